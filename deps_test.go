@@ -1,0 +1,31 @@
+// Temporary: pins the dependencies while the packages that use them are being written.
+package holdfast
+
+import (
+	_ "github.com/caarlos0/env/v11"
+	_ "github.com/compose-spec/compose-go/v2/loader"
+	_ "github.com/exaring/otelpgx"
+	_ "github.com/fergusstrange/embedded-postgres"
+	_ "github.com/goccy/go-yaml"
+	_ "github.com/gofiber/fiber/v2"
+	_ "github.com/google/uuid"
+	_ "github.com/itchyny/gojq"
+	_ "github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/pressly/goose/v3"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/spf13/cobra"
+	_ "github.com/stretchr/testify/require"
+	_ "github.com/valyala/fasthttp"
+	_ "go.opentelemetry.io/contrib/exporters/autoexport"
+	_ "go.opentelemetry.io/otel"
+	_ "go.opentelemetry.io/otel/exporters/prometheus"
+	_ "go.opentelemetry.io/otel/sdk/metric"
+	_ "go.opentelemetry.io/otel/sdk/trace"
+	_ "go.temporal.io/sdk/client"
+	_ "go.temporal.io/sdk/contrib/envconfig"
+	_ "go.temporal.io/sdk/contrib/opentelemetry"
+	_ "go.temporal.io/sdk/testsuite"
+	_ "golang.org/x/sync/errgroup"
+	_ "pgregory.net/rapid"
+)

@@ -1,0 +1,55 @@
+package event
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EntityRef names an entity: a thing at a provider that events speak of.
+type EntityRef struct {
+	Provider   string `json:"provider"`
+	Kind       string `json:"kind"`
+	ExternalID string `json:"external_id"`
+}
+
+// Op is what a change does to the state of an entity.
+type Op string
+
+// The operations of a mapping.
+const (
+	// OpSnapshot replaces the state and revives a deleted entity.
+	OpSnapshot Op = "snapshot"
+	// OpPatch merges into the state (JSON merge patch, RFC 7396). It creates an entity that was not there, and leaves a
+	// deleted one deleted.
+	OpPatch Op = "patch"
+	// OpDelete replaces the state with the last one known and leaves a tombstone.
+	OpDelete Op = "delete"
+)
+
+// Change is what one event does to one entity.
+type Change struct {
+	Kind       string `json:"kind"`
+	ExternalID string `json:"external_id"`
+	Op         Op     `json:"op"`
+	// State is the snapshot, the patch or the last state, a JSON object; nil counts as {}.
+	State json.RawMessage `json:"state,omitempty"`
+	// Version is the provider's own version of the entity where it has one.
+	Version *int64 `json:"version,omitempty"`
+}
+
+// Order is the place of a change in the life of its entity. Changes are applied in this order, whatever the order in which
+// they arrive: by version (none comes before any), then the time of the event, then the event's ID.
+type Order struct {
+	Version    *int64
+	OccurredAt time.Time
+	EventID    string
+}
+
+// Entity is the folded state of one entity.
+type Entity struct {
+	EntityRef
+	State   json.RawMessage `json:"state"`
+	Deleted bool            `json:"deleted"`
+	// Last is the order of the latest change that was folded in.
+	Last Order `json:"-"`
+}

@@ -1,0 +1,69 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Class is the one classification of an error, shared by activities, dead letters, metrics and tools.
+type Class string
+
+// The classes.
+const (
+	// ClassTransient is trouble of the infrastructure: retried with a capped backoff and not counted.
+	ClassTransient Class = "transient"
+	// ClassRejected is the event's own fault: never retried.
+	ClassRejected Class = "rejected"
+	// ClassFailed is anything else: retried, and counted against the provider's policy.
+	ClassFailed Class = "failed"
+)
+
+// Error is an error with its class. Its text reaches logs, histories and dead letters, so whoever makes one keeps payloads
+// and secrets out of it.
+type Error struct {
+	Class Class
+	// Code is a short, stable name of what went wrong: "malformed_json", "missing_key", a SQLSTATE condition.
+	Code string
+	// Text says it to a person.
+	Text string
+	// Err is the cause; nil unless its own text is free of payloads.
+	Err error
+}
+
+// Error is "code: text: cause".
+func (e *Error) Error() string {
+	s := e.Code
+	if e.Text != "" {
+		s += ": " + e.Text
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Rejectf makes an error of ClassRejected.
+func Rejectf(code, format string, args ...any) *Error {
+	return &Error{Class: ClassRejected, Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// ClassOf is the class of the first Error in err's chain, and ClassFailed where there is none.
+func ClassOf(err error) Class {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Class
+	}
+	return ClassFailed
+}
+
+// CodeOf is the code of the first Error in err's chain, and "unclassified" where there is none.
+func CodeOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return "unclassified"
+}

@@ -1,0 +1,47 @@
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strings"
+)
+
+// maxWorkflowIDLength is in bytes. Temporal's SQL tables hold 255; the rest is room for the suffixes of derived runs.
+const maxWorkflowIDLength = 200
+
+// keyHashPrefix marks a canonical key that is the hash of a key which is too long or has characters outside the alphabet.
+const keyHashPrefix = "h:"
+
+var keyHashEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// CanonicalKey bounds an idempotency key so that it fits a workflow ID and an index: a key of [A-Za-z0-9._:-] that fits
+// stays as it is, anything else becomes "h:" + base32(sha256(key)). The result is a fixed point for keys of its own making.
+func CanonicalKey(provider, key string) string {
+	fits := len(provider)+1+len(key) <= maxWorkflowIDLength
+	if key != "" && fits && isClean(key) && !strings.HasPrefix(key, keyHashPrefix) {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return keyHashPrefix + keyHashEncoding.EncodeToString(sum[:])
+}
+
+func isClean(s string) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == ':', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// WorkflowID is the ID of the workflow of the event with this canonical key. SplitWorkflowID is its inverse.
+func WorkflowID(provider, key string) string { return provider + ":" + key }
+
+// SplitWorkflowID gives the provider and the canonical key of a workflow ID; ok is false if it is none of ours.
+// Names of providers hold no colon.
+func SplitWorkflowID(id string) (provider, key string, ok bool) {
+	provider, key, ok = strings.Cut(id, ":")
+	return provider, key, ok && provider != "" && key != ""
+}

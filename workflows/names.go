@@ -1,0 +1,47 @@
+package workflows
+
+import "holdfast/event"
+
+// Names on the wire. They stand in histories and in operators' queries, so a change here breaks running workflows.
+const (
+	// TypeProcessEvent is the workflow type of the one workflow that every event becomes.
+	TypeProcessEvent = "ProcessEvent"
+
+	ActivityParseEvent       = "ParseEvent"
+	ActivityPersistEvent     = "PersistEvent"
+	ActivityUpsertEntities   = "UpsertEntities"
+	ActivityRecordDeadLetter = "RecordDeadLetter"
+
+	// QueueDeadLetter is a queue of its own, so that a flood of events cannot hold up the record of what failed.
+	QueueDeadLetter = "events-dead-letter"
+
+	queueCritical = "events-critical"
+	queueHigh     = "events-high"
+	queueNormal   = "events"
+
+	// SearchProvider and SearchEventType are the search attributes of a run, both of type Keyword.
+	SearchProvider  = "Provider"
+	SearchEventType = "EventType"
+
+	// MemoEventID, MemoKey and MemoReceivedAt stand in the memo of a run.
+	MemoEventID    = "event_id"
+	MemoReceivedAt = "received_at"
+
+	// ErrorDeadLettered is the type of the error that a run fails with once its dead letter is recorded.
+	ErrorDeadLettered = "EventDeadLettered"
+)
+
+// Queue is the task queue of a priority.
+func Queue(p event.Priority) string {
+	switch p {
+	case event.PriorityCritical:
+		return queueCritical
+	case event.PriorityHigh:
+		return queueHigh
+	default:
+		return queueNormal
+	}
+}
+
+// Queues are the task queues of events, most urgent first.
+func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }
