@@ -70,6 +70,8 @@ func problem(t reflect.Type, err error) string {
 		return "is not a duration: a number with the unit ms, s, m or h"
 	case t == reflect.TypeFor[int]():
 		return "is not a whole number"
+	case t == reflect.TypeFor[bool]():
+		return "is neither true nor false"
 	case t.PkgPath() == "log/slog":
 		return "is none of debug, info, warn, error"
 	default:

@@ -122,6 +122,29 @@ func TestValuesThatContradictEachOtherAreMistakes(t *testing.T) {
 	}
 }
 
+func TestTelemetryIsExportedOnlyWhereSomebodyAskedForIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		environ         []string
+		traces, metrics bool
+	}{
+		"nothing said":             {nil, false, false},
+		"an endpoint":              {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318"}, true, true},
+		"an endpoint for traces":   {[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c:4318"}, true, false},
+		"only Prometheus":          {[]string{"OTEL_METRICS_EXPORTER=prometheus"}, false, false},
+		"to the console":           {[]string{"OTEL_TRACES_EXPORTER=console"}, true, false},
+		"an endpoint, but not now": {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "OTEL_SDK_DISABLED=true"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg, err := config.LoadFrom(c.environ)
+			require.NoError(t, err)
+			require.Equal(t, c.traces, cfg.Telemetry.ExportTraces())
+			require.Equal(t, c.metrics, cfg.Telemetry.ExportMetrics())
+		})
+	}
+}
+
 func TestThePoolFollowsTheSlotsOfTheWorker(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.LoadFrom([]string{"HOLDFAST_WORKER_SLOTS_NORMAL=100"})

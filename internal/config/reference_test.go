@@ -24,7 +24,7 @@ func TestEveryVariableIsDescribed(t *testing.T) {
 	for _, v := range all {
 		require.NotEmptyf(t, v.Doc, "%s has a comment in sections.go", v.Name)
 		require.NotEmptyf(t, v.Example, "%s has a default or an example", v.Name)
-		require.Regexp(t, `^(HOLDFAST|DATABASE|TEMPORAL)_[A-Z_]+$`, v.Name)
+		require.Regexp(t, `^(HOLDFAST|DATABASE|TEMPORAL|OTEL)_[A-Z_]+$`, v.Name)
 	}
 }
 

@@ -17,6 +17,7 @@ type Config struct {
 	Worker    Worker
 	Providers Providers
 	Log       Log
+	Telemetry Telemetry
 	Dev       Dev
 
 	// environ gives the environment as it was at load. It is a function, and no map, so that nothing that prints a
@@ -121,6 +122,24 @@ type Log struct {
 	Level slog.Level `env:"HOLDFAST_LOG_LEVEL" envDefault:"info"`
 	// Format is the form of the lines: json, for machines, or text, for people.
 	Format LogFormat `env:"HOLDFAST_LOG_FORMAT" envDefault:"json"`
+}
+
+// Telemetry says what is exported over OTLP. Its variables are OpenTelemetry's own, and the exporters read the rest of
+// them (headers, protocol, sampling, resource attributes). Metrics are served to Prometheus on the operator port anyway.
+type Telemetry struct {
+	// Endpoint is where traces and metrics are sent.
+	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" example:"http://127.0.0.1:4318"`
+	// TracesEndpoint is where traces are sent instead.
+	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" example:"http://127.0.0.1:4318/v1/traces"`
+	// MetricsEndpoint is where metrics are sent instead.
+	MetricsEndpoint string `env:"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" example:"http://127.0.0.1:4318/v1/metrics"`
+	// TracesExporter is the exporter of traces: otlp, console or none. Empty: otlp if there is an endpoint, else none.
+	TracesExporter string `env:"OTEL_TRACES_EXPORTER" example:"otlp"`
+	// MetricsExporter is the exporter of metrics beside Prometheus: otlp, console or none. Empty: otlp if there is an
+	// endpoint, else none.
+	MetricsExporter string `env:"OTEL_METRICS_EXPORTER" example:"otlp"`
+	// Disabled turns every export over OTLP off.
+	Disabled bool `env:"OTEL_SDK_DISABLED" envDefault:"false"`
 }
 
 // Dev configures what `holdfast dev` (`make run`) starts. Everything it starts listens on loopback only.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,6 +23,8 @@ func (m *mistakes) validate(c Config) {
 		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)
 	}
 	m.validateWorker(c.Worker)
+	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
+	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
 	m.validateDev(c.Dev)
 }
 
@@ -69,6 +72,14 @@ func (m *mistakes) validateDev(d Dev) {
 	m.notZero("HOLDFAST_DEV_TEMPORAL_UI_PORT", d.TemporalUIPort, "8233")
 	if d.TemporalPort != 0 && d.TemporalPort == d.TemporalUIPort {
 		m.add("HOLDFAST_DEV_TEMPORAL_UI_PORT", "is the same as HOLDFAST_DEV_TEMPORAL_PORT", "8233")
+	}
+}
+
+// exporter accepts the exporters of OpenTelemetry's own list; of prometheus, which has its place on the operator port, a
+// second one is not started.
+func (m *mistakes) exporter(variable, name string) {
+	if !slices.Contains([]string{"", "otlp", "console", "none", "prometheus"}, name) {
+		m.add(variable, fmt.Sprintf("is %q, which is none of otlp, console, none", name), "otlp")
 	}
 }
 
