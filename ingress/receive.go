@@ -1,0 +1,110 @@
+package ingress
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// maxConcurrentStarts bounds the starts of one batch that are under way at the same time.
+const maxConcurrentStarts = 16
+
+// receive takes a request through: method → route → declared length → provider → body → authentication → challenge →
+// split → key → start → ACK. (The declared length is checked by the server, before the handler runs.)
+func (s *Server) receive(c *fiber.Ctx) error {
+	o := observed(c)
+	provider, params, refused := s.route(c)
+	if refused != "" {
+		return s.refuse(c, refused)
+	}
+	o.provider = provider.Name()
+	if isCompressed(c) {
+		return s.refuse(c, codeEncoding)
+	}
+
+	request := s.copyRequest(c, params)
+	if err := provider.Authenticate(request, s.now()); err != nil {
+		return s.refuseUnauthenticated(c, provider, err)
+	}
+	if reply, ok := provider.Challenge(request); ok {
+		o.outcome = "challenge"
+		c.Set(fiber.HeaderContentType, reply.ContentType)
+		return c.Status(reply.Status).Send(reply.Body)
+	}
+
+	items, isBatch := provider.Split(request)
+	ctx, cancel := context.WithTimeout(o.ctx, s.Budget)
+	defer cancel()
+	receipts := o.receipts(provider, items)
+	started, err := s.startAll(ctx, provider, receipts, items)
+	if err != nil {
+		slog.ErrorContext(ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
+		return s.refuse(c, codeUnavailable)
+	}
+	s.countEvents(ctx, provider, receipts, started)
+	return s.acknowledge(c, provider, started, isBatch)
+}
+
+func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]string, refused code) {
+	if c.Method() != fiber.MethodPost {
+		return nil, nil, codeMethodNotAllowed
+	}
+	p, params, ok := s.Catalogue.ByPath(c.Path())
+	if ok {
+		return p, params, ""
+	}
+	if isWebhookPath(c.Path()) {
+		return nil, nil, codeUnknownProvider
+	}
+	return nil, nil, codeNotFound
+}
+
+// receipts give each event of the request its ID.
+func (o *observation) receipts(p *providers.Provider, items []providers.Item) []event.Receipt {
+	receipts := make([]event.Receipt, len(items))
+	for i, item := range items {
+		receipts[i] = event.Receipt{
+			ID:            uuid.Must(uuid.NewV7()).String(),
+			Provider:      p.Name(),
+			Source:        item.Source,
+			Key:           item.Key,
+			KeyFrom:       item.KeyFrom,
+			DedupeWindow:  item.DedupeWindow,
+			Type:          item.Type,
+			Priority:      item.Priority,
+			ReceivedAt:    o.receivedAt.UTC(),
+			Headers:       item.Headers,
+			Query:         item.Query,
+			Path:          item.Path,
+			Root:          item.Root,
+			RequestID:     o.requestID,
+			CorrelationID: o.correlationID,
+		}
+	}
+	return receipts
+}
+
+// startAll starts every event of a request, or fails as a whole: the sender then sends the whole request again, and the
+// events that had started are the duplicates that they are.
+func (s *Server) startAll(
+	ctx context.Context, p *providers.Provider, receipts []event.Receipt, items []providers.Item,
+) ([]Started, error) {
+	started := make([]Started, len(receipts))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentStarts)
+	for i := range receipts {
+		group.Go(func() (err error) {
+			ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
+			defer cancel()
+			started[i], err = s.Starter.Start(ctx, receipts[i], items[i].Body, p.RejectsRedelivery())
+			return err
+		})
+	}
+	return started, group.Wait()
+}
