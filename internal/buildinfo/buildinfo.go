@@ -42,4 +42,6 @@ func from(build *debug.BuildInfo) Info {
 }
 
 // String is one line for people.
-func (i Info) String() string { return fmt.Sprintf("holdfast %s (%s, %s)", i.Version, i.Revision, i.Go) }
+func (i Info) String() string {
+	return fmt.Sprintf("holdfast %s (%s, %s)", i.Version, i.Revision, i.Go)
+}
