@@ -1,0 +1,59 @@
+package devstack
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// maxLogSize is the size in bytes at which a server's log is moved aside at the next start; one old log is kept.
+const maxLogSize = 16 << 20
+
+// makeDir makes a directory and returns its absolute path without symbolic links, the form that /proc shows.
+func makeDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// logTo sends the output of a program to the end of a file. The program holds the file itself, so that it can write
+// when we are gone; closeLog gives up our handle once it runs.
+func logTo(cmd *exec.Cmd, path string) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLogSize {
+		_ = os.Rename(path, path+".1")
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return // exec then uses the null device; a log is not worth failing a start
+	}
+	cmd.Stdout, cmd.Stderr = file, file
+}
+
+func closeLog(cmd *exec.Cmd) {
+	if file, ok := cmd.Stdout.(*os.File); ok {
+		_ = file.Close()
+	}
+}
+
+// logTail is the end of a log, to go with the error of a server that did not start.
+func logTail(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close() //nolint:errcheck // read only
+	const tail = 2 << 10
+	if info, err := file.Stat(); err == nil && info.Size() > tail {
+		_, _ = file.Seek(-tail, io.SeekEnd)
+	}
+	raw, _ := io.ReadAll(file)
+	return fmt.Sprintf("the end of %s:\n%s", path, strings.TrimSpace(string(raw)))
+}

@@ -1,0 +1,97 @@
+package devstack
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const loopback = "127.0.0.1"
+
+// A Port is one that somebody wants to listen on.
+type Port struct {
+	Number  int
+	Purpose string // who wants it: "ingress"
+	Change  string // how to choose another one: "--ingress-port or HOLDFAST_INGRESS_ADDR"
+}
+
+// A PortInUseError says that a port is taken, by whom as far as that can be known, and how to choose another.
+type PortInUseError struct {
+	Port    int
+	Purpose string
+	Owner   string // name of the program that listens there; "" if unknown
+	PID     int    // its process id; 0 if unknown
+	Change  string
+}
+
+func (e *PortInUseError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "port %d for %s is in use", e.Port, e.Purpose)
+	if e.PID != 0 {
+		fmt.Fprintf(&b, " by %s (pid %d)", e.Owner, e.PID)
+	}
+	if e.Change != "" {
+		fmt.Fprintf(&b, "; choose another with %s", e.Change)
+	}
+	return b.String()
+}
+
+// CheckPorts looks whether the ports are free on loopback and returns a [PortInUseError] for each that is not, joined.
+func CheckPorts(ports ...Port) error {
+	var problems []error
+	for _, port := range ports {
+		problems = append(problems, checkPort(port))
+	}
+	return errors.Join(problems...)
+}
+
+func checkPort(port Port) error {
+	err := tryPort(port.Number)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("port %d for %s cannot be used (choose another with %s): %w",
+			port.Number, port.Purpose, port.Change, err)
+	}
+	pid, owner := portOwner(port.Number)
+	return &PortInUseError{Port: port.Number, Purpose: port.Purpose, Owner: owner, PID: pid, Change: port.Change}
+}
+
+func tryPort(port int) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
+
+// freePort is a port that was free a moment ago.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close() //nolint:errcheck // nothing was sent
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// ensurePort is the wanted port or, when that is 0, the one that the file remembers if it is free, else any free one.
+// What it returns is remembered, so that an address that somebody noted stays good over restarts.
+func ensurePort(file string, wanted int) (int, error) {
+	port := wanted
+	if port == 0 {
+		port = readNumber(file)
+		if port == 0 || tryPort(port) != nil {
+			var err error
+			if port, err = freePort(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return port, os.WriteFile(file, []byte(strconv.Itoa(port)+"\n"), 0o644)
+}

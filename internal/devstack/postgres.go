@@ -1,0 +1,202 @@
+package devstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// postgresUser is the superuser of the private cluster.
+const postgresUser = "holdfast"
+
+// PostgresOptions say where a private PostgreSQL lives and how it listens.
+type PostgresOptions struct {
+	// Dir holds the cluster (data/), the server's log and its password. It is created when missing.
+	Dir string
+	// Port on 127.0.0.1; 0: the port of the last run if that is free, else any free one.
+	Port int
+	// Database is created when it does not exist; "": none.
+	Database string
+	// Settings are server parameters such as {"fsync": "off"}; they win over those that the dev stack sets.
+	Settings map[string]string
+	// Log tells about restarts and downloads; nil: slog.Default(). The server's own log is Dir/postgres.log.
+	Log *slog.Logger
+}
+
+// Postgres is a running private PostgreSQL.
+type Postgres struct {
+	options  PostgresOptions
+	bin      string
+	data     string
+	password string
+	account  *account
+	child    *supervisor
+}
+
+// StartPostgres starts the PostgreSQL of a directory, first creating it when it is new, and returns when it answers.
+// The context bounds the start only. A server that an earlier run left behind in the directory is ended first; nothing
+// else may use the directory at the same time (see [Claim]).
+func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error) {
+	p, err := preparePostgres(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("prepare PostgreSQL: %w", err)
+	}
+	p.child = &supervisor{
+		name:    "PostgreSQL",
+		command: p.command,
+		clean:   func(ctx context.Context) error { return endPostgres(ctx, p.data) },
+		ready:   p.Ping,
+		stopSig: syscall.SIGINT, // fast shutdown: roll back what runs, then end
+		log:     p.options.Log,
+	}
+	if err := p.child.start(ctx); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, logTail(p.logFile()))
+	}
+	if err := p.CreateDatabase(ctx, opts.Database); err != nil {
+		return nil, errors.Join(err, p.Stop(ctx))
+	}
+	return p, nil
+}
+
+func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error) {
+	dir, err := makeDir(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	opts.Dir, opts.Log = dir, cmp.Or(opts.Log, slog.Default())
+	p := &Postgres{options: opts, data: filepath.Join(dir, "data")}
+	if p.bin, err = findPostgres(ctx, p.data, filepath.Join(filepath.Dir(dir), "postgres-binaries"), opts.Log); err != nil {
+		return nil, err
+	}
+	if p.account, err = unprivileged(p.data, filepath.Join(p.bin, "postgres")); err != nil {
+		return nil, err
+	}
+	if err := endPostgres(ctx, p.data); err != nil {
+		return nil, err
+	}
+	if p.password, err = ensureSecret(filepath.Join(dir, "password")); err != nil {
+		return nil, err
+	}
+	if p.options.Port, err = ensurePort(filepath.Join(dir, "port"), opts.Port); err != nil {
+		return nil, err
+	}
+	return p, p.ensureCluster(ctx)
+}
+
+// URL is the connection URL of a database on this server, with the password.
+func (p *Postgres) URL(database string) string {
+	u := url.URL{
+		Scheme:   "postgres",
+		User:     url.UserPassword(postgresUser, p.password),
+		Host:     net.JoinHostPort(loopback, strconv.Itoa(p.options.Port)),
+		Path:     database,
+		RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// Port is the port on 127.0.0.1; it stays the same over restarts.
+func (p *Postgres) Port() int { return p.options.Port }
+
+// PID is the process id of the postmaster that runs now.
+func (p *Postgres) PID() int { return p.child.pid() }
+
+// Stop shuts the server down: connections are cut, what they had not committed is rolled back, all else is on disk.
+// When the context ends first, the server is killed and an error says so; the next start recovers its data.
+func (p *Postgres) Stop(ctx context.Context) error { return p.child.stop(ctx) }
+
+// Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
+func (p *Postgres) Done() <-chan struct{} { return p.child.done }
+
+// Err is why the server ended without Stop; nil before Done is closed.
+func (p *Postgres) Err() error { return p.child.failure() }
+
+// Ping returns nil when the server answers a query.
+func (p *Postgres) Ping(ctx context.Context) error {
+	return p.query(ctx, "SELECT 1")
+}
+
+// CreateDatabase creates a database; one that exists is left as it is, and "" is none.
+func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	err := p.query(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	const duplicateDatabase = "42P04"
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == duplicateDatabase {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create database %s: %w", name, err)
+	}
+	return nil
+}
+
+func (p *Postgres) query(ctx context.Context, sql string) error {
+	conn, err := pgx.Connect(ctx, p.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, sql)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// command is the server in the foreground. Everything that differs from the defaults stands here, not in the cluster's
+// postgresql.conf, so that a cluster of last month runs with today's settings.
+func (p *Postgres) command() *exec.Cmd {
+	settings := map[string]string{
+		"listen_addresses":        loopback,
+		"port":                    strconv.Itoa(p.options.Port),
+		"unix_socket_directories": "", // a socket's path may not be longer than about 100 bytes, that of a clone may
+		"timezone":                "UTC",
+		"log_timezone":            "UTC",
+		"max_connections":         "200",
+	}
+	maps.Copy(settings, p.options.Settings)
+	args := []string{"-D", p.data}
+	for name, value := range settings {
+		args = append(args, "-c", name+"="+value)
+	}
+	return p.program(context.Background(), "postgres", args...)
+}
+
+// program is one of PostgreSQL's programs, run as the account, with its output in the log file.
+func (p *Postgres) program(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...)
+	cmd.Dir = "/" // ours may be closed to the account
+	cmd.Env = append(withoutPrefix(os.Environ(), "PG", "LC_", "LANG"), "LC_ALL=C")
+	logTo(cmd, p.logFile())
+	prepareChild(cmd, syscall.SIGINT, p.account)
+	return cmd
+}
+
+func (p *Postgres) logFile() string { return filepath.Join(p.options.Dir, "postgres.log") }
+
+// withoutPrefix drops the environment variables that begin with one of the prefixes.
+func withoutPrefix(environ []string, prefixes ...string) []string {
+	var kept []string
+next:
+	for _, variable := range environ {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(variable, prefix) {
+				continue next
+			}
+		}
+		kept = append(kept, variable)
+	}
+	return kept
+}

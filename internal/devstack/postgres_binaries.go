@@ -1,0 +1,106 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// installHint ends every error about PostgreSQL's programs.
+const installHint = "install PostgreSQL's server (`apt-get install postgresql`, `brew install postgresql`), " +
+	"or set DATABASE_URL to a database that you have"
+
+// findPostgres returns the directory with PostgreSQL's server programs. A data directory that exists decides on the
+// major version, because no other can read it. Where nothing is found, the programs are downloaded.
+func findPostgres(ctx context.Context, data, downloads string, log *slog.Logger) (string, error) {
+	wanted := dataVersion(data)
+	var found []string
+	for _, dir := range append(postgresDirs(), downloadedDirs(downloads)...) {
+		version, ok := serverVersion(ctx, dir)
+		if !ok {
+			continue
+		}
+		if wanted == 0 || version == wanted {
+			return dir, nil
+		}
+		found = append(found, fmt.Sprintf("%d in %s", version, dir))
+	}
+	if wanted != 0 && wanted != downloadVersion {
+		return "", fmt.Errorf("%s was written by PostgreSQL %d, which is not here (found: %s): install that version, "+
+			"or move the directory away to start with an empty one", data, wanted, strings.Join(found, ", "))
+	}
+	dir, err := downloadPostgres(ctx, downloads, log)
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("no PostgreSQL server programs found: %s", installHint), err)
+	}
+	return dir, nil
+}
+
+// postgresDirs are the places where the server's programs may be, most preferred first.
+func postgresDirs() []string {
+	var dirs []string
+	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
+		dirs = append(dirs, strings.TrimSpace(string(out)))
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin",         // Debian, Ubuntu
+		"/usr/pgsql-*/bin",                  // the PostgreSQL project's packages for Red Hat and kin
+		"/opt/homebrew/opt/postgresql*/bin", // Homebrew on Apple silicon
+		"/usr/local/opt/postgresql*/bin",    // Homebrew on Intel
+		"/Applications/Postgres.app/Contents/Versions/*/bin",
+	} {
+		matches, _ := filepath.Glob(pattern)
+		slices.SortFunc(matches, func(a, b string) int { return firstNumber(b) - firstNumber(a) })
+		dirs = append(dirs, matches...)
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(real))
+		}
+	}
+	return dirs
+}
+
+// serverVersion is the major version of the server in a directory. pg_config may name a directory that has only the
+// client programs, hence the look at both.
+func serverVersion(ctx context.Context, dir string) (int, bool) {
+	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+		return 0, false
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
+	if err != nil {
+		return 0, false
+	}
+	version := firstNumber(string(out)) // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
+	return version, version > 0
+}
+
+// dataVersion is the major version that a data directory belongs to, 0 when there is none.
+func dataVersion(data string) int {
+	raw, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+	if err != nil {
+		return 0
+	}
+	return firstNumber(string(raw))
+}
+
+// firstNumber is the first run of digits in a text, 0 if there is none.
+func firstNumber(text string) int {
+	start := strings.IndexAny(text, "0123456789")
+	if start < 0 {
+		return 0
+	}
+	text = text[start:]
+	if end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		text = text[:end]
+	}
+	n, _ := strconv.Atoi(text)
+	return n
+}

@@ -1,0 +1,103 @@
+package devstack
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ensureCluster runs initdb unless the data directory is complete. It works in a directory beside it and renames that
+// at the end, so that an initdb that was killed leaves nothing that looks like a cluster.
+func (p *Postgres) ensureCluster(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(p.data, "PG_VERSION")); err == nil {
+		return nil
+	}
+	if _, err := os.Stat(p.data); err == nil {
+		return fmt.Errorf("%s is there but is no PostgreSQL cluster: move it away", p.data)
+	}
+	unfinished := p.data + ".new"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return err
+	}
+	if err := p.initCluster(ctx, unfinished); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, p.data)
+}
+
+func (p *Postgres) initCluster(ctx context.Context, dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	passwordFile := dir + ".password"
+	defer os.Remove(passwordFile) //nolint:errcheck // it holds what Dir/password holds, with the same mode
+	if err := os.WriteFile(passwordFile, []byte(p.password+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := errors.Join(p.account.own(dir), p.account.own(passwordFile)); err != nil {
+		return fmt.Errorf("hand the data directory to %s: %w", p.account.name, err)
+	}
+	// Passwords, because on a shared machine anyone can reach a loopback port, and a superuser can run programs.
+	args := []string{"-D", dir, "--username=" + postgresUser, "--pwfile=" + passwordFile,
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"}
+	if p.options.Settings["fsync"] == "off" {
+		args = append(args, "--no-sync")
+	}
+	cmd := p.program(ctx, "initdb", args...)
+	defer closeLog(cmd)
+	runtime.LockOSThread() // the parent death signal is sent when the starting thread ends
+	defer runtime.UnlockOSThread()
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, logTail(p.logFile()))
+	}
+	return nil
+}
+
+// endPostgres ends a server that runs over the data directory: politely, then by force. A lock file without a server
+// is removed, because its process id may meanwhile belong to a process that has nothing to do with PostgreSQL.
+func endPostgres(ctx context.Context, data string) error {
+	lock := filepath.Join(data, "postmaster.pid")
+	running := func() []int { return postgresProcesses(data) }
+	if all := running(); len(all) > 0 {
+		ended := endProcesses(ctx, only(all, readNumber(lock)), syscall.SIGINT, running, 15*time.Second) ||
+			endProcesses(ctx, running(), syscall.SIGQUIT, running, 5*time.Second) ||
+			endProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
+		if !ended {
+			return fmt.Errorf("end the PostgreSQL that an earlier run left behind: processes %v over %s do not end",
+				running(), data)
+		}
+	}
+	if err := os.Remove(lock); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the lock file of a PostgreSQL that has ended: %w", err)
+	}
+	return nil
+}
+
+// only is the pid if it is one of pids. Backends whose postmaster is gone end by themselves.
+func only(pids []int, pid int) []int {
+	if slices.Contains(pids, pid) {
+		return []int{pid}
+	}
+	return nil
+}
+
+// ensureSecret reads a secret from a file that only we can read, making both when it is not there.
+func ensureSecret(path string) (string, error) {
+	raw, err := os.ReadFile(path)
+	if secret := strings.TrimSpace(string(raw)); err == nil && secret != "" {
+		return secret, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	secret := rand.Text()
+	return secret, os.WriteFile(path, []byte(secret+"\n"), 0o600)
+}

@@ -1,0 +1,141 @@
+package stacktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/internal/devstack"
+)
+
+const templateDatabase = "template_of_tests"
+
+// A Cluster is a PostgreSQL in a temporary directory. It does not wait for the disk (fsync is off), so it survives the
+// death of its processes, but not that of the machine.
+type Cluster struct {
+	dir      string
+	server   *devstack.Postgres
+	template string
+	made     atomic.Int64
+}
+
+// NewCluster starts a PostgreSQL that ends with the test.
+func NewCluster(t testing.TB) *Cluster {
+	t.Helper()
+	c, err := newCluster()
+	if err != nil {
+		t.Fatalf("start a PostgreSQL for the test: %v", err)
+	}
+	t.Cleanup(c.remove)
+	return c
+}
+
+// StartCluster starts a PostgreSQL that ends when [Main] does.
+func StartCluster() (*Cluster, error) {
+	c, err := newCluster()
+	if err != nil {
+		return nil, err
+	}
+	stopAtExit(c.remove)
+	return c, nil
+}
+
+func newCluster() (*Cluster, error) {
+	dir, err := tempDir("postgres")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, template: "template1"}
+	if err := c.start(0); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(port int) error {
+	ctx, cancel := startContext()
+	defer cancel()
+	var err error
+	c.server, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{
+		Dir:  filepath.Join(c.dir, "postgres"),
+		Port: port,
+		Settings: map[string]string{
+			// Not synchronous_commit=off: then a commit that was acknowledged is lost when the server is killed.
+			"fsync": "off", "full_page_writes": "off",
+			"max_connections": "400",
+		},
+		Log: quiet,
+	})
+	return err
+}
+
+// Template has migrate prepare a database that every later Database is a copy of. All connections to it have to be
+// closed when migrate returns.
+func (c *Cluster) Template(migrate func(url string) error) error {
+	ctx, cancel := startContext()
+	defer cancel()
+	if err := c.server.CreateDatabase(ctx, templateDatabase); err != nil {
+		return err
+	}
+	if err := migrate(c.URL(templateDatabase)); err != nil {
+		return fmt.Errorf("migrate the template: %w", err)
+	}
+	c.template = templateDatabase
+	return nil
+}
+
+// Database creates a database for one test, a copy of the template, and returns its URL. It is dropped when the test
+// ends, with whatever connections are left.
+func (c *Cluster) Database(t testing.TB) string {
+	t.Helper()
+	name := fmt.Sprintf("test_%d", c.made.Add(1))
+	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, c.template)); err != nil {
+		t.Fatalf("create a database for the test: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = c.exec(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name)) // the cluster may be stopped by now
+	})
+	return c.URL(name)
+}
+
+func (c *Cluster) exec(sql string) error {
+	ctx, cancel := startContext()
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, sql)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// URL is the connection URL of a database on this cluster, as its superuser.
+func (c *Cluster) URL(database string) string { return c.server.URL(database) }
+
+// Stop shuts the server down; connections are cut.
+func (c *Cluster) Stop() error {
+	ctx, cancel := stopContext()
+	defer cancel()
+	return c.server.Stop(ctx)
+}
+
+// Start starts a stopped server again, with the same port and data.
+func (c *Cluster) Start() error { return c.start(c.server.Port()) }
+
+// Kill kills the postmaster with SIGKILL. The dev stack starts it again; Await that.
+func (c *Cluster) Kill() error { return syscall.Kill(c.server.PID(), syscall.SIGKILL) }
+
+// Await returns when the server answers.
+func (c *Cluster) Await(ctx context.Context) error { return await(ctx, c.server.Ping) }
+
+func (c *Cluster) remove() {
+	_ = c.Stop() // when it has to be killed, so be it: the data go anyway
+	_ = os.RemoveAll(c.dir)
+}

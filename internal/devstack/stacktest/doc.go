@@ -1,0 +1,85 @@
+// Package stacktest gives tests a PostgreSQL and a Temporal of their own: the real programs, started by the test.
+//
+// From a test: [NewCluster], [NewTemporal]. From TestMain, so that a package's tests share one:
+//
+//	var cluster *stacktest.Cluster
+//
+//	func TestMain(m *testing.M) {
+//		os.Exit(stacktest.Main(m, func() (err error) {
+//			if cluster, err = stacktest.StartCluster(); err != nil {
+//				return err
+//			}
+//			return cluster.Template(migrate)
+//		}))
+//	}
+//
+//	func TestX(t *testing.T) { url := cluster.Database(t) … }
+//
+// A missing program fails the test and says what to install: a test that skips itself guards nothing.
+package stacktest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	startLimit = 2 * time.Minute // a machine that builds on all its cores is slow
+	stopLimit  = 20 * time.Second
+)
+
+// quiet keeps the dev stack's lines about restarts out of the tests' output.
+var quiet = slog.New(slog.DiscardHandler)
+
+var started struct {
+	sync.Mutex
+	stops []func()
+}
+
+// Main sets up, runs the tests and stops everything that the Start functions of this package have started. It returns
+// the exit code for os.Exit.
+func Main(m *testing.M, setUp func() error) int {
+	defer stopAll()
+	if err := setUp(); err != nil {
+		fmt.Fprintf(os.Stderr, "set up tests: %v\n", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func stopAtExit(stop func()) {
+	started.Lock()
+	defer started.Unlock()
+	started.stops = append(started.stops, stop)
+}
+
+func stopAll() {
+	started.Lock()
+	defer started.Unlock()
+	for i := len(started.stops) - 1; i >= 0; i-- {
+		started.stops[i]()
+	}
+	started.stops = nil
+}
+
+func startContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), startLimit)
+}
+
+func stopContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), stopLimit)
+}
+
+// tempDir is a new directory that an unprivileged PostgreSQL can reach also where it gets no capability to.
+func tempDir(name string) (string, error) {
+	dir, err := os.MkdirTemp("", "holdfast-"+name+"-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}

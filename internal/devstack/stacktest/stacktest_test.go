@@ -1,0 +1,96 @@
+package stacktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/internal/devstack/stacktest"
+)
+
+var (
+	cluster  *stacktest.Cluster
+	temporal *stacktest.Temporal
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(stacktest.Main(m, func() (err error) {
+		if cluster, err = stacktest.StartCluster(); err != nil {
+			return err
+		}
+		if err := cluster.Template(createColours); err != nil {
+			return err
+		}
+		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true})
+		return err
+	}))
+}
+
+func createColours(url string) error {
+	return query(url, "CREATE TABLE colours (name text PRIMARY KEY)")
+}
+
+func query(url, sql string) error {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, sql)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// Each test has a database of its own, made from the template, also when many are made at once.
+func TestDatabasesAreIsolated(t *testing.T) {
+	t.Parallel()
+	for i := range 8 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			url := cluster.Database(t)
+			require.NoError(t, query(url, "INSERT INTO colours VALUES ('red')"))
+			require.Error(t, query(url, "INSERT INTO colours VALUES ('red')"), "the same key twice")
+		})
+	}
+}
+
+// An outage of Temporal: nobody answers while it is stopped; then the same address does, with the workflows it had.
+func TestTemporalStopsAndStarts(t *testing.T) {
+	t.Parallel()
+	c, err := client.Dial(client.Options{HostPort: temporal.Address()})
+	require.NoError(t, err)
+	defer c.Close()
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "w", TaskQueue: "none"}, "Sleeper")
+	require.NoError(t, err)
+
+	require.NoError(t, temporal.Stop())
+	_, err = c.CheckHealth(t.Context(), &client.CheckHealthRequest{})
+	require.Error(t, err)
+
+	require.NoError(t, temporal.Start())
+	described, err := c.DescribeWorkflowExecution(t.Context(), "w", run.GetRunID())
+	require.NoError(t, err)
+	require.Equal(t, "Sleeper", described.GetWorkflowExecutionInfo().GetType().GetName())
+}
+
+// An outage of PostgreSQL, as a test of what survives it would make one.
+func TestClusterStopsStartsAndIsKilled(t *testing.T) {
+	t.Parallel()
+	own := stacktest.NewCluster(t)
+	url := own.Database(t)
+	require.NoError(t, createColours(url))
+
+	require.NoError(t, own.Stop())
+	require.Error(t, query(url, "SELECT 1"))
+	require.NoError(t, own.Start())
+	require.NoError(t, query(url, "INSERT INTO colours VALUES ('red')"))
+
+	require.NoError(t, own.Kill())
+	require.NoError(t, own.Await(t.Context()))
+	require.Error(t, query(url, "INSERT INTO colours VALUES ('red')"), "the same key twice")
+}

@@ -1,0 +1,175 @@
+package stacktest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast/internal/devstack"
+)
+
+// BinaryVariable is the environment variable that names the temporal program for tests. Without it, it is
+// bin/temporal of the repository or a newer one on the PATH.
+const BinaryVariable = "HOLDFAST_TEMPORAL_BIN"
+
+// TemporalOptions say what a test wants of its Temporal. The zero value is a server in memory, without Temporal Web.
+type TemporalOptions struct {
+	// Durable keeps workflows in a file, so that they survive Stop and Start.
+	Durable bool
+	// UIPort of Temporal Web; 0: none.
+	UIPort int
+	// Namespace; "": "default".
+	Namespace string
+	// SearchAttributes; nil: Provider and EventType, both Keyword, as in production.
+	SearchAttributes map[string]string
+	// DynamicConfig holds JSON values by key.
+	DynamicConfig map[string]string
+}
+
+// A Temporal is a dev server in a temporary directory.
+type Temporal struct {
+	dir     string
+	options devstack.TemporalOptions
+	server  *devstack.Temporal
+}
+
+// NewTemporal starts a dev server that ends with the test.
+func NewTemporal(t testing.TB, opts TemporalOptions) *Temporal {
+	t.Helper()
+	s, err := newTemporal(opts)
+	if err != nil {
+		t.Fatalf("start a Temporal for the test: %v", err)
+	}
+	t.Cleanup(s.remove)
+	return s
+}
+
+// StartTemporal starts a dev server that ends when [Main] does.
+func StartTemporal(opts TemporalOptions) (*Temporal, error) {
+	s, err := newTemporal(opts)
+	if err != nil {
+		return nil, err
+	}
+	stopAtExit(s.remove)
+	return s, nil
+}
+
+func newTemporal(opts TemporalOptions) (*Temporal, error) {
+	binary, err := TemporalBinary()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := tempDir("temporal")
+	if err != nil {
+		return nil, err
+	}
+	if opts.SearchAttributes == nil {
+		opts.SearchAttributes = map[string]string{"Provider": "Keyword", "EventType": "Keyword"}
+	}
+	s := &Temporal{dir: dir, options: devstack.TemporalOptions{
+		Binary: binary, Dir: dir, UIPort: opts.UIPort, Namespace: opts.Namespace,
+		SearchAttributes: opts.SearchAttributes, DynamicConfig: opts.DynamicConfig, Log: quiet,
+	}}
+	if opts.Durable {
+		s.options.DBFile = filepath.Join(dir, "temporal.db")
+	}
+	if err := s.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// Start starts a stopped server again, on the same port.
+func (s *Temporal) Start() error {
+	ctx, cancel := startContext()
+	defer cancel()
+	server, err := devstack.StartTemporal(ctx, s.options)
+	if err != nil {
+		return err
+	}
+	s.server = server
+	s.options.Port = server.Port()
+	return nil
+}
+
+// Stop ends the server.
+func (s *Temporal) Stop() error {
+	ctx, cancel := stopContext()
+	defer cancel()
+	return s.server.Stop(ctx)
+}
+
+// Kill kills the server with SIGKILL. The dev stack starts it again; Await that.
+func (s *Temporal) Kill() error { return syscall.Kill(s.server.PID(), syscall.SIGKILL) }
+
+// Await returns when the server answers.
+func (s *Temporal) Await(ctx context.Context) error { return await(ctx, s.server.Ping) }
+
+// Address of the frontend, host:port.
+func (s *Temporal) Address() string { return s.server.Address() }
+
+// Namespace that the server was started for.
+func (s *Temporal) Namespace() string { return s.server.Namespace() }
+
+func (s *Temporal) remove() {
+	_ = s.Stop() // when it has to be killed, so be it: the data go anyway
+	_ = os.RemoveAll(s.dir)
+}
+
+// TemporalBinary is the path of the temporal program, for tests that also run it as a client.
+func TemporalBinary() (string, error) {
+	if path := os.Getenv(BinaryVariable); path != "" {
+		return path, nil
+	}
+	root, err := RepositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := startContext()
+	defer cancel()
+	path, err := devstack.FindTemporal(ctx, filepath.Join(root, "bin"))
+	if err != nil {
+		return "", fmt.Errorf("%w (or name one in %s)", err, BinaryVariable)
+	}
+	return path, nil
+}
+
+// RepositoryRoot is the directory of go.mod, at or above the working directory, which for a test is its package's.
+func RepositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod at or above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// await asks until the answer is nil or the context ends.
+func await(ctx context.Context, ask func(context.Context) error) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return cmp.Or(err, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

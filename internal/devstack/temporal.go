@@ -1,0 +1,222 @@
+package devstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// defaultRetention is how long a closed run stays readable; the dev server's own default of a day is gone after a
+// weekend.
+const defaultRetention = 72 * time.Hour
+
+// TemporalOptions say how the Temporal dev server runs.
+type TemporalOptions struct {
+	// Binary is the temporal program, see [FindTemporal].
+	Binary string
+	// Dir holds the server's log and its pid file. It is created when missing.
+	Dir string
+	// DBFile is the SQLite file that workflows are kept in; "": in memory, gone when the server ends.
+	DBFile string
+	// Port of the frontend on 127.0.0.1; 0: any free one.
+	Port int
+	// UIPort of Temporal Web on 127.0.0.1; 0: no Temporal Web.
+	UIPort int
+	// Namespace is created when it does not exist; "": "default".
+	Namespace string
+	// Retention of the namespace; 0: 72 hours. Temporal refuses less than an hour.
+	Retention time.Duration
+	// SearchAttributes by name: Keyword, Text, Int, Double, Bool, Datetime or KeywordList.
+	SearchAttributes map[string]string
+	// DynamicConfig holds JSON values by key: a string needs quotes of its own.
+	DynamicConfig map[string]string
+	// LogLevel of the server: debug, info, warn, error, never; "": error, because it warns of things that are no concern
+	// of its users.
+	LogLevel string
+	// Log tells about restarts; nil: slog.Default(). The server's own log is Dir/temporal.log.
+	Log *slog.Logger
+}
+
+// Temporal is a running Temporal dev server.
+type Temporal struct {
+	options TemporalOptions
+	child   *supervisor
+}
+
+// StartTemporal starts a dev server and returns when its frontend is healthy, its namespace answers and queries by its
+// search attributes work. The context bounds the start only. A server that an earlier run left behind over the same
+// directory is ended first; nothing else may use the directory at the same time (see [Claim]).
+func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error) {
+	t, err := prepareTemporal(opts)
+	if err != nil {
+		return nil, fmt.Errorf("prepare Temporal: %w", err)
+	}
+	t.child = &supervisor{
+		name:    "Temporal",
+		command: t.command,
+		clean:   t.clean,
+		ready:   t.ready,
+		stopSig: syscall.SIGTERM,
+		log:     t.options.Log,
+		started: t.writePID,
+	}
+	if err := t.child.start(ctx); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, logTail(t.logFile()))
+	}
+	if err := t.markComplete(); err != nil {
+		return nil, errors.Join(err, t.Stop(ctx))
+	}
+	return t, nil
+}
+
+func prepareTemporal(opts TemporalOptions) (*Temporal, error) {
+	var err error
+	if opts.Dir, err = makeDir(opts.Dir); err != nil {
+		return nil, err
+	}
+	if opts.DBFile != "" {
+		if opts.DBFile, err = filepath.Abs(opts.DBFile); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Binary, err = exec.LookPath(opts.Binary); err != nil {
+		return nil, err
+	}
+	if opts.Port == 0 {
+		if opts.Port, err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	opts.Namespace = cmp.Or(opts.Namespace, "default")
+	opts.Retention = cmp.Or(opts.Retention, defaultRetention)
+	opts.LogLevel = cmp.Or(opts.LogLevel, "error")
+	opts.Log = cmp.Or(opts.Log, slog.Default())
+	return &Temporal{options: opts}, nil
+}
+
+// Address of the frontend, host:port.
+func (t *Temporal) Address() string {
+	return net.JoinHostPort(loopback, strconv.Itoa(t.options.Port))
+}
+
+// Port of the frontend on 127.0.0.1; it stays the same over restarts.
+func (t *Temporal) Port() int { return t.options.Port }
+
+// Namespace that the server was started for.
+func (t *Temporal) Namespace() string { return t.options.Namespace }
+
+// UIURL is the address of Temporal Web, "" when it does not run.
+func (t *Temporal) UIURL() string {
+	if t.options.UIPort == 0 {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(loopback, strconv.Itoa(t.options.UIPort))
+}
+
+// PID is the process id of the server that runs now.
+func (t *Temporal) PID() int { return t.child.pid() }
+
+// Stop ends the server. When the context ends first, the server is killed and an error says so.
+func (t *Temporal) Stop(ctx context.Context) error {
+	err := t.child.stop(ctx)
+	_ = os.Remove(t.pidFile()) // one that stays is checked before it is believed
+	return err
+}
+
+// Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
+func (t *Temporal) Done() <-chan struct{} { return t.child.done }
+
+// Err is why the server ended without Stop; nil before Done is closed.
+func (t *Temporal) Err() error { return t.child.failure() }
+
+func (t *Temporal) command() *exec.Cmd {
+	cmd := exec.Command(t.options.Binary, t.arguments()...)
+	// Variables such as TEMPORAL_ADDRESS speak to the program as a client. The server asks its maker's site for newer
+	// versions unless it is told not to.
+	cmd.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_"), "TEMPORAL_VERSION_CHECK_DISABLED=1")
+	logTo(cmd, t.logFile())
+	prepareChild(cmd, syscall.SIGTERM, nil)
+	return cmd
+}
+
+func (t *Temporal) arguments() []string {
+	args := []string{
+		"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(t.options.Port),
+		"--namespace", t.options.Namespace, "--log-level", t.options.LogLevel, "--color", "never",
+	}
+	if t.options.UIPort == 0 {
+		args = append(args, "--headless")
+	} else {
+		args = append(args, "--ui-port", strconv.Itoa(t.options.UIPort))
+	}
+	if t.options.DBFile != "" {
+		args = append(args, "--db-filename", t.options.DBFile)
+	}
+	for name, kind := range t.options.SearchAttributes {
+		args = append(args, "--search-attribute", name+"="+kind)
+	}
+	// Temporal allows ids of 1000 bytes, but PostgreSQL's visibility store has columns of 255: be as strict here.
+	if _, chosen := t.options.DynamicConfig["limit.maxIDLength"]; !chosen {
+		args = append(args, "--dynamic-config-value", "limit.maxIDLength=255")
+	}
+	for key, value := range t.options.DynamicConfig {
+		args = append(args, "--dynamic-config-value", key+"="+value)
+	}
+	return args
+}
+
+// clean ends a server that an earlier run left behind. A process id in a file proves nothing, so its command line has
+// to be that of a dev server on our port or over our database file.
+func (t *Temporal) clean(ctx context.Context) error {
+	if err := endTemporal(ctx, t.pidFile()); err != nil {
+		return err
+	}
+	return t.dropIncomplete()
+}
+
+func endTemporal(ctx context.Context, pidFile string) error {
+	pid := readNumber(pidFile)
+	running := func() []int {
+		if pid > 0 && isDevServer(pid, pidFile) {
+			return []int{pid}
+		}
+		return nil
+	}
+	ended := endProcesses(ctx, running(), syscall.SIGTERM, running, 10*time.Second) ||
+		endProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
+	if !ended {
+		return fmt.Errorf("end the Temporal that an earlier run left behind: process %d does not end", pid)
+	}
+	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// isDevServer says whether a process is the dev server that the pid file tells of: its second line is the command line.
+func isDevServer(pid int, pidFile string) bool {
+	raw, err := os.ReadFile(pidFile)
+	if err != nil {
+		return false
+	}
+	_, recorded, _ := strings.Cut(strings.TrimSpace(string(raw)), "\n")
+	return recorded != "" && commandLine(pid) == recorded
+}
+
+func (t *Temporal) writePID(pid int) error {
+	content := fmt.Sprintf("%d\n%s\n", pid, commandLine(pid))
+	return os.WriteFile(t.pidFile(), []byte(content), 0o644)
+}
+
+func (t *Temporal) pidFile() string { return filepath.Join(t.options.Dir, "temporal.pid") }
+func (t *Temporal) logFile() string { return filepath.Join(t.options.Dir, "temporal.log") }

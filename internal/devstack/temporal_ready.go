@@ -1,0 +1,109 @@
+package devstack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// ready brings the server to the state that the options describe and returns nil when it is there. It is asked again
+// until then, so each step has to bear being repeated.
+func (t *Temporal) ready(ctx context.Context) error {
+	c, err := client.DialContext(ctx, client.Options{
+		HostPort:  t.Address(),
+		Namespace: t.options.Namespace,
+		Logger:    log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
+	})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+		return fmt.Errorf("check health: %w", err)
+	}
+	if err := t.ensureRetention(ctx, c); err != nil {
+		return err
+	}
+	return t.ensureSearchAttributes(ctx, c)
+}
+
+// ensureRetention sets the namespace's retention; start-dev has no flag for it.
+func (t *Temporal) ensureRetention(ctx context.Context, c client.Client) error {
+	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{
+		Namespace: t.options.Namespace,
+	})
+	if err != nil {
+		return fmt.Errorf("describe namespace: %w", err)
+	}
+	if described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() == t.options.Retention {
+		return nil
+	}
+	_, err = c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
+		Namespace: t.options.Namespace,
+		Config: &namespace.NamespaceConfig{
+			WorkflowExecutionRetentionTtl: durationpb.New(t.options.Retention),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("set retention of namespace: %w", err)
+	}
+	return nil
+}
+
+// ensureSearchAttributes adds the attributes that an older database file lacks (the server's flag reaches new files
+// only) and then proves with a query that they can be used: registering is one thing, being visible another.
+func (t *Temporal) ensureSearchAttributes(ctx context.Context, c client.Client) error {
+	if len(t.options.SearchAttributes) == 0 {
+		return nil
+	}
+	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{
+		Namespace: t.options.Namespace,
+	})
+	if err != nil {
+		return fmt.Errorf("list search attributes: %w", err)
+	}
+	missing := map[string]enums.IndexedValueType{}
+	var queries []string
+	for name, kind := range t.options.SearchAttributes {
+		queries = append(queries, name+" IS NULL")
+		if _, ok := known.GetCustomAttributes()[name]; ok {
+			continue
+		}
+		if missing[name], err = enums.IndexedValueTypeFromString(kind); err != nil {
+			return fmt.Errorf("search attribute %s: %w", name, err)
+		}
+	}
+	if len(missing) > 0 {
+		_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+			Namespace: t.options.Namespace, SearchAttributes: missing,
+		})
+		if err != nil {
+			return fmt.Errorf("add search attributes: %w", err)
+		}
+	}
+	_, err = c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: t.options.Namespace, Query: strings.Join(queries, " AND "),
+	})
+	if err != nil {
+		return fmt.Errorf("query by search attributes: %w", err)
+	}
+	return nil
+}
+
+// Ping returns nil when the server is healthy and its namespace answers.
+func (t *Temporal) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return t.ready(ctx)
+}
