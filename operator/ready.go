@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,15 @@ type Check struct {
 	// Probe returns nil if the thing is there. The text of its error is shown, so it holds no secret.
 	Probe func(ctx context.Context) error
 }
+
+// phase is where the life of a process stands.
+type phase string
+
+const (
+	starting phase = "starting"
+	started  phase = "started"
+	draining phase = "draining"
+)
 
 // readiness is the answer of GET /readyz.
 type readiness struct {
@@ -39,10 +49,10 @@ func (s *Server) readyz(c *fiber.Ctx) error {
 }
 
 func (s *Server) readiness() readiness {
-	if s.draining.Load() {
-		return readiness{Checks: []result{{Name: "draining", Error: "the process is shutting down"}}}
-	}
 	answer := readiness{Ready: true, Checks: s.probes.run()}
+	if now := s.phase.Load().(phase); now != started {
+		answer.Checks = append(answer.Checks, result{Name: "process", Error: string(now)})
+	}
 	for _, r := range answer.Checks {
 		answer.Ready = answer.Ready && r.OK
 	}
@@ -52,16 +62,26 @@ func (s *Server) readiness() readiness {
 // probes runs the checks. A check that never returns costs one goroutine, however often it is asked for: calls that come
 // while it is running wait, for their own time, for the same run.
 type probes struct {
+	mu      sync.Mutex
 	checks  []Check
 	timeout time.Duration
 	running singleflight.Group
 }
 
+func (p *probes) add(c Check) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checks = append(p.checks, c)
+}
+
 // run asks all checks at the same time, and gives their results in their order.
 func (p *probes) run() []result {
-	results := make([]result, len(p.checks))
+	p.mu.Lock()
+	checks := slices.Clone(p.checks)
+	p.mu.Unlock()
+	results := make([]result, len(checks))
 	var all sync.WaitGroup
-	for i, check := range p.checks {
+	for i, check := range checks {
 		all.Go(func() { results[i] = p.ask(check) })
 	}
 	all.Wait()

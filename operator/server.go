@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// Version is the build that the index names.
 	Version string
-	// Checks decide whether the process is ready; without any it is, until it drains.
+	// Checks decide, from Started to Drain, whether the process is ready. Require adds further ones.
 	Checks []Check
 	// CheckTimeout is how long one check may take; 0 is 2 seconds.
 	CheckTimeout time.Duration
@@ -28,14 +28,15 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Server is the private HTTP side of one process.
+// Server is the private HTTP side of one process. It can listen before the rest of the process does: until Started it
+// says that the process is not ready.
 type Server struct {
-	app      *fiber.App
-	probes   *probes
-	draining atomic.Bool
-	routes   []route
-	version  string
-	log      *slog.Logger
+	app     *fiber.App
+	probes  *probes
+	phase   atomic.Value
+	routes  []route
+	version string
+	log     *slog.Logger
 }
 
 // route is one entry of the index, and the way in which routes are registered: what is served is listed.
@@ -64,6 +65,7 @@ func New(o Options) *Server {
 		version: o.Version,
 		log:     cmp.Or(o.Log, slog.Default()),
 	}
+	s.phase.Store(starting)
 	s.app = newApp(s.fail)
 	s.app.Use(s.recoverPanic, identify, secure)
 	s.routes = []route{
@@ -104,8 +106,14 @@ func (s *Server) Serve(listener net.Listener) error {
 	return nil
 }
 
-// Drain makes the process say that it is not ready, so that load balancers look away; everything else goes on.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Require adds a check; it counts from the next question on.
+func (s *Server) Require(c Check) { s.probes.add(c) }
+
+// Started lets the checks decide whether the process is ready.
+func (s *Server) Started() { s.phase.CompareAndSwap(starting, started) }
+
+// Drain makes the process say that it is not ready, for good, so that load balancers look away; everything else goes on.
+func (s *Server) Drain() { s.phase.Store(draining) }
 
 // Shutdown stops listening and waits, until ctx ends, for the requests that are being answered.
 func (s *Server) Shutdown(ctx context.Context) error {

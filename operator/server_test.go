@@ -27,6 +27,7 @@ func serve(t *testing.T, o operator.Options) (*operator.Server, string) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	server := operator.New(o)
+	server.Started()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
@@ -127,6 +128,27 @@ func TestChecksRunAtTheSameTime(t *testing.T) {
 	require.Equal(t, 200, res.StatusCode)
 }
 
+// The operator side listens first, so that a process that waits for its database can be asked why.
+func TestAProcessIsNotReadyBeforeItHasStarted(t *testing.T) {
+	t.Parallel()
+	server := operator.New(operator.Options{Log: slog.New(slog.DiscardHandler)})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { require.NoError(t, server.Shutdown(context.Background())) })
+	url := "http://" + listener.Addr().String()
+
+	res, body := get(t, url+"/readyz")
+	require.Equal(t, 503, res.StatusCode)
+	require.JSONEq(t, `{"ready":false,"checks":[{"name":"process","ok":false,"error":"starting"}]}`, body)
+
+	server.Require(operator.Check{Name: "database", Probe: ok})
+	server.Started()
+	res, body = get(t, url+"/readyz")
+	require.Equal(t, 200, res.StatusCode)
+	require.JSONEq(t, `{"ready":true,"checks":[{"name":"database","ok":true}]}`, body)
+}
+
 func TestADrainingProcessIsNotReadyButStillServes(t *testing.T) {
 	t.Parallel()
 	server, url := serve(t, operator.Options{Checks: []operator.Check{{"database", ok}}})
@@ -134,7 +156,10 @@ func TestADrainingProcessIsNotReadyButStillServes(t *testing.T) {
 	res, body := get(t, url+"/readyz")
 	require.Equal(t, 503, res.StatusCode)
 	require.Contains(t, body, `"ready":false`)
-	require.Contains(t, body, "shutting down")
+	require.Contains(t, body, `{"name":"process","ok":false,"error":"draining"}`)
+	server.Started()
+	res, _ = get(t, url+"/readyz")
+	require.Equal(t, 503, res.StatusCode, "there is no way back")
 	res, _ = get(t, url+"/healthz")
 	require.Equal(t, 200, res.StatusCode)
 }

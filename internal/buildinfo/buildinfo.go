@@ -20,6 +20,9 @@ type Info struct {
 	Go string `json:"go"`
 }
 
+// Version is the release of the running binary, or "dev".
+func Version() string { return cmp.Or(version, "dev") }
+
 // Read gives the identity of the running binary.
 func Read() Info {
 	build, ok := debug.ReadBuildInfo()
@@ -38,7 +41,7 @@ func from(build *debug.BuildInfo) Info {
 	if settings["vcs.modified"] == "true" {
 		revision += "+dirty"
 	}
-	return Info{Version: cmp.Or(version, "dev"), Revision: revision, Go: cmp.Or(build.GoVersion, "unknown")}
+	return Info{Version: Version(), Revision: revision, Go: cmp.Or(build.GoVersion, "unknown")}
 }
 
 // String is one line for people.

@@ -16,7 +16,7 @@ import (
 func (t *Telemetry) DatabaseTracer() pgx.QueryTracer {
 	return databaseTracer{otelpgx.NewTracer(
 		otelpgx.WithTracerProvider(t.Traces),
-		otelpgx.WithMeterProvider(t.meters),
+		otelpgx.WithMeterProvider(t.Meters),
 		otelpgx.WithTrimSQLInSpanName(),
 		otelpgx.WithDisableConnectionDetailsInAttributes(),
 	)}
@@ -24,7 +24,7 @@ func (t *Telemetry) DatabaseTracer() pgx.QueryTracer {
 
 // ObservePool makes the numbers of a connection pool part of the metrics.
 func (t *Telemetry) ObservePool(pool *pgxpool.Pool) error {
-	if err := otelpgx.RecordStats(pool, otelpgx.WithStatsMeterProvider(t.meters)); err != nil {
+	if err := otelpgx.RecordStats(pool, otelpgx.WithStatsMeterProvider(t.Meters)); err != nil {
 		return fmt.Errorf("observe connection pool: %w", err)
 	}
 	return nil

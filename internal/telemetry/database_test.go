@@ -16,7 +16,7 @@ import (
 func TestSpansOfStatementsCarryNoValues(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewInMemoryExporter()
-	tel := &Telemetry{Traces: trace.NewTracerProvider(trace.WithSyncer(spans)), meters: metric.NewMeterProvider()}
+	tel := &Telemetry{Traces: trace.NewTracerProvider(trace.WithSyncer(spans)), Meters: metric.NewMeterProvider()}
 	tracer := tel.DatabaseTracer()
 
 	ctx, parent := tel.Traces.Tracer("test").Start(t.Context(), "persist")

@@ -19,7 +19,7 @@ const canary = "CANARY5f1d9c"
 
 func logger() (*slog.Logger, *bytes.Buffer) {
 	var out bytes.Buffer
-	return telemetry.NewLogger(&out, telemetry.LogOptions{Level: slog.LevelInfo}), &out
+	return slog.New(telemetry.LogHandler(slog.NewJSONHandler(&out, nil))), &out
 }
 
 func line(t *testing.T, out *bytes.Buffer) map[string]any {

@@ -2,29 +2,13 @@ package telemetry
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
-// LogOptions say what is logged and how.
-type LogOptions struct {
-	// Level is the least level that is written.
-	Level slog.Leveler
-	// Text writes lines for people; otherwise each line is a JSON object.
-	Text bool
-}
-
-// NewLogger writes to w. Every line carries the trace_id and span_id of its context, and secrets in it are masked.
-func NewLogger(w io.Writer, o LogOptions) *slog.Logger {
-	options := &slog.HandlerOptions{Level: o.Level}
-	var handler slog.Handler = slog.NewJSONHandler(w, options)
-	if o.Text {
-		handler = slog.NewTextHandler(w, options)
-	}
-	return slog.New(logHandler{handler})
-}
+// LogHandler writes to next. Every line carries the trace_id and span_id of its context, and secrets in it are masked.
+func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
 
 // logHandler redacts a line and ties it to its trace.
 type logHandler struct{ next slog.Handler }

@@ -28,15 +28,14 @@ type Options struct {
 
 // Telemetry is what Start has started.
 type Telemetry struct {
-	Traces  *trace.TracerProvider
-	Metrics *Metrics
+	Traces *trace.TracerProvider
+	Meters *metric.MeterProvider
 
-	meters   *metric.MeterProvider
 	registry *prometheus.Registry
 }
 
-// Start sets the process up: the global providers of OpenTelemetry, a propagator, and a registry for Prometheus. It
-// connects to nothing by itself; exporters connect in the background.
+// Start sets the process up: the global providers of OpenTelemetry, from which every package takes its tracer and meter,
+// a propagator, and a registry for Prometheus. It connects to nothing; exporters connect in the background.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	res, err := newResource(ctx, o)
 	if err != nil {
@@ -51,14 +50,10 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if err != nil {
 		return nil, errors.Join(err, traces.Shutdown(ctx))
 	}
-	metrics, err := newMetrics(meters)
-	if err != nil {
-		return nil, errors.Join(err, traces.Shutdown(ctx), meters.Shutdown(ctx))
-	}
 	otel.SetTracerProvider(traces)
 	otel.SetMeterProvider(meters)
 	otel.SetTextMapPropagator(Propagator())
-	return &Telemetry{Traces: traces, Metrics: metrics, meters: meters, registry: registry}, nil
+	return &Telemetry{Traces: traces, Meters: meters, registry: registry}, nil
 }
 
 // Propagator is W3C trace context only. Baggage is left out: it would carry what a stranger sends into every call.
@@ -71,7 +66,7 @@ func (t *Telemetry) Handler() http.Handler {
 
 // Shutdown exports what is left, until ctx ends, and stops the exporters.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
-	if err := errors.Join(t.Traces.Shutdown(ctx), t.meters.Shutdown(ctx)); err != nil {
+	if err := errors.Join(t.Traces.Shutdown(ctx), t.Meters.Shutdown(ctx)); err != nil {
 		return fmt.Errorf("shut telemetry down: %w", err)
 	}
 	return nil

@@ -30,7 +30,7 @@ func (t *Telemetry) TemporalInterceptor() (interceptor.ClientInterceptor, error)
 // TemporalMetrics are the SDK's own metrics (temporal_…), among ours.
 func (t *Telemetry) TemporalMetrics() client.MetricsHandler {
 	return temporalotel.NewMetricsHandler(temporalotel.MetricsHandlerOptions{
-		Meter:                t.meters.Meter("holdfast/temporal"),
+		Meter:                t.Meters.Meter("holdfast/temporal"),
 		UseMonotonicCounters: true,
 		OnError:              otel.Handle, // the default panics
 	})
