@@ -44,9 +44,7 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 			err = errors.Join(err, p.stop())
 		}
 	}()
-	slog.SetDefault(telemetry.NewLogger(os.Stderr, telemetry.LogOptions{
-		Level: cfg.Log.Level, Text: cfg.Log.Format == config.LogText,
-	}))
+	setLogger(cfg.Log)
 	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
 		return nil, err
 	}

@@ -73,6 +73,7 @@ func runRoles(ctx context.Context, cfg config.Config, name string, roles role, s
 	switch {
 	case err == nil:
 		slog.InfoContext(ctx, "process.started", "role", name, "version", buildinfo.Read().Version)
+		p.operator.Started()
 		started()
 		select {
 		case <-ctx.Done():

@@ -20,7 +20,7 @@ func (p *process) openStore(ctx context.Context) error {
 	}
 	p.store = store
 	p.onStop("database", func(context.Context) error { store.Close(); return nil })
-	return p.telemetry.Metrics.ObserveDeadLetters(store.OpenDeadLetters)
+	return p.telemetry.ObserveDeadLetters(store.OpenDeadLetters)
 }
 
 func openStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -15,7 +14,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/internal/config"
-	"holdfast/internal/telemetry"
 	"holdfast/persistence"
 )
 
@@ -29,11 +27,11 @@ type tools struct {
 // withTools opens the stores for a command and closes them after it.
 func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		cfg, err := loadForTools()
+		cfg, _, err := config.LoadBesideDev()
 		if err != nil {
 			return err
 		}
-		slog.SetDefault(telemetry.NewLogger(os.Stderr, telemetry.LogOptions{Level: slog.LevelWarn, Text: true}))
+		setLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText})
 		store, err := openStore(c.Context(), cfg, nil)
 		if err != nil {
 			return err
