@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -114,7 +115,12 @@ func (s *Server) startAll(
 
 // startOne starts an event. Requests with the same key that are here at the same time share one start: all but the first are
 // duplicates of it, and a storm of them costs Temporal no more than one.
-func (s *Server) startOne(ctx context.Context, r event.Receipt, item providers.Item) (Started, error) {
+func (s *Server) startOne(ctx context.Context, r event.Receipt, item providers.Item) (_ Started, err error) {
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("start workflow %s: panicked with a %T", r.WorkflowID(), value)
+		}
+	}()
 	first := false
 	result, err, _ := s.starts.Do(r.WorkflowID(), func() (any, error) {
 		first = true
