@@ -52,7 +52,7 @@ var Table = []Rule{
 		Why:       "a definition is data and its engine a pure function: it can be tried out without any server",
 		Ours:      []string{"event"},
 		Libraries: []string{"github.com/itchyny/gojq", "github.com/goccy/go-yaml"},
-		Never:     []Ban{{"net/http", "what a request is, the ingress knows"}},
+		Never:     []Ban{{"os/exec", "a definition runs nothing"}},
 	},
 	{
 		Package: "ingress",
