@@ -2,7 +2,6 @@ package ingress
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
@@ -38,17 +37,19 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return c.Status(reply.Status).Send(reply.Body)
 	}
 
-	items, isBatch := provider.Split(request)
 	ctx, cancel := context.WithTimeout(o.ctx, s.Budget)
 	defer cancel()
-	receipts := o.receipts(provider, items)
-	started, err := s.startAll(ctx, provider, receipts, items)
+	items, err := provider.Split(request)
 	if err != nil {
-		slog.ErrorContext(ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
-		return s.refuse(c, codeUnavailable)
+		return s.refuseUnavailable(c, err)
+	}
+	receipts := o.receipts(provider, items)
+	started, err := s.startAll(ctx, receipts, items)
+	if err != nil {
+		return s.refuseUnavailable(c, err)
 	}
 	s.countEvents(ctx, provider, receipts, started)
-	return s.acknowledge(c, provider, started, isBatch)
+	return s.acknowledge(c, provider, started, isBatch(items))
 }
 
 func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]string, refused code) {
@@ -64,6 +65,9 @@ func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]s
 	}
 	return nil, nil, codeNotFound
 }
+
+// isBatch says that the request was an envelope of events, be it an empty one.
+func isBatch(items []providers.Item) bool { return len(items) != 1 || items[0].Root != nil }
 
 // receipts give each event of the request its ID.
 func (o *observation) receipts(p *providers.Provider, items []providers.Item) []event.Receipt {
@@ -93,7 +97,7 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 // startAll starts every event of a request, or fails as a whole: the sender then sends the whole request again, and the
 // events that had started are the duplicates that they are.
 func (s *Server) startAll(
-	ctx context.Context, p *providers.Provider, receipts []event.Receipt, items []providers.Item,
+	ctx context.Context, receipts []event.Receipt, items []providers.Item,
 ) ([]Started, error) {
 	started := make([]Started, len(receipts))
 	group, ctx := errgroup.WithContext(ctx)
@@ -102,7 +106,7 @@ func (s *Server) startAll(
 		group.Go(func() (err error) {
 			ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 			defer cancel()
-			started[i], err = s.Starter.Start(ctx, receipts[i], items[i].Body, p.RejectsRedelivery())
+			started[i], err = s.Starter.Start(ctx, receipts[i], items[i].Body, items[i].Redelivery == providers.RejectRedelivery)
 			return err
 		})
 	}

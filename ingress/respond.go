@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"errors"
+	"log/slog"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
@@ -50,7 +51,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, p *providers.Provider, started []Star
 	status := p.AckStatus()
 	o.outcome, o.events = "accepted", len(started)
 	if n.Accepted == 0 && n.Duplicate > 0 {
-		status, o.outcome, body.Duplicate = fiber.StatusOK, "duplicate", true
+		status, o.outcome, body.Duplicate = p.Replies().Duplicate, "duplicate", true
 	}
 	return c.Status(status).JSON(body)
 }
@@ -88,15 +89,22 @@ func (s *Server) refuseWith(c *fiber.Ctx, reason code, status int) error {
 	return c.Status(status).JSON(refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}})
 }
 
+// refuseUnavailable asks for the request again, because it is authentic and not durable.
+func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
+	o := observed(c)
+	slog.ErrorContext(o.ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
+	return s.refuse(c, codeUnavailable)
+}
+
 // refuseUnauthenticated tells the operator the reason, and the sender only that there is one.
 func (s *Server) refuseUnauthenticated(c *fiber.Ctx, p *providers.Provider, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
 	var denied *providers.AuthError
 	if errors.As(err, &denied) {
-		o.reason = denied.Reason
+		o.reason = string(denied.Reason)
 	}
-	return s.refuseWith(c, codeUnauthenticated, p.BadSignatureStatus())
+	return s.refuseWith(c, codeUnauthenticated, p.Replies().Unauthentic)
 }
 
 // refuseError answers for errors of Fiber and fasthttp, most of them met while the request was read. Their own text can hold

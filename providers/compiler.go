@@ -62,6 +62,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 	p.challenges = c.newChallenges(d.Challenges)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
+	p.samples = c.newSamples(d.Samples)
 }
 
 // compileLimits compiles what the ingress enforces.

@@ -33,6 +33,15 @@ type definition struct {
 	Replies    repliesDefinition     `yaml:"replies"`
 	Questions  []questionDefinition  `yaml:"questions"`
 	Redact     []jq                  `yaml:"redact"`
+	// Samples make an event of each type, for `holdfast send` and for tests.
+	Samples map[string]sampleDefinition `yaml:"samples"`
+}
+
+// sampleDefinition makes one event. The input of Body is {id, now, rfc3339}: a text that is new every time, and the time in
+// unix seconds and as RFC 3339. In Headers, {id} stands for the id.
+type sampleDefinition struct {
+	Body    jq                `yaml:"body"`
+	Headers map[string]string `yaml:"headers"`
 }
 
 // jq is the source of an expression.

@@ -22,6 +22,7 @@ type Provider struct {
 	replies           Replies
 	questions         []question
 	redact            *expression
+	samples           map[string]sample
 
 	source Secrets
 	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
