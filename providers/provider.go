@@ -22,6 +22,8 @@ type Provider struct {
 	replies           Replies
 	questions         []question
 	redact            *expression
+	// identity are the paths within the body that type, key and versions are read from.
+	identity [][]string
 
 	source Secrets
 	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
