@@ -1,0 +1,127 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// OrderedChange is a change with its place in the life of its entity.
+type OrderedChange struct {
+	Order  Order
+	Change Change
+}
+
+// Fold is the entity after all changes, which may come in any order. Changes of one event to one entity share an Order and
+// apply as they stand in the slice. Of no changes it is an entity with the state {} and no order.
+func Fold(ref EntityRef, changes []OrderedChange) (Entity, error) {
+	sorted := slices.Clone(changes)
+	slices.SortStableFunc(sorted, func(a, b OrderedChange) int { return a.Order.Compare(b.Order) })
+	e := Entity{EntityRef: ref, State: emptyState()}
+	for _, c := range sorted[lastReset(sorted):] {
+		var err error
+		if e, err = e.Apply(c); err != nil {
+			return Entity{}, err
+		}
+	}
+	return e, nil
+}
+
+// lastReset is where a fold can begin: nothing before the last snapshot or delete shows in the result.
+func lastReset(sorted []OrderedChange) int {
+	for i := len(sorted) - 1; i >= 0; i-- {
+		if sorted[i].Change.Op != OpPatch {
+			return i
+		}
+	}
+	return 0
+}
+
+// Apply is the entity after one more change, which must not come before e.Last. It leaves e as it is.
+func (e Entity) Apply(c OrderedChange) (Entity, error) {
+	change := c.Change.State
+	if len(change) == 0 {
+		change = emptyState()
+	}
+	switch c.Change.Op {
+	case OpSnapshot:
+		e.State, e.Deleted = change, false
+	case OpDelete:
+		e.State, e.Deleted = change, true
+	case OpPatch:
+		merged, err := MergePatch(e.State, change)
+		if err != nil {
+			return Entity{}, fmt.Errorf("fold event %s: %w", c.Order.EventID, err)
+		}
+		e.State = merged
+	default:
+		return Entity{}, Rejectf("unknown_op", "change of event %s has no known operation", c.Order.EventID)
+	}
+	e.Last = c.Order
+	return e, nil
+}
+
+func emptyState() json.RawMessage { return json.RawMessage(`{}`) }
+
+// MergePatch merges patch into target (RFC 7396). Numbers keep their digits; an empty target counts as {}.
+func MergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
+	if len(target) == 0 {
+		target = emptyState()
+	}
+	t, err := decodeExact(target)
+	if err != nil {
+		return nil, err
+	}
+	p, err := decodeExact(patch)
+	if err != nil {
+		return nil, err
+	}
+	return encodeExact(merge(t, p))
+}
+
+// merge is MergePatch of RFC 7396, section 2.
+func merge(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	merged, ok := target.(map[string]any)
+	if !ok {
+		merged = make(map[string]any, len(changes))
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(merged, name)
+			continue
+		}
+		merged[name] = merge(merged[name], value)
+	}
+	return merged
+}
+
+// decodeExact reads JSON without turning numbers into floats. The error does not quote the input.
+func decodeExact(b json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, Rejectf("malformed_state", "state of an entity is not JSON")
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, Rejectf("malformed_state", "state of an entity is more than one JSON value")
+	}
+	return v, nil
+}
+
+func encodeExact(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}

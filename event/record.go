@@ -1,0 +1,80 @@
+package event
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// ErrNotFound says that there is no such event, entity or dead letter.
+var ErrNotFound = errors.New("not found")
+
+// Record is a stored event: its receipt and how far it has come.
+type Record struct {
+	Receipt Receipt `json:"receipt"`
+	// Type is the type that the parse step gave it.
+	Type   string `json:"type"`
+	Status Status `json:"status"`
+	// Outcome is empty until the event has been processed.
+	Outcome Outcome `json:"outcome,omitempty"`
+	// Run is the last run that persisted or processed the event.
+	Run               Run        `json:"run"`
+	OccurredAt        time.Time  `json:"occurred_at"`
+	OccurredAtMissing bool       `json:"occurred_at_missing,omitempty"`
+	PersistedAt       time.Time  `json:"persisted_at"`
+	ProcessedAt       *time.Time `json:"processed_at,omitempty"`
+	// Body is what was received, byte for byte; nil in lists.
+	Body []byte `json:"-"`
+	// Payload is the projection of Body for queries: not exact, and nil if Body is no JSON. PayloadNote says how it differs.
+	Payload     json.RawMessage `json:"payload,omitempty"`
+	PayloadNote string          `json:"payload_note,omitempty"`
+	// Links are the changes that the event made; nil in lists.
+	Links []Link `json:"links,omitempty"`
+}
+
+// Link is a change as it is stored: one event's effect on one entity.
+type Link struct {
+	EntityRef
+	EventID string `json:"event_id"`
+	// EventType is empty if the event has been purged.
+	EventType  string          `json:"event_type,omitempty"`
+	Op         Op              `json:"op"`
+	State      json.RawMessage `json:"state"`
+	Version    *int64          `json:"version,omitempty"`
+	OccurredAt time.Time       `json:"occurred_at"`
+}
+
+// RecordQuery selects stored events, newest first. Empty fields do not restrict.
+type RecordQuery struct {
+	Provider string
+	Type     string
+	Status   Status
+	// Before is the ID of the last event of the page before; empty for the first page.
+	Before string
+	// Limit is 1 to MaxPage; 0 means MaxPage.
+	Limit int
+}
+
+// DeadLetterQuery selects dead letters, the last failed first. Empty fields do not restrict.
+type DeadLetterQuery struct {
+	Provider string
+	State    DeadLetterState
+	// Before is the cursor of the last dead letter of the page before; nil for the first page.
+	Before *DeadLetterCursor
+	// Limit is 1 to MaxPage; 0 means MaxPage.
+	Limit int
+}
+
+// DeadLetterCursor is a place in the list of dead letters.
+type DeadLetterCursor struct {
+	LastFailed time.Time `json:"last_failed_at"`
+	ID         int64     `json:"id"`
+}
+
+// Cursor is the place of the dead letter in the list.
+func (d DeadLetter) Cursor() DeadLetterCursor {
+	return DeadLetterCursor{LastFailed: d.LastFailed, ID: d.ID}
+}
+
+// MaxPage is the most rows that one page of a list holds.
+const MaxPage = 500

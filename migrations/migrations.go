@@ -1,0 +1,104 @@
+// Package migrations holds the schema as numbered SQL files and applies them. A file is never changed once it has been
+// released; a mistake is corrected by the next file, and there is no way down.
+//
+// It must never know what the tables mean: that is persistence.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// A concurrent migration is waited for: the lock is tried lockTries times, lockPeriod seconds apart.
+const (
+	lockPeriod = 1
+	lockTries  = 300
+)
+
+// Up brings the database at url to the newest version. It may run in many processes at once: one migrates, the others
+// wait for it. Killed half-way, it continues where it was: each file is one transaction.
+func Up(ctx context.Context, url string) (err error) {
+	db, err := open(url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPeriod, lockTries))
+	if err != nil {
+		return fmt.Errorf("make migration lock: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate database: %w", err)
+	}
+	return nil
+}
+
+// Current is the version that the database at url has, 0 for an empty one, and the one that this program wants. It reads
+// only. After a rollback of the program have may be greater than want, which is no reason to refuse: files only add.
+func Current(ctx context.Context, url string) (have, want int64, err error) {
+	if want, err = newest(); err != nil {
+		return 0, 0, err
+	}
+	db, err := open(url)
+	if err != nil {
+		return 0, want, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+
+	var migrated bool
+	if err := db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, goose.DefaultTablename).Scan(&migrated); err != nil {
+		return 0, want, fmt.Errorf("read migration version: %w", err)
+	}
+	if !migrated {
+		return 0, want, nil
+	}
+	const latest = `SELECT coalesce(max(version_id), 0) FROM ` + goose.DefaultTablename + ` WHERE is_applied`
+	if err := db.QueryRowContext(ctx, latest).Scan(&have); err != nil {
+		return 0, want, fmt.Errorf("read migration version: %w", err)
+	}
+	return have, want, nil
+}
+
+func open(url string) (*sql.DB, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		// The driver's text may quote the URL, which holds a password.
+		return nil, errors.New("open database: the URL is malformed")
+	}
+	return stdlib.OpenDB(*cfg), nil
+}
+
+// newest is the version of the last file.
+func newest() (int64, error) {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil || len(names) == 0 {
+		return 0, fmt.Errorf("list migrations: %w", errors.Join(err, fs.ErrNotExist))
+	}
+	number, _, _ := strings.Cut(names[len(names)-1], "_")
+	version, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read migration version: %w", err)
+	}
+	return version, nil
+}

@@ -1,0 +1,92 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+const deadLetterColumns = `
+SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, error_message, attempts, failures,
+       first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, '')`
+
+const (
+	selectDeadLetter = deadLetterColumns + `, raw_body FROM dead_letters WHERE id = $1`
+
+	selectDeadLetterOfEvent = deadLetterColumns + `, raw_body FROM dead_letters
+ WHERE event_id = $1::uuid ORDER BY id DESC LIMIT 1`
+
+	countOpenDeadLetters = `
+SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving') GROUP BY provider`
+)
+
+// DeadLetter is one dead letter, with its body.
+func (s *Store) DeadLetter(ctx context.Context, id int64) (event.DeadLetter, error) {
+	d, err := scanDeadLetterWithBody(s.pool.QueryRow(ctx, selectDeadLetter, id))
+	return d, failure("read dead letter "+strconv.FormatInt(id, 10), err)
+}
+
+// DeadLetterOfEvent is the latest dead letter of an event, with its body.
+func (s *Store) DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error) {
+	d, err := scanDeadLetterWithBody(s.pool.QueryRow(ctx, selectDeadLetterOfEvent, eventID))
+	return d, failure("read dead letter of event "+clean(eventID), err)
+}
+
+// DeadLetters is a page of dead letters, the last failed first, without their bodies.
+func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error) {
+	list := newList(deadLetterColumns + ` FROM dead_letters`)
+	list.equal("provider", q.Provider)
+	list.equal("state", string(q.State))
+	if q.Before != nil {
+		list.where("(last_failed_at, id) < (%s, %s)", q.Before.LastFailed, q.Before.ID)
+	}
+	sql, args := list.page("last_failed_at DESC, id DESC", q.Limit)
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, failure("list dead letters", err)
+	}
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) { return scanDeadLetter(row) })
+	return page, failure("list dead letters", err)
+}
+
+// OpenDeadLetters counts the dead letters that wait for somebody, by provider.
+func (s *Store) OpenDeadLetters(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.pool.Query(ctx, countOpenDeadLetters)
+	if err != nil {
+		return nil, failure("count dead letters", err)
+	}
+	counts := map[string]int64{}
+	var provider string
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&provider, &n}, func() error { counts[provider] = n; return nil })
+	return counts, failure("count dead letters", err)
+}
+
+func scanDeadLetterWithBody(row pgx.Row) (event.DeadLetter, error) {
+	var body []byte
+	d, err := scanDeadLetter(row, &body)
+	d.Body = body
+	return d, err
+}
+
+func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
+	var receipt []byte
+	columns := []any{
+		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
+		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt, &d.ResolvedRun,
+	}
+	if err := row.Scan(append(columns, more...)...); err != nil {
+		return event.DeadLetter{}, err
+	}
+	if err := json.Unmarshal(receipt, &d.Receipt); err != nil {
+		return event.DeadLetter{}, fmt.Errorf("decode receipt: %w", err)
+	}
+	d.FirstFailed, d.LastFailed = d.FirstFailed.UTC(), d.LastFailed.UTC()
+	d.Failure.At, d.ResolvedAt = d.LastFailed, utc(d.ResolvedAt)
+	return d, nil
+}

@@ -1,0 +1,104 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// maxMessage bounds the stored text of a failure, in bytes.
+const maxMessage = 4 << 10
+
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one. It does nothing if the event has
+// been processed since the failure (a late attempt must not undo a rescue), or if this run has recorded it already.
+const recordDeadLetter = `
+INSERT INTO dead_letters AS d (
+       event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
+       first_failed_at, last_failed_at, workflow_id, run_id)
+SELECT $1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11::integer,
+       $12::timestamptz, $12::timestamptz, $13, $14
+ WHERE NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
+   AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND run_id = $14)
+ON CONFLICT (event_id) WHERE state IN ('open', 'redriving') DO UPDATE
+   SET state = 'open', redriving_since = NULL, failures = d.failures + 1,
+       type = excluded.type, receipt = excluded.receipt, raw_body = excluded.raw_body, step = excluded.step,
+       error_class = excluded.error_class, error_code = excluded.error_code,
+       error_message = excluded.error_message, attempts = excluded.attempts,
+       last_failed_at = excluded.last_failed_at, workflow_id = excluded.workflow_id, run_id = excluded.run_id`
+
+// markDead makes the event's row, if there is one, agree with the dead letter that this run has just opened.
+const markDead = `
+UPDATE events SET status = 'dead', outcome = NULL
+ WHERE id = $1::uuid AND status <> 'dead'
+   AND EXISTS (SELECT FROM dead_letters
+                WHERE event_id = $1::uuid AND run_id = $2 AND state IN ('open', 'redriving'))`
+
+const (
+	resolveDeadLetter = `
+UPDATE dead_letters
+   SET state = 'resolved', redriving_since = NULL, resolved_at = clock_timestamp(), resolved_run_id = $2
+ WHERE event_id = $1::uuid AND state IN ('open', 'redriving')`
+
+	resolveIfNotStored = resolveDeadLetter + ` AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid)`
+)
+
+// RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row an
+// event, which counts its failures. Of d it stores Receipt, Body, Run and Failure.
+func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
+	receipt, err := receiptColumn(d.Receipt)
+	if err != nil {
+		return failure("record dead letter of event "+clean(d.Receipt.ID), err)
+	}
+	body := d.Body
+	if body == nil {
+		body = []byte{}
+	}
+	r, f, runID := d.Receipt, d.Failure, clean(d.Run.RunID)
+	b := &pgx.Batch{}
+	b.Queue(eventLock, r.ID)
+	b.Queue(recordDeadLetter, r.ID, clean(r.Provider), clean(r.Key), clean(r.Type), receipt, body,
+		clean(string(f.Step)), knownClass(f.Class), clean(f.Code), clip(clean(f.Message), maxMessage), f.Attempts, f.At,
+		clean(d.Run.WorkflowID), runID)
+	b.Queue(markDead, r.ID, runID)
+	return failure("record dead letter of event "+clean(r.ID), s.sendOnly(ctx, b))
+}
+
+// knownClass makes sure that a dead letter is never refused for its class.
+func knownClass(c event.Class) string {
+	switch c {
+	case event.ClassTransient, event.ClassRejected, event.ClassFailed:
+		return string(c)
+	default:
+		return string(event.ClassFailed)
+	}
+}
+
+// redriveLease is how long a dead letter stays redriving before another redrive may take it: whoever took it first has
+// stopped half-way, or its run is in trouble. A redrive too many does no harm, since all steps may run again.
+const redriveLease = 15 * time.Minute
+
+const (
+	markRedriving = `
+UPDATE dead_letters SET state = 'redriving', redriving_since = clock_timestamp()
+ WHERE id = $1
+   AND (state = 'open' OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval))`
+
+	unmarkRedriving = `
+UPDATE dead_letters SET state = 'open', redriving_since = NULL WHERE id = $1 AND state = 'redriving'`
+)
+
+// MarkRedriving takes an open dead letter for a redrive. Of several at once one wins; ok is false for the others, and for
+// a dead letter that is not open. A redrive that has not ended for 15 minutes can be taken over.
+func (s *Store) MarkRedriving(ctx context.Context, id int64) (ok bool, err error) {
+	tag, err := s.pool.Exec(ctx, markRedriving, id, redriveLease)
+	return tag.RowsAffected() == 1, failure("mark dead letter as redriving", err)
+}
+
+// UnmarkRedriving gives back a dead letter whose redrive could not be started.
+func (s *Store) UnmarkRedriving(ctx context.Context, id int64) error {
+	_, err := s.pool.Exec(ctx, unmarkRedriving, id)
+	return failure("give dead letter back", err)
+}

@@ -1,0 +1,78 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// rollbackTimeout bounds the rollback of a transaction whose own context may have ended.
+const rollbackTimeout = time.Second
+
+// eventLock is the first statement of every transaction that changes an event: at any time, one transaction works on one
+// event, whether or not it has a row yet. So what a transaction reads of its event stays true until it commits.
+const eventLock = `SELECT pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
+
+// transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
+type transaction struct {
+	conn *pgxpool.Conn // nil once it has ended
+}
+
+// sendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are one
+// transaction (PostgreSQL's manual, 55.2.4, "Pipelining").
+func (s *Store) sendOnly(ctx context.Context, b *pgx.Batch) error {
+	return s.pool.SendBatch(ctx, b).Close()
+}
+
+// begin opens a transaction with its first statements. On an error there is none.
+func (s *Store) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := &pgx.Batch{}
+	first.Queue("begin")
+	first.QueuedQueries = append(first.QueuedQueries, b.QueuedQueries...)
+	tx := &transaction{conn: conn}
+	if err := tx.send(ctx, first); err != nil {
+		tx.rollback(ctx)
+		return nil, err
+	}
+	return tx, nil
+}
+
+// send runs further statements.
+func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
+	return t.conn.SendBatch(ctx, b).Close()
+}
+
+// commit runs the last statements and commits.
+func (t *transaction) commit(ctx context.Context, b *pgx.Batch) error {
+	b.Queue("commit")
+	if err := t.send(ctx, b); err != nil {
+		return err
+	}
+	t.release()
+	return nil
+}
+
+// rollback ends the transaction if it has not ended. The pool drops a connection that is not clean.
+func (t *transaction) rollback(ctx context.Context) {
+	if t.conn == nil {
+		return
+	}
+	defer t.release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	if !t.conn.Conn().IsClosed() && t.conn.Conn().PgConn().TxStatus() != 'I' {
+		// An error here needs no report: the connection is dropped, and the server rolls back.
+		_, _ = t.conn.Exec(ctx, "rollback")
+	}
+}
+
+func (t *transaction) release() {
+	t.conn.Release()
+	t.conn = nil
+}
