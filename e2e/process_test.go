@@ -85,7 +85,7 @@ func (i *installation) launch(t *testing.T, role string, env ...string) *node {
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", role, n.log)
+			t.Logf("the end of the log of %s:\n%s", role, n.log.tail(30))
 		}
 	})
 	return n
@@ -96,7 +96,7 @@ func (n *node) awaitReady(t *testing.T) {
 	eventually(t, time.Minute, "the process is ready", func() error {
 		select {
 		case <-n.exited:
-			require.FailNow(t, "the process has ended", n.log.String())
+			require.FailNow(t, "the process has ended", n.log.tail(30))
 		default:
 		}
 		response, err := http.Get(n.operator + "/readyz")
@@ -124,7 +124,7 @@ func (n *node) terminate(t *testing.T) {
 	select {
 	case <-n.exited:
 	case <-time.After(30 * time.Second):
-		require.FailNow(t, "the process does not end", n.log.String())
+		require.FailNow(t, "the process does not end", n.log.tail(30))
 	}
 }
 
@@ -179,6 +179,12 @@ func (s *syncBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
+}
+
+// tail is the last lines.
+func (s *syncBuffer) tail(n int) string {
+	lines := strings.Split(s.String(), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
 func (s *syncBuffer) contains(text string) bool { return strings.Contains(s.String(), text) }

@@ -2,6 +2,8 @@ package ingress
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
@@ -37,7 +39,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return c.Status(reply.Status).Send(reply.Body)
 	}
 
-	ctx, cancel := context.WithTimeout(o.ctx, s.Budget)
+	ctx, cancel := withTimeout(o.ctx, s.Budget)
 	defer cancel()
 	items, err := provider.Split(request)
 	if err != nil {
@@ -104,11 +106,45 @@ func (s *Server) startAll(
 	group.SetLimit(maxConcurrentStarts)
 	for i := range receipts {
 		group.Go(func() (err error) {
-			ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
-			defer cancel()
-			started[i], err = s.Starter.Start(ctx, receipts[i], items[i].Body, items[i].Redelivery == providers.RejectRedelivery)
+			started[i], err = s.startOne(ctx, receipts[i], items[i])
 			return err
 		})
 	}
 	return started, group.Wait()
+}
+
+// startOne starts an event. Requests with the same key that are here at the same time share one start: all but the first are
+// duplicates of it, and a storm of them costs Temporal no more than one.
+func (s *Server) startOne(ctx context.Context, r event.Receipt, item providers.Item) (_ Started, err error) {
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("start workflow %s: panicked with a %T", r.WorkflowID(), value)
+		}
+	}()
+	first := false
+	result, err, _ := s.starts.Do(r.WorkflowID(), func() (any, error) {
+		first = true
+		ctx, cancel := withTimeout(ctx, s.StartTimeout)
+		defer cancel()
+		return s.Starter.Start(ctx, r, item.Body, item.Redelivery == providers.RejectRedelivery)
+	})
+	if err != nil {
+		return Started{}, err
+	}
+	started := result.(Started)
+	if !first && started.State == StateAccepted {
+		started.State = StateProcessing
+	}
+	return started, nil
+}
+
+// withTimeout is context.WithTimeout with a deadline that nobody can see: of one that it sees, Temporal's client gives a call
+// only half.
+func withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
 }

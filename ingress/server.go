@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/singleflight"
 
 	"holdfast/event"
 	"holdfast/providers"
@@ -61,6 +62,7 @@ type Server struct {
 
 	app     *fiber.App
 	metrics requestMetrics
+	starts  singleflight.Group // by workflow ID
 	now     func() time.Time
 }
 

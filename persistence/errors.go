@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
 
 	"holdfast/event"
 )
@@ -43,6 +44,8 @@ func classify(err error) *event.Error {
 		return &event.Error{Class: event.ClassTransient, Code: "deadline_exceeded", Err: context.DeadlineExceeded}
 	case errors.Is(err, context.Canceled):
 		return &event.Error{Class: event.ClassTransient, Code: "canceled", Err: context.Canceled}
+	case errors.Is(err, puddle.ErrClosedPool):
+		return &event.Error{Class: event.ClassTransient, Code: "store_closed", Text: "the process is shutting down"}
 	case isConnectionLoss(err):
 		return &event.Error{Class: event.ClassTransient, Code: "connection_lost", Text: "the database connection broke"}
 	default:

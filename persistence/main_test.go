@@ -126,3 +126,11 @@ func anotherRun(r event.Receipt) event.Run {
 }
 
 func pointer[T any](v T) *T { return &v }
+
+// incompressible is text of n characters that an index cannot make smaller.
+func incompressible(n int) (s string) {
+	for len(s) < n {
+		s += rand.Text()
+	}
+	return s[:n]
+}

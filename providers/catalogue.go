@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sort"
@@ -23,13 +25,15 @@ type route struct {
 func newCatalogue(all []*Provider) (*Catalogue, error) {
 	c := &Catalogue{providers: map[string]*Provider{}}
 	claimed := map[string]string{}
-	var p problems
+	var errs []error
 	for _, provider := range all {
 		c.providers[provider.name] = provider
 		for _, path := range provider.paths {
 			if other, taken := claimed[path.shape()]; taken {
-				p.file = provider.name + ".yaml"
-				p.add("paths", "%q is also a path of %s", path.template, other)
+				errs = append(errs, &DefinitionError{
+					File: provider.name + ".yaml", Field: "paths",
+					Reason: fmt.Sprintf("%q is also a path of %s", path.template, other),
+				})
 				continue
 			}
 			claimed[path.shape()] = provider.name
@@ -37,7 +41,7 @@ func newCatalogue(all []*Provider) (*Catalogue, error) {
 		}
 	}
 	sort.SliceStable(c.routes, func(i, j int) bool { return c.routes[i].path.fixed() > c.routes[j].path.fixed() })
-	return c, p.err()
+	return c, errors.Join(errs...)
 }
 
 // WithSecrets gives the same catalogue with secrets. Without them no provider authenticates anybody.

@@ -59,6 +59,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 		p.redelivery = RejectRedelivery
 	}
 	p.base, p.overrides = c.newRules(d)
+	p.identity = identityOf(p)
 	p.challenges = c.newChallenges(d.Challenges)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
@@ -110,6 +111,32 @@ func (c *compiler) newPaths(name string, templates []string) []path {
 		}
 		paths = append(paths, p)
 		c.pathParams = append(c.pathParams, params...)
+	}
+	return paths
+}
+
+// identityOf collects the paths within the body that type, key and versions are read from.
+func identityOf(p *Provider) [][]string {
+	expressions := []*expression{p.typeOf}
+	all := []*rules{&p.base}
+	for i := range p.overrides {
+		all = append(all, &p.overrides[i].rules)
+	}
+	for _, r := range all {
+		if r.key != nil {
+			for _, part := range r.key.parts {
+				expressions = append(expressions, part.expr)
+			}
+		}
+		for i := range r.entities {
+			expressions = append(expressions, r.entities[i].version)
+		}
+	}
+	var paths [][]string
+	for _, x := range expressions {
+		if x != nil {
+			paths = append(paths, x.reads.fields...)
+		}
 	}
 	return paths
 }

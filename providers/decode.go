@@ -3,6 +3,7 @@ package providers
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"unicode/utf8"
 
 	"holdfast/event"
@@ -46,25 +47,29 @@ func (p *Provider) decode(contentType string, body []byte) (any, error) {
 	media := mediaType(contentType)
 	for _, d := range p.decoders {
 		if d.contentType == "" || d.contentType == media {
-			return d.decode(body)
+			return d.decode(body, p.identity)
 		}
 	}
 	return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
 }
 
-func (d decoder) decode(body []byte) (any, error) {
+// decode reads a body. A field that is part of the event's identity must not be there twice.
+func (d decoder) decode(body []byte, identity [][]string) (any, error) {
 	switch d.as {
 	case "form":
-		return d.decodeForm(body)
+		return d.decodeForm(body, identity)
 	case "text":
 		if !utf8.Valid(body) {
 			return nil, event.Rejectf("invalid_utf8", "the body is not UTF-8")
 		}
 		return string(body), nil
 	}
-	v, err := decodeJSON(body)
+	v, duplicates, err := decodeJSONNoting(body)
 	if err != nil {
 		return nil, err
+	}
+	if anyOverlap(duplicates, identity) {
+		return nil, event.Rejectf("duplicate_key", "a field that identifies the event is there twice")
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -90,7 +95,7 @@ func (d decoder) decodeFields(m map[string]any) (any, error) {
 }
 
 // decodeForm reads a form: a field that is there once is text, a repeated one is a list.
-func (d decoder) decodeForm(body []byte) (any, error) {
+func (d decoder) decodeForm(body []byte, identity [][]string) (any, error) {
 	if len(body) == 0 {
 		return nil, event.Rejectf("empty_body", "the body is empty")
 	}
@@ -111,7 +116,20 @@ func (d decoder) decodeForm(body []byte) (any, error) {
 		}
 	}
 	if nested, ok := out[d.jsonField].(string); ok && d.jsonField != "" {
-		return decoder{as: "json"}.decode([]byte(nested))
+		return decoder{as: "json"}.decode([]byte(nested), identity)
 	}
 	return out, nil
+}
+
+// anyOverlap tells whether a path of the one list leads to, or through, a path of the other.
+func anyOverlap(some, others [][]string) bool {
+	for _, a := range some {
+		for _, b := range others {
+			n := min(len(a), len(b))
+			if slices.Equal(a[:n], b[:n]) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxKeptValue is in bytes, for each header and parameter of a receipt.
@@ -103,14 +104,10 @@ func cleanText(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	s = s[:max]
-	for len(s) > 0 && s[len(s)-1]&0xc0 == 0x80 {
-		s = s[:len(s)-1]
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
 	}
-	if len(s) > 0 && s[len(s)-1]&0xc0 == 0xc0 {
-		s = s[:len(s)-1]
-	}
-	return s
+	return s[:max]
 }
 
 // values turns what is kept into what expressions see.

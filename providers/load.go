@@ -74,8 +74,9 @@ func compileAll(files map[string]file) ([]*Provider, error) {
 	slices.Sort(names)
 	for _, name := range names {
 		p, err := compileFile(files, files[name])
-		errs = append(errs, err)
-		all = append(all, p)
+		if errs = append(errs, err); p != nil {
+			all = append(all, p)
+		}
 	}
 	return all, errors.Join(errs...)
 }
@@ -84,11 +85,11 @@ func compileFile(files map[string]file, f file) (*Provider, error) {
 	c := &compiler{problems: problems{file: f.name}}
 	var d definition
 	c.fill("", c.extend(files, f.tree, maxExtends), reflect.ValueOf(&d).Elem())
-	if err := c.err(); err != nil {
-		return &Provider{name: d.Name}, err
-	}
 	p := c.compile(&d)
-	return p, c.err()
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // extend lays a definition over the one that it extends. Paths are a provider's own: they are not passed on.

@@ -26,12 +26,21 @@ func (e *DefinitionError) Error() string {
 
 // problems collects the mistakes of one file, so that all are told at once.
 type problems struct {
-	file string
-	errs []error
+	file   string
+	errs   []error
+	fields map[string]bool
 }
 
+// add notes a mistake. Of one field only the first is told: the rest follows from it.
 func (p *problems) add(field, format string, args ...any) {
 	field = strings.TrimPrefix(field, ".")
+	if p.fields == nil {
+		p.fields = map[string]bool{}
+	}
+	if p.fields[field] {
+		return
+	}
+	p.fields[field] = true
 	p.errs = append(p.errs, &DefinitionError{File: p.file, Field: field, Reason: fmt.Sprintf(format, args...)})
 }
 

@@ -22,7 +22,9 @@ type Provider struct {
 	replies           Replies
 	questions         []question
 	redact            *expression
-	samples           map[string]sample
+	// identity are the paths within the body that type, key and versions are read from.
+	identity [][]string
+	samples  map[string]sample
 
 	source Secrets
 	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.

@@ -14,30 +14,17 @@ type reads struct {
 	// whole names the parts (headers, query, path) that are read without a name.
 	whole map[string]bool
 	body  bool
-	// fields are the top-level fields of the body that are read.
-	fields map[string]bool
+	// fields are the paths within the body that are read, as far as they are fixed.
+	fields [][]string
 }
 
 func readsOf(q *gojq.Query) reads {
 	r := reads{
 		headers: map[string]bool{}, query: map[string]bool{}, path: map[string]bool{},
-		whole: map[string]bool{}, fields: map[string]bool{},
+		whole: map[string]bool{},
 	}
 	r.inQuery(q)
 	return r
-}
-
-// add takes in what another expression reads.
-func (r *reads) add(x *expression) {
-	if x == nil {
-		return
-	}
-	maps.Copy(r.headers, x.reads.headers)
-	maps.Copy(r.query, x.reads.query)
-	maps.Copy(r.path, x.reads.path)
-	maps.Copy(r.whole, x.reads.whole)
-	maps.Copy(r.fields, x.reads.fields)
-	r.body = r.body || x.reads.body
 }
 
 // inQuery follows the parts of a query that see the input itself. What stands right of a pipe sees something else, and
@@ -163,17 +150,35 @@ func (r *reads) index(first *gojq.Index, rest []*gojq.Suffix) {
 	if len(rest) > 0 && rest[0].Index != nil {
 		name, named = constant(rest[0].Index)
 	}
-	names := map[string]map[string]bool{
-		"headers": r.headers, "query": r.query, "path": r.path, "body": r.fields,
-	}[part]
-	r.body = r.body || part == "body"
+	if part == "body" {
+		r.body = true
+		r.fields = append(r.fields, fixedPath(rest))
+		return
+	}
+	names := map[string]map[string]bool{"headers": r.headers, "query": r.query, "path": r.path}[part]
 	switch {
 	case names == nil:
 	case named:
 		names[name] = true
-	case part != "body":
+	default:
 		r.whole[part] = true
 	}
+}
+
+// fixedPath is the path of names that the suffixes begin with.
+func fixedPath(suffixes []*gojq.Suffix) []string {
+	path := []string{}
+	for _, s := range suffixes {
+		if s.Optional && s.Index == nil {
+			continue
+		}
+		name, ok := constant(s.Index)
+		if !ok {
+			break
+		}
+		path = append(path, name)
+	}
+	return path
 }
 
 func constant(i *gojq.Index) (string, bool) {
@@ -182,10 +187,19 @@ func constant(i *gojq.Index) (string, bool) {
 		return "", false
 	case i.Name != "":
 		return i.Name, true
-	case i.Str != nil && len(i.Str.Queries) == 0:
-		return i.Str.Str, true
+	case i.Str != nil:
+		return literal(i.Str)
+	case !i.IsSlice && i.Start != nil && i.Start.Term != nil && len(i.Start.Term.SuffixList) == 0:
+		return literal(i.Start.Term.Str)
 	}
 	return "", false
+}
+
+func literal(s *gojq.String) (string, bool) {
+	if s == nil || len(s.Queries) > 0 {
+		return "", false
+	}
+	return s.Str, true
 }
 
 func sortedNames(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

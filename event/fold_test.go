@@ -1,0 +1,127 @@
+package event_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"holdfast/event"
+)
+
+var ref = event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "1"}
+
+// life gives the changes one second and one event each.
+func life(changes ...event.Change) (ordered []event.OrderedChange) {
+	for i, c := range changes {
+		ordered = append(ordered, event.OrderedChange{
+			Order:  event.Order{Version: c.Version, OccurredAt: time.Unix(int64(i), 0), EventID: strconv.Itoa(i)},
+			Change: c,
+		})
+	}
+	return ordered
+}
+
+func change(op event.Op, state string) event.Change {
+	return event.Change{Op: op, State: json.RawMessage(state)}
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	snapshot, patch, tombstone := event.OpSnapshot, event.OpPatch, event.OpDelete
+	for _, c := range []struct {
+		name    string
+		changes []event.Change
+		state   string
+		deleted bool
+	}{
+		{"nothing", nil, `{}`, false},
+		{"a snapshot replaces", []event.Change{change(snapshot, `{"a":1,"b":2}`), change(snapshot, `{"a":3}`)}, `{"a":3}`, false},
+		{"a patch merges", []event.Change{change(snapshot, `{"a":1,"b":{"c":2,"d":3}}`), change(patch, `{"b":{"c":null,"e":4}}`)},
+			`{"a":1,"b":{"d":3,"e":4}}`, false},
+		{"a patch creates, without its nulls", []event.Change{change(patch, `{"a":1,"b":null,"c":{"d":null}}`)}, `{"a":1,"c":{}}`, false},
+		{"a snapshot keeps its nulls", []event.Change{change(snapshot, `{"a":null}`), change(patch, `{"b":1}`)}, `{"a":null,"b":1}`, false},
+		{"a delete keeps the last state", []event.Change{change(snapshot, `{"a":1}`), change(tombstone, `{"a":2}`)}, `{"a":2}`, true},
+		{"a delete of the unknown", []event.Change{change(tombstone, ``)}, `{}`, true},
+		{"a patch leaves the deleted deleted", []event.Change{change(tombstone, `{"a":1}`), change(patch, `{"b":2}`)}, `{"a":1,"b":2}`, true},
+		{"a snapshot revives", []event.Change{change(tombstone, `{"a":1}`), change(snapshot, `{"b":2}`)}, `{"b":2}`, false},
+		{"digits stay", []event.Change{change(snapshot, `{"a":12345678901234567890.10}`), change(patch, `{"b":1e-300,"c":"<&>"}`)},
+			`{"a":12345678901234567890.10,"b":1e-300,"c":"<&>"}`, false},
+		{"a change without a state", []event.Change{change(snapshot, `{"a":1}`), change(patch, ``)}, `{"a":1}`, false},
+	} {
+		e, err := event.Fold(ref, life(c.changes...))
+		require.NoError(t, err, c.name)
+		require.Equal(t, c.state, string(e.State), c.name)
+		require.Equal(t, c.deleted, e.Deleted, c.name)
+		require.Equal(t, ref, e.EntityRef, c.name)
+	}
+}
+
+func TestAFoldRefusesWhatIsNoState(t *testing.T) {
+	t.Parallel()
+	for _, c := range []event.Change{
+		change(event.OpPatch, `{`), change(event.OpPatch, `{} {}`), change(event.OpPatch, `nope`), change("rename", `{}`),
+	} {
+		_, err := event.Fold(ref, life(c))
+		require.Equal(t, event.ClassRejected, event.ClassOf(err), string(c.State))
+	}
+}
+
+// The examples of RFC 7396, appendix A.
+func TestMergePatchOfTheRFC(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]string{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`["a","b"]`, `["c","d"]`, `["c","d"]`},
+		{`{"a":"b"}`, `["c"]`, `["c"]`},
+		{`{"a":"foo"}`, `null`, `null`},
+		{`{"a":"foo"}`, `"bar"`, `"bar"`},
+		{`{"e":null}`, `{"a":1}`, `{"a":1,"e":null}`},
+		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+	} {
+		got, err := event.MergePatch(json.RawMessage(c[0]), json.RawMessage(c[1]))
+		require.NoError(t, err)
+		require.Equal(t, c[2], string(got), "%s + %s", c[0], c[1])
+	}
+}
+
+func TestAFoldDoesNotDependOnTheOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		changes := rapid.SliceOfN(orderedChanges(), 1, 12).Draw(t, "changes")
+		for i := range changes {
+			changes[i].Order.EventID = strconv.Itoa(100 + i)
+		}
+		want, err := event.Fold(ref, changes)
+		require.NoError(t, err)
+		arrived := rapid.Permutation(changes).Draw(t, "arrived")
+		got, err := event.Fold(ref, arrived)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	})
+}
+
+func orderedChanges() *rapid.Generator[event.OrderedChange] {
+	return rapid.Custom(func(t *rapid.T) event.OrderedChange {
+		c := event.Change{
+			Op:    rapid.SampledFrom([]event.Op{event.OpSnapshot, event.OpPatch, event.OpPatch, event.OpDelete}).Draw(t, "op"),
+			State: json.RawMessage(rapid.SampledFrom([]string{`{"a":1}`, `{"a":null,"b":2}`, `{"b":{"c":3}}`, `{"b":{"c":null}}`, ``}).Draw(t, "state")),
+		}
+		if v := rapid.Int64Range(-1, 3).Draw(t, "version"); v >= 0 {
+			c.Version = &v
+		}
+		at := time.Unix(rapid.Int64Range(0, 3).Draw(t, "second"), rapid.Int64Range(0, 3).Draw(t, "nanosecond")*700)
+		return event.OrderedChange{Order: event.Order{Version: c.Version, OccurredAt: at.UTC()}, Change: c}
+	})
+}

@@ -1,0 +1,249 @@
+package persistence_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+
+	"holdfast/event"
+)
+
+// arrival is an event as one parse understands it.
+type arrival struct {
+	receipt event.Receipt
+	parsed  event.Parsed
+}
+
+// Whatever the order in which events arrive, however often, and however wrong an earlier parse of them was: entities are
+// the pure fold of what the events say in the end.
+func TestEntitiesAreTheFoldOfTheirEvents(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		events := rapid.SliceOfN(arrivals(), 1, 6).Draw(t, "events")
+		names := renameEntities(events)
+		deliver(t, db, slices.Concat(
+			reparsed(t, events), // first some that a wrong definition has parsed,
+			rapid.Permutation(slices.Concat(events, events)).Draw(t, "order"), // then each twice
+		))
+		requireFolded(t, db, events, names)
+	})
+}
+
+func TestEventsThatAreProcessedAtOnceFoldTheSame(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		events := rapid.SliceOfN(arrivals(), 2, 6).Draw(t, "events")
+		names := renameEntities(events)
+		var group errgroup.Group
+		for _, a := range slices.Concat(events, events) {
+			group.Go(func() error { return process(db, a) })
+		}
+		require.NoError(t, group.Wait())
+		requireFolded(t, db, events, names)
+	})
+}
+
+func process(db *database, a arrival) error {
+	if _, err := db.Persist(db.t.Context(), a.receipt, body, a.parsed, runOf(a.receipt)); err != nil {
+		return err
+	}
+	return db.UpsertEntities(db.t.Context(), a.receipt, a.parsed, runOf(a.receipt))
+}
+
+func deliver(t *rapid.T, db *database, events []arrival) {
+	for _, a := range events {
+		require.NoError(t, process(db, a))
+	}
+}
+
+var names = []string{"x", "y", "z"}
+
+func arrivals() *rapid.Generator[arrival] {
+	states := rapid.SampledFrom([]string{
+		`{"a":1}`, `{"a":null,"b":2}`, `{"b":{"c":3}}`, `{"b":{"c":null}}`, `{"n":12345678901234567890.10}`, `{"n":1E2}`, ``,
+	})
+	ops := rapid.SampledFrom([]event.Op{event.OpSnapshot, event.OpPatch, event.OpPatch, event.OpPatch, event.OpDelete})
+	changes := rapid.Custom(func(t *rapid.T) event.Change {
+		c := event.Change{Kind: "thing", ExternalID: rapid.SampledFrom(names).Draw(t, "id"), Op: ops.Draw(t, "op")}
+		if state := states.Draw(t, "state"); state != "" {
+			c.State = json.RawMessage(state)
+		}
+		if v := rapid.Int64Range(-1, 2).Draw(t, "version"); v >= 0 {
+			c.Version = &v
+		}
+		return c
+	})
+	return rapid.Custom(func(t *rapid.T) arrival {
+		p := parsed(rapid.SliceOfN(changes, 0, 3).Draw(t, "changes")...)
+		p.OccurredAt = noon.Add(time.Duration(rapid.IntRange(0, 4).Draw(t, "occurred")) * 700 * time.Nanosecond)
+		return arrival{receipt(), p}
+	})
+}
+
+var iteration atomic.Int64
+
+// renameEntities gives each run of a property entities of its own.
+func renameEntities(events []arrival) (renamed []string) {
+	suffix := strconv.FormatInt(iteration.Add(1), 10)
+	for _, a := range events {
+		for i := range a.parsed.Changes {
+			a.parsed.Changes[i].ExternalID += suffix
+		}
+	}
+	for _, name := range names {
+		renamed = append(renamed, name+suffix)
+	}
+	return renamed
+}
+
+// reparsed are some of the events, each with the changes of another one.
+func reparsed(t *rapid.T, events []arrival) (wrong []arrival) {
+	for _, a := range events {
+		if rapid.Bool().Draw(t, "reparsed") {
+			a.parsed.Changes = rapid.SampledFrom(events).Draw(t, "wrong").parsed.Changes
+			wrong = append(wrong, a)
+		}
+	}
+	return wrong
+}
+
+func requireFolded(t *rapid.T, db *database, events []arrival, names []string) {
+	for _, name := range names {
+		var changes []event.OrderedChange
+		for _, a := range events {
+			for _, c := range a.parsed.Changes {
+				if c.ExternalID == name {
+					changes = append(changes, event.OrderedChange{Order: event.OrderOf(a.receipt, a.parsed, c), Change: c})
+				}
+			}
+		}
+		got, err := db.Entity(db.t.Context(), thing(name))
+		if len(changes) == 0 {
+			require.ErrorIs(t, err, event.ErrNotFound)
+			continue
+		}
+		require.NoError(t, err)
+		want, err := event.Fold(thing(name), changes)
+		require.NoError(t, err)
+		require.Equal(t, want.Deleted, got.Deleted)
+		require.Equal(t, want.Last, got.Last)
+		require.True(t, value[bool](db, `SELECT $1::jsonb = $2::jsonb`, string(want.State), string(got.State)),
+			"want %s, got %s", want.State, got.State)
+		timeline, err := db.Timeline(db.t.Context(), thing(name))
+		require.NoError(t, err)
+		require.Len(t, timeline, len(changes))
+	}
+}
+
+func TestATimelineIsInFoldOrder(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	var want []string
+	for i := range 4 {
+		r, p := receipt(), parsed(patch("1", fmt.Sprintf(`{"n":%d}`, i)))
+		p.OccurredAt = noon.Add(-time.Duration(i) * time.Hour) // each earlier than the one before
+		if i == 1 {
+			p.Changes[0].Version = pointer(int64(7)) // but a version comes after none
+			want = append(want, r.ID)
+		} else {
+			want = slices.Insert(want, 0, r.ID)
+		}
+		db.process(r, p)
+	}
+	timeline, err := db.Timeline(t.Context(), thing("1"))
+	require.NoError(t, err)
+	var got []string
+	for _, l := range timeline {
+		require.Equal(t, thing("1"), l.EntityRef)
+		got = append(got, l.EventID)
+	}
+	require.Equal(t, want, got)
+}
+
+func TestAnEntityThatNoEventTouchesAnyMoreIsGone(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r, other := receipt(), receipt()
+	db.process(other, parsed(snapshot("kept", `{"n":1}`)))
+	db.process(r, parsed(patch("kept", `{"n":2}`), snapshot("wrong", `{}`)))
+
+	corrected := parsed(snapshot("right", `{}`))
+	corrected.Type = "thing.corrected"
+	require.NoError(t, db.UpsertEntities(t.Context(), r, corrected, anotherRun(r)))
+
+	kept, err := db.Entity(t.Context(), thing("kept"))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"n":1}`, string(kept.State))
+	require.Equal(t, other.ID, kept.Last.EventID)
+	_, err = db.Entity(t.Context(), thing("wrong"))
+	require.ErrorIs(t, err, event.ErrNotFound)
+	_, err = db.Entity(t.Context(), thing("right"))
+	require.NoError(t, err)
+	record, err := db.Event(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, "thing.corrected", record.Type)
+}
+
+func TestRepeatingAnUpsertChangesNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r, p := receipt(), parsed(patch("1", `{"n":1}`), snapshot("2", `{"n":[1.0]}`))
+	db.process(r, p)
+	const everything = `
+SELECT (SELECT jsonb_agg(to_jsonb(e) - 'run_id') FROM events e)::text || (SELECT jsonb_agg(e) FROM entities e)::text ||
+       (SELECT jsonb_agg(e ORDER BY external_id) FROM event_entities e)::text`
+	before := value[string](db, everything)
+	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))      // a retry
+	require.NoError(t, process(db, arrival{r, p}))                          // a reset
+	require.NoError(t, db.UpsertEntities(t.Context(), r, p, anotherRun(r))) // a late attempt of another run
+	require.Equal(t, before, value[string](db, everything))
+}
+
+func TestCrossedEntitiesDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ab := []event.Change{patch("a", `{"n":1}`), patch("b", `{"n":1}`)}
+	ba := []event.Change{patch("b", `{"n":2}`), patch("a", `{"n":2}`)}
+	var group errgroup.Group
+	for i := range 100 {
+		changes := ab
+		if i%2 == 1 {
+			changes = ba
+		}
+		group.Go(func() error { return process(db, arrival{receipt(), parsed(changes...)}) })
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, 0, value[int](db,
+		`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
+	require.Equal(t, 200, value[int](db, `SELECT count(*) FROM event_entities`))
+}
+
+func TestUnusableEntitiesAreTheEventsOwnFault(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+	require.NoError(t, err)
+	for code, c := range map[string]event.Change{
+		"malformed_entity_id":    snapshot("a\x00b", `{}`),
+		"state_not_json":         snapshot("1", `{"secret":`),
+		"state_not_object":       snapshot("1", `["secret"]`),
+		"program_limit_exceeded": snapshot(incompressible(9000), `{}`),
+	} {
+		err := db.UpsertEntities(t.Context(), r, parsed(c), runOf(r))
+		require.Equal(t, code, event.CodeOf(err))
+		require.Equal(t, event.ClassRejected, event.ClassOf(err), code)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	require.Equal(t, event.StatusPersisted, db.status(r.ID))
+}

@@ -1,0 +1,125 @@
+package persistence_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	db := open(t, func(c *persistence.Config) {
+		c.StatementTimeout, c.LockTimeout, c.ApplicationName = 7*time.Second, 3*time.Second, "holdfast-test"
+	})
+	for setting, want := range map[string]string{
+		"statement_timeout": "7s", "lock_timeout": "3s", "idle_in_transaction_session_timeout": "7s",
+		"application_name": "holdfast-test",
+	} {
+		got, err := db.Show(t.Context(), setting)
+		require.NoError(t, err)
+		require.Equal(t, want, got, setting)
+	}
+}
+
+// The round trips of an event are most of its time in the database, and its locks are held for as long.
+func TestAnEventTakesThreeRoundTrips(t *testing.T) {
+	t.Parallel()
+	wire := &wiretap{server: cluster.Database(t)}
+	store, err := persistence.Open(t.Context(), persistence.Config{URL: wire.listen(t), MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	trips := func(do func() error) int64 {
+		before := wire.trips.Load()
+		require.NoError(t, do())
+		return wire.trips.Load() - before
+	}
+	process := func(occurred time.Time) (persist, upsert int64) {
+		r, p := receipt(), parsed(patch("a", `{"n":1}`), snapshot("b", `{"n":2}`))
+		p.OccurredAt = occurred
+		persist = trips(func() error { _, err := store.Persist(t.Context(), r, body, p, runOf(r)); return err })
+		upsert = trips(func() error { return store.UpsertEntities(t.Context(), r, p, runOf(r)) })
+		return persist, upsert
+	}
+	process(noon)                   // prepares the statements
+	process(noon.Add(-time.Minute)) // and those of a late event
+	persist, upsert := process(noon.Add(time.Hour))
+	require.EqualValues(t, 1, persist)
+	require.EqualValues(t, 2, upsert)
+	_, late := process(noon.Add(-time.Hour))
+	require.EqualValues(t, 3, late)
+
+	r := receipt()
+	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), deadLetter(r)) })-1,
+		"one, after one that prepares")
+	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), died(r, noon)) }))
+	_, err = store.DeadLetterOfEvent(t.Context(), event.Receipt(r).ID)
+	require.NoError(t, err)
+}
+
+// wiretap is a proxy in front of PostgreSQL that counts how often the server is done and waits for the client.
+type wiretap struct {
+	server string
+	trips  atomic.Int64
+}
+
+// listen is the URL to connect to instead of the server's.
+func (w *wiretap) listen(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	u, err := url.Parse(w.server)
+	require.NoError(t, err)
+	server := u.Host
+	u.Host = listener.Addr().String()
+	query := u.Query()
+	query.Set("sslmode", "disable")
+	u.RawQuery = query.Encode()
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go w.forward(client, server)
+		}
+	}()
+	return u.String()
+}
+
+func (w *wiretap) forward(client net.Conn, address string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
+	answers := bufio.NewReader(server)
+	for {
+		header := make([]byte, 5) // type, length
+		if _, err := io.ReadFull(answers, header); err != nil {
+			return
+		}
+		rest := make([]byte, binary.BigEndian.Uint32(header[1:])-4)
+		if _, err := io.ReadFull(answers, rest); err != nil {
+			return
+		}
+		if header[0] == 'Z' { // ReadyForQuery
+			w.trips.Add(1)
+		}
+		if _, err := client.Write(append(header, rest...)); err != nil {
+			return
+		}
+	}
+}
