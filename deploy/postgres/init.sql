@@ -1,4 +1,5 @@
--- Runs once, when the data directory is made, as the superuser. Each side owns its databases and sees nothing of the other.
+-- Runs once, when the data directory is made, as the superuser. Each side owns its databases and sees nothing of the
+-- other.
 \set ON_ERROR_STOP on
 \getenv holdfast_password HOLDFAST_DB_PASSWORD
 \getenv temporal_password TEMPORAL_DB_PASSWORD

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings Temporal's two databases to the schema of this version of the tools. They exist already (deploy/postgres/init.sql).
+# Brings Temporal's two databases, which deploy/postgres/init.sql has made, to the schema of this version of the tools.
 # Runs at each start: where there is nothing to do it does nothing. The connection is in the SQL_* variables.
 set -eu
 

@@ -21,9 +21,6 @@ type Info struct {
 	Go string `json:"go"`
 }
 
-// Version is the release of the running binary, or "dev".
-func Version() string { return cmp.Or(version, "dev") }
-
 // Read gives the identity of the running binary.
 func Read() Info {
 	build, ok := debug.ReadBuildInfo()
@@ -42,7 +39,7 @@ func from(build *debug.BuildInfo) Info {
 	if settings["vcs.modified"] == "true" {
 		commit += "+dirty"
 	}
-	return Info{Version: Version(), Revision: commit, Go: cmp.Or(build.GoVersion, "unknown")}
+	return Info{Version: cmp.Or(version, "dev"), Revision: commit, Go: cmp.Or(build.GoVersion, "unknown")}
 }
 
 // String is one line for people.
