@@ -2,16 +2,17 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-
-	commonpb "go.temporal.io/api/common/v1"
 )
 
 // A redelivery while the event is being processed, and one after it:
@@ -52,6 +53,15 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 
 	// What the end of the retention does, done at once.
 	c := i.dial(t)
+	eventually(t, 30*time.Second, "the end of the run is on record", func() error {
+		found, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: fmt.Sprintf("WorkflowId = %q AND ExecutionStatus = 'Completed'", workflowID),
+		})
+		if err == nil && found.GetCount() != 1 {
+			err = errors.New("not yet")
+		}
+		return err
+	})
 	_, err := c.WorkflowService().DeleteWorkflowExecution(context.Background(), &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace:         i.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID},
@@ -59,7 +69,7 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, 30*time.Second, "Temporal has forgotten the run", func() error {
 		if _, err := c.DescribeWorkflowExecution(context.Background(), workflowID, ""); err == nil {
-			return os.ErrExist
+			return errors.New("not yet")
 		}
 		return nil
 	})
@@ -92,7 +102,7 @@ func TestAKeyIsFreeAfterItsWindow(t *testing.T) {
 	eventually(t, 10*time.Second, "the window is over", func() error {
 		second = n.sendStandard(t, "/webhooks/brief", id, body)
 		if second.state() != "accepted" {
-			return os.ErrExist
+			return errors.New("not yet")
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -188,3 +189,14 @@ func (s *syncBuffer) tail(n int) string {
 }
 
 func (s *syncBuffer) contains(text string) bool { return strings.Contains(s.String(), text) }
+
+// metrics reads what Prometheus would, without the scopes that OpenTelemetry adds.
+func (n *node) metrics(t *testing.T) string {
+	t.Helper()
+	response, err := http.Get(n.operator + "/metrics")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(text)
+}

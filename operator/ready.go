@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -62,26 +61,16 @@ func (s *Server) readiness() readiness {
 // probes runs the checks. A check that never returns costs one goroutine, however often it is asked for: calls that come
 // while it is running wait, for their own time, for the same run.
 type probes struct {
-	mu      sync.Mutex
 	checks  []Check
 	timeout time.Duration
 	running singleflight.Group
 }
 
-func (p *probes) add(c Check) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.checks = append(p.checks, c)
-}
-
 // run asks all checks at the same time, and gives their results in their order.
 func (p *probes) run() []result {
-	p.mu.Lock()
-	checks := slices.Clone(p.checks)
-	p.mu.Unlock()
-	results := make([]result, len(checks))
+	results := make([]result, len(p.checks))
 	var all sync.WaitGroup
-	for i, check := range checks {
+	for i, check := range p.checks {
 		all.Go(func() { results[i] = p.ask(check) })
 	}
 	all.Wait()

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// Version is the build that the index names.
 	Version string
-	// Checks decide, from Started to Drain, whether the process is ready. Require adds further ones.
+	// Checks decide, from Started to Drain, whether the process is ready.
 	Checks []Check
 	// CheckTimeout is how long one check may take; 0 is 2 seconds.
 	CheckTimeout time.Duration
@@ -105,9 +105,6 @@ func (s *Server) Serve(listener net.Listener) error {
 	}
 	return nil
 }
-
-// Require adds a check; it counts from the next question on.
-func (s *Server) Require(c Check) { s.probes.add(c) }
 
 // Started lets the checks decide whether the process is ready.
 func (s *Server) Started() { s.phase.CompareAndSwap(starting, started) }

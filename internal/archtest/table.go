@@ -92,7 +92,7 @@ var Table = []Rule{
 		Package:   "persistence",
 		Why:       "SQL stands here and nowhere else, and knows none of its callers",
 		Ours:      []string{"event"},
-		Libraries: libraries("github.com/jackc/pgx/v5", "golang.org/x/sync"),
+		Libraries: libraries("github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2", "golang.org/x/sync"),
 		Never: []Ban{
 			{"go.temporal.io", whyNoTemporal},
 			{"github.com/gofiber/fiber", "how a request is answered is no business of a table"},

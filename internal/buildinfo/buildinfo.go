@@ -7,8 +7,9 @@ import (
 	"runtime/debug"
 )
 
-// version is set at the link: -ldflags "-X holdfast/internal/buildinfo.version=v1.2.3".
-var version string
+// Both are set at the link: -ldflags "-X holdfast/internal/buildinfo.version=v1.2.3". A build inside of a repository needs
+// no revision; one in a container, where the repository is left out, does.
+var version, revision string
 
 // Info is the identity of a build.
 type Info struct {
@@ -19,9 +20,6 @@ type Info struct {
 	// Go is the version of the toolchain.
 	Go string `json:"go"`
 }
-
-// Version is the release of the running binary, or "dev".
-func Version() string { return cmp.Or(version, "dev") }
 
 // Read gives the identity of the running binary.
 func Read() Info {
@@ -37,11 +35,11 @@ func from(build *debug.BuildInfo) Info {
 	for _, s := range build.Settings {
 		settings[s.Key] = s.Value
 	}
-	revision := cmp.Or(settings["vcs.revision"], "unknown")
+	commit := cmp.Or(revision, settings["vcs.revision"], "unknown")
 	if settings["vcs.modified"] == "true" {
-		revision += "+dirty"
+		commit += "+dirty"
 	}
-	return Info{Version: Version(), Revision: revision, Go: cmp.Or(build.GoVersion, "unknown")}
+	return Info{Version: cmp.Or(version, "dev"), Revision: commit, Go: cmp.Or(build.GoVersion, "unknown")}
 }
 
 // String is one line for people.

@@ -35,7 +35,9 @@ func TestWhateverIsToldIsDocumented(t *testing.T) {
 	require.NotEmpty(t, told.lines)
 	for _, kind := range []map[string]string{told.instruments, told.lines, told.fields} {
 		for _, name := range slices.Sorted(maps.Keys(kind)) {
-			require.Containsf(t, string(text), "`"+name+"`", "%s tells %q: describe it in docs/telemetry.md", kind[name], name)
+			if !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("%s tells %q: describe it in docs/telemetry.md", kind[name], name)
+			}
 		}
 	}
 }
