@@ -74,6 +74,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return &Store{pool: pool}, nil
 }
 
+// Pool is the pool behind the store, for its metrics only.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
 // Ping says whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	return failure("ping database", s.pool.Ping(ctx))
