@@ -170,6 +170,7 @@ func TestAnEventThatBreaksAConstraintIsRejected(t *testing.T) {
 	_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
 	requireFailure(t, err, event.ClassRejected, "check_violation")
 	require.Contains(t, err.Error(), "events_key_from_known")
+	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM idempotency_keys`), "a claim goes with its event")
 
 	r = receipt()
 	r.ID = secret[:4] + "-is-no-uuid"
