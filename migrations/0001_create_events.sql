@@ -1,6 +1,6 @@
 -- events: one row an accepted event, whatever becomes of it. raw_body is the truth, byte for byte; payload is a
--- projection of it for queries, null where the body is no JSON (payload_note says why). There are no foreign keys to or
--- from this table: events are purged by time, and dead letters may be written before, or without, a row here.
+-- projection of it for queries, null where the body is no JSON (payload_note says why). There are no foreign keys
+-- to or from this table: events are purged by time, and dead letters may be written before, or without, a row here.
 --
 -- IDs are UUIDv7, so that descending id is newest first and one column is the cursor of every list.
 --

@@ -1,5 +1,5 @@
-// Package migrations holds the schema as numbered SQL files and applies them. A file is never changed once it has been
-// released; a mistake is corrected by the next file, and there is no way down.
+// Package migrations holds the schema as numbered SQL files and applies them. A file is never changed once it has
+// been released; a mistake is corrected by the next file, and there is no way down.
 //
 // It must never know what the tables mean: that is persistence.
 package migrations
@@ -54,8 +54,9 @@ func Up(ctx context.Context, url string) (err error) {
 	return nil
 }
 
-// Current is the version that the database at url has, 0 for an empty one, and the one that this program wants. It reads
-// only. After a rollback of the program have may be greater than want, which is no reason to refuse: files only add.
+// Current is the version that the database at url has, 0 for an empty one, and the one that this program wants. It
+// reads only. After a rollback of the program have may be greater than want, which is no reason to refuse: files
+// only add.
 func Current(ctx context.Context, url string) (have, want int64, err error) {
 	if want, err = newest(); err != nil {
 		return 0, 0, err

@@ -23,8 +23,8 @@ type arrival struct {
 	parsed  event.Parsed
 }
 
-// Whatever the order in which events arrive, however often, and however wrong an earlier parse of them was: entities are
-// the pure fold of what the events say in the end.
+// Whatever the order in which events arrive, however often, and however wrong an earlier parse of them was:
+// entities are the pure fold of what the events say in the end.
 func TestEntitiesAreTheFoldOfTheirEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)

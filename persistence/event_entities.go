@@ -19,8 +19,8 @@ SELECT $1::uuid, $2, kind, external_id, position, op, change::jsonb, version, $3
 	isLinked = `SELECT EXISTS (SELECT FROM event_entities WHERE event_id = $1::uuid)`
 )
 
-// readHistories reads what the given entities fold from, in fold order: the last snapshot or delete and all that follows.
-// The expression over version is that of the index.
+// readHistories reads what the given entities fold from, in fold order: the last snapshot or delete and all that
+// follows. The expression over version is that of the index.
 const readHistories = `
 SELECT l.kind, l.external_id, l.op, l.change, l.version, l.occurred_at, l.event_id::text
   FROM unnest($2::text[], $3::text[]) AS wanted (kind, external_id)

@@ -42,8 +42,9 @@ func headersColumn(r event.Receipt) (string, error) {
 	return string(b), nil
 }
 
-// receiptColumn is the receipt for a json column. Unlike jsonb, json keeps \u0000, lone surrogates and digits; only bytes
-// that are no UTF-8 are replaced, and a root that is no JSON or nests deeper than PostgreSQL can read is left out.
+// receiptColumn is the receipt for a json column. Unlike jsonb, json keeps \u0000, lone surrogates and digits; only
+// bytes that are no UTF-8 are replaced, and a root that is no JSON or nests deeper than PostgreSQL can read is left
+// out.
 func receiptColumn(r event.Receipt) (string, error) {
 	if !json.Valid(r.Root) || depth(r.Root) > maxDepth {
 		r.Root = nil
