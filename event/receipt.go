@@ -22,6 +22,8 @@ type Receipt struct {
 	DedupeWindow Duration `json:"dedupe_window,omitempty"`
 	// Type is the event type as the ingress read it; "" if it could not.
 	Type string `json:"type,omitempty"`
+	// Priority is the task queue class that the definition gives events of this type.
+	Priority Priority `json:"priority,omitempty"`
 	// ReceivedAt is when the ingress had read the request, in UTC.
 	ReceivedAt time.Time `json:"received_at"`
 	// Headers, Query and Path are the parts of the request that the definition keeps. Names of headers are lower case.

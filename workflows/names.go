@@ -3,14 +3,10 @@ package workflows
 import "holdfast/event"
 
 // Names on the wire. They stand in histories and in operators' queries, so a change here breaks running workflows.
+// Activities go by the names of their methods in package activities.
 const (
 	// TypeProcessEvent is the workflow type of the one workflow that every event becomes.
 	TypeProcessEvent = "ProcessEvent"
-
-	ActivityParseEvent       = "ParseEvent"
-	ActivityPersistEvent     = "PersistEvent"
-	ActivityUpsertEntities   = "UpsertEntities"
-	ActivityRecordDeadLetter = "RecordDeadLetter"
 
 	// QueueDeadLetter is a queue of its own, so that a flood of events cannot hold up the record of what failed.
 	QueueDeadLetter = "events-dead-letter"
@@ -23,9 +19,8 @@ const (
 	SearchProvider  = "Provider"
 	SearchEventType = "EventType"
 
-	// MemoEventID, MemoKey and MemoReceivedAt stand in the memo of a run.
-	MemoEventID    = "event_id"
-	MemoReceivedAt = "received_at"
+	// MemoEventID is the entry in a run's memo that lets a redelivery run a failed event again under its own ID.
+	MemoEventID = "event_id"
 
 	// ErrorDeadLettered is the type of the error that a run fails with once its dead letter is recorded.
 	ErrorDeadLettered = "EventDeadLettered"

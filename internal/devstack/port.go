@@ -3,6 +3,7 @@ package devstack
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strconv"
@@ -70,14 +71,18 @@ func tryPort(port int) error {
 	return listener.Close()
 }
 
-// freePort is a port that was free a moment ago.
+// freePort is a port that was free a moment ago. It lies below the ports that systems give to outgoing connections, so
+// that none of those sits on it when a server is started again.
 func freePort() (int, error) {
-	listener, err := net.Listen("tcp", loopback+":0")
-	if err != nil {
-		return 0, err
+	const lowest, number, tries = 20000, 12000, 100
+	var err error
+	for range tries {
+		port := lowest + rand.IntN(number)
+		if err = tryPort(port); err == nil {
+			return port, nil
+		}
 	}
-	defer listener.Close() //nolint:errcheck // nothing was sent
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("find a free port from %d: %w", lowest, err)
 }
 
 // ensurePort is the wanted port or, when that is 0, the one that the file remembers if it is free, else any free one.

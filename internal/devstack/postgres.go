@@ -60,6 +60,7 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 		command: p.command,
 		clean:   func(ctx context.Context) error { return endPostgres(ctx, p.data) },
 		ready:   p.Ping,
+		port:    p.options.Port,
 		stopSig: syscall.SIGINT, // fast shutdown: roll back what runs, then end
 		log:     p.options.Log,
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	firstBackoff = 100 * time.Millisecond
-	maxBackoff   = 5 * time.Second
+	defaultBackoff = 100 * time.Millisecond
+	backoffFactor  = 50 // the longest wait, in first waits
 	// maxFailures is how many restarts in a row may end before the child was ready; then the supervisor gives up.
 	maxFailures = 10
 	cleanLimit  = 40 * time.Second
@@ -35,8 +35,10 @@ type supervisor struct {
 	command func() *exec.Cmd            // a new command for every start
 	clean   func(context.Context) error // ends what an earlier run left behind, before every start
 	ready   func(context.Context) error // returns nil once the child answers
-	started func(pid int) error         // told of every start; may be nil
+	started func(*exec.Cmd) error       // told of every start; may be nil
+	port    int                         // where the child listens; 0: nowhere
 	stopSig syscall.Signal
+	backoff time.Duration // before the first restart, doubled for each that fails; 0: a tenth of a second
 	log     *slog.Logger
 
 	keep     atomic.Bool // false until the first start succeeded: only then is a death followed by a restart
@@ -114,7 +116,8 @@ func (s *supervisor) restart(failures int, exit error) (*exec.Cmd, error) {
 	if s.isStopping() {
 		return nil, errStopping
 	}
-	delay := min(firstBackoff<<failures, maxBackoff)
+	backoff := cmp.Or(s.backoff, defaultBackoff)
+	delay := min(backoff<<failures, backoff*backoffFactor)
 	s.log.Warn("a server of the dev stack ended, restarting it", "server", s.name, "exit", exitError(exit), "in", delay)
 	select {
 	case <-time.After(delay):
@@ -174,6 +177,12 @@ func (s *supervisor) spawn() (*exec.Cmd, error) {
 	if s.isStopping() {
 		return nil, errStopping
 	}
+	// Else a stranger who listens there could answer in the place of a child that ends because it cannot.
+	if s.port != 0 {
+		if err := checkPort(Port{Number: s.port, Purpose: s.name}); err != nil {
+			return nil, err
+		}
+	}
 	cmd := s.command()
 	defer closeLog(cmd)
 	if err := cmd.Start(); err != nil {
@@ -183,7 +192,7 @@ func (s *supervisor) spawn() (*exec.Cmd, error) {
 	if s.started == nil {
 		return cmd, nil
 	}
-	if err := s.started(cmd.Process.Pid); err != nil {
+	if err := s.started(cmd); err != nil {
 		return nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
 	return cmd, nil

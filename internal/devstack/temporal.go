@@ -69,6 +69,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error)
 		stopSig: syscall.SIGTERM,
 		log:     t.options.Log,
 		started: t.writePID,
+		port:    t.options.Port,
 	}
 	if err := t.child.start(ctx); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, logTail(t.logFile()))
@@ -175,8 +176,7 @@ func (t *Temporal) arguments() []string {
 	return args
 }
 
-// clean ends a server that an earlier run left behind. A process id in a file proves nothing, so its command line has
-// to be that of a dev server on our port or over our database file.
+// clean ends a server that an earlier run left behind.
 func (t *Temporal) clean(ctx context.Context) error {
 	if err := endTemporal(ctx, t.pidFile()); err != nil {
 		return err
@@ -203,7 +203,8 @@ func endTemporal(ctx context.Context, pidFile string) error {
 	return nil
 }
 
-// isDevServer says whether a process is the dev server that the pid file tells of: its second line is the command line.
+// isDevServer says whether a process is the dev server that the pid file tells of. The id alone proves nothing, it may
+// belong to another process by now; so the second line of the file is the command line that the process must have.
 func isDevServer(pid int, pidFile string) bool {
 	raw, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -213,8 +214,9 @@ func isDevServer(pid int, pidFile string) bool {
 	return recorded != "" && commandLine(pid) == recorded
 }
 
-func (t *Temporal) writePID(pid int) error {
-	content := fmt.Sprintf("%d\n%s\n", pid, commandLine(pid))
+// writePID records the arguments from the command, not from the system, which may not know them yet at this moment.
+func (t *Temporal) writePID(cmd *exec.Cmd) error {
+	content := fmt.Sprintf("%d\n%s\n", cmd.Process.Pid, strings.Join(cmd.Args, " "))
 	return os.WriteFile(t.pidFile(), []byte(content), 0o644)
 }
 

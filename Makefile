@@ -1,0 +1,107 @@
+# `make` lists the targets. Continuous integration runs these and nothing else, see .ci/run.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash -o pipefail
+
+# A release is built from a tag; everything else is "dev".
+VERSION ?= $(shell git describe --tags --exact-match 2>/dev/null)
+LDFLAGS := -s -w $(if $(VERSION),-X holdfast/internal/buildinfo.version=$(VERSION))
+
+# The temporal program that is built here, see internal/devstack/temporal_find.go; a newer one on the PATH is used instead.
+TEMPORAL_PINNED := 1.5.1
+TEMPORAL_ON_PATH := $(shell temporal --version 2>/dev/null | sed -n 's/.*version \([0-9.]*\).*/\1/p')
+TEMPORAL_NEWEST := $(shell printf '%s\n' $(TEMPORAL_PINNED) $(TEMPORAL_ON_PATH) | sort -V | tail -n 1)
+TEMPORAL := $(if $(filter $(TEMPORAL_PINNED),$(TEMPORAL_NEWEST)),bin/temporal)
+
+# Narrow a run with e.g. `make test PACKAGES=./ingress TESTFLAGS='-run TestReceive -v'`.
+PACKAGES ?= ./...
+TESTFLAGS ?=
+
+# The race detector needs a C compiler.
+RACE := $(if $(shell command -v $$(go env CC)),-race)
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on this machine; Ctrl-C ends it
+	@exec bin/holdfast dev
+
+.PHONY: test
+test: $(TEMPORAL) bin/tctl ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (several minutes on 2 cores)"
+	go test $(RACE) -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: lint
+lint: bin/golangci-lint ## Check style and likely mistakes
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run make fmt, these are not formatted:"; \
+		echo "$$unformatted"; exit 1; }
+	bin/golangci-lint run ./...
+
+# go mod tidy and verify also look at the modules of the tools, which no test touches.
+.PHONY: verify
+verify: lint bin/workflowcheck ## Check all that tests do not: lint, determinism, vulnerabilities, modules, generated pages
+	bin/workflowcheck ./workflows
+	@$(MAKE) --no-print-directory vulnerabilities
+	GOOS=darwin go build ./...
+	go test -count=1 ./deploy/... ./internal/archtest
+	go test -count=1 -run 'IsCurrent' ./internal/config
+	@for module in . tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
+		(cd $$module && go mod tidy -diff && go mod verify >/dev/null) || exit 1; done
+
+# The database of vulnerabilities is on the network. Without one: VULNDB=file:///a/copy, or VULNDB=none to leave it out.
+.PHONY: vulnerabilities
+vulnerabilities: bin/govulncheck
+ifeq ($(VULNDB),none)
+	@echo "govulncheck: LEFT OUT because VULNDB=none"
+else
+	bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
+endif
+
+.PHONY: bench
+bench: ## Run the Go benchmarks
+	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: fmt
+fmt: ## Format the code
+	gofmt -w .
+
+.PHONY: tools
+tools: bin/temporal bin/tctl bin/golangci-lint bin/govulncheck bin/workflowcheck ## Build the pinned programs into bin/
+
+.PHONY: server
+server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server for PostgreSQL (about 6 minutes)
+
+.PHONY: bin/holdfast
+bin/holdfast:
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/holdfast
+
+# build-tool builds a pinned program: $(1) its module below tools/, $(2) its package, $(3) how long that takes on 2 cores,
+# $(4) more flags. It is built again when its version changes.
+define build-tool
+	@echo "building $@ (about $(3) on 2 cores, once) ..."
+	@CGO_ENABLED=0 go build -C tools/$(1) -trimpath -ldflags '-s -w' $(4) -o $(CURDIR)/$@ $(2)
+endef
+
+bin/temporal: tools/temporal/go.mod
+	$(call build-tool,temporal,github.com/temporalio/cli/cmd/temporal,4 minutes)
+
+bin/tctl: tools/tctl/go.mod
+	$(call build-tool,tctl,github.com/temporalio/tctl/cmd/tctl,1 minute)
+
+bin/golangci-lint: tools/lint/go.mod
+	$(call build-tool,lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,2 minutes)
+
+bin/govulncheck: tools/vuln/go.mod
+	$(call build-tool,vuln,golang.org/x/vuln/cmd/govulncheck,20 seconds)
+
+bin/workflowcheck: tools/workflowcheck/go.mod
+	$(call build-tool,workflowcheck,go.temporal.io/sdk/contrib/tools/workflowcheck,20 seconds)
+
+bin/temporal-server: tools/server/go.mod
+	$(call build-tool,server,go.temporal.io/server/cmd/server,5 minutes,-tags disable_grpc_modules)
+
+bin/temporal-sql-tool: tools/server/go.mod
+	$(call build-tool,server,go.temporal.io/server/cmd/tools/sql,1 minute,-tags disable_grpc_modules)

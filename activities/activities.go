@@ -1,0 +1,52 @@
+// Package activities holds the steps of an event's workflow that touch the world: one activity a file.
+//
+// An activity reads its definition from a catalogue and writes through the small interfaces declared here. It returns
+// plain errors; the Interceptor turns them into the error classes that the workflow decides by. It must never know SQL,
+// HTTP or the lane it runs on.
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// Activities are the activities of Holdfast's workers. The names of its methods stand in histories.
+type Activities struct {
+	Catalogue   Catalogue
+	Events      EventStore
+	Entities    EntityStore
+	DeadLetters DeadLetterStore
+}
+
+// Catalogue finds the definition of a provider as it stands now.
+type Catalogue interface {
+	Lookup(name string) (*providers.Provider, bool)
+}
+
+// EventStore keeps events.
+type EventStore interface {
+	// Persist claims the event's key and stores the event, in one transaction. It may be called any number of times.
+	Persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
+}
+
+// EntityStore keeps the folded state of entities.
+type EntityStore interface {
+	// UpsertEntities folds the event's changes, marks the event processed and resolves its dead letter, in one transaction.
+	// It may be called any number of times.
+	UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error
+}
+
+// DeadLetterStore keeps dead letters.
+type DeadLetterStore interface {
+	// RecordDeadLetter opens the event's dead letter or updates the one that is open.
+	RecordDeadLetter(ctx context.Context, d event.DeadLetter) error
+}
+
+func currentRun(ctx context.Context) event.Run {
+	execution := activity.GetInfo(ctx).WorkflowExecution
+	return event.Run{WorkflowID: execution.ID, RunID: execution.RunID}
+}

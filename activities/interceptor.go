@@ -1,0 +1,57 @@
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+)
+
+// Interceptor stands around every activity of a worker: it turns panics and errors into error classes and counts the
+// execution by step, lane and outcome.
+type Interceptor struct {
+	interceptor.WorkerInterceptorBase
+
+	metrics stepMetrics
+}
+
+// NewInterceptor makes the worker interceptor.
+func NewInterceptor() (*Interceptor, error) {
+	metrics, err := newStepMetrics()
+	return &Interceptor{metrics: metrics}, err
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor.
+func (i *Interceptor) InterceptActivity(
+	_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
+	inbound := &inboundInterceptor{metrics: i.metrics}
+	inbound.Next = next
+	return inbound
+}
+
+type inboundInterceptor struct {
+	interceptor.ActivityInboundInterceptorBase
+
+	metrics stepMetrics
+}
+
+// ExecuteActivity implements interceptor.ActivityInboundInterceptor.
+func (i *inboundInterceptor) ExecuteActivity(
+	ctx context.Context, in *interceptor.ExecuteActivityInput,
+) (result any, err error) {
+	start := time.Now()
+	defer func() {
+		if value := recover(); value != nil {
+			slog.ErrorContext(ctx, "step.panicked", "step", activity.GetInfo(ctx).ActivityType.Name,
+				"stack", string(debug.Stack()))
+			err = panicError(value)
+		}
+		i.metrics.record(ctx, time.Since(start), err)
+		err = failure(err)
+	}()
+	return i.Next.ExecuteActivity(ctx, in)
+}

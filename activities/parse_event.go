@@ -1,0 +1,23 @@
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/converter"
+
+	"holdfast/event"
+)
+
+// ParseEvent reads the event as its provider's definition says. Its result carries everything that the later steps need of
+// the definition, so a run that is reset to its start picks up a corrected one.
+func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body converter.RawValue) (event.Parsed, error) {
+	provider, ok := a.Catalogue.Lookup(r.Provider)
+	if !ok {
+		return event.Parsed{}, &event.Error{
+			Class: event.ClassFailed,
+			Code:  "unknown_provider",
+			Text:  "this worker has no definition of provider " + r.Provider,
+		}
+	}
+	return provider.Parse(r, body.Payload().GetData())
+}

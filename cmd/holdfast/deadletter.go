@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/ingress"
+)
+
+func deadLetterCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "dlq",
+		Short:   "List, show and replay dead letters",
+		GroupID: groupOperate,
+	}
+	command.AddCommand(deadLetterListCommand(), deadLetterShowCommand(), deadLetterReplayCommand())
+	return command
+}
+
+func deadLetterListCommand() *cobra.Command {
+	var query event.DeadLetterQuery
+	var state string
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List dead letters, the last failed first",
+		Args:  cobra.NoArgs,
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
+			query.State = event.DeadLetterState(state)
+			if state == "all" {
+				query.State = ""
+			}
+			page, err := t.store.DeadLetters(c.Context(), query)
+			if err != nil {
+				return err
+			}
+			return t.print(c, page, func(w io.Writer) error { return writeDeadLetters(w, page) })
+		}),
+	}
+	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	command.Flags().StringVar(&state, "state", "open", "open, redriving, resolved, exhausted, discarded or all")
+	command.Flags().IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
+	addJSONFlag(command)
+	return command
+}
+
+func writeDeadLetters(w io.Writer, page []event.DeadLetter) error {
+	table := newTable(w, "ID", "STATE", "PROVIDER", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED", "WORKFLOW")
+	for _, d := range page {
+		table.row(strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Type, string(d.Failure.Step),
+			string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures), d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID)
+	}
+	return table.flush()
+}
+
+func deadLetterShowCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one dead letter: what failed, why, since when, and the body",
+		Args:  cobra.ExactArgs(1),
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
+			d, err := findDeadLetter(c.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			return t.print(c, struct {
+				event.DeadLetter
+				RawBody []byte `json:"raw_body"`
+			}{d, d.Body}, func(w io.Writer) error { return writeDeadLetter(w, d) })
+		}),
+	}
+	addJSONFlag(command)
+	return command
+}
+
+func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
+	err := writeFields(w,
+		"dead letter", strconv.FormatInt(d.ID, 10)+" ("+string(d.State)+")",
+		"event", d.Receipt.ID,
+		"workflow", d.Run.WorkflowID,
+		"run", d.Run.RunID,
+		"provider", d.Receipt.Provider,
+		"type", d.Receipt.Type,
+		"received", d.Receipt.ReceivedAt.Format(time.RFC3339Nano),
+		"failed at step", fmt.Sprintf("%s (%s, %s)", d.Failure.Step, d.Failure.Class, d.Failure.Code),
+		"reason", d.Failure.Message,
+		"attempts", strconv.Itoa(d.Failure.Attempts),
+		"failures", strconv.Itoa(d.Failures),
+		"first failed", d.FirstFailed.Format(time.RFC3339Nano),
+		"last failed", d.LastFailed.Format(time.RFC3339Nano),
+		"resolved by run", d.ResolvedRun,
+	)
+	if err != nil {
+		return err
+	}
+	if err := writeBody(w, d.Body); err != nil {
+		return err
+	}
+	if d.State == event.DeadLetterOpen {
+		_, err = fmt.Fprintf(w, "\nOnce the cause is gone: holdfast dlq replay %d --wait\n", d.ID)
+	}
+	return err
+}
+
+func deadLetterReplayCommand() *cobra.Command {
+	var wait bool
+	command := &cobra.Command{
+		Use:   "replay ID",
+		Short: "Run a dead-lettered event again: the same workflow, event and bytes",
+		Args:  cobra.ExactArgs(1),
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
+			d, err := findDeadLetter(c.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			started, err := replay(c.Context(), t, d)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "started %s (run %s)\n", started.WorkflowID, started.RunID)
+			if !wait {
+				return nil
+			}
+			return awaitRun(c, t, started)
+		}),
+	}
+	command.Flags().BoolVar(&wait, "wait", false, "wait for the end of the run, and fail if it fails")
+	return command
+}
+
+func findDeadLetter(ctx context.Context, t *tools, argument string) (event.DeadLetter, error) {
+	id, err := strconv.ParseInt(argument, 10, 64)
+	if err != nil {
+		return event.DeadLetter{}, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", argument)
+	}
+	return t.store.DeadLetter(ctx, id)
+}
+
+// replay takes the dead letter first, so that of many replays at the same moment one starts a run.
+func replay(ctx context.Context, t *tools, d event.DeadLetter) (ingress.Started, error) {
+	taken, err := t.store.MarkRedriving(ctx, d.ID)
+	if err != nil {
+		return ingress.Started{}, err
+	}
+	if !taken {
+		return ingress.Started{}, fmt.Errorf("dead letter %d is %s, not open", d.ID, d.State)
+	}
+	started, err := ingress.NewStarter(t.temporal).Replay(ctx, d.Receipt, d.Body)
+	if err != nil {
+		return started, errors.Join(err, t.store.UnmarkRedriving(ctx, d.ID))
+	}
+	return started, nil
+}
+
+func awaitRun(c *cobra.Command, t *tools, started ingress.Started) error {
+	var result struct {
+		Outcome event.Outcome `json:"outcome"`
+	}
+	if err := t.temporal.GetWorkflow(c.Context(), started.WorkflowID, started.RunID).Get(c.Context(), &result); err != nil {
+		return fmt.Errorf("it failed again: %w", err)
+	}
+	_, err := fmt.Fprintln(c.OutOrStdout(), result.Outcome)
+	return err
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/internal/config"
+	"holdfast/internal/devstack"
+	"holdfast/providers"
+	"holdfast/workflows"
+)
+
+func devCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "dev",
+		Short:   "Run everything on this machine: PostgreSQL, Temporal, and all roles (make run)",
+		GroupID: groupRun,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runDev(c) },
+	}
+}
+
+// devStopLimit bounds the orderly end of the servers that the dev stack has started.
+const devStopLimit = 30 * time.Second
+
+// devStack is what `holdfast dev` starts where the environment names none.
+type devStack struct {
+	claimed  *devstack.Claimed
+	postgres *devstack.Postgres
+	temporal *devstack.Temporal
+}
+
+func runDev(c *cobra.Command) (err error) {
+	cfg, err := config.Load()
+	if err != nil {
+		return err
+	}
+	setLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText})
+	ctx, cancel := context.WithCancelCause(c.Context())
+	defer cancel(nil)
+
+	stack := &devStack{}
+	defer func() { err = errors.Join(err, stack.stop()) }()
+	if err := stack.start(ctx, cfg, c.OutOrStdout()); err != nil {
+		return err
+	}
+	if cfg, err = stack.configure(cfg); err != nil {
+		return err
+	}
+	if err := migrate(c, cfg); err != nil {
+		return err
+	}
+	go stack.watch(cancel)
+	err = runRoles(ctx, cfg, "dev", roleIngress|roleWorker|roleOperator, func() { stack.welcome(c.OutOrStdout(), cfg) })
+	if cause := context.Cause(ctx); err == nil && c.Context().Err() == nil {
+		return cause
+	}
+	return err
+}
+
+// start claims the directory, looks whether the ports are free, and starts both servers at the same time.
+func (s *devStack) start(ctx context.Context, cfg config.Config, out io.Writer) (err error) {
+	if s.claimed, err = devstack.Claim(ctx, cfg.Dev.Dir); err != nil {
+		return err
+	}
+	if err := devstack.CheckPorts(devPorts(cfg)...); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "starting PostgreSQL and Temporal …")
+	group, ctx := errgroup.WithContext(ctx)
+	if !cfg.Database.URL.IsSet() {
+		group.Go(func() (err error) { s.postgres, err = startPostgres(ctx, cfg, s.claimed.Dir); return err })
+	}
+	if cfg.Temporal.Address == "" {
+		group.Go(func() (err error) { s.temporal, err = startTemporal(ctx, cfg, s.claimed.Dir); return err })
+	}
+	return group.Wait()
+}
+
+func devPorts(cfg config.Config) []devstack.Port {
+	ports := []devstack.Port{
+		{Number: portOf(cfg.Ingress.Addr), Purpose: "webhooks", Change: "HOLDFAST_INGRESS_ADDR=127.0.0.1:PORT"},
+		{Number: portOf(cfg.Operator.Addr), Purpose: "operators", Change: "HOLDFAST_OPERATOR_ADDR=127.0.0.1:PORT"},
+	}
+	if cfg.Temporal.Address == "" {
+		ports = append(ports,
+			devstack.Port{Number: int(cfg.Dev.TemporalPort), Purpose: "Temporal", Change: "HOLDFAST_DEV_TEMPORAL_PORT=PORT"},
+			devstack.Port{Number: int(cfg.Dev.TemporalUIPort), Purpose: "Temporal Web", Change: "HOLDFAST_DEV_TEMPORAL_UI_PORT=PORT"},
+		)
+	}
+	if !cfg.Database.URL.IsSet() && cfg.Dev.PostgresPort != 0 {
+		ports = append(ports, devstack.Port{
+			Number: int(cfg.Dev.PostgresPort), Purpose: "PostgreSQL", Change: "HOLDFAST_DEV_POSTGRES_PORT=PORT",
+		})
+	}
+	return ports
+}
+
+// portOf is the port of an address that the configuration has accepted.
+func portOf(address string) int {
+	_, port, _ := net.SplitHostPort(address)
+	n, _ := strconv.Atoi(port)
+	return n
+}
+
+func startPostgres(ctx context.Context, cfg config.Config, dir string) (*devstack.Postgres, error) {
+	return devstack.StartPostgres(ctx, devstack.PostgresOptions{
+		Dir:      filepath.Join(dir, devstack.PostgresDir),
+		Port:     int(cfg.Dev.PostgresPort),
+		Database: "holdfast",
+	})
+}
+
+func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstack.Temporal, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := devstack.FindTemporal(ctx, filepath.Dir(self))
+	if err != nil {
+		return nil, err
+	}
+	return devstack.StartTemporal(ctx, devstack.TemporalOptions{
+		Binary:    binary,
+		Dir:       filepath.Join(dir, devstack.TemporalDir),
+		DBFile:    filepath.Join(dir, devstack.TemporalDir, "temporal.db"),
+		Port:      int(cfg.Dev.TemporalPort),
+		UIPort:    int(cfg.Dev.TemporalUIPort),
+		Namespace: cfg.Temporal.Namespace,
+		SearchAttributes: map[string]string{
+			workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword",
+		},
+	})
+}
+
+// configure points the configuration at what was started, and writes it down for the tools.
+func (s *devStack) configure(cfg config.Config) (config.Config, error) {
+	given, err := devSecrets(s.claimed.Dir, cfg)
+	if err != nil {
+		return cfg, err
+	}
+	given["HOLDFAST_LOG_FORMAT"] = string(config.LogText)
+	given["HOLDFAST_INGRESS_ADDR"] = cfg.Ingress.Addr
+	if s.postgres != nil {
+		given["DATABASE_URL"] = s.postgres.URL("holdfast")
+	}
+	if s.temporal != nil {
+		given["TEMPORAL_ADDRESS"] = s.temporal.Address()
+	}
+	return config.LoadForDev(s.claimed.Dir, given)
+}
+
+// devSecrets gives every provider that has no secret a random one, the same at every start, so that it can be tried at once.
+func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := devSecret(filepath.Join(dir, "webhook-secret"))
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]string{}
+	for _, name := range catalogue.Names() {
+		provider, _ := catalogue.Lookup(name)
+		for _, reference := range provider.SecretNames() {
+			if len(cfg.Secrets(reference)) == 0 {
+				given[reference] = seed
+			}
+		}
+	}
+	return given, nil
+}
+
+func devSecret(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		return string(text), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
+	return secret, os.WriteFile(file, []byte(secret), 0o600)
+}
+
+// watch ends everything when a server has ended for good, which is after its restarts have failed.
+func (s *devStack) watch(cancel context.CancelCauseFunc) {
+	var postgres, temporal <-chan struct{}
+	if s.postgres != nil {
+		postgres = s.postgres.Done()
+	}
+	if s.temporal != nil {
+		temporal = s.temporal.Done()
+	}
+	select {
+	case <-postgres:
+		cancel(s.postgres.Err())
+	case <-temporal:
+		cancel(s.temporal.Err())
+	}
+}
+
+// stop ends the servers in the order in which they depend on each other.
+func (s *devStack) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), devStopLimit)
+	defer cancel()
+	var failures []error
+	if s.temporal != nil {
+		failures = append(failures, s.temporal.Stop(ctx))
+	}
+	if s.postgres != nil {
+		failures = append(failures, s.postgres.Stop(ctx))
+	}
+	if s.claimed != nil {
+		s.claimed.Release()
+	}
+	return errors.Join(failures...)
+}
+
+func (s *devStack) welcome(out io.Writer, cfg config.Config) {
+	fmt.Fprintf(out, "\nHoldfast is running.\n\n")
+	fmt.Fprintf(out, "  webhooks      http://%s/webhooks/{provider}\n", cfg.Ingress.Addr)
+	fmt.Fprintf(out, "  operators     http://%s  (/healthz /readyz /metrics)\n", cfg.Operator.Addr)
+	if s.temporal != nil {
+		fmt.Fprintf(out, "  Temporal Web  %s\n", s.temporal.UIURL())
+	}
+	if s.postgres != nil {
+		fmt.Fprintf(out, "  database      %s\n", s.postgres.URL("holdfast"))
+	}
+	fmt.Fprintf(out, "\nTry it, in a second terminal:\n\n  %s send stripe customer.updated\n\nCtrl-C ends everything.\n\n", os.Args[0])
+}

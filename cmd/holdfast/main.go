@@ -1,0 +1,47 @@
+// Command holdfast is the one binary of Holdfast: every role, and the tools to operate it. It only wires the packages
+// together; what it does stands in them.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := rootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "holdfast:", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "holdfast",
+		Short:         "Receive webhooks and never lose one",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run it:"},
+		&cobra.Group{ID: groupOperate, Title: "Operate it:"},
+	)
+	root.AddCommand(
+		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
+		eventCommand(), entityCommand(), deadLetterCommand(), sendCommand(),
+		configCommand(), healthCommand(), versionCommand(),
+	)
+	return root
+}
+
+// The groups of `holdfast help`.
+const (
+	groupRun     = "run"
+	groupOperate = "operate"
+)

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"holdfast/internal/buildinfo"
+	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
+	"holdfast/operator"
+	"holdfast/persistence"
+	"holdfast/providers"
+)
+
+// process is one running Holdfast: what its roles share, and what ends them.
+type process struct {
+	cfg       config.Config
+	telemetry *telemetry.Telemetry
+	catalogue *providers.Catalogue
+	temporal  client.Client
+	store     *persistence.Store // nil where no role needs the database
+	operator  *operator.Server
+	stops     []stop
+	failed    chan error
+}
+
+type stop struct {
+	name string
+	run  func(context.Context) error
+}
+
+// newProcess makes what the roles share. Nothing is connected yet: every store may be down, and come up later.
+func newProcess(ctx context.Context, cfg config.Config, name string) (p *process, err error) {
+	p = &process{cfg: cfg, failed: make(chan error, 8)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.stop())
+		}
+	}()
+	setLogger(cfg.Log)
+	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
+		return nil, err
+	}
+	p.onStop("telemetry", p.telemetry.Shutdown)
+	if p.catalogue, err = providers.Load(cfg.Providers.Dir); err != nil {
+		return nil, err
+	}
+	p.catalogue = p.catalogue.WithSecrets(cfg.Secrets)
+	if p.temporal, err = newTemporalClient(cfg, p.telemetry); err != nil {
+		return nil, err
+	}
+	p.onStop("Temporal client", func(context.Context) error { p.temporal.Close(); return nil })
+	return p, nil
+}
+
+func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telemetry.Telemetry, error) {
+	host, _ := os.Hostname() // only a label
+	return telemetry.Start(ctx, telemetry.Options{
+		Service:       "holdfast-" + name,
+		Version:       buildinfo.Read().Version,
+		Instance:      fmt.Sprintf("%s-%d", host, os.Getpid()),
+		ExportTraces:  cfg.Telemetry.ExportTraces(),
+		ExportMetrics: cfg.Telemetry.ExportMetrics(),
+	})
+}
+
+func (p *process) onStop(name string, run func(context.Context) error) {
+	p.stops = append(p.stops, stop{name, run})
+}
+
+// stopMargin is for what has no grace of its own: closing clients, exporting the last spans.
+const stopMargin = 15 * time.Second
+
+// stop ends the parts, the one that was started last first.
+func (p *process) stop() error {
+	limit := p.cfg.Ingress.DrainDelay + p.cfg.Ingress.ShutdownGrace + p.cfg.Worker.Grace + stopMargin
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if p.operator != nil {
+		p.operator.Drain()
+	}
+	var failures []error
+	for i := len(p.stops) - 1; i >= 0; i-- {
+		if err := p.stops[i].run(ctx); err != nil {
+			failures = append(failures, fmt.Errorf("stop %s: %w", p.stops[i].name, err))
+		}
+	}
+	p.stops = nil
+	return errors.Join(failures...)
+}
+
+// serveOn runs a server in the background. If it ends before the process does, the process ends too.
+func (p *process) serveOn(name, address string, serve func(net.Listener) error) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for %s: %w", name, err)
+	}
+	slog.Info("process.listening", "for", name, "address", listener.Addr().String())
+	go func() {
+		if err := serve(listener); err != nil {
+			p.failed <- fmt.Errorf("serve %s: %w", name, err)
+		}
+	}()
+	return nil
+}
+
+// patience is the pause between two looks at something that has to be there.
+const patience = 2 * time.Second
+
+// waitFor waits, as long as it takes, for something that a role cannot start without: the order in which the parts of an
+// installation start must not matter. Its error is only ever that of the context.
+func waitFor(ctx context.Context, name string, probe func(context.Context) error) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, patience)
+		err := probe(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		slog.WarnContext(ctx, "process.waiting", "for", name, "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(patience):
+		}
+	}
+}

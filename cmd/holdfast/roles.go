@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/ingress"
+	"holdfast/internal/buildinfo"
+	"holdfast/internal/config"
+	"holdfast/migrations"
+	"holdfast/operator"
+)
+
+// role is a part that a process can play. Every process has the operator side, for its health and metrics.
+type role int
+
+const (
+	roleIngress role = 1 << iota
+	roleWorker
+	roleOperator
+)
+
+func (r role) has(other role) bool { return r&other != 0 }
+
+// needsDatabase says whether the roles read or write events. The ingress alone does not.
+func (r role) needsDatabase() bool { return r.has(roleWorker | roleOperator) }
+
+func serveCommand() *cobra.Command {
+	return roleCommand("serve", "Run ingress, workers and operator side in one process", roleIngress|roleWorker|roleOperator)
+}
+
+func ingressCommand() *cobra.Command {
+	return roleCommand("ingress", "Run the public HTTP side only", roleIngress)
+}
+
+func workerCommand() *cobra.Command {
+	return roleCommand("worker", "Run workers only", roleWorker)
+}
+
+func operatorCommand() *cobra.Command {
+	return roleCommand("operator", "Run the private HTTP side only", roleOperator)
+}
+
+func roleCommand(name, short string, roles role) *cobra.Command {
+	return &cobra.Command{
+		Use:     name,
+		Short:   short,
+		GroupID: groupRun,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := config.Load()
+			if err != nil {
+				return err
+			}
+			return runRoles(c.Context(), cfg, name, roles, func() {})
+		},
+	}
+}
+
+// runRoles starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then
+// the ingress, then the workers, then the clients.
+func runRoles(ctx context.Context, cfg config.Config, name string, roles role, started func()) error {
+	p, err := newProcess(ctx, cfg, name)
+	if err != nil {
+		return err
+	}
+	err = p.start(ctx, roles)
+	switch {
+	case err == nil:
+		slog.InfoContext(ctx, "process.started", "role", name, "version", buildinfo.Read().Version)
+		p.operator.Started()
+		started()
+		select {
+		case <-ctx.Done():
+		case err = <-p.failed:
+		}
+	case ctx.Err() != nil:
+		err = nil // it was told to stop before it had started
+	}
+	slog.Info("process.stopping", "role", name)
+	return errors.Join(err, p.stop())
+}
+
+func (p *process) start(ctx context.Context, roles role) error {
+	if roles.needsDatabase() {
+		if err := p.openStore(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.startOperator(roles); err != nil {
+		return err
+	}
+	if roles.needsDatabase() {
+		if err := p.requireMigrations(ctx); err != nil {
+			return err
+		}
+	}
+	if roles.has(roleWorker) {
+		if err := p.startWorkers(ctx); err != nil {
+			return err
+		}
+	}
+	if roles.has(roleIngress) {
+		return p.startIngress()
+	}
+	return nil
+}
+
+// startOperator comes first, so that health can be read while the other roles wait for their stores.
+func (p *process) startOperator(roles role) error {
+	var checks []operator.Check
+	if roles.needsDatabase() {
+		checks = append(checks, operator.Check{Name: "database", Probe: p.store.Ping})
+	}
+	if roles.has(roleIngress | roleWorker) {
+		checks = append(checks, operator.Check{Name: "temporal", Probe: p.probeTemporal()})
+	}
+	p.operator = operator.New(operator.Options{
+		Version: buildinfo.Read().Version,
+		Checks:  checks,
+		Metrics: p.telemetry.Handler(),
+	})
+	p.onStop("operator side", p.operator.Shutdown)
+	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
+}
+
+func (p *process) startIngress() error {
+	cfg := p.cfg.Ingress
+	server, err := ingress.New(ingress.Options{
+		Catalogue:      p.catalogue,
+		Starter:        ingress.NewStarter(p.temporal),
+		Budget:         cfg.HandlerBudget,
+		StartTimeout:   cfg.StartTimeout,
+		ReadTimeout:    cfg.ReadTimeout,
+		WriteTimeout:   cfg.WriteTimeout,
+		IdleTimeout:    cfg.IdleTimeout,
+		BodyLimit:      int(cfg.BodyLimit),
+		MaxConns:       cfg.MaxConnections,
+		MaxConnsPerIP:  cfg.MaxConnsPerIP,
+		TrustedProxies: cfg.TrustedProxies,
+	})
+	if err != nil {
+		return err
+	}
+	p.onStop("ingress", func(ctx context.Context) error {
+		time.Sleep(cfg.DrainDelay)
+		ctx, cancel := context.WithTimeout(ctx, cfg.ShutdownGrace)
+		defer cancel()
+		return server.Shutdown(ctx)
+	})
+	p.warnOfSecrets()
+	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+}
+
+// warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
+// that are built in, so it is no mistake; and their requests are refused.
+func (p *process) warnOfSecrets() {
+	for _, name := range p.catalogue.Names() {
+		provider, _ := p.catalogue.Lookup(name)
+		if err := provider.CheckSecrets(); err != nil {
+			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "secrets", provider.SecretNames())
+		}
+	}
+}
+
+// requireMigrations waits for the database and refuses one whose schema is behind.
+func (p *process) requireMigrations(ctx context.Context) error {
+	if err := waitFor(ctx, "the database", p.store.Ping); err != nil {
+		return err
+	}
+	have, want, err := migrations.Current(ctx, p.cfg.Database.URL.Reveal())
+	if err != nil {
+		return err
+	}
+	if have < want {
+		return fmt.Errorf("the database is at migration %d and this program needs %d: run `holdfast migrate`", have, want)
+	}
+	return nil
+}

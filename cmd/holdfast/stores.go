@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+
+	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
+	"holdfast/persistence"
+)
+
+// openStore makes the pool; it connects when it is first used.
+func (p *process) openStore(ctx context.Context) error {
+	store, err := openStore(ctx, p.cfg, p.telemetry)
+	if err != nil {
+		return err
+	}
+	p.store = store
+	p.onStop("database", func(context.Context) error { store.Close(); return nil })
+	return p.telemetry.ObserveDeadLetters(store.OpenDeadLetters)
+}
+
+func openStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {
+	if err := cfg.RequireDatabase(); err != nil {
+		return nil, err
+	}
+	c := persistence.Config{
+		URL:              cfg.Database.URL.Reveal(),
+		MaxConns:         cfg.PoolSize(),
+		StatementTimeout: cfg.Database.StatementTimeout,
+		LockTimeout:      cfg.Database.LockTimeout,
+	}
+	if t != nil {
+		c.Tracer = t.DatabaseTracer()
+	}
+	return persistence.Open(ctx, c)
+}
+
+// newTemporalClient is lazy: Temporal may be down now, and come and go.
+func newTemporalClient(cfg config.Config, t *telemetry.Telemetry) (client.Client, error) {
+	options, err := cfg.TemporalOptions()
+	if err != nil {
+		return nil, err
+	}
+	options.Logger = telemetry.TemporalLogger(slog.Default())
+	if t != nil {
+		tracing, err := t.TemporalInterceptor()
+		if err != nil {
+			return nil, err
+		}
+		options.Interceptors = []interceptor.ClientInterceptor{tracing}
+		options.MetricsHandler = t.TemporalMetrics()
+	}
+	return client.NewLazyClient(options)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/internal/config"
+	"holdfast/persistence"
+)
+
+// tools are what the commands of an operator work with.
+type tools struct {
+	cfg      config.Config
+	store    *persistence.Store
+	temporal client.Client
+}
+
+// withTools opens the stores for a command and closes them after it.
+func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, _, err := config.LoadBesideDev()
+		if err != nil {
+			return err
+		}
+		setLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText})
+		store, err := openStore(c.Context(), cfg, nil)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		temporal, err := newTemporalClient(cfg, nil)
+		if err != nil {
+			return err
+		}
+		defer temporal.Close()
+		return run(c, &tools{cfg: cfg, store: store, temporal: temporal}, args)
+	}
+}
+
+const jsonFlag = "json"
+
+func addJSONFlag(c *cobra.Command) { c.Flags().Bool(jsonFlag, false, "print JSON") }
+
+// print writes the value as JSON where the flag asks for it, and as text otherwise.
+func (t *tools) print(c *cobra.Command, value any, text func(io.Writer) error) error {
+	if asJSON, _ := c.Flags().GetBool(jsonFlag); asJSON {
+		encoder := json.NewEncoder(c.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	return text(c.OutOrStdout())
+}
+
+// writeFields writes a list of name, value, name, value …, and leaves out what is empty.
+func writeFields(w io.Writer, fields ...string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i+1] != "" {
+			fmt.Fprintf(table, "%s\t%s\n", fields[i], printable(fields[i+1]))
+		}
+	}
+	return table.Flush()
+}
+
+// writeBody writes what was received. A terminal obeys control characters, so none of them reaches it.
+func writeBody(w io.Writer, body []byte) error {
+	if !utf8.Valid(body) {
+		_, err := fmt.Fprintf(w, "\nbody (%d bytes, no text):\n%q\n", len(body), body)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nbody (%d bytes):\n%s\n", len(body), printable(strings.TrimRight(string(body), "\n")))
+	return err
+}
+
+// printable shows control characters other than line ends and tabs as U+FFFD.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			return r
+		}
+		return utf8.RuneError
+	}, s)
+}

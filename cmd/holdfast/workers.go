@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"holdfast/activities"
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// The pollers of a queue: few while it is quiet, more while there is a backlog.
+const (
+	initialPollers = 2
+	maximumPollers = 20
+)
+
+// workflowTasks is how many workflow tasks of a queue are worked on at the same time. One waits while its local activities
+// run, so there are more of them than slots for steps.
+const workflowTasks = 100
+
+// startWorkers runs one worker for each priority, each with slots of its own, so that a flood of normal events cannot delay
+// a critical one; and one for dead letters, so that no flood of events can delay those.
+func (p *process) startWorkers(ctx context.Context) error {
+	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
+		return err
+	}
+	classify, err := activities.NewInterceptor()
+	if err != nil {
+		return err
+	}
+	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
+	steps := &activities.Activities{Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store}
+	slots := map[string]int{
+		workflows.Queue(event.PriorityCritical): p.cfg.Worker.SlotsCritical,
+		workflows.Queue(event.PriorityHigh):     p.cfg.Worker.SlotsHigh,
+		workflows.Queue(event.PriorityNormal):   p.cfg.Worker.SlotsNormal,
+		workflows.QueueDeadLetter:               p.cfg.Worker.SlotsDeadLetter,
+	}
+	var all []worker.Worker
+	p.onStop("workers", func(context.Context) error { stopAll(all); return nil })
+	for queue, n := range slots {
+		options := p.workerOptions(n, classify)
+		options.DisableWorkflowWorker = queue == workflows.QueueDeadLetter
+		w := worker.New(p.temporal, queue, options)
+		if !options.DisableWorkflowWorker {
+			workflows.Register(w)
+		}
+		w.RegisterActivity(steps)
+		if err := w.Start(); err != nil {
+			return fmt.Errorf("start worker of %s: %w", queue, err)
+		}
+		all = append(all, w)
+		slog.Debug("worker.started", "queue", queue, "slots", n)
+	}
+	return nil
+}
+
+// stopAll lets the workers finish at the same time, so that the grace is one and not one for each.
+func stopAll(workers []worker.Worker) {
+	var stopping sync.WaitGroup
+	for _, w := range workers {
+		stopping.Go(w.Stop)
+	}
+	stopping.Wait()
+}
+
+func (p *process) workerOptions(slots int, classify interceptor.WorkerInterceptor) worker.Options {
+	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		InitialNumberOfPollers: initialPollers, MaximumNumberOfPollers: maximumPollers,
+	})
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize:      slots,
+		MaxConcurrentLocalActivityExecutionSize: slots,
+		MaxConcurrentWorkflowTaskExecutionSize:  workflowTasks,
+		WorkflowTaskPollerBehavior:              pollers,
+		ActivityTaskPollerBehavior:              pollers,
+		WorkerStopTimeout:                       p.cfg.Worker.Grace,
+		Interceptors:                            []interceptor.WorkerInterceptor{classify},
+		OnFatalError:                            func(err error) { p.failed <- fmt.Errorf("worker: %w", err) },
+	}
+}

@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+// A worker is killed between persist and upsert:
+//   - the event is stored, its entity is not
+//   - another worker completes it, and each effect has happened once
+func TestAWorkerIsKilledBetweenPersistAndUpsert(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	door := i.start(t, "ingress")
+	first := i.start(t, "worker")
+	id, customer := uniqueID("evt"), uniqueID("cus")
+
+	release := i.lock(t, "entities")
+	require.Equal(t, 202, door.send(t, customerUpdated(id, customer, "Ada", time.Now())).status)
+	i.awaitCount(t, 30*time.Second, 1, "SELECT count(*) FROM events WHERE status = 'persisted'")
+	first.kill()
+	release()
+	require.Zero(t, i.count(t, processedEvents))
+
+	i.start(t, "worker")
+	i.awaitCount(t, time.Minute, 1, processedEvents)
+	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM event_entities"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE external_id = $1", customer))
+	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
+}
+
+// A process is told to stop while requests come in:
+//   - every request that was accepted has been answered, and every event is processed in the end
+func TestAStopCutsNothing(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "serve")
+	load := startLoad(n, 8)
+	eventually(t, 30*time.Second, "the load is running", func() error { return load.atLeast(50) })
+	n.terminate(t)
+	load.stop()
+
+	require.Zero(t, load.cut.Load(), "requests that were accepted and not answered")
+	i.start(t, "worker")
+	i.awaitCount(t, time.Minute, int(load.accepted.Load()), processedEvents)
+	require.Zero(t, i.count(t, openDeadLetters))
+}

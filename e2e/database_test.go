@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// query reads one row of the installation's database.
+func (i *installation) query(t *testing.T, sql string, args []any, into ...any) {
+	t.Helper()
+	require.NoError(t, i.tryQuery(sql, args, into...))
+}
+
+func (i *installation) tryQuery(sql string, args []any, into ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	connection, err := pgx.Connect(ctx, i.database)
+	if err != nil {
+		return err
+	}
+	defer connection.Close(ctx)
+	return connection.QueryRow(ctx, sql, args...).Scan(into...)
+}
+
+// count is the number that a query gives.
+func (i *installation) count(t *testing.T, sql string, args ...any) (n int) {
+	t.Helper()
+	i.query(t, sql, args, &n)
+	return n
+}
+
+// awaitCount waits until the query gives the number.
+func (i *installation) awaitCount(t *testing.T, limit time.Duration, want int, sql string, args ...any) {
+	t.Helper()
+	eventually(t, limit, fmt.Sprintf("%s = %d", sql, want), func() error {
+		var got int
+		if err := i.tryQuery(sql, args, &got); err != nil {
+			return err
+		}
+		if got != want {
+			return fmt.Errorf("it is %d", got)
+		}
+		return nil
+	})
+}
+
+const (
+	processedEvents = "SELECT count(*) FROM events WHERE status = 'processed'"
+	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving')"
+)
+
+// assertNothingStored says that no table has a row.
+func (i *installation) assertNothingStored(t *testing.T) {
+	t.Helper()
+	for _, table := range []string{"events", "idempotency_keys", "entities", "event_entities", "dead_letters"} {
+		require.Zero(t, i.count(t, "SELECT count(*) FROM "+pgx.Identifier{table}.Sanitize()), "rows in %s", table)
+	}
+}
+
+// lock holds a table against writers until the function that it gives is called.
+func (i *installation) lock(t *testing.T, table string) (release func()) {
+	t.Helper()
+	ctx := context.Background()
+	connection, err := pgx.Connect(ctx, i.database)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = connection.Close(ctx) })
+	_, err = connection.Exec(ctx, "BEGIN; LOCK TABLE "+pgx.Identifier{table}.Sanitize()+" IN EXCLUSIVE MODE")
+	require.NoError(t, err)
+	return func() {
+		_, err := connection.Exec(ctx, "ROLLBACK")
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// load sends events without pause until it is told to stop, and keeps the books: what was answered 2xx must be processed,
+// what was answered 503 or not at all may be.
+type load struct {
+	accepted, unavailable, unreachable atomic.Int64
+	// cut counts connections that ended after the request had been sent and before it was answered.
+	cut     atomic.Int64
+	other   atomic.Int64
+	stopped chan struct{}
+	senders sync.WaitGroup
+}
+
+func startLoad(n *node, senders int) *load {
+	l := &load{stopped: make(chan struct{})}
+	for range senders {
+		l.senders.Go(func() {
+			for {
+				select {
+				case <-l.stopped:
+					return
+				default:
+					l.sendOne(n)
+				}
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) sendOne(n *node) {
+	body := customerUpdated(uniqueID("evt"), fmt.Sprintf("cus_load_%d", sequence.Add(1)%20), "Ada", time.Now())
+	a, err := n.post("/webhooks/stripe", body, "Stripe-Signature", sign(body, secret, time.Now()))
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		l.unreachable.Add(1)
+		time.Sleep(10 * time.Millisecond)
+	case err != nil:
+		l.cut.Add(1)
+	case a.status == http.StatusAccepted:
+		l.accepted.Add(1)
+	case a.status == http.StatusServiceUnavailable:
+		l.unavailable.Add(1)
+	default:
+		l.other.Add(1)
+	}
+}
+
+func (l *load) stop() {
+	close(l.stopped)
+	l.senders.Wait()
+}
+
+func (l *load) atLeast(n int64) error {
+	if got := l.accepted.Load(); got < n {
+		return fmt.Errorf("%d of %d events accepted", got, n)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"holdfast/internal/devstack/stacktest"
+	"holdfast/migrations"
+)
+
+// What the tests share. Each test has a database and, by its provider keys, workflow IDs of its own.
+var (
+	cluster  *stacktest.Cluster
+	temporal *stacktest.Temporal
+	holdfast string // the binary under test
+	root     string // of the repository
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(stacktest.Main(m, func() (err error) {
+		if root, err = stacktest.RepositoryRoot(); err != nil {
+			return err
+		}
+		if holdfast, err = build(); err != nil {
+			return err
+		}
+		if cluster, err = stacktest.StartCluster(); err != nil {
+			return err
+		}
+		if err = cluster.Template(func(url string) error { return migrations.Up(context.Background(), url) }); err != nil {
+			return err
+		}
+		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{
+			Durable: true,
+			// A run is deleted once its other tasks are on record as done, which by default is looked at every 30 s.
+			DynamicConfig: map[string]string{
+				"history.transferProcessorUpdateAckInterval":   `"500ms"`,
+				"history.visibilityProcessorUpdateAckInterval": `"500ms"`,
+			},
+		})
+		return err
+	}))
+}
+
+// build compiles the binary that all tests run, with the race detector where the tests have it.
+func build() (string, error) {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("holdfast-e2e-%d", os.Getpid()))
+	command := exec.Command("go", "build", "-o", path, "./cmd/holdfast")
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build holdfast: %w\n%s", err, out)
+	}
+	return path, nil
+}

@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// installation is one Holdfast: a database, a namespace of Temporal, and the processes that a test starts on them.
+type installation struct {
+	database  string
+	namespace string
+	env       []string
+}
+
+// newInstallation has a namespace of its own, because workers of two installations would take each other's events.
+func newInstallation(t *testing.T, env ...string) *installation {
+	t.Helper()
+	i := &installation{database: cluster.Database(t), namespace: createNamespace(t), env: env}
+	out, err := i.run(t, "migrate")
+	require.NoError(t, err, out)
+	return i
+}
+
+// node is one process of an installation.
+type node struct {
+	command  *exec.Cmd
+	ingress  string // base URL of the public port
+	operator string // base URL of the operator port
+	log      *syncBuffer
+	exited   chan struct{}
+}
+
+// secret signs what the tests send.
+const secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz"
+
+func (i *installation) environment(env ...string) []string {
+	all := append(os.Environ(),
+		"DATABASE_URL="+i.database,
+		"TEMPORAL_ADDRESS="+temporal.Address(),
+		"TEMPORAL_NAMESPACE="+i.namespace,
+		"STRIPE_WEBHOOK_SECRET="+secret,
+		"STANDARD_WEBHOOKS_SECRET="+secret,
+		"HOLDFAST_WORKER_GRACE=5s",
+	)
+	return append(append(all, i.env...), env...)
+}
+
+// start runs a role and waits until it is ready.
+func (i *installation) start(t *testing.T, role string, env ...string) *node {
+	t.Helper()
+	n := i.launch(t, role, env...)
+	n.awaitReady(t)
+	return n
+}
+
+// launch runs a role and does not wait.
+func (i *installation) launch(t *testing.T, role string, env ...string) *node {
+	t.Helper()
+	ports := freePorts(t, 2)
+	n := &node{
+		command:  exec.Command(holdfast, role),
+		ingress:  "http://" + ports[0],
+		operator: "http://" + ports[1],
+		log:      &syncBuffer{},
+		exited:   make(chan struct{}),
+	}
+	n.command.Env = append(i.environment(env...), "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1])
+	n.command.Stdout, n.command.Stderr = n.log, n.log
+	require.NoError(t, n.command.Start())
+	go func() {
+		_ = n.command.Wait()
+		close(n.exited)
+	}()
+	t.Cleanup(func() {
+		n.kill()
+		if t.Failed() {
+			t.Logf("the end of the log of %s:\n%s", role, n.log.tail(30))
+		}
+	})
+	return n
+}
+
+func (n *node) awaitReady(t *testing.T) {
+	t.Helper()
+	eventually(t, time.Minute, "the process is ready", func() error {
+		select {
+		case <-n.exited:
+			require.FailNow(t, "the process has ended", n.log.tail(30))
+		default:
+		}
+		response, err := http.Get(n.operator + "/readyz")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("readyz answers %s", response.Status)
+		}
+		return nil
+	})
+}
+
+// kill ends the process as a crash would.
+func (n *node) kill() {
+	_ = n.command.Process.Kill()
+	<-n.exited
+}
+
+// terminate asks the process to end, and waits until it has.
+func (n *node) terminate(t *testing.T) {
+	t.Helper()
+	require.NoError(t, n.command.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-n.exited:
+	case <-time.After(30 * time.Second):
+		require.FailNow(t, "the process does not end", n.log.tail(30))
+	}
+}
+
+// run runs a command of the binary to its end and gives what it printed.
+func (i *installation) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	command := exec.Command(holdfast, args...)
+	command.Env = i.environment()
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+func freePorts(t *testing.T, n int) []string {
+	t.Helper()
+	var addresses []string
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer listener.Close()
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses
+}
+
+// eventually polls until check gives nil.
+func eventually(t *testing.T, limit time.Duration, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	var err error
+	for time.Now().Before(deadline) {
+		if err = check(); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	require.FailNow(t, fmt.Sprintf("after %s, not yet: %s", limit, what), "%v", err)
+}
+
+// syncBuffer is a buffer that a process may write to while a test reads it.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// tail is the last lines.
+func (s *syncBuffer) tail(n int) string {
+	lines := strings.Split(s.String(), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+func (s *syncBuffer) contains(text string) bool { return strings.Contains(s.String(), text) }
+
+// metrics reads what Prometheus would, without the scopes that OpenTelemetry adds.
+func (n *node) metrics(t *testing.T) string {
+	t.Helper()
+	response, err := http.Get(n.operator + "/metrics")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(text)
+}

@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"holdfast/internal/devstack/stacktest"
+)
+
+// createNamespace makes a namespace for one test and waits until the server knows it everywhere.
+func createNamespace(t *testing.T) string {
+	t.Helper()
+	name := strings.ReplaceAll(uniqueID("test"), "_", "-")
+	namespaces, err := sdk.NewNamespaceClient(sdk.Options{HostPort: temporal.Address()})
+	require.NoError(t, err)
+	defer namespaces.Close()
+	require.NoError(t, namespaces.Register(context.Background(), &workflowservice.RegisterNamespaceRequest{
+		Namespace:                        name,
+		WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	}))
+	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: name})
+	require.NoError(t, err)
+	defer c.Close()
+	eventually(t, time.Minute, "the namespace is known", func() error {
+		_, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: name})
+		return err
+	})
+	return name
+}
+
+// dial gives a client of the installation's namespace.
+func (i *installation) dial(t *testing.T) sdk.Client {
+	t.Helper()
+	c, err := sdk.Dial(sdk.Options{HostPort: temporal.Address(), Namespace: i.namespace})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// describe reads the latest run of a workflow.
+func (i *installation) describe(t *testing.T, workflowID string) *workflow.WorkflowExecutionInfo {
+	t.Helper()
+	response, err := i.dial(t).DescribeWorkflowExecution(context.Background(), workflowID, "")
+	require.NoError(t, err)
+	return response.GetWorkflowExecutionInfo()
+}
+
+// awaitStatus waits until the latest run of a workflow has the status.
+func (i *installation) awaitStatus(t *testing.T, workflowID string, want enumspb.WorkflowExecutionStatus) {
+	t.Helper()
+	c := i.dial(t)
+	eventually(t, 30*time.Second, fmt.Sprintf("%s is %s", workflowID, want), func() error {
+		response, err := c.DescribeWorkflowExecution(context.Background(), workflowID, "")
+		if err != nil {
+			return err
+		}
+		if got := response.GetWorkflowExecutionInfo().GetStatus(); got != want {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+}
+
+// history reads all events of the latest run of a workflow.
+func (i *installation) history(t *testing.T, workflowID string) []*historypb.HistoryEvent {
+	t.Helper()
+	var events []*historypb.HistoryEvent
+	pages := i.dial(t).GetWorkflowHistory(context.Background(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for pages.HasNext() {
+		event, err := pages.Next()
+		require.NoError(t, err)
+		events = append(events, event)
+	}
+	return events
+}
+
+// runTool runs temporal or tctl as an operator would, and fails the test if it does not succeed.
+func (i *installation) runTool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	program := filepath.Join(root, "bin", name)
+	if name == "temporal" {
+		var err error
+		program, err = stacktest.TemporalBinary()
+		require.NoError(t, err)
+	}
+	command := exec.Command(program, args...)
+	command.Env = append(command.Environ(),
+		"TEMPORAL_ADDRESS="+temporal.Address(), "TEMPORAL_NAMESPACE="+i.namespace,
+		"TEMPORAL_CLI_ADDRESS="+temporal.Address(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s %v: %s", name, args, out)
+	return string(out)
+}

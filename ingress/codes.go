@@ -1,0 +1,53 @@
+package ingress
+
+import "github.com/gofiber/fiber/v2"
+
+// code is a short, stable name of why a request was refused.
+type code string
+
+// The codes that a sender can meet. refusals is the one table of what each of them means over HTTP.
+const (
+	codeMethodNotAllowed code = "method_not_allowed"
+	codeNotFound         code = "not_found"
+	codeUnknownProvider  code = "unknown_provider"
+	codeTooLarge         code = "body_too_large"
+	codeEncoding         code = "encoding_not_supported"
+	codeUnauthenticated  code = "unauthenticated"
+	codeBadRequest       code = "bad_request"
+	codeTimeout          code = "request_timeout"
+	codeHeadersTooLarge  code = "headers_too_large"
+	codeUnavailable      code = "unavailable"
+	codeInternal         code = "internal"
+)
+
+type refusal struct {
+	status  int
+	message string
+	// retryAfter, in seconds, is sent where a later try can succeed.
+	retryAfter int
+}
+
+var refusals = map[code]refusal{
+	codeMethodNotAllowed: {status: fiber.StatusMethodNotAllowed, message: "webhooks are sent by POST"},
+	codeNotFound:         {status: fiber.StatusNotFound, message: "no such path; webhooks go to /webhooks/{provider}"},
+	codeUnknownProvider:  {status: fiber.StatusNotFound, message: "no provider of this name is defined"},
+	codeTooLarge:         {status: fiber.StatusRequestEntityTooLarge, message: "the body is larger than this provider may send"},
+	codeEncoding: {
+		status:  fiber.StatusUnsupportedMediaType,
+		message: "compressed bodies are not accepted: the signature covers the bytes as sent",
+	},
+	codeUnauthenticated: {status: fiber.StatusUnauthorized, message: "the request could not be authenticated"},
+	codeBadRequest:      {status: fiber.StatusBadRequest, message: "the request is not well-formed HTTP"},
+	codeTimeout:         {status: fiber.StatusRequestTimeout, message: "the request did not arrive in time"},
+	codeHeadersTooLarge: {status: fiber.StatusRequestHeaderFieldsTooLarge, message: "the request's headers are too large"},
+	codeUnavailable: {
+		status:     fiber.StatusServiceUnavailable,
+		message:    "the event could not be stored durably; send it again",
+		retryAfter: 5,
+	},
+	codeInternal: {
+		status:     fiber.StatusServiceUnavailable,
+		message:    "the request could not be handled; send it again",
+		retryAfter: 5,
+	},
+}

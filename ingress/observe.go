@@ -1,0 +1,117 @@
+package ingress
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The headers by which a sender can name a request and the chain that it belongs to.
+const (
+	headerRequestID     = "X-Request-Id"
+	headerCorrelationID = "X-Correlation-Id"
+)
+
+const maxRequestIDLength = 128
+
+// observation is what is known of a request while it is handled. It holds no memory of Fiber's.
+type observation struct {
+	// ctx carries the request's span and nothing else: an event that has been accepted must not be lost because its sender
+	// hung up or the server is shutting down.
+	ctx           context.Context
+	requestID     string
+	correlationID string
+	receivedAt    time.Time
+	provider      string
+	outcome       string
+	reason        string
+	events        int
+}
+
+type observationKey struct{}
+
+func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*observation) }
+
+// observe surrounds the handling of a request with its span, its metrics and its one log line.
+func (s *Server) observe(c *fiber.Ctx) error {
+	ctx, span := startSpan(c)
+	defer span.End()
+	o := &observation{ctx: ctx, receivedAt: s.now(), provider: "unknown", outcome: "refused"}
+	o.requestID = takeID(c, headerRequestID, uuid.NewString)
+	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
+	c.Locals(observationKey{}, o)
+	c.Set(headerRequestID, o.requestID)
+	c.Set(headerCorrelationID, o.correlationID)
+
+	s.metrics.inflight.Add(ctx, 1)
+	defer s.metrics.inflight.Add(ctx, -1)
+	err := c.Next()
+	if err != nil {
+		err = s.refuseError(c, err)
+	}
+	s.report(o, span, c.Response().StatusCode())
+	return err
+}
+
+// startSpan begins a trace of our own for each request. The sender's, which anybody can claim, is only linked to.
+func startSpan(c *fiber.Ctx) (context.Context, trace.Span) {
+	carrier := propagation.MapCarrier{"traceparent": string([]byte(c.Get("traceparent")))}
+	remote := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot()}
+	if remote.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))
+	}
+	return otel.Tracer("holdfast/ingress").Start(context.Background(), "receive webhook", options...)
+}
+
+// takeID takes a header's value as an ID where it is one: short and without anything that could forge a log line.
+func takeID(c *fiber.Ctx, header string, otherwise func() string) string {
+	value := string([]byte(c.Get(header)))
+	if value == "" || len(value) > maxRequestIDLength {
+		return otherwise()
+	}
+	for _, b := range []byte(value) {
+		if b <= ' ' || b > '~' || b == '"' || b == '\\' {
+			return otherwise()
+		}
+	}
+	return value
+}
+
+// reportPanic names the type of the panic's value only: the value itself may hold a piece of a payload.
+func reportPanic(c *fiber.Ctx, value any) {
+	ctx := context.Background()
+	if o, ok := c.Locals(observationKey{}).(*observation); ok {
+		ctx = o.ctx
+	}
+	slog.ErrorContext(ctx, "request.panicked", "value_type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
+}
+
+func (s *Server) report(o *observation, span trace.Span, status int) {
+	took := s.now().Sub(o.receivedAt)
+	s.metrics.answered(o, took)
+	span.SetAttributes(
+		attribute.String("holdfast.provider", o.provider),
+		attribute.String("holdfast.outcome", o.outcome),
+		attribute.String("holdfast.request_id", o.requestID),
+		attribute.Int("http.response.status_code", status),
+	)
+	level := slog.LevelInfo
+	if status >= fiber.StatusInternalServerError {
+		level = slog.LevelError
+		span.SetStatus(codes.Error, o.reason)
+	}
+	slog.Log(o.ctx, level, "event.received",
+		"provider", o.provider, "outcome", o.outcome, "reason", o.reason, "status", status, "events", o.events,
+		"request_id", o.requestID, "correlation_id", o.correlationID, "duration_ms", took.Milliseconds())
+}

@@ -1,0 +1,150 @@
+package ingress
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// maxConcurrentStarts bounds the starts of one batch that are under way at the same time.
+const maxConcurrentStarts = 16
+
+// receive takes a request through: method → route → declared length → provider → body → authentication → challenge →
+// split → key → start → ACK. (The declared length is checked by the server, before the handler runs.)
+func (s *Server) receive(c *fiber.Ctx) error {
+	o := observed(c)
+	provider, params, refused := s.route(c)
+	if refused != "" {
+		return s.refuse(c, refused)
+	}
+	o.provider = provider.Name()
+	if isCompressed(c) {
+		return s.refuse(c, codeEncoding)
+	}
+
+	request := s.copyRequest(c, params)
+	if err := provider.Authenticate(request, s.now()); err != nil {
+		return s.refuseUnauthenticated(c, provider, err)
+	}
+	if reply, ok := provider.Challenge(request); ok {
+		o.outcome = "challenge"
+		c.Set(fiber.HeaderContentType, reply.ContentType)
+		return c.Status(reply.Status).Send(reply.Body)
+	}
+
+	ctx, cancel := withTimeout(o.ctx, s.Budget)
+	defer cancel()
+	items, err := provider.Split(request)
+	if err != nil {
+		return s.refuseUnavailable(c, err)
+	}
+	receipts := o.receipts(provider, items)
+	started, err := s.startAll(ctx, receipts, items)
+	if err != nil {
+		return s.refuseUnavailable(c, err)
+	}
+	s.countEvents(ctx, provider, receipts, started)
+	return s.acknowledge(c, provider, started, isBatch(items))
+}
+
+func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]string, refused code) {
+	if c.Method() != fiber.MethodPost {
+		return nil, nil, codeMethodNotAllowed
+	}
+	p, params, ok := s.Catalogue.ByPath(c.Path())
+	if ok {
+		return p, params, ""
+	}
+	if isWebhookPath(c.Path()) {
+		return nil, nil, codeUnknownProvider
+	}
+	return nil, nil, codeNotFound
+}
+
+// isBatch says that the request was an envelope of events, be it an empty one.
+func isBatch(items []providers.Item) bool { return len(items) != 1 || items[0].Root != nil }
+
+// receipts give each event of the request its ID.
+func (o *observation) receipts(p *providers.Provider, items []providers.Item) []event.Receipt {
+	receipts := make([]event.Receipt, len(items))
+	for i, item := range items {
+		receipts[i] = event.Receipt{
+			ID:            uuid.Must(uuid.NewV7()).String(),
+			Provider:      p.Name(),
+			Source:        item.Source,
+			Key:           item.Key,
+			KeyFrom:       item.KeyFrom,
+			DedupeWindow:  item.DedupeWindow,
+			Type:          item.Type,
+			Priority:      item.Priority,
+			ReceivedAt:    o.receivedAt.UTC(),
+			Headers:       item.Headers,
+			Query:         item.Query,
+			Path:          item.Path,
+			Root:          item.Root,
+			RequestID:     o.requestID,
+			CorrelationID: o.correlationID,
+		}
+	}
+	return receipts
+}
+
+// startAll starts every event of a request, or fails as a whole: the sender then sends the whole request again, and the
+// events that had started are the duplicates that they are.
+func (s *Server) startAll(
+	ctx context.Context, receipts []event.Receipt, items []providers.Item,
+) ([]Started, error) {
+	started := make([]Started, len(receipts))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentStarts)
+	for i := range receipts {
+		group.Go(func() (err error) {
+			started[i], err = s.startOne(ctx, receipts[i], items[i])
+			return err
+		})
+	}
+	return started, group.Wait()
+}
+
+// startOne starts an event. Requests with the same key that are here at the same time share one start: all but the first are
+// duplicates of it, and a storm of them costs Temporal no more than one.
+func (s *Server) startOne(ctx context.Context, r event.Receipt, item providers.Item) (_ Started, err error) {
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("start workflow %s: panicked with a %T", r.WorkflowID(), value)
+		}
+	}()
+	first := false
+	result, err, _ := s.starts.Do(r.WorkflowID(), func() (any, error) {
+		first = true
+		ctx, cancel := withTimeout(ctx, s.StartTimeout)
+		defer cancel()
+		return s.Starter.Start(ctx, r, item.Body, item.Redelivery == providers.RejectRedelivery)
+	})
+	if err != nil {
+		return Started{}, err
+	}
+	started := result.(Started)
+	if !first && started.State == StateAccepted {
+		started.State = StateProcessing
+	}
+	return started, nil
+}
+
+// withTimeout is context.WithTimeout with a deadline that nobody can see: of one that it sees, Temporal's client gives a call
+// only half.
+func withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}

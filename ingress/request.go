@@ -1,0 +1,45 @@
+package ingress
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/providers"
+)
+
+// webhookPrefix begins the path of every provider that declares none of its own.
+const webhookPrefix = "/webhooks/"
+
+func isWebhookPath(path string) bool { return strings.HasPrefix(path, webhookPrefix) }
+
+// isCompressed says that the body is not as it was signed. Nothing is ever decompressed: a kilobyte can hold a gigabyte.
+func isCompressed(c *fiber.Ctx) bool {
+	encoding := c.Get(fiber.HeaderContentEncoding)
+	return encoding != "" && !strings.EqualFold(encoding, "identity")
+}
+
+// copyRequest takes a request out of Fiber's hands. Everything that Fiber gives is memory that the next request on the
+// connection overwrites, so all of it is copied here, once. BodyRaw, because Body would decompress.
+func (s *Server) copyRequest(c *fiber.Ctx, params map[string]string) *providers.Request {
+	request := &providers.Request{
+		Method:     strings.Clone(c.Method()),
+		Path:       strings.Clone(c.Path()),
+		PathParams: params,
+		Query:      map[string][]string{},
+		Header:     map[string][]string{},
+		Body:       bytes.Clone(c.BodyRaw()),
+		URL:        s.PublicURL + strings.Clone(c.OriginalURL()),
+	}
+	for key, value := range c.Request().URI().QueryArgs().All() {
+		request.Query[string(key)] = append(request.Query[string(key)], string(value))
+	}
+	for key, value := range c.Request().Header.All() {
+		name := strings.ToLower(string(key))
+		request.Header[name] = append(request.Header[name], string(value))
+	}
+	request.RemoteIP, _ = netip.ParseAddr(c.IP())
+	return request
+}

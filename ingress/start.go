@@ -1,0 +1,182 @@
+package ingress
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// State is where an event stands when its sender is answered.
+type State string
+
+// The states of an answer. All but StateAccepted are duplicates.
+const (
+	StateAccepted   State = "accepted"
+	StateProcessing State = "processing"
+	StateProcessed  State = "processed"
+	StateDead       State = "dead"
+)
+
+// Started says which run has an event now.
+type Started struct {
+	WorkflowID string
+	RunID      string
+	EventID    string
+	State      State
+}
+
+// Starter starts the one workflow of an event. A nil error means that Temporal has committed: this run, or an earlier one
+// that is named in the result.
+type Starter struct {
+	client client.Client
+}
+
+// NewStarter makes a starter. Workers made from the same client get their first task with the start (eager start).
+func NewStarter(c client.Client) *Starter { return &Starter{client: c} }
+
+// maxStarts bounds how often a start follows the run it collided with: that run can close, or be deleted, in between.
+const maxStarts = 3
+
+// ErrStartContended is returned if other starts of the same key came first every time.
+var ErrStartContended = errors.New("runs of this key keep changing")
+
+// Start runs the event, or finds the run that has it already. A redelivery of a failed event runs it again under the event's
+// first ID, unless reject is set; one that comes after the dedupe window is a new event.
+func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error) {
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	for range maxStarts {
+		runID, err := s.execute(ctx, r, body, reuse)
+		if err == nil {
+			return Started{WorkflowID: r.WorkflowID(), RunID: runID, EventID: r.ID, State: StateAccepted}, nil
+		}
+		var started *serviceerror.WorkflowExecutionAlreadyStarted
+		if !errors.As(err, &started) {
+			return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), err)
+		}
+		earlier, err := s.describe(ctx, r.WorkflowID(), started.RunId)
+		if isNotFound(err) {
+			continue // its retention has ended meanwhile
+		}
+		if err != nil {
+			return Started{}, err
+		}
+		switch {
+		case earlier.State == StateDead && !reject:
+			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+			r.ID = cmp.Or(earlier.EventID, r.ID)
+		case earlier.State == StateProcessed && earlier.expired(r):
+			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+		default:
+			return earlier.Started, nil
+		}
+	}
+	return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrStartContended)
+}
+
+func (s *Starter) execute(
+	ctx context.Context, r event.Receipt, body []byte, reuse enumspb.WorkflowIdReusePolicy,
+) (runID string, err error) {
+	run, err := s.client.ExecuteWorkflow(ctx, startOptions(r, reuse), workflows.TypeProcessEvent, r, rawPayload(body))
+	if err != nil {
+		return "", err
+	}
+	return run.GetRunID(), nil
+}
+
+// startOptions has no time-outs and no retry policy on purpose: on either, the server would close the run without its
+// compensation.
+func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{
+		ID:                                       r.WorkflowID(),
+		TaskQueue:                                workflows.Queue(r.Priority),
+		WorkflowIDReusePolicy:                    reuse,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		EnableEagerStart:                         true,
+		Memo:                                     map[string]any{workflows.MemoEventID: r.ID},
+		StaticSummary:                            summary(r),
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			searchProvider.ValueSet(r.Provider),
+			searchEventType.ValueSet(r.Type),
+		),
+	}
+}
+
+var (
+	searchProvider  = temporal.NewSearchAttributeKeyKeyword(workflows.SearchProvider)
+	searchEventType = temporal.NewSearchAttributeKeyKeyword(workflows.SearchEventType)
+)
+
+// summary is the line that Temporal Web shows for the run.
+func summary(r event.Receipt) string {
+	if r.Type == "" {
+		return r.Provider + " (no type)"
+	}
+	return r.Provider + " " + r.Type
+}
+
+// earlierRun is the run that a start collided with.
+type earlierRun struct {
+	Started
+
+	startedAt time.Time
+}
+
+// expired says that the run is too old for r to be its duplicate.
+func (e earlierRun) expired(r event.Receipt) bool {
+	return r.DedupeWindow > 0 && r.ReceivedAt.Sub(e.startedAt) > time.Duration(r.DedupeWindow)
+}
+
+func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earlierRun, error) {
+	response, err := s.client.DescribeWorkflowExecution(ctx, workflowID, runID)
+	if err != nil {
+		return earlierRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	}
+	info := response.GetWorkflowExecutionInfo()
+	return earlierRun{
+		Started: Started{
+			WorkflowID: workflowID,
+			RunID:      runID,
+			EventID:    memoEventID(info),
+			State:      stateOf(info.GetStatus()),
+		},
+		startedAt: info.GetStartTime().AsTime(),
+	}, nil
+}
+
+func memoEventID(info *workflowpb.WorkflowExecutionInfo) (id string) {
+	field := info.GetMemo().GetFields()[workflows.MemoEventID]
+	if field == nil || converter.GetDefaultDataConverter().FromPayload(field, &id) != nil {
+		return ""
+	}
+	return id
+}
+
+func stateOf(status enumspb.WorkflowExecutionStatus) State {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return StateProcessed
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return StateDead
+	default:
+		return StateProcessing
+	}
+}
+
+func isNotFound(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
+}

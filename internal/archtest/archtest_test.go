@@ -1,0 +1,90 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+func TestTheModuleKeepsItsImportTable(t *testing.T) {
+	t.Parallel()
+	packages, err := Load(root)
+	require.NoError(t, err)
+	require.NotEmpty(t, packages)
+	require.Empty(t, Check(withoutRoot(packages), Table), "the table stands in internal/archtest/table.go")
+}
+
+// withoutRoot leaves out the module's own directory, whose files are the top level's business.
+func withoutRoot(packages []Package) (rest []Package) {
+	for _, p := range packages {
+		if p.Path != "." {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+func TestTheTopLevelDrawsTheArchitecture(t *testing.T) {
+	t.Parallel()
+	breaches, err := CheckTopLevel(os.DirFS(root), TopLevel)
+	require.NoError(t, err)
+	require.Empty(t, breaches)
+}
+
+func TestNoLibraryIsOlderThanItsLastKnownHole(t *testing.T) {
+	t.Parallel()
+	selected, err := SelectedVersions(root)
+	require.NoError(t, err)
+	require.Contains(t, selected, "github.com/gofiber/fiber/v2")
+	require.Empty(t, CheckVersions(selected, Floors))
+}
+
+// Tools have modules of their own, so that what they need is no dependency of the product.
+func TestEveryToolIsAModuleOfItsOwn(t *testing.T) {
+	t.Parallel()
+	tools, err := os.ReadDir(filepath.Join(root, "tools"))
+	require.NoError(t, err)
+	for _, tool := range tools {
+		if tool.IsDir() {
+			require.FileExists(t, filepath.Join(root, "tools", tool.Name(), "go.mod"))
+		}
+	}
+}
+
+func TestEveryRuleHasAReason(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, r := range Table {
+		require.NotEmptyf(t, r.Why, "the rule of %s", r.Package)
+		require.Falsef(t, seen[r.Package], "%s has two rules", r.Package)
+		seen[r.Package] = true
+		for _, ban := range r.Never {
+			require.NotEmptyf(t, ban.Why, "%s may never import %s", r.Package, ban.Path)
+		}
+	}
+}
+
+// The table itself must be a direction: no package builds, over others, on itself.
+func TestTheTableHasNoCircle(t *testing.T) {
+	t.Parallel()
+	ours := map[string][]string{}
+	for _, r := range Table {
+		ours[r.Package] = r.Ours
+	}
+	var visit func(name string, above map[string]bool)
+	visit = func(name string, above map[string]bool) {
+		require.Falsef(t, above[name], "%s builds on itself", name)
+		above[name] = true
+		for _, next := range ours[name] {
+			visit(next, above)
+		}
+		delete(above, name)
+	}
+	for name := range ours {
+		visit(name, map[string]bool{})
+	}
+}

@@ -1,0 +1,125 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Package is a package of this module as it is written.
+type Package struct {
+	// Path is the path below the module; "." for the module's own directory.
+	Path string
+	// Imports are the imports of its code, TestImports those of its tests.
+	Imports, TestImports []string
+	// HasCode is false for a package of tests only.
+	HasCode bool
+}
+
+// Check gives a sentence for each breach of the table.
+func Check(packages []Package, table []Rule) []string {
+	rules := map[string]Rule{}
+	for _, r := range table {
+		rules[r.Package] = r
+	}
+	var breaches []string
+	for _, p := range packages {
+		rule, ok := rules[p.Path]
+		if !ok {
+			breaches = append(breaches, p.Path+" is a package that the import table does not know: name it there with its rule")
+			continue
+		}
+		breaches = append(breaches, rule.check(p, rules)...)
+	}
+	return breaches
+}
+
+func (r Rule) check(p Package, rules map[string]Rule) []string {
+	var breaches []string
+	if r.OnlyTests && p.HasCode {
+		breaches = append(breaches, fmt.Sprintf("%s has code beside its tests: %s", p.Path, r.Why))
+	}
+	for _, path := range p.Imports {
+		if why, broken := r.judge(path); broken {
+			breaches = append(breaches, fmt.Sprintf("%s imports %s: %s", p.Path, path, why))
+		}
+	}
+	for _, path := range p.TestImports {
+		if why, broken := r.judgeTest(path, rules); broken {
+			breaches = append(breaches, fmt.Sprintf("a test of %s imports %s: %s", p.Path, path, why))
+		}
+	}
+	return breaches
+}
+
+// judge says why the package must not import path.
+func (r Rule) judge(path string) (why string, broken bool) {
+	for _, ban := range r.Never {
+		if isBelow(path, ban.Path) {
+			return ban.Why, true
+		}
+	}
+	ours, isOurs := below(path)
+	switch {
+	case isOurs:
+		broken = !slices.Contains(r.Ours, ours) && !slices.Contains(r.Ours, anything)
+	case isStandard(path):
+		broken = false
+	default:
+		broken = !slices.ContainsFunc(r.Libraries, func(allowed string) bool { return matches(path, allowed) })
+	}
+	return r.Why, broken
+}
+
+// judgeTest lets tests import every library, and every package of this module that does not itself build on this one.
+func (r Rule) judgeTest(path string, rules map[string]Rule) (why string, broken bool) {
+	ours, isOurs := below(path)
+	if !isOurs || ours == r.Package || r.OnlyTests {
+		return "", false
+	}
+	for _, ban := range r.Never {
+		if isBelow(path, ban.Path) && !isForTests(ours) {
+			return ban.Why, true
+		}
+	}
+	if buildsOn(ours, r.Package, rules) {
+		return fmt.Sprintf("%s builds on %s, so its tests stand there or in e2e", ours, r.Package), true
+	}
+	return "", false
+}
+
+func isForTests(ours string) bool { return strings.HasPrefix(ours, "internal/devstack") }
+
+// buildsOn follows the table, not the code, so that a test cannot turn a direction around that nobody uses yet.
+func buildsOn(upper, lower string, rules map[string]Rule) bool {
+	for _, direct := range rules[upper].Ours {
+		if direct == anything || direct == lower || buildsOn(direct, lower, rules) {
+			return true
+		}
+	}
+	return false
+}
+
+// below gives the path below this module.
+func below(path string) (string, bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+func isBelow(path, root string) bool { return path == root || strings.HasPrefix(path, root+"/") }
+
+// matches compares with the beginning of a path, or with all of it where the pattern ends in "!".
+func matches(path, pattern string) bool {
+	if exact, ok := strings.CutSuffix(pattern, "!"); ok {
+		return path == exact
+	}
+	return pattern == anything || isBelow(path, pattern)
+}
+
+// isStandard knows the standard library by the first element of the path, which has no dot.
+func isStandard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}

@@ -1,0 +1,114 @@
+package archtest
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A checker that cannot fail is worse than none: each kind of breach is made up here and must be found.
+func TestBreachesOfTheTableAreFound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pkg  Package
+		want string
+	}{
+		"a package that nobody has named": {
+			Package{Path: "util"},
+			"util is a package that the import table does not know: name it there with its rule",
+		},
+		"a library in the vocabulary": {
+			Package{Path: "event", Imports: []string{"time", "github.com/google/uuid"}},
+			"event imports github.com/google/uuid: the vocabulary is spoken by every package, so it depends on none",
+		},
+		"a direction turned around": {
+			Package{Path: "event", Imports: []string{"holdfast/providers"}},
+			"event imports holdfast/providers: the vocabulary is spoken by every package, so it depends on none",
+		},
+		"a store in the ingress": {
+			Package{Path: "ingress", Imports: []string{"holdfast/event", "github.com/jackc/pgx/v5/pgxpool"}},
+			"ingress imports github.com/jackc/pgx/v5/pgxpool: " + whyNoStore,
+		},
+		"I/O in a workflow": {
+			Package{Path: "workflows", Imports: []string{"net/http"}},
+			"workflows imports net/http: " + whyNoIO,
+		},
+		"configuration in a workflow": {
+			Package{Path: "workflows", Imports: []string{"holdfast/internal/config"}},
+			"workflows imports holdfast/internal/config: " + whyNoIO,
+		},
+		"the SDK of OpenTelemetry where its API is enough": {
+			Package{Path: "activities", Imports: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/sdk/trace"}},
+			"activities imports go.opentelemetry.io/otel/sdk/trace: a step is called by Temporal and calls what it is " +
+				"given; it starts nothing and stores nothing by itself",
+		},
+		"the domain in the plumbing": {
+			Package{Path: "internal/config", Imports: []string{"github.com/caarlos0/env/v11", "holdfast/event"}},
+			"internal/config imports holdfast/event: " + whyPlumbing,
+		},
+		"code for tests in the binary": {
+			Package{Path: "cmd/holdfast", Imports: []string{"holdfast/ingress", "holdfast/internal/devstack/stacktest"}},
+			"cmd/holdfast imports holdfast/internal/devstack/stacktest: the binary carries no code for tests",
+		},
+		"code among the end-to-end tests": {
+			Package{Path: "e2e", HasCode: true},
+			"e2e has code beside its tests: the whole is tested as programs from the outside",
+		},
+		"a test that looks up": {
+			Package{Path: "activities", TestImports: []string{"holdfast/workflows"}},
+			"a test of activities imports holdfast/workflows: workflows builds on activities, so its tests stand there or " +
+				"in e2e",
+		},
+		"a test that goes around a ban": {
+			Package{Path: "ingress", TestImports: []string{"holdfast/persistence"}},
+			"a test of ingress imports holdfast/persistence: " + whyNoStore,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, []string{c.want}, Check([]Package{c.pkg}, Table))
+		})
+	}
+}
+
+func TestWhatTheTableAllowsIsNoBreach(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, Check([]Package{
+		{Path: "event", Imports: []string{"time"}, TestImports: []string{"pgregory.net/rapid", "holdfast/event"}},
+		{
+			Path: "workflows", Imports: []string{"holdfast/activities", "go.temporal.io/sdk/workflow"},
+			TestImports: []string{"holdfast/providers", "holdfast/internal/devstack/stacktest"},
+		},
+		{Path: "persistence", TestImports: []string{"holdfast/migrations", "holdfast/internal/devstack/stacktest"}},
+		{Path: "cmd/holdfast", Imports: []string{"holdfast/ingress", "github.com/spf13/cobra"}},
+		{Path: "e2e", TestImports: []string{"holdfast/cmd/holdfast", "holdfast/persistence"}},
+	}, Table))
+}
+
+func TestOldVersionsAreFound(t *testing.T) {
+	t.Parallel()
+	floors := []Floor{{"example.org/a", "v1.9.2", "a hole"}}
+	for _, old := range []string{"v1.9.1", "v1.8.20", "v0.99.0", "v1.9.1-rc.1"} {
+		require.Equal(t, []string{"example.org/a " + old + " is older than v1.9.2: a hole"},
+			CheckVersions(map[string]string{"example.org/a": old}, floors))
+	}
+	for _, fine := range []string{"v1.9.2", "v1.10.0", "v2.0.0", "v1.9.10"} {
+		require.Empty(t, CheckVersions(map[string]string{"example.org/a": fine}, floors))
+	}
+	require.Empty(t, CheckVersions(nil, floors), "a module that is not there")
+}
+
+func TestStrangersAtTheTopLevelAreFound(t *testing.T) {
+	t.Parallel()
+	tree := fstest.MapFS{
+		".gitignore": {Data: []byte("/bin/\n/coverage.out\n")}, ".golangci.yml": {}, "bin/holdfast": {}, "coverage.out": {},
+		"event/doc.go": {}, "pkg/x.go": {}, "NOTES.txt": {},
+	}
+	breaches, err := CheckTopLevel(tree, []string{"event"})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"NOTES.txt lies at the top level and is not part of the architecture",
+		"pkg lies at the top level and is not part of the architecture",
+	}, breaches)
+}

@@ -1,0 +1,56 @@
+package archtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+)
+
+// listed is what `go list -json` says of a package.
+type listed struct {
+	ImportPath   string
+	GoFiles      []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+// Load lists the packages of the module in root.
+func Load(root string) ([]Package, error) {
+	out, err := run(root, "list", "-e", "-json=ImportPath,GoFiles,Imports,TestImports,XTestImports", "./...")
+	if err != nil {
+		return nil, err
+	}
+	var packages []Package
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var l listed
+		if err := decoder.Decode(&l); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read go list: %w", err)
+		}
+		path, _ := below(l.ImportPath)
+		packages = append(packages, Package{
+			Path: path, Imports: l.Imports, TestImports: slices.Concat(l.TestImports, l.XTestImports),
+			HasCode: len(l.GoFiles) > 0,
+		})
+	}
+}
+
+// run calls the go command, without the network.
+func run(dir string, args ...string) ([]byte, error) {
+	command := exec.Command("go", args...)
+	command.Dir = dir
+	command.Env = append(command.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go %s: %w: %s", args[0], err, stderr.String())
+	}
+	return out, nil
+}

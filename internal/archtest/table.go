@@ -1,0 +1,164 @@
+package archtest
+
+// module is the path of this module.
+const module = "holdfast"
+
+// anything stands for every import of its kind.
+const anything = "*"
+
+// Rule says what one package may import.
+type Rule struct {
+	// Package is its path below the module.
+	Package string
+	// Why is the reason for the rule, printed when it is broken.
+	Why string
+	// Ours are the packages of this module that it may import, by path below the module.
+	Ours []string
+	// Libraries are the paths that imports from other modules may begin with.
+	Libraries []string
+	// Never are paths that it must not import although the above would let it, or that deserve a reason of their own.
+	Never []Ban
+	// OnlyTests is set for a package that has no code of its own.
+	OnlyTests bool
+}
+
+// Ban is a path, with all that lies below it, and the reason why it is banned.
+type Ban struct{ Path, Why string }
+
+// otelAPI is what instrumented code needs of OpenTelemetry; the SDK and the exporters belong to internal/telemetry.
+var otelAPI = []string{
+	"go.opentelemetry.io/otel!", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes",
+	"go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace",
+}
+
+func libraries(paths ...string) []string { return append(paths, otelAPI...) }
+
+const (
+	whyNoStore = "its effect on PostgreSQL goes through an interface of its own, so that the store can fail, change and be " +
+		"replaced without it"
+	whyNoIO       = "a workflow is replayed: whatever is not decided by its history makes the replay differ"
+	whyNoTemporal = "rows must mean the same whoever writes them; orchestration stands in workflows"
+	whyPlumbing   = "plumbing serves the domain and knows nothing of it; cmd copies values between them"
+)
+
+// Table is the import table of the architecture.
+var Table = []Rule{
+	{
+		Package: "event",
+		Why:     "the vocabulary is spoken by every package, so it depends on none",
+	},
+	{
+		Package:   "providers",
+		Why:       "a definition is data and its engine a pure function: it can be tried out without any server",
+		Ours:      []string{"event"},
+		Libraries: []string{"github.com/itchyny/gojq", "github.com/goccy/go-yaml"},
+		Never:     []Ban{{"os/exec", "a definition runs nothing"}},
+	},
+	{
+		Package: "ingress",
+		Why:     "it accepts as long as one store can commit, and knows of the rest only names and ids",
+		Ours:    []string{"event", "providers", "workflows"},
+		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid",
+			"go.temporal.io/sdk/client", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/temporal",
+			"go.temporal.io/api", "golang.org/x/sync", "golang.org/x/time"),
+		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
+	},
+	{
+		Package: "workflows",
+		Why:     "orchestration only: it reads no configuration, does no I/O, and refers to activities by name and payload",
+		Ours:    []string{"event", "activities"},
+		Libraries: []string{"go.temporal.io/sdk/workflow", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker",
+			"go.temporal.io/sdk/converter", "go.temporal.io/sdk/log", "go.temporal.io/api/enums"},
+		Never: []Ban{
+			{"net", whyNoIO}, {"os", whyNoIO}, {"database/sql", whyNoIO}, {"math/rand", whyNoIO},
+			{"crypto/rand", whyNoIO}, {"log", whyNoIO}, {"sync", whyNoIO}, {"holdfast/internal", whyNoIO},
+		},
+	},
+	{
+		Package: "activities",
+		Why:     "a step is called by Temporal and calls what it is given; it starts nothing and stores nothing by itself",
+		Ours:    []string{"event", "providers"},
+		Libraries: libraries("go.temporal.io/sdk/activity", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/converter",
+			"go.temporal.io/sdk/interceptor", "go.temporal.io/sdk/log"),
+		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
+	},
+	{
+		Package:   "delivery",
+		Why:       "outbound HTTP: how an attempt is made, not when or for whom",
+		Ours:      []string{"event"},
+		Libraries: libraries(),
+	},
+	{
+		Package:   "persistence",
+		Why:       "SQL stands here and nowhere else, and knows none of its callers",
+		Ours:      []string{"event"},
+		Libraries: libraries("github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2", "golang.org/x/sync"),
+		Never: []Ban{
+			{"go.temporal.io", whyNoTemporal},
+			{"github.com/gofiber/fiber", "how a request is answered is no business of a table"},
+		},
+	},
+	{
+		Package:   "migrations",
+		Why:       "numbered SQL must run the same in ten years, whatever has become of the code around it",
+		Libraries: []string{"github.com/pressly/goose/v3", "github.com/jackc/pgx/v5"},
+	},
+	{
+		Package: "operator",
+		Why:     "it shows what it is given through interfaces of its own",
+		Ours:    []string{"event"},
+		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid",
+			"golang.org/x/sync"),
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
+			{"go.temporal.io/sdk/client", whyNoTemporal},
+		},
+	},
+	{
+		Package:   "internal/config",
+		Why:       whyPlumbing,
+		Libraries: []string{anything},
+	},
+	{
+		Package:   "internal/telemetry",
+		Why:       whyPlumbing,
+		Libraries: []string{anything},
+	},
+	{
+		Package:   "internal/buildinfo",
+		Why:       "it is read before anything else runs",
+		Libraries: nil,
+	},
+	{
+		Package:   "internal/devstack",
+		Why:       whyPlumbing,
+		Libraries: []string{anything},
+	},
+	{
+		Package:   "internal/devstack/stacktest",
+		Why:       whyPlumbing,
+		Ours:      []string{"internal/devstack"},
+		Libraries: []string{anything},
+	},
+	{
+		Package: "internal/archtest",
+		Why:     "a judge of the code depends on none of it",
+	},
+	{
+		Package:   "cmd/holdfast",
+		Why:       "it wires everything together",
+		Ours:      []string{anything},
+		Libraries: []string{anything},
+		Never:     []Ban{{"holdfast/internal/devstack/stacktest", "the binary carries no code for tests"}},
+	},
+	{
+		Package:   "e2e",
+		Why:       "the whole is tested as programs from the outside",
+		OnlyTests: true,
+	},
+	{
+		Package:   "deploy",
+		Why:       "what is deployed is checked, not programmed",
+		OnlyTests: true,
+	},
+}

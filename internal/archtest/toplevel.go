@@ -1,0 +1,42 @@
+package archtest
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// TopLevel is what may lie at the top of the repository: `ls` draws the architecture.
+var TopLevel = []string{
+	"activities", "cmd", "delivery", "deploy", "docs", "e2e", "event", "ingress", "internal", "migrations", "operator",
+	"persistence", "providers", "tools", "workflows",
+	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
+	// Until the packages that use the dependencies are all there.
+	"deps_test.go",
+}
+
+// CheckTopLevel gives a sentence for each entry that is neither allowed, hidden, nor ignored by .gitignore.
+func CheckTopLevel(root fs.FS, allowed []string) ([]string, error) {
+	entries, err := fs.ReadDir(root, ".")
+	if err != nil {
+		return nil, fmt.Errorf("read top level: %w", err)
+	}
+	ignored, err := fs.ReadFile(root, ".gitignore")
+	if err != nil {
+		return nil, fmt.Errorf("read .gitignore: %w", err)
+	}
+	known := map[string]bool{}
+	for _, name := range allowed {
+		known[name] = true
+	}
+	for line := range strings.Lines(string(ignored)) {
+		known[strings.Trim(strings.TrimSpace(line), "/")] = true
+	}
+	var breaches []string
+	for _, entry := range entries {
+		if name := entry.Name(); !known[name] && !strings.HasPrefix(name, ".") {
+			breaches = append(breaches, name+" lies at the top level and is not part of the architecture")
+		}
+	}
+	return breaches, nil
+}

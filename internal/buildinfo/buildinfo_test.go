@@ -1,0 +1,24 @@
+package buildinfo
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheRunningBinaryKnowsItsToolchain(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, runtime.Version(), Read().Go)
+	require.Equal(t, "dev", Read().Version)
+}
+
+func TestABuildOfAChangedTreeSaysSo(t *testing.T) {
+	t.Parallel()
+	info := from(&debug.BuildInfo{GoVersion: "go1.26.8", Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "649160d"}, {Key: "vcs.modified", Value: "true"},
+	}})
+	require.Equal(t, "holdfast dev (649160d+dirty, go1.26.8)", info.String())
+	require.Equal(t, "unknown", from(&debug.BuildInfo{}).Revision)
+}

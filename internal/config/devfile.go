@@ -1,0 +1,52 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// devFile is where a running `holdfast dev` writes down what it started, below its directory.
+const devFile = "env"
+
+// LoadBesideDev is Load, with what the environment leaves open taken from the dev stack of this directory, if one was
+// started: so that the tools find it without being told.
+func LoadBesideDev() (cfg Config, found bool, err error) {
+	vars := newEnvironment(os.Environ())
+	cfg, err = LoadFrom(vars.Environ())
+	if err != nil {
+		return cfg, false, err
+	}
+	text, err := os.ReadFile(filepath.Join(cfg.Dev.Dir, devFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return cfg, false, nil
+	}
+	if err != nil {
+		return cfg, false, fmt.Errorf("read what the dev stack has started: %w", err)
+	}
+	merged := newEnvironment(strings.Split(string(text), "\n"))
+	maps.Copy(merged, vars)
+	cfg, err = LoadFrom(merged.Environ())
+	return cfg, true, err
+}
+
+// LoadForDev is Load, with the given variables where the environment leaves them open, and writes those down for
+// LoadBesideDev.
+func LoadForDev(dir string, given map[string]string) (Config, error) {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		fmt.Fprintf(&text, "%s=%s\n", name, given[name])
+	}
+	if err := os.WriteFile(filepath.Join(dir, devFile), []byte(text.String()), 0o600); err != nil {
+		return Config{}, fmt.Errorf("write down what the dev stack has started: %w", err)
+	}
+	vars := newEnvironment(os.Environ())
+	merged := maps.Clone(given)
+	maps.Copy(merged, vars)
+	return LoadFrom(environment(merged).Environ())
+}

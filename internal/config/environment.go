@@ -1,0 +1,31 @@
+package config
+
+import "strings"
+
+// environment holds the variables that are set and not empty.
+type environment map[string]string
+
+func newEnvironment(environ []string) environment {
+	vars := make(environment, len(environ))
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); value != "" {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// LookupEnv is os.LookupEnv on this environment.
+func (e environment) LookupEnv(name string) (string, bool) {
+	value, ok := e[name]
+	return value, ok
+}
+
+// Environ is os.Environ on this environment.
+func (e environment) Environ() []string {
+	entries := make([]string, 0, len(e))
+	for name, value := range e {
+		entries = append(entries, name+"="+value)
+	}
+	return entries
+}

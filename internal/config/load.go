@@ -1,0 +1,80 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Load reads the environment of this process. The error joins one VariableError for each mistake.
+func Load() (Config, error) { return LoadFrom(os.Environ()) }
+
+// LoadFrom is Load for an environment in the form of os.Environ. A variable that is set but empty counts as not set.
+func LoadFrom(environ []string) (Config, error) {
+	vars := newEnvironment(environ)
+	cfg := Config{environ: func() environment { return vars }}
+	fields := declaredFields()
+
+	var wrong mistakes
+	wrong.checkNames(vars, fields)
+	wrong.readSecretFiles(vars, fields)
+	wrong.parse(&cfg, vars)
+	wrong.readTemporal(&cfg)
+	wrong.validate(cfg)
+	if err := wrong.join(); err != nil {
+		return Config{}, err
+	}
+	return cfg, nil
+}
+
+// parse fills the sections one by one, because the parser names the field that it could not read, not the variable.
+func (m *mistakes) parse(cfg *Config, vars environment) {
+	for section := range sections(reflect.ValueOf(cfg).Elem()) {
+		err := env.ParseWithOptions(section.Addr().Interface(), env.Options{Environment: vars})
+		var all env.AggregateError
+		if !errors.As(err, &all) {
+			continue
+		}
+		for _, one := range all.Errors {
+			m.addParseError(one, section.Type(), vars)
+		}
+	}
+}
+
+func (m *mistakes) addParseError(err error, section reflect.Type, vars environment) {
+	var parse env.ParseError
+	declared, found := reflect.StructField{}, false
+	if errors.As(err, &parse) {
+		declared, found = section.FieldByName(parse.Name)
+	}
+	if !found {
+		*m = append(*m, fmt.Errorf("parse %s: %w", section.Name(), err))
+		return
+	}
+	f := newField(section.Name(), declared)
+	value := vars[f.name]
+	if f.secret {
+		value = secretMask
+	}
+	m.add(f.name, fmt.Sprintf("is %q, which %s", value, problem(declared.Type, parse.Err)), f.example)
+}
+
+// problem says what is wrong with a value in the reader's terms; the parsers of the standard library speak of strconv.
+func problem(t reflect.Type, err error) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "is not a duration: a number with the unit ms, s, m or h"
+	case t == reflect.TypeFor[int]():
+		return "is not a whole number"
+	case t == reflect.TypeFor[bool]():
+		return "is neither true nor false"
+	case t.PkgPath() == "log/slog":
+		return "is none of debug, info, warn, error"
+	default:
+		return err.Error()
+	}
+}

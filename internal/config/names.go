@@ -1,0 +1,74 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	prefix = "HOLDFAST_"
+	// secretPrefix is left to the secrets of providers, whose names only their definitions know.
+	secretPrefix = prefix + "SECRET_"
+)
+
+// checkNames reports variables that begin like ours and are none: a typo would otherwise be ignored in silence.
+func (m *mistakes) checkNames(vars environment, fields []field) {
+	known := make([]string, 0, len(fields)+1)
+	for _, f := range fields {
+		known = append(known, f.name)
+		if f.secret {
+			known = append(known, f.name+fileSuffix)
+		}
+	}
+	for _, name := range sortedNames(vars) {
+		ours := strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, secretPrefix)
+		if ours && !slices.Contains(known, name) {
+			m.add(name, "is not a variable of Holdfast"+suggestion(name, known), "")
+		}
+	}
+}
+
+func sortedNames(vars environment) []string {
+	names := make([]string, 0, len(vars))
+	for name := range vars {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// suggestion names the nearest known variable, if there is one that could have been meant.
+func suggestion(name string, known []string) string {
+	const tooFar = 8
+	best, least := "", tooFar
+	for _, candidate := range known {
+		if d := distance(name, candidate); d < least {
+			best, least = candidate, d
+		}
+	}
+	if best == "" {
+		return "; docs/configuration.md lists all of them"
+	}
+	return "; did you mean " + best + "?"
+}
+
+// distance is the number of single-byte edits between two names (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

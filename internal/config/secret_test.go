@@ -1,0 +1,128 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/config"
+)
+
+const canary = "CANARY-5f1d"
+
+// Whoever prints a configuration, in whatever way, sees no secret.
+func TestNoWayOfPrintingShowsASecret(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom([]string{
+		"DATABASE_URL=postgres://holdfast:" + canary + "@127.0.0.1/holdfast",
+		"TEMPORAL_API_KEY=" + canary,
+		"STRIPE_WEBHOOK_SECRET=" + canary,
+	})
+	require.NoError(t, err)
+
+	var out bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%p", "%c", "%T"} {
+		fmt.Fprintf(&out, verb+" "+verb+" "+verb+"\n", cfg, &cfg, cfg.Database.URL)
+		fmt.Fprintf(&out, verb+"\n", cfg.Database)
+	}
+	for _, handler := range []slog.Handler{slog.NewJSONHandler(&out, nil), slog.NewTextHandler(&out, nil)} {
+		slog.New(handler).Info("starting", "config", cfg, "database", cfg.Database, "url", cfg.Database.URL)
+	}
+	require.NoError(t, json.NewEncoder(&out).Encode(cfg))
+
+	printed := strings.ToLower(out.String())
+	require.Contains(t, printed, "127.0.0.1:8080", "the printing works")
+	for line := range strings.Lines(printed) {
+		require.NotContains(t, line, strings.ToLower(canary))
+		require.NotContains(t, line, hex.EncodeToString([]byte(canary)))
+	}
+	require.Contains(t, cfg.Database.URL.Reveal(), canary)
+}
+
+func TestTheListOfValuesInForceIsMasked(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom([]string{
+		"DATABASE_URL=postgres://holdfast:" + canary + "@127.0.0.1/holdfast",
+		"HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8, 192.168.1.7",
+		"HOLDFAST_LOG_LEVEL=debug",
+	})
+	require.NoError(t, err)
+	requireGolden(t, "testdata/values.txt", cfg.String())
+}
+
+func TestTheDatabaseMayComeFromAFile(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom([]string{"DATABASE_URL_FILE=" + file(t, "postgres://127.0.0.1/holdfast\n")})
+	require.NoError(t, err)
+	require.Equal(t, "postgres://127.0.0.1/holdfast", cfg.Database.URL.Reveal())
+}
+
+func TestAFileThatCannotBeReadIsAMistake(t *testing.T) {
+	t.Parallel()
+	_, err := config.LoadFrom([]string{"DATABASE_URL_FILE=/nonexistent/url"})
+	require.ErrorContains(t, err, "DATABASE_URL_FILE names a file that cannot be read")
+
+	_, err = config.LoadFrom([]string{"DATABASE_URL_FILE=" + file(t, " \n")})
+	require.ErrorContains(t, err, "DATABASE_URL_FILE names a file that is empty")
+
+	_, err = config.LoadFrom([]string{"DATABASE_URL=postgres://a/b", "DATABASE_URL_FILE=" + file(t, "postgres://a/c")})
+	require.ErrorContains(t, err, "DATABASE_URL and DATABASE_URL_FILE are both set")
+}
+
+func TestSecretsOfAProviderMayBeSeveralWhileTheyRotate(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom([]string{
+		"ONE= whsec_a ",
+		"TWO=whsec_a, whsec_b,",
+		"LINES=whsec_a\r\n\nwhsec_b\n",
+		"MOUNTED_FILE=" + file(t, "  with, a comma \n\nsecond\n"),
+		"MISSING_FILE=/nonexistent/secret",
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"whsec_a"}, cfg.Secrets("ONE"))
+	require.Equal(t, []string{"whsec_a", "whsec_b"}, cfg.Secrets("TWO"))
+	require.Equal(t, []string{"whsec_a", "whsec_b"}, cfg.Secrets("LINES"))
+	require.Equal(t, []string{"with, a comma", "second"}, cfg.Secrets("MOUNTED"))
+	require.Empty(t, cfg.Secrets("MISSING"))
+	require.Empty(t, cfg.Secrets("NEVER_SET"))
+}
+
+func TestSecretsThatCannotAuthenticateAreReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom([]string{
+		"GOOD=whsec_0123456789",
+		"LAZY=whsec_0123456789,changeme",
+		"PREFIX=whsec_",
+		"COMMAS=, ,",
+		"GONE_FILE=/nonexistent/secret",
+		"TWICE=" + canary, "TWICE_FILE=/nonexistent/secret",
+	})
+	require.NoError(t, err)
+	require.NoError(t, cfg.CheckSecrets("GOOD"))
+	wrong := variables(t, cfg.CheckSecrets("GOOD", "LAZY", "PREFIX", "COMMAS", "GONE", "TWICE", "NEVER_SET"))
+	require.ElementsMatch(t, []string{"LAZY", "PREFIX", "COMMAS", "GONE_FILE", "TWICE", "NEVER_SET"}, keys(wrong))
+	require.NotContains(t, fmt.Sprint(wrong), canary)
+}
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func keys(m map[string]string) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	return names
+}

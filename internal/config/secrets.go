@@ -1,0 +1,110 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Secrets are the secrets under the name that a provider's definition gives: the variable of that name, with several
+// secrets separated by commas or line ends while they are rotated, or the file that the variable NAME_FILE names, with
+// one secret a line. It is nil where there is none or it cannot be read; CheckSecrets says why.
+func (c Config) Secrets(name string) []string {
+	secrets, err := c.readSecrets(name)
+	if err != nil {
+		return nil
+	}
+	return secrets
+}
+
+// CheckSecrets reports, all at once, which of the named secrets are missing, cannot be read or are mere placeholders.
+func (c Config) CheckSecrets(names ...string) error {
+	var wrong mistakes
+	for _, name := range names {
+		secrets, err := c.readSecrets(name)
+		var variable *VariableError
+		switch {
+		case errors.As(err, &variable):
+			wrong.add(variable.Variable, variable.Problem, variable.Example)
+		case len(secrets) == 0:
+			wrong.add(name, "is not set: it, or the file that "+name+fileSuffix+" names, holds a provider's secret", "")
+		case slices.ContainsFunc(secrets, isPlaceholder):
+			wrong.add(name, "is a placeholder, not a secret", "")
+		}
+	}
+	return wrong.join()
+}
+
+func (c Config) readSecrets(name string) ([]string, error) {
+	vars := c.environ()
+	file := vars[name+fileSuffix]
+	if file == "" {
+		return splitSecrets(vars[name], ",\r\n"), nil
+	}
+	if vars[name] != "" {
+		return nil, &VariableError{Variable: name, Problem: bothSet(name)}
+	}
+	text, err := readSecretFile(file)
+	if err != nil {
+		return nil, &VariableError{Variable: name + fileSuffix, Problem: err.Error()}
+	}
+	return splitSecrets(text, "\r\n"), nil
+}
+
+func splitSecrets(text, separators string) []string {
+	var secrets []string
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		if part = strings.TrimSpace(part); part != "" {
+			secrets = append(secrets, part)
+		}
+	}
+	return secrets
+}
+
+// isPlaceholder finds what people write into examples. An empty or well-known secret would let anybody sign events.
+func isPlaceholder(secret string) bool {
+	switch strings.ToLower(strings.TrimPrefix(secret, "whsec_")) {
+	case "", "...", "…", "xxx", "changeme", "change-me", "change_me", "secret", "password", "example", "placeholder",
+		"todo":
+		return true
+	default:
+		return false
+	}
+}
+
+// readSecretFiles puts the content of NAME_FILE in the place of NAME, for the secrets of the configuration itself.
+func (m *mistakes) readSecretFiles(vars environment, fields []field) {
+	for _, f := range fields {
+		file := vars[f.name+fileSuffix]
+		if !f.secret || file == "" {
+			continue
+		}
+		if vars[f.name] != "" {
+			m.add(f.name, bothSet(f.name), "")
+			continue
+		}
+		text, err := readSecretFile(file)
+		if err != nil {
+			m.add(f.name+fileSuffix, err.Error(), "")
+			continue
+		}
+		vars[f.name] = strings.TrimSpace(text)
+	}
+}
+
+func bothSet(name string) string {
+	return "and " + name + fileSuffix + " are both set; only one of them may be"
+}
+
+func readSecretFile(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("names a file that cannot be read: %w", err)
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return "", fmt.Errorf("names a file that is empty: %s", path)
+	}
+	return string(text), nil
+}

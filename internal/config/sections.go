@@ -1,0 +1,155 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// The comments of the fields in this file are the text of docs/configuration.md: after a change run
+// `go generate ./internal/config`.
+
+// Config is everything that can be configured.
+type Config struct {
+	Ingress   Ingress
+	Operator  Operator
+	Database  Database
+	Temporal  Temporal
+	Worker    Worker
+	Providers Providers
+	Log       Log
+	Telemetry Telemetry
+	Dev       Dev
+
+	// environ gives the environment as it was at load. It is a function, and no map, so that nothing that prints a
+	// Config can reach the values.
+	environ func() environment
+}
+
+// Ingress is the public HTTP side, which receives webhooks.
+type Ingress struct {
+	// Addr is the address to listen on. A port of 0 takes any free one. TLS and HTTP/2 belong to a proxy in front.
+	Addr string `env:"HOLDFAST_INGRESS_ADDR" envDefault:"127.0.0.1:8080"`
+	// BodyLimit is the largest request body that is read; beyond it the answer is 413. Temporal holds the body as the
+	// input of a workflow, so more than 1MiB is refused here.
+	BodyLimit ByteSize `env:"HOLDFAST_INGRESS_BODY_LIMIT" envDefault:"256KiB"`
+	// StartTimeout bounds the call that starts the workflow of an event. It is cut loose from the request.
+	StartTimeout time.Duration `env:"HOLDFAST_INGRESS_START_TIMEOUT" envDefault:"2s"`
+	// HandlerBudget bounds the whole work on a request once it is read, and so the time to a 503. It is longer than the
+	// start timeout.
+	HandlerBudget time.Duration `env:"HOLDFAST_INGRESS_HANDLER_BUDGET" envDefault:"3s"`
+	// MaxConnections is how many connections are served at the same time; further ones are refused. Times the body
+	// limit, it bounds the memory that bodies can take.
+	MaxConnections int `env:"HOLDFAST_INGRESS_MAX_CONNECTIONS" envDefault:"4096"`
+	// MaxConnsPerIP is how many connections one address may hold; 0 is no limit. Behind a proxy it counts the proxy.
+	MaxConnsPerIP int `env:"HOLDFAST_INGRESS_MAX_CONNS_PER_IP" envDefault:"0"`
+	// ReadTimeout bounds reading a request, headers and body together.
+	ReadTimeout time.Duration `env:"HOLDFAST_INGRESS_READ_TIMEOUT" envDefault:"10s"`
+	// WriteTimeout bounds writing a response.
+	WriteTimeout time.Duration `env:"HOLDFAST_INGRESS_WRITE_TIMEOUT" envDefault:"10s"`
+	// IdleTimeout is how long a connection may wait for its next request.
+	IdleTimeout time.Duration `env:"HOLDFAST_INGRESS_IDLE_TIMEOUT" envDefault:"60s"`
+	// TrustedProxies are the addresses or networks (CIDR), separated by commas, whose X-Forwarded-For is believed. Empty:
+	// none, and the address of the connection counts. The proxy must overwrite that header, not append to it.
+	TrustedProxies AddressList `env:"HOLDFAST_INGRESS_TRUSTED_PROXIES" example:"10.0.0.0/8,192.168.1.7"`
+	// DrainDelay is how long requests are still accepted after a stop signal while /readyz already says no, so that a
+	// load balancer can look away. 0: not at all.
+	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`
+	// ShutdownGrace is how long requests that were accepted may take to finish after that. It is at least the handler
+	// budget.
+	ShutdownGrace time.Duration `env:"HOLDFAST_INGRESS_SHUTDOWN_GRACE" envDefault:"10s"`
+}
+
+// Operator is the private HTTP side: health, metrics and, later, the API and console.
+type Operator struct {
+	// Addr is the address to listen on. Whoever reaches it can read events: keep it off public networks.
+	Addr string `env:"HOLDFAST_OPERATOR_ADDR" envDefault:"127.0.0.1:8081"`
+}
+
+// Database is the PostgreSQL that holds events, entities and dead letters.
+type Database struct {
+	// URL is the address of the database. `holdfast dev` starts a private one where it is empty; every other role that
+	// stores or reads events needs it.
+	URL Secret `env:"DATABASE_URL" example:"postgres://holdfast@127.0.0.1:5432/holdfast"`
+	// MaxConns is the size of the connection pool of one process; 0 follows the worker's slots, so that a step never
+	// waits for a connection.
+	MaxConns int `env:"HOLDFAST_DATABASE_MAX_CONNS" envDefault:"0"`
+	// StatementTimeout is how long one statement may run before PostgreSQL ends it.
+	StatementTimeout time.Duration `env:"HOLDFAST_DATABASE_STATEMENT_TIMEOUT" envDefault:"15s"`
+	// LockTimeout is how long one statement may wait for a lock; shorter than the statement timeout.
+	LockTimeout time.Duration `env:"HOLDFAST_DATABASE_LOCK_TIMEOUT" envDefault:"5s"`
+}
+
+// Temporal says where the workflows run. Its variables are Temporal's own; the rest of them (TLS, API key, …) is listed
+// below.
+type Temporal struct {
+	// Address is host and port of the frontend service. `holdfast dev` starts a server of its own where it is empty; every
+	// other role then takes 127.0.0.1:7233.
+	Address string `env:"TEMPORAL_ADDRESS" example:"temporal.internal:7233"`
+	// Namespace is the namespace that the workflows run in. It must exist; its retention bounds how long a finished event
+	// can be read and reset.
+	Namespace string `env:"TEMPORAL_NAMESPACE" envDefault:"default"`
+}
+
+// Worker is the side that processes events.
+type Worker struct {
+	// SlotsCritical is how many steps of critical events run at the same time in one process.
+	SlotsCritical int `env:"HOLDFAST_WORKER_SLOTS_CRITICAL" envDefault:"8"`
+	// SlotsHigh is the same for events of high priority.
+	SlotsHigh int `env:"HOLDFAST_WORKER_SLOTS_HIGH" envDefault:"8"`
+	// SlotsNormal is the same for all other events.
+	SlotsNormal int `env:"HOLDFAST_WORKER_SLOTS_NORMAL" envDefault:"16"`
+	// SlotsDeadLetter is how many dead letters are recorded at the same time. They have slots of their own so that a flood
+	// of events cannot hold up the record of what failed.
+	SlotsDeadLetter int `env:"HOLDFAST_WORKER_SLOTS_DEAD_LETTER" envDefault:"4"`
+	// StickyCache is how many running workflows one process keeps in memory; a workflow that falls out is read again from
+	// its history.
+	StickyCache int `env:"HOLDFAST_WORKER_STICKY_CACHE" envDefault:"2000"`
+	// Grace is how long steps that have begun may take to finish after a stop signal. What is not finished by then is
+	// run again elsewhere.
+	Grace time.Duration `env:"HOLDFAST_WORKER_GRACE" envDefault:"20s"`
+}
+
+// Providers says where the definitions of providers come from.
+type Providers struct {
+	// Dir is a directory with definitions (*.yaml) that extend or override the built-in ones. Empty: only the built-in
+	// ones.
+	Dir string `env:"HOLDFAST_PROVIDERS_DIR" example:"/etc/holdfast/providers"`
+}
+
+// Log says what is logged, to standard error.
+type Log struct {
+	// Level is the least level that is logged: debug, info, warn or error.
+	Level slog.Level `env:"HOLDFAST_LOG_LEVEL" envDefault:"info"`
+	// Format is the form of the lines: json, for machines, or text, for people.
+	Format LogFormat `env:"HOLDFAST_LOG_FORMAT" envDefault:"json"`
+}
+
+// Telemetry says what is exported over OTLP. Its variables are OpenTelemetry's own, and the exporters read the rest of
+// them (headers, protocol, sampling, resource attributes). Metrics are served to Prometheus on the operator port anyway.
+type Telemetry struct {
+	// Endpoint is where traces and metrics are sent.
+	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" example:"http://127.0.0.1:4318"`
+	// TracesEndpoint is where traces are sent instead.
+	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" example:"http://127.0.0.1:4318/v1/traces"`
+	// MetricsEndpoint is where metrics are sent instead.
+	MetricsEndpoint string `env:"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" example:"http://127.0.0.1:4318/v1/metrics"`
+	// TracesExporter is the exporter of traces: otlp, console or none. Empty: otlp if there is an endpoint, else none.
+	TracesExporter string `env:"OTEL_TRACES_EXPORTER" example:"otlp"`
+	// MetricsExporter is the exporter of metrics beside Prometheus: otlp, console or none. Empty: otlp if there is an
+	// endpoint, else none.
+	MetricsExporter string `env:"OTEL_METRICS_EXPORTER" example:"otlp"`
+	// Disabled turns every export over OTLP off.
+	Disabled bool `env:"OTEL_SDK_DISABLED" envDefault:"false"`
+}
+
+// Dev configures what `holdfast dev` (`make run`) starts. Everything it starts listens on loopback only.
+type Dev struct {
+	// Dir is the directory that holds all data: PostgreSQL's, Temporal's and the built tools.
+	Dir string `env:"HOLDFAST_DEV_DIR" envDefault:".holdfast"`
+	// TemporalPort is the port of Temporal's frontend service.
+	TemporalPort Port `env:"HOLDFAST_DEV_TEMPORAL_PORT" envDefault:"7233"`
+	// TemporalUIPort is the port of Temporal Web.
+	TemporalUIPort Port `env:"HOLDFAST_DEV_TEMPORAL_UI_PORT" envDefault:"8233"`
+	// PostgresPort is the port of PostgreSQL; 0 takes any free one.
+	PostgresPort Port `env:"HOLDFAST_DEV_POSTGRES_PORT" envDefault:"0"`
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+)
+
+// defaultTemporalAddress is where a Temporal server of its own listens.
+const defaultTemporalAddress = "127.0.0.1:7233"
+
+// TemporalOptions are the options of the Temporal client as the TEMPORAL_* variables say: address, namespace, TLS, API
+// key, headers. A file of profiles is read only where TEMPORAL_CONFIG_FILE or TEMPORAL_PROFILE asks for it, so that a
+// profile in the home directory of whoever starts Holdfast cannot send events to another cluster.
+func (c Config) TemporalOptions() (client.Options, error) {
+	options, err := c.givenTemporalOptions()
+	if err != nil {
+		return client.Options{}, err
+	}
+	if options.HostPort == "" {
+		options.HostPort = defaultTemporalAddress
+	}
+	if options.Namespace == "" {
+		options.Namespace = c.Temporal.Namespace
+	}
+	return options, nil
+}
+
+// givenTemporalOptions has no defaults of ours in it.
+func (c Config) givenTemporalOptions() (client.Options, error) {
+	vars := c.environ()
+	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{
+		DisableFile: vars["TEMPORAL_CONFIG_FILE"] == "" && vars["TEMPORAL_PROFILE"] == "",
+		EnvLookup:   vars,
+	})
+	if err != nil {
+		return client.Options{}, fmt.Errorf("read the TEMPORAL_* variables: %w", err)
+	}
+	return options, nil
+}
+
+// readTemporal takes over what a profile says, so that the section shows what is used.
+func (m *mistakes) readTemporal(c *Config) {
+	options, err := c.givenTemporalOptions()
+	if err != nil {
+		*m = append(*m, err)
+		return
+	}
+	c.Temporal.Address = options.HostPort
+	if options.Namespace != "" {
+		c.Temporal.Namespace = options.Namespace
+	}
+}

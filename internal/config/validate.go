@@ -1,0 +1,119 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// maxBody keeps a body well below Temporal's own limit for one payload (2 MiB), beyond which a start is refused.
+const maxBody = MiB
+
+func (m *mistakes) validate(c Config) {
+	m.validateIngress(c.Ingress)
+	m.address("HOLDFAST_OPERATOR_ADDR", c.Operator.Addr, "127.0.0.1:8081")
+	if c.Operator.Addr == c.Ingress.Addr {
+		m.add("HOLDFAST_OPERATOR_ADDR", "is the address of the ingress: the private side needs one of its own",
+			"127.0.0.1:8081")
+	}
+	m.validateDatabase(c.Database)
+	if c.Temporal.Address != "" {
+		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)
+	}
+	m.validateWorker(c.Worker)
+	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
+	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
+	m.validateDev(c.Dev)
+}
+
+func (m *mistakes) validateIngress(i Ingress) {
+	m.address("HOLDFAST_INGRESS_ADDR", i.Addr, "127.0.0.1:8080")
+	if i.BodyLimit < 1 || i.BodyLimit > maxBody {
+		m.add("HOLDFAST_INGRESS_BODY_LIMIT", fmt.Sprintf("is %s; it must be from 1B to %s", i.BodyLimit, maxBody), "256KiB")
+	}
+	m.atLeast("HOLDFAST_INGRESS_MAX_CONNECTIONS", i.MaxConnections, 1)
+	m.atLeast("HOLDFAST_INGRESS_MAX_CONNS_PER_IP", i.MaxConnsPerIP, 0)
+	m.positive("HOLDFAST_INGRESS_READ_TIMEOUT", i.ReadTimeout)
+	m.positive("HOLDFAST_INGRESS_WRITE_TIMEOUT", i.WriteTimeout)
+	m.positive("HOLDFAST_INGRESS_IDLE_TIMEOUT", i.IdleTimeout)
+	m.positive("HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
+	if i.DrainDelay < 0 {
+		m.add("HOLDFAST_INGRESS_DRAIN_DELAY", "is negative", "5s")
+	}
+	m.longer("HOLDFAST_INGRESS_HANDLER_BUDGET", i.HandlerBudget, "HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
+	if i.ShutdownGrace < i.HandlerBudget && !m.has("HOLDFAST_INGRESS_HANDLER_BUDGET") {
+		m.add("HOLDFAST_INGRESS_SHUTDOWN_GRACE", fmt.Sprintf("is %s, less than HOLDFAST_INGRESS_HANDLER_BUDGET (%s): "+
+			"requests that were accepted would be cut", i.ShutdownGrace, i.HandlerBudget), "10s")
+	}
+}
+
+func (m *mistakes) validateDatabase(d Database) {
+	if d.URL.IsSet() && !isDatabaseURL(d.URL.Reveal()) {
+		m.add("DATABASE_URL", "is not the address of a PostgreSQL database", exampleDatabaseURL)
+	}
+	m.atLeast("HOLDFAST_DATABASE_MAX_CONNS", d.MaxConns, 0)
+	m.positive("HOLDFAST_DATABASE_LOCK_TIMEOUT", d.LockTimeout)
+	m.longer("HOLDFAST_DATABASE_STATEMENT_TIMEOUT", d.StatementTimeout, "HOLDFAST_DATABASE_LOCK_TIMEOUT", d.LockTimeout)
+}
+
+func (m *mistakes) validateWorker(w Worker) {
+	m.atLeast("HOLDFAST_WORKER_SLOTS_CRITICAL", w.SlotsCritical, 1)
+	m.atLeast("HOLDFAST_WORKER_SLOTS_HIGH", w.SlotsHigh, 1)
+	m.atLeast("HOLDFAST_WORKER_SLOTS_NORMAL", w.SlotsNormal, 1)
+	m.atLeast("HOLDFAST_WORKER_SLOTS_DEAD_LETTER", w.SlotsDeadLetter, 1)
+	m.atLeast("HOLDFAST_WORKER_STICKY_CACHE", w.StickyCache, 1)
+	m.positive("HOLDFAST_WORKER_GRACE", w.Grace)
+}
+
+func (m *mistakes) validateDev(d Dev) {
+	m.notZero("HOLDFAST_DEV_TEMPORAL_PORT", d.TemporalPort, "7233")
+	m.notZero("HOLDFAST_DEV_TEMPORAL_UI_PORT", d.TemporalUIPort, "8233")
+	if d.TemporalPort != 0 && d.TemporalPort == d.TemporalUIPort {
+		m.add("HOLDFAST_DEV_TEMPORAL_UI_PORT", "is the same as HOLDFAST_DEV_TEMPORAL_PORT", "8233")
+	}
+}
+
+// exporter accepts the exporters of OpenTelemetry's own list; of prometheus, which has its place on the operator port, a
+// second one is not started.
+func (m *mistakes) exporter(variable, name string) {
+	if !slices.Contains([]string{"", "otlp", "console", "none", "prometheus"}, name) {
+		m.add(variable, fmt.Sprintf("is %q, which is none of otlp, console, none", name), "otlp")
+	}
+}
+
+func (m *mistakes) address(variable, value, example string) {
+	_, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		m.add(variable, fmt.Sprintf("is %q, which is not host:port", value), example)
+	}
+}
+
+func (m *mistakes) atLeast(variable string, value, least int) {
+	if value < least {
+		m.add(variable, fmt.Sprintf("is %d; it must be at least %d", value, least), strconv.Itoa(max(least, 1)))
+	}
+}
+
+func (m *mistakes) positive(variable string, d time.Duration) {
+	if d <= 0 {
+		m.add(variable, fmt.Sprintf("is %s; it must be more than 0", d), "5s")
+	}
+}
+
+// longer compares two variables; where the other one could not be read there is nothing to compare with.
+func (m *mistakes) longer(variable string, d time.Duration, than string, other time.Duration) {
+	if d <= other && !m.has(than) {
+		m.add(variable, fmt.Sprintf("is %s; it must be more than %s (%s)", d, than, other), (other + time.Second).String())
+	}
+}
+
+func (m *mistakes) notZero(variable string, p Port, example string) {
+	if p == 0 {
+		m.add(variable, "is 0; links to it are printed and kept, so it must be a fixed port", example)
+	}
+}

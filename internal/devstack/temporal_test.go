@@ -1,0 +1,157 @@
+package devstack
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+func dial(t *testing.T, s *Temporal) client.Client {
+	t.Helper()
+	c, err := client.DialContext(t.Context(), client.Options{HostPort: s.Address(), Namespace: s.Namespace()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func startRun(t *testing.T, c client.Client, id string, attributes ...temporal.SearchAttributeUpdate) {
+	t.Helper()
+	_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: id, TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
+	}, "Anything")
+	require.NoError(t, err)
+}
+
+func runExists(ctx context.Context, c client.Client, id string) bool {
+	_, err := c.DescribeWorkflow(ctx, id, "")
+	return err == nil
+}
+
+// A dev server that is killed comes back by itself, with its workflows; so does one that is stopped and started.
+func TestTemporalKeepsWorkflowsInItsFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	opts := TemporalOptions{Dir: dir, DBFile: filepath.Join(dir, "temporal.db")}
+	first := startTemporal(t, opts)
+	startRun(t, dial(t, first), "kept")
+	killed := first.PID()
+	require.NoError(t, syscall.Kill(killed, syscall.SIGKILL))
+	eventually(t, "the server is back", func() bool { return first.PID() != killed && first.Ping(t.Context()) == nil })
+	require.True(t, runExists(t.Context(), dial(t, first), "kept"))
+	require.NoError(t, first.Stop(t.Context()))
+
+	opts.Port = first.Port()
+	second := startTemporal(t, opts)
+	require.Equal(t, first.Address(), second.Address())
+	require.True(t, runExists(t.Context(), dial(t, second), "kept"))
+}
+
+// What StartTemporal promises holds when it returns, so nothing here waits.
+func TestTemporalIsReadyWhenItHasStarted(t *testing.T) {
+	t.Parallel()
+	provider := temporal.NewSearchAttributeKeyKeyword("Provider")
+	s := startTemporal(t, TemporalOptions{
+		Dir: t.TempDir(), Namespace: "holdfast", SearchAttributes: map[string]string{"Provider": "Keyword"},
+	})
+	c := dial(t, s)
+	startRun(t, c, "searchable", provider.ValueSet("stripe"))
+	_, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `Provider = "stripe"`})
+	require.NoError(t, err)
+
+	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: string(make([]byte, 256)), TaskQueue: "nobody"}, "Anything")
+	require.Error(t, err, "an id that PostgreSQL's visibility store could not hold")
+
+	described, err := c.WorkflowService().DescribeNamespace(t.Context(),
+		&workflowservice.DescribeNamespaceRequest{Namespace: "holdfast"})
+	require.NoError(t, err)
+	require.Equal(t, 72*time.Hour, described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
+}
+
+// A release that brings a new search attribute meets the database file of the release before.
+func TestTemporalAddsSearchAttributesToAnOldFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	opts := TemporalOptions{Dir: dir, DBFile: filepath.Join(dir, "temporal.db")}
+	require.NoError(t, startTemporal(t, opts).Stop(t.Context()))
+
+	opts.SearchAttributes = map[string]string{"EventType": "Keyword"}
+	c := dial(t, startTemporal(t, opts))
+	startRun(t, c, "new", temporal.NewSearchAttributeKeyKeyword("EventType").ValueSet("customer.updated"))
+}
+
+// The first start was killed while it made its schema.
+func TestTemporalStartsOverAnIncompleteFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "temporal.db")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	startRun(t, dial(t, startTemporal(t, TemporalOptions{Dir: dir, DBFile: file})), "any")
+	require.FileExists(t, file+".incomplete")
+}
+
+func TestTemporalEndsALeftoverServer(t *testing.T) {
+	t.Parallel()
+	opts := TemporalOptions{Dir: t.TempDir()}
+	first := startTemporal(t, opts)
+	require.NoError(t, first.Stop(t.Context()))
+	leftover := first.command()
+	require.NoError(t, leftover.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- leftover.Wait() }()
+	require.NoError(t, first.writePID(leftover))
+	eventually(t, "the leftover answers", func() bool { return first.Ping(t.Context()) == nil })
+
+	opts.Port = first.Port()
+	startTemporal(t, opts)
+	<-ended
+}
+
+func TestTemporalNamesWhoHasItsPort(t *testing.T) {
+	t.Parallel()
+	first := startTemporal(t, TemporalOptions{Dir: t.TempDir()})
+	_, err := StartTemporal(t.Context(), TemporalOptions{
+		Binary: temporalBinary(t), Dir: t.TempDir(), Port: first.Port(), Log: quiet,
+	})
+	var taken *PortInUseError
+	require.ErrorAs(t, err, &taken)
+	require.Equal(t, first.PID(), taken.PID)
+}
+
+func TestTemporalThatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	_, err := StartTemporal(t.Context(), TemporalOptions{
+		Binary: temporalBinary(t), Dir: t.TempDir(), Log: quiet, DynamicConfig: map[string]string{"frontend.rps": "many"},
+	})
+	require.ErrorContains(t, err, "invalid dynamic config values")
+}
+
+func TestFindTemporalNamesTheTargetThatBuildsIt(t *testing.T) {
+	t.Setenv("PATH", "")
+	_, err := FindTemporal(t.Context(), t.TempDir())
+	require.ErrorContains(t, err, "make tools")
+}
+
+// Only a program that is newer than the pinned one is preferred to it.
+func TestFindTemporalPrefersANewerProgram(t *testing.T) {
+	dir, built := t.TempDir(), t.TempDir()
+	t.Setenv("PATH", dir)
+	require.NoError(t, os.WriteFile(filepath.Join(built, "temporal"), nil, 0o755))
+	for version, want := range map[string]string{
+		"1.5.1": built, "1.5.0": built, "0.9.9": built, "1.5.2": dir, "1.10.0": dir, "2.0.0": dir,
+	} {
+		script := "#!/bin/sh\necho temporal version " + version + " '(Server 1.30.0, UI 2.42.1)'\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "temporal"), []byte(script), 0o755))
+		got, err := FindTemporal(t.Context(), built)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(want, "temporal"), got, version)
+	}
+}

@@ -1,0 +1,28 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// ObserveDeadLetters makes the number of open dead letters a metric: count gives it by provider, and is asked whenever
+// metrics are collected. Where it fails, the gauge is left out and the other metrics stay.
+func (t *Telemetry) ObserveDeadLetters(count func(context.Context) (map[string]int64, error)) error {
+	observe := func(ctx context.Context, o metric.Int64Observer) error {
+		open, err := count(ctx)
+		for provider, n := range open {
+			o.Observe(n, metric.WithAttributes(attribute.String("provider", provider)))
+		}
+		return err
+	}
+	_, err := t.Meters.Meter("holdfast/telemetry").Int64ObservableGauge("holdfast_dead_letters_open",
+		metric.WithDescription("Dead letters that wait for somebody, by provider."),
+		metric.WithInt64Callback(observe))
+	if err != nil {
+		return fmt.Errorf("observe dead letters: %w", err)
+	}
+	return nil
+}

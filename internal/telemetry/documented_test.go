@@ -1,0 +1,150 @@
+package telemetry_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const page = "../../docs/telemetry.md"
+
+var (
+	makesInstrument = regexp.MustCompile(`^((Int64|Float64)(Observable)?(Counter|UpDownCounter|Histogram|Gauge)|Timer)$`)
+	logs            = regexp.MustCompile(`^(Log|(Debug|Info|Warn|Error)(Context)?)$`)
+	isLineName      = regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
+)
+
+// Whoever adds an instrument, a log line or a field of one, in whatever package, documents it.
+func TestWhateverIsToldIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	told := readSources(t, "../..")
+	require.NotEmpty(t, told.instruments)
+	require.NotEmpty(t, told.lines)
+	for _, kind := range []map[string]string{told.instruments, told.lines, told.fields} {
+		for _, name := range slices.Sorted(maps.Keys(kind)) {
+			if !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("%s tells %q: describe it in docs/telemetry.md", kind[name], name)
+			}
+		}
+	}
+}
+
+// told is what the sources of this module tell: name → a position where they do.
+type told struct {
+	instruments, lines, fields map[string]string
+	files                      *token.FileSet
+}
+
+func readSources(t *testing.T, root string) told {
+	t.Helper()
+	found := told{map[string]string{}, map[string]string{}, map[string]string{}, token.NewFileSet()}
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "tools") {
+			return filepath.SkipDir
+		}
+		found.readPackage(t, path)
+		return nil
+	}))
+	return found
+}
+
+func (f told) readPackage(t *testing.T, dir string) {
+	t.Helper()
+	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	var parsed []*ast.File
+	constants := map[string]string{}
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(f.files, source, nil, 0)
+		require.NoError(t, err)
+		parsed = append(parsed, file)
+		readConstants(file, constants)
+	}
+	for _, file := range parsed {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				f.readCall(t, call, constants)
+			}
+			return true
+		})
+	}
+}
+
+func readConstants(file *ast.File, constants map[string]string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == len(spec.Names) {
+			for i, name := range spec.Names {
+				if value, ok := literal(spec.Values[i], nil); ok {
+					constants[name.Name] = value
+				}
+			}
+		}
+		return true
+	})
+}
+
+func (f told) readCall(t *testing.T, call *ast.CallExpr, constants map[string]string) {
+	t.Helper()
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) == 0 {
+		return
+	}
+	where := f.files.Position(call.Pos()).String()
+	if makesInstrument.MatchString(method.Sel.Name) {
+		name, ok := literal(call.Args[0], constants)
+		require.Truef(t, ok, "%s: write the name of the instrument as a literal or a constant", where)
+		f.instruments[name] = where
+	}
+	if logs.MatchString(method.Sel.Name) {
+		f.readLine(call.Args, constants, where)
+	}
+}
+
+// readLine takes the arguments of a logging call: its name is the first text that looks like one, the fields follow it.
+func (f told) readLine(args []ast.Expr, constants map[string]string, where string) {
+	for i, arg := range args {
+		name, ok := literal(arg, constants)
+		if !ok || !isLineName.MatchString(name) {
+			continue
+		}
+		f.lines[name] = where
+		for j := i + 1; j < len(args); j += 2 {
+			if key, ok := literal(args[j], constants); ok {
+				f.fields[key] = where
+			}
+		}
+		return
+	}
+}
+
+func literal(e ast.Expr, constants map[string]string) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		value, err := strconv.Unquote(e.Value)
+		return value, err == nil && e.Kind == token.STRING
+	case *ast.Ident:
+		value, ok := constants[e.Name]
+		return value, ok
+	default:
+		return "", false
+	}
+}

@@ -1,0 +1,40 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// LogHandler writes to next. Every line carries the trace_id and span_id of its context, and secrets in it are masked.
+func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
+
+// logHandler redacts a line and ties it to its trace.
+type logHandler struct{ next slog.Handler }
+
+func (h logHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
+	clean := slog.NewRecord(line.Time, line.Level, redactText(line.Message), line.PC)
+	line.Attrs(func(a slog.Attr) bool {
+		clean.AddAttrs(redact(a))
+		return true
+	})
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		clean.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	return h.next.Handle(ctx, clean)
+}
+
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	clean := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		clean[i] = redact(a)
+	}
+	return logHandler{h.next.WithAttrs(clean)}
+}
+
+func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.next.WithGroup(name)} }

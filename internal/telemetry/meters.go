@@ -1,0 +1,62 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// maxSeries bounds the combinations of attributes that one instrument may have. Further ones are counted together under
+// otel.metric.overflow, so that no sender can fill the memory by inventing values.
+const maxSeries = 1000
+
+// latencyBuckets are in seconds: an acknowledgement takes milliseconds, an event in trouble minutes and more.
+var latencyBuckets = []float64{
+	.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600, 3600,
+}
+
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return registry
+}
+
+func newMeterProvider(
+	ctx context.Context, res *resource.Resource, registry *prometheus.Registry, export bool,
+) (*metric.MeterProvider, error) {
+	scrape, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo())
+	if err != nil {
+		return nil, fmt.Errorf("make exporter for Prometheus: %w", err)
+	}
+	options := []metric.Option{
+		metric.WithResource(res),
+		metric.WithReader(scrape),
+		metric.WithCardinalityLimit(maxSeries),
+		metric.WithView(latencies()),
+	}
+	if export {
+		push, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("make exporter of metrics: %w", err)
+		}
+		options = append(options, metric.WithReader(push))
+	}
+	return metric.NewMeterProvider(options...), nil
+}
+
+// latencies gives every histogram in seconds the same buckets; those of OpenTelemetry are made for milliseconds.
+func latencies() metric.View {
+	return metric.NewView(
+		metric.Instrument{Kind: metric.InstrumentKindHistogram, Unit: "s"},
+		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: latencyBuckets}},
+	)
+}

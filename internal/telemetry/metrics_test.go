@@ -1,0 +1,101 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"holdfast/internal/telemetry"
+)
+
+func start(t *testing.T, o telemetry.Options) *telemetry.Telemetry {
+	t.Helper()
+	o.Service = "holdfast-test"
+	tel, err := telemetry.Start(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = tel.Shutdown(ctx) // a back end of the test may be gone by now
+	})
+	return tel
+}
+
+func counter(t *testing.T, tel *telemetry.Telemetry) metric.Int64Counter {
+	t.Helper()
+	c, err := tel.Meters.Meter("test").Int64Counter("holdfast_events_received_total")
+	require.NoError(t, err)
+	return c
+}
+
+func scrape(t *testing.T, tel *telemetry.Telemetry) string {
+	t.Helper()
+	res := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(res, httptest.NewRequest("GET", "/metrics", nil))
+	require.Equal(t, 200, res.Code)
+	return res.Body.String()
+}
+
+// The names that the documentation gives are the ones that Prometheus shows: no suffix is doubled, none is missing.
+func TestPrometheusShowsTheNamesThatAreDocumented(t *testing.T) {
+	t.Parallel()
+	tel := start(t, telemetry.Options{})
+	counter(t, tel).Add(t.Context(), 1)
+	ack, err := tel.Meters.Meter("test").Float64Histogram("holdfast_ack_duration_seconds", metric.WithUnit("s"))
+	require.NoError(t, err)
+	ack.Record(t.Context(), 0.02)
+	tel.TemporalMetrics().Timer("holdfast_event_duration").Record(time.Second)
+	tel.TemporalMetrics().Counter("temporal_request").Inc(1)
+	require.NoError(t, tel.ObserveDeadLetters(func(context.Context) (map[string]int64, error) {
+		return map[string]int64{"stripe": 2}, nil
+	}))
+
+	scraped := scrape(t, tel)
+	require.Contains(t, scraped, "\nholdfast_events_received_total 1\n")
+	require.Contains(t, scraped, "\nholdfast_ack_duration_seconds_count 1\n")
+	require.Contains(t, scraped, "\nholdfast_event_duration_seconds_count 1\n")
+	require.Contains(t, scraped, "\ntemporal_request_total 1\n")
+	require.Contains(t, scraped, "\nholdfast_dead_letters_open{provider=\"stripe\"} 2\n")
+	require.Contains(t, scraped, "\ngo_goroutines ")
+}
+
+func TestLatenciesHaveBucketsForMilliseconds(t *testing.T) {
+	t.Parallel()
+	tel := start(t, telemetry.Options{})
+	tel.TemporalMetrics().Timer("holdfast_event_duration").Record(3 * time.Millisecond)
+	scraped := scrape(t, tel)
+	require.Contains(t, scraped, `holdfast_event_duration_seconds_bucket{le="0.0025"} 0`)
+	require.Contains(t, scraped, `holdfast_event_duration_seconds_bucket{le="0.005"} 1`)
+}
+
+func TestInventedValuesCannotMakeSeriesWithoutEnd(t *testing.T) {
+	t.Parallel()
+	tel := start(t, telemetry.Options{})
+	received := counter(t, tel)
+	for i := range 3000 {
+		received.Add(t.Context(), 1, metric.WithAttributes(attribute.String("event_type", fmt.Sprint("invented-", i))))
+	}
+	scraped := scrape(t, tel)
+	require.Contains(t, scraped, `otel_metric_overflow="true"`)
+	require.LessOrEqual(t, strings.Count(scraped, "holdfast_events_received_total{"), 1000)
+}
+
+func TestAGaugeThatCannotBeReadHidesNoOtherMetric(t *testing.T) {
+	t.Parallel()
+	tel := start(t, telemetry.Options{})
+	require.NoError(t, tel.ObserveDeadLetters(func(context.Context) (map[string]int64, error) {
+		return nil, errors.New("database is gone")
+	}))
+	counter(t, tel).Add(t.Context(), 1)
+	scraped := scrape(t, tel)
+	require.Contains(t, scraped, "holdfast_events_received_total 1")
+	require.NotContains(t, scraped, "holdfast_dead_letters_open{")
+}

@@ -1,0 +1,127 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+)
+
+const mask = "********"
+
+// secretKeys are parts of keys whose texts are never written, whatever they look like.
+var secretKeys = []string{
+	"authorization", "cookie", "secret", "password", "passwd", "token", "signature", "credential", "apikey", "api_key",
+	"api-key", "private_key", "database_url", "dsn",
+}
+
+// payloadKeys are keys under which somebody could hand over what a provider has sent.
+var payloadKeys = map[string]bool{"body": true, "raw_body": true, "payload": true, "headers": true}
+
+// secretTexts find secrets inside of other text; what the groups match stays.
+var secretTexts = []*regexp.Regexp{
+	regexp.MustCompile(`(whsec_|sk_live_|sk_test_|rk_live_|whsk_)[A-Za-z0-9+/=_-]+`),
+	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}`),
+	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]+(@)`),
+	regexp.MustCompile(`(?i)(\b(?:password|passwd|secret|token|api_?key)\s*[=:]\s*)[^\s&;,]+`),
+}
+
+func redactText(s string) string {
+	for _, pattern := range secretTexts {
+		s = pattern.ReplaceAllString(s, "${1}"+mask+"${2}")
+	}
+	return s
+}
+
+// redact masks what an attribute must not show. Numbers, durations and truth values pass under any key: they hold no
+// secret, and "token_count" is worth reading.
+func redact(a slog.Attr) slog.Attr {
+	value := a.Value.Resolve()
+	switch value.Kind() {
+	case slog.KindString:
+		return slog.String(a.Key, redactString(a.Key, value.String()))
+	case slog.KindGroup:
+		group := value.Group()
+		clean := make([]slog.Attr, len(group))
+		for i, member := range group {
+			clean[i] = redact(member)
+		}
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(clean...)}
+	case slog.KindAny:
+		return slog.Any(a.Key, redactAny(a.Key, value.Any()))
+	default:
+		return slog.Attr{Key: a.Key, Value: value}
+	}
+}
+
+func redactString(key, s string) string {
+	switch {
+	case s == "":
+		return s
+	case isSecret(key):
+		return mask
+	case payloadKeys[strings.ToLower(key)]:
+		return fmt.Sprintf("[%d bytes]", len(s))
+	default:
+		return redactText(s)
+	}
+}
+
+func isSecret(key string) bool {
+	key = strings.ToLower(key)
+	for _, part := range secretKeys {
+		if strings.Contains(key, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// redactAny takes a value apart the way that JSON shows it. Bytes are never shown: they are what providers send.
+func redactAny(key string, v any) any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case error:
+		return redactString(key, v.Error())
+	case []byte:
+		return fmt.Sprintf("[%d bytes]", len(v))
+	case json.RawMessage:
+		return fmt.Sprintf("[%d bytes]", len(v))
+	}
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return redactString(key, fmt.Sprint(v))
+	}
+	var tree any
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if err := decoder.Decode(&tree); err != nil {
+		return mask
+	}
+	return redactTree(key, tree)
+}
+
+func redactTree(key string, v any) any {
+	switch v := v.(type) {
+	case string:
+		return redactString(key, v)
+	case []any:
+		for i := range v {
+			v[i] = redactTree(key, v[i])
+		}
+		return v
+	case map[string]any:
+		if payloadKeys[strings.ToLower(key)] {
+			return mask
+		}
+		for name := range v {
+			v[name] = redactTree(name, v[name])
+		}
+		return v
+	default:
+		return v
+	}
+}

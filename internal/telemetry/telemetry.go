@@ -1,0 +1,90 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Options say who is telling and where to.
+type Options struct {
+	// Service, Version and Instance become the resource attributes service.name, service.version and
+	// service.instance.id; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override them.
+	Service, Version, Instance string
+	// ExportTraces and ExportMetrics turn on the exporters that the OTEL_* variables configure. Without them spans still
+	// have ids, which the logs carry, and metrics are still scraped.
+	ExportTraces, ExportMetrics bool
+}
+
+// Telemetry is what Start has started.
+type Telemetry struct {
+	Traces *trace.TracerProvider
+	Meters *metric.MeterProvider
+
+	registry *prometheus.Registry
+}
+
+// Start sets the process up: the global providers of OpenTelemetry, from which every package takes its tracer and meter,
+// a propagator, and a registry for Prometheus. It connects to nothing; exporters connect in the background.
+func Start(ctx context.Context, o Options) (*Telemetry, error) {
+	res, err := newResource(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	traces, err := newTracerProvider(ctx, res, o.ExportTraces)
+	if err != nil {
+		return nil, err
+	}
+	registry := newRegistry()
+	meters, err := newMeterProvider(ctx, res, registry, o.ExportMetrics)
+	if err != nil {
+		return nil, errors.Join(err, traces.Shutdown(ctx))
+	}
+	otel.SetTracerProvider(traces)
+	otel.SetMeterProvider(meters)
+	otel.SetTextMapPropagator(Propagator())
+	return &Telemetry{Traces: traces, Meters: meters, registry: registry}, nil
+}
+
+// Propagator is W3C trace context only. Baggage is left out: it would carry what a stranger sends into every call.
+func Propagator() propagation.TextMapPropagator { return propagation.TraceContext{} }
+
+// Handler serves the metrics in Prometheus' text format. A metric that cannot be gathered does not hide the others.
+func (t *Telemetry) Handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+// Shutdown exports what is left, until ctx ends, and stops the exporters.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	if err := errors.Join(t.Traces.Shutdown(ctx), t.Meters.Shutdown(ctx)); err != nil {
+		return fmt.Errorf("shut telemetry down: %w", err)
+	}
+	return nil
+}
+
+func newResource(ctx context.Context, o Options) (*resource.Resource, error) {
+	res, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithAttributes(
+			attribute.String("service.name", o.Service),
+			attribute.String("service.version", o.Version),
+			attribute.String("service.instance.id", o.Instance),
+		),
+		resource.WithFromEnv(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("describe this process: %w", err)
+	}
+	return res, nil
+}

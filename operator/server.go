@@ -1,0 +1,128 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+)
+
+// Options are what the operator side shows.
+type Options struct {
+	// Version is the build that the index names.
+	Version string
+	// Checks decide, from Started to Drain, whether the process is ready.
+	Checks []Check
+	// CheckTimeout is how long one check may take; 0 is 2 seconds.
+	CheckTimeout time.Duration
+	// Metrics serves GET /metrics; nil leaves the route out.
+	Metrics http.Handler
+	// Log takes what went wrong; nil is slog.Default.
+	Log *slog.Logger
+}
+
+// Server is the private HTTP side of one process. It can listen before the rest of the process does: until Started it
+// says that the process is not ready.
+type Server struct {
+	app     *fiber.App
+	probes  *probes
+	phase   atomic.Value
+	routes  []route
+	version string
+	log     *slog.Logger
+}
+
+// route is one entry of the index, and the way in which routes are registered: what is served is listed.
+type route struct {
+	Method  string        `json:"method"`
+	Path    string        `json:"path"`
+	About   string        `json:"about"`
+	handler fiber.Handler `json:"-"`
+}
+
+const (
+	defaultCheckTimeout = 2 * time.Second
+	readTimeout         = 10 * time.Second
+	writeTimeout        = 30 * time.Second
+	idleTimeout         = 60 * time.Second
+	bodyLimit           = 64 << 10
+	maxConnections      = 256
+	// maxHeaders is in bytes; proxies and tracing add to the 4 KiB that are Fiber's default.
+	maxHeaders = 16 << 10
+)
+
+// New makes a server that does not listen yet.
+func New(o Options) *Server {
+	s := &Server{
+		probes:  &probes{checks: o.Checks, timeout: cmp.Or(o.CheckTimeout, defaultCheckTimeout)},
+		version: o.Version,
+		log:     cmp.Or(o.Log, slog.Default()),
+	}
+	s.phase.Store(starting)
+	s.app = newApp(s.fail)
+	s.app.Use(s.recoverPanic, identify, secure)
+	s.routes = []route{
+		{"GET", "/", "what is served here", s.index},
+		{"GET", "/healthz", "200 as long as the process lives", s.healthz},
+		{"GET", "/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz},
+	}
+	if o.Metrics != nil {
+		s.routes = append(s.routes, route{"GET", "/metrics", "metrics for Prometheus", adaptor.HTTPHandler(o.Metrics)})
+	}
+	for _, r := range s.routes {
+		s.app.Add(r.Method, r.Path, r.handler)
+	}
+	return s
+}
+
+// newApp sets what Fiber and fasthttp leave unlimited.
+func newApp(fail fiber.ErrorHandler) *fiber.App {
+	app := fiber.New(fiber.Config{
+		BodyLimit: bodyLimit, ReadBufferSize: maxHeaders, Concurrency: maxConnections,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		CaseSensitive: true, StrictRouting: true, Immutable: true,
+		DisablePreParseMultipartForm: true, DisableStartupMessage: true,
+		EnableTrustedProxyCheck: true, // with no proxy listed: no forwarded header is believed
+		ErrorHandler:            fail,
+	})
+	server := app.Server()
+	server.SecureErrorLogMessage = true // the text of fasthttp's errors quotes headers
+	server.CloseOnShutdown = true
+	return app
+}
+
+// Serve answers on listener until Shutdown, and then returns nil.
+func (s *Server) Serve(listener net.Listener) error {
+	if err := s.app.Listener(listener); err != nil {
+		return fmt.Errorf("serve operator side: %w", err)
+	}
+	return nil
+}
+
+// Started lets the checks decide whether the process is ready.
+func (s *Server) Started() { s.phase.CompareAndSwap(starting, started) }
+
+// Drain makes the process say that it is not ready, for good, so that load balancers look away; everything else goes on.
+func (s *Server) Drain() { s.phase.Store(draining) }
+
+// Shutdown stops listening and waits, until ctx ends, for the requests that are being answered.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.Drain()
+	if err := s.app.ShutdownWithContext(ctx); err != nil {
+		return fmt.Errorf("shut operator side down: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) index(c *fiber.Ctx) error {
+	return c.JSON(fiber.Map{"service": "holdfast", "version": s.version, "routes": s.routes})
+}
+
+func (s *Server) healthz(c *fiber.Ctx) error { return c.JSON(fiber.Map{"ok": true}) }

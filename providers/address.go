@@ -1,0 +1,70 @@
+package providers
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// addressScheme accepts requests from networks, for senders that can prove nothing else.
+type addressScheme struct {
+	networksName string
+}
+
+func (p *problems) newAddress(field string, d *addressDefinition) scheme {
+	p.secretName(field+".networks", d.Networks)
+	return &addressScheme{networksName: d.Networks}
+}
+
+func (s *addressScheme) networks(p *Provider) []netip.Prefix {
+	var networks []netip.Prefix
+	if p.source == nil {
+		return nil
+	}
+	for _, text := range p.source(s.networksName) {
+		for field := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ',' || c == ' ' }) {
+			if network, ok := parseNetwork(field); ok {
+				networks = append(networks, network)
+			}
+		}
+	}
+	return networks
+}
+
+// parseNetwork reads "203.0.113.0/24" or one address. A network that is the whole internet is not taken.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	network, err := netip.ParsePrefix(text)
+	return network, err == nil && network.Bits() > 0
+}
+
+func (s *addressScheme) authenticate(p *Provider, r *Request, _ time.Time) error {
+	networks := s.networks(p)
+	if len(networks) == 0 {
+		return deny(ReasonNoSecret)
+	}
+	for _, network := range networks {
+		if network.Contains(r.RemoteIP.Unmap()) {
+			return nil
+		}
+	}
+	return deny(ReasonAddress)
+}
+
+func (s *addressScheme) ready(p *Provider) error {
+	if len(s.networks(p)) == 0 {
+		return deny(ReasonNoSecret)
+	}
+	return nil
+}
+
+func (s *addressScheme) reference() string { return s.networksName }
+func (s *addressScheme) covers() coverage  { return coverage{all: true} }
+
+func (s *addressScheme) hidden() (headers, query, path []string) { return nil, nil, nil }
+
+// sign cannot choose the address that a request comes from.
+func (s *addressScheme) sign(*Request, string, time.Time) error { return deny(ReasonAddress) }

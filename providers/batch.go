@@ -1,0 +1,84 @@
+package providers
+
+import "strings"
+
+func (c *compiler) newBatch(d *batchDefinition) []string {
+	if d == nil {
+		return nil
+	}
+	path := strings.Split(d.Items, ".")
+	for _, name := range path {
+		if name == "" {
+			c.add("batch.items", "want the dotted path of an array in the body, such as events or data.events")
+			return nil
+		}
+	}
+	return path
+}
+
+// span is a run of bytes.
+type span struct{ start, end int }
+
+// cutItems gives the elements of the array at the path, each as a part of the body, and the body with an empty array in its
+// place. ok is false if the body is not JSON, or has no such array or has it twice.
+func cutItems(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
+	if checkText(body) != nil {
+		return nil, nil, false
+	}
+	cut := cutter{reader: reader{data: string(body)}}
+	if cut.find(path) != nil || cut.end() != nil || cut.found != 1 {
+		return nil, nil, false
+	}
+	items = make([][]byte, len(cut.items))
+	for i, s := range cut.items {
+		items[i] = body[s.start:s.end:s.end]
+	}
+	root = make([]byte, 0, len(body)-(cut.array.end-cut.array.start)+2)
+	root = append(root, body[:cut.array.start]...)
+	root = append(root, "[]"...)
+	root = append(root, body[cut.array.end:]...)
+	return items, root, true
+}
+
+// cutter looks for one array on its way through a body.
+type cutter struct {
+	reader
+	found int
+	array span
+	items []span
+}
+
+func (c *cutter) find(path []string) error {
+	if len(path) == 0 {
+		return c.cut()
+	}
+	if c.peek() != '{' {
+		_, err := c.value()
+		return err
+	}
+	return c.fields(func(name string) error {
+		if name == path[0] {
+			return c.find(path[1:])
+		}
+		_, err := c.value()
+		return err
+	})
+}
+
+func (c *cutter) cut() error {
+	if c.peek() != '[' {
+		_, err := c.value()
+		return err
+	}
+	c.found++
+	c.array.start = c.pos
+	err := c.list('[', ']', func() error {
+		c.peek()
+		start := c.pos
+		_, err := c.value()
+		c.items = append(c.items, span{start, c.pos})
+		return err
+	})
+	c.array.end = c.pos
+	return err
+}

@@ -1,0 +1,77 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Catalogue is a set of providers. It is immutable and safe for concurrent use.
+type Catalogue struct {
+	providers map[string]*Provider
+	routes    []route
+}
+
+// route leads from a path to a provider.
+type route struct {
+	path     path
+	provider string
+}
+
+// newCatalogue also reports paths that two providers claim.
+func newCatalogue(all []*Provider) (*Catalogue, error) {
+	c := &Catalogue{providers: map[string]*Provider{}}
+	claimed := map[string]string{}
+	var errs []error
+	for _, provider := range all {
+		c.providers[provider.name] = provider
+		for _, path := range provider.paths {
+			if other, taken := claimed[path.shape()]; taken {
+				errs = append(errs, &DefinitionError{
+					File: provider.name + ".yaml", Field: "paths",
+					Reason: fmt.Sprintf("%q is also a path of %s", path.template, other),
+				})
+				continue
+			}
+			claimed[path.shape()] = provider.name
+			c.routes = append(c.routes, route{path: path, provider: provider.name})
+		}
+	}
+	sort.SliceStable(c.routes, func(i, j int) bool { return c.routes[i].path.fixed() > c.routes[j].path.fixed() })
+	return c, errors.Join(errs...)
+}
+
+// WithSecrets gives the same catalogue with secrets. Without them no provider authenticates anybody.
+func (c *Catalogue) WithSecrets(s Secrets) *Catalogue {
+	bound := &Catalogue{providers: make(map[string]*Provider, len(c.providers)), routes: c.routes}
+	for name, p := range maps.All(c.providers) {
+		with := *p
+		with.source = s
+		bound.providers[name] = &with
+	}
+	return bound
+}
+
+// Lookup finds a provider by its name.
+func (c *Catalogue) Lookup(name string) (*Provider, bool) {
+	p, ok := c.providers[name]
+	return p, ok
+}
+
+// Names are the names of all providers, sorted.
+func (c *Catalogue) Names() []string { return slices.Sorted(maps.Keys(c.providers)) }
+
+// ByPath finds the provider of a path as it was sent (with its escapes, without its query), and the values of the path's
+// variables. Fixed segments go before variables.
+func (c *Catalogue) ByPath(requestPath string) (*Provider, map[string]string, bool) {
+	segments := strings.Split(strings.Trim(requestPath, "/"), "/")
+	for i := range c.routes {
+		if params, ok := c.routes[i].path.match(segments); ok {
+			return c.providers[c.routes[i].provider], params, true
+		}
+	}
+	return nil, nil, false
+}

@@ -1,0 +1,142 @@
+package providers
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// compiler turns one definition into a Provider, collecting every mistake on the way.
+type compiler struct {
+	problems
+	kept       kept
+	coverage   coverage
+	pathParams []string
+}
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// The bounds of a body, in bytes.
+const (
+	defaultBodyLimit = 256 << 10
+	maxBodyLimit     = 32 << 20
+)
+
+// compile builds the Provider of a definition. It is only of use if no problem was found.
+func (c *compiler) compile(d *definition) *Provider {
+	p := &Provider{name: d.Name, title: d.Title, docs: d.Docs, bodyLimit: d.BodyLimit}
+	if !namePattern.MatchString(d.Name) {
+		c.add("name", "%q is no name: want lower-case letters, digits and dashes, at most 40", d.Name)
+	}
+	if d.Name+".yaml" != c.file && d.Name+".yml" != c.file {
+		c.add("name", "%q must be the name of the file", d.Name)
+	}
+	p.paths = c.newPaths(d.Name, d.Paths)
+	if p.bodyLimit == 0 {
+		p.bodyLimit = defaultBodyLimit
+	}
+	if p.bodyLimit < 1 || p.bodyLimit > maxBodyLimit {
+		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
+	}
+	p.schemes = c.newSchemes(d.Auth, d.Secrets)
+	c.coverage = anyCoverage(p.schemes)
+	c.kept = c.newKept(d.Keep, p.schemes)
+	p.kept = c.kept
+	p.decoders = c.newDecoders(d.Decode)
+	p.batch = c.newBatch(d.Batch)
+	c.compileEvents(p, d)
+	c.compileLimits(p, d)
+	return p
+}
+
+// compileEvents compiles what the definition says of an event.
+func (c *compiler) compileEvents(p *Provider, d *definition) {
+	c.required("type", string(d.Type))
+	p.typeOf = c.expression("type", d.Type)
+	p.sourceOf = c.expression("source", d.Source)
+	if c.oneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
+		p.redelivery = RejectRedelivery
+	}
+	p.base, p.overrides = c.newRules(d)
+	p.identity = identityOf(p)
+	p.challenges = c.newChallenges(d.Challenges)
+	p.questions = c.newQuestions(d.Questions)
+	p.redact = c.newRedaction(d.Redact)
+	p.samples = c.newSamples(d.Samples)
+}
+
+// compileLimits compiles what the ingress enforces.
+func (c *compiler) compileLimits(p *Provider, d *definition) {
+	p.rate = c.newRate("rate", d.Rate)
+	p.clientRate = c.newRate("client_rate", d.ClientRate)
+	p.replies = Replies{
+		Accepted:    c.status("replies.accepted", d.Replies.Accepted, http.StatusAccepted),
+		Duplicate:   c.status("replies.duplicate", d.Replies.Duplicate, http.StatusOK),
+		Unauthentic: c.status("replies.unauthentic", d.Replies.Unauthentic, http.StatusUnauthorized),
+		TooLarge:    c.status("replies.too_large", d.Replies.TooLarge, http.StatusRequestEntityTooLarge),
+		RateLimited: c.status("replies.rate_limited", d.Replies.RateLimited, http.StatusTooManyRequests),
+		Unavailable: c.status("replies.unavailable", d.Replies.Unavailable, http.StatusServiceUnavailable),
+	}
+	if d.Replies.Unavailable != 0 && d.Replies.Unavailable < 300 {
+		c.add("replies.unavailable", "a 2xx would promise what could not be stored")
+	}
+}
+
+func (c *compiler) status(field string, status, otherwise int) int {
+	if status == 0 {
+		return otherwise
+	}
+	if status < 200 || status > 599 {
+		c.add(field, "%d is not a status of HTTP", status)
+	}
+	return status
+}
+
+// expression compiles an expression of an event and checks that what it names is kept.
+func (c *compiler) expression(field string, source jq) *expression {
+	x := c.newExpression(field, source)
+	c.checkReads(field, x, c.kept, c.pathParams)
+	return x
+}
+
+// newPaths adds the path that every provider has.
+func (c *compiler) newPaths(name string, templates []string) []path {
+	paths := []path{{template: pathPrefix + name, segments: strings.Split(strings.Trim(pathPrefix+name, "/"), "/")}}
+	for i, t := range templates {
+		p, params, reason := newPath(t)
+		if reason != "" {
+			c.add(fmt.Sprintf("paths[%d]", i), "%s", reason)
+			continue
+		}
+		paths = append(paths, p)
+		c.pathParams = append(c.pathParams, params...)
+	}
+	return paths
+}
+
+// identityOf collects the paths within the body that type, key and versions are read from.
+func identityOf(p *Provider) [][]string {
+	expressions := []*expression{p.typeOf}
+	all := []*rules{&p.base}
+	for i := range p.overrides {
+		all = append(all, &p.overrides[i].rules)
+	}
+	for _, r := range all {
+		if r.key != nil {
+			for _, part := range r.key.parts {
+				expressions = append(expressions, part.expr)
+			}
+		}
+		for i := range r.entities {
+			expressions = append(expressions, r.entities[i].version)
+		}
+	}
+	var paths [][]string
+	for _, x := range expressions {
+		if x != nil {
+			paths = append(paths, x.reads.fields...)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,154 @@
+package providers
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// content is the compiled template of what a signature covers: literal text and {variables} in turn.
+type content struct {
+	parts    []string // odd ones are names of variables
+	bodyHash string   // query parameter with the hash of a body that {params} leaves out
+}
+
+var contentVariables = []string{"body", "timestamp", "id", "url", "params"}
+
+func (p *problems) newContent(field, template string) content {
+	var c content
+	for rest := template; ; {
+		literal, after, found := strings.Cut(rest, "{")
+		c.parts = append(c.parts, literal)
+		if !found {
+			break
+		}
+		name, after, closed := strings.Cut(after, "}")
+		if !closed || !slices.Contains(contentVariables, name) {
+			p.add(field, "want {body}, {timestamp}, {id}, {url} or {params} between braces")
+			break
+		}
+		c.parts = append(c.parts, name)
+		rest = after
+	}
+	if !c.has("body") && !c.has("params") {
+		p.add(field, "must hold {body} or {params}: a signature that leaves the body out proves nothing")
+	}
+	return c
+}
+
+func (c content) has(variable string) bool {
+	for i := 1; i < len(c.parts); i += 2 {
+		if c.parts[i] == variable {
+			return true
+		}
+	}
+	return false
+}
+
+// signedParts are the values of the variables for one request.
+type signedParts struct {
+	timestamp, id, url string
+	request            *Request
+}
+
+// write feeds the signed content to a hash, without making a copy of the body.
+func (c content) write(h io.Writer, v signedParts) {
+	for i, part := range c.parts {
+		if i%2 == 0 {
+			_, _ = io.WriteString(h, part)
+			continue
+		}
+		switch part {
+		case "body":
+			_, _ = h.Write(v.request.Body)
+		case "timestamp":
+			_, _ = io.WriteString(h, v.timestamp)
+		case "id":
+			_, _ = io.WriteString(h, v.id)
+		case "url":
+			_, _ = io.WriteString(h, v.url)
+		case "params":
+			_, _ = io.WriteString(h, sortedParams(v.request))
+		}
+	}
+}
+
+// sum is the hash of the signed content.
+func (c content) sum(h hash.Hash, v signedParts) []byte {
+	c.write(h, v)
+	return h.Sum(nil)
+}
+
+// checkBody refuses a body that {params} does not cover and whose hash is not in the (signed) query either.
+func (c content) checkBody(r *Request) error {
+	if c.bodyHash == "" || len(r.Body) == 0 || isForm(r) {
+		return nil
+	}
+	want, err := hex.DecodeString(firstOf(r.Query[c.bodyHash]))
+	got := sha256.Sum256(r.Body)
+	if err != nil || !slices.Equal(want, got[:]) {
+		return deny(ReasonUnsignedBody)
+	}
+	return nil
+}
+
+// urls are the forms of the request's URL that a sender may have signed: as called, without its port, and with the
+// scheme's default port (Twilio does all three).
+func (c content) urls(r *Request) []string {
+	if !c.has("url") {
+		return []string{""}
+	}
+	scheme, rest, ok := strings.Cut(r.URL, "://")
+	if !ok {
+		return []string{r.URL}
+	}
+	host, path := rest, ""
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	if bare, _, found := strings.Cut(host, ":"); found {
+		return []string{r.URL, scheme + "://" + bare + path}
+	}
+	port := map[string]string{"https": ":443", "http": ":80"}[scheme]
+	return []string{r.URL, scheme + "://" + host + port + path}
+}
+
+func isForm(r *Request) bool {
+	return mediaType(firstOf(r.Header["content-type"])) == formType
+}
+
+// sortedParams is every form field's name and value, sorted, each pair once.
+func sortedParams(r *Request) string {
+	if !isForm(r) {
+		return ""
+	}
+	values, err := url.ParseQuery(string(r.Body))
+	if err != nil {
+		return ""
+	}
+	var pairs strings.Builder
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		slices.Sort(values[name])
+		for _, v := range slices.Compact(values[name]) {
+			pairs.WriteString(name)
+			pairs.WriteString(v)
+		}
+	}
+	return pairs.String()
+}
+
+func firstOf(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}

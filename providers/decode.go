@@ -1,0 +1,135 @@
+package providers
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"unicode/utf8"
+
+	"holdfast/event"
+)
+
+const formType = "application/x-www-form-urlencoded"
+
+// decoder is one compiled rule of how a body becomes a value.
+type decoder struct {
+	contentType string
+	as          string
+	jsonField   string
+	rubyFields  []string
+}
+
+func (p *problems) newDecoders(defs []decodeDefinition) []decoder {
+	if len(defs) == 0 {
+		return []decoder{{as: "json"}}
+	}
+	var decoders []decoder
+	for i, d := range defs {
+		field := fmt.Sprintf("decode[%d]", i)
+		dec := decoder{contentType: mediaType(d.ContentType), jsonField: d.JSONField, rubyFields: d.RubyFields}
+		dec.as = p.oneOf(field+".as", d.As, "json", "form", "text")
+		if d.JSONField != "" && dec.as != "form" {
+			p.add(field+".json_field", "is for as: form")
+		}
+		if len(d.RubyFields) > 0 && dec.as != "json" {
+			p.add(field+".ruby_fields", "is for as: json")
+		}
+		if last := i == len(defs)-1; last != (dec.contentType == "") {
+			p.add(field+".content_type", "must be given in every rule but the last, which is for all other types")
+		}
+		decoders = append(decoders, dec)
+	}
+	return decoders
+}
+
+// decode reads a body as its content type says. Errors are of ClassRejected.
+func (p *Provider) decode(contentType string, body []byte) (any, error) {
+	media := mediaType(contentType)
+	for _, d := range p.decoders {
+		if d.contentType == "" || d.contentType == media {
+			return d.decode(body, p.identity)
+		}
+	}
+	return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
+}
+
+// decode reads a body. A field that is part of the event's identity must not be there twice.
+func (d decoder) decode(body []byte, identity [][]string) (any, error) {
+	switch d.as {
+	case "form":
+		return d.decodeForm(body, identity)
+	case "text":
+		if !utf8.Valid(body) {
+			return nil, event.Rejectf("invalid_utf8", "the body is not UTF-8")
+		}
+		return string(body), nil
+	}
+	v, duplicates, err := decodeJSONNoting(body)
+	if err != nil {
+		return nil, err
+	}
+	if anyOverlap(duplicates, identity) {
+		return nil, event.Rejectf("duplicate_key", "a field that identifies the event is there twice")
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, event.Rejectf("not_object", "the body is JSON, but not an object")
+	}
+	return d.decodeFields(m)
+}
+
+// decodeFields replaces texts in Ruby's notation by what they mean.
+func (d decoder) decodeFields(m map[string]any) (any, error) {
+	for _, name := range d.rubyFields {
+		s, ok := m[name].(string)
+		if !ok {
+			continue
+		}
+		v, err := decodeRubyOrJSON(s)
+		if err != nil {
+			return nil, err
+		}
+		m[name] = v
+	}
+	return m, nil
+}
+
+// decodeForm reads a form: a field that is there once is text, a repeated one is a list.
+func (d decoder) decodeForm(body []byte, identity [][]string) (any, error) {
+	if len(body) == 0 {
+		return nil, event.Rejectf("empty_body", "the body is empty")
+	}
+	fields, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, event.Rejectf("malformed_form", "the body is not a form")
+	}
+	out := make(map[string]any, len(fields))
+	for name, all := range fields {
+		list := make([]any, len(all))
+		for i, v := range all {
+			if list[i] = v; !utf8.ValidString(v) || !utf8.ValidString(name) {
+				return nil, event.Rejectf("invalid_utf8", "the form is not UTF-8")
+			}
+		}
+		if out[name] = list; len(list) == 1 {
+			out[name] = list[0]
+		}
+	}
+	if nested, ok := out[d.jsonField].(string); ok && d.jsonField != "" {
+		return decoder{as: "json"}.decode([]byte(nested), identity)
+	}
+	return out, nil
+}
+
+// anyOverlap tells whether a path of the one list leads to, or through, a path of the other.
+func anyOverlap(some, others [][]string) bool {
+	for _, a := range some {
+		for _, b := range others {
+			n := min(len(a), len(b))
+			if slices.Equal(a[:n], b[:n]) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,244 @@
+package providers
+
+import "holdfast/event"
+
+// A definition is one YAML file as it is written. Fields of type jq hold the source of an expression, whose input is
+// {headers, query, path, body}, with the variables $root (the batch's envelope without its items, or null) and $item
+// (within `each` of an entity mapping).
+type definition struct {
+	Name      string   `yaml:"name"`
+	Extends   string   `yaml:"extends"`
+	Title     string   `yaml:"title"`
+	Docs      string   `yaml:"docs"`
+	Paths     []string `yaml:"paths"`
+	BodyLimit int      `yaml:"body_limit"`
+	// Secrets names the secrets of the schemes that name none, so that a definition can extend another with its own.
+	Secrets    string                `yaml:"secrets"`
+	Auth       []schemeDefinition    `yaml:"auth"`
+	Challenges []challengeDefinition `yaml:"challenges"`
+	Keep       keepDefinition        `yaml:"keep"`
+	Decode     []decodeDefinition    `yaml:"decode"`
+	Batch      *batchDefinition      `yaml:"batch"`
+	Source     jq                    `yaml:"source"`
+	Type       jq                    `yaml:"type"`
+	Key        *keyDefinition        `yaml:"key"`
+	Dedupe     *duration             `yaml:"dedupe"`
+	Redelivery string                `yaml:"redelivery"`
+	OccurredAt []timeDefinition      `yaml:"occurred_at"`
+	Entities   []entityDefinition    `yaml:"entities"`
+	Priority   string                `yaml:"priority"`
+	Timeout    *duration             `yaml:"timeout"`
+	Retry      *retryDefinition      `yaml:"retry"`
+	Overrides  []overrideDefinition  `yaml:"overrides"`
+	Rate       *rateDefinition       `yaml:"rate"`
+	ClientRate *rateDefinition       `yaml:"client_rate"`
+	Replies    repliesDefinition     `yaml:"replies"`
+	Questions  []questionDefinition  `yaml:"questions"`
+	Redact     []jq                  `yaml:"redact"`
+	// Samples make an event of each type, for `holdfast send` and for tests.
+	Samples map[string]sampleDefinition `yaml:"samples"`
+}
+
+// sampleDefinition makes one event. The input of Body is {id, now, rfc3339}: a text that is new every time, and the time in
+// unix seconds and as RFC 3339. In Headers, {id} stands for the id.
+type sampleDefinition struct {
+	Body    jq                `yaml:"body"`
+	Headers map[string]string `yaml:"headers"`
+}
+
+// jq is the source of an expression.
+type jq string
+
+// duration is an event.Duration that reads "30s", "1h30m", "7d" or "forever" (which is 0).
+type duration event.Duration
+
+// schemeDefinition is one way to authenticate; exactly one of its fields is set. A definition's schemes are alternatives.
+type schemeDefinition struct {
+	HMAC    *hmacDefinition    `yaml:"hmac"`
+	Ed25519 *ed25519Definition `yaml:"ed25519"`
+	Token   *tokenDefinition   `yaml:"token"`
+	Basic   *basicDefinition   `yaml:"basic"`
+	JWT     *jwtDefinition     `yaml:"jwt"`
+	Address *addressDefinition `yaml:"address"`
+}
+
+// signedDefinition is what the signing schemes share: where the parts of the signed content are.
+type signedDefinition struct {
+	Secrets string `yaml:"secrets"`
+	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {params}, and anything literal.
+	Signed string `yaml:"signed"`
+	// KeyPrefix is cut off a secret before it is decoded ("whsec_").
+	KeyPrefix string               `yaml:"key_prefix"`
+	Signature signatureDefinition  `yaml:"signature"`
+	Timestamp *timestampDefinition `yaml:"timestamp"`
+	ID        *idDefinition        `yaml:"id"`
+	// BodyHash names the query parameter with the hex SHA-256 of a body that {params} does not cover.
+	BodyHash string `yaml:"body_hash"`
+}
+
+type hmacDefinition struct {
+	signedDefinition `yaml:",inline"`
+	Algorithm        string `yaml:"algorithm"` // sha256 (default), sha1
+	Encoding         string `yaml:"encoding"`  // hex (default), base64
+	Key              string `yaml:"key"`       // text (default), base64
+}
+
+type ed25519Definition struct {
+	signedDefinition `yaml:",inline"`
+}
+
+// signatureDefinition says how to read the header with the signatures.
+type signatureDefinition struct {
+	Header string `yaml:"header"`
+	// Grammar is plain (the value), prefix (Prefix, then the value), pairs (k=v list with Separator; signatures under
+	// Field) or versions (space-separated Field,signature).
+	Grammar   string `yaml:"grammar"`
+	Prefix    string `yaml:"prefix"`
+	Separator string `yaml:"separator"`
+	Field     string `yaml:"field"`
+	// Exact accepts of the pairs only timestamp and signature, once each and in this order, in lower case.
+	Exact bool `yaml:"exact"`
+}
+
+// timestampDefinition says where the signed time is: in a header, or in a field of the signature header's pairs.
+type timestampDefinition struct {
+	Header    string    `yaml:"header"`
+	Field     string    `yaml:"field"`
+	Unit      string    `yaml:"unit"` // s (default), ms
+	Tolerance *duration `yaml:"tolerance"`
+}
+
+type idDefinition struct {
+	Header string `yaml:"header"`
+}
+
+type tokenDefinition struct {
+	Secrets string `yaml:"secrets"`
+	In      string `yaml:"in"` // header, bearer, query, path, body
+	Name    string `yaml:"name"`
+}
+
+type basicDefinition struct {
+	Secrets string `yaml:"secrets"`
+	User    string `yaml:"user"`
+}
+
+type jwtDefinition struct {
+	Secrets string            `yaml:"secrets"`
+	Leeway  *duration         `yaml:"leeway"`
+	Claims  map[string]string `yaml:"claims"`
+}
+
+// addressDefinition accepts requests from networks. They stand where secrets stand, since they differ from one
+// installation to the next.
+type addressDefinition struct {
+	Networks string `yaml:"networks"`
+}
+
+type challengeDefinition struct {
+	When        jq     `yaml:"when"`
+	Reply       jq     `yaml:"reply"`
+	Status      int    `yaml:"status"`
+	ContentType string `yaml:"content_type"`
+}
+
+// keepDefinition names what a receipt keeps of the request beside the body.
+type keepDefinition struct {
+	Headers []string `yaml:"headers"`
+	Query   []string `yaml:"query"`
+}
+
+// decodeDefinition is one rule of how a body is read; the first whose ContentType fits is used.
+type decodeDefinition struct {
+	ContentType string `yaml:"content_type"`
+	As          string `yaml:"as"` // json, form, text
+	// JSONField is a field of a form that, where it is present, holds the JSON that is the body.
+	JSONField string `yaml:"json_field"`
+	// RubyFields are top-level fields whose text is Ruby's Hash#inspect (or JSON) and is read in place.
+	RubyFields []string `yaml:"ruby_fields"`
+}
+
+// batchDefinition splits a request: Items is the dotted path to the array of events.
+type batchDefinition struct {
+	Items string `yaml:"items"`
+}
+
+type keyDefinition struct {
+	Parts          []partDefinition `yaml:"parts"`
+	Fallback       string           `yaml:"fallback"` // body_sha256
+	FallbackWindow *duration        `yaml:"fallback_window"`
+	// Unsigned is the reason why the key may come from something that the signature does not cover.
+	Unsigned string `yaml:"unsigned"`
+}
+
+// partDefinition is one part of a key: an expression alone, or with a mark that it may be empty.
+type partDefinition struct {
+	Expr     jq   `yaml:"expr"`
+	Optional bool `yaml:"optional"`
+}
+
+// timeDefinition is one place to look for the time of an event, with the units in which it may be written there.
+type timeDefinition struct {
+	Expr  jq       `yaml:"expr"`
+	Units []string `yaml:"units"`
+}
+
+type entityDefinition struct {
+	Types    []string `yaml:"types"`
+	When     jq       `yaml:"when"`
+	Each     jq       `yaml:"each"`
+	Kind     string   `yaml:"kind"`
+	KindFrom jq       `yaml:"kind_from"`
+	ID       jq       `yaml:"id"`
+	Op       string   `yaml:"op"`
+	DeleteOn []string `yaml:"delete_on"`
+	State    jq       `yaml:"state"`
+	Version  jq       `yaml:"version"`
+}
+
+type retryDefinition struct {
+	Attempts    int        `yaml:"attempts"`
+	Delays      []duration `yaml:"delays"`
+	Initial     *duration  `yaml:"initial"`
+	Coefficient float64    `yaml:"coefficient"`
+	Maximum     *duration  `yaml:"maximum"`
+	Jitter      *float64   `yaml:"jitter"`
+}
+
+// overrideDefinition changes parts of the definition for some types of event; the first one that fits applies.
+type overrideDefinition struct {
+	Types      []string           `yaml:"types"`
+	Ignore     bool               `yaml:"ignore"`
+	Key        *keyDefinition     `yaml:"key"`
+	Dedupe     *duration          `yaml:"dedupe"`
+	OccurredAt []timeDefinition   `yaml:"occurred_at"`
+	Entities   []entityDefinition `yaml:"entities"`
+	Priority   string             `yaml:"priority"`
+	Timeout    *duration          `yaml:"timeout"`
+	Retry      *retryDefinition   `yaml:"retry"`
+}
+
+type rateDefinition struct {
+	Requests int      `yaml:"requests"`
+	Per      duration `yaml:"per"`
+}
+
+// repliesDefinition is the table of statuses; 0 means the default.
+type repliesDefinition struct {
+	Accepted    int `yaml:"accepted"`
+	Duplicate   int `yaml:"duplicate"`
+	Unauthentic int `yaml:"unauthentic"`
+	TooLarge    int `yaml:"too_large"`
+	RateLimited int `yaml:"rate_limited"`
+	Unavailable int `yaml:"unavailable"`
+}
+
+// questionDefinition is for events whose sender waits for an answer: from the handler at a configured URL within the
+// deadline, or else from the fallback expression.
+type questionDefinition struct {
+	Types    []string  `yaml:"types"`
+	Handler  string    `yaml:"handler"`
+	Deadline *duration `yaml:"deadline"`
+	Fallback jq        `yaml:"fallback"`
+	Status   int       `yaml:"status"`
+}

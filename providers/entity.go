@@ -1,0 +1,204 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/itchyny/gojq"
+
+	"holdfast/event"
+)
+
+// The bounds of what one event may change.
+const (
+	maxChanges    = 500
+	maxKind       = 64
+	maxExternalID = 512
+	// maxVersion leaves room behind every version that a clock in nanoseconds can give until the year 2100.
+	maxVersion = 1 << 62
+)
+
+var kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+
+// entityRule maps an event to changes of entities.
+type entityRule struct {
+	types    []glob
+	when     *expression
+	each     *expression
+	kind     string
+	kindFrom *expression
+	id       *expression
+	op       event.Op
+	deleteOn []glob
+	state    *expression
+	version  *expression
+}
+
+func (c *compiler) newEntities(field string, defs []entityDefinition) []entityRule {
+	rules := make([]entityRule, 0, len(defs))
+	for i, d := range defs {
+		rules = append(rules, c.newEntity(fmt.Sprintf("%s[%d]", field, i), d))
+	}
+	return rules
+}
+
+func (c *compiler) newEntity(at string, d entityDefinition) entityRule {
+	e := entityRule{types: c.newGlobs(at+".types", d.Types), deleteOn: c.newGlobs(at+".delete_on", d.DeleteOn)}
+	e.op = event.Op(c.oneOf(at+".op", d.Op, string(event.OpPatch), string(event.OpSnapshot), string(event.OpDelete)))
+	if e.kind = d.Kind; (d.Kind == "") == (d.KindFrom == "") {
+		c.add(at+".kind", "want either kind, a name, or kind_from, an expression")
+	}
+	if d.Kind != "" && !isKind(d.Kind) {
+		c.add(at+".kind", "%q is not a name of a kind: want letters, digits, _ . and -", d.Kind)
+	}
+	c.required(at+".id", string(d.ID))
+	if d.State == "" && e.op == event.OpSnapshot {
+		c.add(at+".state", "is missing: a snapshot replaces the state")
+	}
+	e.when = c.expression(at+".when", d.When)
+	e.each = c.expression(at+".each", d.Each)
+	e.kindFrom = c.expression(at+".kind_from", d.KindFrom)
+	e.id = c.expression(at+".id", d.ID)
+	e.state = c.expression(at+".state", d.State)
+	e.version = c.expression(at+".version", d.Version)
+	return e
+}
+
+func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString(s) }
+
+// changesOf gives what an event does to entities. Where two rules name the same entity, the first one counts.
+func changesOf(ctx context.Context, rules []entityRule, eventType string, in input) ([]event.Change, error) {
+	var changes []event.Change
+	seen := map[[2]string]bool{}
+	for i := range rules {
+		found, err := rules[i].changes(ctx, eventType, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			if id := [2]string{c.Kind, c.ExternalID}; !seen[id] {
+				seen[id] = true
+				changes = append(changes, c)
+			}
+		}
+	}
+	if len(changes) > maxChanges {
+		return nil, event.Rejectf("too_many_entities", "the event speaks of more than %d entities", maxChanges)
+	}
+	return changes, nil
+}
+
+func (e *entityRule) changes(ctx context.Context, eventType string, in input) ([]event.Change, error) {
+	if len(e.types) > 0 && !anyMatch(e.types, eventType) {
+		return nil, nil
+	}
+	if e.when != nil {
+		ok, err := e.when.first(ctx, in, nil)
+		if err != nil {
+			return nil, e.when.failed(err)
+		}
+		if ok == nil || ok == false {
+			return nil, nil
+		}
+	}
+	items := []any{nil}
+	if e.each != nil {
+		var err error
+		if items, err = e.each.all(ctx, in, nil, maxOutputs); err != nil {
+			return nil, e.each.failed(err)
+		}
+	}
+	var changes []event.Change
+	for _, item := range items {
+		c, ok, err := e.change(ctx, eventType, in, item)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			changes = append(changes, c)
+		}
+	}
+	return changes, nil
+}
+
+// change gives one change; ok is false where the event does not name the entity.
+func (e *entityRule) change(ctx context.Context, eventType string, in input, item any) (event.Change, bool, error) {
+	c := event.Change{Kind: e.kind, Op: e.op}
+	if anyMatch(e.deleteOn, eventType) {
+		c.Op = event.OpDelete
+	}
+	if e.kindFrom != nil {
+		v, err := e.kindFrom.first(ctx, in, item)
+		if err != nil {
+			return c, false, e.kindFrom.failed(err)
+		}
+		c.Kind, _ = text(v)
+	}
+	v, err := e.id.first(ctx, in, item)
+	if err != nil {
+		return c, false, e.id.failed(err)
+	}
+	id, ok := text(v)
+	if !ok || c.Kind == "" {
+		return c, false, nil
+	}
+	if c.ExternalID = id; id != cleanText(id, maxExternalID) {
+		return c, false, event.Rejectf("bad_entity_id", "the id of an entity is too long or has control characters")
+	}
+	if !isKind(c.Kind) {
+		return c, false, event.Rejectf("bad_entity_kind", "the kind of an entity is not a name")
+	}
+	if c.State, err = e.stateOf(ctx, in, item); err != nil {
+		return c, false, err
+	}
+	c.Version, err = e.versionOf(ctx, in, item)
+	return c, err == nil, err
+}
+
+func (e *entityRule) stateOf(ctx context.Context, in input, item any) (json.RawMessage, error) {
+	if e.state == nil {
+		return nil, nil
+	}
+	v, err := e.state.first(ctx, in, item)
+	if err != nil {
+		return nil, e.state.failed(err)
+	}
+	state, ok := v.(map[string]any)
+	if !ok {
+		return nil, event.Rejectf("bad_state", "the state of an entity is not an object")
+	}
+	text, err := gojq.Marshal(state)
+	if err != nil || len(text) > maxStateBytes {
+		return nil, &event.Error{Class: event.ClassFailed, Code: "jq_too_large", Text: "evaluate " + e.state.field}
+	}
+	return text, nil
+}
+
+// versionOf gives the entity's version: a whole number that is not negative, written as a number. Anything else is refused,
+// since a version beyond every other would freeze the entity.
+func (e *entityRule) versionOf(ctx context.Context, in input, item any) (*int64, error) {
+	if e.version == nil {
+		return nil, nil
+	}
+	v, err := e.version.first(ctx, in, item)
+	if err != nil {
+		return nil, e.version.failed(err)
+	}
+	if v == nil {
+		return nil, nil
+	}
+	_, isText := v.(string)
+	s, _ := text(v)
+	n, err := strconv.ParseInt(s, 10, 64)
+	if isText || err != nil || n < 0 || n > maxVersion {
+		return nil, event.Rejectf("bad_version", "the version of an entity is not a plausible whole number")
+	}
+	return &n, nil
+}
+
+// errDeadline tells the one failure that says nothing about the event.
+func isDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

@@ -1,0 +1,122 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"holdfast/event"
+)
+
+// The bounds of one evaluation. The deadline is for all expressions of one request or one parse together.
+const (
+	evaluationDeadline = time.Second
+	maxOutputs         = 1000
+	maxStateBytes      = 4 << 20
+)
+
+// expression is compiled jq. A nil expression gives nothing.
+type expression struct {
+	field string
+	code  *gojq.Code
+	reads reads
+}
+
+// input is what the expressions of one event see.
+type input struct {
+	value map[string]any
+	root  any
+}
+
+// newExpression compiles the source, or reports why it cannot be used; nil for "".
+func (p *problems) newExpression(field string, source jq) *expression {
+	if source == "" {
+		return nil
+	}
+	query, err := gojq.Parse(string(source))
+	if err != nil {
+		p.add(field, "is not jq: %v", err)
+		return nil
+	}
+	if reason := forbidden(query); reason != "" {
+		p.add(field, "%s", reason)
+		return nil
+	}
+	code, err := gojq.Compile(query, gojq.WithVariables([]string{"$root", "$item"}))
+	if err != nil {
+		p.add(field, "does not compile: %v", err)
+		return nil
+	}
+	return &expression{field: field, code: code, reads: readsOf(query)}
+}
+
+// errTooMany says that an expression gave more values than are taken.
+var errTooMany = errors.New("too many values")
+
+// all gives the values of the expression, at most max of them. An error is context.DeadlineExceeded, errTooMany, or
+// errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
+func (x *expression) all(ctx context.Context, in input, item any, max int) (out []any, err error) {
+	if x == nil {
+		return nil, nil
+	}
+	defer func() {
+		if recover() != nil {
+			out, err = nil, errEvaluation
+		}
+	}()
+	iter := x.code.RunWithContext(ctx, in.value, in.root, item)
+	for {
+		v, ok := iter.Next()
+		if !ok {
+			return out, nil
+		}
+		if err, ok := v.(error); ok {
+			return nil, evaluationError(err)
+		}
+		if len(out) == max {
+			return nil, errTooMany
+		}
+		out = append(out, v)
+	}
+}
+
+// first gives the first value of the expression, nil if there is none. The rest is not computed.
+func (x *expression) first(ctx context.Context, in input, item any) (v any, err error) {
+	if x == nil {
+		return nil, nil
+	}
+	defer func() {
+		if recover() != nil {
+			v, err = nil, errEvaluation
+		}
+	}()
+	v, _ = x.code.RunWithContext(ctx, in.value, in.root, item).Next()
+	if err, ok := v.(error); ok {
+		return nil, evaluationError(err)
+	}
+	return v, nil
+}
+
+// errEvaluation says that an expression failed on this input.
+var errEvaluation = errors.New("expression failed")
+
+func evaluationError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return context.DeadlineExceeded
+	}
+	return errEvaluation
+}
+
+// failed turns the error of an expression into that of the definition.
+func (x *expression) failed(err error) *event.Error {
+	code := "jq_failed"
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		code = "jq_deadline"
+	case errors.Is(err, errTooMany):
+		code = "jq_too_many_values"
+	}
+	return &event.Error{Class: event.ClassFailed, Code: code, Text: "evaluate " + x.field}
+}

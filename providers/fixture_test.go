@@ -1,0 +1,146 @@
+package providers
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// secretOfTests fits every scheme: text, and base64 after its prefix.
+const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
+
+// clock is when the fixtures arrive.
+var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func secretsOf(secrets ...string) Secrets { return func(string) []string { return secrets } }
+
+// catalogueOf gives the built-in catalogue with secrets.
+func catalogueOf(t testing.TB, secrets ...string) *Catalogue {
+	t.Helper()
+	c, err := Load("")
+	require.NoError(t, err)
+	return c.WithSecrets(secretsOf(secrets...))
+}
+
+func providerOf(t testing.TB, name string, secrets ...string) *Provider {
+	t.Helper()
+	p, ok := catalogueOf(t, secrets...).Lookup(name)
+	require.True(t, ok)
+	return p
+}
+
+// readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body to the last
+// byte.
+func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *Request) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	head, body, ok := bytes.Cut(data, []byte("\n\n"))
+	require.True(t, ok, "no empty line in %s", file)
+	lines := strings.Split(string(head), "\n")
+	target, err := url.Parse(strings.TrimPrefix(lines[0], "POST "))
+	require.NoError(t, err)
+	r := &Request{
+		Method: http.MethodPost, Path: target.Path, Query: target.Query(), Body: body,
+		Header: map[string][]string{}, URL: "https://hooks.example.com" + target.String(),
+	}
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header[name] = append(r.Header[name], value)
+	}
+	p, params, ok := c.ByPath(r.Path)
+	require.True(t, ok, "no provider at %s", r.Path)
+	r.PathParams = params
+	return p, r
+}
+
+// seen is what the golden files hold of one event.
+type seen struct {
+	Key       string            `json:"key"`
+	KeyFrom   event.KeyOrigin   `json:"key_from"`
+	Type      string            `json:"type"`
+	Source    string            `json:"source,omitempty"`
+	Priority  event.Priority    `json:"priority"`
+	Dedupe    event.Duration    `json:"dedupe_window"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	Path      map[string]string `json:"path,omitempty"`
+	Root      json.RawMessage   `json:"root,omitempty"`
+	Parsed    *event.Parsed     `json:"parsed,omitempty"`
+	Rejection string            `json:"rejection,omitempty"`
+}
+
+func receiptOf(p *Provider, item Item) event.Receipt {
+	return event.Receipt{
+		ID: "00000000-0000-7000-8000-000000000000", Provider: p.Name(), Source: item.Source, Key: item.Key,
+		KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow, Type: item.Type, ReceivedAt: clock,
+		Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
+	}
+}
+
+func see(p *Provider, item Item) seen {
+	s := seen{
+		Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type, Source: item.Source, Priority: item.Priority,
+		Dedupe: item.DedupeWindow, Headers: item.Headers, Path: item.Path, Root: item.Root,
+	}
+	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	if err != nil {
+		s.Rejection = string(event.ClassOf(err)) + ": " + err.Error()
+		return s
+	}
+	s.Parsed = &parsed
+	return s
+}
+
+// Each fixture is signed, authenticated, split, keyed and mapped as its golden file says.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*/*.http")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	c := catalogueOf(t, secretOfTests)
+	keys := map[string]string{}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(file, ".http"), func(t *testing.T) {
+			p, r := readFixture(t, c, file)
+			require.Equal(t, filepath.Base(filepath.Dir(file)), p.Name())
+			require.NoError(t, p.Sign(r, secretOfTests, clock))
+			require.NoError(t, p.Authenticate(r, clock))
+			items, err := p.Split(r)
+			require.NoError(t, err)
+			var all []seen
+			for _, item := range items {
+				all = append(all, see(p, item))
+				other, taken := keys[p.Name()+":"+item.Key]
+				require.False(t, taken, "shares its key with %s", other)
+				keys[p.Name()+":"+item.Key] = file
+			}
+			compareGolden(t, strings.TrimSuffix(file, ".http")+".golden.json", all)
+		})
+	}
+}
+
+func compareGolden(t *testing.T, file string, got any) {
+	t.Helper()
+	text, err := json.MarshalIndent(got, "", "  ")
+	require.NoError(t, err)
+	text = append(text, '\n')
+	if *update {
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "run go test -update and read what it writes")
+	require.Equal(t, string(want), string(text))
+}

@@ -1,0 +1,72 @@
+package providers
+
+import (
+	"testing"
+
+	"holdfast/event"
+)
+
+// FuzzSignatureHeader: whatever stands in the headers of a signature, the verdict is an error or nil, and nil only for what
+// was signed.
+func FuzzSignatureHeader(f *testing.F) {
+	c := catalogueOf(f, secretOfTests)
+	f.Add("t=1777896000,v1=00,v1=", "msg_1", "1777896000", []byte("{}"))
+	f.Add("v1,AAAA v1a,BBBB", "msg.1", "01", []byte("{}"))
+	f.Add("sha256=00", "", "", []byte(""))
+	f.Fuzz(func(t *testing.T, signature, id, timestamp string, body []byte) {
+		for _, name := range c.Names() {
+			p, _ := c.Lookup(name)
+			r := &Request{Method: "POST", Body: body, Header: map[string][]string{
+				"authorization": {signature}, "webhook-id": {id}, "webhook-timestamp": {timestamp},
+			}}
+			for _, s := range p.schemes {
+				headers, _, _ := s.hidden()
+				for _, h := range headers {
+					r.Header[h] = []string{signature}
+				}
+				for _, h := range s.covers().headers {
+					r.Header[h] = []string{timestamp}
+				}
+			}
+			if p.Authenticate(r, clock) == nil {
+				t.Fatalf("%s takes a signature that nobody made", name)
+			}
+		}
+	})
+}
+
+// FuzzEvent: whatever is in an authentic request, each part of it is kept, keyed and parsed or rejected; nothing panics, and
+// the same bytes give the same key.
+func FuzzEvent(f *testing.F) {
+	c := catalogueOf(f, secretOfTests)
+	for _, s := range []string{
+		`{"id":"evt_1","type":"customer.created","created":1,"data":{"object":{"id":"c","object":"customer"}}}`,
+		`{"events":[{"id":"EV1","resource_type":"payments","action":"paid","links":{"payment":"PM1"}}]}`,
+		`{"event":"car_update","payload":"{\"id\"=>1}"}`, `payload=%7B%7D`, `{"id":1e1000000000}`, "\xff", "", "[",
+	} {
+		f.Add([]byte(s), "application/json")
+		f.Add([]byte(s), formType)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		for _, name := range c.Names() {
+			p, _ := c.Lookup(name)
+			r := &Request{Method: "POST", Body: body, Header: map[string][]string{"content-type": {contentType}}}
+			_, _ = p.Challenge(r)
+			items, err := p.Split(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _ := p.Split(r)
+			for i, item := range items {
+				if item.Key == "" || item.Key != again[i].Key || event.CanonicalKey(name, item.Key) != item.Key {
+					t.Fatalf("%s: bad key %q", name, item.Key)
+				}
+				parsed, err := p.Parse(receiptOf(p, item), item.Body)
+				if err == nil && (parsed.Type == "" || len(parsed.Type) > event.MaxTypeLength || parsed.Policy.Attempts < 1) {
+					t.Fatalf("%s: bad result %+v", name, parsed)
+				}
+				_, _ = p.Redact(receiptOf(p, item), item.Body)
+			}
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package providers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxKeptValue is in bytes, for each header and parameter of a receipt.
+const maxKeptValue = 1024
+
+// alwaysKept are the headers that every receipt keeps.
+var alwaysKept = []string{"content-type", "user-agent", "x-request-id", "x-correlation-id"}
+
+// neverKept are the headers that carry secrets whatever the scheme.
+var neverKept = []string{"authorization", "proxy-authorization", "cookie", "set-cookie"}
+
+// kept names what a receipt keeps of the request beside the body. It is also all that expressions see of it, at the
+// ingress and in the parse step, so that both compute alike.
+type kept struct {
+	headers, query []string
+	hiddenPath     []string
+}
+
+func (p *problems) newKept(d keepDefinition, schemes []scheme) kept {
+	hidden := slices.Clone(neverKept)
+	k := kept{headers: slices.Clone(alwaysKept)}
+	var hiddenQuery []string
+	for _, s := range schemes {
+		headers, query, path := s.hidden()
+		hidden, hiddenQuery = append(hidden, headers...), append(hiddenQuery, query...)
+		k.hiddenPath = append(k.hiddenPath, path...)
+	}
+	for i, name := range d.Headers {
+		field := fmt.Sprintf("keep.headers[%d]", i)
+		name = p.headerName(field, name)
+		if slices.Contains(hidden, name) {
+			p.add(field, "%q carries a secret or a signature, which is never kept", name)
+		}
+		k.headers = append(k.headers, name)
+	}
+	for i, name := range d.Query {
+		if slices.Contains(hiddenQuery, name) {
+			p.add(fmt.Sprintf("keep.query[%d]", i), "%q carries a secret, which is never kept", name)
+		}
+		k.query = append(k.query, name)
+	}
+	return k
+}
+
+// keep gives what the receipt keeps of a request.
+func (k kept) keep(r *Request) (headers, query, path map[string]string) {
+	headers, query, path = map[string]string{}, map[string]string{}, map[string]string{}
+	for _, name := range k.headers {
+		if values := r.Header[name]; len(values) > 0 {
+			headers[name] = cleanText(strings.Join(values, ", "), maxKeptValue)
+		}
+	}
+	for _, name := range k.query {
+		if values := r.Query[name]; len(values) > 0 {
+			query[name] = cleanText(values[0], maxKeptValue)
+		}
+	}
+	for name, value := range r.PathParams {
+		if !slices.Contains(k.hiddenPath, name) {
+			path[name] = cleanText(value, maxKeptValue)
+		}
+	}
+	return headers, query, path
+}
+
+// checkReads refuses an expression that names something which is not kept, and so would never be there.
+func (p *problems) checkReads(field string, x *expression, k kept, pathParams []string) {
+	if x == nil {
+		return
+	}
+	for _, name := range sortedNames(x.reads.headers) {
+		if !slices.Contains(k.headers, name) {
+			p.add(field, "reads the header %q, which is not among keep.headers (names are lower case)", name)
+		}
+	}
+	for _, name := range sortedNames(x.reads.query) {
+		if !slices.Contains(k.query, name) {
+			p.add(field, "reads the query parameter %q, which is not among keep.query", name)
+		}
+	}
+	for _, name := range sortedNames(x.reads.path) {
+		if !slices.Contains(pathParams, name) || slices.Contains(k.hiddenPath, name) {
+			p.add(field, "reads the path variable %q, which no path has or which is secret", name)
+		}
+	}
+}
+
+// cleanText makes text valid UTF-8 without control characters and cuts it to max bytes, at the end of a character.
+func cleanText(s string, max int) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || (c >= 0x7f && c <= 0x9f) {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
+
+// values turns what is kept into what expressions see.
+func values(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for name, value := range maps.All(m) {
+		out[name] = value
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package providers
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+//go:embed catalog/*.yaml
+var embedded embed.FS
+
+// maxFile is in bytes.
+const maxFile = 1 << 20
+
+// maxExtends is how long a chain of definitions that extend one another may be.
+const maxExtends = 5
+
+// Load reads the built-in definitions and those of the folder dir, which add to them or replace them by name; "" is no
+// folder. The error joins a *DefinitionError for every mistake in every file.
+func Load(dir string) (*Catalogue, error) {
+	builtIn, err := fs.Sub(embedded, "catalog")
+	if err != nil {
+		return nil, fmt.Errorf("open built-in definitions: %w", err)
+	}
+	sources := []fs.FS{builtIn}
+	if dir != "" {
+		sources = append(sources, os.DirFS(dir))
+	}
+	return load(sources...)
+}
+
+// file is a definition before it is compiled.
+type file struct {
+	name string
+	tree map[string]any
+}
+
+func load(sources ...fs.FS) (*Catalogue, error) {
+	files := map[string]file{}
+	var errs []error
+	for _, source := range sources {
+		found, err := readFiles(source)
+		errs = append(errs, err)
+		for name, f := range found {
+			// A definition that extends its own name builds upon the one that it replaces.
+			if below, ok := files[name]; ok && f.tree["extends"] == name {
+				f.tree = merge(below.tree, f.tree)
+				delete(f.tree, "extends")
+			}
+			files[name] = f
+		}
+	}
+	all, err := compileAll(files)
+	catalogue, conflicts := newCatalogue(all)
+	if err := errors.Join(append(errs, err, conflicts)...); err != nil {
+		return nil, err
+	}
+	return catalogue, nil
+}
+
+func compileAll(files map[string]file) ([]*Provider, error) {
+	var all []*Provider
+	var errs []error
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		p, err := compileFile(files, files[name])
+		if errs = append(errs, err); p != nil {
+			all = append(all, p)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func compileFile(files map[string]file, f file) (*Provider, error) {
+	c := &compiler{problems: problems{file: f.name}}
+	var d definition
+	c.fill("", c.extend(files, f.tree, maxExtends), reflect.ValueOf(&d).Elem())
+	p := c.compile(&d)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// extend lays a definition over the one that it extends. Paths are a provider's own: they are not passed on.
+func (c *compiler) extend(files map[string]file, tree map[string]any, depth int) map[string]any {
+	base, ok := tree["extends"].(string)
+	if !ok {
+		return tree
+	}
+	below, known := files[base]
+	if !known || depth == 0 {
+		c.add("extends", "%q is no definition, or extends itself", base)
+		return tree
+	}
+	inherited := merge(c.extend(files, below.tree, depth-1), nil)
+	delete(inherited, "paths")
+	return merge(inherited, tree)
+}
+
+// readFiles reads the definitions of one folder, by name.
+func readFiles(source fs.FS) (map[string]file, error) {
+	entries, err := fs.ReadDir(source, ".")
+	if err != nil {
+		return nil, fmt.Errorf("read folder of definitions: %w", err)
+	}
+	files := map[string]file{}
+	var errs []error
+	for _, entry := range entries {
+		ext := filepath.Ext(entry.Name())
+		if entry.IsDir() || (ext != ".yaml" && ext != ".yml") || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		tree, err := readFile(source, entry.Name())
+		if err != nil {
+			errs = append(errs, &DefinitionError{File: entry.Name(), Reason: err.Error()})
+			continue
+		}
+		files[strings.TrimSuffix(entry.Name(), ext)] = file{name: entry.Name(), tree: tree}
+	}
+	return files, errors.Join(errs...)
+}
+
+func readFile(source fs.FS, name string) (map[string]any, error) {
+	data, err := fs.ReadFile(source, name)
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("is larger than %d bytes", maxFile)
+	}
+	return readTree(data)
+}

@@ -1,0 +1,184 @@
+package providers
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// minimal is the smallest definition; tests change one thing about it.
+const minimal = `
+name: acme
+auth:
+  - hmac:
+      secrets: ACME_SECRET
+      signed: "{body}"
+      signature: {header: x-acme-signature}
+type: .body.type
+key: {parts: [.body.id]}
+`
+
+// writeDefinitions makes a user's folder.
+func writeDefinitions(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return dir
+}
+
+func loadOne(t testing.TB, definition string) (*Provider, error) {
+	t.Helper()
+	c, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": definition}))
+	if err != nil {
+		return nil, err
+	}
+	p, ok := c.WithSecrets(secretsOf(secretOfTests)).Lookup("acme")
+	require.True(t, ok)
+	return p, nil
+}
+
+func mustLoad(t testing.TB, definition string) *Provider {
+	t.Helper()
+	p, err := loadOne(t, definition)
+	require.NoError(t, err)
+	return p
+}
+
+// mistakes gives every DefinitionError in err.
+func mistakes(err error) []*DefinitionError {
+	var d *DefinitionError
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*DefinitionError
+		for _, e := range joined.Unwrap() {
+			all = append(all, mistakes(e)...)
+		}
+		return all
+	}
+	if errors.As(err, &d) {
+		return []*DefinitionError{d}
+	}
+	return nil
+}
+
+// A wrong definition is refused with the file, the field and the reason.
+func TestWrongDefinitionsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, new, field, reason string }{
+		"unknown field":         {"type:", "tpye: .x\ntype:", "tpye", "is not a field"},
+		"unknown nested field":  {"secrets:", "secret: X\n      secrets:", "auth[0].hmac.secret", "is not a field"},
+		"no name":               {"name: acme", "", "name", "is no name"},
+		"name of another file":  {"name: acme", "name: other", "name", "name of the file"},
+		"no auth":               {"auth:", "auth: []\nignored:", "auth", "nobody could be authenticated"},
+		"two schemes in one":    {"  - hmac:", "  - basic: {secrets: A, user: u}\n    hmac:", "auth[0]", "exactly one of"},
+		"the secret itself":     {"ACME_SECRET", "whsec_123", "auth[0].hmac.secrets", "never the secret itself"},
+		"body not signed":       {`"{body}"`, `"{timestamp}"`, "auth[0].hmac.signed", "must hold {body}"},
+		"unknown variable":      {`"{body}"`, `"{body}{boddy}"`, "auth[0].hmac.signed", "between braces"},
+		"time not declared":     {`"{body}"`, `"{timestamp}{body}"`, "auth[0].hmac.timestamp", "must be declared"},
+		"unknown grammar":       {"{header: x-acme-signature}", "{header: x, grammar: odd}", "auth[0].hmac.signature.grammar", "want one of"},
+		"no type":               {"type: .body.type", "", "type", "is missing"},
+		"not jq":                {".body.type", `".body.["`, "type", "is not jq"},
+		"unknown function":      {".body.type", ".body | frobnicate", "type", "does not compile"},
+		"environment":           {".body.type", "env.HOME", "type", "env cannot be used"},
+		"environment variable":  {".body.type", "$ENV.HOME", "type", "$ENV cannot be used"},
+		"other input":           {".body.type", "input", "type", "input cannot be used"},
+		"clock":                 {".body.type", "now", "type", "now cannot be used"},
+		"hidden in a string":    {".body.type", `'"\(.body | debug)"'`, "type", "debug cannot be used"},
+		"module":                {".body.type", `'import "a" as a; a::b'`, "type", "modules cannot be used"},
+		"header not kept":       {".body.type", `.headers["x-topic"]`, "type", `"x-topic", which is not among keep.headers`},
+		"query not kept":        {".body.type", `.query.topic`, "type", "not among keep.query"},
+		"no such path variable": {".body.type", `.path.instance`, "type", "no path has"},
+		"kept signature":        {"type:", "keep: {headers: [X-Acme-Signature]}\ntype:", "keep.headers[0]", "never kept"},
+		"kept cookie":           {"type:", "keep: {headers: [cookie]}\ntype:", "keep.headers[0]", "never kept"},
+		"unsigned key": {"key: {parts: [.body.id]}", "keep: {headers: [x-id]}\nkey: {parts: ['.headers[\"x-id\"]']}",
+			"key.parts[0]", `"x-id", which no signature covers`},
+		"no key":          {"key: {parts: [.body.id]}", "", "key", "is missing"},
+		"empty key":       {"{parts: [.body.id]}", "{}", "key", "want parts"},
+		"all optional":    {"[.body.id]", "[{expr: .body.id, optional: true}]", "key.parts", "all optional"},
+		"bad duration":    {"type:", "dedupe: 30\ntype:", "dedupe", "want a duration"},
+		"odd duration":    {"type:", "dedupe: 30x\ntype:", "dedupe", "is not a duration"},
+		"bad priority":    {"type:", "priority: urgent\ntype:", "priority", "want one of normal, critical, high"},
+		"no attempts":     {"type:", "retry: {attempts: 0}\ntype:", "retry.attempts", "want 1 to"},
+		"two policies":    {"type:", "retry: {attempts: 2, delays: [1s], initial: 1s}\ntype:", "retry.delays", "leave out"},
+		"jitter":          {"type:", "retry: {attempts: 2, jitter: 7}\ntype:", "retry.jitter", "from 0 to 1"},
+		"unit":            {"type:", "occurred_at: [{expr: .body.t, units: [days]}]\ntype:", "occurred_at[0].units[0]", "want one of"},
+		"no state":        {"type:", "entities: [{kind: x, id: .body.id, op: snapshot}]\ntype:", "entities[0].state", "is missing"},
+		"kind twice":      {"type:", "entities: [{kind: x, kind_from: .body.k, id: .body.id}]\ntype:", "entities[0].kind", "want either"},
+		"promise of 2xx":  {"type:", "replies: {unavailable: 200}\ntype:", "replies.unavailable", "could not be stored"},
+		"path with query": {"type:", "paths: ['/x?y']\ntype:", "paths[0]", "want a path"},
+		"path taken":      {"type:", "paths: [/webhooks/stripe]\ntype:", "paths", "also a path of"},
+		"extends nothing": {"type:", "extends: nobody\ntype:", "extends", "is no definition"},
+		"wrong kind":      {"type: .body.type", "type: [a]", "type", "want text"},
+		"not a list":      {"auth:", "paths: /x\nauth:", "paths", "want a list"},
+		"redaction":       {"type:", "redact: ['.body |']\ntype:", "redact[0]", "is not jq"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, minimal, c.old)
+			_, err := loadOne(t, strings.Replace(minimal, c.old, c.new, 1))
+			require.Error(t, err)
+			var found bool
+			for _, m := range mistakes(err) {
+				if strings.HasSuffix(m.File, ".yaml") && m.Field == c.field {
+					require.Contains(t, m.Reason, c.reason)
+					found = true
+				}
+			}
+			require.True(t, found, "want a mistake in %q: %v", c.field, err)
+		})
+	}
+}
+
+// All mistakes of all files are told at once.
+func TestAllMistakesAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Load(writeDefinitions(t, map[string]string{
+		"one.yaml":   strings.NewReplacer("acme", "one", "type:", "what: 1\nwhich: 2\ntype:").Replace(minimal),
+		"two.yaml":   strings.NewReplacer("name: acme", "name: two", ".body.type", "now", "key: {parts: [.body.id]}", "").Replace(minimal),
+		"three.yaml": "{",
+		"notes.txt":  "not a definition",
+	}))
+	require.Error(t, err)
+	var told []string
+	for _, m := range mistakes(err) {
+		told = append(told, m.File+" "+m.Field)
+	}
+	require.ElementsMatch(t, []string{"one.yaml what", "one.yaml which", "two.yaml type", "two.yaml key", "three.yaml "}, told)
+}
+
+// A user's file adds a provider, extends a built-in one, or takes its place.
+func TestFolderOfTheUser(t *testing.T) {
+	t.Parallel()
+	c, err := Load(writeDefinitions(t, map[string]string{
+		"acme.yaml":   strings.Replace(minimal, "type:", "paths: ['/in/{tenant}/acme']\ntype:", 1),
+		"stripe.yaml": "name: stripe\nextends: stripe\nbody_limit: 1000\n",
+		"beta.yaml":   "name: beta\nextends: stripe\ndedupe: 1h\npriority: high\n",
+	}))
+	require.NoError(t, err)
+	require.Subset(t, c.Names(), []string{"acme", "beta", "standard-webhooks", "stripe"})
+	stripe, _ := c.Lookup("stripe")
+	require.Equal(t, 1000, stripe.BodyLimit())
+	require.Equal(t, 4, stripe.Policy("charge.succeeded").Attempts)
+	beta, _ := c.Lookup("beta")
+	require.Equal(t, 4, beta.Policy("charge.succeeded").Attempts)
+	require.Equal(t, []string{"/webhooks/beta"}, beta.Paths())
+	acme, params, ok := c.ByPath("/in/a%2Fb/acme/")
+	require.True(t, ok)
+	require.Equal(t, "acme", acme.Name())
+	require.Equal(t, map[string]string{"tenant": "a/b"}, params)
+	for _, path := range []string{"/", "/webhooks", "/webhooks/nobody", "/in//acme", "/in/%zz/acme", "/webhooks/../stripe"} {
+		_, _, ok := c.ByPath(path)
+		require.False(t, ok, path)
+	}
+}
+
+func TestMissingFolder(t *testing.T) {
+	t.Parallel()
+	_, err := Load(filepath.Join(t.TempDir(), "nowhere"))
+	require.ErrorContains(t, err, "read folder of definitions")
+}

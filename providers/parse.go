@@ -1,0 +1,89 @@
+package providers
+
+import (
+	"context"
+
+	"holdfast/event"
+)
+
+// UnknownType is the type of an event that names none.
+const UnknownType = "unknown"
+
+// Parse reads what an event means. It depends on the receipt, the body and the definition alone, so that a retry, a reset and
+// a replay come to the same result, and to a new one after the definition has been corrected. Errors are *event.Error:
+// ClassRejected if it is the event's own fault, ClassFailed if it is the definition's.
+func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	defer cancel()
+	in, err := p.inputOf(r, body)
+	if err != nil {
+		return event.Parsed{}, err
+	}
+	eventType, err := p.eventType(ctx, in)
+	if err != nil {
+		return event.Parsed{}, p.typeOf.failed(err)
+	}
+	rules := p.rulesFor(eventType)
+	if eventType == "" {
+		eventType = UnknownType
+	}
+	if err := p.checkKey(ctx, r, rules, in, body); err != nil {
+		return event.Parsed{}, err
+	}
+	return rules.parse(ctx, r, eventType, in)
+}
+
+// inputOf decodes an event and the envelope that it came from.
+func (p *Provider) inputOf(r event.Receipt, body []byte) (input, error) {
+	if len(p.batch) > 0 && r.Root == nil {
+		if _, err := decodeJSON(body); err != nil {
+			return input{}, err
+		}
+		return input{}, event.Rejectf("missing_items", "the batch has no list of events")
+	}
+	v, err := p.decode(r.Headers["content-type"], body)
+	if err != nil {
+		return input{}, err
+	}
+	var root any
+	if r.Root != nil {
+		if root, err = decodeJSON(r.Root); err != nil {
+			return input{}, err
+		}
+	}
+	return newInput(r.Headers, r.Query, r.Path, v, root), nil
+}
+
+// checkKey rejects an event that came without identity, unless the definition can give it one by now.
+func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *rules, in input, body []byte) error {
+	if r.KeyFrom != event.KeyFromNothing {
+		return nil
+	}
+	id, err := rules.key.identify(ctx, in, true, body)
+	if err != nil {
+		return p.typeOf.failed(err)
+	}
+	if id.from == event.KeyFromNothing {
+		return event.Rejectf("missing_key", "the event carries no idempotency key")
+	}
+	return nil
+}
+
+func (r *rules) parse(ctx context.Context, receipt event.Receipt, eventType string, in input) (event.Parsed, error) {
+	parsed := event.Parsed{Type: eventType, Outcome: event.OutcomeProcessed, Policy: r.policy}
+	at, found, err := occurredAt(ctx, r.times, in, receipt.ReceivedAt)
+	if err != nil {
+		return event.Parsed{}, err
+	}
+	if parsed.OccurredAt = at; !found {
+		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC().Truncate(timePrecision), true
+	}
+	if r.ignore {
+		parsed.Outcome = event.OutcomeIgnored
+		return parsed, nil
+	}
+	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in); err != nil {
+		return event.Parsed{}, err
+	}
+	return parsed, nil
+}

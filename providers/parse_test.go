@@ -1,0 +1,246 @@
+package providers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// parse runs a definition on a body as the ingress and the parse step do.
+func parse(t testing.TB, p *Provider, body string, change ...func(*Request)) (Item, event.Parsed, error) {
+	t.Helper()
+	r := &Request{Method: "POST", Body: []byte(body), Header: map[string][]string{}}
+	require.NoError(t, p.Sign(r, secretOfTests, clock))
+	for _, c := range change {
+		c(r)
+	}
+	require.NoError(t, p.Authenticate(r, clock))
+	items, err := p.Split(r)
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	parsed, err := p.Parse(receiptOf(p, items[0]), items[0].Body)
+	return items[0], parsed, err
+}
+
+// An event without identity is a dead letter until its definition says what to do with it: then it can be replayed.
+func TestCorrectedDefinitionSavesAnEvent(t *testing.T) {
+	t.Parallel()
+	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","uid":"7"}`)
+	require.Equal(t, "missing_key", event.CodeOf(err))
+	for _, key := range []string{"{parts: [.body.id // .body.uid]}", "{parts: [.body.id], fallback: body_sha256}"} {
+		p := mustLoad(t, strings.Replace(minimal, "{parts: [.body.id]}", key, 1))
+		parsed, err := p.Parse(receiptOf(p, item), item.Body)
+		require.NoError(t, err)
+		require.Equal(t, "x", parsed.Type)
+	}
+}
+
+// The body's hash is a key only where the definition says so, and then for a short time.
+func TestFallbackKey(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, strings.Replace(minimal, "{parts: [.body.id]}",
+		"{parts: [.body.id], fallback: body_sha256, fallback_window: 10m}\ndedupe: 2d", 1))
+	with, _, err := parse(t, p, `{"type":"x","id":1}`)
+	require.NoError(t, err)
+	require.Equal(t, event.KeyFromEvent, with.KeyFrom)
+	require.Equal(t, event.Duration(48*time.Hour), with.DedupeWindow)
+	without, _, err := parse(t, p, `{"type":"x"}`)
+	require.NoError(t, err)
+	require.Equal(t, event.KeyFromBody, without.KeyFrom)
+	require.Equal(t, event.Duration(10*time.Minute), without.DedupeWindow)
+	other, _, err := parse(t, p, `{"type":"x" }`)
+	require.NoError(t, err)
+	require.NotEqual(t, without.Key, other.Key)
+}
+
+// A header outside the signature can be added by anybody: it is not seen by the key's expressions, even where an expression
+// reaches for it in a way that the load does not notice.
+func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
+	t.Parallel()
+	sneaky := strings.Replace(minimal, "key: {parts: [.body.id]}",
+		"keep: {headers: [x-id]}\nkey: {parts: ['(. as $r | $r.headers[\"x-id\"]) // .body.id']}", 1)
+	item, _, err := parse(t, mustLoad(t, sneaky), `{"type":"x","id":"signed"}`, func(r *Request) {
+		r.setHeader("x-id", "forged")
+	})
+	require.NoError(t, err)
+	require.Equal(t, "signed", item.Key)
+	require.Equal(t, "forged", item.Headers["x-id"])
+	told := strings.Replace(sneaky, "key: {", "key: {unsigned: the sender signs no header, ", 1)
+	item, _, err = parse(t, mustLoad(t, told), `{"type":"x","id":"signed"}`, func(r *Request) { r.setHeader("x-id", "guid") })
+	require.NoError(t, err)
+	require.Equal(t, "guid", item.Key)
+}
+
+// What a receipt keeps is bounded, and never a secret.
+func TestKeptHeaders(t *testing.T) {
+	t.Parallel()
+	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","id":"1"}`, func(r *Request) {
+		r.setHeader("authorization", "Bearer x")
+		r.setHeader("cookie", "x")
+		r.setHeader("x-unknown", "x")
+		r.setHeader("user-agent", "acme\r\n\x00"+strings.Repeat("é", 2000))
+		r.Header["x-request-id"] = []string{"a", "b"}
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{
+		"user-agent": "acme" + strings.Repeat("é", 510), "x-request-id": "a, b",
+	}, item.Headers)
+}
+
+func TestEventTypeIsBounded(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, minimal)
+	for body, want := range map[string]string{
+		`{"id":1,"type":"a\u0000b\n\u001b[2Jc"}`:              "ab[2Jc",
+		`{"id":1,"type":"` + strings.Repeat("é", 5000) + `"}`: strings.Repeat("é", 127),
+		`{"id":1,"type":7}`:                                   "7",
+		`{"id":1,"type":null}`:                                UnknownType,
+		`{"id":1,"type":{}}`:                                  UnknownType,
+		`{"id":1}`:                                            UnknownType,
+	} {
+		_, parsed, err := parse(t, p, body)
+		require.NoError(t, err)
+		require.Equal(t, want, parsed.Type)
+	}
+}
+
+func TestOccurredAt(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, strings.Replace(minimal, "type:",
+		"occurred_at: [{expr: .body.a, units: [unix_s, rfc3339]}, {expr: .body.b, units: [unix_ms, rfc2822]}]\ntype:", 1))
+	for fields, want := range map[string]string{
+		`"a":1777888800`:                             "2026-05-04T10:00:00Z",
+		`"a":"1777888800"`:                           "2026-05-04T10:00:00Z",
+		`"a":1777888800.25`:                          "2026-05-04T10:00:00.25Z",
+		`"a":1.7778888e9`:                            "2026-05-04T10:00:00Z",
+		`"a":"2026-05-04T12:00:00.000001+02:00"`:     "2026-05-04T10:00:00.000001Z",
+		`"b":1777888800125`:                          "2026-05-04T10:00:00.125Z",
+		`"a":"soon","b":1777888800125`:               "2026-05-04T10:00:00.125Z",
+		`"b":"Mon, 04 May 2026 10:00:00 +0000"`:      "2026-05-04T10:00:00Z",
+		`"a":0`:                                      "",
+		`"a":-5`:                                     "",
+		`"a":99999999999`:                            "",
+		`"a":1e1000000000`:                           "",
+		`"a":123456789012345678901234567890`:         "",
+		`"a":"2026-05-07T12:00:00Z"`:                 "",
+		`"a":[1777888800]`:                           "",
+		`"c":1`:                                      "",
+		`"a":"2026-05-04T10:00:00Z\u0000"`:           "",
+		`"a":"` + strings.Repeat("9", 100_000) + `"`: "",
+	} {
+		_, parsed, err := parse(t, p, `{"id":1,"type":"x",`+fields+`}`)
+		require.NoError(t, err)
+		require.Equal(t, want == "", parsed.OccurredAtMissing, "%.60s", fields)
+		if want == "" {
+			want = clock.Format(time.RFC3339)
+		}
+		require.Equal(t, want, parsed.OccurredAt.Format(time.RFC3339Nano), "%.60s", fields)
+	}
+}
+
+const entities = `
+entities:
+  - {kind: item, each: '.body.items[]?', id: $item.id, op: snapshot, state: $item, version: $item.v, types: ["*.list"]}
+  - {kind_from: .body.kind, id: .body.ref, delete_on: ["*.gone"], when: .body.ref != "skip"}
+`
+
+func TestEntities(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, minimal+entities)
+	changes := func(fields string) (string, error) {
+		_, parsed, err := parse(t, p, `{"id":1,`+fields+`}`)
+		var out []string
+		for _, c := range parsed.Changes {
+			s := c.Kind + "/" + c.ExternalID + " " + string(c.Op) + string(c.State)
+			if c.Version != nil {
+				s += " v" + time.Duration(*c.Version).String()
+			}
+			out = append(out, s)
+		}
+		return strings.Join(out, "; "), err
+	}
+	for fields, want := range map[string]string{
+		`"type":"a.list","items":[{"id":1,"v":3},{"id":"b"},{"x":1},{"id":1}]`: `item/1 snapshot{"id":1,"v":3} v3ns; item/b snapshot{"id":"b"}`,
+		`"type":"other","items":[{"id":1}]`:                                    "",
+		`"type":"x","kind":"thing","ref":12345678901234567890`:                 "thing/12345678901234567890 patch",
+		`"type":"x.gone","kind":"thing","ref":"t"`:                             "thing/t delete",
+		`"type":"x","kind":"thing","ref":"skip"`:                               "",
+		`"type":"x","kind":null,"ref":"t"`:                                     "",
+	} {
+		got, err := changes(fields)
+		require.NoError(t, err, fields)
+		require.Equal(t, want, got)
+	}
+	for fields, code := range map[string]string{
+		`"type":"a.list","items":[{"id":1,"v":"3"}]`:                                             "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":-1}]`:                                              "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":1.5}]`:                                             "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":9223372036854775807}]`:                             "bad_version",
+		`"type":"a.list","items":[{"id":1,"v":1e1000000000}]`:                                    "bad_version",
+		`"type":"x","kind":"a b","ref":"t"`:                                                      "bad_entity_kind",
+		`"type":"x","kind":"thing","ref":"a\u0000"`:                                              "bad_entity_id",
+		`"type":"x","kind":"thing","ref":"` + strings.Repeat("x", 600) + `"`:                     "bad_entity_id",
+		`"type":"a.list","items":[` + strings.TrimSuffix(strings.Repeat("{},", 1001), ",") + `]`: "jq_too_many_values",
+	} {
+		_, err := changes(fields)
+		require.Equal(t, code, event.CodeOf(err), "%.60s", fields)
+	}
+}
+
+// What fails in an expression is told by its field; the payload is not repeated.
+func TestFailuresTellNoPayload(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, minimal+"\nentities: [{kind: x, id: '.body.card | tonumber'}]\n")
+	_, _, err := parse(t, p, `{"id":1,"type":"x","card":"4242-secret"}`)
+	require.EqualError(t, err, "jq_failed: evaluate entities[0].id")
+	require.Equal(t, event.ClassFailed, event.ClassOf(err))
+}
+
+// An expression that does not come to an end is ended. At the ingress that is an error of ours, not of the event.
+func TestEndlessExpression(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, minimal+"\nentities: [{kind: x, id: 'last(repeat(1))'}]\n")
+	_, _, err := parse(t, p, `{"id":1,"type":"x"}`)
+	require.Equal(t, "jq_deadline", event.CodeOf(err))
+	p = mustLoad(t, strings.Replace(minimal, "[.body.id]", "['last(repeat(1))']", 1))
+	_, err = p.Split(&Request{Body: []byte(`{}`)})
+	require.Equal(t, "jq_deadline", event.CodeOf(err))
+}
+
+// The first override that fits applies, and changes only what it names.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, minimal+`
+dedupe: 1d
+overrides:
+  - {types: ["call.in*"], priority: critical, timeout: 60s, retry: {attempts: 1}, key: {parts: [.body.other]}}
+  - {types: ["noise.*", "call.*"], ignore: true, dedupe: 1h}
+`)
+	inbound, parsed, err := parse(t, p, `{"type":"call.inbound","other":"o","id":"i"}`)
+	require.NoError(t, err)
+	require.Equal(t, "o", inbound.Key)
+	require.Equal(t, event.PriorityCritical, inbound.Priority)
+	require.Equal(t, event.Duration(24*time.Hour), inbound.DedupeWindow)
+	require.Equal(t, event.Duration(time.Minute), parsed.Policy.Timeout)
+	require.Equal(t, 1, parsed.Policy.Attempts)
+	noise, parsed, err := parse(t, p, `{"type":"noise.x","id":"i"}`)
+	require.NoError(t, err)
+	require.Equal(t, event.OutcomeIgnored, parsed.Outcome)
+	require.Equal(t, event.Duration(time.Hour), noise.DedupeWindow)
+	_, parsed, err = parse(t, p, `{"type":"x","id":"i"}`)
+	require.NoError(t, err)
+	require.Equal(t, event.OutcomeProcessed, parsed.Outcome)
+	require.Equal(t, defaultAttempts, parsed.Policy.Attempts)
+}
+
+func TestRedaction(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, minimal+"\nredact: ['.body.card.number', '.body.list[]?.secret', '.body.absent.x']\n")
+	got, err := p.Redact(event.Receipt{}, []byte(`{"card":{"number":"4242","brand":"v"},"list":[{"secret":1},{"a":2}]}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"card":{"number":"[redacted]","brand":"v"},"list":[{"secret":"[redacted]"},{"a":2}]}`, string(got))
+}

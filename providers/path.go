@@ -1,0 +1,92 @@
+package providers
+
+import (
+	"net/url"
+	"strings"
+)
+
+// pathPrefix is where every provider can be reached under its name.
+const pathPrefix = "/webhooks/"
+
+// maxPathParam is in bytes.
+const maxPathParam = 256
+
+// path is a compiled template: a segment in braces takes any value.
+type path struct {
+	template string
+	segments []string
+}
+
+// newPath compiles a template such as "/webhooks/evolution/{instance}"; reason says what is wrong with it.
+func newPath(template string) (p path, params []string, reason string) {
+	if !strings.HasPrefix(template, "/") || strings.ContainsAny(template, "?#% ") || template == "/" {
+		return path{}, nil, "want a path that begins with / and has neither query nor escapes"
+	}
+	p = path{template: template, segments: strings.Split(strings.Trim(template, "/"), "/")}
+	for _, s := range p.segments {
+		name, variable := variableOf(s)
+		switch {
+		case variable && name != "" && !strings.ContainsAny(name, "{}"):
+			params = append(params, name)
+		case s == "", s == "..", s == ".", strings.ContainsAny(s, "{}"):
+			return path{}, nil, "want whole segments, each fixed or a {variable}"
+		}
+	}
+	return p, params, ""
+}
+
+func variableOf(segment string) (string, bool) {
+	name, ok := strings.CutPrefix(segment, "{")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(name, "}")
+}
+
+// shape is the template without the names of its variables: two paths of one shape would catch the same requests.
+func (p path) shape() string {
+	out := make([]string, len(p.segments))
+	for i, s := range p.segments {
+		if out[i] = s; strings.HasPrefix(s, "{") {
+			out[i] = "{}"
+		}
+	}
+	return strings.Join(out, "/")
+}
+
+// match gives the values of the variables. Escapes in them are decoded after the split, so that %2F opens no new segment.
+func (p path) match(segments []string) (map[string]string, bool) {
+	if len(segments) != len(p.segments) {
+		return nil, false
+	}
+	var params map[string]string
+	for i, want := range p.segments {
+		name, variable := variableOf(want)
+		if !variable {
+			if segments[i] != want {
+				return nil, false
+			}
+			continue
+		}
+		value, err := url.PathUnescape(segments[i])
+		if err != nil || value == "" || len(value) > maxPathParam {
+			return nil, false
+		}
+		if params == nil {
+			params = map[string]string{}
+		}
+		params[name] = value
+	}
+	return params, true
+}
+
+// fixed counts the segments that are no variables.
+func (p path) fixed() int {
+	n := 0
+	for _, s := range p.segments {
+		if _, variable := variableOf(s); !variable {
+			n++
+		}
+	}
+	return n
+}

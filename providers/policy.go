@@ -1,0 +1,53 @@
+package providers
+
+import "holdfast/event"
+
+// maxAttempts keeps a policy from running for ever.
+const maxAttempts = 100
+
+func (c *compiler) newPolicy(field string, d *retryDefinition, timeout event.Duration) event.Policy {
+	p := event.Policy{Attempts: d.Attempts, Jitter: defaultJitter, Timeout: timeout}
+	if d.Attempts < 1 || d.Attempts > maxAttempts {
+		c.add(field+".attempts", "want 1 to %d, the first execution included", maxAttempts)
+	}
+	if d.Jitter != nil {
+		p.Jitter = *d.Jitter
+	}
+	if p.Jitter < 0 || p.Jitter > 1 {
+		c.add(field+".jitter", "want a share from 0 to 1")
+	}
+	for _, delay := range d.Delays {
+		if delay <= 0 {
+			c.add(field+".delays", "want more than 0 each")
+		}
+		p.Delays = append(p.Delays, event.Duration(delay))
+	}
+	if len(p.Delays) > 0 {
+		if d.Initial != nil || d.Coefficient != 0 || d.Maximum != nil {
+			c.add(field+".delays", "is a list of its own: leave out initial, coefficient and maximum")
+		}
+		return p
+	}
+	c.setBackoff(field, d, &p)
+	return p
+}
+
+func (c *compiler) setBackoff(field string, d *retryDefinition, p *event.Policy) {
+	p.InitialInterval, p.Coefficient = defaultDelays[0], 2
+	p.MaximumInterval = defaultDelays[len(defaultDelays)-1]
+	if d.Initial != nil {
+		p.InitialInterval = event.Duration(*d.Initial)
+	}
+	if d.Coefficient != 0 {
+		p.Coefficient = d.Coefficient
+	}
+	if d.Maximum != nil {
+		p.MaximumInterval = event.Duration(*d.Maximum)
+	}
+	if p.InitialInterval <= 0 || p.MaximumInterval < p.InitialInterval {
+		c.add(field+".maximum", "want an initial interval over 0 and a maximum that is not below it")
+	}
+	if p.Coefficient < 1 {
+		c.add(field+".coefficient", "want at least 1")
+	}
+}

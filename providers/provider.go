@@ -1,0 +1,79 @@
+package providers
+
+import (
+	"holdfast/event"
+)
+
+// Provider is one compiled definition. It is immutable and safe for concurrent use.
+type Provider struct {
+	name, title, docs string
+	paths             []path
+	bodyLimit         int
+	schemes           []scheme
+	kept              kept
+	decoders          []decoder
+	batch             []string
+	challenges        []challenge
+	typeOf, sourceOf  *expression
+	base              rules
+	overrides         []override
+	redelivery        Redelivery
+	rate, clientRate  *Rate
+	replies           Replies
+	questions         []question
+	redact            *expression
+	// identity are the paths within the body that type, key and versions are read from.
+	identity [][]string
+	samples  map[string]sample
+
+	source Secrets
+	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
+	placeholders bool
+}
+
+// Redelivery says what a redelivery of an event does whose run has failed.
+type Redelivery string
+
+// The ways to treat a redelivery of an event that has died.
+const (
+	// RunAgain starts the event again, under the same event ID.
+	RunAgain Redelivery = ""
+	// RejectRedelivery leaves it to the operators.
+	RejectRedelivery Redelivery = "reject"
+)
+
+// Name is the definition's name, and a part of every workflow ID.
+func (p *Provider) Name() string { return p.name }
+
+// Title is the provider's name for people; it may be empty.
+func (p *Provider) Title() string { return p.title }
+
+// Docs is the address of the provider's own documentation; it may be empty.
+func (p *Provider) Docs() string { return p.docs }
+
+// Paths are the templates of the paths under which the provider is reached; the first is /webhooks/NAME.
+func (p *Provider) Paths() []string {
+	out := make([]string, len(p.paths))
+	for i := range p.paths {
+		out[i] = p.paths[i].template
+	}
+	return out
+}
+
+// BodyLimit is in bytes.
+func (p *Provider) BodyLimit() int { return p.bodyLimit }
+
+// Replies is the table of statuses.
+func (p *Provider) Replies() Replies { return p.replies }
+
+// AckStatus is the status of the reply to an event that was accepted.
+func (p *Provider) AckStatus() int { return p.replies.Accepted }
+
+// Rate bounds the requests to this provider; nil if they are not bounded.
+func (p *Provider) Rate() *Rate { return p.rate }
+
+// ClientRate bounds the requests of one client address; nil if they are not bounded.
+func (p *Provider) ClientRate() *Rate { return p.clientRate }
+
+// Policy is the retry policy of a type of event.
+func (p *Provider) Policy(eventType string) event.Policy { return p.rulesFor(eventType).policy }

@@ -1,0 +1,88 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"holdfast/event"
+)
+
+// Question is how an event whose sender waits for an answer is answered. The event itself is processed like any other.
+type Question struct {
+	// Handler names the setting with the URL that answers; "" if the fallback always does.
+	Handler string
+	// Deadline bounds the wait for the handler.
+	Deadline event.Duration
+	// Status is that of the answer.
+	Status   int
+	fallback *expression
+}
+
+type question struct {
+	types []glob
+	Question
+}
+
+const (
+	defaultQuestionDeadline = event.Duration(5 * time.Second)
+	maxAnswer               = 256 << 10
+)
+
+func (c *compiler) newQuestions(defs []questionDefinition) []question {
+	var questions []question
+	for i, d := range defs {
+		at := fmt.Sprintf("questions[%d]", i)
+		if len(d.Types) == 0 {
+			c.add(at+".types", "is missing")
+		}
+		c.required(at+".fallback", string(d.Fallback))
+		q := question{types: c.newGlobs(at+".types", d.Types), Question: Question{
+			Handler: d.Handler, Deadline: defaultQuestionDeadline,
+			Status: c.status(at+".status", d.Status, http.StatusOK), fallback: c.expression(at+".fallback", d.Fallback),
+		}}
+		if d.Handler != "" {
+			c.secretName(at+".handler", d.Handler)
+		}
+		if d.Deadline != nil {
+			q.Deadline = event.Duration(*d.Deadline)
+		}
+		if q.Deadline <= 0 || q.Deadline > event.Duration(time.Minute) {
+			c.add(at+".deadline", "want more than 0 and at most 1m")
+		}
+		questions = append(questions, q)
+	}
+	return questions
+}
+
+// Question tells whether a type of event is a question, and how it is answered.
+func (p *Provider) Question(eventType string) (*Question, bool) {
+	for i := range p.questions {
+		if anyMatch(p.questions[i].types, eventType) {
+			return &p.questions[i].Question, true
+		}
+	}
+	return nil, false
+}
+
+// Fallback is the answer to an item of this provider where no handler gives one.
+func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	defer cancel()
+	body, err := p.decode(item.Headers["content-type"], item.Body)
+	if err != nil {
+		body = nil
+	}
+	v, err := q.fallback.first(ctx, newInput(item.Headers, item.Query, item.Path, body, nil), nil)
+	if err != nil {
+		return Reply{}, q.fallback.failed(err)
+	}
+	answer, err := gojq.Marshal(v)
+	if err != nil || len(answer) > maxAnswer {
+		return Reply{}, &event.Error{Class: event.ClassFailed, Code: "jq_too_large", Text: "evaluate " + q.fallback.field}
+	}
+	return Reply{Status: q.Status, ContentType: "application/json", Body: answer}, nil
+}

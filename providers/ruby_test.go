@@ -1,0 +1,43 @@
+package providers
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Ruby's notation is read by a parser: text that looks like notation stays text.
+func TestRubyNotation(t *testing.T) {
+	t.Parallel()
+	for ruby, want := range map[string]string{
+		`{}`: `{}`,
+		`{"id"=>65001, "mileage"=>[101100, 102000]}`:       `{"id":65001,"mileage":[101100,102000]}`,
+		`{"note"=>"a => b, nil, {\"x\"=>1}"}`:              `{"note":"a => b, nil, {\"x\"=>1}"}`,
+		`{"a"=>nil, "b"=>true, "c"=>false, "d"=>-1.5e-05}`: `{"a":null,"b":true,"c":false,"d":-1.5e-05}`,
+		`{:sym=>:other, :"two words"=>1}`:                  `{"sym":"other","two words":1}`,
+		`{"new" => 1, style: "x", "quoted key": nil}`:      `{"new":1,"style":"x","quoted key":null}`,
+		`{1=>"one", nil=>2}`:                               `{"1":"one","":2}`,
+		`{"e"=>"\e[0m\u00e9\u{1F600}\#{x}\t\x41"}`:         `{"e":"\u001b[0mé😀#{x}\tA"}`,
+		`{"big"=>12345678901234567890}`:                    `{"big":12345678901234567890}`,
+		`{"nested"=>{"a"=>[{"b"=>[]}]}}`:                   `{"nested":{"a":[{"b":[]}]}}`,
+		`{"json": "is taken too"}`:                         `{"json":"is taken too"}`,
+	} {
+		v, err := decodeRubyOrJSON(ruby)
+		require.NoError(t, err, ruby)
+		got, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(got), ruby)
+	}
+}
+
+func TestWhatIsNotRubyIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		``, `{`, `{"a"=>}`, `{"a"=>1,}`, `{"a" 1}`, `{"a"=>1} x`, `{"a"=>"x}`, `{"a"=>"\q"}`, `{"a"=>"\u12"}`,
+		`{"a"=>"\u{1234567}"}`, `{"a"=>#<Object>}`, `{"a"=>01}`, `{=>1}`, "{\"a\"=>\"\xff\"}", `{a=>1}`,
+	} {
+		_, err := decodeRubyOrJSON(s)
+		require.Error(t, err, s)
+	}
+}

@@ -1,0 +1,62 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/itchyny/gojq"
+)
+
+// sample makes an event of one type as the provider would send it.
+type sample struct {
+	body    *expression
+	headers map[string]string
+}
+
+func (c *compiler) newSamples(defs map[string]sampleDefinition) map[string]sample {
+	samples := map[string]sample{}
+	for _, eventType := range slices.Sorted(maps.Keys(defs)) {
+		field := fmt.Sprintf("samples[%q]", eventType)
+		c.required(field+".body", string(defs[eventType].Body))
+		samples[eventType] = sample{
+			body: c.newExpression(field+".body", defs[eventType].Body), headers: defs[eventType].Headers,
+		}
+	}
+	return samples
+}
+
+// SampleTypes are the types of event that the definition has a sample of, sorted.
+func (p *Provider) SampleTypes() []string { return slices.Sorted(maps.Keys(p.samples)) }
+
+// Sample makes an unsigned request with an event of the type. Each id gives an event of its own. Text becomes the body as it
+// is, any other value becomes JSON; the headers are the sample's, with {id} replaced.
+func (p *Provider) Sample(eventType, id string, now time.Time) (*Request, error) {
+	s, ok := p.samples[eventType]
+	if !ok {
+		return nil, fmt.Errorf("the definition of %s has no sample of %q; it has: %s",
+			p.name, eventType, strings.Join(p.SampleTypes(), ", "))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	defer cancel()
+	in := input{value: map[string]any{"id": id, "now": int(now.Unix()), "rfc3339": now.UTC().Format(time.RFC3339)}}
+	v, err := s.body.first(ctx, in, nil)
+	if err != nil {
+		return nil, s.body.failed(err)
+	}
+	r := &Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
+	if text, ok := v.(string); ok {
+		r.Body = []byte(text)
+	} else if r.Body, err = gojq.Marshal(v); err != nil {
+		return nil, s.body.failed(err)
+	}
+	r.setHeader("content-type", "application/json")
+	for name, value := range s.headers {
+		r.setHeader(strings.ToLower(name), strings.ReplaceAll(value, "{id}", id))
+	}
+	return r, nil
+}

@@ -1,0 +1,181 @@
+package providers
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxToken is in bytes.
+const maxToken = 4096
+
+// tokenScheme accepts a request that carries a secret as it is.
+type tokenScheme struct {
+	secretsName string
+	in, name    string
+}
+
+func (p *problems) newToken(field string, d *tokenDefinition) scheme {
+	p.secretName(field+".secrets", d.Secrets)
+	s := &tokenScheme{secretsName: d.Secrets, in: p.oneOf(field+".in", d.In, "header", "bearer", "query", "path", "body")}
+	switch s.name = d.Name; s.in {
+	case "header":
+		s.name = p.headerName(field+".name", d.Name)
+	case "bearer":
+		if d.Name != "" {
+			p.add(field+".name", "has no meaning here: a bearer token is in the authorization header")
+		}
+	default:
+		p.required(field+".name", d.Name)
+	}
+	return s
+}
+
+// find gives the token that the request brings; "" if it brings none.
+func (s *tokenScheme) find(r *Request) (string, error) {
+	switch s.in {
+	case "bearer":
+		value, err := r.header("authorization")
+		token, ok := cutScheme(value, "bearer")
+		if err == nil && value != "" && !ok {
+			err = deny(ReasonMalformedToken)
+		}
+		return token, err
+	case "query":
+		if len(r.Query[s.name]) > 1 {
+			return "", deny(ReasonMalformedToken)
+		}
+		return firstOf(r.Query[s.name]), nil
+	case "path":
+		return r.PathParams[s.name], nil
+	case "body":
+		tree, err := decodeJSON(r.Body)
+		if err != nil {
+			return "", deny(ReasonMalformedToken)
+		}
+		m, _ := tree.(map[string]any)
+		token, _ := m[s.name].(string)
+		return token, nil
+	}
+	return r.header(s.name)
+}
+
+// cutScheme gives what follows the name of an HTTP authentication scheme, which has no case.
+func cutScheme(value, name string) (string, bool) {
+	scheme, rest, ok := strings.Cut(value, " ")
+	return strings.TrimSpace(rest), ok && strings.EqualFold(scheme, name)
+}
+
+func (s *tokenScheme) authenticate(p *Provider, r *Request, _ time.Time) error {
+	secrets, err := p.secrets(s.secretsName)
+	if err != nil {
+		return err
+	}
+	token, err := s.find(r)
+	switch {
+	case err != nil:
+		return err
+	case token == "":
+		return deny(ReasonMissingToken)
+	case len(token) > maxToken || !anyEqual(secrets, token):
+		return deny(ReasonBadToken)
+	}
+	return nil
+}
+
+// anyEqual compares in a time that tells neither content nor length.
+func anyEqual(secrets []string, token string) bool {
+	got, equal := sha256.Sum256([]byte(token)), 0
+	for _, secret := range secrets {
+		want := sha256.Sum256([]byte(secret))
+		equal |= subtle.ConstantTimeCompare(want[:], got[:])
+	}
+	return equal == 1
+}
+
+func (s *tokenScheme) ready(p *Provider) error {
+	_, err := p.secrets(s.secretsName)
+	return err
+}
+
+func (s *tokenScheme) reference() string { return s.secretsName }
+func (s *tokenScheme) covers() coverage  { return coverage{all: true} }
+
+func (s *tokenScheme) hidden() (headers, query, path []string) {
+	switch s.in {
+	case "header":
+		return []string{s.name}, nil, nil
+	case "query":
+		return nil, []string{s.name}, nil
+	case "path":
+		return nil, nil, []string{s.name}
+	}
+	return nil, nil, nil
+}
+
+func (s *tokenScheme) sign(r *Request, secret string, _ time.Time) error {
+	switch s.in {
+	case "bearer":
+		r.setHeader("authorization", "Bearer "+secret)
+	case "query":
+		if r.Query == nil {
+			r.Query = map[string][]string{}
+		}
+		r.Query[s.name] = []string{secret}
+	case "path":
+		if r.PathParams == nil {
+			r.PathParams = map[string]string{}
+		}
+		r.PathParams[s.name] = secret
+		r.Path = strings.TrimSuffix(r.Path, "/") + "/" + url.PathEscape(secret)
+	case "body":
+		return &AuthError{Reason: ReasonMissingToken}
+	default:
+		r.setHeader(s.name, secret)
+	}
+	return nil
+}
+
+// basicScheme is a token in the form of HTTP basic authentication.
+type basicScheme struct {
+	tokenScheme
+	user string
+}
+
+func (p *problems) newBasic(field string, d *basicDefinition) scheme {
+	p.secretName(field+".secrets", d.Secrets)
+	p.required(field+".user", d.User)
+	return &basicScheme{tokenScheme{secretsName: d.Secrets, in: "bearer"}, d.User}
+}
+
+func (s *basicScheme) authenticate(p *Provider, r *Request, _ time.Time) error {
+	secrets, err := p.secrets(s.secretsName)
+	if err != nil {
+		return err
+	}
+	value, err := r.header("authorization")
+	if err != nil {
+		return err
+	}
+	if value == "" {
+		return deny(ReasonMissingToken)
+	}
+	encoded, ok := cutScheme(value, "basic")
+	text, err := base64.StdEncoding.DecodeString(encoded)
+	user, password, found := strings.Cut(string(text), ":")
+	switch {
+	case !ok || err != nil || !found || password == "" || len(password) > maxToken:
+		return deny(ReasonMalformedToken)
+	case !anyEqual([]string{s.user}, user) || !anyEqual(secrets, password):
+		return deny(ReasonBadToken)
+	}
+	return nil
+}
+
+func (s *basicScheme) sign(r *Request, secret string, _ time.Time) error {
+	r.setHeader("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.user+":"+secret)))
+	return nil
+}

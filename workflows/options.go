@@ -1,0 +1,109 @@
+package workflows
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/event"
+)
+
+// The budget of the fast lane. Three steps of it fit into one workflow task (10 s), so that a slow store never makes the
+// server time the task out.
+const (
+	fastLaneTimeout  = 2 * time.Second
+	fastLaneAttempts = 2
+	fastLaneInterval = 50 * time.Millisecond
+)
+
+// The pauses between retries that are not counted.
+const (
+	transientInterval    = time.Second
+	transientCoefficient = 2
+	transientMaximum     = 15 * time.Second
+)
+
+// deadLetterTimeout bounds one attempt to record a dead letter; there are as many attempts as it takes.
+const deadLetterTimeout = 15 * time.Second
+
+// counted are the error types that end an activity, for the workflow to decide by.
+func counted() []string { return []string{string(event.ClassFailed), string(event.ClassRejected)} }
+
+// defaultPolicy is for the parse step, whose result is what brings the provider's own policy. Parsing is a pure computation,
+// so a retry helps only where a worker does not have the definition yet, as in the middle of a deploy.
+func defaultPolicy() event.Policy {
+	return event.Policy{
+		Attempts: 3,
+		Delays:   []event.Duration{event.Duration(5 * time.Second), event.Duration(30 * time.Second)},
+		Jitter:   0.2,
+		Timeout:  event.Duration(30 * time.Second),
+	}
+}
+
+// withFastLane is for the common case: it succeeds at once, inside the workflow task. Bounded by fastLaneTimeout.
+func withFastLane(ctx workflow.Context, name event.Step) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		ScheduleToCloseTimeout: fastLaneTimeout,
+		Summary:                string(name),
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:        fastLaneInterval,
+			MaximumAttempts:        fastLaneAttempts,
+			NonRetryableErrorTypes: counted(),
+		},
+	})
+}
+
+// withDurableLane is for events in trouble: visible, pausable and resettable. The server retries what is transient without
+// limit; one attempt is bounded by the policy's timeout.
+func withDurableLane(ctx workflow.Context, p event.Policy, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: time.Duration(p.Timeout),
+		Summary:             summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:        transientInterval,
+			BackoffCoefficient:     transientCoefficient,
+			MaximumInterval:        transientMaximum,
+			NonRetryableErrorTypes: counted(),
+		},
+	})
+}
+
+// withDeadLetterLane is for the compensation: a queue of its own and no limit, because there is nothing behind it. No class
+// of error ends it; a mistake in it is repaired by a deploy, after which the attempts go on.
+func withDeadLetterLane(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:             QueueDeadLetter,
+		StartToCloseTimeout:   deadLetterTimeout,
+		Summary:               "dead letter",
+		DisableEagerExecution: true,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    transientInterval,
+			BackoffCoefficient: transientCoefficient,
+			MaximumInterval:    time.Minute,
+		},
+	})
+}
+
+// delay is the pause after the nth counted failure, n from 1. Its jitter comes from the event's ID, so that a replay of the
+// history computes the same pause.
+func delay(p event.Policy, n int, eventID string) time.Duration {
+	pause := float64(p.InitialInterval) * math.Pow(max(p.Coefficient, 1), float64(n-1))
+	if len(p.Delays) > 0 {
+		pause = float64(p.Delays[min(n, len(p.Delays))-1])
+	} else if p.MaximumInterval > 0 {
+		pause = min(pause, float64(p.MaximumInterval))
+	}
+	return time.Duration(pause * (1 + p.Jitter*spread(eventID, n)))
+}
+
+// spread is a number in [-1, 1) that is always the same for an event and attempt, and even over many events.
+func spread(eventID string, n int) float64 {
+	sum := sha256.Sum256([]byte(eventID + "#" + strconv.Itoa(n)))
+	const span = 1 << 53
+	return float64(binary.BigEndian.Uint64(sum[:])%span)/span*2 - 1
+}

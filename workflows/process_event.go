@@ -1,0 +1,63 @@
+// Package workflows orchestrates the processing of events, deterministically: every effect on the world is an activity's.
+//
+// It must never read configuration, a clock or a store. What a provider's definition says reaches it as the result of the
+// parse step, and so is part of the history.
+package workflows
+
+import (
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/activities"
+	"holdfast/event"
+)
+
+// do names the activities; the worker's own instance executes them.
+var do *activities.Activities
+
+// ProcessResult is how a run that did not fail has ended.
+type ProcessResult struct {
+	EventID string        `json:"event_id"`
+	Outcome event.Outcome `json:"outcome"`
+	// Owner is the event that owns the key, if Outcome is duplicate.
+	Owner string `json:"owner,omitempty"`
+}
+
+// ProcessEvent takes one event through parse → persist → upsert entities. What the policies cannot save is recorded as a
+// dead letter, and the run fails, so that operators find it with ExecutionStatus="Failed".
+func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
+	result, parsed, failed := process(ctx, receipt, body)
+	if failed != nil {
+		return ProcessResult{}, deadLetter(ctx, receipt, body, *failed)
+	}
+	reportProcessed(ctx, receipt, parsed, result)
+	return result, nil
+}
+
+func process(
+	ctx workflow.Context, receipt event.Receipt, body converter.RawValue,
+) (result ProcessResult, parsed event.Parsed, failed *event.Failure) {
+	result = ProcessResult{EventID: receipt.ID, Outcome: event.OutcomeProcessed}
+
+	parse := step{name: event.StepParse, activity: do.ParseEvent, policy: defaultPolicy(), eventID: receipt.ID}
+	if failed = parse.run(ctx, &parsed, receipt, body); failed != nil {
+		return result, parsed, failed
+	}
+
+	var persisted event.Persisted
+	persist := step{name: event.StepPersist, activity: do.PersistEvent, policy: parsed.Policy, eventID: receipt.ID}
+	if failed = persist.run(ctx, &persisted, receipt, body, parsed); failed != nil {
+		return result, parsed, failed
+	}
+	if persisted.Duplicate {
+		result.Outcome, result.Owner = event.OutcomeDuplicate, persisted.Owner
+		return result, parsed, nil
+	}
+	if parsed.Outcome == event.OutcomeIgnored {
+		result.Outcome = event.OutcomeIgnored
+		return result, parsed, nil
+	}
+
+	upsert := step{name: event.StepUpsert, activity: do.UpsertEntities, policy: parsed.Policy, eventID: receipt.ID}
+	return result, parsed, upsert.run(ctx, nil, receipt, parsed)
+}

@@ -1,0 +1,96 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/event"
+)
+
+// step is one step of an event's way. It runs on the fast lane first (a local activity: no queue, no history of its own) and,
+// when that does not succeed, on the durable lane (a regular activity), where operators can see, pause and reset it.
+//
+// Failures are counted against the policy by the workflow, one activity each, so that every counted attempt stands in the
+// history with its reason. Trouble of the infrastructure is retried inside the activity, by the server, without limit and
+// without a trace in the history, so that an outage of days costs no event its attempts.
+type step struct {
+	name     event.Step
+	activity any
+	policy   event.Policy
+	eventID  string
+}
+
+// run executes the step until it succeeds or its policy is used up; nil means success.
+func (s step) run(ctx workflow.Context, result any, args ...any) *event.Failure {
+	err := workflow.ExecuteLocalActivity(withFastLane(ctx, s.name), s.activity, args...).Get(ctx, result)
+	for counted := 0; err != nil; {
+		class := classOf(err)
+		if class == event.ClassFailed {
+			counted++
+		}
+		if class == event.ClassRejected || counted >= s.policy.Attempts || ctx.Err() != nil {
+			return s.failure(ctx, err, counted)
+		}
+		if class == event.ClassFailed {
+			if err = workflow.Sleep(ctx, delay(s.policy, counted, s.eventID)); err != nil {
+				return s.failure(ctx, err, counted)
+			}
+		}
+		lane := withDurableLane(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", s.name, counted+1, s.policy.Attempts))
+		err = workflow.ExecuteActivity(lane, s.activity, args...).Get(ctx, result)
+	}
+	return nil
+}
+
+func (s step) failure(ctx workflow.Context, err error, counted int) *event.Failure {
+	return &event.Failure{
+		Step:     s.name,
+		Class:    classOf(err),
+		Code:     codeOf(err),
+		Message:  messageOf(err),
+		Attempts: max(counted, 1),
+		At:       workflow.Now(ctx).UTC(),
+	}
+}
+
+// classOf reads the class from the type of an activity's error. A time-out says nothing of the event, only of where it ran.
+func classOf(err error) event.Class {
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		switch class := event.Class(application.Type()); class {
+		case event.ClassTransient, event.ClassRejected:
+			return class
+		}
+		return event.ClassFailed
+	}
+	if temporal.IsTimeoutError(err) {
+		return event.ClassTransient
+	}
+	return event.ClassFailed
+}
+
+func codeOf(err error) string {
+	if temporal.IsCanceledError(err) {
+		return "canceled"
+	}
+	var application *temporal.ApplicationError
+	var code string
+	if errors.As(err, &application) && application.HasDetails() && application.Details(&code) == nil {
+		return code
+	}
+	return "unclassified"
+}
+
+func messageOf(err error) string {
+	if temporal.IsCanceledError(err) {
+		return "the run was canceled before the event was processed"
+	}
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		return application.Message()
+	}
+	return err.Error()
+}
