@@ -41,7 +41,7 @@ CREATE TABLE events (
 );
 
 COMMENT ON COLUMN events.receipt IS
-    'What the ingress knew of the event, exactly (json, not jsonb), without the headers, which are a column of their own.';
+    'What the ingress knew of the event, exactly (json, not jsonb), without the headers, which have their own column.';
 
 -- Lists, newest first.
 CREATE INDEX events_by_provider ON events (provider, id);

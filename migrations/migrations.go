@@ -68,7 +68,8 @@ func Current(ctx context.Context, url string) (have, want int64, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 
 	var migrated bool
-	if err := db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, goose.DefaultTablename).Scan(&migrated); err != nil {
+	const exists = `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
+	if err := db.QueryRowContext(ctx, exists).Scan(&migrated); err != nil {
 		return 0, want, fmt.Errorf("read migration version: %w", err)
 	}
 	if !migrated {

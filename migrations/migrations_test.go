@@ -56,7 +56,9 @@ func TestAnEmptyDatabaseIsBehindUntilItIsMigrated(t *testing.T) {
 func TestTheVersionIsReadWithoutWriting(t *testing.T) {
 	t.Parallel()
 	url := cluster.Database(t)
-	exec(t, url, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
+	exec(t, url, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+	END $$`)
 	have, _, err := migrations.Current(t.Context(), url)
 	require.NoError(t, err)
 	require.Zero(t, have)

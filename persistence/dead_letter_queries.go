@@ -50,7 +50,9 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 	if err != nil {
 		return nil, failure("list dead letters", err)
 	}
-	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) { return scanDeadLetter(row) })
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) {
+		return scanDeadLetter(row)
+	})
 	return page, failure("list dead letters", err)
 }
 

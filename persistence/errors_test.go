@@ -44,7 +44,9 @@ func TestTroubleOfTheDatabaseIsTransient(t *testing.T) {
 		{"a statement takes too long", func(c *persistence.Config) { c.StatementTimeout = 50 * time.Millisecond },
 			lockEvents, "query_canceled"},
 		{"the database is read only", func(*persistence.Config) {}, func(db *database) {
-			db.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
+			db.exec(`DO $$ BEGIN
+				EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+			END $$`)
 		}, "read_only_sql_transaction"},
 		{"the database is gone", func(*persistence.Config) {}, dropDatabase, "connection_failed"},
 	} {
@@ -126,7 +128,8 @@ func TestANetworkThatBreaksIsTransient(t *testing.T) {
 			_ = conn.Close() // in the middle of the greeting
 		}
 	}()
-	store, err := persistence.Open(t.Context(), persistence.Config{URL: "postgres://" + secret + "@" + listener.Addr().String() + "/x"})
+	address := "postgres://" + secret + "@" + listener.Addr().String() + "/x"
+	store, err := persistence.Open(t.Context(), persistence.Config{URL: address})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	requireFailure(t, store.Ping(t.Context()), event.ClassTransient, "connection_failed")
@@ -203,7 +206,9 @@ func TestAMigrationUnderThePreparedStatementsIsTransient(t *testing.T) {
 
 func TestAMalformedURLIsNotQuoted(t *testing.T) {
 	t.Parallel()
-	for _, u := range []string{"postgres://u:" + secret + "@[", "host=" + secret + " port=x", "postgres://u:" + secret + "@h:99999999/x"} {
+	for _, u := range []string{
+		"postgres://u:" + secret + "@[", "host=" + secret + " port=x", "postgres://u:" + secret + "@h:99999999/x",
+	} {
 		_, err := persistence.Open(t.Context(), persistence.Config{URL: u})
 		require.Error(t, err, u)
 		require.NotContains(t, err.Error(), secret)

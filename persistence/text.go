@@ -62,11 +62,12 @@ func stateColumn(c event.Change) (json.RawMessage, error) {
 		return json.RawMessage(`{}`), nil
 	}
 	state, note := project(c.State)
+	kind := clip(clean(c.Kind), 100)
 	switch {
 	case state == nil:
-		return nil, event.Rejectf("state_"+note, "the state of an entity of kind %q cannot be stored", clip(clean(c.Kind), 100))
+		return nil, event.Rejectf("state_"+note, "the state of an entity of kind %q cannot be stored", kind)
 	case !isObject(state):
-		return nil, event.Rejectf("state_not_object", "the state of an entity of kind %q is no JSON object", clip(clean(c.Kind), 100))
+		return nil, event.Rejectf("state_not_object", "the state of an entity of kind %q is no JSON object", kind)
 	}
 	return state, nil
 }
