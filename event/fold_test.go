@@ -55,7 +55,7 @@ func TestFold(t *testing.T) {
 			change(snapshot, `{"a":1}`), change(tombstone, `{"a":2}`),
 		}, `{"a":2}`, true},
 		{"a delete of the unknown", []event.Change{change(tombstone, ``)}, `{}`, true},
-		{"a patch leaves the deleted deleted", []event.Change{
+		{"a patch does not revive", []event.Change{
 			change(tombstone, `{"a":1}`), change(patch, `{"b":2}`),
 		}, `{"a":1,"b":2}`, true},
 		{"a snapshot revives", []event.Change{
@@ -79,7 +79,8 @@ func TestFold(t *testing.T) {
 func TestAFoldRefusesWhatIsNoState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []event.Change{
-		change(event.OpPatch, `{`), change(event.OpPatch, `{} {}`), change(event.OpPatch, `nope`), change("rename", `{}`),
+		change(event.OpPatch, `{`), change(event.OpPatch, `{} {}`), change(event.OpPatch, `nope`),
+		change("rename", `{}`),
 	} {
 		_, err := event.Fold(ref, life(c))
 		require.Equal(t, event.ClassRejected, event.ClassOf(err), string(c.State))

@@ -44,7 +44,8 @@ func Up(ctx context.Context, url string) (err error) {
 		return fmt.Errorf("make migration lock: %w", err)
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true),
+		goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}

@@ -122,7 +122,8 @@ func TestEveryFileBoundsItsLocks(t *testing.T) {
 		files++
 		text, err := os.ReadFile(name.Name())
 		require.NoError(t, err)
-		require.Regexp(t, `^-- (?s:.*)-- Locks: (?s:.*)-- \+goose Up\nSET LOCAL lock_timeout = `, string(text), name.Name())
+		const form = `^-- (?s:.*)-- Locks: (?s:.*)-- \+goose Up\nSET LOCAL lock_timeout = `
+		require.Regexp(t, form, string(text), name.Name())
 		require.NotContains(t, string(text), "+goose Down", "there is no way down")
 	}
 	require.Positive(t, files)

@@ -80,7 +80,8 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	var receipt []byte
 	columns := []any{
 		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
-		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt, &d.ResolvedRun,
+		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
+		&d.ResolvedRun,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.DeadLetter{}, err

@@ -67,8 +67,8 @@ func onLock(t *testing.T, db *database, selection string) {
 	conn := connect(t, db.url) // a transaction would see the sessions of its beginning
 	require.Eventually(t, func() bool {
 		var sessions int
-		err := conn.QueryRow(t.Context(), selection+` FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'holdfast' AND wait_event_type = 'Lock'`).Scan(&sessions)
+		err := conn.QueryRow(t.Context(), selection+` FROM pg_stat_activity WHERE datname = current_database()
+			AND application_name = 'holdfast' AND wait_event_type = 'Lock'`).Scan(&sessions)
 		return err == nil && sessions == 1
 	}, 10*time.Second, 10*time.Millisecond)
 }

@@ -88,7 +88,7 @@ func changesOf(r event.Receipt, p event.Parsed) ([]event.OrderedChange, error) {
 	changes := make([]event.OrderedChange, len(p.Changes))
 	for i, c := range p.Changes {
 		if c.Kind == "" || c.ExternalID == "" || !isClean(c.Kind) || !isClean(c.ExternalID) {
-			return nil, event.Rejectf("malformed_entity_id", "change %d names an entity without, or with an unusable, id", i)
+			return nil, event.Rejectf("malformed_entity_id", "change %d has no usable kind or id", i)
 		}
 		state, err := stateColumn(c)
 		if err != nil {

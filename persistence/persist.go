@@ -58,5 +58,5 @@ func (s *Store) persist(
 
 // errKeyVanished: the key was purged between the claim that it refused and the look at its owner.
 var errKeyVanished = &event.Error{
-	Class: event.ClassTransient, Code: "key_vanished", Text: "the idempotency key was purged while it was being claimed",
+	Class: event.ClassTransient, Code: "key_vanished", Text: "the idempotency key was purged while it was claimed",
 }

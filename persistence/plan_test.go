@@ -77,6 +77,7 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
 
+	//nolint:misspell // PostgreSQL's spelling
 	plan := seen.planOf(t, db, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ", func(sql string) bool {
 		return strings.Contains(sql, "AS reset ON true")
 	})
@@ -97,7 +98,7 @@ INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, 
        correlation_id)
 SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, '', i, 'event',
        't' || i % 7, CASE WHEN i % 500 = 0 THEN 'dead' ELSE 'processed' END, 'processed', '', '{}', '{}',
-       '', now(), false, now(), now(), 'p' || i % 50 || ':' || i, '', '', ''
+       '', now(), false, now(), current_timestamp, 'p' || i % 50 || ':' || i, '', '', ''
   FROM generate_series(1, 20000) AS i`)
 	db.exec(`
 INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, state, step, error_class, error_code,
@@ -115,7 +116,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, 'snapshot', '{}'
 INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
 SELECT provider, kind, external_id, occurred_at, event_id
   FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
-	db.exec(`ANALYZE`)
+	db.exec(`ANALYZE`) //nolint:misspell // PostgreSQL's spelling
 }
 
 func second[T any](_ T, err error) error { return err }

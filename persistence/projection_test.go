@@ -68,7 +68,9 @@ func TestProjection(t *testing.T) {
 func TestDigitsSurviveTheDatabase(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	for _, number := range []string{"9007199254740993", "12345678901234567890.10", "0.1000000000000000000000000000001"} {
+	for _, number := range []string{
+		"9007199254740993", "12345678901234567890.10", "0.1000000000000000000000000000001",
+	} {
 		require.Equal(t, number, value[string](db, `SELECT $1::text::jsonb::text`, number))
 	}
 }
@@ -90,7 +92,8 @@ func TestAHostileBodyIsProjectedQuickly(t *testing.T) {
 // The server decides what jsonb holds: whatever the bytes are, it accepts their projection.
 func FuzzProjection(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":"\u0000\ud800\udc00\ud800","b":[1e400,-0.0,1E5]}`, "\"\xff\xed\xa0\x80\"", `{"a":{"a":null},"a":1}`, `NaN`, ``,
+		`{"a":"\u0000\ud800\udc00\ud800","b":[1e400,-0.0,1E5]}`, "\"\xff\xed\xa0\x80\"",
+		`{"a":{"a":null},"a":1}`, `NaN`, ``,
 	} {
 		f.Add([]byte(seed))
 	}
