@@ -19,8 +19,8 @@ func (c *compiler) newBatch(d *batchDefinition) []string {
 // span is a run of bytes.
 type span struct{ start, end int }
 
-// cutItems gives the elements of the array at the path, each as a part of the body, and the body with an empty array in its
-// place. ok is false if the body is not JSON, or has no such array or has it twice.
+// cutItems gives the elements of the array at the path, each as a part of the body, and the body with an empty array in
+// its place. ok is false if the body is not JSON, or has no such array or has it twice.
 func cutItems(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
 	if checkText(body) != nil {
 		return nil, nil, false

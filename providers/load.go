@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-//go:embed catalog/*.yaml
+//go:embed catalog/*.yaml catalog/samples
 var embedded embed.FS
 
 // maxFile is in bytes.

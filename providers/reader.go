@@ -7,8 +7,8 @@ import (
 )
 
 // reader reads JSON. It exists beside encoding/json because it knows where a value begins and ends (a batch is cut into
-// parts of the request's own bytes), sees doubled fields, bounds the depth, and takes the strings out of one copy of the
-// body.
+// parts of the request's own bytes), sees doubled fields, bounds the depth, and takes the strings out of one copy of
+// the body.
 type reader struct {
 	data       string
 	pos        int

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Secrets gives the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid at once while one
-// replaces the other. It must be safe for concurrent use.
+// Secrets gives the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid at once while
+// one replaces the other. It must be safe for concurrent use.
 type Secrets func(name string) []string
 
 // placeholders are the secrets that everybody knows: of documentation, templates and test suites.

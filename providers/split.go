@@ -37,9 +37,9 @@ func newInput(headers, query, path map[string]string, body, root any) input {
 	}}
 }
 
-// Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is never
-// refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is only ever
-// that the evaluation took too long, which says nothing about the request.
+// Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is
+// never refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is
+// only ever that the evaluation took too long, which says nothing about the request.
 func (p *Provider) Split(r *Request) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
