@@ -39,7 +39,7 @@ func (p *Provider) inputOf(r event.Receipt, body []byte) (input, error) {
 		if _, err := decodeJSON(body); err != nil {
 			return input{}, err
 		}
-		return input{}, event.Rejectf("missing_items", "the batch has no list of events")
+		return input{}, event.Rejectf("missing_items", "the batch has no list of events, or one out of bounds")
 	}
 	v, err := p.decode(r.Headers["content-type"], body)
 	if err != nil {

@@ -148,7 +148,7 @@ func (r *reader) text() (string, error) {
 		switch c := r.data[r.pos]; {
 		case c == '"':
 			r.pos++
-			return unescape(r.data[start:r.pos], escaped)
+			return unescape(r.data[start+1:r.pos-1], escaped)
 		case c < ' ':
 			return "", errMalformed
 		case c == '\\':
@@ -157,17 +157,6 @@ func (r *reader) text() (string, error) {
 		}
 	}
 	return "", errMalformed
-}
-
-func unescape(quoted string, escaped bool) (string, error) {
-	if !escaped {
-		return quoted[1 : len(quoted)-1], nil
-	}
-	var s string
-	if json.Unmarshal([]byte(quoted), &s) != nil {
-		return "", errMalformed
-	}
-	return s, nil
 }
 
 // number reads a number and leaves it as it is written.

@@ -23,7 +23,7 @@ func IsPlaceholder(secret string) bool {
 	for _, prefix := range []string{"whsec_", "whpk_", "whsk_", "pdl_ntfset_"} {
 		s = strings.TrimPrefix(s, prefix)
 	}
-	return s == "" || strings.HasPrefix(s, "test_") || slices.Contains(placeholders, s)
+	return s == "" || slices.Contains(placeholders, s) || strings.HasPrefix(strings.ToLower(secret), "whsec_test_")
 }
 
 // secrets gives the usable secrets of a reference.

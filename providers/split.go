@@ -56,7 +56,8 @@ func (p *Provider) Split(r *Request) ([]Item, error) {
 			Body: part, Root: root, Redelivery: p.redelivery, Headers: headers, Query: query, Path: path,
 		}
 		in := newInput(headers, query, path, body, rootValue)
-		if err := p.identify(ctx, &item, in, err == nil, r.passed); err != nil {
+		whole := len(p.batch) > 0 && root == nil // a batch that could not be split is no event
+		if err := p.identify(ctx, &item, in, err == nil && !whole, r.passed); err != nil {
 			return nil, err
 		}
 		items = append(items, item)
