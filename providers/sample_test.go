@@ -29,7 +29,7 @@ func TestSamples(t *testing.T) {
 				parsed, err := p.Parse(receiptOf(p, items[0]), items[0].Body)
 				require.NoError(t, err)
 				require.Equal(t, eventType, parsed.Type)
-				require.NotEmpty(t, parsed.Changes)
+				require.NotEmpty(t, parsed.Changes, "%s %s", name, eventType)
 			}
 			require.Len(t, keys, 2, "%s %s", name, eventType)
 			tried++
