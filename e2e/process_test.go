@@ -188,8 +188,6 @@ func (s *syncBuffer) tail(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-func (s *syncBuffer) contains(text string) bool { return strings.Contains(s.String(), text) }
-
 // metrics reads what Prometheus would, without the scopes that OpenTelemetry adds.
 func (n *node) metrics(t *testing.T) string {
 	t.Helper()

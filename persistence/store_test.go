@@ -6,13 +6,13 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
 	"holdfast/persistence"
 )
 
@@ -62,7 +62,7 @@ func TestAnEventTakesThreeRoundTrips(t *testing.T) {
 	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), deadLetter(r)) })-1,
 		"one, after one that prepares")
 	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), died(r, noon)) }))
-	_, err = store.DeadLetterOfEvent(t.Context(), event.Receipt(r).ID)
+	_, err = store.DeadLetterOfEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 }
 
@@ -118,7 +118,7 @@ func (w *wiretap) forward(client net.Conn, address string) {
 		if header[0] == 'Z' { // ReadyForQuery
 			w.trips.Add(1)
 		}
-		if _, err := client.Write(append(header, rest...)); err != nil {
+		if _, err := client.Write(slices.Concat(header, rest)); err != nil {
 			return
 		}
 	}

@@ -49,7 +49,7 @@ func logTail(path string) string {
 	if err != nil {
 		return ""
 	}
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close()
 	const tail = 2 << 10
 	if info, err := file.Stat(); err == nil && info.Size() > tail {
 		_, _ = file.Seek(-tail, io.SeekEnd)

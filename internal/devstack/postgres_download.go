@@ -39,7 +39,7 @@ func downloadPostgres(ctx context.Context, downloads string, log *slog.Logger) (
 		return "", err
 	}
 	scratch := filepath.Join(downloads, "scratch")
-	defer os.RemoveAll(scratch) //nolint:errcheck // the next download empties it again
+	defer os.RemoveAll(scratch)
 	fetched := make(chan error, 1)
 	go func() { // the library takes no context
 		db := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
