@@ -13,7 +13,7 @@ import (
 )
 
 // poison is signed and is no JSON.
-const poison = "signed, but no JSON \xff"
+const poison = "{signed, but no JSON"
 
 // definitionOf a provider whose body is read as told: json makes poison of what text accepts.
 func definitionOf(decode string) string {

@@ -50,9 +50,6 @@ func TestHostileRequestsStoreNothing(t *testing.T) {
 		"an unknown provider":          {path: "/webhooks/nobody", body: body, signature: good, status: 404, code: "unknown_provider"},
 		"another provider's path":      {path: "/webhooks/standard-webhooks", body: body, signature: good, status: 401, code: "unauthenticated"},
 		"no path of ours":              {path: "/admin", body: body, signature: good, status: 404, code: "not_found"},
-		"a body over the limit":        {body: make([]byte, 256<<10+1), signature: good, status: 413, code: "body_too_large"},
-		"a body far over the limit":    {body: make([]byte, 20<<20), signature: good, status: 413, code: "body_too_large"},
-		"a limit on unknown paths":     {path: "/x", body: make([]byte, 256<<10+1), signature: good, status: 413, code: "body_too_large"},
 		"a secret of another rotation": {body: body, signature: sign(body, "whsec_the_third_one", now), status: 401, code: "unauthenticated"},
 	} {
 		path := c.path
@@ -90,11 +87,13 @@ func (n *node) assertRawRequestsAreRefused(t *testing.T) {
 		"a method that is not POST": {"GET /webhooks/stripe HTTP/1.1\r\nHost: x\r\n\r\n", 405},
 		"a chunked body over the limit": {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
 			strings.Repeat("8000\r\n"+strings.Repeat("x", 0x8000)+"\r\n", 9) + "0\r\n\r\n", 413},
-		"a compressed body":          {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 415},
-		"two lengths":                {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400},
-		"a negative length":          {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400},
-		"headers without end":        {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", 431},
-		"two signatures, both wrong": {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nStripe-Signature: a\r\nStripe-Signature: b\r\nContent-Length: 1\r\n\r\nx", 401},
+		"a declared length over the limit": {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: 262145\r\n\r\n", 413},
+		"the same for no provider":         {"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 262145\r\n\r\n", 413},
+		"a compressed body":                {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 415},
+		"two lengths":                      {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400},
+		"a negative length":                {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400},
+		"headers without end":              {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", 431},
+		"two signatures, both wrong":       {"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nStripe-Signature: a\r\nStripe-Signature: b\r\nContent-Length: 1\r\n\r\nx", 401},
 	} {
 		connection, err := net.Dial("tcp", address)
 		require.NoError(t, err, name)

@@ -1,13 +1,12 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"context"
 
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
@@ -35,7 +34,14 @@ func TestMain(m *testing.M) {
 		if err = cluster.Template(func(url string) error { return migrations.Up(context.Background(), url) }); err != nil {
 			return err
 		}
-		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true})
+		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{
+			Durable: true,
+			// A run is deleted once its other tasks are on record as done, which by default is looked at every 30 s.
+			DynamicConfig: map[string]string{
+				"history.transferProcessorUpdateAckInterval":   `"500ms"`,
+				"history.visibilityProcessorUpdateAckInterval": `"500ms"`,
+			},
+		})
 		return err
 	}))
 }

@@ -52,8 +52,8 @@ func emptyDatabase(t *testing.T) string {
 // Every role starts with mistakes in its configuration all named at once.
 func TestAllMistakesAreNamedAtOnce(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_INGRESS_BODY_LIMIT=lots", "HOLDFAST_WORKER_SLOTS_NORMAL=0", "HOLDFAST_WROKER_GRACE=5s")
-	n := i.launch(t, "serve")
+	i := newInstallation(t)
+	n := i.launch(t, "serve", "HOLDFAST_INGRESS_BODY_LIMIT=lots", "HOLDFAST_WORKER_SLOTS_NORMAL=0", "HOLDFAST_WROKER_GRACE=5s")
 	<-n.exited
 	require.NotZero(t, n.command.ProcessState.ExitCode())
 	for _, want := range []string{"HOLDFAST_INGRESS_BODY_LIMIT", "HOLDFAST_WORKER_SLOTS_NORMAL", "HOLDFAST_WORKER_GRACE"} {

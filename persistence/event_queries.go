@@ -18,7 +18,7 @@ const (
 	selectEvent = recordColumns + `, raw_body, payload FROM events WHERE id = $1::uuid`
 
 	// A workflow ID is a key, so the latest event of a workflow is the one with the highest ID.
-	idOfWorkflow = `SELECT id::text FROM events WHERE workflow_id = $1 ORDER BY id DESC LIMIT 1`
+	idOfWorkflow = `SELECT id::text FROM events WHERE workflow_id = $1 ORDER BY events.id DESC LIMIT 1`
 	idOfKey      = `SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2`
 
 	linkColumns = `

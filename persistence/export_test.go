@@ -5,12 +5,6 @@ import "context"
 // Project is project, for its tests.
 var Project = project
 
-// Statements that lists and folds are made of, for the tests of their plans.
-const (
-	ReadHistories  = readHistories
-	SelectTimeline = selectTimeline
-)
-
 // Show is a setting of the store's sessions.
 func (s *Store) Show(ctx context.Context, setting string) (value string, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT current_setting($1)`, setting).Scan(&value)

@@ -189,7 +189,8 @@ func fitsNumeric(literal []byte) bool {
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
 		mantissa, exponent = literal[:i], bytes.TrimLeft(literal[i+1:], "+-0")
 	}
-	if len(mantissa) > maxDigits+len("-.") || len(exponent) > len("308") {
+	digits := len(mantissa) - bytes.Count(mantissa, []byte("-")) - bytes.Count(mantissa, []byte("."))
+	if digits > maxDigits || len(exponent) > len("308") {
 		return false
 	}
 	value := 0

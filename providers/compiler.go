@@ -39,7 +39,7 @@ func (c *compiler) compile(d *definition) *Provider {
 	if p.bodyLimit < 1 || p.bodyLimit > maxBodyLimit {
 		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
-	p.schemes = c.newSchemes(d.Auth)
+	p.schemes = c.newSchemes(d.Auth, d.Secrets)
 	c.coverage = anyCoverage(p.schemes)
 	c.kept = c.newKept(d.Keep, p.schemes)
 	p.kept = c.kept

@@ -6,12 +6,14 @@ import "holdfast/event"
 // {headers, query, path, body}, with the variables $root (the batch's envelope without its items, or null) and $item
 // (within `each` of an entity mapping).
 type definition struct {
-	Name       string                `yaml:"name"`
-	Extends    string                `yaml:"extends"`
-	Title      string                `yaml:"title"`
-	Docs       string                `yaml:"docs"`
-	Paths      []string              `yaml:"paths"`
-	BodyLimit  int                   `yaml:"body_limit"`
+	Name      string   `yaml:"name"`
+	Extends   string   `yaml:"extends"`
+	Title     string   `yaml:"title"`
+	Docs      string   `yaml:"docs"`
+	Paths     []string `yaml:"paths"`
+	BodyLimit int      `yaml:"body_limit"`
+	// Secrets names the secrets of the schemes that name none, so that a definition can extend another with its own.
+	Secrets    string                `yaml:"secrets"`
 	Auth       []schemeDefinition    `yaml:"auth"`
 	Challenges []challengeDefinition `yaml:"challenges"`
 	Keep       keepDefinition        `yaml:"keep"`

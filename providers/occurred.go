@@ -18,6 +18,9 @@ const (
 	maxFutureSkew = 48 * time.Hour
 )
 
+// timePrecision is what the store keeps. Entities fold in the order of times, which must be the same before and after.
+const timePrecision = time.Microsecond
+
 // timeRule is one place to look for the time of an event.
 type timeRule struct {
 	expr  *expression
@@ -56,7 +59,7 @@ func occurredAt(ctx context.Context, rules []timeRule, in input, receivedAt time
 		for _, unit := range rule.units {
 			at, ok := parseTime(s, unit)
 			if ok && at.Year() >= earliestYear && at.Before(receivedAt.Add(maxFutureSkew)) {
-				return at.UTC(), true, nil
+				return at.UTC().Truncate(timePrecision), true, nil
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func (r *rules) parse(ctx context.Context, receipt event.Receipt, eventType stri
 		return event.Parsed{}, err
 	}
 	if parsed.OccurredAt = at; !found {
-		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC(), true
+		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC().Truncate(timePrecision), true
 	}
 	if r.ignore {
 		parsed.Outcome = event.OutcomeIgnored

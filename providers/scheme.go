@@ -26,17 +26,39 @@ func (p *problems) secretName(field, name string) {
 	}
 }
 
-func (p *problems) newSchemes(defs []schemeDefinition) []scheme {
+// newSchemes compiles the alternatives. One that names no secrets takes those of the definition.
+func (p *problems) newSchemes(defs []schemeDefinition, secrets string) []scheme {
 	if len(defs) == 0 {
 		p.add("auth", "is missing: nobody could be authenticated")
 	}
 	var schemes []scheme
 	for i, d := range defs {
+		d.defaultSecrets(secrets)
 		if s := p.newScheme(fmt.Sprintf("auth[%d]", i), d); s != nil {
 			schemes = append(schemes, s)
 		}
 	}
 	return schemes
+}
+
+func (d *schemeDefinition) defaultSecrets(name string) {
+	fill := func(secrets *string) {
+		if *secrets == "" {
+			*secrets = name
+		}
+	}
+	switch {
+	case d.HMAC != nil:
+		fill(&d.HMAC.Secrets)
+	case d.Ed25519 != nil:
+		fill(&d.Ed25519.Secrets)
+	case d.Token != nil:
+		fill(&d.Token.Secrets)
+	case d.Basic != nil:
+		fill(&d.Basic.Secrets)
+	case d.JWT != nil:
+		fill(&d.JWT.Secrets)
+	}
 }
 
 func (p *problems) newScheme(field string, d schemeDefinition) scheme {

@@ -1,0 +1,177 @@
+package persistence_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// Lists, counts and folds stay cheap when the tables are large: they are served by an index, in its order.
+func TestStatementsUseTheirIndex(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	fill(db)
+	// With tables this small it may pay to sort; whether an index has the order is what matters.
+	db.exec(`SET enable_sort = off`)
+	db.exec(`SET enable_bitmapscan = off`)
+	ctx, before := t.Context(), receipt().ID
+	for _, c := range []struct {
+		name  string
+		run   func() error
+		index string
+	}{
+		{"all events", func() error { return second(db.Events(ctx, event.RecordQuery{Before: before, Limit: 50})) }, "events_pkey"},
+		{"events of a provider", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Provider: "rare", Limit: 50}))
+		}, "events_by_provider"},
+		{"events of a type", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Type: "t1", Before: before, Limit: 50}))
+		}, "events_by_type"},
+		{"dead events", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Status: event.StatusDead, Limit: 50}))
+		}, "events_unfinished"},
+		{"events of a workflow", func() error { return second(db.EventByWorkflow(ctx, "p7:7")) }, "events_by_workflow"},
+		{"all dead letters", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Limit: 50}))
+		}, "dead_letters_by_failure"},
+		{"dead letters of a provider", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Provider: "rare", Limit: 50}))
+		}, "dead_letters_by_provider"},
+		{"open dead letters of a provider", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{
+				Provider: "p7", State: event.DeadLetterOpen, Limit: 50,
+				Before: &event.DeadLetterCursor{LastFailed: time.Now(), ID: 1},
+			}))
+		}, "dead_letters_by_state"},
+		{"a timeline", func() error { return second(db.Timeline(ctx, thing("1"))) }, "event_entities_timeline"},
+	} {
+		seen.forget()
+		_ = c.run() // not found is as good here
+		plan := seen.plan(t, db)
+		require.Contains(t, plan, c.index, c.name)
+		require.NotContains(t, plan, "Seq Scan", c.name+"\n"+plan)
+		require.NotContains(t, plan, "Sort", c.name+"\n"+plan)
+	}
+}
+
+func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	fill(db) // 5000 snapshots of one entity
+	r, p := receipt(), parsed(patch("1", `{"late":1}`))
+	p.OccurredAt = noon.Add(-time.Hour)
+	_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+	require.NoError(t, err)
+	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
+
+	plan := seen.planOf(t, db, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ", func(sql string) bool {
+		return strings.Contains(sql, "AS reset ON true")
+	})
+	require.Contains(t, plan, "event_entities_timeline", plan)
+	require.NotContains(t, plan, "Seq Scan", plan)
+	scans := regexp.MustCompile(`event_entities_timeline.*actual rows=(\d+)`).FindAllStringSubmatch(plan, -1)
+	require.Len(t, scans, 2, plan)
+	for _, scan := range scans {
+		require.LessOrEqual(t, len(scan[1]), 1, "it reads the last of thousands of snapshots, and the change\n"+plan)
+	}
+}
+
+// fill makes tables in which a plan can go wrong.
+func fill(db *database) {
+	db.exec(`
+INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload_note,
+                    occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id, correlation_id)
+SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, '', i, 'event', 't' || i % 7,
+       CASE WHEN i % 500 = 0 THEN 'dead' ELSE 'processed' END, 'processed', '', '{}', '{}', '', now(), false, now(), now(),
+       'p' || i % 50 || ':' || i, '', '', ''
+  FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, state, step, error_class, error_code, error_message,
+                          attempts, first_failed_at, last_failed_at, workflow_id, run_id, resolved_at, resolved_run_id)
+SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, i, '', '{}', '', CASE WHEN i % 3 = 0 THEN 'open' ELSE 'resolved' END,
+       'parse', 'failed', '', '', 1, now(), now() - i * interval '1 s', '', '', now(), ''
+  FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, 'snapshot', '{}', $1::timestamptz - i * interval '1 day'
+  FROM generate_series(1, 5000) AS i`, noon)
+	db.exec(`
+INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
+VALUES ('acme', 'thing', '1', $1::timestamptz - interval '1 day', lpad('1', 32, '0')::uuid)`, noon.Add(23*time.Hour+30*time.Minute))
+	db.exec(`ANALYZE`)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// statements keeps what a store sends.
+type statements struct {
+	mu   sync.Mutex
+	sent []statement
+}
+
+type statement struct {
+	sql  string
+	args []any
+}
+
+func (s *statements) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = nil
+}
+
+func (s *statements) keep(sql string, args []any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, statement{sql, args})
+}
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	s.keep(q.SQL, q.Args)
+	return ctx
+}
+
+func (s *statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (s *statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (s *statements) TraceBatchQuery(_ context.Context, _ *pgx.Conn, q pgx.TraceBatchQueryData) {
+	s.keep(q.SQL, q.Args)
+}
+
+func (s *statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// plan is the plan of the first statement.
+func (s *statements) plan(t *testing.T, db *database) string {
+	t.Helper()
+	return s.planOf(t, db, "EXPLAIN (COSTS OFF) ", func(string) bool { return true })
+}
+
+func (s *statements) planOf(t *testing.T, db *database, explain string, wanted func(sql string) bool) string {
+	t.Helper()
+	for _, sent := range s.sent {
+		if !wanted(sent.sql) {
+			continue
+		}
+		rows, err := db.sql.Query(t.Context(), explain+sent.sql, sent.args...)
+		require.NoError(t, err)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		return strings.Join(lines, "\n")
+	}
+	require.Fail(t, "the statement was not sent")
+	return ""
+}

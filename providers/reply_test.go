@@ -1,0 +1,52 @@
+package providers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// Slack's handshake is answered with its challenge; nothing else is a handshake.
+func TestChallenge(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "slack", secretOfTests)
+	reply, ok := p.Challenge(&Request{Body: []byte(`{"type":"url_verification","challenge":"3eZbrw1a","token":"x"}`)})
+	require.True(t, ok)
+	require.Equal(t, Reply{Status: 200, ContentType: "text/plain; charset=utf-8", Body: []byte("3eZbrw1a")}, reply)
+	for _, body := range []string{`{"type":"event_callback"}`, `{`, ``, `[]`,
+		`{"type":"url_verification","challenge":"` + strings.Repeat("x", 5000) + `"}`} {
+		_, ok := p.Challenge(&Request{Body: []byte(body)})
+		require.False(t, ok, body)
+	}
+}
+
+// A question has an answer even where nobody else gives one.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "retell", secretOfTests)
+	q, ok := p.Question("call_inbound")
+	require.True(t, ok)
+	require.Equal(t, "RETELL_INBOUND_URL", q.Handler)
+	items, err := p.Split(&Request{Body: []byte(`{"event":"call_inbound","call_inbound":{"from_number":"+1"}}`)})
+	require.NoError(t, err)
+	reply, err := q.Fallback(p, &items[0])
+	require.NoError(t, err)
+	require.Equal(t, Reply{Status: 200, ContentType: "application/json", Body: []byte(`{"call_inbound":{}}`)}, reply)
+	_, ok = p.Question("call_ended")
+	require.False(t, ok)
+}
+
+func TestRepliesAndRates(t *testing.T) {
+	t.Parallel()
+	gocardless := providerOf(t, "gocardless")
+	require.Equal(t, Replies{Accepted: 200, Duplicate: 200, Unauthentic: 498, TooLarge: 413, RateLimited: 429, Unavailable: 503},
+		gocardless.Replies())
+	require.Equal(t, 202, providerOf(t, "stripe").AckStatus())
+	require.Equal(t, &Rate{Requests: 2000, Per: event.Duration(time.Minute)}, providerOf(t, "stripe").Rate())
+	require.Nil(t, providerOf(t, "stripe").ClientRate())
+	require.Equal(t, 30, providerOf(t, "rentprog").ClientRate().Requests)
+}

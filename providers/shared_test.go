@@ -1,0 +1,91 @@
+package providers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// sharedTypes are the headers with the type of the events that name it there, by folder and file.
+func sharedRequest(t *testing.T, file string) *Request {
+	t.Helper()
+	body, err := os.ReadFile(file)
+	require.NoError(t, err)
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	r := &Request{Method: "POST", Path: "/", Body: body, URL: "https://hooks.example.com/", Header: map[string][]string{
+		"content-type": {"application/json"},
+	}}
+	if filepath.Ext(file) == ".txt" {
+		r.setHeader("content-type", formType)
+	}
+	switch filepath.Base(filepath.Dir(file)) {
+	case "github":
+		kind, _, _ := strings.Cut(name, ".")
+		r.setHeader("x-github-event", kind)
+		r.setHeader("x-github-delivery", "00000000-0000-4000-8000-"+name)
+	case "shopify":
+		r.setHeader("x-shopify-topic", "products/create")
+		r.setHeader("x-shopify-webhook-id", name)
+	case "twilio":
+		r.setHeader("content-type", formType)
+		if filepath.Ext(file) == ".json" {
+			r.setHeader("content-type", "application/json")
+		}
+	}
+	return r
+}
+
+// The recorded payloads of every provider are accepted, parsed, and no two of them share a key.
+func TestRecordedPayloads(t *testing.T) {
+	t.Parallel()
+	shared := sharedFixtures(t)
+	c := catalogueOf(t, secretOfTests)
+	for _, name := range c.Names() {
+		files, err := filepath.Glob(filepath.Join(shared, name, "*.*"))
+		require.NoError(t, err)
+		keys := map[string]string{}
+		p, _ := c.Lookup(name)
+		for _, file := range files {
+			if strings.HasPrefix(filepath.Base(file), "sdk_events_list_schema") {
+				continue // a stub of the API, not a delivery
+			}
+			r := sharedRequest(t, file)
+			r.passed = p.schemes[0]
+			if name == "standard-webhooks" || name == "svix" || name == "clerk" || name == "resend" {
+				r.setHeader(p.schemes[0].covers().headers[0], "msg_"+filepath.Base(file))
+			}
+			if _, ok := p.Challenge(r); ok {
+				continue
+			}
+			items, err := p.Split(r)
+			require.NoError(t, err)
+			for _, item := range items {
+				parsed, err := p.Parse(receiptOf(p, item), item.Body)
+				if err != nil && item.KeyFrom != event.KeyFromNothing {
+					t.Errorf("%s: %v", file, err)
+				}
+				if other, taken := keys[item.Key]; taken && filepath.Base(filepath.Dir(file)) != "stripe" {
+					t.Errorf("%s and %s share a key", file, other)
+				}
+				keys[item.Key] = file
+				t.Logf("%-16s %-40s %-24s %-6.40s %s %v", name, filepath.Base(file), parsed.Type, item.Key, item.KeyFrom, summary(parsed))
+			}
+		}
+	}
+}
+
+func summary(p event.Parsed) string {
+	out := p.OccurredAt.Format("2006-01-02T15:04:05")
+	if p.OccurredAtMissing {
+		out = "-"
+	}
+	for _, c := range p.Changes {
+		out += " " + string(c.Op) + " " + c.Kind + "/" + c.ExternalID
+	}
+	return out
+}
