@@ -74,7 +74,7 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 }
 
 func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error) {
-	dir, err := makeDir(opts.Dir)
+	dir, err := makeDir(opts.Dir, passableDir)
 	if err != nil {
 		return nil, err
 	}
