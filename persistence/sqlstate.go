@@ -46,7 +46,8 @@ func isStalePlan(pg *pgconn.PgError) bool {
 	return pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery"
 }
 
-// conditionOf is PostgreSQL's name of a state (Appendix A of its manual), "sqlstate_" and the state for those not listed.
+// conditionOf is PostgreSQL's name of a state (Appendix A of its manual), "sqlstate_" and the state for those not
+// listed.
 func conditionOf(state string) string {
 	if name, ok := conditions[state]; ok {
 		return name
@@ -75,7 +76,7 @@ var conditions = map[string]string{
 	"28000": "invalid_authorization_specification",
 	"28P01": "invalid_password",
 	"3D000": "invalid_catalog_name",
-	"40001": "serialization_failure",
+	"40001": "serialization_failure", //nolint:misspell // PostgreSQL's spelling
 	"40P01": "deadlock_detected",
 	"42501": "insufficient_privilege",
 	"42601": "syntax_error",

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -107,18 +106,18 @@ func (w *wiretap) forward(client net.Conn, address string) {
 	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
 	answers := bufio.NewReader(server)
 	for {
-		header := make([]byte, 5) // type, length
-		if _, err := io.ReadFull(answers, header); err != nil {
+		header, err := answers.Peek(5) // type, length
+		if err != nil {
 			return
 		}
-		rest := make([]byte, binary.BigEndian.Uint32(header[1:])-4)
-		if _, err := io.ReadFull(answers, rest); err != nil {
+		message := make([]byte, 1+binary.BigEndian.Uint32(header[1:]))
+		if _, err := io.ReadFull(answers, message); err != nil {
 			return
 		}
-		if header[0] == 'Z' { // ReadyForQuery
+		if message[0] == 'Z' { // ReadyForQuery
 			w.trips.Add(1)
 		}
-		if _, err := client.Write(slices.Concat(header, rest)); err != nil {
+		if _, err := client.Write(message); err != nil {
 			return
 		}
 	}

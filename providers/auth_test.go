@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 const (
@@ -182,8 +183,8 @@ func TestNoSecretFailsClosed(t *testing.T) {
 	require.Equal(t, ReasonNoSecret, reasonOf(p.Authenticate(signedRequest(t, p, secretOfTests), clock)))
 }
 
-// A key of the wrong kind is no key at all: text that is not base64 where base64 is needed, a private key, a public one for
-// HMAC.
+// A key of the wrong kind is no key at all: text that is not base64 where base64 is needed, a private key, a public one
+// for HMAC.
 func TestUnusableSecrets(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{"whsec_not base64!", "whsk_aG9sZGZhc3Q=", "whpk_aG9sZGZhc3Q="} {
@@ -199,4 +200,25 @@ func TestAuthErrorsTellNoValues(t *testing.T) {
 	p := providerOf(t, "stripe", secretOfTests)
 	r := signedRequest(t, p, otherSecret)
 	require.EqualError(t, p.Authenticate(r, clock), "not authentic: bad_signature")
+}
+
+// Whatever providers there are and whatever useless secrets they are given, nobody gets in: neither who signs with the
+// useless secret itself, nor who brings an empty one.
+func TestUselessSecretsOfEveryProvider(t *testing.T) {
+	t.Parallel()
+	useless := rapid.SampledFrom([]string{"", " ", "\n", "whsec_", "whpk_", "changeme", "secret", "NULL", "undefined", "test"})
+	c, err := Load("")
+	require.NoError(t, err)
+	rapid.Check(t, func(rt *rapid.T) {
+		secrets := rapid.SliceOfN(useless, 0, 3).Draw(rt, "secrets")
+		p, _ := c.WithSecrets(secretsOf(secrets...)).Lookup(rapid.SampledFrom(c.Names()).Draw(rt, "provider"))
+		require.Error(rt, p.CheckSecrets())
+		for _, secret := range append(secrets, "", secretOfTests) {
+			for _, s := range p.schemes {
+				r := &Request{Body: []byte(`{"apikey":""}`), URL: "https://example.com/", Path: "/"}
+				_ = s.sign(r, secret, clock)
+				require.Error(rt, p.Authenticate(r, clock))
+			}
+		}
+	})
 }

@@ -57,8 +57,8 @@ func TestFallbackKey(t *testing.T) {
 	require.NotEqual(t, without.Key, other.Key)
 }
 
-// A header outside the signature can be added by anybody: it is not seen by the key's expressions, even where an expression
-// reaches for it in a way that the load does not notice.
+// A header outside the signature can be added by anybody: it is not seen by the key's expressions, even where an
+// expression reaches for it in a way that the load does not notice.
 func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	sneaky := strings.Replace(minimal, "key: {parts: [.body.id]}",
@@ -243,4 +243,24 @@ func TestRedaction(t *testing.T) {
 	got, err := p.Redact(event.Receipt{}, []byte(`{"card":{"number":"4242","brand":"v"},"list":[{"secret":1},{"a":2}]}`))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"card":{"number":"[redacted]","brand":"v"},"list":[{"secret":"[redacted]"},{"a":2}]}`, string(got))
+}
+
+// A signed body that is not JSON is kept; once the definition takes text, the same receipt parses.
+func TestPoisonIsSavedByACorrectedDefinition(t *testing.T) {
+	t.Parallel()
+	item, _, err := parse(t, providerOf(t, "stripe", secretOfTests), "not json")
+	require.Equal(t, "malformed_json", event.CodeOf(err))
+	c, err := Load(writeDefinitions(t, map[string]string{"stripe.yaml": `
+name: stripe
+extends: stripe
+decode: [{as: text}]
+type: '"note"'
+key: {fallback: body_sha256}
+entities: []
+`}))
+	require.NoError(t, err)
+	p, _ := c.Lookup("stripe")
+	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	require.NoError(t, err)
+	require.Equal(t, "note", parsed.Type)
 }

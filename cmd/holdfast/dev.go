@@ -173,12 +173,9 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 		return nil, err
 	}
 	given := map[string]string{}
-	for _, name := range catalogue.Names() {
-		provider, _ := catalogue.Lookup(name)
-		for _, reference := range provider.SecretNames() {
-			if len(cfg.Secrets(reference)) == 0 {
-				given[reference] = seed
-			}
+	for _, name := range catalogue.SecretNames() {
+		if len(cfg.Secrets(name)) == 0 {
+			given[name] = seed
 		}
 	}
 	return given, nil

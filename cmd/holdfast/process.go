@@ -45,11 +45,15 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 		}
 	}()
 	setLogger(cfg.Log)
+	telemetry.LogErrors(slog.Default())
 	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
 		return nil, err
 	}
 	p.onStop("telemetry", p.telemetry.Shutdown)
 	if p.catalogue, err = providers.Load(cfg.Providers.Dir); err != nil {
+		return nil, err
+	}
+	if err = cfg.CheckSecrets(p.catalogue.SecretNames()...); err != nil {
 		return nil, err
 	}
 	p.catalogue = p.catalogue.WithSecrets(cfg.Secrets)

@@ -166,7 +166,7 @@ func (p *process) warnOfSecrets() {
 	for _, name := range p.catalogue.Names() {
 		provider, _ := p.catalogue.Lookup(name)
 		if err := provider.CheckSecrets(); err != nil {
-			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "secrets", provider.SecretNames())
+			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "variables", provider.SecretNames())
 		}
 	}
 }
