@@ -77,7 +77,6 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
 
-	//nolint:misspell // PostgreSQL's spelling
 	plan := seen.planOf(t, db, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ", func(sql string) bool {
 		return strings.Contains(sql, "AS reset ON true")
 	})
@@ -116,7 +115,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, 'snapshot', '{}'
 INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
 SELECT provider, kind, external_id, occurred_at, event_id
   FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
-	db.exec(`ANALYZE`) //nolint:misspell // PostgreSQL's spelling
+	db.exec(`ANALYZE`)
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -76,7 +76,7 @@ var conditions = map[string]string{
 	"28000": "invalid_authorization_specification",
 	"28P01": "invalid_password",
 	"3D000": "invalid_catalog_name",
-	"40001": "serialization_failure", //nolint:misspell // PostgreSQL's spelling
+	"40001": "serialization_failure",
 	"40P01": "deadlock_detected",
 	"42501": "insufficient_privilege",
 	"42601": "syntax_error",

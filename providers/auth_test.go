@@ -31,8 +31,8 @@ func edit(header string, change func(string) string) func(*Request) {
 	return func(r *Request) { r.Header[header] = []string{change(r.Header[header][0])} }
 }
 
-func replace(header, old, new string) func(*Request) {
-	return edit(header, func(s string) string { return strings.Replace(s, old, new, 1) })
+func replace(header, from, to string) func(*Request) {
+	return edit(header, func(s string) string { return strings.Replace(s, from, to, 1) })
 }
 
 func set(header, value string) func(*Request) {

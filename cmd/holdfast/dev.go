@@ -239,5 +239,6 @@ func (s *devStack) welcome(out io.Writer, cfg config.Config) {
 	if s.postgres != nil {
 		fmt.Fprintf(out, "  database      %s\n", s.postgres.URL("holdfast"))
 	}
-	fmt.Fprintf(out, "\nTry it, in a second terminal:\n\n  %s send stripe customer.updated\n\nCtrl-C ends everything.\n\n", os.Args[0])
+	fmt.Fprintf(out, "\nTry it, in a second terminal:\n\n  %s send stripe customer.updated\n\n", os.Args[0])
+	fmt.Fprint(out, "Ctrl-C ends everything.\n\n")
 }

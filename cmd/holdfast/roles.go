@@ -148,7 +148,10 @@ func (p *process) startIngress() error {
 		return err
 	}
 	p.onStop("ingress", func(ctx context.Context) error {
-		time.Sleep(cfg.DrainDelay)
+		select {
+		case <-time.After(cfg.DrainDelay):
+		case <-ctx.Done():
+		}
 		ctx, cancel := context.WithTimeout(ctx, cfg.ShutdownGrace)
 		defer cancel()
 		return server.Shutdown(ctx)

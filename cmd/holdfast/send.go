@@ -164,7 +164,7 @@ func (a sentAnswer) report(w io.Writer, cfg config.Config, isDev bool) error {
 		} `json:"events"`
 	}
 	if json.Unmarshal(a.body, &answer) != nil {
-		return nil // another server's answer
+		return nil //nolint:nilerr // it is another server's answer, which was printed as it is
 	}
 	for _, e := range answer.Events {
 		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], e.EventID)

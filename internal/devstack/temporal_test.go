@@ -112,7 +112,7 @@ func TestTemporalEndsALeftoverServer(t *testing.T) {
 
 	opts.Port = first.Port()
 	startTemporal(t, opts)
-	<-ended
+	require.NoError(t, <-ended, "it was asked to end, not killed")
 }
 
 func TestTemporalNamesWhoHasItsPort(t *testing.T) {
