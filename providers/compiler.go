@@ -2,7 +2,6 @@ package providers
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 )
@@ -64,27 +63,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 func (c *compiler) compileLimits(p *Provider, d *definition) {
 	p.rate = c.newRate("rate", d.Rate)
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
-	p.replies = Replies{
-		Accepted:    c.status("replies.accepted", d.Replies.Accepted, http.StatusAccepted),
-		Duplicate:   c.status("replies.duplicate", d.Replies.Duplicate, http.StatusOK),
-		Unauthentic: c.status("replies.unauthentic", d.Replies.Unauthentic, http.StatusUnauthorized),
-		TooLarge:    c.status("replies.too_large", d.Replies.TooLarge, http.StatusRequestEntityTooLarge),
-		RateLimited: c.status("replies.rate_limited", d.Replies.RateLimited, http.StatusTooManyRequests),
-		Unavailable: c.status("replies.unavailable", d.Replies.Unavailable, http.StatusServiceUnavailable),
-	}
-	if d.Replies.Unavailable != 0 && d.Replies.Unavailable < 300 {
-		c.add("replies.unavailable", "a 2xx would promise what could not be stored")
-	}
-}
-
-func (c *compiler) status(field string, status, otherwise int) int {
-	if status == 0 {
-		return otherwise
-	}
-	if status < 200 || status > 599 {
-		c.add(field, "%d is not a status of HTTP", status)
-	}
-	return status
+	p.replies = c.newReplies(d.Replies)
 }
 
 // expression compiles an expression of an event and checks that what it names is kept.

@@ -42,7 +42,7 @@ func (c *compiler) newQuestions(defs []questionDefinition) []question {
 		c.required(at+".fallback", string(d.Fallback))
 		q := question{types: c.newGlobs(at+".types", d.Types), Question: Question{
 			Handler: d.Handler, Deadline: defaultQuestionDeadline,
-			Status: c.status(at+".status", d.Status, http.StatusOK), fallback: c.expression(at+".fallback", d.Fallback),
+			Status: c.success(at+".status", d.Status, http.StatusOK), fallback: c.expression(at+".fallback", d.Fallback),
 		}}
 		if d.Handler != "" {
 			c.secretName(at+".handler", d.Handler)
