@@ -30,14 +30,17 @@ func (s *Server) answer(
 		return reply, false
 	}
 	if reply, ok := s.ask(o, question, items[0], receipts[0]); ok {
+		s.metrics.questionAnswered(o.ctx, p.Name(), "handler")
 		return reply, true
 	}
 	reply, err := question.Fallback(p, &items[0])
 	if err != nil {
+		s.metrics.questionAnswered(o.ctx, p.Name(), "nobody")
 		slog.ErrorContext(o.ctx, "question.unanswered", "provider", p.Name(), "event_id", receipts[0].ID,
 			"request_id", o.requestID, "error", err.Error())
 		return reply, false
 	}
+	s.metrics.questionAnswered(o.ctx, p.Name(), "fallback")
 	return reply, true
 }
 

@@ -75,7 +75,7 @@ func (r code) statusOf(p *providers.Provider) int {
 		return replies.TooLarge
 	case codeRateLimited:
 		return replies.RateLimited
-	case codeUnavailable:
+	case codeUnavailable, codeInternal:
 		return replies.Unavailable
 	default:
 		return refusals[r].status

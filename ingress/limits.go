@@ -18,6 +18,7 @@ const maxClients = 1 << 16
 // limits hold the token buckets of the definitions' rates: one for each provider, and one for each client of a provider.
 type limits struct {
 	mu        sync.Mutex
+	latest    time.Time
 	providers map[bucketKey]*rate.Limiter
 	clients   *lru.Cache[bucketKey, *rate.Limiter]
 }
@@ -43,13 +44,13 @@ func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.T
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := bucketKey{p.Name(), client.Unmap(), *r}
+	key := bucketKey{p.Name(), networkOf(client), *r}
 	bucket, ok := l.clients.Get(key)
 	if !ok {
 		bucket = newBucket(*r)
 		l.clients.Add(key, bucket)
 	}
-	return takeFrom(bucket, now)
+	return l.takeFrom(bucket, now)
 }
 
 // takeProvider counts an authentic request. It comes after authentication so that strangers cannot use up what is the
@@ -67,7 +68,7 @@ func (l *limits) takeProvider(p *providers.Provider, now time.Time) (wait time.D
 		bucket = newBucket(*r)
 		l.providers[key] = bucket
 	}
-	return takeFrom(bucket, now)
+	return l.takeFrom(bucket, now)
 }
 
 // newBucket is full: a burst may be as large as what the rate allows in its span of time.
@@ -76,7 +77,22 @@ func newBucket(r providers.Rate) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), r.Requests)
 }
 
-func takeFrom(bucket *rate.Limiter, now time.Time) (wait time.Duration) {
+// networkOf is what counts as one client: an IPv4 address, or the /64 of IPv6 that one subscriber has to choose from.
+func networkOf(client netip.Addr) netip.Addr {
+	client = client.Unmap().WithZone("")
+	if !client.Is6() {
+		return client
+	}
+	return netip.PrefixFrom(client, 64).Masked().Addr()
+}
+
+// takeFrom never goes back in time: of two requests the one that began first may come second, and a bucket that is set back
+// would be filled twice for the time between them.
+func (l *limits) takeFrom(bucket *rate.Limiter, now time.Time) (wait time.Duration) {
+	if now.Before(l.latest) {
+		now = l.latest
+	}
+	l.latest = now
 	reservation := bucket.ReserveN(now, 1)
 	if wait = reservation.DelayFrom(now); wait > 0 {
 		reservation.CancelAt(now)

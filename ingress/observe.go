@@ -48,23 +48,28 @@ func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*o
 
 // observe surrounds the handling of a request with its span, its metrics and its one log line.
 func (s *Server) observe(c *fiber.Ctx) error {
-	ctx, span := startSpan(c)
+	o, span := s.begin(c)
 	defer span.End()
-	o := &observation{ctx: ctx, receivedAt: s.now(), provider: "unknown", outcome: "refused"}
-	o.requestID = takeID(c, headerRequestID, uuid.NewString)
-	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
-	c.Locals(observationKey{}, o)
-	c.Set(headerRequestID, o.requestID)
-	c.Set(headerCorrelationID, o.correlationID)
-
-	s.metrics.inflight.Add(ctx, 1)
-	defer s.metrics.inflight.Add(ctx, -1)
+	s.metrics.inflight.Add(o.ctx, 1)
+	defer s.metrics.inflight.Add(o.ctx, -1)
 	err := c.Next()
 	if err != nil {
 		err = s.refuseError(c, err)
 	}
 	s.report(o, span, c.Response().StatusCode())
 	return err
+}
+
+// begin starts the observation of a request and names it to the sender.
+func (s *Server) begin(c *fiber.Ctx) (*observation, trace.Span) {
+	ctx, span := startSpan(c)
+	o := &observation{ctx: ctx, receivedAt: s.now(), provider: "unknown", outcome: "refused"}
+	o.requestID = takeID(c, headerRequestID, uuid.NewString)
+	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
+	c.Locals(observationKey{}, o)
+	c.Set(headerRequestID, o.requestID)
+	c.Set(headerCorrelationID, o.correlationID)
+	return o, span
 }
 
 // startSpan begins a trace of our own for each request. The sender's, which anybody can claim, is only linked to.

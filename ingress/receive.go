@@ -26,13 +26,14 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuse(c, refused)
 	}
 	o.provider, o.definition = provider.Name(), provider
-	request := s.copyRequest(c, params)
-	if wait := s.limits.takeClient(provider, request.RemoteIP, o.receivedAt); wait > 0 {
+	client := s.proxies.client(c)
+	if wait := s.limits.takeClient(provider, client, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
 	if isCompressed(c) {
 		return s.refuse(c, codeEncoding)
 	}
+	request := s.copyRequest(c, params, client)
 	if err := provider.Authenticate(request, s.now()); err != nil {
 		return s.refuseUnauthenticated(c, err)
 	}

@@ -134,6 +134,22 @@ func (s *Server) refuseLimited(c *fiber.Ctx, wait time.Duration) error {
 	return s.refuse(c, codeRateLimited)
 }
 
+// refuseUnread answers for a request that could not be read to its end, which never reaches the handlers. Of such a one the
+// headers are known if only the body is at fault, and with them the provider, its own status, and the request's ID.
+func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
+	if c.Locals(observationKey{}) != nil {
+		return s.refuseError(c, err) // it was read, and its handling is reported already
+	}
+	o, span := s.begin(c)
+	defer span.End()
+	if p, _, ok := s.Catalogue.ByPath(c.Path()); ok {
+		o.provider, o.definition = p.Name(), p
+	}
+	err = s.refuseError(c, err)
+	s.report(o, span, c.Response().StatusCode())
+	return err
+}
+
 // refuseError answers for errors of Fiber and fasthttp, most of them met while the request was read. Their own text can hold
 // a piece of the request, so it goes nowhere.
 func (s *Server) refuseError(c *fiber.Ctx, err error) error {
