@@ -78,8 +78,8 @@ type scheme interface {
 	hidden() (headers, query, path []string)
 }
 
-// Authenticate is nil if one of the definition's schemes accepts the request, and an *AuthError otherwise. It fails closed:
-// without a usable secret nobody is authentic. It notes in r which scheme has passed, for Split.
+// Authenticate is nil if one of the definition's schemes accepts the request, and an *AuthError otherwise. It fails
+// closed: without a usable secret nobody is authentic. It notes in r which scheme has passed, for Split.
 func (p *Provider) Authenticate(r *Request, now time.Time) error {
 	worst := deny(ReasonNoSecret)
 	for _, s := range p.schemes {

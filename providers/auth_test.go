@@ -182,8 +182,8 @@ func TestNoSecretFailsClosed(t *testing.T) {
 	require.Equal(t, ReasonNoSecret, reasonOf(p.Authenticate(signedRequest(t, p, secretOfTests), clock)))
 }
 
-// A key of the wrong kind is no key at all: text that is not base64 where base64 is needed, a private key, a public one for
-// HMAC.
+// A key of the wrong kind is no key at all: text that is not base64 where base64 is needed, a private key, a public one
+// for HMAC.
 func TestUnusableSecrets(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{"whsec_not base64!", "whsk_aG9sZGZhc3Q=", "whpk_aG9sZGZhc3Q="} {

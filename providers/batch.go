@@ -16,17 +16,26 @@ func (c *compiler) newBatch(d *batchDefinition) []string {
 	return path
 }
 
+// The bounds of a batch: every event carries the envelope along, and becomes a workflow.
+const (
+	maxItems = 5000
+	maxRoot  = 64 << 10
+)
+
 // span is a run of bytes.
 type span struct{ start, end int }
 
-// cutItems gives the elements of the array at the path, each as a part of the body, and the body with an empty array in its
-// place. ok is false if the body is not JSON, or has no such array or has it twice.
+// cutItems gives the elements of the array at the path, each as a part of the body, and the body with an empty array in
+// its place. ok is false if the body is not JSON, has no such array or has it twice, or is out of bounds.
 func cutItems(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
 	if checkText(body) != nil {
 		return nil, nil, false
 	}
 	cut := cutter{reader: reader{data: string(body)}}
 	if cut.find(path) != nil || cut.end() != nil || cut.found != 1 {
+		return nil, nil, false
+	}
+	if len(cut.items) > maxItems || len(body)-(cut.array.end-cut.array.start) > maxRoot {
 		return nil, nil, false
 	}
 	items = make([][]byte, len(cut.items))

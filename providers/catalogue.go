@@ -64,8 +64,8 @@ func (c *Catalogue) Lookup(name string) (*Provider, bool) {
 // Names are the names of all providers, sorted.
 func (c *Catalogue) Names() []string { return slices.Sorted(maps.Keys(c.providers)) }
 
-// ByPath finds the provider of a path as it was sent (with its escapes, without its query), and the values of the path's
-// variables. Fixed segments go before variables.
+// ByPath finds the provider of a path as it was sent (with its escapes, without its query), and the values of the
+// path's variables. Fixed segments go before variables.
 func (c *Catalogue) ByPath(requestPath string) (*Provider, map[string]string, bool) {
 	segments := strings.Split(strings.Trim(requestPath, "/"), "/")
 	for i := range c.routes {

@@ -24,8 +24,8 @@ func anyCoverage(schemes []scheme) coverage {
 	return c
 }
 
-// covered is the part of the input that the scheme which has passed covers. Another scheme's headers are not in it: with
-// one scheme's signature anybody could add them.
+// covered is the part of the input that the scheme which has passed covers. Another scheme's headers are not in it:
+// with one scheme's signature anybody could add them.
 func (p *Provider) covered(in input, passed scheme) input {
 	var c coverage
 	if passed != nil {

@@ -52,7 +52,8 @@ type jq string
 // duration is an event.Duration that reads "30s", "1h30m", "7d" or "forever" (which is 0).
 type duration event.Duration
 
-// schemeDefinition is one way to authenticate; exactly one of its fields is set. A definition's schemes are alternatives.
+// schemeDefinition is one way to authenticate; exactly one of its fields is set. A definition's schemes are
+// alternatives.
 type schemeDefinition struct {
 	HMAC    *hmacDefinition    `yaml:"hmac"`
 	Ed25519 *ed25519Definition `yaml:"ed25519"`

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ed25519Scheme verifies with public keys (whpk_) in place of shared secrets. A secret without the prefix is not a key of
-// it, so that neither kind of signature can stand in for the other.
+// ed25519Scheme verifies with public keys (whpk_) in place of shared secrets. A secret without the prefix is not a key
+// of it, so that neither kind of signature can stand in for the other.
 type ed25519Scheme struct {
 	signed
 }

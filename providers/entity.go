@@ -3,7 +3,6 @@ package providers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -173,13 +172,13 @@ func (e *entityRule) stateOf(ctx context.Context, in input, item any) (json.RawM
 	}
 	text, err := gojq.Marshal(state)
 	if err != nil || len(text) > maxStateBytes {
-		return nil, &event.Error{Class: event.ClassFailed, Code: "jq_too_large", Text: "evaluate " + e.state.field}
+		return nil, e.state.fail("jq_too_large")
 	}
 	return text, nil
 }
 
-// versionOf gives the entity's version: a whole number that is not negative, written as a number. Anything else is refused,
-// since a version beyond every other would freeze the entity.
+// versionOf gives the entity's version: a whole number that is not negative, written as a number. Anything else is
+// refused, since a version beyond every other would freeze the entity.
 func (e *entityRule) versionOf(ctx context.Context, in input, item any) (*int64, error) {
 	if e.version == nil {
 		return nil, nil
@@ -199,6 +198,3 @@ func (e *entityRule) versionOf(ctx context.Context, in input, item any) (*int64,
 	}
 	return &n, nil
 }
-
-// errDeadline tells the one failure that says nothing about the event.
-func isDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

@@ -109,14 +109,22 @@ func evaluationError(err error) error {
 	return errEvaluation
 }
 
+// isDeadline tells the one failure that says nothing about the event.
+func isDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+
 // failed turns the error of an expression into that of the definition.
 func (x *expression) failed(err error) *event.Error {
 	code := "jq_failed"
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case isDeadline(err):
 		code = "jq_deadline"
 	case errors.Is(err, errTooMany):
 		code = "jq_too_many_values"
 	}
+	return x.fail(code)
+}
+
+// fail is an error of the definition, told by the field alone.
+func (x *expression) fail(code string) *event.Error {
 	return &event.Error{Class: event.ClassFailed, Code: code, Text: "evaluate " + x.field}
 }

@@ -42,8 +42,8 @@ func providerOf(t testing.TB, name string, secrets ...string) *Provider {
 	return p
 }
 
-// readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body to the last
-// byte.
+// readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body to the
+// last byte.
 func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *Request) {
 	t.Helper()
 	data, err := os.ReadFile(file)

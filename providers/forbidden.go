@@ -12,12 +12,12 @@ import (
 var forbiddenFunctions = map[string]string{
 	"env": "reads the environment", "$ENV": "reads the environment",
 	"input": "reads other input", "inputs": "reads other input", "input_filename": "reads other input",
-	"input_line_number": "reads other input", "$__loc__": "depends on the file", "$__prog_args": "depends on the program",
+	"input_line_number": "reads other input", "$__loc__": "depends on the file",
 	"now": "depends on the clock", "localtime": "depends on the time zone", "strflocaltime": "depends on the time zone",
 	"debug": "writes to the log", "stderr": "writes to the log",
 	"halt": "stops the evaluation", "halt_error": "stops the evaluation",
 	"get_search_list": "reads modules", "modulemeta": "reads modules",
-	"setpath": "can take memory without bound", "getpath": "hides what is read", "combinations": "can take time without bound",
+	"setpath": "can take memory without bound", "getpath": "hides what is read",
 }
 
 // forbidden says why the query cannot be part of a definition; "" if it can.

@@ -6,8 +6,8 @@ import (
 	"holdfast/event"
 )
 
-// FuzzSignatureHeader: whatever stands in the headers of a signature, the verdict is an error or nil, and nil only for what
-// was signed.
+// FuzzSignatureHeader: whatever stands in the headers of a signature, the verdict is an error or nil, and nil only for
+// what was signed.
 func FuzzSignatureHeader(f *testing.F) {
 	c := catalogueOf(f, secretOfTests)
 	f.Add("t=1777896000,v1=00,v1=", "msg_1", "1777896000", []byte("{}"))
@@ -35,8 +35,8 @@ func FuzzSignatureHeader(f *testing.F) {
 	})
 }
 
-// FuzzEvent: whatever is in an authentic request, each part of it is kept, keyed and parsed or rejected; nothing panics, and
-// the same bytes give the same key.
+// FuzzEvent: whatever is in an authentic request, each part of it is kept, keyed and parsed or rejected; nothing
+// panics, and the same bytes give the same key.
 func FuzzEvent(f *testing.F) {
 	c := catalogueOf(f, secretOfTests)
 	for _, s := range []string{

@@ -82,8 +82,8 @@ func (s *hmacScheme) authenticate(p *Provider, r *Request, now time.Time) error 
 	return s.time.check(o.at, now)
 }
 
-// matches compares every key with every signature in constant time. The hashes have one length, so nothing is ever compared
-// in part.
+// matches compares every key with every signature in constant time. The hashes have one length, so nothing is ever
+// compared in part.
 func (s *hmacScheme) matches(keys [][]byte, o offer) bool {
 	var offered [][]byte
 	for _, text := range o.signatures {

@@ -10,8 +10,8 @@ import (
 // maxDepth is how deep a body may be nested.
 const maxDepth = 200
 
-// decodeJSON reads one JSON text, strictly: UTF-8 without a byte order mark, nothing behind it, no deeper than maxDepth.
-// Numbers stay as they are written (json.Number).
+// decodeJSON reads one JSON text, strictly: UTF-8 without a byte order mark, nothing behind it, no deeper than
+// maxDepth. Numbers stay as they are written (json.Number).
 func decodeJSON(body []byte) (any, error) {
 	v, _, err := decodeJSONNoting(body)
 	return v, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -75,8 +74,8 @@ func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
 
 func (d partDefinition) optional() bool { return d.Optional }
 
-// identify gives the key of an event. A body that could not be decoded has no identity of its own unless the key is made
-// of headers alone. The error is context.DeadlineExceeded, and nothing else.
+// identify gives the key of an event. A body that could not be decoded has no identity of its own unless the key is
+// made of headers alone. The error is context.DeadlineExceeded, and nothing else.
 func (k *keyRule) identify(ctx context.Context, in input, decoded bool, body []byte) (identity, error) {
 	if k != nil && (decoded || !k.readsBody) {
 		key, err := k.join(ctx, in)
@@ -100,7 +99,7 @@ func (k *keyRule) join(ctx context.Context, in input) (string, error) {
 	var texts []string
 	for _, part := range k.parts {
 		v, err := part.expr.first(ctx, in, nil)
-		if errors.Is(err, context.DeadlineExceeded) {
+		if isDeadline(err) {
 			return "", err
 		}
 		s, ok := text(v)

@@ -141,6 +141,8 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"one.yaml":   strings.NewReplacer("acme", "one", "type:", "what: 1\nwhich: 2\ntype:").Replace(minimal),
 		"two.yaml":   strings.NewReplacer("name: acme", "name: two", ".body.type", "now", "key: {parts: [.body.id]}", "").Replace(minimal),
 		"three.yaml": "{",
+		"four.yaml":  minimal + "---\n" + minimal,
+		"five.yaml":  minimal + "type: .body.again\n",
 		"notes.txt":  "not a definition",
 	}))
 	require.Error(t, err)
@@ -148,7 +150,8 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	for _, m := range mistakes(err) {
 		told = append(told, m.File+" "+m.Field)
 	}
-	require.ElementsMatch(t, []string{"one.yaml what", "one.yaml which", "two.yaml type", "two.yaml key", "three.yaml "}, told)
+	require.ElementsMatch(t, []string{"one.yaml what", "one.yaml which", "two.yaml type", "two.yaml key", "three.yaml ", "four.yaml ",
+		"five.yaml "}, told)
 }
 
 // A user's file adds a provider, extends a built-in one, or takes its place.

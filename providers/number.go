@@ -12,8 +12,8 @@ import (
 // maxNumber is how long the text of a number may be that is written out in full.
 const maxNumber = 64
 
-// text gives a scalar as text: numbers in one canonical form, so that 1, 1.0 and 1e0 are one id. ok is false for null, "",
-// booleans, arrays and objects, none of which identify anything.
+// text gives a scalar as text: numbers in one canonical form, so that 1, 1.0 and 1e0 are one id. ok is false for null,
+// "", booleans, arrays and objects, none of which identify anything.
 func text(v any) (s string, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -29,8 +29,8 @@ func text(v any) (s string, ok bool) {
 	return "", false
 }
 
-// canonicalNumber writes a JSON number without exponent and without zeros that mean nothing, and where that would be long,
-// as digits with an exponent. It works on the text alone: 1e1000000000 costs no more than 1.
+// canonicalNumber writes a JSON number without exponent and without zeros that mean nothing, and where that would be
+// long, as digits with an exponent. It works on the text alone: 1e1000000000 costs no more than 1.
 func canonicalNumber(s string) string {
 	digits, negative := strings.CutPrefix(s, "-")
 	mantissa, exponent := digits, "0"

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net/mail"
@@ -11,8 +10,8 @@ import (
 	"time"
 )
 
-// The bounds of a plausible time of an event. Entities fold in the order of these times, so that one event from the year
-// 9999 would freeze its entity: such a time counts as missing.
+// The bounds of a plausible time of an event. Entities fold in the order of these times, so that one event from the
+// year 9999 would freeze its entity: such a time counts as missing.
 const (
 	earliestYear  = 1990
 	maxFutureSkew = 48 * time.Hour
@@ -49,7 +48,7 @@ func (c *compiler) newTimes(field string, defs []timeDefinition) []timeRule {
 func occurredAt(ctx context.Context, rules []timeRule, in input, receivedAt time.Time) (time.Time, bool, error) {
 	for _, rule := range rules {
 		v, err := rule.expr.first(ctx, in, nil)
-		if errors.Is(err, context.DeadlineExceeded) {
+		if isDeadline(err) {
 			return time.Time{}, false, rule.expr.failed(err)
 		}
 		s, ok := text(v)

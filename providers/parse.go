@@ -9,9 +9,9 @@ import (
 // UnknownType is the type of an event that names none.
 const UnknownType = "unknown"
 
-// Parse reads what an event means. It depends on the receipt, the body and the definition alone, so that a retry, a reset and
-// a replay come to the same result, and to a new one after the definition has been corrected. Errors are *event.Error:
-// ClassRejected if it is the event's own fault, ClassFailed if it is the definition's.
+// Parse reads what an event means. It depends on the receipt, the body and the definition alone, so that a retry, a
+// reset and a replay come to the same result, and to a new one after the definition has been corrected. Errors are
+// *event.Error: ClassRejected if it is the event's own fault, ClassFailed if it is the definition's.
 func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
@@ -39,7 +39,7 @@ func (p *Provider) inputOf(r event.Receipt, body []byte) (input, error) {
 		if _, err := decodeJSON(body); err != nil {
 			return input{}, err
 		}
-		return input{}, event.Rejectf("missing_items", "the batch has no list of events")
+		return input{}, event.Rejectf("missing_items", "the batch has no list of events, or one out of bounds")
 	}
 	v, err := p.decode(r.Headers["content-type"], body)
 	if err != nil {

@@ -57,8 +57,8 @@ func TestFallbackKey(t *testing.T) {
 	require.NotEqual(t, without.Key, other.Key)
 }
 
-// A header outside the signature can be added by anybody: it is not seen by the key's expressions, even where an expression
-// reaches for it in a way that the load does not notice.
+// A header outside the signature can be added by anybody: it is not seen by the key's expressions, even where an
+// expression reaches for it in a way that the load does not notice.
 func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	sneaky := strings.Replace(minimal, "key: {parts: [.body.id]}",

@@ -54,7 +54,8 @@ func (p path) shape() string {
 	return strings.Join(out, "/")
 }
 
-// match gives the values of the variables. Escapes in them are decoded after the split, so that %2F opens no new segment.
+// match gives the values of the variables. Escapes in them are decoded after the split, so that %2F opens no new
+// segment.
 func (p path) match(segments []string) (map[string]string, bool) {
 	if len(segments) != len(p.segments) {
 		return nil, false

@@ -82,7 +82,7 @@ func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
 	}
 	answer, err := gojq.Marshal(v)
 	if err != nil || len(answer) > maxAnswer {
-		return Reply{}, &event.Error{Class: event.ClassFailed, Code: "jq_too_large", Text: "evaluate " + q.fallback.field}
+		return Reply{}, q.fallback.fail("jq_too_large")
 	}
 	return Reply{Status: q.Status, ContentType: "application/json", Body: answer}, nil
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // reader reads JSON. It exists beside encoding/json because it knows where a value begins and ends (a batch is cut into
-// parts of the request's own bytes), sees doubled fields, bounds the depth, and takes the strings out of one copy of the
-// body.
+// parts of the request's own bytes), sees doubled fields, bounds the depth, and takes the strings out of one copy of
+// the body.
 type reader struct {
 	data       string
 	pos        int
@@ -148,7 +148,7 @@ func (r *reader) text() (string, error) {
 		switch c := r.data[r.pos]; {
 		case c == '"':
 			r.pos++
-			return unescape(r.data[start:r.pos], escaped)
+			return unescape(r.data[start+1:r.pos-1], escaped)
 		case c < ' ':
 			return "", errMalformed
 		case c == '\\':
@@ -157,17 +157,6 @@ func (r *reader) text() (string, error) {
 		}
 	}
 	return "", errMalformed
-}
-
-func unescape(quoted string, escaped bool) (string, error) {
-	if !escaped {
-		return quoted[1 : len(quoted)-1], nil
-	}
-	var s string
-	if json.Unmarshal([]byte(quoted), &s) != nil {
-		return "", errMalformed
-	}
-	return s, nil
 }
 
 // number reads a number and leaves it as it is written.

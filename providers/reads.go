@@ -7,8 +7,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// reads is what an expression takes from its input, as far as it can be seen without running it. Whatever cannot be seen
-// counts as reading the body; it cannot reach more than what the receipt keeps in any case.
+// reads is what an expression takes from its input, as far as it can be seen without running it. Whatever cannot be
+// seen counts as reading the body; it cannot reach more than what the receipt keeps in any case.
 type reads struct {
 	headers, query, path map[string]bool
 	// whole names the parts (headers, query, path) that are read without a name.
@@ -39,7 +39,7 @@ func (r *reads) inQuery(q *gojq.Query) {
 	if q.Term != nil {
 		r.inTerm(q.Term)
 	}
-	if q.Op == gojq.OpPipe && isIdentity(q.Left) {
+	if q.Op == gojq.OpPipe && len(q.Patterns) == 0 && isIdentity(q.Left) {
 		r.inQuery(q.Right)
 		return
 	}

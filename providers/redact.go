@@ -33,8 +33,8 @@ func (c *compiler) newRedaction(paths []jq) *expression {
 	return c.newExpression("redact", jq(source+" | .body"))
 }
 
-// Redact gives the body for people's eyes: without what the definition says to take out. It is for projections and logs; the
-// stored bytes stay as they are. A body that cannot be decoded gives null.
+// Redact gives the body for people's eyes: without what the definition says to take out. It is for projections and
+// logs; the stored bytes stay as they are. A body that cannot be decoded gives null.
 func (p *Provider) Redact(r event.Receipt, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()

@@ -44,7 +44,8 @@ func (c *compiler) newRules(d *definition) (rules, []override) {
 		c.add("key", "is missing: an event that cannot be identified cannot be deduplicated")
 	}
 	base = c.change("", base, overrideDefinition{
-		Key: d.Key, Dedupe: d.Dedupe, OccurredAt: d.OccurredAt, Entities: d.Entities, Timeout: d.Timeout, Retry: d.Retry,
+		Key: d.Key, Dedupe: d.Dedupe, OccurredAt: d.OccurredAt, Entities: d.Entities,
+		Timeout: d.Timeout, Retry: d.Retry,
 	})
 	var overrides []override
 	for i, o := range d.Overrides {

@@ -156,7 +156,8 @@ func TestJWT(t *testing.T) {
 	}
 }
 
-// Networks are taken from the address that the ingress vouches for; no header counts, and the whole internet is no network.
+// Networks are taken from the address that the ingress vouches for; no header counts, and the whole internet is no
+// network.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	definition := "name: acme\nauth: [{address: {networks: NETS}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n"

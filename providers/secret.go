@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Secrets gives the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid at once while one
-// replaces the other. It must be safe for concurrent use.
+// Secrets gives the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid at once while
+// one replaces the other. It must be safe for concurrent use.
 type Secrets func(name string) []string
 
 // placeholders are the secrets that everybody knows: of documentation, templates and test suites.
@@ -23,7 +23,7 @@ func IsPlaceholder(secret string) bool {
 	for _, prefix := range []string{"whsec_", "whpk_", "whsk_", "pdl_ntfset_"} {
 		s = strings.TrimPrefix(s, prefix)
 	}
-	return s == "" || strings.HasPrefix(s, "test_") || slices.Contains(placeholders, s)
+	return s == "" || slices.Contains(placeholders, s) || strings.HasPrefix(strings.ToLower(secret), "whsec_test_")
 }
 
 // secrets gives the usable secrets of a reference.

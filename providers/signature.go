@@ -86,8 +86,8 @@ func (s signatureHeader) parse(value string) (signatures, error) {
 	return signatures{values: []string{value}}, nil
 }
 
-// parsePairs reads "t=1700000000,v1=abc,v1=def". Fields that are unknown are skipped; an element that is not a pair makes
-// the header invalid, and so does a second timestamp.
+// parsePairs reads "t=1700000000,v1=abc,v1=def". Fields that are unknown are skipped; an element that is not a pair
+// makes the header invalid, and so does a second timestamp.
 func (s signatureHeader) parsePairs(value string) (signatures, error) {
 	var found signatures
 	elements := strings.Split(value, s.Separator)

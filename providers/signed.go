@@ -66,8 +66,8 @@ func (s signed) read(r *Request) (offer, error) {
 	return o, s.content.checkBody(r)
 }
 
-// readID gives the signed message id. One with a dot is refused: in {id}.{timestamp}.{body} it could move bytes from one
-// part into the next.
+// readID gives the signed message id. One with a dot is refused: in {id}.{timestamp}.{body} it could move bytes from
+// one part into the next.
 func (s signed) readID(r *Request) (string, error) {
 	if s.idHeader == "" {
 		return "", nil

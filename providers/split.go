@@ -37,9 +37,9 @@ func newInput(headers, query, path map[string]string, body, root any) input {
 	}}
 }
 
-// Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is never
-// refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is only ever
-// that the evaluation took too long, which says nothing about the request.
+// Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is
+// never refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is
+// only ever that the evaluation took too long, which says nothing about the request.
 func (p *Provider) Split(r *Request) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
@@ -56,7 +56,8 @@ func (p *Provider) Split(r *Request) ([]Item, error) {
 			Body: part, Root: root, Redelivery: p.redelivery, Headers: headers, Query: query, Path: path,
 		}
 		in := newInput(headers, query, path, body, rootValue)
-		if err := p.identify(ctx, &item, in, err == nil, r.passed); err != nil {
+		whole := len(p.batch) > 0 && root == nil // a batch that could not be split is no event
+		if err := p.identify(ctx, &item, in, err == nil && !whole, r.passed); err != nil {
 			return nil, err
 		}
 		items = append(items, item)

@@ -1,7 +1,10 @@
 package providers
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"sort"
 	"strings"
@@ -13,8 +16,13 @@ import (
 // readTree reads YAML into plain maps, lists and scalars. Twice the same key is a mistake.
 func readTree(data []byte) (map[string]any, error) {
 	var tree map[string]any
-	if err := yaml.Unmarshal(data, &tree); err != nil {
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	if err := documents.Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("not YAML: %s", yaml.FormatError(err, false, false))
+	}
+	var second any
+	if err := documents.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, errors.New("holds more than one definition")
 	}
 	return tree, nil
 }

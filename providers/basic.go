@@ -1,0 +1,48 @@
+package providers
+
+import (
+	"encoding/base64"
+	"strings"
+	"time"
+)
+
+// basicScheme is a token in the form of HTTP basic authentication.
+type basicScheme struct {
+	tokenScheme
+	user string
+}
+
+func (p *problems) newBasic(field string, d *basicDefinition) scheme {
+	p.secretName(field+".secrets", d.Secrets)
+	p.required(field+".user", d.User)
+	return &basicScheme{tokenScheme{secretsName: d.Secrets, in: "bearer"}, d.User}
+}
+
+func (s *basicScheme) authenticate(p *Provider, r *Request, _ time.Time) error {
+	secrets, err := p.secrets(s.secretsName)
+	if err != nil {
+		return err
+	}
+	value, err := r.header("authorization")
+	if err != nil {
+		return err
+	}
+	if value == "" {
+		return deny(ReasonMissingToken)
+	}
+	encoded, ok := cutScheme(value, "basic")
+	text, err := base64.StdEncoding.DecodeString(encoded)
+	user, password, found := strings.Cut(string(text), ":")
+	switch {
+	case !ok || err != nil || !found || password == "" || len(password) > maxToken:
+		return deny(ReasonMalformedToken)
+	case !anyEqual([]string{s.user}, user) || !anyEqual(secrets, password):
+		return deny(ReasonBadToken)
+	}
+	return nil
+}
+
+func (s *basicScheme) sign(r *Request, secret string, _ time.Time) error {
+	r.setHeader("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.user+":"+secret)))
+	return nil
+}
