@@ -126,7 +126,7 @@ func (l *linter) checkSecrets() {
 		for _, s := range given {
 			switch {
 			case strings.TrimSpace(s) == "":
-				l.add("", RuleSecret, "the secret %s is empty: it would authenticate nobody", name)
+				l.add("", RuleSecret, "the secret %s is empty or cannot be read: it authenticates nobody", name)
 			case IsPlaceholder(s):
 				l.add("", RuleSecret, "the secret %s is a placeholder that everybody knows: it authenticates nobody", name)
 			}
