@@ -105,7 +105,7 @@ func TestTheExampleNamesEveryVariableAndFillsInNoPassword(t *testing.T) {
 func TestEveryContainerIsHardened(t *testing.T) {
 	t.Parallel()
 	eachService(t, func(t *testing.T, s types.ServiceConfig) {
-		require.Equal(t, []string{"ALL"}, []string(s.CapDrop))
+		require.Equal(t, []string{"ALL"}, s.CapDrop)
 		require.Empty(t, s.CapAdd)
 		require.Contains(t, s.SecurityOpt, "no-new-privileges:true")
 		require.False(t, s.Privileged)
@@ -168,7 +168,7 @@ func TestOnlyTheIngressCanBePublished(t *testing.T) {
 			require.Equal(t, name == "ingress", port.HostIP == "0.0.0.0", name)
 		}
 	}
-	require.True(t, bool(p.Networks["backend"].Internal))
+	require.True(t, p.Networks["backend"].Internal)
 	require.Empty(t, p.Services["postgres"].Ports)
 }
 

@@ -14,11 +14,14 @@ import (
 // what was answered 503 or not at all may be.
 type load struct {
 	accepted, unavailable, unreachable atomic.Int64
-	// cut counts connections that ended after the request had been sent and before it was answered.
-	cut     atomic.Int64
-	other   atomic.Int64
-	stopped chan struct{}
-	senders sync.WaitGroup
+	other                              atomic.Int64
+	stopped                            chan struct{}
+	senders                            sync.WaitGroup
+
+	mu sync.Mutex
+	// unanswered are the IDs of requests whose connection ended before an answer. That is no mistake of the server's if it
+	// never saw them: it may close a connection that is idle at the moment in which a request sets out on it.
+	unanswered []string
 }
 
 func startLoad(n *node, senders int) *load {
@@ -39,14 +42,17 @@ func startLoad(n *node, senders int) *load {
 }
 
 func (l *load) sendOne(n *node) {
-	body := customerUpdated(uniqueID("evt"), fmt.Sprintf("cus_load_%d", sequence.Add(1)%20), "Ada", time.Now())
-	a, err := n.post("/webhooks/stripe", body, "Stripe-Signature", sign(body, secret, time.Now()))
+	id := uniqueID("evt")
+	body := customerUpdated(id, fmt.Sprintf("cus_load_%d", sequence.Add(1)%20), "Ada", time.Now())
+	a, err := n.post("/webhooks/stripe", body, "Stripe-Signature", sign(body, secret, time.Now()), "X-Request-Id", id)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		l.unreachable.Add(1)
 		time.Sleep(10 * time.Millisecond)
 	case err != nil:
-		l.cut.Add(1)
+		l.mu.Lock()
+		l.unanswered = append(l.unanswered, id)
+		l.mu.Unlock()
 	case a.status == http.StatusAccepted:
 		l.accepted.Add(1)
 	case a.status == http.StatusServiceUnavailable:

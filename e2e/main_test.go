@@ -21,7 +21,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(stacktest.Main(m, func() (err error) {
+	code := stacktest.Main(m, func() (err error) {
 		if root, err = stacktest.RepositoryRoot(); err != nil {
 			return err
 		}
@@ -43,12 +43,25 @@ func TestMain(m *testing.M) {
 			},
 		})
 		return err
-	}))
+	})
+	_ = os.RemoveAll(filepath.Dir(holdfast))
+	os.Exit(code)
 }
 
-// build compiles the binary that all tests run, with the race detector where the tests have it.
+// build compiles the binary that all tests run. `holdfast dev` looks for the temporal program beside itself.
 func build() (string, error) {
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("holdfast-e2e-%d", os.Getpid()))
+	dir, err := os.MkdirTemp("", "holdfast-e2e-")
+	if err != nil {
+		return "", err
+	}
+	temporalProgram, err := stacktest.TemporalBinary()
+	if err != nil {
+		return "", err
+	}
+	if err := os.Symlink(temporalProgram, filepath.Join(dir, "temporal")); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "holdfast")
 	command := exec.Command("go", "build", "-o", path, "./cmd/holdfast")
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {

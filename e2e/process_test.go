@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,7 +47,7 @@ type node struct {
 const secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz"
 
 func (i *installation) environment(env ...string) []string {
-	all := append(os.Environ(),
+	all := append(cleanEnvironment(),
 		"DATABASE_URL="+i.database,
 		"TEMPORAL_ADDRESS="+temporal.Address(),
 		"TEMPORAL_NAMESPACE="+i.namespace,
@@ -55,6 +56,15 @@ func (i *installation) environment(env ...string) []string {
 		"HOLDFAST_WORKER_GRACE=5s",
 	)
 	return append(append(all, i.env...), env...)
+}
+
+// cleanEnvironment is the tests' own, without what would point Holdfast elsewhere.
+func cleanEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return name == "DATABASE_URL" || strings.HasPrefix(name, "TEMPORAL_") || strings.HasPrefix(name, "HOLDFAST_") ||
+			strings.HasPrefix(name, "OTEL_")
+	})
 }
 
 // start runs a role and waits until it is ready.
@@ -68,6 +78,12 @@ func (i *installation) start(t *testing.T, role string, env ...string) *node {
 // launch runs a role and does not wait.
 func (i *installation) launch(t *testing.T, role string, env ...string) *node {
 	t.Helper()
+	return launch(t, role, i.environment(env...))
+}
+
+// launch runs a role in exactly this environment, but for the ports to listen on.
+func launch(t *testing.T, role string, env []string) *node {
+	t.Helper()
 	ports := freePorts(t, 2)
 	n := &node{
 		command:  exec.Command(holdfast, role),
@@ -76,7 +92,7 @@ func (i *installation) launch(t *testing.T, role string, env ...string) *node {
 		log:      &syncBuffer{},
 		exited:   make(chan struct{}),
 	}
-	n.command.Env = append(i.environment(env...), "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1])
+	n.command.Env = append(env, "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1])
 	n.command.Stdout, n.command.Stderr = n.log, n.log
 	require.NoError(t, n.command.Start())
 	go func() {
@@ -100,7 +116,7 @@ func (n *node) awaitReady(t *testing.T) {
 			require.FailNow(t, "the process has ended", n.log.tail(30))
 		default:
 		}
-		response, err := http.Get(n.operator + "/readyz")
+		response, err := client.Get(n.operator + "/readyz")
 		if err != nil {
 			return err
 		}
@@ -188,12 +204,10 @@ func (s *syncBuffer) tail(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-func (s *syncBuffer) contains(text string) bool { return strings.Contains(s.String(), text) }
-
 // metrics reads what Prometheus would, without the scopes that OpenTelemetry adds.
 func (n *node) metrics(t *testing.T) string {
 	t.Helper()
-	response, err := http.Get(n.operator + "/metrics")
+	response, err := client.Get(n.operator + "/metrics")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)

@@ -84,7 +84,8 @@ func (n *node) post(path string, body []byte, headers ...string) (answer, error)
 	if a.body, err = io.ReadAll(response.Body); err != nil {
 		return a, err
 	}
-	return a, json.Unmarshal(a.body, &a)
+	err = json.Unmarshal(a.body, &a)
+	return a, err
 }
 
 var sequence atomic.Int64

@@ -15,8 +15,8 @@ type OrderedChange struct {
 	Change Change
 }
 
-// Fold is the entity after all changes, which may come in any order. Changes of one event to one entity share an Order and
-// apply as they stand in the slice. Of no changes it is an entity with the state {} and no order.
+// Fold is the entity after all changes, which may come in any order. Changes of one event to one entity share an
+// Order and apply as they stand in the slice. Of no changes it is an entity with the state {} and no order.
 func Fold(ref EntityRef, changes []OrderedChange) (Entity, error) {
 	sorted := slices.Clone(changes)
 	slices.SortStableFunc(sorted, func(a, b OrderedChange) int { return a.Order.Compare(b.Order) })

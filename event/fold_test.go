@@ -39,18 +39,34 @@ func TestFold(t *testing.T) {
 		deleted bool
 	}{
 		{"nothing", nil, `{}`, false},
-		{"a snapshot replaces", []event.Change{change(snapshot, `{"a":1,"b":2}`), change(snapshot, `{"a":3}`)}, `{"a":3}`, false},
-		{"a patch merges", []event.Change{change(snapshot, `{"a":1,"b":{"c":2,"d":3}}`), change(patch, `{"b":{"c":null,"e":4}}`)},
-			`{"a":1,"b":{"d":3,"e":4}}`, false},
-		{"a patch creates, without its nulls", []event.Change{change(patch, `{"a":1,"b":null,"c":{"d":null}}`)}, `{"a":1,"c":{}}`, false},
-		{"a snapshot keeps its nulls", []event.Change{change(snapshot, `{"a":null}`), change(patch, `{"b":1}`)}, `{"a":null,"b":1}`, false},
-		{"a delete keeps the last state", []event.Change{change(snapshot, `{"a":1}`), change(tombstone, `{"a":2}`)}, `{"a":2}`, true},
+		{"a snapshot replaces", []event.Change{
+			change(snapshot, `{"a":1,"b":2}`), change(snapshot, `{"a":3}`),
+		}, `{"a":3}`, false},
+		{"a patch merges", []event.Change{
+			change(snapshot, `{"a":1,"b":{"c":2,"d":3}}`), change(patch, `{"b":{"c":null,"e":4}}`),
+		}, `{"a":1,"b":{"d":3,"e":4}}`, false},
+		{"a patch creates, without its nulls", []event.Change{
+			change(patch, `{"a":1,"b":null,"c":{"d":null}}`),
+		}, `{"a":1,"c":{}}`, false},
+		{"a snapshot keeps its nulls", []event.Change{
+			change(snapshot, `{"a":null}`), change(patch, `{"b":1}`),
+		}, `{"a":null,"b":1}`, false},
+		{"a delete keeps the last state", []event.Change{
+			change(snapshot, `{"a":1}`), change(tombstone, `{"a":2}`),
+		}, `{"a":2}`, true},
 		{"a delete of the unknown", []event.Change{change(tombstone, ``)}, `{}`, true},
-		{"a patch leaves the deleted deleted", []event.Change{change(tombstone, `{"a":1}`), change(patch, `{"b":2}`)}, `{"a":1,"b":2}`, true},
-		{"a snapshot revives", []event.Change{change(tombstone, `{"a":1}`), change(snapshot, `{"b":2}`)}, `{"b":2}`, false},
-		{"digits stay", []event.Change{change(snapshot, `{"a":12345678901234567890.10}`), change(patch, `{"b":1e-300,"c":"<&>"}`)},
-			`{"a":12345678901234567890.10,"b":1e-300,"c":"<&>"}`, false},
-		{"a change without a state", []event.Change{change(snapshot, `{"a":1}`), change(patch, ``)}, `{"a":1}`, false},
+		{"a patch does not revive", []event.Change{
+			change(tombstone, `{"a":1}`), change(patch, `{"b":2}`),
+		}, `{"a":1,"b":2}`, true},
+		{"a snapshot revives", []event.Change{
+			change(tombstone, `{"a":1}`), change(snapshot, `{"b":2}`),
+		}, `{"b":2}`, false},
+		{"digits stay", []event.Change{
+			change(snapshot, `{"a":12345678901234567890.10}`), change(patch, `{"b":1e-300,"c":"<&>"}`),
+		}, `{"a":12345678901234567890.10,"b":1e-300,"c":"<&>"}`, false},
+		{"a change without a state", []event.Change{
+			change(snapshot, `{"a":1}`), change(patch, ``),
+		}, `{"a":1}`, false},
 	} {
 		e, err := event.Fold(ref, life(c.changes...))
 		require.NoError(t, err, c.name)
@@ -63,7 +79,8 @@ func TestFold(t *testing.T) {
 func TestAFoldRefusesWhatIsNoState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []event.Change{
-		change(event.OpPatch, `{`), change(event.OpPatch, `{} {}`), change(event.OpPatch, `nope`), change("rename", `{}`),
+		change(event.OpPatch, `{`), change(event.OpPatch, `{} {}`), change(event.OpPatch, `nope`),
+		change("rename", `{}`),
 	} {
 		_, err := event.Fold(ref, life(c))
 		require.Equal(t, event.ClassRejected, event.ClassOf(err), string(c.State))
@@ -113,11 +130,10 @@ func TestAFoldDoesNotDependOnTheOrderOfArrival(t *testing.T) {
 }
 
 func orderedChanges() *rapid.Generator[event.OrderedChange] {
+	ops := rapid.SampledFrom([]event.Op{event.OpSnapshot, event.OpPatch, event.OpPatch, event.OpDelete})
+	states := rapid.SampledFrom([]string{`{"a":1}`, `{"a":null,"b":2}`, `{"b":{"c":3}}`, `{"b":{"c":null}}`, ``})
 	return rapid.Custom(func(t *rapid.T) event.OrderedChange {
-		c := event.Change{
-			Op:    rapid.SampledFrom([]event.Op{event.OpSnapshot, event.OpPatch, event.OpPatch, event.OpDelete}).Draw(t, "op"),
-			State: json.RawMessage(rapid.SampledFrom([]string{`{"a":1}`, `{"a":null,"b":2}`, `{"b":{"c":3}}`, `{"b":{"c":null}}`, ``}).Draw(t, "state")),
-		}
+		c := event.Change{Op: ops.Draw(t, "op"), State: json.RawMessage(states.Draw(t, "state"))}
 		if v := rapid.Int64Range(-1, 3).Draw(t, "version"); v >= 0 {
 			c.Version = &v
 		}

@@ -14,9 +14,9 @@ func OrderOf(r Receipt, p Parsed, c Change) Order {
 	return Order{Version: c.Version, OccurredAt: p.OccurredAt.UTC().Truncate(TimePrecision), EventID: r.ID}
 }
 
-// Compare is negative if o comes before other, positive if after, and 0 only for changes of one event. Times are compared at
-// TimePrecision, whatever they carry, so that the order is the same before and after they have been stored. Event IDs are
-// compared as text, which for UUIDs in lower case is the order of their bytes.
+// Compare is negative if o comes before other, positive if after, and 0 only for changes of one event. Times are
+// compared at TimePrecision, whatever they carry, so that the order is the same before and after they have been
+// stored. Event IDs are compared as text, which for UUIDs in lower case is the order of their bytes.
 func (o Order) Compare(other Order) int {
 	if c := compareVersions(o.Version, other.Version); c != 0 {
 		return c

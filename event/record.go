@@ -25,7 +25,8 @@ type Record struct {
 	ProcessedAt       *time.Time `json:"processed_at,omitempty"`
 	// Body is what was received, byte for byte; nil in lists.
 	Body []byte `json:"-"`
-	// Payload is the projection of Body for queries: not exact, and nil if Body is no JSON. PayloadNote says how it differs.
+	// Payload is the projection of Body for queries: not exact, and nil if Body is no JSON. PayloadNote says how it
+	// differs.
 	Payload     json.RawMessage `json:"payload,omitempty"`
 	PayloadNote string          `json:"payload_note,omitempty"`
 	// Links are the changes that the event made; nil in lists.

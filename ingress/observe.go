@@ -71,6 +71,7 @@ func startSpan(c *fiber.Ctx) (context.Context, trace.Span) {
 	if remote.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))
 	}
+	//nolint:spancheck // the caller ends it
 	return otel.Tracer("holdfast/ingress").Start(context.Background(), "receive webhook", options...)
 }
 

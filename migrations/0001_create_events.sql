@@ -1,6 +1,6 @@
 -- events: one row an accepted event, whatever becomes of it. raw_body is the truth, byte for byte; payload is a
--- projection of it for queries, null where the body is no JSON (payload_note says why). There are no foreign keys to or
--- from this table: events are purged by time, and dead letters may be written before, or without, a row here.
+-- projection of it for queries, null where the body is no JSON (payload_note says why). There are no foreign keys
+-- to or from this table: events are purged by time, and dead letters may be written before, or without, a row here.
 --
 -- IDs are UUIDv7, so that descending id is newest first and one column is the cursor of every list.
 --
@@ -41,7 +41,7 @@ CREATE TABLE events (
 );
 
 COMMENT ON COLUMN events.receipt IS
-    'What the ingress knew of the event, exactly (json, not jsonb), without the headers, which are a column of their own.';
+    'What the ingress knew of the event, exactly (json, not jsonb), without the headers, which have their own column.';
 
 -- Lists, newest first.
 CREATE INDEX events_by_provider ON events (provider, id);

@@ -1,5 +1,5 @@
--- event_entities: what each event did to each entity; what entities are folded from. An event may change an entity more
--- than once, hence position: the place of the change in the event.
+-- event_entities: what each event did to each entity; what entities are folded from. An event may change an entity
+-- more than once, hence position: the place of the change in the event.
 --
 -- Locks: none that anyone could wait for; the table is new.
 

@@ -1,5 +1,6 @@
--- dead_letters: events that the policies could not save, with all that is needed to understand and replay them. A row
--- stands on its own: it repeats the receipt and the raw body, because an event can die before its row in events exists.
+-- dead_letters: events that the policies could not save, with all that is needed to understand and replay them. A
+-- row stands on its own: it repeats the receipt and the raw body, because an event can die before its row in events
+-- exists.
 --
 -- Locks: none that anyone could wait for; the table is new.
 

@@ -1,5 +1,5 @@
-// Package migrations holds the schema as numbered SQL files and applies them. A file is never changed once it has been
-// released; a mistake is corrected by the next file, and there is no way down.
+// Package migrations holds the schema as numbered SQL files and applies them. A file is never changed once it has
+// been released; a mistake is corrected by the next file, and there is no way down.
 //
 // It must never know what the tables mean: that is persistence.
 package migrations
@@ -44,7 +44,8 @@ func Up(ctx context.Context, url string) (err error) {
 		return fmt.Errorf("make migration lock: %w", err)
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true),
+		goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
@@ -54,8 +55,9 @@ func Up(ctx context.Context, url string) (err error) {
 	return nil
 }
 
-// Current is the version that the database at url has, 0 for an empty one, and the one that this program wants. It reads
-// only. After a rollback of the program have may be greater than want, which is no reason to refuse: files only add.
+// Current is the version that the database at url has, 0 for an empty one, and the one that this program wants. It
+// reads only. After a rollback of the program have may be greater than want, which is no reason to refuse: files
+// only add.
 func Current(ctx context.Context, url string) (have, want int64, err error) {
 	if want, err = newest(); err != nil {
 		return 0, 0, err
@@ -67,7 +69,8 @@ func Current(ctx context.Context, url string) (have, want int64, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 
 	var migrated bool
-	if err := db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, goose.DefaultTablename).Scan(&migrated); err != nil {
+	const exists = `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
+	if err := db.QueryRowContext(ctx, exists).Scan(&migrated); err != nil {
 		return 0, want, fmt.Errorf("read migration version: %w", err)
 	}
 	if !migrated {

@@ -56,7 +56,9 @@ func TestAnEmptyDatabaseIsBehindUntilItIsMigrated(t *testing.T) {
 func TestTheVersionIsReadWithoutWriting(t *testing.T) {
 	t.Parallel()
 	url := cluster.Database(t)
-	exec(t, url, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
+	exec(t, url, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+	END $$`)
 	have, _, err := migrations.Current(t.Context(), url)
 	require.NoError(t, err)
 	require.Zero(t, have)
@@ -120,7 +122,8 @@ func TestEveryFileBoundsItsLocks(t *testing.T) {
 		files++
 		text, err := os.ReadFile(name.Name())
 		require.NoError(t, err)
-		require.Regexp(t, `^-- (?s:.*)-- Locks: (?s:.*)-- \+goose Up\nSET LOCAL lock_timeout = `, string(text), name.Name())
+		const form = `^-- (?s:.*)-- Locks: (?s:.*)-- \+goose Up\nSET LOCAL lock_timeout = `
+		require.Regexp(t, form, string(text), name.Name())
 		require.NotContains(t, string(text), "+goose Down", "there is no way down")
 	}
 	require.Positive(t, files)

@@ -50,7 +50,9 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 	if err != nil {
 		return nil, failure("list dead letters", err)
 	}
-	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) { return scanDeadLetter(row) })
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) {
+		return scanDeadLetter(row)
+	})
 	return page, failure("list dead letters", err)
 }
 
@@ -78,7 +80,8 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	var receipt []byte
 	columns := []any{
 		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
-		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt, &d.ResolvedRun,
+		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
+		&d.ResolvedRun,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.DeadLetter{}, err

@@ -12,8 +12,11 @@ import (
 // maxMessage bounds the stored text of a failure, in bytes.
 const maxMessage = 4 << 10
 
-// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one. It does nothing if the event has
-// been processed since the failure (a late attempt must not undo a rescue), or if this run has recorded it already.
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one. It does nothing if the
+// event has been processed since the failure (a late attempt must not undo a rescue), or if this run has recorded
+// it already. The failure has the clock of the run, processed_at that of the database: clocks that differ by more than
+// the time between two runs of one event can at worst leave a dead letter open whose replay changes nothing, or hide
+// the failure of a run that was started on an event that had been processed.
 const recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
@@ -45,8 +48,8 @@ UPDATE dead_letters
 	resolveIfNotStored = resolveDeadLetter + ` AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid)`
 )
 
-// RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row an
-// event, which counts its failures. Of d it stores Receipt, Body, Run and Failure.
+// RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
+// an event, which counts its failures. Of d it stores Receipt, Body, Run and Failure.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
 	receipt, err := receiptColumn(d.Receipt)
 	if err != nil {
@@ -76,8 +79,8 @@ func knownClass(c event.Class) string {
 	}
 }
 
-// redriveLease is how long a dead letter stays redriving before another redrive may take it: whoever took it first has
-// stopped half-way, or its run is in trouble. A redrive too many does no harm, since all steps may run again.
+// redriveLease is how long a dead letter stays redriving before another redrive may take it: whoever took it first
+// has stopped half-way, or its run is in trouble. A redrive too many does no harm, since all steps may run again.
 const redriveLease = 15 * time.Minute
 
 const (
@@ -90,8 +93,8 @@ UPDATE dead_letters SET state = 'redriving', redriving_since = clock_timestamp()
 UPDATE dead_letters SET state = 'open', redriving_since = NULL WHERE id = $1 AND state = 'redriving'`
 )
 
-// MarkRedriving takes an open dead letter for a redrive. Of several at once one wins; ok is false for the others, and for
-// a dead letter that is not open. A redrive that has not ended for 15 minutes can be taken over.
+// MarkRedriving takes an open dead letter for a redrive. Of several at once one wins; ok is false for the others,
+// and for a dead letter that is not open. A redrive that has not ended for 15 minutes can be taken over.
 func (s *Store) MarkRedriving(ctx context.Context, id int64) (ok bool, err error) {
 	tag, err := s.pool.Exec(ctx, markRedriving, id, redriveLease)
 	return tag.RowsAffected() == 1, failure("mark dead letter as redriving", err)

@@ -15,7 +15,8 @@ import (
 // deadLetter is of the event's own run, which gave up at noon.
 func deadLetter(r event.Receipt) event.DeadLetter {
 	return event.DeadLetter{Receipt: r, Body: body, Run: runOf(r), Failure: event.Failure{
-		Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json", Message: "not JSON", Attempts: 3, At: noon,
+		Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json", Message: "not JSON",
+		Attempts: 3, At: noon,
 	}}
 }
 

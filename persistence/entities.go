@@ -8,13 +8,14 @@ import (
 	"holdfast/event"
 )
 
-// touchedEntities are the entities that an event touches now, by its changes, or did by an earlier parse, by its links.
+// touchedEntities are the entities that an event touches now, by its changes, or did by an earlier parse, by its
+// links.
 const touchedEntities = `
 SELECT kind, external_id FROM unnest($3::text[], $4::text[]) AS changed (kind, external_id)
  UNION SELECT kind, external_id FROM event_entities WHERE event_id = $1::uuid`
 
-// Rows are made, and then locked, in one order, so that no two transactions wait for each other: neither for a row that the
-// other is making nor for one that is there.
+// Rows are made, and then locked, in one order, so that no two transactions wait for each other: neither for a row
+// that the other is making nor for one that is there.
 const (
 	makeEntities = `
 INSERT INTO entities (provider, kind, external_id)

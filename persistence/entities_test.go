@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast/event"
+	"holdfast/persistence"
 )
 
 // arrival is an event as one parse understands it.
@@ -22,8 +23,8 @@ type arrival struct {
 	parsed  event.Parsed
 }
 
-// Whatever the order in which events arrive, however often, and however wrong an earlier parse of them was: entities are
-// the pure fold of what the events say in the end.
+// Whatever the order in which events arrive, however often, and however wrong an earlier parse of them was:
+// entities are the pure fold of what the events say in the end.
 func TestEntitiesAreTheFoldOfTheirEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -70,7 +71,8 @@ var names = []string{"x", "y", "z"}
 
 func arrivals() *rapid.Generator[arrival] {
 	states := rapid.SampledFrom([]string{
-		`{"a":1}`, `{"a":null,"b":2}`, `{"b":{"c":3}}`, `{"b":{"c":null}}`, `{"n":12345678901234567890.10}`, `{"n":1E2}`, ``,
+		`{"a":1}`, `{"a":null,"b":2}`, `{"b":{"c":3}}`, `{"b":{"c":null}}`, `{"n":12345678901234567890.10}`,
+		`{"n":1E2}`, ``,
 	})
 	ops := rapid.SampledFrom([]event.Op{event.OpSnapshot, event.OpPatch, event.OpPatch, event.OpPatch, event.OpDelete})
 	changes := rapid.Custom(func(t *rapid.T) event.Change {
@@ -123,7 +125,8 @@ func requireFolded(t *rapid.T, db *database, events []arrival, names []string) {
 		for _, a := range events {
 			for _, c := range a.parsed.Changes {
 				if c.ExternalID == name {
-					changes = append(changes, event.OrderedChange{Order: event.OrderOf(a.receipt, a.parsed, c), Change: c})
+					order := event.OrderOf(a.receipt, a.parsed, c)
+					changes = append(changes, event.OrderedChange{Order: order, Change: c})
 				}
 			}
 		}
@@ -212,20 +215,54 @@ SELECT (SELECT jsonb_agg(to_jsonb(e) - 'run_id') FROM events e)::text || (SELECT
 func TestCrossedEntitiesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	ab := []event.Change{patch("a", `{"n":1}`), patch("b", `{"n":1}`)}
-	ba := []event.Change{patch("b", `{"n":2}`), patch("a", `{"n":2}`)}
 	var group errgroup.Group
-	for i := range 100 {
-		changes := ab
+	for i := range 60 {
+		var changes []event.Change
+		for n := range 30 { // rows that twelve events at once first make, then lock
+			changes = append(changes, patch(fmt.Sprintf("%d-%d", i/12, n), `{"n":1}`))
+		}
 		if i%2 == 1 {
-			changes = ba
+			slices.Reverse(changes)
 		}
 		group.Go(func() error { return process(db, arrival{receipt(), parsed(changes...)}) })
 	}
 	require.NoError(t, group.Wait())
 	require.Equal(t, 0, value[int](db,
 		`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
-	require.Equal(t, 200, value[int](db, `SELECT count(*) FROM event_entities`))
+	require.Equal(t, 60*30, value[int](db, `SELECT count(*) FROM event_entities`))
+}
+
+func TestNoChangeOfABusyEntityIsLost(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	var group errgroup.Group
+	for i := range 100 {
+		p := parsed(patch("1", fmt.Sprintf(`{"k%d":%d}`, i, i)))
+		p.OccurredAt = noon.Add(time.Duration(i) * time.Second)
+		group.Go(func() error { return process(db, arrival{receipt(), p}) })
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, 100, value[int](db, `SELECT count(*) FROM entities, jsonb_object_keys(state)`))
+}
+
+func TestAnUpsertHappensAsAWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	db := open(t, func(c *persistence.Config) { c.MaxConns = 1 })
+	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
+	_, err := db.Persist(t.Context(), r, body, p, runOf(r))
+	require.NoError(t, err)
+	db.record(deadLetter(r))
+	db.exec(`ALTER TABLE entities ADD CONSTRAINT refuse CHECK (state <> '{"n":1}')`) // the last statement fails
+
+	err = db.UpsertEntities(t.Context(), r, p, anotherRun(r))
+	requireFailure(t, err, event.ClassRejected, "check_violation")
+	require.Equal(t, event.StatusDead, db.status(r.ID))
+	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(r).State)
+	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM event_entities`))
+	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM entities`))
+
+	db.exec(`ALTER TABLE entities DROP CONSTRAINT refuse`)
+	require.NoError(t, db.UpsertEntities(t.Context(), r, p, anotherRun(r)), "the connection is as good as new")
 }
 
 func TestUnusableEntitiesAreTheEventsOwnFault(t *testing.T) {

@@ -44,7 +44,9 @@ func TestTroubleOfTheDatabaseIsTransient(t *testing.T) {
 		{"a statement takes too long", func(c *persistence.Config) { c.StatementTimeout = 50 * time.Millisecond },
 			lockEvents, "query_canceled"},
 		{"the database is read only", func(*persistence.Config) {}, func(db *database) {
-			db.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
+			db.exec(`DO $$ BEGIN
+				EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+			END $$`)
 		}, "read_only_sql_transaction"},
 		{"the database is gone", func(*persistence.Config) {}, dropDatabase, "connection_failed"},
 	} {
@@ -65,8 +67,8 @@ func onLock(t *testing.T, db *database, selection string) {
 	conn := connect(t, db.url) // a transaction would see the sessions of its beginning
 	require.Eventually(t, func() bool {
 		var sessions int
-		err := conn.QueryRow(t.Context(), selection+` FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'holdfast' AND wait_event_type = 'Lock'`).Scan(&sessions)
+		err := conn.QueryRow(t.Context(), selection+` FROM pg_stat_activity WHERE datname = current_database()
+			AND application_name = 'holdfast' AND wait_event_type = 'Lock'`).Scan(&sessions)
 		return err == nil && sessions == 1
 	}, 10*time.Second, 10*time.Millisecond)
 }
@@ -126,7 +128,8 @@ func TestANetworkThatBreaksIsTransient(t *testing.T) {
 			_ = conn.Close() // in the middle of the greeting
 		}
 	}()
-	store, err := persistence.Open(t.Context(), persistence.Config{URL: "postgres://" + secret + "@" + listener.Addr().String() + "/x"})
+	address := "postgres://" + secret + "@" + listener.Addr().String() + "/x"
+	store, err := persistence.Open(t.Context(), persistence.Config{URL: address})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	requireFailure(t, store.Ping(t.Context()), event.ClassTransient, "connection_failed")
@@ -170,6 +173,7 @@ func TestAnEventThatBreaksAConstraintIsRejected(t *testing.T) {
 	_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
 	requireFailure(t, err, event.ClassRejected, "check_violation")
 	require.Contains(t, err.Error(), "events_key_from_known")
+	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM idempotency_keys`), "a claim goes with its event")
 
 	r = receipt()
 	r.ID = secret[:4] + "-is-no-uuid"
@@ -202,7 +206,9 @@ func TestAMigrationUnderThePreparedStatementsIsTransient(t *testing.T) {
 
 func TestAMalformedURLIsNotQuoted(t *testing.T) {
 	t.Parallel()
-	for _, u := range []string{"postgres://u:" + secret + "@[", "host=" + secret + " port=x", "postgres://u:" + secret + "@h:99999999/x"} {
+	for _, u := range []string{
+		"postgres://u:" + secret + "@[", "host=" + secret + " port=x", "postgres://u:" + secret + "@h:99999999/x",
+	} {
 		_, err := persistence.Open(t.Context(), persistence.Config{URL: u})
 		require.Error(t, err, u)
 		require.NotContains(t, err.Error(), secret)

@@ -19,8 +19,8 @@ SELECT $1::uuid, $2, kind, external_id, position, op, change::jsonb, version, $3
 	isLinked = `SELECT EXISTS (SELECT FROM event_entities WHERE event_id = $1::uuid)`
 )
 
-// readHistories reads what the given entities fold from, in fold order: the last snapshot or delete and all that follows.
-// The expression over version is that of the index.
+// readHistories reads what the given entities fold from, in fold order: the last snapshot or delete and all that
+// follows. The expression over version is that of the index.
 const readHistories = `
 SELECT l.kind, l.external_id, l.op, l.change, l.version, l.occurred_at, l.event_id::text
   FROM unnest($2::text[], $3::text[]) AS wanted (kind, external_id)
@@ -88,7 +88,7 @@ func changesOf(r event.Receipt, p event.Parsed) ([]event.OrderedChange, error) {
 	changes := make([]event.OrderedChange, len(p.Changes))
 	for i, c := range p.Changes {
 		if c.Kind == "" || c.ExternalID == "" || !isClean(c.Kind) || !isClean(c.ExternalID) {
-			return nil, event.Rejectf("malformed_entity_id", "change %d names an entity without, or with an unusable, id", i)
+			return nil, event.Rejectf("malformed_entity_id", "change %d has no usable kind or id", i)
 		}
 		state, err := stateColumn(c)
 		if err != nil {

@@ -22,7 +22,8 @@ const (
 	idOfKey      = `SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2`
 
 	linkColumns = `
-SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.op, l.change, l.version, l.occurred_at
+SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.op, l.change, l.version,
+       l.occurred_at
   FROM event_entities AS l LEFT JOIN events AS e ON e.id = l.event_id`
 
 	linksOfEvent = linkColumns + ` WHERE l.event_id = $1::uuid ORDER BY l.position`
@@ -111,7 +112,8 @@ func scanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
 }
 
 func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
-	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Op, &l.State, &l.Version, &l.OccurredAt)
+	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Op, &l.State, &l.Version,
+		&l.OccurredAt)
 	l.OccurredAt = l.OccurredAt.UTC()
 	return l, err
 }

@@ -7,8 +7,9 @@ import (
 	"holdfast/event"
 )
 
-// storeEvent writes the row of an event whose key it owns, or that has a row already. A retry, a reset and a replay land
-// on the same row: until the event has been processed the bytes of the latest run win, from then on the row stays.
+// storeEvent writes the row of an event whose key it owns, or that has a row already. A retry, a reset and a replay
+// land on the same row: until the event has been processed the bytes of the latest run win, from then on the row
+// stays.
 const storeEvent = `
 INSERT INTO events AS e (
        id, provider, source, key, key_from, type, status, raw_body, headers, receipt, payload, payload_note,

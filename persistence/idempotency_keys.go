@@ -8,9 +8,9 @@ import (
 	"holdfast/event"
 )
 
-// claimKey takes (provider, key) for an event, in one atomic statement: a key that nobody has, or that the event itself
-// has, or whose owner was received a dedupe window ago or more. A window of 0 never ends. A claim that is repeated keeps
-// the time of the first one.
+// claimKey takes (provider, key) for an event, in one atomic statement: a key that nobody has, or that the event
+// itself has, or whose owner was received a dedupe window ago or more. A window of 0 never ends. A claim that is
+// repeated keeps the time of the first one.
 const claimKey = `
 INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen)
 VALUES ($1, $2, $3, $4)
@@ -19,8 +19,8 @@ ON CONFLICT (provider, key) DO UPDATE
  WHERE held.event_id <> excluded.event_id
    AND $5::interval > interval '0' AND excluded.first_seen >= held.first_seen + $5::interval`
 
-// ownerOfKey tells how a claim has ended. An event that has a row has won, now or earlier: it stays an event of its own
-// even if its window has passed and another event has the key by now.
+// ownerOfKey tells how a claim has ended. An event that has a row has won, now or earlier: it stays an event of its
+// own even if its window has passed and another event has the key by now.
 const ownerOfKey = `
 SELECT coalesce((SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2), ''),
        EXISTS (SELECT FROM events WHERE id = $3::uuid)`

@@ -8,8 +8,8 @@ import (
 	"holdfast/event"
 )
 
-// list builds the statement of a page. Only conditions that restrict are in it, so that PostgreSQL can choose the index
-// that serves exactly them.
+// list builds the statement of a page. Only conditions that restrict are in it, so that PostgreSQL can choose the
+// index that serves exactly them.
 type list struct {
 	selection  string
 	conditions []string

@@ -8,9 +8,9 @@ import (
 	"holdfast/event"
 )
 
-// Persist claims the event's key and stores the event, in one transaction and one round trip. If another event owns the
-// key it stores nothing, and resolves the open dead letter that this event may have: there is nothing left to rescue. An
-// event that its definition ignores is finished here.
+// Persist claims the event's key and stores the event, in one transaction and one round trip. If another event owns
+// the key it stores nothing, and resolves the open dead letter that this event may have: there is nothing left to
+// rescue. An event that its definition ignores is finished here.
 func (s *Store) Persist(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
@@ -47,8 +47,8 @@ func (s *Store) persist(
 	case !stored:
 		return event.Persisted{Duplicate: true, Owner: owner}, nil
 	case linked:
-		// An earlier parse did not ignore the event. The second transaction takes its changes back; should it fail, the
-		// retry comes here again.
+		// An earlier parse did not ignore the event. The second transaction takes its changes back; should it fail,
+		// the retry comes here again.
 		p.Changes = nil
 		return event.Persisted{}, s.upsert(ctx, r, p, run)
 	default:
@@ -58,5 +58,5 @@ func (s *Store) persist(
 
 // errKeyVanished: the key was purged between the claim that it refused and the look at its owner.
 var errKeyVanished = &event.Error{
-	Class: event.ClassTransient, Code: "key_vanished", Text: "the idempotency key was purged while it was being claimed",
+	Class: event.ClassTransient, Code: "key_vanished", Text: "the idempotency key was purged while it was claimed",
 }

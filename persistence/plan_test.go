@@ -30,7 +30,9 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 		run   func() error
 		index string
 	}{
-		{"all events", func() error { return second(db.Events(ctx, event.RecordQuery{Before: before, Limit: 50})) }, "events_pkey"},
+		{"all events", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Before: before, Limit: 50}))
+		}, "events_pkey"},
 		{"events of a provider", func() error {
 			return second(db.Events(ctx, event.RecordQuery{Provider: "rare", Limit: 50}))
 		}, "events_by_provider"},
@@ -70,7 +72,7 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
 	fill(db) // 5000 snapshots of one entity
 	r, p := receipt(), parsed(patch("1", `{"late":1}`))
-	p.OccurredAt = noon.Add(-time.Hour)
+	p.OccurredAt = noon.Add(-25 * time.Hour)
 	_, err := db.Persist(t.Context(), r, body, p, runOf(r))
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
@@ -90,25 +92,29 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 // fill makes tables in which a plan can go wrong.
 func fill(db *database) {
 	db.exec(`
-INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload_note,
-                    occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id, correlation_id)
-SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, '', i, 'event', 't' || i % 7,
-       CASE WHEN i % 500 = 0 THEN 'dead' ELSE 'processed' END, 'processed', '', '{}', '{}', '', now(), false, now(), now(),
-       'p' || i % 50 || ':' || i, '', '', ''
+INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt,
+       payload_note, occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id,
+       correlation_id)
+SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, '', i, 'event',
+       't' || i % 7, CASE WHEN i % 500 = 0 THEN 'dead' ELSE 'processed' END, 'processed', '', '{}', '{}',
+       '', now(), false, now(), current_timestamp, 'p' || i % 50 || ':' || i, '', '', ''
   FROM generate_series(1, 20000) AS i`)
 	db.exec(`
-INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, state, step, error_class, error_code, error_message,
-                          attempts, first_failed_at, last_failed_at, workflow_id, run_id, resolved_at, resolved_run_id)
-SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, i, '', '{}', '', CASE WHEN i % 3 = 0 THEN 'open' ELSE 'resolved' END,
-       'parse', 'failed', '', '', 1, now(), now() - i * interval '1 s', '', '', now(), ''
+INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, state, step, error_class, error_code,
+       error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id, resolved_at, resolved_run_id)
+SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, i, '', '{}', '',
+       CASE WHEN i % 3 = 0 THEN 'open' ELSE 'resolved' END, 'parse', 'failed', '',
+       '', 1, now(), now() - i * interval '1 s', '', '', now(), ''
   FROM generate_series(1, 20000) AS i`)
 	db.exec(`
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
-SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, 'snapshot', '{}', $1::timestamptz - i * interval '1 day'
+SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, 'snapshot', '{}',
+       $1::timestamptz - i * interval '1 day'
   FROM generate_series(1, 5000) AS i`, noon)
 	db.exec(`
 INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
-VALUES ('acme', 'thing', '1', $1::timestamptz - interval '1 day', lpad('1', 32, '0')::uuid)`, noon.Add(23*time.Hour+30*time.Minute))
+SELECT provider, kind, external_id, occurred_at, event_id
+  FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
 	db.exec(`ANALYZE`)
 }
 

@@ -29,9 +29,10 @@ const (
 // replacement stands for a character that PostgreSQL cannot hold.
 const replacement = "\uFFFD"
 
-// project turns JSON into JSON that jsonb accepts: \u0000, lone surrogates and invalid UTF-8 become U+FFFD, and numbers
-// that are out of range become strings of their text. JSON without any of that comes back as it is. The projection is nil
-// where there can be none; note is empty if nothing was changed, else a comma-separated list of the notes above.
+// project turns JSON into JSON that jsonb accepts: \u0000, lone surrogates and invalid UTF-8 become U+FFFD, and
+// numbers that are out of range become strings of their text. JSON without any of that comes back as it is. The
+// projection is nil where there can be none; note is empty if nothing was changed, else a comma-separated list of
+// the notes above.
 //
 // It takes linear time and never computes with a number.
 func project(raw []byte) (projection []byte, note string) {

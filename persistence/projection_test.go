@@ -15,12 +15,13 @@ import (
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	db := open(t)
+	const exact = `[9007199254740993,12345678901234567890,0.1000,-0,1E5]`
 	digits := strings.Repeat("9", 1000)
 	nested := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
 	for name, c := range map[string]struct{ raw, want, note string }{
 		"plain":               {`{"id": "evt_1",  "n": [1, true, null]}`, `{"id": "evt_1",  "n": [1, true, null]}`, ""},
 		"scalar":              {` 5 `, ` 5 `, ""},
-		"exact digits":        {`[9007199254740993,12345678901234567890,0.1000,-0,1E5]`, `[9007199254740993,12345678901234567890,0.1000,-0,1E5]`, ""},
+		"exact digits":        {exact, exact, ""},
 		"escapes":             {`"\"\\\/\b\f\n\r\t\u00e9\uD83D\uDE00"`, `"\"\\\/\b\f\n\r\t\u00e9\uD83D\uDE00"`, ""},
 		"escaped backslash":   {`"\\u0000"`, `"\\u0000"`, ""},
 		"NUL in a value":      {`{"a":"x\u0000y"}`, `{"a":"x` + "\uFFFD" + `y"}`, "replaced_nul"},
@@ -67,7 +68,9 @@ func TestProjection(t *testing.T) {
 func TestDigitsSurviveTheDatabase(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	for _, number := range []string{"9007199254740993", "12345678901234567890.10", "0.1000000000000000000000000000001"} {
+	for _, number := range []string{
+		"9007199254740993", "12345678901234567890.10", "0.1000000000000000000000000000001",
+	} {
 		require.Equal(t, number, value[string](db, `SELECT $1::text::jsonb::text`, number))
 	}
 }
@@ -78,7 +81,8 @@ func TestAHostileBodyIsProjectedQuickly(t *testing.T) {
 	const size = 8 << 20
 	start := time.Now()
 	for _, unit := range []string{`\u0000`, `\ud800`, "\xff", `\"`, `1`} {
-		raw := `["` + strings.Repeat(unit, size/len(unit)) + `",1` + strings.Repeat("0", size) + `e` + strings.Repeat("9", size) + `]`
+		number := "1" + strings.Repeat("0", size) + "e" + strings.Repeat("9", size)
+		raw := `["` + strings.Repeat(unit, size/len(unit)) + `",` + number + `]`
 		projection, _ := persistence.Project([]byte(raw))
 		require.NotNil(t, projection)
 	}
@@ -88,7 +92,8 @@ func TestAHostileBodyIsProjectedQuickly(t *testing.T) {
 // The server decides what jsonb holds: whatever the bytes are, it accepts their projection.
 func FuzzProjection(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":"\u0000\ud800\udc00\ud800","b":[1e400,-0.0,1E5]}`, "\"\xff\xed\xa0\x80\"", `{"a":{"a":null},"a":1}`, `NaN`, ``,
+		`{"a":"\u0000\ud800\udc00\ud800","b":[1e400,-0.0,1E5]}`, "\"\xff\xed\xa0\x80\"",
+		`{"a":{"a":null},"a":1}`, `NaN`, ``,
 	} {
 		f.Add([]byte(seed))
 	}

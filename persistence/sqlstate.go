@@ -46,7 +46,8 @@ func isStalePlan(pg *pgconn.PgError) bool {
 	return pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery"
 }
 
-// conditionOf is PostgreSQL's name of a state (Appendix A of its manual), "sqlstate_" and the state for those not listed.
+// conditionOf is PostgreSQL's name of a state (Appendix A of its manual), "sqlstate_" and the state for those not
+// listed.
 func conditionOf(state string) string {
 	if name, ok := conditions[state]; ok {
 		return name

@@ -1,8 +1,9 @@
-// Package persistence keeps events, entities and dead letters in PostgreSQL: one file a table, each step of an event one
-// transaction, every driver error mapped once to an event.Error.
+// Package persistence keeps events, entities and dead letters in PostgreSQL: each step of an event one transaction,
+// every driver error mapped once to an event.Error. A file is named after the table that it writes; its reads are in
+// the …_queries file beside it.
 //
-// Every method may run again, at any time and from several processes at once, without further effect; it must never know
-// who calls it, nor that there is such a thing as a workflow engine or an HTTP request.
+// Every method may run again, at any time and from several processes at once, without further effect; it must never
+// know who calls it, nor that there is such a thing as a workflow engine or an HTTP request.
 package persistence
 
 import (
@@ -45,8 +46,8 @@ type Store struct {
 	pool *pgxpool.Pool
 }
 
-// Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only error
-// is a URL that cannot be read.
+// Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
+// error is a URL that cannot be read.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -73,6 +74,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	return &Store{pool: pool}, nil
 }
+
+// Pool is the pool behind the store, for its metrics only.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
 // Ping says whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {

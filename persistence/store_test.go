@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
 	"holdfast/persistence"
 )
 
@@ -62,7 +61,7 @@ func TestAnEventTakesThreeRoundTrips(t *testing.T) {
 	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), deadLetter(r)) })-1,
 		"one, after one that prepares")
 	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), died(r, noon)) }))
-	_, err = store.DeadLetterOfEvent(t.Context(), event.Receipt(r).ID)
+	_, err = store.DeadLetterOfEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 }
 
@@ -107,18 +106,18 @@ func (w *wiretap) forward(client net.Conn, address string) {
 	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
 	answers := bufio.NewReader(server)
 	for {
-		header := make([]byte, 5) // type, length
-		if _, err := io.ReadFull(answers, header); err != nil {
+		header, err := answers.Peek(5) // type, length
+		if err != nil {
 			return
 		}
-		rest := make([]byte, binary.BigEndian.Uint32(header[1:])-4)
-		if _, err := io.ReadFull(answers, rest); err != nil {
+		message := make([]byte, 1+binary.BigEndian.Uint32(header[1:]))
+		if _, err := io.ReadFull(answers, message); err != nil {
 			return
 		}
-		if header[0] == 'Z' { // ReadyForQuery
+		if message[0] == 'Z' { // ReadyForQuery
 			w.trips.Add(1)
 		}
-		if _, err := client.Write(append(header, rest...)); err != nil {
+		if _, err := client.Write(message); err != nil {
 			return
 		}
 	}

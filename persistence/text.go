@@ -42,8 +42,9 @@ func headersColumn(r event.Receipt) (string, error) {
 	return string(b), nil
 }
 
-// receiptColumn is the receipt for a json column. Unlike jsonb, json keeps \u0000, lone surrogates and digits; only bytes
-// that are no UTF-8 are replaced, and a root that is no JSON or nests deeper than PostgreSQL can read is left out.
+// receiptColumn is the receipt for a json column. Unlike jsonb, json keeps \u0000, lone surrogates and digits; only
+// bytes that are no UTF-8 are replaced, and a root that is no JSON or nests deeper than PostgreSQL can read is left
+// out.
 func receiptColumn(r event.Receipt) (string, error) {
 	if !json.Valid(r.Root) || depth(r.Root) > maxDepth {
 		r.Root = nil
@@ -61,11 +62,12 @@ func stateColumn(c event.Change) (json.RawMessage, error) {
 		return json.RawMessage(`{}`), nil
 	}
 	state, note := project(c.State)
+	kind := clip(clean(c.Kind), 100)
 	switch {
 	case state == nil:
-		return nil, event.Rejectf("state_"+note, "the state of an entity of kind %q cannot be stored", clip(clean(c.Kind), 100))
+		return nil, event.Rejectf("state_"+note, "the state of an entity of kind %q cannot be stored", kind)
 	case !isObject(state):
-		return nil, event.Rejectf("state_not_object", "the state of an entity of kind %q is no JSON object", clip(clean(c.Kind), 100))
+		return nil, event.Rejectf("state_not_object", "the state of an entity of kind %q is no JSON object", kind)
 	}
 	return state, nil
 }

@@ -11,8 +11,9 @@ import (
 // rollbackTimeout bounds the rollback of a transaction whose own context may have ended.
 const rollbackTimeout = time.Second
 
-// eventLock is the first statement of every transaction that changes an event: at any time, one transaction works on one
-// event, whether or not it has a row yet. So what a transaction reads of its event stays true until it commits.
+// eventLock is the first statement of every transaction that changes an event: at any time, one transaction works
+// on one event, whether or not it has a row yet. So what a transaction reads of its event stays true until it
+// commits.
 const eventLock = `SELECT pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 
 // transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
@@ -20,8 +21,8 @@ type transaction struct {
 	conn *pgxpool.Conn // nil once it has ended
 }
 
-// sendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are one
-// transaction (PostgreSQL's manual, 55.2.4, "Pipelining").
+// sendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are
+// one transaction (PostgreSQL's manual, 55.2.4, "Pipelining").
 func (s *Store) sendOnly(ctx context.Context, b *pgx.Batch) error {
 	return s.pool.SendBatch(ctx, b).Close()
 }

@@ -9,9 +9,9 @@ import (
 	"holdfast/event"
 )
 
-// UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its open dead
-// letter, in one transaction: two round trips, three if a change comes late or the event has been here before. The event
-// must have been stored by Persist. What an earlier parse of the event did is taken back.
+// UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its open
+// dead letter, in one transaction: two round trips, three if a change comes late or the event has been here before.
+// The event must have been stored by Persist. What an earlier parse of the event did is taken back.
 func (s *Store) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
 	return failure("upsert entities of event "+clean(r.ID), s.upsert(ctx, r, p, run))
 }
@@ -135,7 +135,8 @@ var (
 	errNotPersisted = &event.Error{
 		Class: event.ClassFailed, Code: "not_persisted", Text: "the event has not been persisted",
 	}
-	// errEntityVanished: another transaction removed an entity, of which no event was left, while this one waited for it.
+	// errEntityVanished: another transaction removed an entity, of which no event was left, while this one waited
+	// for it.
 	errEntityVanished = &event.Error{
 		Class: event.ClassTransient, Code: "entity_vanished", Text: "an entity was removed while it was waited for",
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 const (
@@ -30,8 +31,8 @@ func edit(header string, change func(string) string) func(*Request) {
 	return func(r *Request) { r.Header[header] = []string{change(r.Header[header][0])} }
 }
 
-func replace(header, old, new string) func(*Request) {
-	return edit(header, func(s string) string { return strings.Replace(s, old, new, 1) })
+func replace(header, from, to string) func(*Request) {
+	return edit(header, func(s string) string { return strings.Replace(s, from, to, 1) })
 }
 
 func set(header, value string) func(*Request) {
@@ -199,4 +200,25 @@ func TestAuthErrorsTellNoValues(t *testing.T) {
 	p := providerOf(t, "stripe", secretOfTests)
 	r := signedRequest(t, p, otherSecret)
 	require.EqualError(t, p.Authenticate(r, clock), "not authentic: bad_signature")
+}
+
+// Whatever providers there are and whatever useless secrets they are given, nobody gets in: neither who signs with the
+// useless secret itself, nor who brings an empty one.
+func TestUselessSecretsOfEveryProvider(t *testing.T) {
+	t.Parallel()
+	useless := rapid.SampledFrom([]string{"", " ", "\n", "whsec_", "whpk_", "changeme", "secret", "NULL", "undefined", "test"})
+	c, err := Load("")
+	require.NoError(t, err)
+	rapid.Check(t, func(rt *rapid.T) {
+		secrets := rapid.SliceOfN(useless, 0, 3).Draw(rt, "secrets")
+		p, _ := c.WithSecrets(secretsOf(secrets...)).Lookup(rapid.SampledFrom(c.Names()).Draw(rt, "provider"))
+		require.Error(rt, p.CheckSecrets())
+		for _, secret := range append(secrets, "", secretOfTests) {
+			for _, s := range p.schemes {
+				r := &Request{Body: []byte(`{"apikey":""}`), URL: "https://example.com/", Path: "/"}
+				_ = s.sign(r, secret, clock)
+				require.Error(rt, p.Authenticate(r, clock))
+			}
+		}
+	})
 }

@@ -64,6 +64,17 @@ func (c *Catalogue) Lookup(name string) (*Provider, bool) {
 // Names are the names of all providers, sorted.
 func (c *Catalogue) Names() []string { return slices.Sorted(maps.Keys(c.providers)) }
 
+// SecretNames are the references to secrets that the definitions make, each once, sorted.
+func (c *Catalogue) SecretNames() []string {
+	names := map[string]bool{}
+	for _, p := range c.providers {
+		for _, name := range p.SecretNames() {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // ByPath finds the provider of a path as it was sent (with its escapes, without its query), and the values of the
 // path's variables. Fixed segments go before variables.
 func (c *Catalogue) ByPath(requestPath string) (*Provider, map[string]string, bool) {

@@ -64,9 +64,9 @@ func (p *problems) newExpression(field string, source jq) *expression {
 // errTooMany says that an expression gave more values than are taken.
 var errTooMany = errors.New("too many values")
 
-// all gives the values of the expression, at most max of them. An error is context.DeadlineExceeded, errTooMany, or
+// all gives the values of the expression, at most limit of them. An error is context.DeadlineExceeded, errTooMany, or
 // errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
-func (x *expression) all(ctx context.Context, in input, item any, max int) (out []any, err error) {
+func (x *expression) all(ctx context.Context, in input, item any, limit int) (out []any, err error) {
 	if x == nil {
 		return nil, nil
 	}
@@ -84,7 +84,7 @@ func (x *expression) all(ctx context.Context, in input, item any, max int) (out 
 		if err, ok := v.(error); ok {
 			return nil, evaluationError(err)
 		}
-		if len(out) == max {
+		if len(out) == limit {
 			return nil, errTooMany
 		}
 		out = append(out, v)

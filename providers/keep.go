@@ -93,21 +93,21 @@ func (p *problems) checkReads(field string, x *expression, k kept, pathParams []
 	}
 }
 
-// cleanText makes text valid UTF-8 without control characters and cuts it to max bytes, at the end of a character.
-func cleanText(s string, max int) string {
+// cleanText makes text valid UTF-8 without control characters and cuts it to size bytes, at the end of a character.
+func cleanText(s string, size int) string {
 	s = strings.Map(func(c rune) rune {
 		if c < ' ' || (c >= 0x7f && c <= 0x9f) {
 			return -1
 		}
 		return c
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	if len(s) <= max {
+	if len(s) <= size {
 		return s
 	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
+	for size > 0 && !utf8.RuneStart(s[size]) {
+		size--
 	}
-	return s[:max]
+	return s[:size]
 }
 
 // values turns what is kept into what expressions see.

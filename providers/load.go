@@ -110,7 +110,8 @@ func compileFile(files map[string]file, f file) (*Provider, error) {
 	return p, nil
 }
 
-// extend lays a definition over the one that it extends. Paths are a provider's own: they are not passed on.
+// extend lays a definition over the one that it extends. Paths and samples are a provider's own: they are
+// not passed on.
 func (c *compiler) extend(files map[string]file, tree map[string]any, depth int) map[string]any {
 	base, ok := tree["extends"].(string)
 	if !ok {
@@ -123,6 +124,7 @@ func (c *compiler) extend(files map[string]file, tree map[string]any, depth int)
 	}
 	inherited := merge(c.extend(files, below.tree, depth-1), nil)
 	delete(inherited, "paths")
+	delete(inherited, "samples")
 	return merge(inherited, tree)
 }
 

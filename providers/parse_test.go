@@ -244,3 +244,23 @@ func TestRedaction(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"card":{"number":"[redacted]","brand":"v"},"list":[{"secret":"[redacted]"},{"a":2}]}`, string(got))
 }
+
+// A signed body that is not JSON is kept; once the definition takes text, the same receipt parses.
+func TestPoisonIsSavedByACorrectedDefinition(t *testing.T) {
+	t.Parallel()
+	item, _, err := parse(t, providerOf(t, "stripe", secretOfTests), "not json")
+	require.Equal(t, "malformed_json", event.CodeOf(err))
+	c, err := Load(writeDefinitions(t, map[string]string{"stripe.yaml": `
+name: stripe
+extends: stripe
+decode: [{as: text}]
+type: '"note"'
+key: {fallback: body_sha256}
+entities: []
+`}))
+	require.NoError(t, err)
+	p, _ := c.Lookup("stripe")
+	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	require.NoError(t, err)
+	require.Equal(t, "note", parsed.Type)
+}

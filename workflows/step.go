@@ -61,7 +61,7 @@ func classOf(err error) event.Class {
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {
 		switch class := event.Class(application.Type()); class {
-		case event.ClassTransient, event.ClassRejected:
+		case event.ClassTransient, event.ClassRejected, event.ClassFailed:
 			return class
 		}
 		return event.ClassFailed

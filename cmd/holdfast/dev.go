@@ -78,12 +78,13 @@ func (s *devStack) start(ctx context.Context, cfg config.Config, out io.Writer) 
 	if err := devstack.CheckPorts(devPorts(cfg)...); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "starting PostgreSQL and Temporal …")
 	group, ctx := errgroup.WithContext(ctx)
 	if !cfg.Database.URL.IsSet() {
+		fmt.Fprintln(out, "starting PostgreSQL …")
 		group.Go(func() (err error) { s.postgres, err = startPostgres(ctx, cfg, s.claimed.Dir); return err })
 	}
 	if cfg.Temporal.Address == "" {
+		fmt.Fprintln(out, "starting Temporal …")
 		group.Go(func() (err error) { s.temporal, err = startTemporal(ctx, cfg, s.claimed.Dir); return err })
 	}
 	return group.Wait()
@@ -173,12 +174,9 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 		return nil, err
 	}
 	given := map[string]string{}
-	for _, name := range catalogue.Names() {
-		provider, _ := catalogue.Lookup(name)
-		for _, reference := range provider.SecretNames() {
-			if len(cfg.Secrets(reference)) == 0 {
-				given[reference] = seed
-			}
+	for _, name := range catalogue.SecretNames() {
+		if len(cfg.Secrets(name)) == 0 {
+			given[name] = seed
 		}
 	}
 	return given, nil
@@ -242,5 +240,6 @@ func (s *devStack) welcome(out io.Writer, cfg config.Config) {
 	if s.postgres != nil {
 		fmt.Fprintf(out, "  database      %s\n", s.postgres.URL("holdfast"))
 	}
-	fmt.Fprintf(out, "\nTry it, in a second terminal:\n\n  %s send stripe customer.updated\n\nCtrl-C ends everything.\n\n", os.Args[0])
+	fmt.Fprintf(out, "\nTry it, in a second terminal:\n\n  %s send stripe customer.updated\n\n", os.Args[0])
+	fmt.Fprint(out, "Ctrl-C ends everything.\n\n")
 }

@@ -45,11 +45,15 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 		}
 	}()
 	setLogger(cfg.Log)
+	telemetry.LogErrors(slog.Default())
 	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
 		return nil, err
 	}
 	p.onStop("telemetry", p.telemetry.Shutdown)
 	if p.catalogue, err = providers.LoadLive(cfg.Providers.Dir, cfg.Secrets); err != nil {
+		return nil, err
+	}
+	if err = cfg.CheckSecrets(p.catalogue.Catalogue().SecretNames()...); err != nil {
 		return nil, err
 	}
 	p.reloadOnHangup()

@@ -148,7 +148,10 @@ func (p *process) startIngress() error {
 		return err
 	}
 	p.onStop("ingress", func(ctx context.Context) error {
-		time.Sleep(cfg.DrainDelay)
+		select {
+		case <-time.After(cfg.DrainDelay):
+		case <-ctx.Done():
+		}
 		ctx, cancel := context.WithTimeout(ctx, cfg.ShutdownGrace)
 		defer cancel()
 		return server.Shutdown(ctx)
@@ -164,7 +167,7 @@ func (p *process) warnOfSecrets() {
 	for _, name := range catalogue.Names() {
 		provider, _ := catalogue.Lookup(name)
 		if err := provider.CheckSecrets(); err != nil {
-			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "secrets", provider.SecretNames())
+			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "variables", provider.SecretNames())
 		}
 	}
 }

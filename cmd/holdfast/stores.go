@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"go.temporal.io/sdk/client"
@@ -20,7 +21,7 @@ func (p *process) openStore(ctx context.Context) error {
 	}
 	p.store = store
 	p.onStop("database", func(context.Context) error { store.Close(); return nil })
-	return p.telemetry.ObserveDeadLetters(store.OpenDeadLetters)
+	return errors.Join(p.telemetry.ObservePool(store.Pool()), p.telemetry.ObserveDeadLetters(store.OpenDeadLetters))
 }
 
 func openStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {

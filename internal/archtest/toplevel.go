@@ -11,8 +11,6 @@ var TopLevel = []string{
 	"activities", "cmd", "delivery", "deploy", "docs", "e2e", "event", "ingress", "internal", "migrations", "operator",
 	"persistence", "providers", "tools", "workflows",
 	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
-	// Until the packages that use the dependencies are all there.
-	"deps_test.go",
 }
 
 // CheckTopLevel gives a sentence for each entry that is neither allowed, hidden, nor ignored by .gitignore.

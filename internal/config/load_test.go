@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -161,7 +160,7 @@ func TestARoleThatNeedsADatabaseSaysSo(t *testing.T) {
 	cfg, err := config.LoadFrom(nil)
 	require.NoError(t, err)
 	var mistake *config.VariableError
-	require.True(t, errors.As(cfg.RequireDatabase(), &mistake))
+	require.ErrorAs(t, cfg.RequireDatabase(), &mistake)
 	require.Equal(t, "DATABASE_URL", mistake.Variable)
 
 	cfg, err = config.LoadFrom([]string{"DATABASE_URL=postgres://127.0.0.1/x"})

@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -26,6 +27,11 @@ func unprivileged(paths ...string) (*account, error) {
 	acc, err := findAccount("postgres", "nobody")
 	if err != nil {
 		return nil, err
+	}
+	if missing := missingCapabilities(); len(missing) > 0 {
+		return nil, fmt.Errorf("PostgreSQL refuses to run as root, and this root, which lacks %s, cannot run it as %q: "+
+			"run as an ordinary user, or set DATABASE_URL to a database that you have",
+			strings.Join(missing, " and "), acc.name)
 	}
 	for _, path := range paths {
 		closed, err := closedDirectory(path, acc)

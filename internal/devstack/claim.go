@@ -37,7 +37,7 @@ func (e *AlreadyRunningError) Error() string {
 // behind in its PostgresDir and TemporalDir. Do this before CheckPorts, or a leftover server counts as a stranger.
 // It returns an [AlreadyRunningError] when another process has the directory.
 func Claim(ctx context.Context, dir string) (*Claimed, error) {
-	dir, err := makeDir(dir)
+	dir, err := makeDir(dir, passableDir)
 	if err != nil {
 		return nil, err
 	}

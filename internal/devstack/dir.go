@@ -12,13 +12,18 @@ import (
 // maxLogSize is the size in bytes at which a server's log is moved aside at the next start; one old log is kept.
 const maxLogSize = 16 << 20
 
+const (
+	privateDir  os.FileMode = 0o700 // for what holds payloads
+	passableDir os.FileMode = 0o711 // for what the user of PostgreSQL has to pass through
+)
+
 // makeDir makes a directory and returns its absolute path without symbolic links, the form that /proc shows.
-func makeDir(dir string) (string, error) {
+func makeDir(dir string, mode os.FileMode) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(abs, 0o755); err != nil {
+	if err := os.MkdirAll(abs, mode); err != nil {
 		return "", err
 	}
 	return filepath.EvalSymlinks(abs)
@@ -49,7 +54,7 @@ func logTail(path string) string {
 	if err != nil {
 		return ""
 	}
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close()
 	const tail = 2 << 10
 	if info, err := file.Stat(); err == nil && info.Size() > tail {
 		_, _ = file.Seek(-tail, io.SeekEnd)

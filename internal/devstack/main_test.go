@@ -39,7 +39,7 @@ func actAsParent(dir string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Println(pg.PID(), temporal.PID())
+	fmt.Fprintln(os.Stdout, pg.PID(), temporal.PID())
 	<-pg.Done() // until it is killed
 	return 1
 }
@@ -101,7 +101,7 @@ func query(t *testing.T, p *Postgres, sql string) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), p.URL("postgres"))
 	require.NoError(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // the test is about the query
+	defer conn.Close(t.Context())
 	rows, err := conn.Query(t.Context(), sql)
 	require.NoError(t, err)
 	values, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -74,13 +74,14 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 }
 
 func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error) {
-	dir, err := makeDir(opts.Dir)
+	dir, err := makeDir(opts.Dir, passableDir)
 	if err != nil {
 		return nil, err
 	}
 	opts.Dir, opts.Log = dir, cmp.Or(opts.Log, slog.Default())
 	p := &Postgres{options: opts, data: filepath.Join(dir, "data")}
-	if p.bin, err = findPostgres(ctx, p.data, filepath.Join(filepath.Dir(dir), "postgres-binaries"), opts.Log); err != nil {
+	downloads := filepath.Join(filepath.Dir(dir), "postgres-binaries")
+	if p.bin, err = findPostgres(ctx, p.data, downloads, opts.Log); err != nil {
 		return nil, err
 	}
 	if p.account, err = unprivileged(p.data, filepath.Join(p.bin, "postgres")); err != nil {
@@ -95,7 +96,10 @@ func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, erro
 	if p.options.Port, err = ensurePort(filepath.Join(dir, "port"), opts.Port); err != nil {
 		return nil, err
 	}
-	return p, p.ensureCluster(ctx)
+	if err := p.ensureCluster(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // URL is the connection URL of a database on this server, with the password.

@@ -61,8 +61,8 @@ func postgresDirs() []string {
 		dirs = append(dirs, matches...)
 	}
 	if path, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			dirs = append(dirs, filepath.Dir(real))
+		if file, err := filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(file))
 		}
 	}
 	return dirs

@@ -38,7 +38,7 @@ func (p *Postgres) initCluster(ctx context.Context, dir string) error {
 		return err
 	}
 	passwordFile := dir + ".password"
-	defer os.Remove(passwordFile) //nolint:errcheck // it holds what Dir/password holds, with the same mode
+	defer os.Remove(passwordFile)
 	if err := os.WriteFile(passwordFile, []byte(p.password+"\n"), 0o600); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func downloadedDirs(downloads string) []string {
 // whether they run.
 func downloadPostgres(ctx context.Context, downloads string, log *slog.Logger) (string, error) {
 	log.Info("no PostgreSQL on this machine: downloading its programs once (about 30 MB)", "version", downloadRelease)
-	if err := os.MkdirAll(downloads, 0o755); err != nil {
+	if err := os.MkdirAll(downloads, passableDir); err != nil {
 		return "", err
 	}
 	port, err := freePort()
@@ -39,7 +39,7 @@ func downloadPostgres(ctx context.Context, downloads string, log *slog.Logger) (
 		return "", err
 	}
 	scratch := filepath.Join(downloads, "scratch")
-	defer os.RemoveAll(scratch) //nolint:errcheck // the next download empties it again
+	defer os.RemoveAll(scratch)
 	fetched := make(chan error, 1)
 	go func() { // the library takes no context
 		db := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().

@@ -2,6 +2,7 @@ package devstack
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 
 // commandLine is what a process was started with, arguments separated by spaces; "" when there is no such process.
 func commandLine(pid int) string {
-	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
 		return ""
 	}

@@ -21,6 +21,8 @@ const (
 	// maxFailures is how many restarts in a row may end before the child was ready; then the supervisor gives up.
 	maxFailures = 10
 	cleanLimit  = 40 * time.Second
+	// startLimit is how long a child may take until it answers, recovery after a crash included.
+	startLimit = 3 * time.Minute
 )
 
 // errStopping says that a child was not started because its supervisor is being stopped.
@@ -62,6 +64,8 @@ func (s *supervisor) start(ctx context.Context) error {
 	if err := <-started; err != nil {
 		return fmt.Errorf("start %s: %w", s.name, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
 	if err := s.awaitReady(ctx, s.done); err != nil {
 		s.kill()
 		<-s.done

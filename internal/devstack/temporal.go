@@ -82,7 +82,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error)
 
 func prepareTemporal(opts TemporalOptions) (*Temporal, error) {
 	var err error
-	if opts.Dir, err = makeDir(opts.Dir); err != nil {
+	if opts.Dir, err = makeDir(opts.Dir, privateDir); err != nil {
 		return nil, err
 	}
 	if opts.DBFile != "" {

@@ -3,7 +3,6 @@ package devstack
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ func (t *Temporal) ready(ctx context.Context) error {
 	c, err := client.DialContext(ctx, client.Options{
 		HostPort:  t.Address(),
 		Namespace: t.options.Namespace,
-		Logger:    log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		Logger:    log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ func (t *Telemetry) DatabaseTracer() pgx.QueryTracer {
 	return databaseTracer{otelpgx.NewTracer(
 		otelpgx.WithTracerProvider(t.Traces),
 		otelpgx.WithMeterProvider(t.Meters),
-		otelpgx.WithTrimSQLInSpanName(),
 		otelpgx.WithDisableConnectionDetailsInAttributes(),
 	)}
 }

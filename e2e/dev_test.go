@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// devInstallation is a `holdfast dev` with a directory and ports of its own.
+type devInstallation struct{ env []string }
+
+func newDev(t *testing.T) devInstallation {
+	t.Helper()
+	var env []string
+	for i, address := range freePorts(t, 2) {
+		name := []string{"HOLDFAST_DEV_TEMPORAL_PORT", "HOLDFAST_DEV_TEMPORAL_UI_PORT"}[i]
+		env = append(env, name+"="+address[strings.LastIndex(address, ":")+1:])
+	}
+	env = append(env, "HOLDFAST_DEV_DIR="+filepath.Join(t.TempDir(), ".holdfast"))
+	return devInstallation{env: append(cleanEnvironment(), env...)}
+}
+
+// start runs `holdfast dev` and waits until it says that it runs.
+func (d devInstallation) start(t *testing.T) *node {
+	t.Helper()
+	n := launch(t, "dev", d.env)
+	eventually(t, 2*time.Minute, "holdfast dev is running", func() error {
+		select {
+		case <-n.exited:
+			require.FailNow(t, "holdfast dev has ended", n.log.tail(30))
+		default:
+		}
+		if !strings.Contains(n.log.String(), "send stripe customer.updated") {
+			return fmt.Errorf("it says: %s", n.log.tail(5))
+		}
+		return nil
+	})
+	n.awaitReady(t)
+	return n
+}
+
+// run runs a tool as somebody in a second terminal would, who was told nothing but the directory.
+func (d devInstallation) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	command := exec.Command(holdfast, args...)
+	command.Env = d.env
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+func (d devInstallation) dir() string {
+	return strings.TrimPrefix(d.env[len(d.env)-1], "HOLDFAST_DEV_DIR=")
+}
+
+// pid reads a process ID that stands in the first line of a file.
+func (d devInstallation) pid(t *testing.T, path ...string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{d.dir()}, path...)...))
+	require.NoError(t, err)
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	pid, err := strconv.Atoi(string(line))
+	require.NoError(t, err)
+	return pid
+}
+
+var eventShow = regexp.MustCompile(`event show (\S+)`)
+
+// sendAndShow sends the event that `make run` suggests, and waits until `event show` says that it is processed.
+func (d devInstallation) sendAndShow(t *testing.T) (eventID string) {
+	t.Helper()
+	eventually(t, time.Minute, "the event is accepted", func() error {
+		out, err := d.run(t, "send", "stripe", "customer.updated")
+		if match := eventShow.FindStringSubmatch(out); err == nil && match != nil {
+			eventID = match[1]
+			return nil
+		}
+		return fmt.Errorf("%w: %s", err, out)
+	})
+	d.awaitProcessed(t, eventID)
+	return eventID
+}
+
+func (d devInstallation) awaitProcessed(t *testing.T, eventID string) {
+	t.Helper()
+	eventually(t, time.Minute, "event show says that it is processed", func() error {
+		out, err := d.run(t, "event", "show", eventID)
+		if err != nil || !strings.Contains(out, "processed (processed)") {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// What `make run` starts, as a new user would meet it:
+//   - the printed command is accepted, and the event can be read
+//   - a second one in the same directory is refused, and so is one whose port is taken, with what to do
+//   - PostgreSQL and Temporal are killed: they come back, and events go on
+//   - all of it is killed: the next start has yesterday's data
+//   - Ctrl-C ends everything, and leaves no process behind
+func TestMakeRunSurvivesAnything(t *testing.T) {
+	t.Parallel()
+	d := newDev(t)
+	n := d.start(t)
+	first := d.sendAndShow(t)
+
+	again := launch(t, "dev", d.env)
+	<-again.exited
+	require.Contains(t, again.log.String(), fmt.Sprint(n.command.Process.Pid), "it names the process that has the directory")
+	d.refusesATakenPort(t, n)
+
+	require.NoError(t, syscall.Kill(d.pid(t, "postgres", "data", "postmaster.pid"), syscall.SIGKILL))
+	d.sendAndShow(t)
+	require.NoError(t, syscall.Kill(d.pid(t, "temporal", "temporal.pid"), syscall.SIGKILL))
+	d.sendAndShow(t)
+
+	n.kill()
+	n = d.start(t)
+	d.awaitProcessed(t, first)
+	d.sendAndShow(t)
+
+	postmaster, dev := d.pid(t, "postgres", "data", "postmaster.pid"), d.pid(t, "temporal", "temporal.pid")
+	require.NoError(t, n.command.Process.Signal(os.Interrupt))
+	<-n.exited
+	require.Zero(t, n.command.ProcessState.ExitCode(), n.log.tail(30))
+	require.ErrorIs(t, syscall.Kill(postmaster, 0), syscall.ESRCH, "PostgreSQL has ended")
+	require.ErrorIs(t, syscall.Kill(dev, 0), syscall.ESRCH, "Temporal has ended")
+}
+
+// A database and a Temporal that are given are used, and none is started.
+func TestMakeRunUsesWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
+	d := newDev(t)
+	n := launch(t, "dev", append(i.environment(), "HOLDFAST_DEV_DIR="+d.dir()))
+	n.awaitReady(t)
+	id := uniqueID("evt")
+	require.Equal(t, 202, n.send(t, customerUpdated(id, uniqueID("cus"), "Ada", time.Now())).status)
+	i.awaitCount(t, 30*time.Second, 1, processedEvents)
+	require.NoDirExists(t, filepath.Join(d.dir(), "postgres"))
+	require.NoDirExists(t, filepath.Join(d.dir(), "temporal"))
+}
+
+// refusesATakenPort starts another installation on the same public port.
+func (d devInstallation) refusesATakenPort(t *testing.T, holder *node) {
+	t.Helper()
+	other := newDev(t)
+	command := exec.Command(holdfast, "dev")
+	command.Env = append(other.env, "HOLDFAST_INGRESS_ADDR="+strings.TrimPrefix(holder.ingress, "http://"))
+	out, err := command.CombinedOutput()
+	require.Error(t, err)
+	for _, want := range []string{"holdfast", fmt.Sprint(holder.command.Process.Pid), "HOLDFAST_INGRESS_ADDR"} {
+		require.Contains(t, string(out), want)
+	}
+}

@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// span is one span as the console exporter prints it.
+type span struct {
+	Name        string
+	SpanContext struct{ TraceID string }
+}
+
+// One event, one trace:
+//   - from the HTTP request over the workflow and its steps to the SQL
+//   - the sender's own trace is not joined, because anybody could claim it
+func TestAnEventIsOneTrace(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "serve", "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=100")
+	body := customerUpdated(uniqueID("evt"), uniqueID("cus"), "Ada", time.Now())
+	claimed := "4bf92f3577b34da6a3ce929d0e0e4736"
+	a, err := n.post("/webhooks/stripe", body, "Stripe-Signature", sign(body, secret, time.Now()),
+		"traceparent", "00-"+claimed+"-00f067aa0ba902b7-01")
+	require.NoError(t, err)
+	require.Equal(t, 202, a.status)
+	i.awaitCount(t, 30*time.Second, 1, processedEvents)
+	n.terminate(t)
+
+	traces := map[string][]string{}
+	for _, s := range spans(n.log.String()) {
+		traces[s.SpanContext.TraceID] = append(traces[s.SpanContext.TraceID], s.Name)
+	}
+	require.NotContains(t, traces, claimed)
+	for _, names := range traces {
+		if !strings.Contains(fmt.Sprint(names), "receive webhook") {
+			continue
+		}
+		all := strings.Join(names, "\n")
+		for _, want := range []string{
+			"StartWorkflow:ProcessEvent", "RunWorkflow:ProcessEvent",
+			"RunActivity:ParseEvent", "RunActivity:PersistEvent", "RunActivity:UpsertEntities", "INSERT",
+		} {
+			require.Contains(t, all, want)
+		}
+		return
+	}
+	require.FailNow(t, "no trace begins with the request")
+}
+
+// spans reads the JSON objects among the lines of a log.
+func spans(log string) []span {
+	var all []span
+	for rest := log; ; {
+		start := strings.Index(rest, "{")
+		if start < 0 {
+			return all
+		}
+		decoder := json.NewDecoder(strings.NewReader(rest[start:]))
+		var s span
+		if decoder.Decode(&s) == nil && s.Name != "" {
+			all = append(all, s)
+		}
+		rest = rest[start+max(1, int(decoder.InputOffset())):]
+	}
+}
