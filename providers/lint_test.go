@@ -139,7 +139,7 @@ func TestCheckOneFile(t *testing.T) {
 	t.Parallel()
 	dir := writeDefinitions(t, map[string]string{
 		"acme.yaml":   sampled,
-		"beta.yaml":   "name: beta\nextends: acme\nsecrets: BETA_SECRET\n",
+		"beta.yaml":   "name: beta\nextends: acme\nsecrets: BETA_SECRET\n" + sampled[strings.Index(sampled, "samples:"):],
 		"broken.yaml": "{",
 		"other.yaml":  "kind: Deployment\nname: other\n",
 		"taken.yaml":  strings.Replace(sampled, "name: acme", "name: taken\npaths: [/webhooks/github]", 1),
