@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,24 +45,40 @@ func window(d event.Duration) string {
 	if d == 0 {
 		return "for ever"
 	}
-	return "for " + d.String()
+	return "for " + spell(d)
+}
+
+// spell writes whole days as a definition does, and drops what is zero.
+func spell(d event.Duration) string {
+	const day = 24 * time.Hour
+	if whole := time.Duration(d); whole >= day && whole%day == 0 {
+		return strconv.Itoa(int(whole/day)) + "d"
+	}
+	s := strings.TrimSuffix(d.String(), "m0s")
+	if s != d.String() {
+		s = strings.TrimSuffix(s+"m", "h0m")
+		if !strings.HasSuffix(s, "m") {
+			s += "h"
+		}
+	}
+	return s
 }
 
 func retries(p event.Policy) string {
-	pauses := fmt.Sprintf("%s × %g up to %s", p.InitialInterval, p.Coefficient, p.MaximumInterval)
+	pauses := fmt.Sprintf("%s × %g up to %s", spell(p.InitialInterval), p.Coefficient, spell(p.MaximumInterval))
 	if len(p.Delays) > 0 {
 		var texts []string
 		for _, d := range p.Delays {
-			texts = append(texts, d.String())
+			texts = append(texts, spell(d))
 		}
 		pauses = strings.Join(texts, ", ")
 	}
-	return fmt.Sprintf("%d attempts of %s each, after %s (± %g %%)", p.Attempts, p.Timeout, pauses, p.Jitter*100)
+	return fmt.Sprintf("%d attempts of %s each, after %s (± %g %%)", p.Attempts, spell(p.Timeout), pauses, p.Jitter*100)
 }
 
 func question(q *providers.ExplainedQuestion) string {
 	if q.Handler == "" {
 		return "answered with " + q.Fallback
 	}
-	return fmt.Sprintf("answered by the handler at %s within %s, or else with %s", q.Handler, q.Deadline, q.Fallback)
+	return fmt.Sprintf("answered by the handler at %s within %s, or else with %s", q.Handler, spell(q.Deadline), q.Fallback)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -44,11 +45,20 @@ func deliver(ctx context.Context, client *http.Client, r *providers.Request) (se
 	start := time.Now()
 	response, err := client.Do(request)
 	if err != nil {
-		return sentAnswer{}, err
+		return sentAnswer{}, withoutURL(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	return sentAnswer{response.StatusCode, time.Since(start), body}, err
+}
+
+// withoutURL takes the URL out of a client's error: path and query may hold a token.
+func withoutURL(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return fmt.Errorf("send: %w", failed.Err)
+	}
+	return err
 }
 
 func (a sentAnswer) accepted() bool { return a.status >= 200 && a.status < 300 }
