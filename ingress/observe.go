@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"holdfast/providers"
 )
 
 // The headers by which a sender can name a request and the chain that it belongs to.
@@ -32,10 +34,12 @@ type observation struct {
 	requestID     string
 	correlationID string
 	receivedAt    time.Time
-	provider      string
-	outcome       string
-	reason        string
-	events        int
+	// definition is that of the provider the request is for; nil while that is not known.
+	definition *providers.Provider
+	provider   string
+	outcome    string
+	reason     string
+	events     int
 }
 
 type observationKey struct{}

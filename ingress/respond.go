@@ -1,23 +1,30 @@
 package ingress
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/event"
 	"holdfast/providers"
 )
 
 // acknowledgement is the body of every 2xx.
 type acknowledgement struct {
-	OK        bool                `json:"ok"`
-	Queued    bool                `json:"queued"`
-	Duplicate bool                `json:"duplicate,omitempty"`
-	RequestID string              `json:"request_id"`
-	Counts    *counts             `json:"counts,omitempty"`
-	Events    []acknowledgedEvent `json:"events"`
+	OK        bool   `json:"ok"`
+	Queued    bool   `json:"queued"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+	RequestID string `json:"request_id"`
+	// DurationMS is the time from the request's arrival to this answer.
+	DurationMS int64               `json:"duration_ms"`
+	Counts     *counts             `json:"counts,omitempty"`
+	Events     []acknowledgedEvent `json:"events"`
 }
 
 // counts sum up a batch.
@@ -29,31 +36,48 @@ type counts struct {
 type acknowledgedEvent struct {
 	WorkflowID string `json:"workflow_id"`
 	EventID    string `json:"event_id"`
-	Status     State  `json:"status"`
+	// EventHash is the beginning of the SHA-256 of the event's bytes, in hex.
+	EventHash string `json:"event_hash"`
+	Status    State  `json:"status"`
+	// Outcome is the result of the earlier run, if it has one.
+	Outcome event.Outcome `json:"outcome,omitempty"`
 }
 
 // acknowledge answers for events that are all durable now.
-func (s *Server) acknowledge(c *fiber.Ctx, p *providers.Provider, started []Started, isBatch bool) error {
+func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Started) error {
 	o := observed(c)
-	body := acknowledgement{OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{}}
+	body := acknowledgement{
+		OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{},
+		DurationMS: s.now().Sub(o.receivedAt).Milliseconds(),
+	}
 	var n counts
-	for _, e := range started {
+	for i, e := range started {
 		if e.State == StateAccepted {
 			n.Accepted++
 		} else {
 			n.Duplicate++
 		}
-		body.Events = append(body.Events, acknowledgedEvent{WorkflowID: e.WorkflowID, EventID: e.EventID, Status: e.State})
+		body.Events = append(body.Events, acknowledgedEvent{
+			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
+		})
 	}
-	if isBatch {
+	if isBatch(items) {
 		body.Counts = &n
 	}
-	status := p.AckStatus()
+	status := o.definition.AckStatus()
 	o.outcome, o.events = "accepted", len(started)
 	if n.Accepted == 0 && n.Duplicate > 0 {
-		status, o.outcome, body.Duplicate = p.Replies().Duplicate, "duplicate", true
+		status, o.outcome, body.Duplicate = o.definition.Replies().Duplicate, "duplicate", true
 	}
 	return c.Status(status).JSON(body)
+}
+
+// hashLength is in hex digits: enough to tell events apart by eye.
+const hashLength = 12
+
+func eventHash(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])[:hashLength]
 }
 
 // refusalBody is the body of every answer that is not a 2xx.
@@ -68,25 +92,22 @@ type refusalError struct {
 }
 
 func (s *Server) refuse(c *fiber.Ctx, reason code) error {
-	return s.refuseWith(c, reason, refusals[reason].status)
-}
-
-func (s *Server) refuseWith(c *fiber.Ctx, reason code, status int) error {
 	r := refusals[reason]
 	var requestID string
+	var provider *providers.Provider
 	if o, ok := c.Locals(observationKey{}).(*observation); ok {
-		requestID = o.requestID
+		requestID, provider = o.requestID, o.definition
 		if o.reason == "" {
 			o.reason = string(reason)
 		}
 	}
-	if r.retryAfter > 0 {
+	if r.retryAfter > 0 && c.GetRespHeader(fiber.HeaderRetryAfter) == "" {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(r.retryAfter))
 	}
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	return c.Status(status).JSON(refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}})
+	return c.Status(reason.statusOf(provider)).JSON(refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}})
 }
 
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
@@ -97,14 +118,20 @@ func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 }
 
 // refuseUnauthenticated tells the operator the reason, and the sender only that there is one.
-func (s *Server) refuseUnauthenticated(c *fiber.Ctx, p *providers.Provider, err error) error {
+func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
 	var denied *providers.AuthError
 	if errors.As(err, &denied) {
 		o.reason = string(denied.Reason)
 	}
-	return s.refuseWith(c, codeUnauthenticated, p.Replies().Unauthentic)
+	return s.refuse(c, codeUnauthenticated)
+}
+
+// refuseLimited says when there is room again.
+func (s *Server) refuseLimited(c *fiber.Ctx, wait time.Duration) error {
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	return s.refuse(c, codeRateLimited)
 }
 
 // refuseError answers for errors of Fiber and fasthttp, most of them met while the request was read. Their own text can hold

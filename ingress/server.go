@@ -37,6 +37,10 @@ type Options struct {
 	MaxConnsPerIP int
 	// TrustedProxies are the addresses and networks whose X-Forwarded-For is believed; empty: nobody's.
 	TrustedProxies []string
+	// Questions reach the handlers that answer the events whose sender waits for an answer.
+	Questions Asker
+	// HandlerURL gives the address of a handler by the name that a definition has for it; "" if it is not configured.
+	HandlerURL func(name string) string
 	// PublicURL is how senders see this server (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
 	PublicURL string
 }
@@ -62,6 +66,7 @@ type Server struct {
 
 	app     *fiber.App
 	metrics requestMetrics
+	limits  *limits
 	starts  singleflight.Group // by workflow ID
 	now     func() time.Time
 }
@@ -72,7 +77,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, metrics: metrics, now: time.Now}
+	limits, err := newLimits()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, metrics: metrics, limits: limits, now: time.Now}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
 		BodyLimit:                    o.BodyLimit,

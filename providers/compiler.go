@@ -17,11 +17,8 @@ type compiler struct {
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// The bounds of a body, in bytes.
-const (
-	defaultBodyLimit = 256 << 10
-	maxBodyLimit     = 32 << 20
-)
+// maxBodyLimit is in bytes.
+const maxBodyLimit = 32 << 20
 
 // compile builds the Provider of a definition. It is only of use if no problem was found.
 func (c *compiler) compile(d *definition) *Provider {
@@ -33,10 +30,7 @@ func (c *compiler) compile(d *definition) *Provider {
 		c.add("name", "%q must be the name of the file", d.Name)
 	}
 	p.paths = c.newPaths(d.Name, d.Paths)
-	if p.bodyLimit == 0 {
-		p.bodyLimit = defaultBodyLimit
-	}
-	if p.bodyLimit < 1 || p.bodyLimit > maxBodyLimit {
+	if p.bodyLimit < 0 || p.bodyLimit > maxBodyLimit {
 		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
 	p.schemes = c.newSchemes(d.Auth, d.Secrets)

@@ -65,7 +65,7 @@ func (p *Provider) Paths() []string {
 	return out
 }
 
-// BodyLimit is in bytes.
+// BodyLimit is in bytes; 0 where the definition declares none and the ingress's own holds.
 func (p *Provider) BodyLimit() int { return p.bodyLimit }
 
 // Replies is the table of statuses.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/delivery"
 	"holdfast/ingress"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
@@ -143,6 +144,9 @@ func (p *process) startIngress() error {
 		MaxConns:       cfg.MaxConnections,
 		MaxConnsPerIP:  cfg.MaxConnsPerIP,
 		TrustedProxies: cfg.TrustedProxies,
+		PublicURL:      cfg.PublicURL,
+		Questions:      delivery.NewClient(delivery.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
+		HandlerURL:     p.handlerURL,
 	})
 	if err != nil {
 		return err
@@ -158,6 +162,14 @@ func (p *process) startIngress() error {
 	})
 	p.warnOfSecrets()
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+}
+
+// handlerURL finds the address of a handler where secrets are found, because it may hold one.
+func (p *process) handlerURL(name string) string {
+	if urls := p.cfg.Secrets(name); len(urls) > 0 {
+		return urls[0]
+	}
+	return ""
 }
 
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
