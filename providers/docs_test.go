@@ -177,5 +177,5 @@ func TestPageNamesRulesAndLimits(t *testing.T) {
 	} {
 		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(row)+`.* \| `+fmt.Sprint(number), page)
 	}
-	require.Contains(t, page, fmt.Sprintf("%d by default, at most %d", defaultBodyLimit, maxBodyLimit))
+	require.Contains(t, page, fmt.Sprintf("at most %d", maxBodyLimit))
 }

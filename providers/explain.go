@@ -80,10 +80,11 @@ type ExplainedFailure struct {
 	Message string      `json:"message"`
 }
 
-// Explain takes a request through what the ingress and the parse step would do with it.
+// Explain takes a request through what the ingress and the parse step would do with it. Of limits it knows those of the
+// definition alone.
 func (p *Provider) Explain(r *Request, now time.Time) Explanation {
 	e := Explanation{Provider: p.name, Events: []ExplainedEvent{}}
-	if len(r.Body) > p.bodyLimit {
+	if p.bodyLimit > 0 && len(r.Body) > p.bodyLimit {
 		return e.refused(ReasonTooLarge, p.replies.TooLarge)
 	}
 	if err := p.Authenticate(r, now); err != nil {

@@ -83,7 +83,7 @@ func TestExplainSpecialEvents(t *testing.T) {
 	require.Equal(t, 202, e.Status)
 	require.Equal(t, event.KeyFromNothing, e.Events[0].KeyFrom)
 	require.Equal(t, "missing_key", e.Events[0].DeadLetter.Code)
-	require.Equal(t, "", e.Events[0].KeyParts[0].Value)
+	require.Empty(t, e.Events[0].KeyParts[0].Value)
 	r.Body = []byte(`{`)
 	require.NoError(t, stripe.Sign(r, secretOfTests, clock))
 	require.Equal(t, event.ClassRejected, stripe.Explain(r, clock).Events[0].DeadLetter.Class)

@@ -13,7 +13,10 @@ type Live struct {
 // LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets.
 func LoadLive(dir string, s Secrets) (*Live, error) {
 	l := &Live{dir: dir, secrets: s}
-	return l, l.Reload()
+	if err := l.Reload(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Reload reads all definitions anew. One mistake in one file, and the catalogue stays as it was; the error is that of Load.

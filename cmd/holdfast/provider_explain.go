@@ -162,7 +162,7 @@ func readBody(stdin io.Reader, file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(io.LimitReader(stdin, maxBody))
 	}
-	return os.ReadFile(file) //nolint:gosec // the file is the caller's
+	return os.ReadFile(file)
 }
 
 func writeExplanation(w io.Writer, e providers.Explanation) error {

@@ -17,8 +17,9 @@ func keyOrigin(e *providers.ExplainedEvent) string {
 		return "from the SHA-256 of the body, the definition's fallback"
 	case event.KeyFromNothing:
 		return "from nothing: the parts gave nothing and there is no fallback"
+	default:
+		return "from the parts of the key"
 	}
-	return "from the parts of the key"
 }
 
 func explainPart(part providers.ExplainedPart) string {

@@ -48,8 +48,8 @@ func sendCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.url, "url", "", "where to send it: an address, or one with a path (default: the ingress of the configuration)")
-	flags.StringVar(&o.file, "file", "", "file with the body to sign and send, - is standard input (default: the definition's sample)")
+	flags.StringVar(&o.url, "url", "", "where to send it, with or without a path (default: the ingress of the configuration)")
+	flags.StringVar(&o.file, "file", "", "file with the body to send, - is standard input (default: the definition's sample)")
 	flags.StringArrayVar(&o.headers, "header", nil, "a header as 'Name: value'; may be given many times")
 	flags.StringVar(&o.secret, "secret", "", "what to sign with (default: the configured secrets)")
 	o.load.flags(flags)
@@ -95,9 +95,11 @@ type sender struct {
 	body      []byte // nil means the sample
 	headers   []string
 	target    *url.URL
-	run       string    // begins the ids of the run's events
-	started   time.Time // of the run, and of its events: the same event has the same bytes whenever it is sent
-	client    *http.Client
+	// public is what the receiver calls itself, for schemes that sign the URL; "" if that is the target.
+	public  string
+	run     string    // begins the ids of the run's events
+	started time.Time // of the run, and of its events: the same event has the same bytes whenever it is sent
+	client  *http.Client
 }
 
 func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o sendOptions) (*sender, error) {
@@ -116,6 +118,7 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 	}
 	if o.url == "" {
 		o.url = "http://" + reachable(cfg.Ingress.Addr)
+		s.public = strings.TrimSuffix(cfg.Ingress.PublicURL, "/")
 	}
 	s.target, err = url.Parse(o.url)
 	if err != nil || s.target.Host == "" || (s.target.Scheme != "http" && s.target.Scheme != "https") {
@@ -156,11 +159,17 @@ func (s *sender) request(n int) (*providers.Request, error) {
 	if target.Path == "" || target.Path == "/" {
 		target.Path = r.Path
 	}
-	r.Path, r.Query, r.URL = target.EscapedPath(), target.Query(), target.String()
+	called := target.Scheme + "://" + target.Host
+	signed := called
+	if s.public != "" {
+		signed = s.public
+	}
+	r.Path, r.Query, r.URL = target.EscapedPath(), target.Query(), signed+target.RequestURI()
 	if err := s.provider.SignWithSecrets(r, time.Now()); err != nil {
 		return nil, fmt.Errorf("sign event: %w: %s is to be set, or give a secret with --secret", err,
 			strings.Join(s.provider.SecretNames(), " or "))
 	}
+	r.URL = called + strings.TrimPrefix(r.URL, signed)
 	return r, nil
 }
 
