@@ -65,6 +65,18 @@ endif
 bench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
 
+# Each fuzz target by itself, since go test takes one at a time. A finding is written to testdata/fuzz of its package.
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (1m)
+	@grep -rl --include='*_test.go' --exclude-dir=tools '^func Fuzz' . | sort | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "$$target of $$(dirname "$$file") for $(FUZZTIME)"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
+
 .PHONY: fmt
 fmt: ## Format the code
 	gofmt -w .

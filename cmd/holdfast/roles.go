@@ -175,8 +175,9 @@ func (p *process) handlerURL(name string) string {
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
 // that are built in, so it is no mistake; and their requests are refused.
 func (p *process) warnOfSecrets() {
-	for _, name := range p.catalogue.Names() {
-		provider, _ := p.catalogue.Lookup(name)
+	catalogue := p.catalogue.Catalogue()
+	for _, name := range catalogue.Names() {
+		provider, _ := catalogue.Lookup(name)
 		if err := provider.CheckSecrets(); err != nil {
 			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "variables", provider.SecretNames())
 		}

@@ -18,6 +18,12 @@ func (c Config) Secrets(name string) []string {
 	return secrets
 }
 
+// HasSecret tells whether the variable of that name, or the one with the name of a file, is set, whatever is in it.
+func (c Config) HasSecret(name string) bool {
+	vars := c.environ()
+	return vars[name] != "" || vars[name+fileSuffix] != ""
+}
+
 // CheckSecrets reports, all at once, which of the named secrets cannot be read. One that is not set is no mistake: whoever
 // needs it stays closed.
 func (c Config) CheckSecrets(names ...string) error {
