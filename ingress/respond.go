@@ -134,8 +134,9 @@ func (s *Server) refuseLimited(c *fiber.Ctx, wait time.Duration) error {
 	return s.refuse(c, codeRateLimited)
 }
 
-// refuseUnread answers for a request that could not be read to its end, which never reaches the handlers. Of such a one the
-// headers are known if only the body is at fault, and with them the provider, its own status, and the request's ID.
+// refuseUnread answers for a request that could not be read to its end, which never reaches the handlers. The headers, and with
+// them the provider, its own status and the request's ID, are known only if the declared length was refused: fasthttp forgets
+// them where it began to read the body.
 func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
 	if c.Locals(observationKey{}) != nil {
 		return s.refuseError(c, err) // it was read, and its handling is reported already

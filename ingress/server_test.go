@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,9 +32,18 @@ type fakeStarter struct {
 	bodies  map[string][]byte
 	// before is asked before each start; its error is the start's.
 	before func(event.Receipt) error
+	// during sees the context of each start.
+	during func(context.Context)
 }
 
-func (f *fakeStarter) Start(_ context.Context, r event.Receipt, body []byte, _ bool) (Started, error) {
+func newFakeStarter() *fakeStarter {
+	return &fakeStarter{started: map[string]event.Receipt{}, bodies: map[string][]byte{}}
+}
+
+func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _ bool) (Started, error) {
+	if f.during != nil {
+		f.during(ctx)
+	}
 	if f.before != nil {
 		if err := f.before(r); err != nil {
 			return Started{}, err
@@ -79,7 +89,7 @@ func openDoor(t *testing.T, definition string, change ...func(*Options)) *door {
 	catalogue, err := providers.Load(dir)
 	require.NoError(t, err)
 	d := &door{
-		fakeStarter: &fakeStarter{started: map[string]event.Receipt{}, bodies: map[string][]byte{}},
+		fakeStarter: newFakeStarter(),
 		catalogue:   catalogue.WithSecrets(func(string) []string { return []string{secret} }),
 	}
 	options := Options{
@@ -217,13 +227,13 @@ func TestAPanicIsOneRequestsOwn(t *testing.T) {
 	d := openDoor(t, "")
 	d.before = func(r event.Receipt) error {
 		if r.Key == "msg_bad" {
-			panic("CANARY")
+			panic(canary)
 		}
 		return nil
 	}
 	bad := d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, true, "webhook-id", "msg_bad")
 	require.Equal(t, 503, bad.status)
-	require.NotContains(t, bad.raw, "CANARY")
+	require.NotContains(t, bad.raw, canary)
 	good := d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, true, "webhook-id", "msg_good")
 	require.Equal(t, 202, good.status)
 }
@@ -287,6 +297,29 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	slog.SetDefault(slog.New(slog.NewJSONHandler(logged, nil)))
 	os.Exit(m.Run())
 }
+
+// logged is what the server logs in all tests of this package.
+var logged = &recorder{}
+
+type recorder struct {
+	mu    sync.Mutex
+	lines strings.Builder
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lines.Write(p)
+}
+
+func (r *recorder) has(text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Contains(r.lines.String(), text)
+}
+
+// canary is what a panic of the tests carries, as one of the server could carry a piece of a payload.
+const canary = "CANARY-OF-A-PANIC"
