@@ -113,7 +113,8 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	o := observed(c)
-	slog.ErrorContext(o.ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
+	slog.ErrorContext(o.ctx, "event.unavailable",
+		"provider", o.provider, "request_id", o.requestID, "error", err.Error())
 	return s.refuse(c, codeUnavailable)
 }
 
