@@ -107,7 +107,8 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	return c.Status(reason.statusOf(provider)).JSON(refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}})
+	body := refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}}
+	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
