@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -70,6 +69,6 @@ func TestAnswersAreBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = client.Post(ctx, server.URL+"/late", nil, nil)
-	require.True(t, errors.Is(err, context.DeadlineExceeded))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.EqualError(t, err, "post: no answer in time")
 }

@@ -107,13 +107,15 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	return c.Status(reason.statusOf(provider)).JSON(refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}})
+	body := refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}}
+	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	o := observed(c)
-	slog.ErrorContext(o.ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
+	slog.ErrorContext(o.ctx, "event.unavailable",
+		"provider", o.provider, "request_id", o.requestID, "error", err.Error())
 	return s.refuse(c, codeUnavailable)
 }
 
