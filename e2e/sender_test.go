@@ -36,7 +36,7 @@ type answer struct {
 		Accepted  int `json:"accepted"`
 		Duplicate int `json:"duplicate"`
 	} `json:"counts"`
-	Events    []struct {
+	Events []struct {
 		WorkflowID string `json:"workflow_id"`
 		EventID    string `json:"event_id"`
 		EventHash  string `json:"event_hash"`

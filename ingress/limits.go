@@ -11,7 +11,7 @@ import (
 	"holdfast/providers"
 )
 
-// maxClients bounds the memory that client addresses can take, about 10 MiB. Beyond it the client that was not heard of for
+// maxClients bounds the memory that client addresses can take, about 30 MiB. Beyond it the client that was not heard of for
 // longest is forgotten, and with that gets a full bucket.
 const maxClients = 1 << 16
 

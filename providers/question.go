@@ -3,7 +3,9 @@ package providers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -66,6 +68,19 @@ func (p *Provider) Question(eventType string) (*Question, bool) {
 		}
 	}
 	return nil, false
+}
+
+// HandlerNames are the settings with the handlers' URLs, each once.
+func (c *Catalogue) HandlerNames() []string {
+	names := map[string]bool{}
+	for _, p := range c.providers {
+		for i := range p.questions {
+			if name := p.questions[i].Handler; name != "" {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // Fallback is the answer to an item of this provider where no handler gives one.

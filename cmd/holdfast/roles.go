@@ -132,6 +132,9 @@ func (p *process) startOperator(roles role) error {
 
 func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
+	if err := p.cfg.CheckHandlers(p.catalogue.Catalogue().HandlerNames()...); err != nil {
+		return err
+	}
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Starter:        ingress.NewStarter(p.temporal),
@@ -146,7 +149,7 @@ func (p *process) startIngress() error {
 		TrustedProxies: cfg.TrustedProxies,
 		PublicURL:      cfg.PublicURL,
 		Questions:      delivery.NewClient(delivery.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
-		HandlerURL:     p.handlerURL,
+		HandlerURL:     p.cfg.Handler,
 	})
 	if err != nil {
 		return err
@@ -162,14 +165,6 @@ func (p *process) startIngress() error {
 	})
 	p.warnOfSecrets()
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
-}
-
-// handlerURL finds the address of a handler where secrets are found, because it may hold one.
-func (p *process) handlerURL(name string) string {
-	if urls := p.cfg.Secrets(name); len(urls) > 0 {
-		return urls[0]
-	}
-	return ""
 }
 
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -29,10 +28,8 @@ func (c Config) HasSecret(name string) bool {
 func (c Config) CheckSecrets(names ...string) error {
 	var wrong mistakes
 	for _, name := range names {
-		_, err := c.readSecrets(name)
-		var variable *VariableError
-		if errors.As(err, &variable) {
-			wrong.add(variable.Variable, variable.Problem, variable.Example)
+		if _, err := c.readSecrets(name); err != nil {
+			wrong.addError(err)
 		}
 	}
 	return wrong.join()
