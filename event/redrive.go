@@ -1,0 +1,71 @@
+package event
+
+import "time"
+
+// RedriveFilter selects the open dead letters of a redrive. Empty fields do not restrict.
+type RedriveFilter struct {
+	Provider string `json:"provider,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Class    Class  `json:"class,omitempty"`
+	Code     string `json:"code,omitempty"`
+	Step     Step   `json:"step,omitempty"`
+	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero does not bound.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// RedrivePlan says what a redrive of a filter would take on, as it stands now.
+type RedrivePlan struct {
+	Count int64 `json:"count"`
+	// Oldest is the first failure of the dead letter that has waited longest; nil if there is none.
+	Oldest     *time.Time       `json:"oldest,omitempty"`
+	ByClass    map[Class]int64  `json:"by_class"`
+	ByProvider map[string]int64 `json:"by_provider"`
+}
+
+// RedriveState is where a redrive stands: running ⇄ paused, and from both to completed or canceled, which it never leaves.
+type RedriveState string
+
+// The states of a redrive.
+const (
+	RedriveRunning   RedriveState = "running"
+	RedrivePaused    RedriveState = "paused"
+	RedriveCompleted RedriveState = "completed"
+	RedriveCanceled  RedriveState = "canceled"
+)
+
+// Ended says that the redrive starts nothing any more.
+func (s RedriveState) Ended() bool { return s == RedriveCompleted || s == RedriveCanceled }
+
+// Redrive is one bulk redrive: the dead letters that matched its filter when it was made are run again at its rate, each
+// at most once.
+type Redrive struct {
+	ID     string        `json:"id"`
+	Filter RedriveFilter `json:"filter"`
+	// Rate is how many runs it starts a second, at most.
+	Rate  float64      `json:"rate"`
+	State RedriveState `json:"state"`
+	// Total is how many dead letters matched when it was made.
+	Total int64 `json:"total"`
+	// Done and Failed are those whose run has ended: processed, or a dead letter again. InFlight are those whose run has
+	// not ended. Skipped are those that it left alone, because something else had dealt with them before it came to them.
+	// Until the redrive has ended, what is missing to Total still waits.
+	Done     int64 `json:"done"`
+	Failed   int64 `json:"failed"`
+	InFlight int64 `json:"in_flight"`
+	Skipped  int64 `json:"skipped"`
+
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	StartedBy string     `json:"started_by"`
+}
+
+// Ended is how many of the redrive's dead letters need nothing more from it.
+func (r Redrive) Ended() int64 { return r.Done + r.Failed + r.Skipped }
+
+// The rates that a redrive can have, in runs a second.
+const (
+	MinRedriveRate     = 0.01
+	MaxRedriveRate     = 1000
+	DefaultRedriveRate = 50
+)
