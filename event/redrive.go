@@ -69,3 +69,28 @@ const (
 	MaxRedriveRate     = 1000
 	DefaultRedriveRate = 50
 )
+
+// RedrivePage is what a redrive takes on next.
+type RedrivePage struct {
+	State RedriveState
+	Rate  float64
+	// Letters were taken: they are redriving, and belong to the redrive.
+	Letters []DeadLetter
+	// InFlight counts them and all others of the redrive whose run has not ended.
+	InFlight int
+	// Drained says that nothing was left to take.
+	Drained bool
+}
+
+// AutomaticRedrive is the policy by which dead letters are run again without anybody asking for it.
+type AutomaticRedrive struct {
+	// Base is the pause between a failure and the first automatic attempt; it doubles with each, ± 20 %.
+	Base time.Duration
+	// Attempts is how many there are at most. Then the dead letter is exhausted.
+	Attempts int
+	// Classes are the classes of failures that are tried again, Off the providers whose events are not.
+	Classes []Class
+	Off     []string
+	// Rate is how many runs are started a second, at most.
+	Rate float64
+}
