@@ -94,3 +94,34 @@ type AutomaticRedrive struct {
 	// Rate is how many runs are started a second, at most.
 	Rate float64
 }
+
+// RedriveTurn is what one turn of a bulk redrive has come to.
+type RedriveTurn struct {
+	Redrive Redrive `json:"redrive"`
+	// Drained says that nothing is left to start, Settled that each run that was started has ended as well.
+	Drained bool `json:"drained,omitempty"`
+	Settled bool `json:"settled,omitempty"`
+}
+
+// DueTurn is what one turn of the automatic redrive has come to.
+type DueTurn struct {
+	Planned   int64 `json:"planned"`
+	Exhausted int64 `json:"exhausted"`
+	Started   int   `json:"started"`
+	Drained   bool  `json:"drained"`
+}
+
+// RunExistsError says that a run was not started because the latest one of its workflow is open or has succeeded.
+type RunExistsError struct {
+	Run Run
+	// Open says that the run goes on; otherwise it has succeeded.
+	Open bool
+}
+
+// Error names the run.
+func (e *RunExistsError) Error() string {
+	if e.Open {
+		return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " is open"
+	}
+	return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " has succeeded"
+}

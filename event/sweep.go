@@ -32,3 +32,16 @@ type LatestRun struct {
 
 // StepRun is the step of a dead letter whose run was ended from outside, so that it could not say how far it had come.
 const StepRun Step = "run"
+
+// SweepPage is a page of the runs that were closed in Since ≤ time < Until. Token is empty for the first one.
+type SweepPage struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	Token []byte    `json:"token,omitempty"`
+}
+
+// SweptPage says what a page has come to. Next is empty after the last one.
+type SweptPage struct {
+	DeadLetters int    `json:"dead_letters"`
+	Next        []byte `json:"next,omitempty"`
+}

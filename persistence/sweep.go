@@ -23,7 +23,7 @@ SELECT c.position
  WHERE state = 'redriving' AND redriving_since < clock_timestamp() - $1::interval ORDER BY id LIMIT $2`
 
 	releaseStale = `
-UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL
+UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
  WHERE id = $1 AND state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval`
 )
 
