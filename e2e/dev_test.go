@@ -136,6 +136,20 @@ func TestMakeRunSurvivesAnything(t *testing.T) {
 	require.ErrorIs(t, syscall.Kill(dev, 0), syscall.ESRCH, "Temporal has ended")
 }
 
+// A database and a Temporal that are given are used, and none is started.
+func TestMakeRunUsesWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
+	d := newDev(t)
+	n := launch(t, "dev", append(i.environment(), "HOLDFAST_DEV_DIR="+d.dir()))
+	n.awaitReady(t)
+	id := uniqueID("evt")
+	require.Equal(t, 202, n.send(t, customerUpdated(id, uniqueID("cus"), "Ada", time.Now())).status)
+	i.awaitCount(t, 30*time.Second, 1, processedEvents)
+	require.NoDirExists(t, filepath.Join(d.dir(), "postgres"))
+	require.NoDirExists(t, filepath.Join(d.dir(), "temporal"))
+}
+
 // refusesATakenPort starts another installation on the same public port.
 func (d devInstallation) refusesATakenPort(t *testing.T, holder *node) {
 	t.Helper()

@@ -78,12 +78,13 @@ func (s *devStack) start(ctx context.Context, cfg config.Config, out io.Writer) 
 	if err := devstack.CheckPorts(devPorts(cfg)...); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "starting PostgreSQL and Temporal …")
 	group, ctx := errgroup.WithContext(ctx)
 	if !cfg.Database.URL.IsSet() {
+		fmt.Fprintln(out, "starting PostgreSQL …")
 		group.Go(func() (err error) { s.postgres, err = startPostgres(ctx, cfg, s.claimed.Dir); return err })
 	}
 	if cfg.Temporal.Address == "" {
+		fmt.Fprintln(out, "starting Temporal …")
 		group.Go(func() (err error) { s.temporal, err = startTemporal(ctx, cfg, s.claimed.Dir); return err })
 	}
 	return group.Wait()
