@@ -69,3 +69,59 @@ const (
 	MaxRedriveRate     = 1000
 	DefaultRedriveRate = 50
 )
+
+// RedrivePage is what a redrive takes on next.
+type RedrivePage struct {
+	State RedriveState
+	Rate  float64
+	// Letters were taken: they are redriving, and belong to the redrive.
+	Letters []DeadLetter
+	// InFlight counts them and all others of the redrive whose run has not ended.
+	InFlight int
+	// Drained says that nothing was left to take.
+	Drained bool
+}
+
+// AutomaticRedrive is the policy by which dead letters are run again without anybody asking for it.
+type AutomaticRedrive struct {
+	// Base is the pause between a failure and the first automatic attempt; it doubles with each, ± 20 %.
+	Base time.Duration
+	// Attempts is how many there are at most. Then the dead letter is exhausted.
+	Attempts int
+	// Classes are the classes of failures that are tried again, Off the providers whose events are not.
+	Classes []Class
+	Off     []string
+	// Rate is how many runs are started a second, at most.
+	Rate float64
+}
+
+// RedriveTurn is what one turn of a bulk redrive has come to.
+type RedriveTurn struct {
+	Redrive Redrive `json:"redrive"`
+	// Drained says that nothing is left to start, Settled that each run that was started has ended as well.
+	Drained bool `json:"drained,omitempty"`
+	Settled bool `json:"settled,omitempty"`
+}
+
+// DueTurn is what one turn of the automatic redrive has come to.
+type DueTurn struct {
+	Planned   int64 `json:"planned"`
+	Exhausted int64 `json:"exhausted"`
+	Started   int   `json:"started"`
+	Drained   bool  `json:"drained"`
+}
+
+// RunExistsError says that a run was not started because the latest one of its workflow is open or has succeeded.
+type RunExistsError struct {
+	Run Run
+	// Open says that the run goes on; otherwise it has succeeded.
+	Open bool
+}
+
+// Error names the run.
+func (e *RunExistsError) Error() string {
+	if e.Open {
+		return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " is open"
+	}
+	return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " has succeeded"
+}
