@@ -18,7 +18,6 @@ type API struct {
 	Errors      ErrorLog
 	Stats       Statistics
 	Redrives    Redriver
-	Control     RedriveControl
 	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
 	Redactor Redactor
 }
@@ -40,11 +39,11 @@ type DeadLetterStore interface {
 	CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by event.Actor) (removed int64, err error)
 }
 
-// Replayer runs dead-lettered events again. What cannot be run is refused with a *event.StateError or an event.Error of
-// class rejected.
+// Replayer runs dead-lettered events again. What cannot be run is refused with a *event.StateError, or with a
+// *event.RunExistsError where Temporal knows better than the row.
 type Replayer interface {
 	// Replay starts a run of the event as it is. Of many at once one starts it; the others are refused.
-	Replay(ctx context.Context, id int64, by event.Actor) (event.Run, error)
+	Replay(ctx context.Context, id int64, by event.Actor) (event.Replayed, error)
 	// EditAndReplay starts a run of a new event that replaces the one of the dead letter.
 	EditAndReplay(ctx context.Context, e event.Edit, by event.Actor) (event.Replayed, error)
 }
@@ -71,21 +70,17 @@ type Statistics interface {
 	Stats(ctx context.Context) (event.Stats, error)
 }
 
-// Redriver runs many dead letters again. Start writes one audit entry in its transaction.
+// Redriver runs many dead letters again. Each change writes one audit entry in its transaction. A redrive that is returned
+// beside an error is on record, and its workflow will see it a little later.
 type Redriver interface {
-	Plan(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error)
-	// Start makes a redrive of what the filter finds now, at a rate in runs a second, and starts it.
-	Start(ctx context.Context, f event.RedriveFilter, rate float64, by event.Actor) (event.Redrive, error)
-	Show(ctx context.Context, id string) (event.Redrive, error)
-	// List are the latest ones, newest first.
-	List(ctx context.Context, limit int) ([]event.Redrive, error)
-}
-
-// RedriveControl changes a redrive that has not ended. Each change writes one audit entry in its transaction.
-type RedriveControl interface {
-	Pause(ctx context.Context, id string, by event.Actor) (event.Redrive, error)
-	Resume(ctx context.Context, id string, by event.Actor) (event.Redrive, error)
-	Cancel(ctx context.Context, id string, by event.Actor) (event.Redrive, error)
+	PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error)
+	// StartRedrive makes a redrive of what the filter finds now, at a rate in runs a second, and starts it.
+	StartRedrive(ctx context.Context, f event.RedriveFilter, rate float64, by event.Actor) (event.Redrive, error)
+	Redrive(ctx context.Context, id string) (event.Redrive, error)
+	// Redrives are the latest ones, newest first.
+	Redrives(ctx context.Context, limit int) ([]event.Redrive, error)
+	// ChangeRedrive pauses, resumes (running) or cancels a redrive that has not ended.
+	ChangeRedrive(ctx context.Context, id string, to event.RedriveState, by event.Actor) (event.Redrive, error)
 }
 
 // Redactor knows what the definitions of providers hide.
@@ -130,12 +125,9 @@ func (a *API) routes() []route {
 		route{"GET", "/redrives", "the latest redrives", a.listRedrives},
 		route{"POST", "/redrives", "run many dead letters again", a.startRedrive},
 		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive},
-		route{"GET", "/redrives/:id", "one redrive", a.showRedrive})
-	if control := a.Control; control != nil {
-		all = append(all,
-			route{"POST", "/redrives/:id/pause", "pause a redrive", changeRedrive(control.Pause)},
-			route{"POST", "/redrives/:id/resume", "resume a redrive", changeRedrive(control.Resume)},
-			route{"POST", "/redrives/:id/cancel", "cancel a redrive", changeRedrive(control.Cancel)})
-	}
+		route{"GET", "/redrives/:id", "one redrive", a.showRedrive},
+		route{"POST", "/redrives/:id/pause", "pause a redrive", a.changeRedrive(event.RedrivePaused)},
+		route{"POST", "/redrives/:id/resume", "resume a redrive", a.changeRedrive(event.RedriveRunning)},
+		route{"POST", "/redrives/:id/cancel", "cancel a redrive", a.changeRedrive(event.RedriveCanceled)})
 	return all
 }

@@ -216,11 +216,11 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	run, err := a.Replays.Replay(ctx, id, by)
+	started, err := a.Replays.Replay(ctx, id, by)
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusAccepted).JSON(event.Replayed{DeadLetter: id, Run: run})
+	return c.Status(fiber.StatusAccepted).JSON(started)
 }
 
 // edit is the body of an edit: the new body of the event as text, or in base64 where it is none.

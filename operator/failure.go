@@ -121,6 +121,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 func shown(err error) *refusal {
 	var own *refusal
 	var state *event.StateError
+	var exists *event.RunExistsError
 	var classed *event.Error
 	var fibers *fiber.Error
 	switch {
@@ -130,6 +131,8 @@ func shown(err error) *refusal {
 		return refuse(codeNoSuchThing)
 	case errors.As(err, &state):
 		return &refusal{code: codeWrongState, detail: state.Error()}
+	case errors.As(err, &exists):
+		return &refusal{code: codeWrongState, detail: exists.Error()}
 	case errors.As(err, &classed) && classed.Class == event.ClassTransient:
 		return refuse(codeUnavailable)
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected:

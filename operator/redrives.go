@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"context"
-
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
@@ -52,7 +50,7 @@ func (a *API) planRedrive(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	plan, err := a.Redrives.Plan(ctx, body.RedriveFilter)
+	plan, err := a.Redrives.PlanRedrive(ctx, body.RedriveFilter)
 	if err != nil {
 		return err
 	}
@@ -66,8 +64,8 @@ func (a *API) startRedrive(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	started, err := a.Redrives.Start(ctx, body.RedriveFilter, body.Rate, actor(c, body.Reason))
-	if err != nil {
+	started, err := a.Redrives.StartRedrive(ctx, body.RedriveFilter, body.Rate, actor(c, body.Reason))
+	if err != nil && started.ID == "" {
 		return err
 	}
 	return c.Status(fiber.StatusAccepted).JSON(started)
@@ -81,7 +79,7 @@ func (a *API) listRedrives(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	rows, err := a.Redrives.List(ctx, limit)
+	rows, err := a.Redrives.Redrives(ctx, limit)
 	if err != nil {
 		return err
 	}
@@ -98,16 +96,14 @@ func (a *API) showRedrive(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	r, err := a.Redrives.Show(ctx, id)
+	r, err := a.Redrives.Redrive(ctx, id)
 	if err != nil {
 		return err
 	}
 	return c.JSON(r)
 }
 
-func changeRedrive(
-	change func(ctx context.Context, id string, by event.Actor) (event.Redrive, error),
-) fiber.Handler {
+func (a *API) changeRedrive(to event.RedriveState) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		id, err := pathText(c, "id")
 		if err != nil {
@@ -125,8 +121,8 @@ func changeRedrive(
 		}
 		ctx, cancel := within(c)
 		defer cancel()
-		r, err := change(ctx, id, actor(c, body.Reason))
-		if err != nil {
+		r, err := a.Redrives.ChangeRedrive(ctx, id, to, actor(c, body.Reason))
+		if err != nil && r.ID == "" {
 			return err
 		}
 		return c.JSON(r)

@@ -117,8 +117,9 @@ func (s *stub) CleanUpDeadLetters(_ context.Context, _ event.Cleanup, by event.A
 	return 3, s.changed("cleanup", by)
 }
 
-func (s *stub) Replay(_ context.Context, _ int64, by event.Actor) (event.Run, error) {
-	return event.Run{WorkflowID: "acme:evt_1", RunID: "run"}, s.changed("replay", by)
+func (s *stub) Replay(_ context.Context, id int64, by event.Actor) (event.Replayed, error) {
+	run := event.Run{WorkflowID: "acme:evt_1", RunID: "run"}
+	return event.Replayed{DeadLetter: id, EventID: someID, Run: run}, s.changed("replay", by)
 }
 
 func (s *stub) EditAndReplay(_ context.Context, e event.Edit, by event.Actor) (event.Replayed, error) {
@@ -166,32 +167,24 @@ func someRedrive() event.Redrive {
 	return event.Redrive{ID: "r1", State: event.RedriveRunning, Rate: 1, StartedAt: noon, StartedBy: "ada"}
 }
 
-func (s *stub) Plan(context.Context, event.RedriveFilter) (event.RedrivePlan, error) {
+func (s *stub) PlanRedrive(context.Context, event.RedriveFilter) (event.RedrivePlan, error) {
 	return event.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, s.call("plan")
 }
 
-func (s *stub) Start(_ context.Context, _ event.RedriveFilter, _ float64, by event.Actor) (event.Redrive, error) {
+func (s *stub) StartRedrive(_ context.Context, _ event.RedriveFilter, _ float64, by event.Actor) (event.Redrive, error) {
 	return someRedrive(), s.changed("start redrive", by)
 }
 
-func (s *stub) Show(context.Context, string) (event.Redrive, error) {
+func (s *stub) Redrive(context.Context, string) (event.Redrive, error) {
 	return someRedrive(), s.call("redrive")
 }
 
-func (s *stub) List(context.Context, int) ([]event.Redrive, error) {
+func (s *stub) Redrives(context.Context, int) ([]event.Redrive, error) {
 	return []event.Redrive{someRedrive()}, s.call("redrives")
 }
 
-func (s *stub) Pause(_ context.Context, _ string, by event.Actor) (event.Redrive, error) {
-	return someRedrive(), s.changed("pause", by)
-}
-
-func (s *stub) Resume(_ context.Context, _ string, by event.Actor) (event.Redrive, error) {
-	return someRedrive(), s.changed("resume", by)
-}
-
-func (s *stub) Cancel(_ context.Context, _ string, by event.Actor) (event.Redrive, error) {
-	return someRedrive(), s.changed("cancel", by)
+func (s *stub) ChangeRedrive(_ context.Context, _ string, _ event.RedriveState, by event.Actor) (event.Redrive, error) {
+	return someRedrive(), s.changed("change redrive", by)
 }
 
 // Redacts and Redact hide a card.
@@ -207,7 +200,7 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 // api is the whole API on a stub.
 func (s *stub) api() *operator.API {
 	return &operator.API{
-		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Stats: s, Redrives: s, Control: s,
+		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Stats: s, Redrives: s,
 		Redactor: s,
 	}
 }
