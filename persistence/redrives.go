@@ -69,12 +69,7 @@ func (l *list) redrivable(f event.RedriveFilter) {
 	l.equal("error_class", string(f.Class))
 	l.equal("error_code", f.Code)
 	l.equal("step", string(f.Step))
-	if !f.Since.IsZero() {
-		l.where("last_failed_at >= %s", f.Since)
-	}
-	if !f.Until.IsZero() {
-		l.where("last_failed_at < %s", f.Until)
-	}
+	l.between("last_failed_at", f.Since, f.Until)
 	l.where(notOwned)
 }
 
@@ -94,7 +89,7 @@ func (s *Store) ChangeRedrive(
 func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
 	var changed int64
 	b := &pgx.Batch{}
-	b.Queue(changeRedrive, clean(id), string(to)).Exec(rowsAffected(&changed))
+	b.Queue(changeRedrive, clean(id), string(to)).Exec(countInto(&changed))
 	tx, err := s.begin(ctx, b)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,14 +9,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast/event"
 )
 
 // Whoever runs a dead letter again is its owner from the moment in which it is taken: a bulk redrive, a run of the
 // schedule, one replay by hand. Taking is a compare-and-set on the state, so that of many at once one wins, and every
-// later statement asks for the owner, so that one that comes late changes nothing.
+// later statement asks for the owner, so that one that comes late changes nothing. An event that was edited begins as
+// redriving without an owner (EditDeadLetter); "" stands for that.
 
 // redriveLease is how long a dead letter may be redriving before somebody else may look after it: whoever took it has
 // stopped half-way, or its run takes long.
@@ -34,25 +35,27 @@ UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
         OR (state = 'redriving' AND redriving_since < clock_timestamp() - $3::interval))
 RETURNING *)` + deadLetterColumns + `, raw_body FROM taken`
 
+	selectState = `SELECT state, coalesce(replaced_by::text, '') FROM dead_letters WHERE id = $1`
+
 	selectUnstarted = deadLetterColumns + `, raw_body FROM dead_letters
  WHERE redrive_id = $1 AND state = 'redriving' AND redriving_run_id IS NULL ORDER BY id LIMIT $2`
 
 	markStarted = `
 UPDATE dead_letters AS d SET redriving_run_id = s.run_id
   FROM unnest($2::bigint[], $3::text[]) AS s (id, run_id)
- WHERE d.id = s.id AND d.redrive_id = $1 AND d.state = 'redriving'`
+ WHERE d.id = s.id AND d.redrive_id IS NOT DISTINCT FROM nullif($1, '') AND d.state = 'redriving'`
 
 	giveBack = `
 WITH given AS (
 UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
- WHERE id = ANY($2::bigint[]) AND redrive_id = $1 AND state = 'redriving'
+ WHERE id = ANY($2::bigint[]) AND redrive_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'redriving'
 RETURNING id)
 UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
 )
 
 // TakeForReplay takes one dead letter that waits, for a replay by hand, and lets its automatic attempts begin anew. A
-// dead letter that does not wait is refused with an event.Error of class rejected and code "dead_letter_" + its state;
-// one that has been redriving for 15 minutes can be taken over.
+// dead letter that does not wait is refused with an *event.StateError; one that has been redriving for 15 minutes can be
+// taken over.
 func (s *Store) TakeForReplay(
 	ctx context.Context, owner string, id int64, actor event.Actor,
 ) (event.DeadLetter, error) {
@@ -83,11 +86,9 @@ func (s *Store) takeForReplay(
 
 // refuseReplay says why a dead letter could not be taken.
 func (s *Store) refuseReplay(ctx context.Context, id int64) error {
-	var state event.DeadLetterState
-	if err := s.pool.QueryRow(ctx, `SELECT state FROM dead_letters WHERE id = $1`, id).Scan(&state); err != nil {
-		return err
-	}
-	return event.Rejectf("dead_letter_"+string(state), "dead letter %d is %s, and cannot be replayed", id, state)
+	refused := &event.StateError{ID: id}
+	err := s.pool.QueryRow(ctx, selectState, id).Scan(&refused.State, &refused.ReplacedBy)
+	return cmp.Or[error](err, refused)
 }
 
 // Unstarted are the first n dead letters that an owner has taken and not marked as started: what is left of an attempt
@@ -132,8 +133,4 @@ func queueTaken(b *pgx.Batch, into *[]event.DeadLetter, sql string, args ...any)
 		*into, err = pgx.CollectRows(rows, collectDeadLetter)
 		return err
 	})
-}
-
-func rowsAffected(into *int64) func(pgconn.CommandTag) error {
-	return func(tag pgconn.CommandTag) error { *into = tag.RowsAffected(); return nil }
 }

@@ -10,14 +10,14 @@ import (
 	"holdfast/event"
 )
 
-// Plan says what a redrive of the filter would take on now.
-func (s *Service) Plan(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
+// PlanRedrive says what a redrive of the filter would take on now.
+func (s *Service) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
 	return s.Books.PlanRedrive(ctx, f)
 }
 
-// Start makes a redrive of what the filter finds now, at a rate in runs a second, and starts its workflow. If only the
-// latter fails the redrive is made and returned beside the error: the next sweep, or Resume, starts it.
-func (s *Service) Start(
+// StartRedrive makes a redrive of what the filter finds now, at a rate in runs a second, and starts its workflow. If only the
+// latter fails the redrive is made and returned beside the error: the next sweep, or a resume, starts it.
+func (s *Service) StartRedrive(
 	ctx context.Context, f event.RedriveFilter, rate float64, actor event.Actor,
 ) (event.Redrive, error) {
 	if !(rate >= event.MinRedriveRate && rate <= event.MaxRedriveRate) {
@@ -37,23 +37,10 @@ func newID() string {
 	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
-// Pause stops a redrive from starting anything new; what has been started goes on.
-func (s *Service) Pause(ctx context.Context, id string, actor event.Actor) (event.Redrive, error) {
-	return s.change(ctx, id, event.RedrivePaused, actor)
-}
-
-// Resume lets a redrive go on that was paused, or whose workflow is gone.
-func (s *Service) Resume(ctx context.Context, id string, actor event.Actor) (event.Redrive, error) {
-	return s.change(ctx, id, event.RedriveRunning, actor)
-}
-
-// Cancel ends a redrive; what has been started goes on and is still counted.
-func (s *Service) Cancel(ctx context.Context, id string, actor event.Actor) (event.Redrive, error) {
-	return s.change(ctx, id, event.RedriveCanceled, actor)
-}
-
-// change writes the row, which is what counts, and then wakes the workflow, which would see it without that a little later.
-func (s *Service) change(
+// ChangeRedrive pauses a redrive, lets it go on (running; also one whose workflow is gone) or cancels it. What it has started
+// goes on all the same, and is still counted. The row is what counts: the workflow is woken, and would see it without that a
+// little later. One that has ended is refused with an event.Error of class rejected and code "redrive_ended".
+func (s *Service) ChangeRedrive(
 	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
 ) (event.Redrive, error) {
 	r, err := s.Books.ChangeRedrive(ctx, id, to, actor)
@@ -70,8 +57,12 @@ func (s *Service) wake(ctx context.Context, id string) error {
 	return nil
 }
 
-// Show reads one redrive, as far as it has come.
-func (s *Service) Show(ctx context.Context, id string) (event.Redrive, error) { return s.Books.Redrive(ctx, id) }
+// Redrive reads one redrive, as far as it has come.
+func (s *Service) Redrive(ctx context.Context, id string) (event.Redrive, error) {
+	return s.Books.Redrive(ctx, id)
+}
 
-// List are the latest redrives, newest first.
-func (s *Service) List(ctx context.Context, limit int) ([]event.Redrive, error) { return s.Books.Redrives(ctx, limit) }
+// Redrives are the latest redrives, newest first.
+func (s *Service) Redrives(ctx context.Context, limit int) ([]event.Redrive, error) {
+	return s.Books.Redrives(ctx, limit)
+}

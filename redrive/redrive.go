@@ -13,8 +13,10 @@ import (
 
 // Letters keeps who has taken a dead letter.
 type Letters interface {
-	// TakeForReplay takes a dead letter that waits, and audits it. Others are refused with an event.Error of class rejected.
+	// TakeForReplay takes a dead letter that waits, and audits it. Others are refused with an *event.StateError.
 	TakeForReplay(ctx context.Context, owner string, id int64, actor event.Actor) (event.DeadLetter, error)
+	// EditDeadLetter puts a new event in the place of a dead letter, and audits it. The new one is taken, without an owner.
+	EditDeadLetter(ctx context.Context, e event.Edit, actor event.Actor) (event.DeadLetter, error)
 	// MarkStarted keeps run IDs by the IDs of dead letters.
 	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
 	// GiveBack lets dead letters wait again.
