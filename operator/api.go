@@ -62,12 +62,12 @@ type AuditLog interface {
 
 // ErrorLog reads the errors of all phases.
 type ErrorLog interface {
-	ErrorLog(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEntry, error)
+	Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEntry, error)
 }
 
 // Statistics says what there is to do and what was done.
 type Statistics interface {
-	Stats(ctx context.Context) (event.Stats, error)
+	Stats(ctx context.Context, window time.Duration) (event.Stats, error)
 }
 
 // Redriver runs many dead letters again. Each change writes one audit entry in its transaction. A redrive that is returned

@@ -117,7 +117,7 @@ func (a *API) showEvent(c *fiber.Ctx) error {
 func (a *API) addTroubles(ctx context.Context, detail *eventDetail) error {
 	detail.Attempts, detail.DeadLetters = []event.ErrorEntry{}, []deadLetterView{}
 	if a.Errors != nil {
-		attempts, err := a.Errors.ErrorLog(ctx, event.ErrorQuery{EventID: detail.ID, Limit: maxAttempts})
+		attempts, err := a.Errors.Errors(ctx, event.ErrorQuery{EventID: detail.ID, Limit: maxAttempts})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"time"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
@@ -52,20 +54,34 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	rows, err := a.Errors.ErrorLog(ctx, wanted)
+	rows, err := a.Errors.Errors(ctx, wanted)
 	if err != nil {
 		return err
 	}
 	return c.JSON(cut(rows, wanted.Limit-1, same, func(e event.ErrorEntry) rowCursor { return rowCursor{e.ID} }))
 }
 
+// How far back statistics look.
+const (
+	defaultWindow = time.Hour
+	maxWindow     = 7 * 24 * time.Hour
+)
+
 func (a *API) showStats(c *fiber.Ctx) error {
-	if q := queryOf(c); q.err != nil {
+	q := queryOf(c, "window")
+	window := defaultWindow
+	if text := q.text("window"); text != "" {
+		var err error
+		if window, err = time.ParseDuration(text); err != nil || window < time.Minute || window > maxWindow {
+			q.refuse("window")
+		}
+	}
+	if q.err != nil {
 		return q.err
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	stats, err := a.Stats.Stats(ctx)
+	stats, err := a.Stats.Stats(ctx, window)
 	if err != nil {
 		return err
 	}

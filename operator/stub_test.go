@@ -153,13 +153,13 @@ func (s *stub) AuditLog(context.Context, event.AuditQuery) ([]event.AuditEntry, 
 	return []event.AuditEntry{e}, s.call("audit")
 }
 
-func (s *stub) ErrorLog(context.Context, event.ErrorQuery) ([]event.ErrorEntry, error) {
+func (s *stub) Errors(context.Context, event.ErrorQuery) ([]event.ErrorEntry, error) {
 	return []event.ErrorEntry{{
 		ID: 1, At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "x", Count: 1, EventID: someID,
 	}}, s.call("errors")
 }
 
-func (s *stub) Stats(context.Context) (event.Stats, error) {
+func (s *stub) Stats(context.Context, time.Duration) (event.Stats, error) {
 	return event.Stats{At: noon, Queues: []event.QueueStats{{Queue: "events"}}}, s.call("stats")
 }
 
