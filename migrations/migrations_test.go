@@ -45,7 +45,7 @@ func TestAnEmptyDatabaseIsBehindUntilItIsMigrated(t *testing.T) {
 	have, want, err := migrations.Current(t.Context(), url)
 	require.NoError(t, err)
 	require.Zero(t, have)
-	require.EqualValues(t, 5, want)
+	require.EqualValues(t, 12, want)
 
 	require.NoError(t, migrations.Up(t.Context(), url))
 	requireCurrent(t, url)
