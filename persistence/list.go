@@ -25,6 +25,16 @@ func (l *list) equal(column, value string) {
 	}
 }
 
+// between restricts a time to since ≤ column < until; a zero time does not restrict.
+func (l *list) between(column string, since, until time.Time) {
+	if !since.IsZero() {
+		l.where(column+" >= %s", since)
+	}
+	if !until.IsZero() {
+		l.where(column+" < %s", until)
+	}
+}
+
 // where adds a condition; each %s stands for an argument.
 func (l *list) where(condition string, args ...any) {
 	names := make([]any, len(args))
