@@ -35,7 +35,9 @@ type observation struct {
 	provider      string
 	outcome       string
 	reason        string
-	events        int
+	// failure says why an authentic request was not accepted.
+	failure string
+	events  int
 }
 
 type observationKey struct{}
@@ -46,7 +48,7 @@ func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*o
 func (s *Server) observe(c *fiber.Ctx) error {
 	ctx, span := startSpan(c)
 	defer span.End()
-	o := &observation{ctx: ctx, receivedAt: s.now(), provider: "unknown", outcome: "refused"}
+	o := &observation{ctx: ctx, receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
 	o.requestID = takeID(c, headerRequestID, uuid.NewString)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
 	c.Locals(observationKey{}, o)
@@ -101,6 +103,7 @@ func reportPanic(c *fiber.Ctx, value any) {
 func (s *Server) report(o *observation, span trace.Span, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
+	s.recordRefusal(o, status)
 	span.SetAttributes(
 		attribute.String("holdfast.provider", o.provider),
 		attribute.String("holdfast.outcome", o.outcome),

@@ -92,6 +92,7 @@ func (s *Server) refuseWith(c *fiber.Ctx, reason code, status int) error {
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	o := observed(c)
+	o.failure = err.Error()
 	slog.ErrorContext(o.ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
 	return s.refuse(c, codeUnavailable)
 }

@@ -23,6 +23,8 @@ import (
 type Options struct {
 	Catalogue Catalogue
 	Starter   EventStarter
+	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
+	Errors ErrorSink
 	// Budget bounds the whole handling of a request once it has been read; StartTimeout bounds one start within it.
 	Budget       time.Duration
 	StartTimeout time.Duration
@@ -51,6 +53,11 @@ type Catalogue interface {
 // EventStarter makes an event durable: a nil error means that it is committed.
 type EventStarter interface {
 	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error)
+}
+
+// ErrorSink takes entries for the error log. Record neither waits nor fails.
+type ErrorSink interface {
+	Record(e event.ErrorEntry)
 }
 
 // maxHeaderBytes bounds the request line and the headers together.
