@@ -7,9 +7,21 @@ import "holdfast/event"
 const (
 	// TypeProcessEvent is the workflow type of the one workflow that every event becomes.
 	TypeProcessEvent = "ProcessEvent"
+	// TypePurgeExpired is started by a schedule and removes what has been kept for long enough.
+	TypePurgeExpired = "PurgeExpired"
+	// TypeNotify is started by a schedule and tells people what has failed.
+	TypeNotify = "Notify"
 
 	// QueueDeadLetter is a queue of its own, so that a flood of events cannot hold up the record of what failed.
 	QueueDeadLetter = "events-dead-letter"
+
+	// QueueOperations is where redrives and schedules are orchestrated: behind no event, so that they stay in control of
+	// a queue that is full.
+	QueueOperations = "operations"
+
+	// SchedulePurge and ScheduleNotify are the IDs of the schedules.
+	SchedulePurge  = "holdfast-purge-expired"
+	ScheduleNotify = "holdfast-notify"
 
 	queueCritical = "events-critical"
 	queueHigh     = "events-high"
