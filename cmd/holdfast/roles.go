@@ -69,7 +69,7 @@ func runRoles(ctx context.Context, cfg config.Config, name string, roles role, s
 	if err != nil {
 		return err
 	}
-	err = p.start(ctx, roles)
+	err = p.start(ctx, name, roles)
 	switch {
 	case err == nil:
 		slog.InfoContext(ctx, "process.started", "role", name, "version", buildinfo.Read().Version)
@@ -86,15 +86,19 @@ func runRoles(ctx context.Context, cfg config.Config, name string, roles role, s
 	return errors.Join(err, p.stop())
 }
 
-func (p *process) start(ctx context.Context, roles role) error {
+func (p *process) start(ctx context.Context, name string, roles role) error {
 	if roles.needsDatabase() {
 		if err := p.openStore(ctx); err != nil {
 			return err
 		}
 	}
+	if err := p.startErrorLog(ctx); err != nil {
+		return err
+	}
 	if err := p.startOperator(roles); err != nil {
 		return err
 	}
+	p.watchStores(name)
 	if roles.needsDatabase() {
 		if err := p.requireMigrations(ctx); err != nil {
 			return err
@@ -134,6 +138,7 @@ func (p *process) startIngress() error {
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Starter:        ingress.NewStarter(p.temporal),
+		Errors:         p.errors,
 		Budget:         cfg.HandlerBudget,
 		StartTimeout:   cfg.StartTimeout,
 		ReadTimeout:    cfg.ReadTimeout,

@@ -8,8 +8,9 @@ import (
 
 const exampleDatabaseURL = "postgres://holdfast@127.0.0.1:5432/holdfast"
 
-// spareConns are the connections beside those of the steps: health checks, the state of dead letters, one to look with.
-const spareConns = 4
+// spareConns are the connections beside those of the steps: health checks, the state of dead letters, the error log, purges
+// and notifications, one to look with.
+const spareConns = 6
 
 // PoolSize is the size of the connection pool of one process.
 func (c Config) PoolSize() int {
