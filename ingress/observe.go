@@ -55,13 +55,17 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	c.Set(headerRequestID, o.requestID)
 	c.Set(headerCorrelationID, o.correlationID)
 
+	s.inflight.Add(1)
+	defer s.inflight.Add(-1)
 	s.metrics.inflight.Add(ctx, 1)
 	defer s.metrics.inflight.Add(ctx, -1)
 	err := c.Next()
 	if err != nil {
 		err = s.refuseError(c, err)
 	}
-	s.report(o, span, c.Response().StatusCode())
+	if o.outcome != outcomeSelfTest {
+		s.report(o, span, c.Response().StatusCode())
+	}
 	return err
 }
 
@@ -103,6 +107,7 @@ func reportPanic(c *fiber.Ctx, value any) {
 func (s *Server) report(o *observation, span trace.Span, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
+	s.minute.answer(s.now(), took, o.reason)
 	s.recordRefusal(o, status)
 	span.SetAttributes(
 		attribute.String("holdfast.provider", o.provider),

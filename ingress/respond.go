@@ -45,6 +45,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, p *providers.Provider, started []Star
 		}
 		body.Events = append(body.Events, acknowledgedEvent{WorkflowID: e.WorkflowID, EventID: e.EventID, Status: e.State})
 	}
+	s.minute.events(s.now(), n.Accepted, n.Duplicate)
 	if isBatch {
 		body.Counts = &n
 	}

@@ -52,3 +52,6 @@ func Queue(p event.Priority) string {
 
 // Queues are the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }
+
+// AllQueues are all task queues, those of events first.
+func AllQueues() []string { return append(Queues(), QueueDeadLetter, QueueOperations) }

@@ -139,6 +139,7 @@ func (p *process) startIngress() error {
 		Catalogue:      p.catalogue,
 		Starter:        ingress.NewStarter(p.temporal),
 		Errors:         p.errors,
+		SelfTest:       p.selfTest(),
 		Budget:         cfg.HandlerBudget,
 		StartTimeout:   cfg.StartTimeout,
 		ReadTimeout:    cfg.ReadTimeout,
