@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
 // Options are what the operator side shows.
@@ -22,8 +21,9 @@ type Options struct {
 	Checks []Check
 	// CheckTimeout is how long one check may take; 0 is 2 seconds.
 	CheckTimeout time.Duration
-	// Metrics serves GET /metrics; nil leaves the route out.
-	Metrics http.Handler
+	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours;
+	// nil leaves the routes out.
+	Metrics, MetricsJSON, MetricsHistory http.Handler
 	// Log takes what went wrong; nil is slog.Default.
 	Log *slog.Logger
 }
@@ -73,9 +73,7 @@ func New(o Options) *Server {
 		{"GET", "/healthz", "200 as long as the process lives", s.healthz},
 		{"GET", "/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz},
 	}
-	if o.Metrics != nil {
-		s.routes = append(s.routes, route{"GET", "/metrics", "metrics for Prometheus", adaptor.HTTPHandler(o.Metrics)})
-	}
+	s.routes = append(s.routes, o.metricRoutes()...)
 	for _, r := range s.routes {
 		s.app.Add(r.Method, r.Path, r.handler)
 	}

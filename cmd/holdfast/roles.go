@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,10 +128,19 @@ func (p *process) startOperator(roles role) error {
 	p.operator = operator.New(operator.Options{
 		Version: buildinfo.Read().Version,
 		Checks:  checks,
-		Metrics: p.telemetry.Handler(),
+		Metrics: p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: p.startHistory(),
 	})
 	p.onStop("operator side", p.operator.Shutdown)
 	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
+}
+
+// startHistory keeps the last hours of the metrics in memory.
+func (p *process) startHistory() http.Handler {
+	history := p.telemetry.History()
+	ctx, cancel := context.WithCancel(context.Background())
+	p.onStop("history of metrics", func(context.Context) error { cancel(); return nil })
+	go history.Run(ctx)
+	return history
 }
 
 func (p *process) startIngress() error {
