@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"go.temporal.io/sdk/activity"
 
@@ -29,9 +30,11 @@ func phaseOf(activityName string) event.Phase {
 		return event.PhaseUpsert
 	case "RecordDeadLetter":
 		return event.PhaseDeadLetter
-	default:
-		return event.PhaseUpkeep
 	}
+	if strings.Contains(activityName, "Redrive") {
+		return event.PhaseRedrive
+	}
+	return event.PhaseUpkeep
 }
 
 // errorEntry describes a failed execution. Of its arguments it reads the event's receipt and nothing else.

@@ -47,12 +47,3 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept event.Kept) (turn PurgeT
 	}
 	return turn, nil
 }
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}

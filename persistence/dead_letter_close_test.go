@@ -42,8 +42,7 @@ func TestADiscardedDeadLetterIsKeptAndNotReplayed(t *testing.T) {
 	require.NotNil(t, got.DiscardedAt)
 	require.Equal(t, body, got.Body)
 	requireState(t, db.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterDiscarded)
-	ok, err := db.MarkRedriving(t.Context(), id)
-	require.NoError(t, err)
+	ok := db.tryTake(id) == nil
 	require.False(t, ok)
 
 	entries := db.audit()
@@ -57,8 +56,7 @@ func TestADeadLetterThatIsBeingRedrivenIsNotDiscarded(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	_, id := db.letter()
-	_, err := db.MarkRedriving(t.Context(), id)
-	require.NoError(t, err)
+	db.take(id)
 	requireState(t, db.DiscardDeadLetter(t.Context(), id, ada), event.DeadLetterRedriving)
 
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`) // whoever took it is gone
@@ -138,7 +136,7 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	requireState(t, err, event.DeadLetterDiscarded)
 	require.ErrorContains(t, err, "replaced by event "+revised.Receipt.ID)
 
-	require.NoError(t, db.UnmarkRedriving(t.Context(), revised.ID))
+	require.NoError(t, db.GiveBack(t.Context(), "", revised.ID))
 	again, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: revised.ID, EventID: receipt().ID}, ada)
 	require.NoError(t, err)
 	require.Equal(t, r.Key+":r2", again.Receipt.Key, "an edit of an edit counts on")

@@ -41,7 +41,7 @@ UPDATE dead_letters
 )
 
 // EditDeadLetter makes a new event of a dead-lettered one, with another body, and gives it as a dead letter that is
-// being redriven: the caller starts its run, or gives it back with UnmarkRedriving. The original is kept as discarded,
+// being redriven: the caller starts its run, or gives it back (GiveBack, without an owner). The original is kept as discarded,
 // and each of the two names the other. Nothing is lost if the caller dies: the edited event is then a dead letter like
 // any other. The error is a *event.StateError if the original is not open.
 func (s *Store) EditDeadLetter(ctx context.Context, e event.Edit, by event.Actor) (event.DeadLetter, error) {

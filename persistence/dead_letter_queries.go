@@ -23,7 +23,7 @@ const (
  WHERE event_id = $1::uuid ORDER BY id DESC LIMIT 1`
 
 	countOpenDeadLetters = `
-SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving') GROUP BY provider`
+SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted') GROUP BY provider`
 )
 
 // DeadLetter is one dead letter, with its body.

@@ -50,11 +50,15 @@ func (l *list) page(order string, limit int) (sql string, args []any) {
 	if limit <= 0 || limit > event.MaxPage {
 		limit = event.MaxPage
 	}
-	sql = l.selection
-	if len(l.conditions) > 0 {
-		sql += " WHERE " + strings.Join(l.conditions, " AND ")
+	return l.statement() + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, limit), l.args
+}
+
+// statement is the statement without an order, for what is counted.
+func (l *list) statement() string {
+	if len(l.conditions) == 0 {
+		return l.selection
 	}
-	return sql + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, limit), l.args
+	return l.selection + " WHERE " + strings.Join(l.conditions, " AND ")
 }
 
 // utc is t in UTC.

@@ -18,6 +18,7 @@ type Provider struct {
 	base              rules
 	overrides         []override
 	redelivery        Redelivery
+	redriveOff        bool
 	rate, clientRate  *Rate
 	replies           Replies
 	questions         []question
@@ -68,6 +69,9 @@ func (p *Provider) Replies() Replies { return p.replies }
 
 // AckStatus is the status of the reply to an event that was accepted.
 func (p *Provider) AckStatus() int { return p.replies.Accepted }
+
+// RedriveOff says that dead letters are left to the operators: nothing runs them again by itself.
+func (p *Provider) RedriveOff() bool { return p.redriveOff }
 
 // Rate bounds the requests to this provider; nil if they are not bounded.
 func (p *Provider) Rate() *Rate { return p.rate }

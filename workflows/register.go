@@ -8,9 +8,12 @@ import (
 // Register makes the workflows known to a worker or a replayer.
 func Register(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
-		TypeProcessEvent: ProcessEvent,
-		TypePurgeExpired: PurgeExpired,
-		TypeNotify:       Notify,
+		TypeProcessEvent:       ProcessEvent,
+		TypeRedriveDeadLetters: RedriveDeadLetters,
+		TypeRedriveDue:         RedriveDue,
+		TypeSweepRuns:          SweepRuns,
+		TypePurgeExpired:       PurgeExpired,
+		TypeNotify:             Notify,
 	} {
 		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name})
 	}

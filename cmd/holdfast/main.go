@@ -34,7 +34,7 @@ func rootCommand() *cobra.Command {
 	)
 	root.AddCommand(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
-		eventCommand(), entityCommand(), deadLetterCommand(), sendCommand(),
+		eventCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), sendCommand(),
 		configCommand(), healthCommand(), versionCommand(),
 	)
 	return root

@@ -15,72 +15,71 @@ import (
 	"holdfast/workflows"
 )
 
-// schedule is a workflow that is started again and again. While one run works, the next one is skipped.
-type schedule struct {
-	id       string
-	workflow string
-	every    time.Duration
-}
+// catchUp is how late a run of a schedule may be after Temporal was away. What was missed for longer is not made up for: the
+// next run finds the same work.
+const catchUp = time.Minute
 
-// upkeepSchedules are those that remove what is old and tell what has failed. Without anybody to tell there is none for that.
-func upkeepSchedules(cfg config.Config) (wanted, unwanted []schedule) {
-	purge := schedule{workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Every}
-	tell := schedule{workflows.ScheduleNotify, workflows.TypeNotify, cfg.Notify.Every}
-	if cfg.Notify.URLs.IsSet() {
-		return []schedule{purge, tell}, nil
+// schedules are those that an installation has. A run that is due while the one before still works is skipped.
+func schedules(cfg config.Config) []client.ScheduleOptions {
+	return []client.ScheduleOptions{
+		scheduleOf(workflows.ScheduleRedrive, workflows.TypeRedriveDue, cfg.Redrive.Interval),
+		scheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.Redrive.SweepInterval),
+		scheduleOf(workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Every),
 	}
-	return []schedule{purge}, []schedule{tell}
 }
 
-// keepSchedules works beside the start of the workers: that a schedule cannot be made is no reason not to process events.
-func (p *process) keepSchedules(ctx context.Context) {
-	_ = waitFor(ctx, "Temporal's schedules", func(ctx context.Context) error { // it only ends early if the process does
-		return ensureSchedules(ctx, p.temporal, p.cfg)
-	})
-}
-
-// scheduleCatchup is how long after its time a run is still started, if Temporal was away.
-const scheduleCatchup = time.Minute
-
-// ensureSchedules makes the schedules what the configuration says. One that an operator has paused stays paused.
-func ensureSchedules(ctx context.Context, c client.Client, cfg config.Config) error {
-	wanted, unwanted := upkeepSchedules(cfg)
-	for _, s := range wanted {
-		if err := s.ensure(ctx, c.ScheduleClient()); err != nil {
-			return fmt.Errorf("create schedule %s: %w", s.id, err)
-		}
+func scheduleOf(id, workflowType string, every time.Duration) client.ScheduleOptions {
+	return client.ScheduleOptions{
+		ID:   id,
+		Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}},
+		Action: &client.ScheduleWorkflowAction{
+			ID: id, Workflow: workflowType, TaskQueue: workflows.QueueOperations,
+		},
+		Overlap:       enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
+		CatchupWindow: catchUp,
 	}
-	for _, s := range unwanted {
-		err := c.ScheduleClient().GetHandle(ctx, s.id).Delete(ctx)
-		var notFound *serviceerror.NotFound
-		if err != nil && !errors.As(err, &notFound) {
-			return fmt.Errorf("delete schedule %s: %w", s.id, err)
+}
+
+// ensureSchedules creates the schedules, or brings them up to date. One that an operator has paused stays paused. Where
+// automatic redrive is off its schedule goes on and starts nothing, so that a change of the configuration needs no migration.
+func ensureSchedules(ctx context.Context, c client.Client, all ...client.ScheduleOptions) error {
+	for _, want := range all {
+		if err := ensureSchedule(ctx, c.ScheduleClient(), want); err != nil {
+			return fmt.Errorf("make schedule %s: %w", want.ID, err)
 		}
 	}
 	return nil
 }
 
-func (s schedule) ensure(ctx context.Context, schedules client.ScheduleClient) error {
-	_, err := schedules.Create(ctx, client.ScheduleOptions{
-		ID: s.id, Spec: *s.spec(), Action: s.action(),
-		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: scheduleCatchup,
-	})
-	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+func ensureSchedule(ctx context.Context, c client.ScheduleClient, want client.ScheduleOptions) error {
+	_, err := c.Create(ctx, want)
+	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) && !isAlreadyExists(err) {
 		return err
 	}
-	return schedules.GetHandle(ctx, s.id).Update(ctx, client.ScheduleUpdateOptions{
+	return c.GetHandle(ctx, want.ID).Update(ctx, client.ScheduleUpdateOptions{
 		DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-			is := in.Description.Schedule
-			is.Spec, is.Action = s.spec(), s.action()
-			return &client.ScheduleUpdate{Schedule: &is}, nil
+			schedule := in.Description.Schedule
+			schedule.Spec = &want.Spec
+			schedule.Action = want.Action
+			schedule.Policy = &client.SchedulePolicies{Overlap: want.Overlap, CatchupWindow: want.CatchupWindow}
+			return &client.ScheduleUpdate{Schedule: &schedule}, nil
 		},
 	})
 }
 
-func (s schedule) spec() *client.ScheduleSpec {
-	return &client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: s.every}}}
+func isAlreadyExists(err error) bool {
+	var exists *serviceerror.AlreadyExists
+	return errors.As(err, &exists)
 }
 
-func (s schedule) action() *client.ScheduleWorkflowAction {
-	return &client.ScheduleWorkflowAction{ID: s.id, Workflow: s.workflow, TaskQueue: workflows.QueueOperations}
+// scheduleNotifications is the workers' task, because only they know whether there is anybody to tell. It works beside their
+// start: that a schedule cannot be made is no reason not to process events.
+func (p *process) scheduleNotifications(ctx context.Context) {
+	if !p.notifier.Enabled() {
+		return
+	}
+	tell := scheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, p.cfg.Notify.Every)
+	_ = waitFor(ctx, "Temporal's schedules", func(ctx context.Context) error { // it only ends early if the process does
+		return ensureSchedules(ctx, p.temporal, tell)
+	})
 }

@@ -8,9 +8,9 @@ import (
 
 const exampleDatabaseURL = "postgres://holdfast@127.0.0.1:5432/holdfast"
 
-// spareConns are the connections beside those of the steps: health checks, the state of dead letters, the error log, purges
-// and notifications, one to look with.
-const spareConns = 6
+// spareConns are the connections beside those of the steps: health checks, the state of dead letters, redrives and sweeps,
+// purges and notifications, the error log, one to look with.
+const spareConns = 8
 
 // PoolSize is the size of the connection pool of one process.
 func (c Config) PoolSize() int {
@@ -18,7 +18,7 @@ func (c Config) PoolSize() int {
 		return c.Database.MaxConns
 	}
 	w := c.Worker
-	return w.SlotsCritical + w.SlotsHigh + w.SlotsNormal + w.SlotsDeadLetter + spareConns
+	return w.SlotsCritical + w.SlotsHigh + w.SlotsNormal + w.SlotsDeadLetter + w.SlotsRedrive + spareConns
 }
 
 // RequireDatabase is an error if no database is given: for the roles that cannot do without one.

@@ -15,6 +15,7 @@ type Config struct {
 	Database  Database
 	Temporal  Temporal
 	Worker    Worker
+	Redrive   Redrive
 	Providers Providers
 	Retention Retention
 	Notify    Notify
@@ -106,12 +107,36 @@ type Worker struct {
 	// SlotsDeadLetter is how many dead letters are recorded at the same time. They have slots of their own so that a flood
 	// of events cannot hold up the record of what failed.
 	SlotsDeadLetter int `env:"HOLDFAST_WORKER_SLOTS_DEAD_LETTER" envDefault:"4"`
+	// SlotsRedrive is how many steps of redriven events run at the same time. They have slots of their own so that a bulk
+	// redrive leaves live events their latency.
+	SlotsRedrive int `env:"HOLDFAST_WORKER_SLOTS_REDRIVE" envDefault:"4"`
 	// StickyCache is how many running workflows one process keeps in memory; a workflow that falls out is read again from
 	// its history.
 	StickyCache int `env:"HOLDFAST_WORKER_STICKY_CACHE" envDefault:"2000"`
 	// Grace is how long steps that have begun may take to finish after a stop signal. What is not finished by then is
 	// run again elsewhere.
 	Grace time.Duration `env:"HOLDFAST_WORKER_GRACE" envDefault:"20s"`
+}
+
+// Redrive says when dead letters are run again without anybody asking for it, and how often runs are looked after. The
+// intervals are those of schedules in Temporal, which `holdfast migrate` creates and changes.
+type Redrive struct {
+	// Automatic says whether open dead letters are run again by themselves. A definition can turn it off for its provider
+	// (redrive: off).
+	Automatic bool `env:"HOLDFAST_REDRIVE_AUTOMATIC" envDefault:"true"`
+	// Base is the pause between a failure and the first automatic attempt. It doubles with each, and is spread by 20 %.
+	Base time.Duration `env:"HOLDFAST_REDRIVE_BASE" envDefault:"1h"`
+	// Attempts is how many automatic attempts a dead letter gets. Then it is exhausted, until somebody replays it.
+	Attempts int `env:"HOLDFAST_REDRIVE_ATTEMPTS" envDefault:"3"`
+	// Rejected says whether events that were rejected are tried again as well. They are at fault themselves, so without a
+	// new definition they fail again.
+	Rejected bool `env:"HOLDFAST_REDRIVE_REJECTED" envDefault:"false"`
+	// Rate is how many automatic attempts are started a second, at most.
+	Rate float64 `env:"HOLDFAST_REDRIVE_RATE" envDefault:"10"`
+	// Interval is the pause between two looks for what is due.
+	Interval time.Duration `env:"HOLDFAST_REDRIVE_INTERVAL" envDefault:"5m"`
+	// SweepInterval is the pause between two sweeps, which find runs that were terminated or are stuck.
+	SweepInterval time.Duration `env:"HOLDFAST_REDRIVE_SWEEP_INTERVAL" envDefault:"5m"`
 }
 
 // Providers says where the definitions of providers come from.

@@ -23,6 +23,7 @@ func (m *mistakes) validate(c Config) {
 		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)
 	}
 	m.validateWorker(c.Worker)
+	m.validateRedrive(c.Redrive)
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
 	m.validateRetention(c.Retention)
@@ -77,8 +78,27 @@ func (m *mistakes) validateWorker(w Worker) {
 	m.atLeast("HOLDFAST_WORKER_SLOTS_HIGH", w.SlotsHigh, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_NORMAL", w.SlotsNormal, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_DEAD_LETTER", w.SlotsDeadLetter, 1)
+	m.atLeast("HOLDFAST_WORKER_SLOTS_REDRIVE", w.SlotsRedrive, 1)
 	m.atLeast("HOLDFAST_WORKER_STICKY_CACHE", w.StickyCache, 1)
 	m.positive("HOLDFAST_WORKER_GRACE", w.Grace)
+}
+
+// minInterval is the shortest pause of a schedule.
+const minInterval = time.Second
+
+func (m *mistakes) validateRedrive(r Redrive) {
+	m.positive("HOLDFAST_REDRIVE_BASE", r.Base)
+	m.atLeast("HOLDFAST_REDRIVE_ATTEMPTS", r.Attempts, 1)
+	if !(r.Rate >= 0.01 && r.Rate <= 1000) {
+		m.add("HOLDFAST_REDRIVE_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r.Rate), "10")
+	}
+	if r.Interval < minInterval {
+		m.add("HOLDFAST_REDRIVE_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.Interval, minInterval), "5m")
+	}
+	if r.SweepInterval < minInterval {
+		m.add("HOLDFAST_REDRIVE_SWEEP_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.SweepInterval, minInterval),
+			"5m")
+	}
 }
 
 func (m *mistakes) validateDev(d Dev) {
