@@ -166,7 +166,7 @@ func TestWhoMayNotChangesNothing(t *testing.T) {
 // Fifty replays of one dead letter at the same moment:
 //   - one starts a run, the others are refused, and there is one audit entry
 //   - what is resolved is not replayed again
-func TestFiftyReplaysAreOneRun(t *testing.T) {
+func TestFiftyReplaysByTheAPIAreOneRun(t *testing.T) {
 	t.Parallel()
 	o := newOperators(t)
 	i, n, workflows := poisonedWith(t, 1, o)
@@ -387,6 +387,16 @@ func TestOperatorsFindEventsAndEntities(t *testing.T) {
 	operator.call(t, "GET", path+"/timeline?limit=3", "", 200, &timeline)
 	require.Len(t, timeline.Items, 3)
 	require.NotEmpty(t, timeline.Next)
+
+	var stats struct {
+		Events []struct{ Count int }
+		Queues []struct{ Queue string }
+	}
+	viewer.call(t, "GET", "/stats?window=5m", "", 200, &stats)
+	require.NotEmpty(t, stats.Events)
+	require.NotEmpty(t, stats.Queues)
+	viewer.call(t, "GET", "/errors?limit=5", "", 200, nil)
+	viewer.call(t, "POST", "/redrives/plan", `{"provider":"stripe"}`, 200, nil)
 
 	out, err := i.run(t, "entity", "show", "stripe", "customer", customer, "--as-of", "150m")
 	require.NoError(t, err, out)

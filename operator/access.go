@@ -17,9 +17,11 @@ const anyone Role = "anyone"
 // added without a thought stays closed.
 var access = map[string]Role{
 	// A probe and a scraper have no token. They tell nothing of an event.
-	"GET /healthz": anyone,
-	"GET /readyz":  anyone,
-	"GET /metrics": anyone,
+	"GET /healthz":         anyone,
+	"GET /readyz":          anyone,
+	"GET /metrics":         anyone,
+	"GET /metrics.json":    anyone,
+	"GET /metrics/history": anyone,
 
 	"GET /":             RoleViewer,
 	"GET /openapi.json": RoleViewer,

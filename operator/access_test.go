@@ -46,7 +46,7 @@ func TestEveryRouteAsksForItsRole(t *testing.T) {
 	tokens, texts := crowd(t)
 	behind := &stub{}
 	metrics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	server, url := serve(t, operator.Options{API: behind.api(), Tokens: tokens, Metrics: metrics})
+	server, url := serve(t, operator.Options{API: behind.api(), Tokens: tokens, Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics})
 
 	var seen []string
 	for _, route := range server.Registered() {

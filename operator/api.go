@@ -94,7 +94,7 @@ type Redactor interface {
 // requestTimeout bounds the work on one request to the API.
 const requestTimeout = 10 * time.Second
 
-// routes are the API's. Each of them stands in the access table and in openapi.yaml, which tests compare.
+// routes are the API's. Each of them stands in the access table and in openapi.json, which tests compare.
 func (a *API) routes() []route {
 	var all []route
 	add := func(isServed bool, routes ...route) {

@@ -3,6 +3,7 @@ package operator_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -23,8 +24,15 @@ var parameter = regexp.MustCompile(`:(\w+)`)
 func TestTheDocumentIsTrue(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain") })
-	server, url := serve(t, operator.Options{API: (&stub{}).api(), Tokens: tokens, Metrics: metrics})
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			w.Header().Set("Content-Type", "text/plain")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	})
+	server, url := serve(t, operator.Options{API: (&stub{}).api(), Tokens: tokens, Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics})
 	r := ask(t, "GET", url+"/openapi.json", "", bearer(texts[operator.RoleViewer])...)
 	require.Equal(t, "application/json", r.header.Get("Content-Type"))
 	document, err := openapi3.NewLoader().LoadFromData(r.body)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
 // Options are what the operator side shows.
@@ -26,8 +25,9 @@ type Options struct {
 	API *API
 	// Tokens are who may call the API. Without any, whoever reaches the server may do anything: see CheckAddress.
 	Tokens Tokens
-	// Metrics serves GET /metrics; nil leaves the route out.
-	Metrics http.Handler
+	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours;
+	// nil leaves the routes out.
+	Metrics, MetricsJSON, MetricsHistory http.Handler
 	// Log takes what went wrong; nil is slog.Default.
 	Log *slog.Logger
 }
@@ -77,9 +77,7 @@ func New(o Options) *Server {
 		{"GET", "/healthz", "200 as long as the process lives", s.healthz},
 		{"GET", "/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz},
 	}
-	if o.Metrics != nil {
-		s.routes = append(s.routes, route{"GET", "/metrics", "metrics for Prometheus", adaptor.HTTPHandler(o.Metrics)})
-	}
+	s.routes = append(s.routes, o.metricRoutes()...)
 	if o.API != nil {
 		s.routes = append(s.routes, o.API.routes()...)
 	}
