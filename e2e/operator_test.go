@@ -122,7 +122,8 @@ func poisonedWith(t *testing.T, n int, o operators) (*installation, *node, []str
 	}
 	first.terminate(t)
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
-	return i, i.start(t, "serve"), workflows
+	second := i.start(t, "serve")
+	return i, second, workflows
 }
 
 // Requests of those who may not:
@@ -287,6 +288,40 @@ func TestAnEditedEventRunsInstead(t *testing.T) {
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'dead_letter.edit'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE actor LIKE 'cli:%' AND reason = 'typo'"))
 	require.Zero(t, i.count(t, openDeadLetters))
+}
+
+// Temporal is down:
+//   - a replay is answered with 503, and its dead letter waits as before
+//   - an edit is kept, as a dead letter that waits
+//   - lists, entities and statistics are there
+func TestOperatorsWorkWhileTemporalIsDown(t *testing.T) {
+	t.Parallel()
+	o := newOperators(t)
+	i, n, _ := poisonedWith(t, 1, o)
+	n.terminate(t)
+	alone := i.start(t, "operator", "TEMPORAL_ADDRESS="+freePorts(t, 1)[0])
+	admin := api{alone.operator, o.tokens["admin"]}
+	path := fmt.Sprintf("/dead-letters/%d", i.count(t, "SELECT id FROM dead_letters"))
+
+	down := admin.call(t, "POST", path+"/replay", "", 503, nil)
+	require.Equal(t, "unavailable", down.Error.Code)
+	require.NotEmpty(t, down.header.Get("Retry-After"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open'"))
+	var replayed struct {
+		DeadLetter int `json:"dead_letter_id"`
+		Run        struct {
+			RunID string `json:"run_id"`
+		}
+	}
+	admin.call(t, "POST", path+"/edit", `{"body":"{}"}`, 202, &replayed)
+	require.Empty(t, replayed.Run.RunID)
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open' AND id = $1", replayed.DeadLetter))
+	admin.call(t, "GET", "/dead-letters", "", 200, nil)
+	admin.call(t, "GET", "/stats", "", 200, nil)
+
+	i.start(t, "serve")
+	out, err := i.run(t, "dlq", "replay", fmt.Sprint(replayed.DeadLetter), "--wait")
+	require.NoError(t, err, out)
 }
 
 // The life of a dead letter that nobody needs: discarded with a reason, cleaned up by age, deleted; by API and command line.

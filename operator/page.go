@@ -27,7 +27,10 @@ func cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) pag
 }
 
 func encodeCursor(place any) string {
-	text, _ := json.Marshal(place) // text, numbers and times, which never fail
+	text, err := json.Marshal(place)
+	if err != nil {
+		panic(err) // text, numbers and times, which never fail
+	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
