@@ -26,8 +26,6 @@ func operation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
-var page = (*activities.Activities).RedrivePage
-
 func turn(state event.RedriveState, drained, settled bool) event.RedriveTurn {
 	return event.RedriveTurn{Redrive: event.Redrive{ID: "one", State: state}, Drained: drained, Settled: settled}
 }
