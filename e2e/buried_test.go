@@ -43,13 +43,26 @@ func (i *installation) bury(t *testing.T, n int) {
 }
 
 // runsOf counts the runs that a query finds, as soon as they are on record.
-func (i *installation) runsOf(t *testing.T, query string) int {
+func (i *installation) runsOf(t *testing.T, query string) (n int) {
 	t.Helper()
-	found, err := i.dial(t).CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: i.namespace, Query: query,
+	c := i.dial(t)
+	eventually(t, 30*time.Second, "Temporal counts runs", func() error {
+		found, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+		n = int(found.GetCount())
+		return err
 	})
-	require.NoError(t, err)
-	return int(found.GetCount())
+	return n
+}
+
+// accepted sends until the answer is 202, as senders do.
+func accepted(t *testing.T, send func() answer) {
+	t.Helper()
+	eventually(t, time.Minute, "the event is accepted", func() error {
+		if a := send(); a.status != 202 && a.status != 200 {
+			return fmt.Errorf("%d: %s", a.status, a.body)
+		}
+		return nil
+	})
 }
 
 // redrive reads a redrive as a program would.
