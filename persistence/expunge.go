@@ -18,6 +18,12 @@ SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
  UNION ALL
 SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 
+	latestOfWorkflow = `
+SELECT coalesce((SELECT max(id::text) FROM (
+       SELECT id FROM events WHERE workflow_id = $1
+        UNION ALL
+       SELECT event_id FROM dead_letters WHERE workflow_id = $1) AS known), '')`
+
 	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
 
 	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
@@ -49,6 +55,15 @@ func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 		return nil, failure(doing, event.ErrNotFound)
 	}
 	return ids, nil
+}
+
+// EventOfWorkflow is the ID of the latest event that a workflow has run, stored or dead. Event.ErrNotFound: there is none.
+func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (id string, err error) {
+	err = s.pool.QueryRow(ctx, latestOfWorkflow, clean(workflowID)).Scan(&id)
+	if err == nil && id == "" {
+		err = event.ErrNotFound
+	}
+	return id, failure("read event of workflow "+clean(workflowID), err)
 }
 
 // query is Query for CollectRows, which reports the error that the rows carry.

@@ -36,6 +36,7 @@ func rootCommand() *cobra.Command {
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		eventCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), sendCommand(),
 		auditCommand(), tokenCommand(),
+		errorCommand(), statsCommand(), doctorCommand(), purgeCommand(),
 		configCommand(), healthCommand(), versionCommand(),
 	)
 	return root
