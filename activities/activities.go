@@ -20,6 +20,15 @@ type Activities struct {
 	Events      EventStore
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
+
+	// What redrives and sweeps need.
+	Starter   RunStarter
+	Runs      RunReader
+	Replays   ReplayStore
+	Redrives  RedriveStore
+	Due       DueStore
+	Sweeps    SweepStore
+	Automatic event.AutomaticRedrive
 }
 
 // Catalogue finds the definition of a provider as it stands now.

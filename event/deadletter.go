@@ -1,6 +1,9 @@
 package event
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Run names one run of a workflow.
 type Run struct {
@@ -36,4 +39,26 @@ type DeadLetter struct {
 	ResolvedAt  *time.Time `json:"resolved_at,omitempty"`
 	// ResolvedRun is the run that processed the event in the end.
 	ResolvedRun string `json:"resolved_run_id,omitempty"`
+	// DiscardedAt, DiscardedBy and DiscardReason are set if an operator has discarded it.
+	DiscardedAt   *time.Time `json:"discarded_at,omitempty"`
+	DiscardedBy   string     `json:"discarded_by,omitempty"`
+	DiscardReason string     `json:"discard_reason,omitempty"`
+	// ReplacedBy is the event that an edit has made of this one; the receipt of that one names this one in Replaces.
+	ReplacedBy string `json:"replaced_by,omitempty"`
+}
+
+// StateError says that a dead letter is not in a state in which what was asked for can be done.
+type StateError struct {
+	ID    int64
+	State DeadLetterState
+	// ReplacedBy is the event that replaces it, if there is one.
+	ReplacedBy string
+}
+
+// Error names the dead letter and its state.
+func (e *StateError) Error() string {
+	if e.ReplacedBy != "" {
+		return fmt.Sprintf("dead letter %d is replaced by event %s", e.ID, e.ReplacedBy)
+	}
+	return fmt.Sprintf("dead letter %d is %s", e.ID, e.State)
 }

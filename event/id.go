@@ -3,7 +3,11 @@ package event
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // maxWorkflowIDLength is in bytes. Temporal's SQL tables hold 255; the rest is room for the suffixes of derived runs.
@@ -46,3 +50,19 @@ func SplitWorkflowID(id string) (provider, key string, ok bool) {
 	provider, key, ok = strings.Cut(id, ":")
 	return provider, key, ok && provider != "" && key != ""
 }
+
+// FirstIDAt is not greater than any ID (UUIDv7) that was made at t or later, and greater than all that were made in an
+// earlier millisecond: a bound in time for lists that are ordered by ID.
+func FirstIDAt(t time.Time) string {
+	var stamp [8]byte
+	binary.BigEndian.PutUint64(stamp[:], uint64(max(t.UnixMilli(), 0)))
+	ms := hex.EncodeToString(stamp[2:])
+	return ms[:8] + "-" + ms[8:] + "-0000-0000-000000000000"
+}
+
+// revision marks the key of an event that was made from another one by an edit.
+const revision = ":r"
+
+// RevisedKey is the canonical key of the nth event that was made by editing the event with this key: evt_1:r2. It stays
+// within the length that Temporal holds.
+func RevisedKey(key string, n int) string { return key + revision + strconv.Itoa(n) }

@@ -35,6 +35,8 @@ type Receipt struct {
 	// RequestID and CorrelationID tie the event to the HTTP request and to the sender's own trace.
 	RequestID     string `json:"request_id"`
 	CorrelationID string `json:"correlation_id,omitempty"`
+	// Replaces is the ID of the event that an operator has edited to make this one; empty for what a provider has sent.
+	Replaces string `json:"replaces,omitempty"`
 }
 
 // KeyOrigin says what an idempotency key was made of.

@@ -38,7 +38,9 @@ type Link struct {
 	EntityRef
 	EventID string `json:"event_id"`
 	// EventType is empty if the event has been purged.
-	EventType  string          `json:"event_type,omitempty"`
+	EventType string `json:"event_type,omitempty"`
+	// Position is the place of the change in its event, from 1.
+	Position   int             `json:"position"`
 	Op         Op              `json:"op"`
 	State      json.RawMessage `json:"state"`
 	Version    *int64          `json:"version,omitempty"`
@@ -50,6 +52,13 @@ type RecordQuery struct {
 	Provider string
 	Type     string
 	Status   Status
+	// Key is the idempotency key, as the provider gave it or canonical.
+	Key string
+	// Entity selects the events that changed it; nil does not restrict.
+	Entity *EntityRef
+	// Since and Until bound when the event was accepted, to the millisecond: Since ≤ time < Until. It is the time in the
+	// event's ID.
+	Since, Until time.Time
 	// Before is the ID of the last event of the page before; empty for the first page.
 	Before string
 	// Limit is 1 to MaxPage; 0 means MaxPage.
@@ -59,7 +68,15 @@ type RecordQuery struct {
 // DeadLetterQuery selects dead letters, the last failed first. Empty fields do not restrict.
 type DeadLetterQuery struct {
 	Provider string
+	Type     string
 	State    DeadLetterState
+	Class    Class
+	Code     string
+	Step     Step
+	// EventID and WorkflowID select all dead letters of one event, or of one workflow.
+	EventID, WorkflowID string
+	// Since and Until bound the last failure: Since ≤ time < Until.
+	Since, Until time.Time
 	// Before is the cursor of the last dead letter of the page before; nil for the first page.
 	Before *DeadLetterCursor
 	// Limit is 1 to MaxPage; 0 means MaxPage.
@@ -75,6 +92,28 @@ type DeadLetterCursor struct {
 // Cursor is the place of the dead letter in the list.
 func (d DeadLetter) Cursor() DeadLetterCursor {
 	return DeadLetterCursor{LastFailed: d.LastFailed, ID: d.ID}
+}
+
+// TimelineQuery selects what events did to one entity, the latest change in fold order first.
+type TimelineQuery struct {
+	Entity EntityRef
+	// Before is the last change of the page before; nil for the first page.
+	Before *LinkCursor
+	// Limit is 1 to MaxPage; 0 means MaxPage.
+	Limit int
+}
+
+// LinkCursor is a place in the timeline of an entity.
+type LinkCursor struct {
+	Version    *int64    `json:"version,omitempty"`
+	OccurredAt time.Time `json:"occurred_at"`
+	EventID    string    `json:"event_id"`
+	Position   int       `json:"position"`
+}
+
+// Cursor is the place of the change in the timeline of its entity.
+func (l Link) Cursor() LinkCursor {
+	return LinkCursor{Version: l.Version, OccurredAt: l.OccurredAt, EventID: l.EventID, Position: l.Position}
 }
 
 // MaxPage is the most rows that one page of a list holds.

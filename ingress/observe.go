@@ -39,7 +39,9 @@ type observation struct {
 	provider   string
 	outcome    string
 	reason     string
-	events     int
+	// failure says why an authentic request was not accepted.
+	failure string
+	events  int
 }
 
 type observationKey struct{}
@@ -50,13 +52,17 @@ func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*o
 func (s *Server) observe(c *fiber.Ctx) error {
 	o, span := s.begin(c)
 	defer span.End()
+	s.inflight.Add(1)
+	defer s.inflight.Add(-1)
 	s.metrics.inflight.Add(o.ctx, 1)
 	defer s.metrics.inflight.Add(o.ctx, -1)
 	err := c.Next()
 	if err != nil {
 		err = s.refuseError(c, err)
 	}
-	s.report(o, span, c.Response().StatusCode())
+	if o.outcome != outcomeSelfTest {
+		s.report(o, span, c.Response().StatusCode())
+	}
 	return err
 }
 
@@ -110,6 +116,8 @@ func reportPanic(c *fiber.Ctx, value any) {
 func (s *Server) report(o *observation, span trace.Span, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
+	s.minute.answer(s.now(), took, o.reason)
+	s.recordRefusal(o, status)
 	span.SetAttributes(
 		attribute.String("holdfast.provider", o.provider),
 		attribute.String("holdfast.outcome", o.outcome),

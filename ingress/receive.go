@@ -21,6 +21,9 @@ const maxConcurrentStarts = 16
 // runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
+	if s.isSelfTest(c) {
+		return s.testSelf(c)
+	}
 	provider, params, refused := s.route(c)
 	if refused != "" {
 		return s.refuse(c, refused)

@@ -61,6 +61,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Sta
 			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
 		})
 	}
+	s.minute.events(s.now(), n.Accepted, n.Duplicate)
 	if isBatch(items) {
 		body.Counts = &n
 	}
@@ -114,6 +115,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	o := observed(c)
+	o.failure = err.Error()
 	slog.ErrorContext(o.ctx, "event.unavailable",
 		"provider", o.provider, "request_id", o.requestID, "error", err.Error())
 	return s.refuse(c, codeUnavailable)

@@ -9,6 +9,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -23,6 +24,10 @@ import (
 type Options struct {
 	Catalogue Catalogue
 	Starter   EventStarter
+	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
+	SelfTest *SelfTest
+	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
+	Errors ErrorSink
 	// Budget bounds the whole handling of a request once it has been read; StartTimeout bounds one start within it.
 	Budget       time.Duration
 	StartTimeout time.Duration
@@ -57,6 +62,11 @@ type EventStarter interface {
 	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error)
 }
 
+// ErrorSink takes entries for the error log. Record neither waits nor fails.
+type ErrorSink interface {
+	Record(e event.ErrorEntry)
+}
+
 // maxHeaderBytes bounds the request line and the headers together.
 const maxHeaderBytes = 16 << 10
 
@@ -74,6 +84,10 @@ type Server struct {
 	mu       sync.Mutex
 	listener net.Listener // what Shutdown closes, even if nothing has been accepted on it yet
 	stopped  bool
+	// What the self-test tells.
+	minute   minute
+	inflight atomic.Int64
+	tested   selfTest
 }
 
 // New makes a server; nothing listens yet.

@@ -13,7 +13,8 @@ import (
 
 const deadLetterColumns = `
 SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, error_message, attempts, failures,
-       first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, '')`
+       first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, ''), discarded_at,
+       coalesce(discarded_by, ''), coalesce(discard_reason, ''), coalesce(replaced_by::text, '')`
 
 const (
 	selectDeadLetter = deadLetterColumns + `, raw_body FROM dead_letters WHERE id = $1`
@@ -22,7 +23,7 @@ const (
  WHERE event_id = $1::uuid ORDER BY id DESC LIMIT 1`
 
 	countOpenDeadLetters = `
-SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving') GROUP BY provider`
+SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted') GROUP BY provider`
 )
 
 // DeadLetter is one dead letter, with its body.
@@ -41,7 +42,16 @@ func (s *Store) DeadLetterOfEvent(ctx context.Context, eventID string) (event.De
 func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error) {
 	list := newList(deadLetterColumns + ` FROM dead_letters`)
 	list.equal("provider", q.Provider)
+	list.equal("type", q.Type)
 	list.equal("state", string(q.State))
+	list.equal("error_class", string(q.Class))
+	list.equal("error_code", q.Code)
+	list.equal("step", string(q.Step))
+	list.equal("workflow_id", q.WorkflowID)
+	if q.EventID != "" {
+		list.where("event_id = %s::uuid", clean(q.EventID))
+	}
+	list.between("last_failed_at", q.Since, q.Until)
 	if q.Before != nil {
 		list.where("(last_failed_at, id) < (%s, %s)", q.Before.LastFailed, q.Before.ID)
 	}
@@ -81,7 +91,7 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	columns := []any{
 		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
 		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
-		&d.ResolvedRun,
+		&d.ResolvedRun, &d.DiscardedAt, &d.DiscardedBy, &d.DiscardReason, &d.ReplacedBy,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.DeadLetter{}, err
@@ -91,5 +101,6 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	}
 	d.FirstFailed, d.LastFailed = d.FirstFailed.UTC(), d.LastFailed.UTC()
 	d.Failure.At, d.ResolvedAt = d.LastFailed, utc(d.ResolvedAt)
+	d.DiscardedAt = utc(d.DiscardedAt)
 	return d, nil
 }

@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,9 +11,9 @@ import (
 // maxMessage bounds the stored text of a failure, in bytes.
 const maxMessage = 4 << 10
 
-// recordDeadLetter opens the dead letter of an event, or adds a failure to the open one. It does nothing if the
-// event has been processed since the failure (a late attempt must not undo a rescue), or if this run has recorded
-// it already. The failure has the clock of the run, processed_at that of the database: clocks that differ by more than
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the one that waits; one that is exhausted
+// stays so. It does nothing if the event has been processed since the failure (a late attempt must not undo a rescue),
+// or if this run has recorded it already. The failure has the clock of the run, processed_at that of the database: clocks that differ by more than
 // the time between two runs of one event can at worst leave a dead letter open whose replay changes nothing, or hide
 // the failure of a run that was started on an event that had been processed.
 const recordDeadLetter = `
@@ -25,8 +24,9 @@ SELECT $1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11::integer,
        $12::timestamptz, $12::timestamptz, $13, $14
  WHERE NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND run_id = $14)
-ON CONFLICT (event_id) WHERE state IN ('open', 'redriving') DO UPDATE
-   SET state = 'open', redriving_since = NULL, failures = d.failures + 1,
+ON CONFLICT (event_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
+   SET state = CASE WHEN d.state = 'exhausted' THEN 'exhausted' ELSE 'open' END,
+       redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,
        type = excluded.type, receipt = excluded.receipt, raw_body = excluded.raw_body, step = excluded.step,
        error_class = excluded.error_class, error_code = excluded.error_code,
        error_message = excluded.error_message, attempts = excluded.attempts,
@@ -37,13 +37,15 @@ const markDead = `
 UPDATE events SET status = 'dead', outcome = NULL
  WHERE id = $1::uuid AND status <> 'dead'
    AND EXISTS (SELECT FROM dead_letters
-                WHERE event_id = $1::uuid AND run_id = $2 AND state IN ('open', 'redriving'))`
+                WHERE event_id = $1::uuid AND run_id = $2
+                  AND state IN ('open', 'redriving', 'exhausted'))`
 
 const (
 	resolveDeadLetter = `
 UPDATE dead_letters
-   SET state = 'resolved', redriving_since = NULL, resolved_at = clock_timestamp(), resolved_run_id = $2
- WHERE event_id = $1::uuid AND state IN ('open', 'redriving')`
+   SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
+       resolved_run_id = $2
+ WHERE event_id = $1::uuid AND state IN ('open', 'redriving', 'exhausted')`
 
 	resolveIfNotStored = resolveDeadLetter + ` AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid)`
 )
@@ -77,31 +79,4 @@ func knownClass(c event.Class) string {
 	default:
 		return string(event.ClassFailed)
 	}
-}
-
-// redriveLease is how long a dead letter stays redriving before another redrive may take it: whoever took it first
-// has stopped half-way, or its run is in trouble. A redrive too many does no harm, since all steps may run again.
-const redriveLease = 15 * time.Minute
-
-const (
-	markRedriving = `
-UPDATE dead_letters SET state = 'redriving', redriving_since = clock_timestamp()
- WHERE id = $1
-   AND (state = 'open' OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval))`
-
-	unmarkRedriving = `
-UPDATE dead_letters SET state = 'open', redriving_since = NULL WHERE id = $1 AND state = 'redriving'`
-)
-
-// MarkRedriving takes an open dead letter for a redrive. Of several at once one wins; ok is false for the others,
-// and for a dead letter that is not open. A redrive that has not ended for 15 minutes can be taken over.
-func (s *Store) MarkRedriving(ctx context.Context, id int64) (ok bool, err error) {
-	tag, err := s.pool.Exec(ctx, markRedriving, id, redriveLease)
-	return tag.RowsAffected() == 1, failure("mark dead letter as redriving", err)
-}
-
-// UnmarkRedriving gives back a dead letter whose redrive could not be started.
-func (s *Store) UnmarkRedriving(ctx context.Context, id int64) error {
-	_, err := s.pool.Exec(ctx, unmarkRedriving, id)
-	return failure("give dead letter back", err)
 }

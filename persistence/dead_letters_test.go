@@ -2,7 +2,6 @@ package persistence_test
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,9 +69,7 @@ func TestTheLifeOfADeadLetter(t *testing.T) {
 	require.Equal(t, event.StatusDead, db.status(r.ID))
 
 	id := db.deadLetterOf(r).ID
-	ok, err := db.MarkRedriving(t.Context(), id)
-	require.NoError(t, err)
-	require.True(t, ok)
+	db.take(id)
 	require.Equal(t, event.DeadLetterRedriving, db.deadLetterOf(r).State)
 
 	_, err = db.Persist(t.Context(), r, body, p, anotherRun(r))
@@ -148,42 +145,6 @@ func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 		require.Equal(t, event.StatusProcessed, db.status(r.ID))
 	}
 	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
-}
-
-func TestOfFiftyRedrivesAtOnceOneWins(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	r := receipt()
-	db.record(deadLetter(r))
-	id := db.deadLetterOf(r).ID
-	var wins atomic.Int32
-	var group errgroup.Group
-	for range 50 {
-		group.Go(func() error {
-			ok, err := db.MarkRedriving(t.Context(), id)
-			if ok {
-				wins.Add(1)
-			}
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
-	require.EqualValues(t, 1, wins.Load())
-
-	require.NoError(t, db.UnmarkRedriving(t.Context(), id))
-	ok, err := db.MarkRedriving(t.Context(), id)
-	require.NoError(t, err)
-	require.True(t, ok, "one that was given back can be taken again")
-
-	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '15 minutes'`)
-	ok, err = db.MarkRedriving(t.Context(), id)
-	require.NoError(t, err)
-	require.True(t, ok, "one whose redrive was lost can be taken over")
-
-	require.NoError(t, db.UpsertEntitiesAfterPersist(r))
-	ok, err = db.MarkRedriving(t.Context(), id)
-	require.NoError(t, err)
-	require.False(t, ok, "there is nothing to redrive in a resolved one")
 }
 
 // UpsertEntitiesAfterPersist processes an event with a run of its own.

@@ -13,12 +13,6 @@ const selectEntity = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-// Newest first, so that the limit cuts off the beginning of a long life.
-const selectTimeline = linkColumns + `
- WHERE l.provider = $1 AND l.kind = $2 AND l.external_id = $3
- ORDER BY coalesce(l.version::numeric, '-Infinity') DESC, l.occurred_at DESC, l.event_id DESC, l.position DESC
- LIMIT $4`
-
 // Entity is the folded state of an entity.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
 	e := event.Entity{EntityRef: ref}
@@ -31,14 +25,30 @@ func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, 
 
 // Timeline is what events did to an entity, in fold order: the last event.MaxPage changes.
 func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link, error) {
-	rows, err := s.pool.Query(ctx, selectTimeline,
-		clean(ref.Provider), clean(ref.Kind), clean(ref.ExternalID), event.MaxPage)
+	links, err := s.TimelinePage(ctx, event.TimelineQuery{Entity: ref})
+	slices.Reverse(links)
+	return links, err
+}
+
+// TimelinePage is a page of what events did to an entity, the latest change first.
+func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error) {
+	list := newList(linkColumns)
+	// All three, even if empty: without one of them the index would not give the order.
+	list.where("l.provider = %s AND l.kind = %s AND l.external_id = %s",
+		clean(q.Entity.Provider), clean(q.Entity.Kind), clean(q.Entity.ExternalID))
+	if c := q.Before; c != nil {
+		list.where("(coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)"+
+			" < (coalesce(%s::bigint::numeric, '-Infinity'), %s, %s::uuid, %s)",
+			c.Version, c.OccurredAt, clean(c.EventID), c.Position)
+	}
+	sql, args := list.page(`coalesce(l.version::numeric, '-Infinity') DESC, l.occurred_at DESC, l.event_id DESC,
+       l.position DESC`, q.Limit)
+	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, failure("read timeline of "+nameOf(ref), err)
+		return nil, failure("read timeline of "+nameOf(q.Entity), err)
 	}
 	links, err := pgx.CollectRows(rows, scanLink)
-	slices.Reverse(links)
-	return links, failure("read timeline of "+nameOf(ref), err)
+	return links, failure("read timeline of "+nameOf(q.Entity), err)
 }
 
 // nameOf is how an error names an entity: without its ID, which may be personal (an address, a number).

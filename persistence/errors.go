@@ -25,6 +25,10 @@ func failure(doing string, err error) error {
 	if errors.As(err, &known) {
 		return fmt.Errorf("%s: %w", doing, known)
 	}
+	var state *event.StateError
+	if errors.As(err, &state) {
+		return fmt.Errorf("%s: %w", doing, state)
+	}
 	if errors.Is(err, pgx.ErrNoRows) || errors.Is(err, event.ErrNotFound) {
 		return fmt.Errorf("%s: %w", doing, event.ErrNotFound)
 	}

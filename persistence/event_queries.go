@@ -22,7 +22,7 @@ const (
 	idOfKey      = `SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2`
 
 	linkColumns = `
-SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.op, l.change, l.version,
+SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.position, l.op, l.change, l.version,
        l.occurred_at
   FROM event_entities AS l LEFT JOIN events AS e ON e.id = l.event_id`
 
@@ -74,24 +74,6 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 	return record, nil
 }
 
-// Events is a page of stored events, newest first, without bodies and links.
-func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {
-	list := newList(recordColumns + ` FROM events`)
-	list.equal("provider", q.Provider)
-	list.equal("type", q.Type)
-	list.equal("status", string(q.Status))
-	if q.Before != "" {
-		list.where("id < %s::uuid", clean(q.Before))
-	}
-	sql, args := list.page("id DESC", q.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, failure("list events", err)
-	}
-	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return scanRecord(row) })
-	return page, failure("list events", err)
-}
-
 func scanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
 	var receipt, headers []byte
 	columns := []any{
@@ -112,7 +94,7 @@ func scanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
 }
 
 func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
-	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Op, &l.State, &l.Version,
+	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Position, &l.Op, &l.State, &l.Version,
 		&l.OccurredAt)
 	l.OccurredAt = l.OccurredAt.UTC()
 	return l, err

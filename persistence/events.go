@@ -15,7 +15,8 @@ INSERT INTO events AS e (
        id, provider, source, key, key_from, type, status, raw_body, headers, receipt, payload, payload_note,
        occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id)
 SELECT $1::uuid, $2, $3, $4, $5, $6,
-       CASE WHEN EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND state IN ('open', 'redriving'))
+       CASE WHEN EXISTS (SELECT FROM dead_letters
+                          WHERE event_id = $1::uuid AND state IN ('open', 'redriving', 'exhausted'))
             THEN 'dead' ELSE 'persisted' END,
        $7::bytea, $8::jsonb, $9::json, $10::jsonb, $11, $12::timestamptz, $13::boolean, $14::timestamptz,
        $15, $16, $17, $18

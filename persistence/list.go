@@ -25,6 +25,16 @@ func (l *list) equal(column, value string) {
 	}
 }
 
+// between restricts a time to since ≤ column < until; a zero time does not restrict.
+func (l *list) between(column string, since, until time.Time) {
+	if !since.IsZero() {
+		l.where(column+" >= %s", since)
+	}
+	if !until.IsZero() {
+		l.where(column+" < %s", until)
+	}
+}
+
 // where adds a condition; each %s stands for an argument.
 func (l *list) where(condition string, args ...any) {
 	names := make([]any, len(args))
@@ -40,11 +50,15 @@ func (l *list) page(order string, limit int) (sql string, args []any) {
 	if limit <= 0 || limit > event.MaxPage {
 		limit = event.MaxPage
 	}
-	sql = l.selection
-	if len(l.conditions) > 0 {
-		sql += " WHERE " + strings.Join(l.conditions, " AND ")
+	return l.statement() + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, limit), l.args
+}
+
+// statement is the statement without an order, for what is counted.
+func (l *list) statement() string {
+	if len(l.conditions) == 0 {
+		return l.selection
 	}
-	return sql + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, limit), l.args
+	return l.selection + " WHERE " + strings.Join(l.conditions, " AND ")
 }
 
 // utc is t in UTC.

@@ -55,6 +55,48 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 				Before: &event.DeadLetterCursor{LastFailed: time.Now(), ID: 1},
 			}))
 		}, "dead_letters_by_state"},
+		{"open dead letters", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{State: event.DeadLetterOpen, Limit: 50}))
+		}, "dead_letters_by_state_only"},
+		{"dead letters of a class", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Class: event.ClassRejected, Limit: 50}))
+		}, "dead_letters_by_class"},
+		{"dead letters of a code", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Code: "c7", Limit: 50}))
+		}, "dead_letters_by_code"},
+		{"dead letters of a type", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Type: "t7", Limit: 50}))
+		}, "dead_letters_by_type"},
+		{"dead letters of a workflow", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{WorkflowID: "p:7", Limit: 50}))
+		}, "dead_letters_by_workflow"},
+		{"dead letters of some minutes", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{
+				Since: time.Now().Add(-time.Hour), Until: time.Now().Add(-50 * time.Minute), Limit: 50,
+			}))
+		}, "dead_letters_by_failure"},
+		{"events of some minutes", func() error {
+			return second(db.Events(ctx, event.RecordQuery{
+				Provider: "p7", Since: time.Now().Add(-time.Hour), Until: time.Now(), Limit: 50,
+			}))
+		}, "events_by_provider"},
+		{"events of a key", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
+		}, "events_by_workflow"},
+		{"all that was audited", func() error {
+			return second(db.AuditLog(ctx, event.AuditQuery{Limit: 50, Since: time.Now().Add(-time.Hour)}))
+		}, "audit_log_by_time"},
+		{"what one actor did", func() error {
+			return second(db.AuditLog(ctx, event.AuditQuery{Actor: "a7", Limit: 50, Before: 5000}))
+		}, "audit_log_by_actor"},
+		{"what was done to one thing", func() error {
+			return second(db.AuditLog(ctx, event.AuditQuery{Object: "o7", Limit: 50}))
+		}, "audit_log_by_object"},
+		{"the next page of a timeline", func() error {
+			return second(db.TimelinePage(ctx, event.TimelineQuery{
+				Entity: thing("1"), Limit: 50, Before: &event.LinkCursor{OccurredAt: noon, EventID: before},
+			}))
+		}, "event_entities_timeline"},
 		{"a timeline", func() error { return second(db.Timeline(ctx, thing("1"))) }, "event_entities_timeline"},
 	} {
 		seen.forget()
@@ -63,6 +105,45 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 		require.Contains(t, plan, c.index, c.name)
 		require.NotContains(t, plan, "Seq Scan", c.name+"\n"+plan)
 		require.NotContains(t, plan, "Sort", c.name+"\n"+plan)
+	}
+}
+
+// Lists that no index has in their order read little, and sort that.
+func TestListsWithoutAnOrderReadLittle(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	fill(db)
+	ctx, ref := t.Context(), thing("1")
+	for _, c := range []struct {
+		name  string
+		run   func() error
+		index string
+	}{
+		{"events of a type, of all providers", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Type: "t1", Limit: 50}))
+		}, "events_by_type"},
+		{"events of a key, of all providers", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
+		}, "events_by_workflow"},
+		{"events of an entity", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Entity: &ref, Limit: 50}))
+		}, "event_entities"},
+		{"dead letters of an event", func() error {
+			return second(db.DeadLetters(ctx, event.DeadLetterQuery{EventID: receipt().ID, Limit: 50}))
+		}, "dead_letters_by_event"},
+		{"an entity as of a moment", func() error {
+			return second(db.EntityAsOf(ctx, ref, noon.Add(-25*time.Hour)))
+		}, "event_entities_timeline"},
+		{"a cleanup", func() error {
+			return second(db.CleanUpDeadLetters(ctx, event.Cleanup{Before: noon, Limit: 10}, ada))
+		}, "dead_letters_closed"},
+	} {
+		seen.forget()
+		_ = c.run()
+		plan := seen.planOf(t, db, "EXPLAIN ", func(sql string) bool { return strings.Contains(sql, "FROM") })
+		require.Contains(t, plan, c.index, c.name)
+		require.NotContains(t, plan, "Seq Scan", c.name+"\n"+plan)
 	}
 }
 
@@ -102,9 +183,10 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p
 	db.exec(`
 INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, state, step, error_class, error_code,
        error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id, resolved_at, resolved_run_id)
-SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, i, '', '{}', '',
-       CASE WHEN i % 3 = 0 THEN 'open' ELSE 'resolved' END, 'parse', 'failed', '',
-       '', 1, now(), now() - i * interval '1 s', '', '', now(), ''
+SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, i,
+       't' || i % 300, '{}', '', CASE WHEN i % 100 = 0 THEN 'open' ELSE 'resolved' END, 'parse',
+       CASE WHEN i % 100 = 7 THEN 'rejected' ELSE 'failed' END, 'c' || i % 200,
+       '', 1, now(), now() - i * interval '1 s', 'p:' || i, '', now(), ''
   FROM generate_series(1, 20000) AS i`)
 	db.exec(`
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
@@ -115,6 +197,9 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, 'snapshot', '{}'
 INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
 SELECT provider, kind, external_id, occurred_at, event_id
   FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
+	db.exec(`
+INSERT INTO audit_log (at, actor, role, action, object, request_id, reason)
+SELECT now() - i * interval '1 min', 'a' || i % 300, '', 'x' || i % 7, 'o' || i, '', '' FROM generate_series(1, 20000) AS i`)
 	db.exec(`ANALYZE`)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -47,6 +48,11 @@ func (s *Store) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
 // send runs further statements.
 func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
 	return t.conn.SendBatch(ctx, b).Close()
+}
+
+// countInto notes how many rows a statement has changed.
+func countInto(n *int64) func(pgconn.CommandTag) error {
+	return func(tag pgconn.CommandTag) error { *n = tag.RowsAffected(); return nil }
 }
 
 // commit runs the last statements and commits.

@@ -51,6 +51,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 	if c.oneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
 		p.redelivery = RejectRedelivery
 	}
+	p.redriveOff = c.oneOf("redrive", d.Redrive, "on", "off") == "off"
 	p.base, p.overrides = c.newRules(d)
 	p.identity = identityOf(p)
 	p.challenges = c.newChallenges(d.Challenges)

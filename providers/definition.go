@@ -24,17 +24,19 @@ type definition struct {
 	Key        *keyDefinition        `yaml:"key"`
 	Dedupe     *duration             `yaml:"dedupe"`
 	Redelivery string                `yaml:"redelivery"`
-	OccurredAt []timeDefinition      `yaml:"occurred_at"`
-	Entities   []entityDefinition    `yaml:"entities"`
-	Priority   string                `yaml:"priority"`
-	Timeout    *duration             `yaml:"timeout"`
-	Retry      *retryDefinition      `yaml:"retry"`
-	Overrides  []overrideDefinition  `yaml:"overrides"`
-	Rate       *rateDefinition       `yaml:"rate"`
-	ClientRate *rateDefinition       `yaml:"client_rate"`
-	Replies    repliesDefinition     `yaml:"replies"`
-	Questions  []questionDefinition  `yaml:"questions"`
-	Redact     []jq                  `yaml:"redact"`
+	// Redrive is on (default), or off for events that are not to be run again by themselves once they are dead.
+	Redrive    string               `yaml:"redrive"`
+	OccurredAt []timeDefinition     `yaml:"occurred_at"`
+	Entities   []entityDefinition   `yaml:"entities"`
+	Priority   string               `yaml:"priority"`
+	Timeout    *duration            `yaml:"timeout"`
+	Retry      *retryDefinition     `yaml:"retry"`
+	Overrides  []overrideDefinition `yaml:"overrides"`
+	Rate       *rateDefinition      `yaml:"rate"`
+	ClientRate *rateDefinition      `yaml:"client_rate"`
+	Replies    repliesDefinition    `yaml:"replies"`
+	Questions  []questionDefinition `yaml:"questions"`
+	Redact     []jq                 `yaml:"redact"`
 	// Samples make an event of each type, for `holdfast send` and for tests.
 	Samples map[string]sampleDefinition `yaml:"samples"`
 }

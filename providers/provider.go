@@ -18,6 +18,7 @@ type Provider struct {
 	base              rules
 	overrides         []override
 	redelivery        Redelivery
+	redriveOff        bool
 	rate, clientRate  *Rate
 	replies           Replies
 	questions         []question
@@ -74,6 +75,9 @@ func (p *Provider) Replies() Replies { return p.replies }
 // AckStatus is the status of the reply to an event that was accepted.
 func (p *Provider) AckStatus() int { return p.replies.Accepted }
 
+// RedriveOff says that dead letters are left to the operators: nothing runs them again by itself.
+func (p *Provider) RedriveOff() bool { return p.redriveOff }
+
 // Rate bounds the requests to this provider; nil if they are not bounded.
 func (p *Provider) Rate() *Rate { return p.rate }
 
@@ -82,3 +86,6 @@ func (p *Provider) ClientRate() *Rate { return p.clientRate }
 
 // Policy is the retry policy of a type of event.
 func (p *Provider) Policy(eventType string) event.Policy { return p.rulesFor(eventType).policy }
+
+// DedupeWindow is how long a redelivery of an event of this type is a duplicate; 0 means for ever.
+func (p *Provider) DedupeWindow(eventType string) event.Duration { return p.rulesFor(eventType).dedupe }

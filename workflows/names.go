@@ -7,9 +7,37 @@ import "holdfast/event"
 const (
 	// TypeProcessEvent is the workflow type of the one workflow that every event becomes.
 	TypeProcessEvent = "ProcessEvent"
+	// TypePurgeExpired is started by a schedule and removes what has been kept for long enough.
+	TypePurgeExpired = "PurgeExpired"
+	// TypeNotify is started by a schedule and tells people what has failed.
+	TypeNotify = "Notify"
+	// TypeRedriveDeadLetters works through one bulk redrive.
+	TypeRedriveDeadLetters = "RedriveDeadLetters"
+	// TypeRedriveDue is started by a schedule and runs again what is due.
+	TypeRedriveDue = "RedriveDue"
+	// TypeSweepRuns is started by a schedule and looks after the runs that could not look after themselves.
+	TypeSweepRuns = "SweepRuns"
 
 	// QueueDeadLetter is a queue of its own, so that a flood of events cannot hold up the record of what failed.
 	QueueDeadLetter = "events-dead-letter"
+
+	// QueueRedrive is where events run that a redrive or the schedule runs again. It has few slots of its own, so that a
+	// hundred thousand of them leave live traffic its latency. One replay by hand runs on the event's own queue.
+	QueueRedrive = "events-redrive"
+
+	// QueueOperations is where redrives and schedules are orchestrated: behind no event, so that they stay in control of
+	// a queue that is full.
+	QueueOperations = "operations"
+
+	// SchedulePurge and ScheduleNotify are the IDs of the schedules.
+	SchedulePurge  = "holdfast-purge-expired"
+	ScheduleNotify = "holdfast-notify"
+	// ScheduleRedrive and ScheduleSweep are the IDs of the schedules.
+	ScheduleRedrive = "holdfast-redrive-due"
+	ScheduleSweep   = "holdfast-sweep-runs"
+
+	// SignalRedriveChanged tells a redrive to look at its row again.
+	SignalRedriveChanged = "redrive-changed"
 
 	queueCritical = "events-critical"
 	queueHigh     = "events-high"
@@ -38,5 +66,11 @@ func Queue(p event.Priority) string {
 	}
 }
 
+// RedriveWorkflowID is the ID of the workflow of a bulk redrive. It has no colon, so that it is never an event's.
+func RedriveWorkflowID(id string) string { return "redrive/" + id }
+
 // Queues are the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }
+
+// AllQueues are all task queues, those of events first.
+func AllQueues() []string { return append(Queues(), QueueRedrive, QueueDeadLetter, QueueOperations) }

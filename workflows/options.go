@@ -31,6 +31,12 @@ const (
 // deadLetterTimeout bounds one attempt to record a dead letter; there are as many attempts as it takes.
 const deadLetterTimeout = 15 * time.Second
 
+// operationTimeout bounds a page of a redrive or a sweep, operationHeartbeat how long the death of its worker goes unnoticed.
+const (
+	operationTimeout   = 5 * time.Minute
+	operationHeartbeat = 15 * time.Second
+)
+
 // counted are the error types that end an activity, for the workflow to decide by.
 func counted() []string { return []string{string(event.ClassFailed), string(event.ClassRejected)} }
 
@@ -85,6 +91,21 @@ func withDeadLetterLane(ctx workflow.Context) workflow.Context {
 			InitialInterval:    transientInterval,
 			BackoffCoefficient: transientCoefficient,
 			MaximumInterval:    time.Minute,
+		},
+	})
+}
+
+// withOperationLane is for what redrives and schedules do: pages that tell that they live. There are
+// as many attempts as it takes: a store that is away ends no redrive.
+func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: operationTimeout,
+		HeartbeatTimeout:    operationHeartbeat,
+		Summary:             summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    transientInterval,
+			BackoffCoefficient: transientCoefficient,
+			MaximumInterval:    transientMaximum,
 		},
 	})
 }

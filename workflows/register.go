@@ -7,5 +7,14 @@ import (
 
 // Register makes the workflows known to a worker or a replayer.
 func Register(registry worker.WorkflowRegistry) {
-	registry.RegisterWorkflowWithOptions(ProcessEvent, workflow.RegisterOptions{Name: TypeProcessEvent})
+	for name, definition := range map[string]any{
+		TypeProcessEvent:       ProcessEvent,
+		TypeRedriveDeadLetters: RedriveDeadLetters,
+		TypeRedriveDue:         RedriveDue,
+		TypeSweepRuns:          SweepRuns,
+		TypePurgeExpired:       PurgeExpired,
+		TypeNotify:             Notify,
+	} {
+		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name})
+	}
 }

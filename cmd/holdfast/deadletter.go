@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,28 +10,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/ingress"
 )
 
 func deadLetterCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dlq",
-		Short:   "List, show and replay dead letters",
+		Short:   "List, show, replay, redrive, edit, discard and remove dead letters",
 		GroupID: groupOperate,
 	}
-	command.AddCommand(deadLetterListCommand(), deadLetterShowCommand(), deadLetterReplayCommand())
+	command.AddCommand(deadLetterListCommand(), deadLetterShowCommand(), deadLetterReplayCommand(), deadLetterRedriveCommand())
+	command.AddCommand(deadLetterEditCommand(), deadLetterDiscardCommand(), deadLetterDeleteCommand(), deadLetterCleanupCommand())
 	return command
 }
 
 func deadLetterListCommand() *cobra.Command {
 	var query event.DeadLetterQuery
-	var state string
+	var state, class, since, until string
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List dead letters, the last failed first",
 		Args:  cobra.NoArgs,
-		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
-			query.State = event.DeadLetterState(state)
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
+			if query.Since, query.Until, err = parsePeriod(since, until); err != nil {
+				return err
+			}
+			query.Class, query.State = event.Class(class), event.DeadLetterState(state)
 			if state == "all" {
 				query.State = ""
 			}
@@ -44,6 +46,11 @@ func deadLetterListCommand() *cobra.Command {
 		}),
 	}
 	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
+	command.Flags().StringVar(&class, "error-class", "", "only those of this class: transient, rejected or failed")
+	command.Flags().StringVar(&query.Code, "error-code", "", "only those of this code")
+	command.Flags().StringVar(&query.EventID, "event", "", "only those of the event with this ID")
+	addPeriodFlags(command, &since, &until)
 	command.Flags().StringVar(&state, "state", "open", "open, redriving, resolved, exhausted, discarded or all")
 	command.Flags().IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
 	addJSONFlag(command)
@@ -95,6 +102,10 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 		"first failed", d.FirstFailed.Format(time.RFC3339Nano),
 		"last failed", d.LastFailed.Format(time.RFC3339Nano),
 		"resolved by run", d.ResolvedRun,
+		"discarded by", d.DiscardedBy,
+		"discarded because", d.DiscardReason,
+		"replaced by event", d.ReplacedBy,
+		"replaces event", d.Receipt.Replaces,
 	)
 	if err != nil {
 		return err
@@ -102,7 +113,7 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 	if err := writeBody(w, d.Body); err != nil {
 		return err
 	}
-	if d.State == event.DeadLetterOpen {
+	if d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted {
 		_, err = fmt.Fprintf(w, "\nOnce the cause is gone: holdfast dlq replay %d --wait\n", d.ID)
 	}
 	return err
@@ -110,55 +121,49 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 
 func deadLetterReplayCommand() *cobra.Command {
 	var wait bool
+	var reason string
 	command := &cobra.Command{
 		Use:   "replay ID",
 		Short: "Run a dead-lettered event again: the same workflow, event and bytes",
 		Args:  cobra.ExactArgs(1),
 		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
-			d, err := findDeadLetter(c.Context(), t, args[0])
+			id, err := deadLetterID(args[0])
 			if err != nil {
 				return err
 			}
-			started, err := replay(c.Context(), t, d)
+			started, err := t.redrives().Replay(c.Context(), id, commandLineActor(reason))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "started %s (run %s)\n", started.WorkflowID, started.RunID)
+			fmt.Fprintf(c.OutOrStdout(), "started %s (run %s)\n", started.Run.WorkflowID, started.Run.RunID)
 			if !wait {
 				return nil
 			}
-			return awaitRun(c, t, started)
+			return awaitRun(c, t, started.Run)
 		}),
 	}
 	command.Flags().BoolVar(&wait, "wait", false, "wait for the end of the run, and fail if it fails")
+	command.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
 	return command
 }
 
 func findDeadLetter(ctx context.Context, t *tools, argument string) (event.DeadLetter, error) {
-	id, err := strconv.ParseInt(argument, 10, 64)
+	id, err := deadLetterID(argument)
 	if err != nil {
-		return event.DeadLetter{}, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", argument)
+		return event.DeadLetter{}, err
 	}
 	return t.store.DeadLetter(ctx, id)
 }
 
-// replay takes the dead letter first, so that of many replays at the same moment one starts a run.
-func replay(ctx context.Context, t *tools, d event.DeadLetter) (ingress.Started, error) {
-	taken, err := t.store.MarkRedriving(ctx, d.ID)
+func deadLetterID(argument string) (int64, error) {
+	id, err := strconv.ParseInt(argument, 10, 64)
 	if err != nil {
-		return ingress.Started{}, err
+		return 0, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", argument)
 	}
-	if !taken {
-		return ingress.Started{}, fmt.Errorf("dead letter %d is %s, not open", d.ID, d.State)
-	}
-	started, err := ingress.NewStarter(t.temporal).Replay(ctx, d.Receipt, d.Body)
-	if err != nil {
-		return started, errors.Join(err, t.store.UnmarkRedriving(ctx, d.ID))
-	}
-	return started, nil
+	return id, nil
 }
 
-func awaitRun(c *cobra.Command, t *tools, started ingress.Started) error {
+func awaitRun(c *cobra.Command, t *tools, started event.Run) error {
 	var result struct {
 		Outcome event.Outcome `json:"outcome"`
 	}

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"holdfast/ingress"
 	"holdfast/internal/config"
 	"holdfast/persistence"
+	"holdfast/redrive"
 )
 
 // tools are what the commands of an operator work with.
@@ -44,6 +46,11 @@ func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Com
 		defer temporal.Close()
 		return run(c, &tools{cfg: cfg, store: store, temporal: temporal}, args)
 	}
+}
+
+// redrives is what runs dead letters again.
+func (t *tools) redrives() *redrive.Service {
+	return &redrive.Service{Letters: t.store, Books: t.store, Runs: ingress.NewStarter(t.temporal)}
 }
 
 const jsonFlag = "json"

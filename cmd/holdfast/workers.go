@@ -11,6 +11,7 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
+	"holdfast/ingress"
 	"holdfast/workflows"
 )
 
@@ -24,23 +25,34 @@ const (
 // run, so there are more of them than slots for steps.
 const workflowTasks = 100
 
+// operationSlots is how many of the jobs that belong to no event run at the same time in one process.
+const operationSlots = 4
+
 // startWorkers runs one worker for each priority, each with slots of its own, so that a flood of normal events cannot delay
-// a critical one; and one for dead letters, so that no flood of events can delay those.
+// a critical one; one for dead letters, so that no flood of events can delay those; one for redriven events, so that a bulk
+// redrive leaves live ones their latency; and one for what orchestrates redrives and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
 	}
-	classify, err := activities.NewInterceptor()
+	go p.scheduleNotifications(ctx)
+	classify, err := activities.NewInterceptor(p.errors)
 	if err != nil {
 		return err
 	}
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
-	steps := &activities.Activities{Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store}
+	steps := p.activities()
+	upkeep := &activities.Upkeep{
+		Retention: p.store, Keep: retention(p.cfg), Alerts: p.store, Notifier: p.notifier,
+		From: "holdfast " + p.cfg.Temporal.Namespace,
+	}
 	slots := map[string]int{
 		workflows.Queue(event.PriorityCritical): p.cfg.Worker.SlotsCritical,
 		workflows.Queue(event.PriorityHigh):     p.cfg.Worker.SlotsHigh,
 		workflows.Queue(event.PriorityNormal):   p.cfg.Worker.SlotsNormal,
 		workflows.QueueDeadLetter:               p.cfg.Worker.SlotsDeadLetter,
+		workflows.QueueRedrive:                  p.cfg.Worker.SlotsRedrive,
+		workflows.QueueOperations:               operationSlots,
 	}
 	var all []worker.Worker
 	p.onStop("workers", func(context.Context) error { stopAll(all); return nil })
@@ -52,6 +64,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 			workflows.Register(w)
 		}
 		w.RegisterActivity(steps)
+		if queue == workflows.QueueOperations {
+			w.RegisterActivity(upkeep)
+		}
 		if err := w.Start(); err != nil {
 			return fmt.Errorf("start worker of %s: %w", queue, err)
 		}
@@ -59,6 +74,36 @@ func (p *process) startWorkers(ctx context.Context) error {
 		slog.Debug("worker.started", "queue", queue, "slots", n)
 	}
 	return nil
+}
+
+func (p *process) activities() *activities.Activities {
+	return &activities.Activities{
+		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
+		Starter: ingress.NewStarter(p.temporal), Runs: ingress.NewRuns(p.temporal),
+		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
+		Automatic: p.automaticRedrive(),
+	}
+}
+
+// automaticRedrive is the policy of the configuration and of the definitions. The zero value is none.
+func (p *process) automaticRedrive() event.AutomaticRedrive {
+	cfg := p.cfg.Redrive
+	if !cfg.Automatic {
+		return event.AutomaticRedrive{}
+	}
+	policy := event.AutomaticRedrive{
+		Base: cfg.Base, Attempts: cfg.Attempts, Rate: cfg.Rate,
+		Classes: []event.Class{event.ClassFailed, event.ClassTransient},
+	}
+	if cfg.Rejected {
+		policy.Classes = append(policy.Classes, event.ClassRejected)
+	}
+	for _, name := range p.catalogue.Catalogue().Names() {
+		if provider, ok := p.catalogue.Lookup(name); ok && provider.RedriveOff() {
+			policy.Off = append(policy.Off, name)
+		}
+	}
+	return policy
 }
 
 // stopAll lets the workers finish at the same time, so that the grace is one and not one for each.

@@ -85,6 +85,11 @@ var Table = []Rule{
 		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
 	},
 	{
+		Package: "redrive",
+		Why:     "what an operator does means the same from the command line and from the API, whatever stores and runs it",
+		Ours:    []string{"event"},
+	},
+	{
 		Package:   "delivery",
 		Why:       "outbound HTTP: how an attempt is made, not when or for whom",
 		Ours:      []string{"event"},
@@ -140,6 +145,11 @@ var Table = []Rule{
 		Package:   "internal/devstack/stacktest",
 		Why:       whyPlumbing,
 		Ours:      []string{"internal/devstack"},
+		Libraries: []string{anything},
+	},
+	{
+		Package:   "internal/notify",
+		Why:       whyPlumbing,
 		Libraries: []string{anything},
 	},
 	{

@@ -9,7 +9,7 @@ import (
 // TopLevel is what may lie at the top of the repository: `ls` draws the architecture.
 var TopLevel = []string{
 	"activities", "cmd", "delivery", "deploy", "docs", "e2e", "event", "ingress", "internal", "migrations", "operator",
-	"persistence", "providers", "tools", "workflows",
+	"persistence", "providers", "redrive", "tools", "workflows",
 	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
 }
 

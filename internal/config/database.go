@@ -8,8 +8,9 @@ import (
 
 const exampleDatabaseURL = "postgres://holdfast@127.0.0.1:5432/holdfast"
 
-// spareConns are the connections beside those of the steps: health checks, the state of dead letters, one to look with.
-const spareConns = 4
+// spareConns are the connections beside those of the steps: health checks, the state of dead letters, redrives and sweeps,
+// purges and notifications, the error log, one to look with.
+const spareConns = 8
 
 // lanes is how often the slots of a priority are there: once for steps on the fast lane, once for those on the durable one.
 // The pool has a connection for each, so that no flood of one priority can keep another waiting.
@@ -21,7 +22,7 @@ func (c Config) PoolSize() int {
 		return c.Database.MaxConns
 	}
 	w := c.Worker
-	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal) + w.SlotsDeadLetter + spareConns
+	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsRedrive) + w.SlotsDeadLetter + spareConns
 }
 
 // RequireDatabase is an error if no database is given: for the roles that cannot do without one.

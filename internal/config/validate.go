@@ -19,14 +19,33 @@ func (m *mistakes) validate(c Config) {
 		m.add("HOLDFAST_OPERATOR_ADDR", "is the address of the ingress: the private side needs one of its own",
 			"127.0.0.1:8081")
 	}
+	m.atLeast("HOLDFAST_OPERATOR_MAX_CONNS", c.Operator.MaxConns, 1)
+	m.positive("HOLDFAST_OPERATOR_STATEMENT_TIMEOUT", c.Operator.StatementTimeout)
 	m.validateDatabase(c.Database)
 	if c.Temporal.Address != "" {
 		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)
 	}
 	m.validateWorker(c.Worker)
+	m.validateRedrive(c.Redrive)
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
+	m.validateRetention(c.Retention)
+	m.validateNotify(c.Notify)
 	m.validateDev(c.Dev)
+}
+
+func (m *mistakes) validateRetention(r Retention) {
+	m.notNegative("HOLDFAST_RETENTION_EVENTS", r.Events)
+	m.notNegative("HOLDFAST_RETENTION_DEAD_LETTERS", r.DeadLetters)
+	m.notNegative("HOLDFAST_RETENTION_ERROR_LOG", r.ErrorLog)
+	m.notNegative("HOLDFAST_RETENTION_AUDIT_LOG", r.AuditLog)
+	m.positive("HOLDFAST_RETENTION_EVERY", r.Every)
+}
+
+func (m *mistakes) validateNotify(n Notify) {
+	m.positive("HOLDFAST_NOTIFY_EVERY", n.Every)
+	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_AFTER", n.OutageAfter)
+	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_REPEAT", n.OutageRepeat)
 }
 
 func (m *mistakes) validateIngress(i Ingress) {
@@ -44,9 +63,7 @@ func (m *mistakes) validateIngress(i Ingress) {
 		m.add("HOLDFAST_INGRESS_PUBLIC_URL", fmt.Sprintf("is %q, which is not scheme and host alone", i.PublicURL),
 			"https://hooks.example.com")
 	}
-	if i.DrainDelay < 0 {
-		m.add("HOLDFAST_INGRESS_DRAIN_DELAY", "is negative", "5s")
-	}
+	m.notNegative("HOLDFAST_INGRESS_DRAIN_DELAY", i.DrainDelay)
 	m.longer("HOLDFAST_INGRESS_HANDLER_BUDGET", i.HandlerBudget, "HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
 	if i.ShutdownGrace < i.HandlerBudget && !m.has("HOLDFAST_INGRESS_HANDLER_BUDGET") {
 		m.add("HOLDFAST_INGRESS_SHUTDOWN_GRACE", fmt.Sprintf("is %s, less than HOLDFAST_INGRESS_HANDLER_BUDGET (%s): "+
@@ -68,8 +85,27 @@ func (m *mistakes) validateWorker(w Worker) {
 	m.atLeast("HOLDFAST_WORKER_SLOTS_HIGH", w.SlotsHigh, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_NORMAL", w.SlotsNormal, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_DEAD_LETTER", w.SlotsDeadLetter, 1)
+	m.atLeast("HOLDFAST_WORKER_SLOTS_REDRIVE", w.SlotsRedrive, 1)
 	m.atLeast("HOLDFAST_WORKER_STICKY_CACHE", w.StickyCache, 1)
 	m.positive("HOLDFAST_WORKER_GRACE", w.Grace)
+}
+
+// minInterval is the shortest pause of a schedule.
+const minInterval = time.Second
+
+func (m *mistakes) validateRedrive(r Redrive) {
+	m.positive("HOLDFAST_REDRIVE_BASE", r.Base)
+	m.atLeast("HOLDFAST_REDRIVE_ATTEMPTS", r.Attempts, 1)
+	if !(r.Rate >= 0.01 && r.Rate <= 1000) {
+		m.add("HOLDFAST_REDRIVE_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r.Rate), "10")
+	}
+	if r.Interval < minInterval {
+		m.add("HOLDFAST_REDRIVE_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.Interval, minInterval), "5m")
+	}
+	if r.SweepInterval < minInterval {
+		m.add("HOLDFAST_REDRIVE_SWEEP_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.SweepInterval, minInterval),
+			"5m")
+	}
 }
 
 func (m *mistakes) validateDev(d Dev) {
@@ -107,6 +143,12 @@ func (m *mistakes) atLeast(variable string, value, least int) {
 func (m *mistakes) positive(variable string, d time.Duration) {
 	if d <= 0 {
 		m.add(variable, fmt.Sprintf("is %s; it must be more than 0", d), "5s")
+	}
+}
+
+func (m *mistakes) notNegative(variable string, d time.Duration) {
+	if d < 0 {
+		m.add(variable, "is negative", "5s")
 	}
 }
 

@@ -1,0 +1,49 @@
+package activities
+
+import (
+	"context"
+
+	"holdfast/event"
+)
+
+// RunStarter starts runs. Only it knows Temporal's client.
+type RunStarter interface {
+	// Redrive starts the run of a dead letter again: the same workflow ID, event ID and bytes, on the queue of redrives. An
+	// event.RunExistsError says that its latest run is open or has succeeded; an event.Error of class rejected, that it
+	// can never be started.
+	Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error)
+	// LatestRun is the latest run of a workflow; the zero value if there is none.
+	LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error)
+	// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
+	WakeRedrive(ctx context.Context, id string) error
+}
+
+// ReplayStore keeps who has taken a dead letter, and what run was started for it.
+type ReplayStore interface {
+	// Unstarted are dead letters that the owner has taken and not marked as started.
+	Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error)
+	// MarkStarted keeps run IDs by the IDs of dead letters.
+	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
+	// GiveBack lets dead letters wait again.
+	GiveBack(ctx context.Context, owner string, ids ...int64) error
+}
+
+// RedriveStore keeps bulk redrives.
+type RedriveStore interface {
+	// TakeRedrivePage takes the next n dead letters, at most so many that inFlight runs are open.
+	TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (event.RedrivePage, error)
+	// SettleRedrive ends the redrive if none of its runs is open, and reads it.
+	SettleRedrive(ctx context.Context, id string) (r event.Redrive, settled bool, err error)
+	// CancelRedrive ends the redrive.
+	CancelRedrive(ctx context.Context, id string) error
+	// UnsettledRedrives are the IDs of those that need a workflow.
+	UnsettledRedrives(ctx context.Context) ([]string, error)
+}
+
+// DueStore keeps when dead letters are due.
+type DueStore interface {
+	// PlanAutomaticRedrive says when dead letters are due, and which are exhausted.
+	PlanAutomaticRedrive(ctx context.Context, p event.AutomaticRedrive) (planned, exhausted int64, err error)
+	// TakeDue takes the first n that are due, at most so many that inFlight are redriving.
+	TakeDue(ctx context.Context, owner string, p event.AutomaticRedrive, n, inFlight int) (event.RedrivePage, error)
+}

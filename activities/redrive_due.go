@@ -1,0 +1,43 @@
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+
+	"holdfast/event"
+)
+
+// RedriveDue is one turn of the automatic redrive: it plans what is not planned, and starts what is due for some seconds. It
+// may be killed at any moment and run again. Where automatic redrive is off it does nothing.
+func (a *Activities) RedriveDue(ctx context.Context) (event.DueTurn, error) {
+	defer keepAlive(ctx)()
+	if a.Automatic.Attempts == 0 {
+		return event.DueTurn{Drained: true}, nil
+	}
+	owner := activity.GetInfo(ctx).WorkflowExecution.ID
+	restart := a.newRestart(owner, a.Automatic.Rate)
+	if err := restart.leftovers(ctx); err != nil {
+		return event.DueTurn{}, err
+	}
+	var done event.DueTurn
+	var err error
+	if done.Planned, done.Exhausted, err = a.Due.PlanAutomaticRedrive(ctx, a.Automatic); err != nil {
+		return done, err
+	}
+	for turn := newTurn(ctx); !turn.over(); {
+		page, err := a.Due.TakeDue(ctx, owner, a.Automatic, chunkFor(a.Automatic.Rate), inFlight(a.Automatic.Rate))
+		if err != nil {
+			return done, err
+		}
+		if err := restart.fresh(ctx, page.Letters); err != nil {
+			return done, err
+		}
+		done.Started += len(page.Letters)
+		if len(page.Letters) == 0 {
+			done.Drained = page.Drained
+			break
+		}
+	}
+	return done, nil
+}

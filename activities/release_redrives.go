@@ -1,0 +1,46 @@
+package activities
+
+import "context"
+
+// released is how many dead letters one sweep looks at.
+const released = 500
+
+// ReleaseRedrives lets dead letters wait again that have been redriving for long without a run: whoever took them was killed
+// before the start.
+func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
+	defer keepAlive(ctx)()
+	stale, err := a.Sweeps.StaleRedrives(ctx, released)
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range stale {
+		latest, err := a.Starter.LatestRun(ctx, d.Receipt.WorkflowID())
+		if err != nil {
+			return n, err
+		}
+		if latest.Open {
+			continue
+		}
+		if err := a.Sweeps.ReleaseStale(ctx, d.ID); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// ResumeRedrives makes sure that each bulk redrive which has not ended has a workflow: one may have been terminated, or its
+// start may have failed.
+func (a *Activities) ResumeRedrives(ctx context.Context) (n int, err error) {
+	ids, err := a.Redrives.UnsettledRedrives(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if err := a.Starter.WakeRedrive(ctx, id); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}

@@ -1,0 +1,98 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"holdfast/event"
+)
+
+// restart starts the runs of dead letters that its owner has taken, at a rate. What it could not start because something is
+// away stays taken, for the next attempt to find.
+type restart struct {
+	starter RunStarter
+	store   ReplayStore
+	owner   string
+	pace    *pace
+
+	mu      sync.Mutex
+	started map[int64]string
+	skipped []int64
+	errs    []error
+}
+
+func (a *Activities) newRestart(owner string, rate float64) *restart {
+	return &restart{starter: a.Starter, store: a.Replays, owner: owner, pace: newPace(rate)}
+}
+
+// all starts the runs of a chunk and keeps what came of it.
+func (r *restart) all(ctx context.Context, letters []event.DeadLetter, start func(context.Context, event.DeadLetter)) error {
+	r.started, r.skipped, r.errs = map[int64]string{}, nil, nil
+	var starting sync.WaitGroup
+	for _, d := range letters {
+		starting.Go(func() { start(ctx, d) })
+		if r.pace.wait(ctx) != nil {
+			break
+		}
+	}
+	starting.Wait()
+	r.errs = append(r.errs, r.store.MarkStarted(ctx, r.owner, r.started), r.store.GiveBack(ctx, r.owner, r.skipped...), ctx.Err())
+	return errors.Join(r.errs...)
+}
+
+// fresh starts the runs of dead letters that were taken just now.
+func (r *restart) fresh(ctx context.Context, letters []event.DeadLetter) error {
+	return r.all(ctx, letters, r.start)
+}
+
+// leftovers starts the runs of dead letters that an attempt before this one has taken. It may have been killed after the
+// start, and that run may even have failed again since: so whatever has run after the failure that the dead letter tells of
+// is the run.
+func (r *restart) leftovers(ctx context.Context) error {
+	for {
+		letters, err := r.store.Unstarted(ctx, r.owner, chunk)
+		if err != nil || len(letters) == 0 {
+			return err
+		}
+		if err := r.all(ctx, letters, r.startUnlessStarted); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *restart) startUnlessStarted(ctx context.Context, d event.DeadLetter) {
+	latest, err := r.starter.LatestRun(ctx, d.Receipt.WorkflowID())
+	switch {
+	case err != nil:
+		r.keep(func() { r.errs = append(r.errs, err) })
+	case latest.Run.RunID != "" && latest.Run.RunID != d.Run.RunID:
+		r.keep(func() { r.started[d.ID] = latest.Run.RunID })
+	default:
+		r.start(ctx, d)
+	}
+}
+
+func (r *restart) start(ctx context.Context, d event.DeadLetter) {
+	run, err := r.starter.Redrive(ctx, d)
+	var exists *event.RunExistsError
+	switch {
+	case err == nil:
+		r.keep(func() { r.started[d.ID] = run.RunID })
+	case errors.As(err, &exists) && exists.Open:
+		r.keep(func() { r.started[d.ID] = exists.Run.RunID }) // its sender or an operator was faster
+	case exists != nil || event.ClassOf(err) == event.ClassRejected:
+		slog.WarnContext(ctx, "redrive.skipped", "redrive_id", r.owner, "event_id", d.Receipt.ID,
+			"provider", d.Receipt.Provider, "error", err.Error())
+		r.keep(func() { r.skipped = append(r.skipped, d.ID) })
+	default:
+		r.keep(func() { r.errs = append(r.errs, err) })
+	}
+}
+
+func (r *restart) keep(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}

@@ -1,0 +1,31 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"holdfast/event"
+)
+
+// RunReader reads what Temporal knows of runs.
+type RunReader interface {
+	// ClosedRuns is a page of the runs of events that have ended without success.
+	ClosedRuns(ctx context.Context, page event.SweepPage) (runs []event.ClosedRun, next []byte, err error)
+	// DeadLetterOf makes the dead letter of a run from its history. It is nil if the run has recorded one itself, or if
+	// nothing is left of the run.
+	DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.DeadLetter, error)
+	// OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are.
+	OpenRuns(ctx context.Context, before time.Time, limit int) (runs []event.OpenRun, total int, err error)
+}
+
+// SweepStore compares runs with rows.
+type SweepStore interface {
+	// Unrecorded are those of the runs whose event is neither processed nor a dead letter.
+	Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error)
+	// StoredEvents are those of the event IDs that have a row.
+	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
+	// StaleRedrives are the first n dead letters that have been redriving for long.
+	StaleRedrives(ctx context.Context, n int) ([]event.DeadLetter, error)
+	// ReleaseStale lets one of them wait again.
+	ReleaseStale(ctx context.Context, id int64) error
+}

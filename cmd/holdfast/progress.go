@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+)
+
+// progressInterval is the pause between two looks.
+const progressInterval = 500 * time.Millisecond
+
+// watchRedrive shows a bar on a terminal, and a line where something has changed elsewhere, until the redrive has ended and
+// so has each run that it started. Whoever stops watching does not stop the redrive.
+func watchRedrive(c *cobra.Command, t *tools, id string) error {
+	out := c.OutOrStdout()
+	live := isTerminal(out)
+	ticker := time.NewTicker(progressInterval)
+	defer ticker.Stop()
+	for last := ""; ; {
+		r, err := t.redrives().Redrive(c.Context(), id)
+		if errors.Is(err, context.Canceled) {
+			fmt.Fprintf(out, "\nthe redrive goes on: %s redrive watch|pause|cancel %s\n", os.Args[0], id)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if line := progressLine(r); line != last {
+			last = line
+			writeProgress(out, live, line)
+		}
+		if r.State.Ended() && r.InFlight == 0 {
+			return endOfRedrive(out, live, r)
+		}
+		select {
+		case <-ticker.C:
+		case <-c.Context().Done():
+		}
+	}
+}
+
+func writeProgress(out io.Writer, live bool, line string) {
+	if live {
+		fmt.Fprintf(out, "\r\x1b[K%s", line)
+		return
+	}
+	fmt.Fprintln(out, line)
+}
+
+func endOfRedrive(out io.Writer, live bool, r event.Redrive) error {
+	if live {
+		fmt.Fprintln(out)
+	}
+	if r.Failed > 0 {
+		return fmt.Errorf("%d of %d have failed again: %s dlq list", r.Failed, r.Total, os.Args[0])
+	}
+	return nil
+}
+
+const barWidth = 30
+
+func progressLine(r event.Redrive) string {
+	share := 1.0
+	if r.Total > 0 {
+		share = min(float64(r.Ended())/float64(r.Total), 1)
+	}
+	full := int(share * barWidth)
+	bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+	return fmt.Sprintf("%s %3.0f%%  %d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)",
+		bar, share*100, r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State)
+}
+
+// isTerminal says whether a person looks at it, or types into it.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,127 @@
+package event
+
+import "time"
+
+// RedriveFilter selects the open dead letters of a redrive. Empty fields do not restrict.
+type RedriveFilter struct {
+	Provider string `json:"provider,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Class    Class  `json:"class,omitempty"`
+	Code     string `json:"code,omitempty"`
+	Step     Step   `json:"step,omitempty"`
+	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero does not bound.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// RedrivePlan says what a redrive of a filter would take on, as it stands now.
+type RedrivePlan struct {
+	Count int64 `json:"count"`
+	// Oldest is the first failure of the dead letter that has waited longest; nil if there is none.
+	Oldest     *time.Time       `json:"oldest,omitempty"`
+	ByClass    map[Class]int64  `json:"by_class"`
+	ByProvider map[string]int64 `json:"by_provider"`
+}
+
+// RedriveState is where a redrive stands: running ⇄ paused, and from both to completed or canceled, which it never leaves.
+type RedriveState string
+
+// The states of a redrive.
+const (
+	RedriveRunning   RedriveState = "running"
+	RedrivePaused    RedriveState = "paused"
+	RedriveCompleted RedriveState = "completed"
+	RedriveCanceled  RedriveState = "canceled"
+)
+
+// Ended says that the redrive starts nothing any more.
+func (s RedriveState) Ended() bool { return s == RedriveCompleted || s == RedriveCanceled }
+
+// Redrive is one bulk redrive: the dead letters that matched its filter when it was made are run again at its rate, each
+// at most once.
+type Redrive struct {
+	ID     string        `json:"id"`
+	Filter RedriveFilter `json:"filter"`
+	// Rate is how many runs it starts a second, at most.
+	Rate  float64      `json:"rate"`
+	State RedriveState `json:"state"`
+	// Total is how many dead letters matched when it was made.
+	Total int64 `json:"total"`
+	// Done and Failed are those whose run has ended: processed, or a dead letter again. InFlight are those whose run has
+	// not ended. Skipped are those that it left alone, because something else had dealt with them before it came to them.
+	// Until the redrive has ended, what is missing to Total still waits.
+	Done     int64 `json:"done"`
+	Failed   int64 `json:"failed"`
+	InFlight int64 `json:"in_flight"`
+	Skipped  int64 `json:"skipped"`
+
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	StartedBy string     `json:"started_by"`
+}
+
+// Ended is how many of the redrive's dead letters need nothing more from it.
+func (r Redrive) Ended() int64 { return r.Done + r.Failed + r.Skipped }
+
+// The rates that a redrive can have, in runs a second.
+const (
+	MinRedriveRate     = 0.01
+	MaxRedriveRate     = 1000
+	DefaultRedriveRate = 50
+)
+
+// RedrivePage is what a redrive takes on next.
+type RedrivePage struct {
+	State RedriveState
+	Rate  float64
+	// Letters were taken: they are redriving, and belong to the redrive.
+	Letters []DeadLetter
+	// InFlight counts them and all others of the redrive whose run has not ended.
+	InFlight int
+	// Drained says that nothing was left to take.
+	Drained bool
+}
+
+// AutomaticRedrive is the policy by which dead letters are run again without anybody asking for it.
+type AutomaticRedrive struct {
+	// Base is the pause between a failure and the first automatic attempt; it doubles with each, ± 20 %.
+	Base time.Duration
+	// Attempts is how many there are at most. Then the dead letter is exhausted.
+	Attempts int
+	// Classes are the classes of failures that are tried again, Off the providers whose events are not.
+	Classes []Class
+	Off     []string
+	// Rate is how many runs are started a second, at most.
+	Rate float64
+}
+
+// RedriveTurn is what one turn of a bulk redrive has come to.
+type RedriveTurn struct {
+	Redrive Redrive `json:"redrive"`
+	// Drained says that nothing is left to start, Settled that each run that was started has ended as well.
+	Drained bool `json:"drained,omitempty"`
+	Settled bool `json:"settled,omitempty"`
+}
+
+// DueTurn is what one turn of the automatic redrive has come to.
+type DueTurn struct {
+	Planned   int64 `json:"planned"`
+	Exhausted int64 `json:"exhausted"`
+	Started   int   `json:"started"`
+	Drained   bool  `json:"drained"`
+}
+
+// RunExistsError says that a run was not started because the latest one of its workflow is open or has succeeded.
+type RunExistsError struct {
+	Run Run
+	// Open says that the run goes on; otherwise it has succeeded.
+	Open bool
+}
+
+// Error names the run.
+func (e *RunExistsError) Error() string {
+	if e.Open {
+		return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " is open"
+	}
+	return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " has succeeded"
+}

@@ -1,0 +1,62 @@
+package event
+
+import "time"
+
+// Stats is what a Holdfast has to do and has done, as of one moment.
+type Stats struct {
+	At time.Time `json:"at"`
+	// Window is how far back Events and Errors look.
+	Window Duration `json:"window"`
+	// Events counts the stored events that were received in the window.
+	Events []EventCount `json:"events"`
+	// PerSecond is the rate of events over the window, Recent over the last minute.
+	PerSecond float64 `json:"per_second"`
+	Recent    float64 `json:"recent_per_second"`
+	// DeadLetters counts all that are neither resolved nor discarded.
+	DeadLetters []DeadLetterCount `json:"dead_letters"`
+	// Errors counts the errors of the window, overcome or not.
+	Errors []ErrorCount `json:"errors"`
+	// Queues are Temporal's; nil where Temporal did not answer.
+	Queues []QueueStats `json:"queues,omitempty"`
+}
+
+// EventCount is a number of stored events.
+type EventCount struct {
+	Provider string `json:"provider"`
+	Status   Status `json:"status"`
+	Count    int64  `json:"count"`
+}
+
+// DeadLetterCount is a number of dead letters.
+type DeadLetterCount struct {
+	Provider string          `json:"provider"`
+	State    DeadLetterState `json:"state"`
+	Class    Class           `json:"class"`
+	Code     string          `json:"code"`
+	Count    int64           `json:"count"`
+	Oldest   time.Time       `json:"oldest"`
+}
+
+// ErrorCount is a number of errors.
+type ErrorCount struct {
+	Phase    Phase  `json:"phase"`
+	Provider string `json:"provider,omitempty"`
+	Class    Class  `json:"class"`
+	Code     string `json:"code"`
+	Count    int64  `json:"count"`
+}
+
+// QueueStats is the state of one task queue, its workflow and activity tasks together.
+type QueueStats struct {
+	Queue string `json:"queue"`
+	// Backlog is about how many tasks wait; Age is how long the oldest one has.
+	Backlog int64    `json:"backlog"`
+	Age     Duration `json:"age"`
+	// Added and Dispatched are tasks per second over the last seconds.
+	Added      float64 `json:"added_per_second"`
+	Dispatched float64 `json:"dispatched_per_second"`
+	// Pollers is how many pollers asked for workflow and for activity tasks in the last minutes. Nobody works on a queue
+	// that has none.
+	WorkflowPollers int `json:"workflow_pollers"`
+	ActivityPollers int `json:"activity_pollers"`
+}

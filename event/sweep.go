@@ -1,0 +1,47 @@
+package event
+
+import "time"
+
+// ClosedRun is a run of an event that has ended without success.
+type ClosedRun struct {
+	Run Run `json:"run"`
+	// EventID is empty if the run does not say.
+	EventID string `json:"event_id,omitempty"`
+	// Status is how it has ended: "terminated", "timed_out", "canceled" or "failed".
+	Status   string    `json:"status"`
+	ClosedAt time.Time `json:"closed_at"`
+}
+
+// OpenRun is a run of an event that has been open for long.
+type OpenRun struct {
+	Run       Run       `json:"run"`
+	EventID   string    `json:"event_id,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	// TaskAttempts is how often its workflow task has been tried: more than a few times means that the workflow code fails,
+	// or that no worker has it.
+	TaskAttempts int `json:"task_attempts"`
+}
+
+// LatestRun is the latest run of a workflow. The zero value means that there is none (any more).
+type LatestRun struct {
+	Run  Run
+	Open bool
+	// Succeeded says that it has ended well.
+	Succeeded bool
+}
+
+// StepRun is the step of a dead letter whose run was ended from outside, so that it could not say how far it had come.
+const StepRun Step = "run"
+
+// SweepPage is a page of the runs that were closed in Since ≤ time < Until. Token is empty for the first one.
+type SweepPage struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	Token []byte    `json:"token,omitempty"`
+}
+
+// SweptPage says what a page has come to. Next is empty after the last one.
+type SweptPage struct {
+	DeadLetters int    `json:"dead_letters"`
+	Next        []byte `json:"next,omitempty"`
+}

@@ -1,0 +1,150 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// holdDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile
+// waits. isFree: nobody is working on it, or whoever did has not been heard of for a redriveLease.
+const holdDeadLetter = `
+SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, receipt,
+       state IN ('open', 'exhausted')
+           OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval)
+  FROM dead_letters WHERE id = $1 FOR UPDATE`
+
+const (
+	discardDeadLetter = `
+UPDATE dead_letters
+   SET state = 'discarded', redriving_since = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
+       discard_reason = $3
+ WHERE id = $1`
+
+	deleteDeadLetter = `DELETE FROM dead_letters WHERE id = $1`
+
+	cleanDeadLetters = `
+DELETE FROM dead_letters WHERE id IN (
+       SELECT id FROM dead_letters
+        WHERE state IN ('resolved', 'discarded') AND coalesce(resolved_at, discarded_at) < $1
+          AND ($2 = '' OR provider = $2)
+        ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $3
+          FOR UPDATE SKIP LOCKED)`
+)
+
+// heldDeadLetter is a dead letter whose row this transaction holds.
+type heldDeadLetter struct {
+	id         int64
+	state      event.DeadLetterState
+	replacedBy string
+	eventID    string
+	workflowID string
+	receipt    []byte
+	isFree     bool
+}
+
+func (h heldDeadLetter) object() string { return "dead_letter:" + strconv.FormatInt(h.id, 10) }
+
+func (h heldDeadLetter) refusal() error {
+	return &event.StateError{ID: h.id, State: h.state, ReplacedBy: h.replacedBy}
+}
+
+// detail tells the audit log which event it was, since the row may go.
+func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
+	detail := map[string]any{"event_id": h.eventID, "workflow_id": h.workflowID, "state": h.state}
+	for name, value := range more {
+		detail[name] = value
+	}
+	return detailOf(detail)
+}
+
+// hold begins a transaction with a dead letter in it.
+func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *transaction, err error) {
+	b := &pgx.Batch{}
+	b.Queue(holdDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.receipt, &h.isFree)
+	})
+	h.id = id
+	tx, err = s.begin(ctx, b)
+	return h, tx, err
+}
+
+// DiscardDeadLetter gives an event up for good: its dead letter is kept, and is no longer redriven. The error is a
+// *event.StateError if it is resolved, being redriven or discarded already.
+func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+	return s.closeDeadLetter(ctx, "discard", id, func(h heldDeadLetter, b *pgx.Batch) error {
+		if !h.isFree {
+			return h.refusal()
+		}
+		if by.Reason == "" {
+			return errNoReason
+		}
+		b.Queue(discardDeadLetter, id, clip(clean(by.Name), maxAuditName), clip(clean(by.Reason), maxAuditReason))
+		queueAudit(b, by.Did("dead_letter.discard", h.object(), h.detail(nil)))
+		return nil
+	})
+}
+
+// DeleteDeadLetter removes a dead letter that is resolved or discarded; of others it would be the end of the event, so
+// the error is a *event.StateError.
+func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+	return s.closeDeadLetter(ctx, "delete", id, func(h heldDeadLetter, b *pgx.Batch) error {
+		if h.state != event.DeadLetterResolved && h.state != event.DeadLetterDiscarded {
+			return h.refusal()
+		}
+		b.Queue(deleteDeadLetter, id)
+		queueAudit(b, by.Did("dead_letter.delete", h.object(), h.detail(nil)))
+		return nil
+	})
+}
+
+// closeDeadLetter runs a change of one dead letter, which queues its statements or refuses.
+func (s *Store) closeDeadLetter(
+	ctx context.Context, verb string, id int64, change func(heldDeadLetter, *pgx.Batch) error,
+) error {
+	doing := fmt.Sprintf("%s dead letter %d", verb, id)
+	held, tx, err := s.hold(ctx, id)
+	if err != nil {
+		return failure(doing, err)
+	}
+	defer tx.rollback(ctx)
+	b := &pgx.Batch{}
+	if err := change(held, b); err != nil {
+		return failure(doing, err)
+	}
+	return failure(doing, tx.commit(ctx, b))
+}
+
+// CleanUpDeadLetters removes dead letters that were resolved or discarded before a time, the oldest first, and says how
+// many. It is one transaction of at most event.MaxCleanup rows: as long as it removes that many, there may be more.
+func (s *Store) CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by event.Actor) (removed int64, err error) {
+	if c.Limit <= 0 || c.Limit > event.MaxCleanup {
+		c.Limit = event.MaxCleanup
+	}
+	const doing = "clean up dead letters"
+	b := &pgx.Batch{}
+	b.Queue(cleanDeadLetters, c.Before, clean(c.Provider), c.Limit).Exec(countInto(&removed))
+	tx, err := s.begin(ctx, b)
+	if err != nil {
+		return 0, failure(doing, err)
+	}
+	defer tx.rollback(ctx)
+	detail := detailOf(map[string]any{
+		"before": c.Before.UTC(), "provider": clean(c.Provider), "removed": removed,
+	})
+	last := &pgx.Batch{}
+	queueAudit(last, by.Did("dead_letter.cleanup", "dead_letters", detail))
+	if err := tx.commit(ctx, last); err != nil {
+		return 0, failure(doing, err)
+	}
+	return removed, nil
+}
+
+var errNoReason = &event.Error{
+	Class: event.ClassRejected, Code: "missing_reason", Text: "say why the event is given up",
+}

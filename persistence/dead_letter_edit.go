@@ -1,0 +1,110 @@
+package persistence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// freeRevision is the first revision of a key that no event has.
+const freeRevision = `
+SELECT n FROM generate_series(1, 1000) AS n
+ WHERE NOT EXISTS (SELECT FROM dead_letters WHERE workflow_id = $1 || ':r' || n)
+   AND NOT EXISTS (SELECT FROM events WHERE workflow_id = $1 || ':r' || n)
+   AND NOT EXISTS (SELECT FROM idempotency_keys WHERE provider = $2 AND key = $3 || ':r' || n)
+ ORDER BY n LIMIT 1`
+
+// The edited event takes over what its original has died of, and has not failed yet itself. It begins as being redriven,
+// by whoever edited it; should that one die before the run is started, it is open again after a redriveLease.
+const (
+	insertEdited = `
+INSERT INTO dead_letters (
+       event_id, provider, key, type, receipt, raw_body, state, redriving_since, step, error_class, error_code,
+       error_message, attempts, failures, first_failed_at, last_failed_at, workflow_id, run_id)
+SELECT $2::uuid, provider, $3, type, $4::json, $5::bytea, 'redriving', clock_timestamp(), step, error_class, error_code,
+       error_message, attempts, 0, first_failed_at, last_failed_at, $6, ''
+  FROM dead_letters WHERE id = $1
+RETURNING id`
+
+	replaceDeadLetter = `
+UPDATE dead_letters
+   SET state = 'discarded', redriving_since = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
+       discard_reason = $3, replaced_by = $4::uuid
+ WHERE id = $1`
+)
+
+// EditDeadLetter makes a new event of a dead-lettered one, with another body, and gives it as a dead letter that is
+// being redriven: the caller starts its run, or gives it back (GiveBack, without an owner). The original is kept as discarded,
+// and each of the two names the other. Nothing is lost if the caller dies: the edited event is then a dead letter like
+// any other. The error is a *event.StateError if the original is not open.
+func (s *Store) EditDeadLetter(ctx context.Context, e event.Edit, by event.Actor) (event.DeadLetter, error) {
+	doing := fmt.Sprintf("edit dead letter %d", e.DeadLetter)
+	id, err := s.edit(ctx, e, by)
+	if err != nil {
+		return event.DeadLetter{}, failure(doing, err)
+	}
+	return s.DeadLetter(ctx, id)
+}
+
+func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int64, err error) {
+	held, tx, err := s.hold(ctx, e.DeadLetter)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.rollback(ctx)
+	if !held.isFree {
+		return 0, held.refusal()
+	}
+	revised, err := tx.revise(ctx, held, e.EventID)
+	if err != nil {
+		return 0, err
+	}
+	receipt, err := receiptColumn(revised)
+	if err != nil {
+		return 0, err
+	}
+	body := e.Body
+	if body == nil {
+		body = []byte{}
+	}
+	sum := sha256.Sum256(body)
+	b := &pgx.Batch{}
+	b.Queue(replaceDeadLetter, e.DeadLetter, clip(clean(by.Name), maxAuditName),
+		clip(clean(orDefault(by.Reason, "edited")), maxAuditReason), e.EventID)
+	b.Queue(insertEdited, e.DeadLetter, e.EventID, revised.Key, receipt, body, revised.WorkflowID()).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+	queueAudit(b, by.Did("dead_letter.edit", held.object(), held.detail(map[string]any{
+		"replaced_by": e.EventID, "new_workflow_id": revised.WorkflowID(), "new_sha256": hex.EncodeToString(sum[:]),
+	})))
+	return id, tx.commit(ctx, b)
+}
+
+// revise is the receipt of the edited event: all that the ingress knew, under a key of its own.
+func (t *transaction) revise(ctx context.Context, held heldDeadLetter, eventID string) (event.Receipt, error) {
+	var r event.Receipt
+	if err := json.Unmarshal(held.receipt, &r); err != nil {
+		return r, fmt.Errorf("decode receipt: %w", err)
+	}
+	root := r.Key
+	if i := strings.LastIndex(root, ":r"); r.Replaces != "" && i > 0 {
+		root = root[:i]
+	}
+	n := 0
+	b := &pgx.Batch{}
+	workflowID := event.WorkflowID(r.Provider, root)
+	b.Queue(eventLock, workflowID) // of two edits at once, the second sees the first one's revision
+	b.Queue(freeRevision, clean(workflowID), clean(r.Provider), clean(root)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+	if err := t.send(ctx, b); err != nil {
+		return r, err
+	}
+	r.ID, r.Replaces, r.Key = eventID, r.ID, event.RevisedKey(root, n)
+	return r, nil
+}

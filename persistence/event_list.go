@@ -1,0 +1,79 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// allProviders are the providers that have events, found by one look into an index for each. It lets the indexes that
+// begin with the provider serve a list over all of them.
+const allProviders = `
+  WITH RECURSIVE found (name) AS (
+       SELECT min(provider) FROM events
+        UNION ALL
+       SELECT (SELECT min(provider) FROM events WHERE provider > found.name) FROM found WHERE found.name IS NOT NULL)`
+
+const touchesEntity = `id IN (SELECT event_id FROM event_entities
+       WHERE provider = %s AND kind = %s AND external_id = %s)`
+
+// Events is a page of stored events, newest first, without bodies and links.
+func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {
+	list := newList(recordColumns + ` FROM events`)
+	list.equal("provider", q.Provider)
+	list.equal("type", q.Type)
+	list.equal("status", string(q.Status))
+	list.ofKey(q.Provider, q.Key)
+	if e := q.Entity; e != nil {
+		list.where(touchesEntity, clean(e.Provider), clean(e.Kind), clean(e.ExternalID))
+	}
+	list.acceptedBetween(q)
+	if q.Before != "" {
+		list.where("id < %s::uuid", clean(q.Before))
+	}
+	if q.Type != "" && q.Provider == "" {
+		list.overProviders(q.Limit)
+	}
+	sql, args := list.page("id DESC", q.Limit)
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, failure("list events", err)
+	}
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return scanRecord(row) })
+	return page, failure("list events", err)
+}
+
+// ofKey restricts to the events of a key: those of one workflow, or of that key at each provider.
+func (l *list) ofKey(provider, key string) {
+	if key == "" {
+		return
+	}
+	key = event.CanonicalKey(provider, key)
+	if provider != "" {
+		l.equal("workflow_id", event.WorkflowID(provider, key))
+		return
+	}
+	l.where("workflow_id = ANY (ARRAY ("+allProviders+" SELECT name || %s FROM found WHERE name IS NOT NULL))", ":"+key)
+}
+
+// acceptedBetween turns times into bounds of the ID, whose first bits are a time, so that no further index is needed.
+func (l *list) acceptedBetween(q event.RecordQuery) {
+	if !q.Since.IsZero() {
+		l.where("id >= %s::uuid", event.FirstIDAt(q.Since))
+	}
+	if !q.Until.IsZero() {
+		l.where("id < %s::uuid", event.FirstIDAt(q.Until))
+	}
+}
+
+// overProviders replaces the conditions by one: to be among the page of each provider.
+func (l *list) overProviders(limit int) {
+	each := &list{selection: "SELECT id FROM events", conditions: l.conditions}
+	each.where("provider = found.name")
+	page, _ := each.page("id DESC", limit)
+	l.conditions = []string{fmt.Sprintf("id = ANY (ARRAY (%s SELECT of.id FROM found CROSS JOIN LATERAL (%s) AS of))",
+		allProviders, page)}
+}

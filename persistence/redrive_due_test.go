@@ -1,0 +1,94 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+var automatic = event.AutomaticRedrive{
+	Base: time.Hour, Attempts: 2, Classes: []event.Class{event.ClassFailed}, Off: []string{"quiet"}, Rate: 10,
+}
+
+func failedNow(d *event.DeadLetter) { d.Failure.Class, d.Failure.At = event.ClassFailed, time.Now() }
+
+func (d *database) due() (ids []int64) {
+	d.t.Helper()
+	_, _, err := d.PlanAutomaticRedrive(d.t.Context(), automatic)
+	require.NoError(d.t, err)
+	page, err := d.TakeDue(d.t.Context(), "run-of-the-schedule", automatic, 10, 1000)
+	require.NoError(d.t, err)
+	for _, letter := range page.Letters {
+		ids = append(ids, letter.ID)
+	}
+	require.Equal(d.t, len(ids) == 0, page.Drained)
+	return ids
+}
+
+// later lets time pass for all dead letters.
+func (d *database) later(by time.Duration) {
+	d.exec(`UPDATE dead_letters SET next_redrive_at = next_redrive_at - $1::interval`, by)
+}
+
+// The automatic attempts of a dead letter:
+//   - the first comes an hour after the failure, the second two hours after the next one, ± 20 %
+//   - after the second it is exhausted, and a replay by hand begins anew
+func TestAutomaticAttemptsDoubleAndEnd(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := db.bury(1, failedNow)[0]
+	id := db.deadLetterOf(r).ID
+	pause := func() float64 {
+		require.Empty(t, db.due())
+		return value[float64](db, `SELECT extract(epoch FROM next_redrive_at - last_failed_at)::float8 FROM dead_letters`)
+	}
+	for attempt, want := range []float64{3600, 7200} {
+		require.InEpsilon(t, want, pause(), 0.2)
+		db.later(3 * time.Hour)
+		require.Equal(t, []int64{id}, db.due())
+		require.Empty(t, db.due(), "it is taken")
+		require.Equal(t, attempt+1, value[int](db, `SELECT auto_attempts FROM dead_letters`))
+		again := deadLetter(r)
+		failedNow(&again)
+		again.Run = anotherRun(r)
+		db.record(again)
+	}
+	require.Empty(t, db.due())
+	require.Equal(t, event.DeadLetterExhausted, db.deadLetterOf(r).State)
+
+	db.take(id)
+	require.Zero(t, value[int](db, `SELECT auto_attempts FROM dead_letters`))
+	again := deadLetter(r)
+	failedNow(&again)
+	again.Run = anotherRun(r)
+	db.record(again)
+	require.InEpsilon(t, 3600, pause(), 0.2)
+}
+
+// What is left to the operators:
+//   - events that were rejected, providers that want it so, and what a bulk redrive works on
+func TestSomeAreNotRedrivenAutomatically(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.bury(1, failedNow, func(d *event.DeadLetter) { d.Failure.Class = event.ClassRejected })
+	db.bury(1, failedNow, func(d *event.DeadLetter) { d.Receipt.Provider = "quiet" })
+	owned := db.bury(1, failedNow)[0]
+	db.createRedrive("one", event.RedriveFilter{Provider: "acme", Class: event.ClassFailed})
+	require.Len(t, db.takeAll("one", 5), 1)
+	again := deadLetter(owned)
+	failedNow(&again)
+	again.Run = anotherRun(owned)
+	db.record(again)
+
+	require.Empty(t, db.due())
+	db.later(24 * time.Hour)
+	require.Empty(t, db.due(), "the bulk redrive has not ended")
+	_, settled, err := db.SettleRedrive(t.Context(), "one")
+	require.NoError(t, err)
+	require.True(t, settled)
+	require.Len(t, db.due(), 1)
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM dead_letters WHERE next_redrive_at IS NULL AND state = 'open'`))
+}

@@ -1,0 +1,101 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// A redrive that is not settled is counted from its dead letters.
+const (
+	selectRedrive = `
+SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(failed, live_failed), live_in_flight, skipped,
+       started_at, ended_at, started_by`
+
+	fromRedrives = `
+  FROM redrives AS r LEFT JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE d.state = 'resolved') AS live_done,
+              count(*) FILTER (WHERE d.state NOT IN ('resolved', 'redriving')) AS live_failed,
+              count(*) FILTER (WHERE d.state = 'redriving') AS live_in_flight
+         FROM dead_letters AS d WHERE d.redrive_id = r.id AND r.settled_at IS NULL) AS live ON true`
+
+	selectUnsettled = `SELECT id FROM redrives WHERE settled_at IS NULL ORDER BY id`
+)
+
+// PlanRedrive says what a redrive of the filter would take on.
+func (s *Store) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
+	list := newList(`SELECT provider, error_class, count(*), min(first_failed_at) FROM dead_letters`)
+	list.redrivable(f)
+	rows, err := s.pool.Query(ctx, list.statement()+` GROUP BY provider, error_class`, list.args...)
+	if err != nil {
+		return event.RedrivePlan{}, failure("plan redrive", err)
+	}
+	plan := event.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{}}
+	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, addToPlan(&plan, row)
+	})
+	return plan, failure("plan redrive", err)
+}
+
+func addToPlan(plan *event.RedrivePlan, row pgx.Row) error {
+	var part event.RedrivePlan
+	var provider string
+	var class event.Class
+	if err := row.Scan(&provider, &class, &part.Count, &part.Oldest); err != nil {
+		return err
+	}
+	plan.Count += part.Count
+	plan.ByClass[class] += part.Count
+	plan.ByProvider[provider] += part.Count
+	if plan.Oldest == nil || part.Oldest.Before(*plan.Oldest) {
+		plan.Oldest = utc(part.Oldest)
+	}
+	return nil
+}
+
+// Redrive is one redrive, as far as it has come.
+func (s *Store) Redrive(ctx context.Context, id string) (event.Redrive, error) {
+	r, err := scanRedrive(s.pool.QueryRow(ctx, selectRedrive+fromRedrives+` WHERE id = $1`, clean(id)))
+	return r, failure("read redrive "+clean(id), err)
+}
+
+// Redrives are the latest redrives, newest first: at most limit of them, at most event.MaxPage.
+func (s *Store) Redrives(ctx context.Context, limit int) ([]event.Redrive, error) {
+	sql, args := newList(selectRedrive+fromRedrives).page("started_at DESC, id DESC", limit)
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, failure("list redrives", err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Redrive, error) { return scanRedrive(row) })
+	return all, failure("list redrives", err)
+}
+
+// UnsettledRedrives are the IDs of the redrives that need a workflow.
+func (s *Store) UnsettledRedrives(ctx context.Context) ([]string, error) {
+	rows, err := s.pool.Query(ctx, selectUnsettled)
+	if err != nil {
+		return nil, failure("list redrives", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, failure("list redrives", err)
+}
+
+func scanRedrive(row pgx.Row, more ...any) (r event.Redrive, err error) {
+	var filter []byte
+	columns := []any{
+		&r.ID, &filter, &r.Rate, &r.State, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped,
+		&r.StartedAt, &r.EndedAt, &r.StartedBy,
+	}
+	if err := row.Scan(append(columns, more...)...); err != nil {
+		return event.Redrive{}, err
+	}
+	if err := json.Unmarshal(filter, &r.Filter); err != nil {
+		return event.Redrive{}, fmt.Errorf("decode filter: %w", err)
+	}
+	r.StartedAt, r.EndedAt = r.StartedAt.UTC(), utc(r.EndedAt)
+	return r, nil
+}

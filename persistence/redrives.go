@@ -1,0 +1,127 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+const (
+	insertRedrive = `
+INSERT INTO redrives (id, filter, rate, started_by, bound, total)
+SELECT $1, $2::jsonb, $3::double precision, $4, coalesce(max(id), 0), count(*) FROM dead_letters`
+
+	changeRedrive = `
+UPDATE redrives SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_timestamp() END
+ WHERE id = $1 AND state IN ('running', 'paused')`
+
+	// What is still open a day after the last start (a policy with long pauses, a run that is stuck) is not waited for.
+	// Of a completed redrive everything that is neither done nor failed was skipped; of one that was canceled it was
+	// never reached.
+	settleRedrive = `
+WITH live AS (
+SELECT count(*) FILTER (WHERE state = 'resolved') AS done,
+       count(*) FILTER (WHERE state NOT IN ('resolved', 'redriving')) AS failed,
+       count(*) FILTER (WHERE state = 'redriving') AS in_flight
+  FROM dead_letters WHERE redrive_id = $1)
+UPDATE redrives AS r
+   SET state = CASE WHEN state = 'canceled' THEN state ELSE 'completed' END,
+       ended_at = coalesce(ended_at, clock_timestamp()), settled_at = clock_timestamp(),
+       done = live.done, failed = live.failed, total = greatest(total, live.done + live.failed),
+       skipped = CASE WHEN state = 'canceled' THEN skipped ELSE greatest(total - live.done - live.failed, 0) END
+  FROM live
+ WHERE id = $1 AND settled_at IS NULL AND (state = 'canceled' OR drained_at IS NOT NULL)
+   AND (in_flight = 0 OR coalesce(ended_at, drained_at) < clock_timestamp() - interval '1 day')`
+
+	cancelRedrive = `
+UPDATE redrives SET state = 'canceled', ended_at = clock_timestamp() WHERE id = $1 AND state IN ('running', 'paused')`
+)
+
+// CreateRedrive makes a redrive, which takes on what matches its filter now. It stores ID, Filter, Rate and StartedBy.
+func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.Actor) (event.Redrive, error) {
+	filter, err := json.Marshal(r.Filter)
+	if err != nil {
+		return event.Redrive{}, fmt.Errorf("create redrive: %w", err)
+	}
+	list := newList(insertRedrive)
+	list.args = []any{r.ID, string(filter), r.Rate, clean(r.StartedBy)}
+	list.redrivable(r.Filter)
+	b := &pgx.Batch{}
+	b.Queue(list.statement(), list.args...)
+	queueAudit(b, actor.Did("redrive.start", "redrive:"+r.ID, filter))
+	if err := s.sendOnly(ctx, b); err != nil {
+		return event.Redrive{}, failure("create redrive", err)
+	}
+	return s.Redrive(ctx, r.ID)
+}
+
+// redrivable restricts to dead letters that wait for somebody, match the filter and belong to no redrive that has not
+// ended: while one works on them, a second one leaves them alone.
+func (l *list) redrivable(f event.RedriveFilter) {
+	l.where("state IN ('open', 'exhausted')")
+	l.equal("provider", f.Provider)
+	l.equal("type", f.Type)
+	l.equal("error_class", string(f.Class))
+	l.equal("error_code", f.Code)
+	l.equal("step", string(f.Step))
+	l.between("last_failed_at", f.Since, f.Until)
+	l.where(notOwned)
+}
+
+const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = redrive_id AND owner.settled_at IS NULL)`
+
+// ChangeRedrive pauses, resumes or cancels a redrive. One that has ended is refused with an event.Error of class
+// rejected and code "redrive_ended".
+func (s *Store) ChangeRedrive(
+	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+) (event.Redrive, error) {
+	if err := s.changeRedrive(ctx, id, to, actor); err != nil {
+		return event.Redrive{}, failure("change redrive "+clean(id), err)
+	}
+	return s.Redrive(ctx, id)
+}
+
+func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
+	var changed int64
+	b := &pgx.Batch{}
+	b.Queue(changeRedrive, clean(id), string(to)).Exec(countInto(&changed))
+	tx, err := s.begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.rollback(ctx)
+	if changed == 0 {
+		tx.rollback(ctx)
+		r, err := s.Redrive(ctx, id)
+		return errors.Join(err, event.Rejectf("redrive_ended", "the redrive is %s", r.State))
+	}
+	last := &pgx.Batch{}
+	queueAudit(last, actor.Did("redrive."+actionOf[to], "redrive:"+id, nil))
+	return tx.commit(ctx, last)
+}
+
+var actionOf = map[event.RedriveState]string{
+	event.RedriveRunning: "resume", event.RedrivePaused: "pause", event.RedriveCanceled: "cancel",
+}
+
+// SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
+func (s *Store) SettleRedrive(ctx context.Context, id string) (event.Redrive, bool, error) {
+	if _, err := s.pool.Exec(ctx, settleRedrive, clean(id)); err != nil {
+		return event.Redrive{}, false, failure("settle redrive "+clean(id), err)
+	}
+	var settled bool
+	r, err := scanRedrive(s.pool.QueryRow(ctx, selectRedrive+`, settled_at IS NOT NULL`+fromRedrives+` WHERE id = $1`,
+		clean(id)), &settled)
+	return r, settled, failure("read redrive "+clean(id), err)
+}
+
+// CancelRedrive ends a redrive whose workflow was canceled in Temporal; what its runs come to is still counted.
+func (s *Store) CancelRedrive(ctx context.Context, id string) error {
+	_, err := s.pool.Exec(ctx, cancelRedrive, clean(id))
+	return failure("cancel redrive "+clean(id), err)
+}

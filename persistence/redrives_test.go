@@ -1,0 +1,198 @@
+package persistence_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+)
+
+// bury records n dead letters, of which the last failed a minute after the one before.
+func (d *database) bury(n int, change ...func(*event.DeadLetter)) (receipts []event.Receipt) {
+	d.t.Helper()
+	for i := range n {
+		r := receipt()
+		letter := died(r, noon.Add(time.Duration(i)*time.Minute))
+		for _, c := range change {
+			c(&letter)
+		}
+		d.record(letter)
+		receipts = append(receipts, letter.Receipt)
+	}
+	return receipts
+}
+
+func (d *database) createRedrive(id string, f event.RedriveFilter) event.Redrive {
+	d.t.Helper()
+	r, err := d.CreateRedrive(d.t.Context(), event.Redrive{ID: id, Filter: f, Rate: 50, StartedBy: "ada"}, event.Actor{Name: "ada"})
+	require.NoError(d.t, err)
+	return r
+}
+
+// takeAll takes what is left for a redrive, n at a time.
+func (d *database) takeAll(id string, n int) (ids []int64) {
+	d.t.Helper()
+	for {
+		page, err := d.TakeRedrivePage(d.t.Context(), id, n, 1000)
+		require.NoError(d.t, err)
+		if page.Drained || page.State != event.RedriveRunning {
+			return ids
+		}
+		for _, letter := range page.Letters {
+			require.NotEmpty(d.t, letter.Body)
+			ids = append(ids, letter.ID)
+		}
+	}
+}
+
+// A redrive from its plan to its end:
+//   - it takes what matched its filter when it was made, each row once, and nothing that came later
+//   - while runs are open it is not settled; afterwards its counts are written down
+func TestTheLifeOfARedrive(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	mine := db.bury(5)
+	db.bury(2, func(d *event.DeadLetter) { d.Receipt.Provider = "other" })
+	db.bury(1, func(d *event.DeadLetter) { d.Failure.Class = event.ClassFailed })
+	filter := event.RedriveFilter{
+		Provider: "acme", Type: "thing.changed", Class: event.ClassRejected, Code: "malformed_json", Step: event.StepParse,
+		Since: noon, Until: noon.Add(time.Hour),
+	}
+
+	plan, err := db.PlanRedrive(t.Context(), filter)
+	require.NoError(t, err)
+	require.Equal(t, event.RedrivePlan{
+		Count: 5, Oldest: &noon, ByClass: map[event.Class]int64{event.ClassRejected: 5}, ByProvider: map[string]int64{"acme": 5},
+	}, plan)
+	made := db.createRedrive("one", filter)
+	require.Equal(t, event.RedriveRunning, made.State)
+	require.EqualValues(t, 5, made.Total)
+	require.Equal(t, filter, made.Filter)
+	late := db.bury(1)[0]
+
+	ids := db.takeAll("one", 2)
+	require.Len(t, ids, 5)
+	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(late).State)
+	require.NoError(t, db.MarkStarted(t.Context(), "one", map[int64]string{ids[0]: "run"}))
+
+	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
+	db.record(died(mine[1], noon.Add(2*time.Hour)))
+	r, settled, err := db.SettleRedrive(t.Context(), "one")
+	require.NoError(t, err)
+	require.False(t, settled)
+	require.Equal(t, []int64{1, 1, 3}, []int64{r.Done, r.Failed, r.InFlight})
+	require.Equal(t, event.RedriveRunning, r.State)
+	require.Empty(t, db.takeAll("one", 2), "it never takes a row twice, also not one that has failed again")
+
+	require.NoError(t, db.GiveBack(t.Context(), "one", ids[2]))
+	for _, rescued := range mine[3:] {
+		require.NoError(t, db.UpsertEntitiesAfterPersist(rescued))
+	}
+	r, settled, err = db.SettleRedrive(t.Context(), "one")
+	require.NoError(t, err)
+	require.True(t, settled)
+	require.Equal(t, event.RedriveCompleted, r.State)
+	require.Equal(t, []int64{3, 1, 0, 1}, []int64{r.Done, r.Failed, r.InFlight, r.Skipped})
+	require.NotNil(t, r.EndedAt)
+
+	db.exec(`DELETE FROM dead_letters`)
+	r, err = db.Redrive(t.Context(), "one")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, r.Done, "what became of it outlives the rows")
+	unsettled, err := db.UnsettledRedrives(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, unsettled)
+}
+
+// Two redrives of the same rows at the same time, with several attempts each:
+//   - each row is taken once, by one of them
+func TestTwoRedrivesShareTheRows(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.bury(60)
+	db.createRedrive("one", event.RedriveFilter{})
+	db.createRedrive("two", event.RedriveFilter{})
+	var mu sync.Mutex
+	var all []int64
+	var group errgroup.Group
+	for _, id := range []string{"one", "two", "one", "two"} {
+		group.Go(func() error {
+			for {
+				page, err := db.TakeRedrivePage(t.Context(), id, 3, 1000)
+				if err != nil || page.Drained {
+					return err
+				}
+				mu.Lock()
+				for _, letter := range page.Letters {
+					all = append(all, letter.ID)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	require.NoError(t, group.Wait())
+	slices.Sort(all)
+	require.Len(t, all, 60)
+	require.Len(t, slices.Compact(all), 60)
+}
+
+// A redrive that is paused takes nothing until it is resumed; one that was canceled never does:
+//   - each change is audited, and one that has ended is not changed
+func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	mine := db.bury(3)
+	db.createRedrive("one", event.RedriveFilter{})
+	change := func(to event.RedriveState) error {
+		_, err := db.ChangeRedrive(t.Context(), "one", to, event.Actor{Name: "ada", Reason: "traffic"})
+		return err
+	}
+	require.NoError(t, change(event.RedrivePaused))
+	require.Empty(t, db.takeAll("one", 1))
+	require.NoError(t, change(event.RedriveRunning))
+	page, err := db.TakeRedrivePage(t.Context(), "one", 1, 1000)
+	require.NoError(t, err)
+	require.Len(t, page.Letters, 1)
+	require.NoError(t, change(event.RedriveCanceled))
+	require.Empty(t, db.takeAll("one", 1))
+	require.Equal(t, "redrive_ended", event.CodeOf(change(event.RedriveRunning)))
+
+	_, settled, err := db.SettleRedrive(t.Context(), "one")
+	require.NoError(t, err)
+	require.False(t, settled, "its run is open")
+	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
+	r, settled, err := db.SettleRedrive(t.Context(), "one")
+	require.NoError(t, err)
+	require.True(t, settled)
+	require.Equal(t, event.RedriveCanceled, r.State)
+	require.EqualValues(t, 1, r.Done)
+	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = 'redrive:one'`))
+
+	all, err := db.Redrives(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	_, err = db.Redrive(t.Context(), "none")
+	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// No more runs are open than may be.
+func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	mine := db.bury(5)
+	db.createRedrive("one", event.RedriveFilter{})
+	take := func() int {
+		page, err := db.TakeRedrivePage(t.Context(), "one", 2, 3)
+		require.NoError(t, err)
+		require.False(t, page.Drained)
+		return len(page.Letters)
+	}
+	require.Equal(t, []int{2, 1, 0}, []int{take(), take(), take()})
+	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
+	require.Equal(t, 1, take())
+}

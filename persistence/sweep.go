@@ -1,0 +1,81 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+const (
+	// A run that has failed has recorded its dead letter, and a later failure may stand in its place; any other has not.
+	selectUnrecorded = `
+SELECT c.position
+  FROM unnest($1::uuid[], $2::text[], $3::boolean[]) WITH ORDINALITY AS c (event_id, run_id, failed, position)
+ WHERE NOT EXISTS (SELECT FROM events WHERE id = c.event_id AND status = 'processed')
+   AND NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = c.event_id AND (c.failed OR d.run_id = c.run_id))
+ ORDER BY c.position`
+
+	selectStored = `SELECT id::text FROM events WHERE id = ANY($1::uuid[])`
+
+	selectStale = deadLetterColumns + ` FROM dead_letters
+ WHERE state = 'redriving' AND redriving_since < clock_timestamp() - $1::interval ORDER BY id LIMIT $2`
+
+	releaseStale = `
+UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
+ WHERE id = $1 AND state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval`
+)
+
+// Unrecorded are those of the runs whose event is neither processed nor, for this run, a dead letter. Runs without an
+// event ID are among them.
+func (s *Store) Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
+	ids, runIDs, failed := make([]*string, len(runs)), make([]string, len(runs)), make([]bool, len(runs))
+	for i, run := range runs {
+		if run.EventID != "" {
+			ids[i] = &run.EventID
+		}
+		runIDs[i], failed[i] = clean(run.Run.RunID), run.Status == "failed"
+	}
+	rows, err := s.pool.Query(ctx, selectUnrecorded, ids, runIDs, failed)
+	if err != nil {
+		return nil, failure("compare runs", err)
+	}
+	positions, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		return nil, failure("compare runs", err)
+	}
+	unrecorded := make([]event.ClosedRun, len(positions))
+	for i, position := range positions {
+		unrecorded[i] = runs[position-1]
+	}
+	return unrecorded, nil
+}
+
+// StoredEvents are those of the IDs that have a row.
+func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool, error) {
+	rows, err := s.pool.Query(ctx, selectStored, ids)
+	if err != nil {
+		return nil, failure("compare events", err)
+	}
+	stored := map[string]bool{}
+	var id string
+	_, err = pgx.ForEachRow(rows, []any{&id}, func() error { stored[id] = true; return nil })
+	return stored, failure("compare events", err)
+}
+
+// StaleRedrives are the first n dead letters that have been redriving for more than 15 minutes, without their bodies.
+func (s *Store) StaleRedrives(ctx context.Context, n int) ([]event.DeadLetter, error) {
+	rows, err := s.pool.Query(ctx, selectStale, redriveLease, n)
+	if err != nil {
+		return nil, failure("list stale redrives", err)
+	}
+	stale, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) { return scanDeadLetter(row) })
+	return stale, failure("list stale redrives", err)
+}
+
+// ReleaseStale lets a dead letter wait again whose redrive has no run, unless it was taken anew meanwhile.
+func (s *Store) ReleaseStale(ctx context.Context, id int64) error {
+	_, err := s.pool.Exec(ctx, releaseStale, id, redriveLease)
+	return failure("release dead letter", err)
+}

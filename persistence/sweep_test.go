@@ -1,0 +1,58 @@
+package persistence_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+func TestRunsAreComparedWithRows(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	processed, dead, lost := receipt(), receipt(), receipt()
+	db.process(processed, parsed())
+	db.record(deadLetter(dead))
+	closed := func(r event.Receipt, run event.Run, status string) event.ClosedRun {
+		return event.ClosedRun{Run: run, EventID: r.ID, Status: status}
+	}
+	nameless := event.ClosedRun{Run: event.Run{RunID: uuid.NewString()}, Status: "terminated"}
+	all := []event.ClosedRun{
+		closed(processed, anotherRun(processed), "terminated"),
+		closed(dead, runOf(dead), "terminated"),
+		closed(dead, anotherRun(dead), "failed"), // a later failure stands in its place
+		closed(dead, anotherRun(dead), "terminated"),
+		closed(lost, runOf(lost), "failed"),
+		nameless,
+	}
+	got, err := db.Unrecorded(t.Context(), all)
+	require.NoError(t, err)
+	require.Equal(t, all[3:], got)
+
+	stored, err := db.StoredEvents(t.Context(), []string{processed.ID, lost.ID})
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{processed.ID: true}, stored)
+}
+
+func TestAStaleRedriveIsReleased(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	db.record(deadLetter(r))
+	id := db.deadLetterOf(r).ID
+	db.take(id)
+	stale, err := db.StaleRedrives(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, stale)
+	require.NoError(t, db.ReleaseStale(t.Context(), id))
+	require.Equal(t, event.DeadLetterRedriving, db.deadLetterOf(r).State)
+
+	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '16 minutes'`)
+	stale, err = db.StaleRedrives(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, stale, 1)
+	require.NoError(t, db.ReleaseStale(t.Context(), id))
+	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(r).State)
+}

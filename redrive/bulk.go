@@ -1,0 +1,68 @@
+package redrive
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/event"
+)
+
+// PlanRedrive says what a redrive of the filter would take on now.
+func (s *Service) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
+	return s.Books.PlanRedrive(ctx, f)
+}
+
+// StartRedrive makes a redrive of what the filter finds now, at a rate in runs a second, and starts its workflow. If only the
+// latter fails the redrive is made and returned beside the error: the next sweep, or a resume, starts it.
+func (s *Service) StartRedrive(
+	ctx context.Context, f event.RedriveFilter, rate float64, actor event.Actor,
+) (event.Redrive, error) {
+	if !(rate >= event.MinRedriveRate && rate <= event.MaxRedriveRate) {
+		return event.Redrive{}, event.Rejectf("invalid_rate", "a redrive has a rate of %g to %d runs a second",
+			event.MinRedriveRate, event.MaxRedriveRate)
+	}
+	r := event.Redrive{ID: newID(), Filter: f, Rate: rate, StartedBy: actor.Name}
+	r, err := s.Books.CreateRedrive(ctx, r, actor)
+	if err != nil {
+		return event.Redrive{}, err
+	}
+	return r, s.wake(ctx, r.ID)
+}
+
+// newID is short enough to be typed, sorts by time, and is not met twice.
+func newID() string {
+	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
+}
+
+// ChangeRedrive pauses a redrive, lets it go on (running; also one whose workflow is gone) or cancels it. What it has started
+// goes on all the same, and is still counted. The row is what counts: the workflow is woken, and would see it without that a
+// little later. One that has ended is refused with an event.Error of class rejected and code "redrive_ended".
+func (s *Service) ChangeRedrive(
+	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+) (event.Redrive, error) {
+	r, err := s.Books.ChangeRedrive(ctx, id, to, actor)
+	if err != nil {
+		return event.Redrive{}, err
+	}
+	return r, s.wake(ctx, id)
+}
+
+func (s *Service) wake(ctx context.Context, id string) error {
+	if err := s.Runs.WakeRedrive(ctx, id); err != nil {
+		return fmt.Errorf("redrive %s is recorded, and its workflow could not be told (the next sweep will): %w", id, err)
+	}
+	return nil
+}
+
+// Redrive reads one redrive, as far as it has come.
+func (s *Service) Redrive(ctx context.Context, id string) (event.Redrive, error) {
+	return s.Books.Redrive(ctx, id)
+}
+
+// Redrives are the latest redrives, newest first.
+func (s *Service) Redrives(ctx context.Context, limit int) ([]event.Redrive, error) {
+	return s.Books.Redrives(ctx, limit)
+}

@@ -1,0 +1,74 @@
+package redrive
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"holdfast/event"
+)
+
+// Replay runs one dead letter again: the same workflow ID, event ID and bytes. One that does not wait is refused with an
+// *event.StateError, as is one whose event has an open run already; one whose latest run has succeeded, with an
+// *event.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed between its steps, it
+// leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it.
+func (s *Service) Replay(ctx context.Context, id int64, actor event.Actor) (event.Replayed, error) {
+	owner := "replay-" + rand.Text()
+	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
+	if err != nil {
+		return event.Replayed{}, err
+	}
+	run, err := s.start(ctx, owner, d)
+	if err != nil {
+		return event.Replayed{}, err
+	}
+	return event.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID, Run: run}, nil
+}
+
+// EditAndReplay runs a dead-lettered event with another body: as a new event, with a workflow ID of its own, which takes the
+// place of the dead letter. If only the start of its run fails, the new event is an open dead letter, and the result has no
+// run ID.
+func (s *Service) EditAndReplay(ctx context.Context, e event.Edit, actor event.Actor) (event.Replayed, error) {
+	d, err := s.Letters.EditDeadLetter(ctx, e, actor)
+	if err != nil {
+		return event.Replayed{}, err
+	}
+	replayed := event.Replayed{
+		DeadLetter: d.ID, EventID: d.Receipt.ID, Run: event.Run{WorkflowID: d.Receipt.WorkflowID()},
+	}
+	if run, err := s.start(ctx, "", d); err == nil {
+		replayed.Run = run
+	}
+	return replayed, nil
+}
+
+// start runs a dead letter that the owner has taken.
+func (s *Service) start(ctx context.Context, owner string, d event.DeadLetter) (event.Run, error) {
+	run, err := s.Runs.Replay(ctx, d)
+	var exists *event.RunExistsError
+	switch {
+	case err == nil:
+		return run, s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: run.RunID})
+	case errors.As(err, &exists) && exists.Open:
+		// It stays taken: that run decides what becomes of it.
+		refused := fmt.Errorf("%w: %w", &event.StateError{ID: d.ID, State: event.DeadLetterRedriving}, exists)
+		return event.Run{}, errors.Join(refused,
+			s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: exists.Run.RunID}))
+	default:
+		// The caller may have gone, and the dead letter must not wait for the sweep because of that.
+		return event.Run{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, unavailable(err)),
+			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
+	}
+}
+
+// unavailable is the error of a start that was neither refused nor made: Temporal cannot be reached, or is in trouble. That
+// is nobody's fault, and worth another try.
+func unavailable(err error) error {
+	var exists *event.RunExistsError
+	var classed *event.Error
+	if errors.As(err, &exists) || errors.As(err, &classed) {
+		return err
+	}
+	return &event.Error{Class: event.ClassTransient, Code: "temporal_unavailable", Text: "the run was not started", Err: err}
+}

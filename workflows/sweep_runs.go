@@ -1,0 +1,78 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/event"
+)
+
+const (
+	// sweepOverlap is how far a sweep looks back behind the one before: the list of runs is eventually consistent.
+	sweepOverlap = 15 * time.Minute
+	// firstSweep is how far the first one looks back.
+	firstSweep = 7 * 24 * time.Hour
+	// sweepOpenAfter is when an open run deserves a look.
+	sweepOpenAfter = 15 * time.Minute
+)
+
+// SweepResult says what a sweep has found. The next one begins where it has ended.
+type SweepResult struct {
+	Until time.Time `json:"until"`
+	// DeadLetters were recorded for runs that had ended from outside.
+	DeadLetters int `json:"dead_letters"`
+	// Stuck are the open runs that somebody should look at, by reason.
+	Stuck map[string]int `json:"stuck,omitempty"`
+	// Released are dead letters whose redrive had no run, Resumed redrives that had no workflow.
+	Released int `json:"released"`
+	Resumed  int `json:"resumed"`
+}
+
+// SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter,
+// one whose workflow task fails for ever never ends, and a replay that was killed between two steps leaves a dead letter
+// that nobody works on.
+func SweepRuns(ctx workflow.Context) (SweepResult, error) {
+	result := SweepResult{Until: workflow.Now(ctx).UTC()}
+	var last SweepResult
+	if workflow.HasLastCompletionResult(ctx) {
+		if err := workflow.GetLastCompletionResult(ctx, &last); err != nil {
+			return result, err
+		}
+	}
+	since := last.Until.Add(-sweepOverlap)
+	if last.Until.IsZero() {
+		since = result.Until.Add(-firstSweep)
+	}
+	if err := sweepClosed(ctx, since, &result); err != nil {
+		return result, err
+	}
+	before := result.Until.Add(-sweepOpenAfter)
+	if err := workflow.ExecuteActivity(withOperationLane(ctx, "open runs"), do.SweepOpenRuns, before).
+		Get(ctx, &result.Stuck); err != nil {
+		return result, err
+	}
+	if err := workflow.ExecuteActivity(withOperationLane(ctx, "stale redrives"), do.ReleaseRedrives).
+		Get(ctx, &result.Released); err != nil {
+		return result, err
+	}
+	err := workflow.ExecuteActivity(withOperationLane(ctx, "redrives"), do.ResumeRedrives).Get(ctx, &result.Resumed)
+	return result, err
+}
+
+// sweepClosed goes page by page, so that a mass termination is no single activity.
+func sweepClosed(ctx workflow.Context, since time.Time, result *SweepResult) error {
+	page := event.SweepPage{Since: since, Until: result.Until}
+	for {
+		var swept event.SweptPage
+		err := workflow.ExecuteActivity(withOperationLane(ctx, "closed runs"), do.SweepClosedRuns, page).Get(ctx, &swept)
+		if err != nil {
+			return err
+		}
+		result.DeadLetters += swept.DeadLetters
+		if len(swept.Next) == 0 {
+			return nil
+		}
+		page.Token = swept.Next
+	}
+}
