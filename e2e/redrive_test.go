@@ -58,7 +58,7 @@ func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 	var starting sync.WaitGroup
 	began := time.Now()
 	for k := range ids {
-		starting.Go(func() { ids[k] = i.startRedrive(t, "--rate", "1000/s", "--provider", "stripe") })
+		starting.Go(func() { ids[k] = i.startRedrive(t, "--rate", "50/s", "--provider", "stripe") })
 	}
 	starting.Wait()
 	eventually(t, 3*time.Minute, "a third is processed", func() error { return atLeast(i.count(t, processedEvents), n/3) })
