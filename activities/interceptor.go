@@ -10,25 +10,26 @@ import (
 	"go.temporal.io/sdk/interceptor"
 )
 
-// Interceptor stands around every activity of a worker: it turns panics and errors into error classes and counts the
-// execution by step, lane and outcome.
+// Interceptor stands around every activity of a worker: it turns panics and errors into error classes, counts the execution
+// by step, lane and outcome, and tells the error log. All failures of steps pass here, and nowhere else.
 type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 
 	metrics stepMetrics
+	errors  ErrorSink
 }
 
-// NewInterceptor makes the worker interceptor.
-func NewInterceptor() (*Interceptor, error) {
+// NewInterceptor makes the worker interceptor. Without a sink there is no error log.
+func NewInterceptor(errors ErrorSink) (*Interceptor, error) {
 	metrics, err := newStepMetrics()
-	return &Interceptor{metrics: metrics}, err
+	return &Interceptor{metrics: metrics, errors: errors}, err
 }
 
 // InterceptActivity implements interceptor.WorkerInterceptor.
 func (i *Interceptor) InterceptActivity(
 	_ context.Context, next interceptor.ActivityInboundInterceptor,
 ) interceptor.ActivityInboundInterceptor {
-	inbound := &inboundInterceptor{metrics: i.metrics}
+	inbound := &inboundInterceptor{metrics: i.metrics, errors: i.errors}
 	inbound.Next = next
 	return inbound
 }
@@ -37,6 +38,7 @@ type inboundInterceptor struct {
 	interceptor.ActivityInboundInterceptorBase
 
 	metrics stepMetrics
+	errors  ErrorSink
 }
 
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
@@ -51,6 +53,9 @@ func (i *inboundInterceptor) ExecuteActivity(
 			err = panicError(value)
 		}
 		i.metrics.record(ctx, time.Since(start), err)
+		if err != nil && i.errors != nil {
+			i.errors.Record(errorEntry(ctx, in.Args, err))
+		}
 		err = failure(err)
 	}()
 	return i.Next.ExecuteActivity(ctx, in)

@@ -33,14 +33,18 @@ func newStepMetrics() (m stepMetrics, err error) {
 func (m stepMetrics) record(ctx context.Context, took time.Duration, err error) {
 	info := activity.GetInfo(ctx)
 	step := attribute.String("step", info.ActivityType.Name)
-	lane := attribute.String("lane", "durable")
-	if info.IsLocalActivity {
-		lane = attribute.String("lane", "fast")
-	}
+	lane := attribute.String("lane", laneOf(info))
 	outcome := "ok"
 	if err != nil {
 		outcome = string(event.ClassOf(err))
 	}
 	m.executions.Add(ctx, 1, metric.WithAttributes(step, lane, attribute.String("outcome", outcome)))
 	m.duration.Record(ctx, took.Seconds(), metric.WithAttributes(step, lane))
+}
+
+func laneOf(info activity.Info) string {
+	if info.IsLocalActivity {
+		return "fast"
+	}
+	return "durable"
 }

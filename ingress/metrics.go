@@ -43,7 +43,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 func (m requestMetrics) answered(o *observation, took time.Duration) {
 	provider := attribute.String("provider", o.provider)
 	m.latency.Record(o.ctx, took.Seconds(), metric.WithAttributes(provider, attribute.String("outcome", o.outcome)))
-	if o.outcome == "refused" {
+	if o.outcome == outcomeRefused {
 		m.refused.Add(o.ctx, 1, metric.WithAttributes(provider, attribute.String("reason", o.reason)))
 	}
 }

@@ -35,7 +35,9 @@ type observation struct {
 	provider      string
 	outcome       string
 	reason        string
-	events        int
+	// failure says why an authentic request was not accepted.
+	failure string
+	events  int
 }
 
 type observationKey struct{}
@@ -46,20 +48,24 @@ func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*o
 func (s *Server) observe(c *fiber.Ctx) error {
 	ctx, span := startSpan(c)
 	defer span.End()
-	o := &observation{ctx: ctx, receivedAt: s.now(), provider: "unknown", outcome: "refused"}
+	o := &observation{ctx: ctx, receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
 	o.requestID = takeID(c, headerRequestID, uuid.NewString)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
 	c.Locals(observationKey{}, o)
 	c.Set(headerRequestID, o.requestID)
 	c.Set(headerCorrelationID, o.correlationID)
 
+	s.inflight.Add(1)
+	defer s.inflight.Add(-1)
 	s.metrics.inflight.Add(ctx, 1)
 	defer s.metrics.inflight.Add(ctx, -1)
 	err := c.Next()
 	if err != nil {
 		err = s.refuseError(c, err)
 	}
-	s.report(o, span, c.Response().StatusCode())
+	if o.outcome != outcomeSelfTest {
+		s.report(o, span, c.Response().StatusCode())
+	}
 	return err
 }
 
@@ -101,6 +107,8 @@ func reportPanic(c *fiber.Ctx, value any) {
 func (s *Server) report(o *observation, span trace.Span, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
+	s.minute.answer(s.now(), took, o.reason)
+	s.recordRefusal(o, status)
 	span.SetAttributes(
 		attribute.String("holdfast.provider", o.provider),
 		attribute.String("holdfast.outcome", o.outcome),

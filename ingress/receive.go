@@ -20,6 +20,9 @@ const maxConcurrentStarts = 16
 // split → key → start → ACK. (The declared length is checked by the server, before the handler runs.)
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
+	if s.isSelfTest(c) {
+		return s.testSelf(c)
+	}
 	provider, params, refused := s.route(c)
 	if refused != "" {
 		return s.refuse(c, refused)

@@ -45,6 +45,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, p *providers.Provider, started []Star
 		}
 		body.Events = append(body.Events, acknowledgedEvent{WorkflowID: e.WorkflowID, EventID: e.EventID, Status: e.State})
 	}
+	s.minute.events(s.now(), n.Accepted, n.Duplicate)
 	if isBatch {
 		body.Counts = &n
 	}
@@ -92,6 +93,7 @@ func (s *Server) refuseWith(c *fiber.Ctx, reason code, status int) error {
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	o := observed(c)
+	o.failure = err.Error()
 	slog.ErrorContext(o.ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
 	return s.refuse(c, codeUnavailable)
 }

@@ -8,6 +8,7 @@ package ingress
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -23,6 +24,10 @@ import (
 type Options struct {
 	Catalogue Catalogue
 	Starter   EventStarter
+	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
+	SelfTest *SelfTest
+	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
+	Errors ErrorSink
 	// Budget bounds the whole handling of a request once it has been read; StartTimeout bounds one start within it.
 	Budget       time.Duration
 	StartTimeout time.Duration
@@ -53,6 +58,11 @@ type EventStarter interface {
 	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error)
 }
 
+// ErrorSink takes entries for the error log. Record neither waits nor fails.
+type ErrorSink interface {
+	Record(e event.ErrorEntry)
+}
+
 // maxHeaderBytes bounds the request line and the headers together.
 const maxHeaderBytes = 16 << 10
 
@@ -64,6 +74,11 @@ type Server struct {
 	metrics requestMetrics
 	starts  singleflight.Group // by workflow ID
 	now     func() time.Time
+
+	// What the self-test tells.
+	minute   minute
+	inflight atomic.Int64
+	tested   selfTest
 }
 
 // New makes a server; nothing listens yet.

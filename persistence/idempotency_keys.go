@@ -10,12 +10,13 @@ import (
 
 // claimKey takes (provider, key) for an event, in one atomic statement: a key that nobody has, or that the event
 // itself has, or whose owner was received a dedupe window ago or more. A window of 0 never ends. A claim that is
-// repeated keeps the time of the first one.
+// repeated keeps the time of the first one. The end of the window is noted for the purge only: what a claim goes by is
+// the window that its own definition has by then.
 const claimKey = `
-INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen)
-VALUES ($1, $2, $3, $4)
+INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at)
+VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END)
 ON CONFLICT (provider, key) DO UPDATE
-   SET event_id = excluded.event_id, first_seen = excluded.first_seen
+   SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at
  WHERE held.event_id <> excluded.event_id
    AND $5::interval > interval '0' AND excluded.first_seen >= held.first_seen + $5::interval`
 

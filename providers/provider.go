@@ -81,3 +81,6 @@ func (p *Provider) ClientRate() *Rate { return p.clientRate }
 
 // Policy is the retry policy of a type of event.
 func (p *Provider) Policy(eventType string) event.Policy { return p.rulesFor(eventType).policy }
+
+// DedupeWindow is how long a redelivery of an event of this type is a duplicate; 0 means for ever.
+func (p *Provider) DedupeWindow(eventType string) event.Duration { return p.rulesFor(eventType).dedupe }

@@ -7,6 +7,10 @@ import "holdfast/event"
 const (
 	// TypeProcessEvent is the workflow type of the one workflow that every event becomes.
 	TypeProcessEvent = "ProcessEvent"
+	// TypePurgeExpired is started by a schedule and removes what has been kept for long enough.
+	TypePurgeExpired = "PurgeExpired"
+	// TypeNotify is started by a schedule and tells people what has failed.
+	TypeNotify = "Notify"
 	// TypeRedriveDeadLetters works through one bulk redrive.
 	TypeRedriveDeadLetters = "RedriveDeadLetters"
 	// TypeRedriveDue is started by a schedule and runs again what is due.
@@ -25,6 +29,9 @@ const (
 	// a queue that is full.
 	QueueOperations = "operations"
 
+	// SchedulePurge and ScheduleNotify are the IDs of the schedules.
+	SchedulePurge  = "holdfast-purge-expired"
+	ScheduleNotify = "holdfast-notify"
 	// ScheduleRedrive and ScheduleSweep are the IDs of the schedules.
 	ScheduleRedrive = "holdfast-redrive-due"
 	ScheduleSweep   = "holdfast-sweep-runs"
@@ -64,3 +71,6 @@ func RedriveWorkflowID(id string) string { return "redrive/" + id }
 
 // Queues are the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }
+
+// AllQueues are all task queues, those of events first.
+func AllQueues() []string { return append(Queues(), QueueRedrive, QueueDeadLetter, QueueOperations) }

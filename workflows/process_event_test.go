@@ -80,7 +80,7 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 	t.Helper()
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
-	classify, err := activities.NewInterceptor()
+	classify, err := activities.NewInterceptor(nil)
 	require.NoError(t, err)
 
 	var suite testsuite.WorkflowTestSuite

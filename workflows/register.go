@@ -12,6 +12,8 @@ func Register(registry worker.WorkflowRegistry) {
 		TypeRedriveDeadLetters: RedriveDeadLetters,
 		TypeRedriveDue:         RedriveDue,
 		TypeSweepRuns:          SweepRuns,
+		TypePurgeExpired:       PurgeExpired,
+		TypeNotify:             Notify,
 	} {
 		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name})
 	}

@@ -40,7 +40,7 @@ func migrate(c *cobra.Command, cfg config.Config) error {
 	if err := registerSearchAttributes(c.Context(), temporal, cfg.Temporal.Namespace); err != nil {
 		return err
 	}
-	if err := ensureSchedules(c.Context(), temporal, cfg.Redrive); err != nil {
+	if err := ensureSchedules(c.Context(), temporal, schedules(cfg)...); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(c.OutOrStdout(), "database and namespace are up to date")

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
+	"holdfast/internal/notify"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/persistence"
@@ -26,6 +27,9 @@ type process struct {
 	catalogue *providers.Catalogue
 	temporal  client.Client
 	store     *persistence.Store // nil where no role needs the database
+	side      *persistence.Store // for what a process can do without; nil where no database is configured
+	errors    errorSink
+	notifier  *notify.Notifier
 	operator  *operator.Server
 	stops     []stop
 	failed    chan error
@@ -57,6 +61,9 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 		return nil, err
 	}
 	p.catalogue = p.catalogue.WithSecrets(cfg.Secrets)
+	if p.notifier, err = newNotifier(cfg); err != nil {
+		return nil, err
+	}
 	if p.temporal, err = newTemporalClient(cfg, p.telemetry); err != nil {
 		return nil, err
 	}

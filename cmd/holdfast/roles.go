@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func runRoles(ctx context.Context, cfg config.Config, name string, roles role, s
 	if err != nil {
 		return err
 	}
-	err = p.start(ctx, roles)
+	err = p.start(ctx, name, roles)
 	switch {
 	case err == nil:
 		slog.InfoContext(ctx, "process.started", "role", name, "version", buildinfo.Read().Version)
@@ -86,15 +87,19 @@ func runRoles(ctx context.Context, cfg config.Config, name string, roles role, s
 	return errors.Join(err, p.stop())
 }
 
-func (p *process) start(ctx context.Context, roles role) error {
+func (p *process) start(ctx context.Context, name string, roles role) error {
 	if roles.needsDatabase() {
 		if err := p.openStore(ctx); err != nil {
 			return err
 		}
 	}
-	if err := p.startOperator(roles); err != nil {
+	if err := p.startErrorLog(ctx); err != nil {
 		return err
 	}
+	if err := p.startOperator(ctx, roles); err != nil {
+		return err
+	}
+	p.watchStores(name)
 	if roles.needsDatabase() {
 		if err := p.requireMigrations(ctx); err != nil {
 			return err
@@ -112,7 +117,7 @@ func (p *process) start(ctx context.Context, roles role) error {
 }
 
 // startOperator comes first, so that health can be read while the other roles wait for their stores.
-func (p *process) startOperator(roles role) error {
+func (p *process) startOperator(ctx context.Context, roles role) (err error) {
 	var checks []operator.Check
 	if roles.needsDatabase() {
 		checks = append(checks, operator.Check{Name: "database", Probe: p.store.Ping})
@@ -120,13 +125,30 @@ func (p *process) startOperator(roles role) error {
 	if roles.has(roleIngress | roleWorker) {
 		checks = append(checks, operator.Check{Name: "temporal", Probe: p.probeTemporal()})
 	}
-	p.operator = operator.New(operator.Options{
-		Version: buildinfo.Read().Version,
-		Checks:  checks,
-		Metrics: p.telemetry.Handler(),
-	})
+	options := operator.Options{
+		Version: buildinfo.Read().Version, Checks: checks,
+		Metrics: p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: p.startHistory(),
+	}
+	if roles.has(roleOperator) {
+		if options.Tokens, err = p.operatorTokens(); err != nil {
+			return err
+		}
+		if options.API, err = p.operatorAPI(ctx); err != nil {
+			return err
+		}
+	}
+	p.operator = operator.New(options)
 	p.onStop("operator side", p.operator.Shutdown)
 	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
+}
+
+// startHistory keeps the last hours of the metrics in memory.
+func (p *process) startHistory() http.Handler {
+	history := p.telemetry.History()
+	ctx, cancel := context.WithCancel(context.Background())
+	p.onStop("history of metrics", func(context.Context) error { cancel(); return nil })
+	go history.Run(ctx)
+	return history
 }
 
 func (p *process) startIngress() error {
@@ -134,6 +156,8 @@ func (p *process) startIngress() error {
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Starter:        ingress.NewStarter(p.temporal),
+		Errors:         p.errors,
+		SelfTest:       p.selfTest(),
 		Budget:         cfg.HandlerBudget,
 		StartTimeout:   cfg.StartTimeout,
 		ReadTimeout:    cfg.ReadTimeout,

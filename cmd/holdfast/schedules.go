@@ -20,10 +20,11 @@ import (
 const catchUp = time.Minute
 
 // schedules are those that an installation has. A run that is due while the one before still works is skipped.
-func schedules(cfg config.Redrive) []client.ScheduleOptions {
+func schedules(cfg config.Config) []client.ScheduleOptions {
 	return []client.ScheduleOptions{
-		scheduleOf(workflows.ScheduleRedrive, workflows.TypeRedriveDue, cfg.Interval),
-		scheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.SweepInterval),
+		scheduleOf(workflows.ScheduleRedrive, workflows.TypeRedriveDue, cfg.Redrive.Interval),
+		scheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.Redrive.SweepInterval),
+		scheduleOf(workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Every),
 	}
 }
 
@@ -41,8 +42,8 @@ func scheduleOf(id, workflowType string, every time.Duration) client.ScheduleOpt
 
 // ensureSchedules creates the schedules, or brings them up to date. One that an operator has paused stays paused. Where
 // automatic redrive is off its schedule goes on and starts nothing, so that a change of the configuration needs no migration.
-func ensureSchedules(ctx context.Context, c client.Client, cfg config.Redrive) error {
-	for _, want := range schedules(cfg) {
+func ensureSchedules(ctx context.Context, c client.Client, all ...client.ScheduleOptions) error {
+	for _, want := range all {
 		if err := ensureSchedule(ctx, c.ScheduleClient(), want); err != nil {
 			return fmt.Errorf("make schedule %s: %w", want.ID, err)
 		}
@@ -69,4 +70,16 @@ func ensureSchedule(ctx context.Context, c client.ScheduleClient, want client.Sc
 func isAlreadyExists(err error) bool {
 	var exists *serviceerror.AlreadyExists
 	return errors.As(err, &exists)
+}
+
+// scheduleNotifications is the workers' task, because only they know whether there is anybody to tell. It works beside their
+// start: that a schedule cannot be made is no reason not to process events.
+func (p *process) scheduleNotifications(ctx context.Context) {
+	if !p.notifier.Enabled() {
+		return
+	}
+	tell := scheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, p.cfg.Notify.Every)
+	_ = waitFor(ctx, "Temporal's schedules", func(ctx context.Context) error { // it only ends early if the process does
+		return ensureSchedules(ctx, p.temporal, tell)
+	})
 }

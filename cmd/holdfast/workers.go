@@ -25,7 +25,7 @@ const (
 // run, so there are more of them than slots for steps.
 const workflowTasks = 100
 
-// operationSlots is how many pages of redrives and sweeps run at the same time in one process.
+// operationSlots is how many of the jobs that belong to no event run at the same time in one process.
 const operationSlots = 4
 
 // startWorkers runs one worker for each priority, each with slots of its own, so that a flood of normal events cannot delay
@@ -35,12 +35,17 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
 	}
-	classify, err := activities.NewInterceptor()
+	go p.scheduleNotifications(ctx)
+	classify, err := activities.NewInterceptor(p.errors)
 	if err != nil {
 		return err
 	}
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
 	steps := p.activities()
+	upkeep := &activities.Upkeep{
+		Retention: p.store, Keep: retention(p.cfg), Alerts: p.store, Notifier: p.notifier,
+		From: "holdfast " + p.cfg.Temporal.Namespace,
+	}
 	slots := map[string]int{
 		workflows.Queue(event.PriorityCritical): p.cfg.Worker.SlotsCritical,
 		workflows.Queue(event.PriorityHigh):     p.cfg.Worker.SlotsHigh,
@@ -59,6 +64,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 			workflows.Register(w)
 		}
 		w.RegisterActivity(steps)
+		if queue == workflows.QueueOperations {
+			w.RegisterActivity(upkeep)
+		}
 		if err := w.Start(); err != nil {
 			return fmt.Errorf("start worker of %s: %w", queue, err)
 		}

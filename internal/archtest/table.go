@@ -146,6 +146,11 @@ var Table = []Rule{
 		Libraries: []string{anything},
 	},
 	{
+		Package:   "internal/notify",
+		Why:       whyPlumbing,
+		Libraries: []string{anything},
+	},
+	{
 		Package: "internal/archtest",
 		Why:     "a judge of the code depends on none of it",
 	},

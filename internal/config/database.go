@@ -9,8 +9,8 @@ import (
 const exampleDatabaseURL = "postgres://holdfast@127.0.0.1:5432/holdfast"
 
 // spareConns are the connections beside those of the steps: health checks, the state of dead letters, redrives and sweeps,
-// one to look with.
-const spareConns = 6
+// purges and notifications, the error log, one to look with.
+const spareConns = 8
 
 // PoolSize is the size of the connection pool of one process.
 func (c Config) PoolSize() int {

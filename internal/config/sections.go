@@ -17,6 +17,8 @@ type Config struct {
 	Worker    Worker
 	Redrive   Redrive
 	Providers Providers
+	Retention Retention
+	Notify    Notify
 	Log       Log
 	Telemetry Telemetry
 	Dev       Dev
@@ -52,6 +54,9 @@ type Ingress struct {
 	// TrustedProxies are the addresses or networks (CIDR), separated by commas, whose X-Forwarded-For is believed. Empty:
 	// none, and the address of the connection counts. The proxy must overwrite that header, not append to it.
 	TrustedProxies AddressList `env:"HOLDFAST_INGRESS_TRUSTED_PROXIES" example:"10.0.0.0/8,192.168.1.7"`
+	// SelfTest serves GET /webhooks/_selftest, which tells anybody who reaches this port how the ingress is doing: no names
+	// of providers, no secrets, and computed at most once a second.
+	SelfTest bool `env:"HOLDFAST_INGRESS_SELF_TEST" envDefault:"true"`
 	// DrainDelay is how long requests are still accepted after a stop signal while /readyz already says no, so that a
 	// load balancer can look away. 0: not at all.
 	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`
@@ -60,10 +65,17 @@ type Ingress struct {
 	ShutdownGrace time.Duration `env:"HOLDFAST_INGRESS_SHUTDOWN_GRACE" envDefault:"10s"`
 }
 
-// Operator is the private HTTP side: health, metrics and, later, the API and console.
+// Operator is the private HTTP side: health, metrics and the API for operators.
 type Operator struct {
-	// Addr is the address to listen on. Whoever reaches it can read events: keep it off public networks.
+	// Addr is the address to listen on. Without tokens the roles that serve the API refuse any that is not on loopback.
 	Addr string `env:"HOLDFAST_OPERATOR_ADDR" envDefault:"127.0.0.1:8081"`
+	// Tokens are who may call the API, as name:role:sha256 entries separated by commas or line ends; `holdfast token new`
+	// makes one. Roles: viewer, operator, admin. Empty: whoever is on this machine may do everything.
+	Tokens Secret `env:"HOLDFAST_OPERATOR_TOKENS" example:"ada:admin:a3f1…"`
+	// MaxConns is the size of the API's own connection pool, so that operators and events never wait for each other.
+	MaxConns int `env:"HOLDFAST_OPERATOR_MAX_CONNS" envDefault:"4"`
+	// StatementTimeout is how long one statement of the API may run before PostgreSQL ends it.
+	StatementTimeout time.Duration `env:"HOLDFAST_OPERATOR_STATEMENT_TIMEOUT" envDefault:"5s"`
 }
 
 // Database is the PostgreSQL that holds events, entities and dead letters.
@@ -139,6 +151,36 @@ type Providers struct {
 	// Dir is a directory with definitions (*.yaml) that extend or override the built-in ones. Empty: only the built-in
 	// ones.
 	Dir string `env:"HOLDFAST_PROVIDERS_DIR" example:"/etc/holdfast/providers"`
+}
+
+// Retention says how long what is stored is kept; 0s is for ever. A worker purges what is older, in small batches, so that
+// nothing has to wait for it. Idempotency keys are not configured here: each is kept for the dedupe window of its definition.
+type Retention struct {
+	// Events is how long processed events are kept, with their bodies. Entities keep their state when they go, and keys
+	// still tell their redeliveries. An event that waits for somebody is never too old.
+	Events time.Duration `env:"HOLDFAST_RETENTION_EVENTS" envDefault:"0s"`
+	// DeadLetters is how long resolved and discarded dead letters are kept. The others are never removed by age.
+	DeadLetters time.Duration `env:"HOLDFAST_RETENTION_DEAD_LETTERS" envDefault:"2160h"`
+	// ErrorLog is how long entries of the error log are kept.
+	ErrorLog time.Duration `env:"HOLDFAST_RETENTION_ERROR_LOG" envDefault:"720h"`
+	// AuditLog is how long audit entries are kept.
+	AuditLog time.Duration `env:"HOLDFAST_RETENTION_AUDIT_LOG" envDefault:"8760h"`
+	// Every is the pause between two purges.
+	Every time.Duration `env:"HOLDFAST_RETENTION_EVERY" envDefault:"1h"`
+}
+
+// Notify says who is told of failures and outages.
+type Notify struct {
+	// URLs are the channels, separated by white space, in the form of github.com/nicholas-fedor/shoutrrr: Telegram, Slack,
+	// Discord, e-mail (smtp), a generic webhook and many more. They hold tokens, so they are one secret. Empty: nobody is
+	// told.
+	URLs Secret `env:"HOLDFAST_NOTIFY_URLS" example:"generic+https://alerts.internal/hook"`
+	// Every is the pause between two messages about events: what has failed meanwhile is told in one, with counts.
+	Every time.Duration `env:"HOLDFAST_NOTIFY_EVERY" envDefault:"1m"`
+	// OutageAfter is how long Temporal or the database must be away before a process tells it, by itself.
+	OutageAfter time.Duration `env:"HOLDFAST_NOTIFY_OUTAGE_AFTER" envDefault:"30s"`
+	// OutageRepeat is the least time between two messages of a process about outages of the same store.
+	OutageRepeat time.Duration `env:"HOLDFAST_NOTIFY_OUTAGE_REPEAT" envDefault:"15m"`
 }
 
 // Log says what is logged, to standard error.

@@ -18,6 +18,8 @@ func (m *mistakes) validate(c Config) {
 		m.add("HOLDFAST_OPERATOR_ADDR", "is the address of the ingress: the private side needs one of its own",
 			"127.0.0.1:8081")
 	}
+	m.atLeast("HOLDFAST_OPERATOR_MAX_CONNS", c.Operator.MaxConns, 1)
+	m.positive("HOLDFAST_OPERATOR_STATEMENT_TIMEOUT", c.Operator.StatementTimeout)
 	m.validateDatabase(c.Database)
 	if c.Temporal.Address != "" {
 		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)
@@ -26,7 +28,23 @@ func (m *mistakes) validate(c Config) {
 	m.validateRedrive(c.Redrive)
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
+	m.validateRetention(c.Retention)
+	m.validateNotify(c.Notify)
 	m.validateDev(c.Dev)
+}
+
+func (m *mistakes) validateRetention(r Retention) {
+	m.notNegative("HOLDFAST_RETENTION_EVENTS", r.Events)
+	m.notNegative("HOLDFAST_RETENTION_DEAD_LETTERS", r.DeadLetters)
+	m.notNegative("HOLDFAST_RETENTION_ERROR_LOG", r.ErrorLog)
+	m.notNegative("HOLDFAST_RETENTION_AUDIT_LOG", r.AuditLog)
+	m.positive("HOLDFAST_RETENTION_EVERY", r.Every)
+}
+
+func (m *mistakes) validateNotify(n Notify) {
+	m.positive("HOLDFAST_NOTIFY_EVERY", n.Every)
+	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_AFTER", n.OutageAfter)
+	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_REPEAT", n.OutageRepeat)
 }
 
 func (m *mistakes) validateIngress(i Ingress) {
@@ -40,9 +58,7 @@ func (m *mistakes) validateIngress(i Ingress) {
 	m.positive("HOLDFAST_INGRESS_WRITE_TIMEOUT", i.WriteTimeout)
 	m.positive("HOLDFAST_INGRESS_IDLE_TIMEOUT", i.IdleTimeout)
 	m.positive("HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
-	if i.DrainDelay < 0 {
-		m.add("HOLDFAST_INGRESS_DRAIN_DELAY", "is negative", "5s")
-	}
+	m.notNegative("HOLDFAST_INGRESS_DRAIN_DELAY", i.DrainDelay)
 	m.longer("HOLDFAST_INGRESS_HANDLER_BUDGET", i.HandlerBudget, "HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
 	if i.ShutdownGrace < i.HandlerBudget && !m.has("HOLDFAST_INGRESS_HANDLER_BUDGET") {
 		m.add("HOLDFAST_INGRESS_SHUTDOWN_GRACE", fmt.Sprintf("is %s, less than HOLDFAST_INGRESS_HANDLER_BUDGET (%s): "+
@@ -122,6 +138,12 @@ func (m *mistakes) atLeast(variable string, value, least int) {
 func (m *mistakes) positive(variable string, d time.Duration) {
 	if d <= 0 {
 		m.add(variable, fmt.Sprintf("is %s; it must be more than 0", d), "5s")
+	}
+}
+
+func (m *mistakes) notNegative(variable string, d time.Duration) {
+	if d < 0 {
+		m.add(variable, "is negative", "5s")
 	}
 }
 

@@ -1,0 +1,84 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"holdfast/event"
+)
+
+// maxDigestLines bounds the kinds of failures that one message tells of; the others are counted.
+const maxDigestLines = 12
+
+// Digest says what has become of one round of notifications.
+type Digest struct {
+	// Failures is how many there were to tell, Kinds how many groups they make.
+	Failures int64 `json:"failures"`
+	Kinds    int   `json:"kinds"`
+	// Told is how many channels took the message. If none did, the next round tells the same, and what has come since.
+	Told  int    `json:"told"`
+	Error string `json:"error,omitempty"`
+}
+
+// SendDigest tells in one message what has failed since the last one. A storm is a line with a count. A channel that does not
+// take the message is no error of this activity: trying at once again would help nobody.
+func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
+	if !u.Notifier.Enabled() {
+		return digest, nil
+	}
+	alerts, err := u.Alerts.PendingAlerts(ctx)
+	if err != nil || len(alerts) == 0 {
+		return digest, err
+	}
+	groups := event.GroupAlerts(alerts)
+	digest.Kinds = len(groups)
+	for _, g := range groups {
+		digest.Failures += g.Count
+	}
+	told, failed := u.Notifier.Send(ctx, u.text(digest, groups))
+	digest.Told = told
+	if failed != nil {
+		digest.Error = failed.Error()
+		slog.WarnContext(ctx, "notification.failed", "error", digest.Error)
+	}
+	if told == 0 {
+		return digest, nil
+	}
+	return digest, u.Alerts.MarkTold(ctx, alerts)
+}
+
+func (u *Upkeep) text(digest Digest, groups []event.AlertGroup) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d failed", u.From, digest.Failures)
+	for i, g := range groups {
+		if i == maxDigestLines {
+			fmt.Fprintf(&b, "\n… and %d other kinds", len(groups)-i)
+			break
+		}
+		b.WriteString("\n" + line(g))
+	}
+	b.WriteString("\nSee: holdfast dlq list")
+	return b.String()
+}
+
+// line is "stripe · rejected · malformed_json × 1000, 12:03:04 to 12:03:40 UTC, e.g. stripe:evt_1".
+func line(g event.AlertGroup) string {
+	var parts []string
+	for _, part := range []string{string(g.Phase), g.Provider, string(g.Class), g.Code} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := fmt.Sprintf("%s × %d, %s", strings.Join(parts, " · "), g.Count, g.First.UTC().Format("Jan 2 15:04:05"))
+	if g.Last.Sub(g.First) >= time.Second {
+		text += " to " + g.Last.UTC().Format("15:04:05")
+	}
+	text += " UTC"
+	if g.Example != "" {
+		text += ", e.g. " + g.Example
+	}
+	return text
+}

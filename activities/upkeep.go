@@ -1,0 +1,38 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"holdfast/event"
+)
+
+// Upkeep are the activities that belong to no event: they remove what has been kept for long enough, and tell people what
+// has failed. The names of its methods stand in histories.
+type Upkeep struct {
+	Retention RetentionStore
+	// Keep says how long what is kept.
+	Keep     event.Retention
+	Alerts   AlertStore
+	Notifier Notifier
+	// From names the installation in messages.
+	From string
+}
+
+// RetentionStore removes what is old.
+type RetentionStore interface {
+	// PurgeBatch removes some of what was kept since before a time; 0 means that nothing is left to remove.
+	PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (int64, error)
+}
+
+// AlertStore knows what nobody has been told of.
+type AlertStore interface {
+	PendingAlerts(ctx context.Context) ([]event.Alert, error)
+	MarkTold(ctx context.Context, alerts []event.Alert) error
+}
+
+// Notifier tells people. told is how many channels took the message, the error is that of the others.
+type Notifier interface {
+	Enabled() bool
+	Send(ctx context.Context, text string) (told int, err error)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"holdfast/migrations"
+	"holdfast/persistence"
+)
+
+// oldestPostgres is the oldest version that is tested.
+const oldestPostgres = 140000
+
+// The skew of clocks: beyond the first it is odd, beyond the second signatures are refused and times mislead.
+const (
+	skewWarn = time.Second
+	skewFail = 30 * time.Second
+)
+
+func (d *doctor) examineDatabase(ctx context.Context) {
+	if d.store == nil {
+		d.found("database", verdictFail, "none is configured", "set DATABASE_URL")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*doctorLimit)
+	defer cancel()
+	if err := d.store.Ping(ctx); err != nil {
+		d.found("database", verdictFail, err.Error(), "start PostgreSQL, or correct DATABASE_URL")
+		d.found("migrations", verdictSkip, "the database does not answer", "")
+		return
+	}
+	if !d.examineMigrations(ctx) {
+		return
+	}
+	begin := time.Now()
+	facts, err := d.store.Facts(ctx)
+	if err != nil {
+		d.found("database", verdictFail, err.Error(), "give the user of DATABASE_URL the rights of the owner of the tables")
+		return
+	}
+	d.examineServer(facts)
+	d.examineSettings(facts.Settings)
+	d.examineClock("clock of the database", facts.Now, begin, time.Now())
+	d.examineUntold(facts)
+	d.examineDisk("disk of the database", facts.DataDirectory)
+}
+
+func (d *doctor) examineMigrations(ctx context.Context) bool {
+	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
+	if err != nil {
+		d.found("migrations", verdictFail, "they cannot be read", "give the user of DATABASE_URL the right to read goose_db_version")
+		return false
+	}
+	d.found("migrations", either(have >= want, verdictFail), fmt.Sprintf("at %d of %d", have, want), "run `holdfast migrate`")
+	return have >= want
+}
+
+func (d *doctor) examineServer(f persistence.Facts) {
+	detail := fmt.Sprintf("PostgreSQL %d.%d, %d MiB", f.Version/10000, f.Version%10000, f.Size>>20)
+	switch {
+	case f.InRecovery:
+		d.found("database", verdictFail, detail+", a standby", "point DATABASE_URL at the primary")
+	case f.Version < oldestPostgres:
+		d.found("database", verdictWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
+	default:
+		d.found("database", verdictOK, detail, "")
+	}
+	enough := f.Connections*5 < f.MaxConnections*4
+	d.found("connections", either(enough, verdictWarn),
+		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections, d.cfg.PoolSize()),
+		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
+}
+
+// examineSettings looks at what a 2xx rests on: what PostgreSQL has committed must be on disk.
+func (d *doctor) examineSettings(settings map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		value := settings[name]
+		d.found(name, either(value != "off", verdictFail), value,
+			fmt.Sprintf("set %s = on: what is acknowledged could be lost when the machine dies", name))
+	}
+}
+
+// examineClock compares a clock, read between begin and end, with ours.
+func (d *doctor) examineClock(check string, theirs, begin, end time.Time) {
+	middle := begin.Add(end.Sub(begin) / 2)
+	skew := max(theirs.Sub(middle).Abs()-end.Sub(begin)/2, 0)
+	v := verdictOK
+	switch {
+	case skew > skewFail:
+		v = verdictFail
+	case skew > skewWarn:
+		v = verdictWarn
+	}
+	d.found(check, v, fmt.Sprintf("%s from this host's", skew.Round(time.Millisecond)), "synchronise the clocks (NTP)")
+}
+
+// untoldFor is how long alerts may wait before something is wrong with all channels.
+const untoldFor = 10 * time.Minute
+
+func (d *doctor) examineUntold(f persistence.Facts) {
+	if !d.cfg.Notify.URLs.IsSet() {
+		d.found("notifications", verdictWarn, "nobody is told of failures and outages", "set HOLDFAST_NOTIFY_URLS")
+		return
+	}
+	if _, err := newNotifier(d.cfg); err != nil {
+		d.found("notifications", verdictFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
+		return
+	}
+	waited := f.UntoldSince != nil && f.Now.Sub(*f.UntoldSince) > untoldFor+d.cfg.Notify.Every
+	d.found("notifications", either(!waited, verdictFail), fmt.Sprintf("%d failure(s) wait to be told", f.Untold),
+		"no channel takes messages: look for notification.failed in the workers' logs")
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+// The least share of a disk that should be free, in percent.
+const (
+	diskWarn = 15
+	diskFail = 5
+)
+
+func providersOf(cfg config.Config) (*providers.Catalogue, error) {
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return catalogue.WithSecrets(cfg.Secrets), nil
+}
+
+// examineProviders says who can send. Most installations use few of the definitions, so a closed one is no mistake.
+func (d *doctor) examineProviders() {
+	catalogue, err := providersOf(d.cfg)
+	if err != nil {
+		d.found("providers", verdictFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
+		return
+	}
+	if err := d.cfg.CheckSecrets(catalogue.SecretNames()...); err != nil {
+		d.found("secrets", verdictFail, err.Error(), "correct the variables, or the files that they name")
+	}
+	var open []string
+	for _, name := range catalogue.Names() {
+		if provider, _ := catalogue.Lookup(name); provider.CheckSecrets() == nil {
+			open = append(open, name)
+		}
+	}
+	d.found("providers", either(len(open) > 0, verdictFail),
+		fmt.Sprintf("%d of %d can authenticate their senders: %s", len(open), len(catalogue.Names()), strings.Join(open, ", ")),
+		"set the secret of at least one provider; `holdfast provider show NAME` names its variable")
+}
+
+func (d *doctor) examineHost() { d.examineDisk("disk of this host", ".") }
+
+// examineDisk says nothing of a directory that is not on this machine or not ours to see.
+func (d *doctor) examineDisk(check, dir string) {
+	var disk syscall.Statfs_t
+	if dir == "" || syscall.Statfs(dir, &disk) != nil || disk.Blocks == 0 {
+		return
+	}
+	free := disk.Bavail * 100 / disk.Blocks
+	v := verdictOK
+	switch {
+	case free < diskFail:
+		v = verdictFail
+	case free < diskWarn:
+		v = verdictWarn
+	}
+	d.found(check, v, fmt.Sprintf("%d%% free", free), "make room: PostgreSQL stops when its disk is full")
+}

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"holdfast/event"
+	"holdfast/internal/config"
+)
+
+// retention says how long what is kept.
+func retention(cfg config.Config) event.Retention {
+	return event.Retention{
+		event.KeptEvents:      cfg.Retention.Events,
+		event.KeptDeadLetters: cfg.Retention.DeadLetters,
+		event.KeptErrors:      cfg.Retention.ErrorLog,
+		event.KeptAudit:       cfg.Retention.AuditLog,
+	}
+}

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+
+	"holdfast/ingress"
+)
+
+// selfTest is nil where it is turned off.
+func (p *process) selfTest() *ingress.SelfTest {
+	if !p.cfg.Ingress.SelfTest {
+		return nil
+	}
+	stores := map[string]func(context.Context) error{"temporal": p.probeTemporal()}
+	if p.side != nil {
+		stores["database"] = p.side.Ping
+	}
+	return &ingress.SelfTest{
+		Stores: stores,
+		Queues: ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
+	}
+}

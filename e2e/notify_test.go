@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/stacktest"
+)
+
+// sink is a generic webhook that keeps what it is told.
+type sink struct {
+	url      string
+	mu       sync.Mutex
+	messages []string
+}
+
+func newSink(t *testing.T) *sink {
+	t.Helper()
+	s := &sink{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.messages = append(s.messages, string(text))
+	}))
+	t.Cleanup(server.Close)
+	s.url = "generic+" + server.URL
+	return s
+}
+
+func (s *sink) told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.messages...)
+}
+
+// A storm of a thousand poison events, while one of two channels is dead:
+//   - one message tells it, with the count; the dead channel costs nothing
+//   - the error log has a few rows that stand for a thousand errors
+func TestAStormIsOneMessage(t *testing.T) {
+	t.Parallel()
+	const storm = 1000
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")), 0o644))
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	n := i.start(t, "serve")
+	var senders sync.WaitGroup
+	for range 8 {
+		senders.Go(func() {
+			for range storm / 8 {
+				n.sendStandard(t, "/webhooks/homemade", uniqueID("msg"), []byte(poison))
+			}
+		})
+	}
+	senders.Wait()
+	i.awaitCount(t, 3*time.Minute, storm, openDeadLetters)
+	n.terminate(t)
+
+	s := newSink(t)
+	n = i.start(t, "serve", "HOLDFAST_NOTIFY_EVERY=1s", "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes "+s.url)
+	eventually(t, time.Minute, "somebody is told", func() error { return atLeast(len(s.told()), 1) })
+	i.awaitCount(t, time.Minute, 0, "SELECT count(*) FROM dead_letters WHERE notified_failures < failures")
+	require.Len(t, s.told(), 1)
+	require.Contains(t, s.told()[0], "1000 failed")
+	require.Contains(t, s.told()[0], "homemade · rejected · malformed_json × 1000")
+	require.Contains(t, s.told()[0], "e.g. homemade:msg_")
+
+	rows, errors := 0, 0
+	i.query(t, "SELECT count(*), sum(count) FROM error_log WHERE phase = 'parse' AND provider = 'homemade'", nil, &rows, &errors)
+	require.Equal(t, storm, errors)
+	require.Less(t, rows, 50)
+	require.NotContains(t, n.log.String(), "hush")
+
+	n.sendStandard(t, "/webhooks/homemade", uniqueID("msg"), []byte(poison))
+	eventually(t, time.Minute, "the next failure is told", func() error { return atLeast(len(s.told()), 2) })
+	require.Contains(t, s.told()[1], "1 failed")
+}
+
+// All channels are dead:
+//   - events are processed as ever, and nothing is forgotten: the first channel that lives is told all of it
+func TestADeadChannelForgetsNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")), 0o644))
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "HOLDFAST_NOTIFY_EVERY=1s")
+	n := i.start(t, "serve", "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes")
+	for k := range 5 {
+		n.sendStandard(t, "/webhooks/homemade", uniqueID("msg"), []byte(poison))
+		i.awaitCount(t, 30*time.Second, k+1, openDeadLetters)
+	}
+	eventually(t, time.Minute, "the dead channel was tried", func() error {
+		return atLeast(strings.Count(n.log.String(), "notification.failed"), 2)
+	})
+	require.NotContains(t, n.log.String(), "hush")
+	n.terminate(t)
+
+	s := newSink(t)
+	i.start(t, "serve", "HOLDFAST_NOTIFY_URLS="+s.url)
+	eventually(t, time.Minute, "somebody is told", func() error { return atLeast(len(s.told()), 1) })
+	require.Contains(t, s.told()[0], "5 failed")
+}
+
+// Temporal goes away and comes back:
+//   - the ingress itself tells both, once
+func TestAnOutageIsToldByTheProcess(t *testing.T) {
+	t.Parallel()
+	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
+	s := newSink(t)
+	i := newInstallation(t)
+	i.start(t, "ingress", "TEMPORAL_ADDRESS="+alone.Address(), "TEMPORAL_NAMESPACE=default",
+		"HOLDFAST_NOTIFY_URLS="+s.url, "HOLDFAST_NOTIFY_OUTAGE_AFTER=2s")
+	require.NoError(t, alone.Stop())
+	eventually(t, time.Minute, "the outage is told", func() error { return atLeast(len(s.told()), 1) })
+	require.Contains(t, s.told()[0], "holdfast ingress on ")
+	require.Contains(t, s.told()[0], "Temporal has not answered for")
+	require.NoError(t, alone.Start())
+	eventually(t, time.Minute, "its end is told", func() error { return atLeast(len(s.told()), 2) })
+	require.Contains(t, s.told()[1], "Temporal answers again")
+	require.Len(t, s.told(), 2)
+}
+
+// The ingress works without a database, and has an error log where there is one:
+//   - what is refused is a row with the provider and the reason, and nothing of the request
+func TestRefusalsAreLoggedWhereThereIsADatabase(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	without := i.start(t, "ingress", "DATABASE_URL=")
+	with := i.start(t, "ingress")
+	for _, n := range []*node{without, with} {
+		a, err := n.post("/webhooks/stripe", []byte(`{"id":"evt_forged"}`), "Stripe-Signature", "t=1,v1=00",
+			"X-Request-Id", "forged-request")
+		require.NoError(t, err)
+		require.Equal(t, 401, a.status)
+	}
+	i.awaitCount(t, 30*time.Second, 1, "SELECT count(*) FROM error_log")
+	var row string
+	i.query(t, "SELECT error_log::text FROM error_log", nil, &row)
+	require.Contains(t, row, "receive,stripe,rejected,")
+	require.NotContains(t, row, "forged")
+	require.Contains(t, row, fmt.Sprint(time.Now().Year()))
+}

@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+// get reads JSON from a URL.
+func get(t *testing.T, url string, into any, accept ...string) (status int) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	request.Header.Set("Accept", strings.Join(accept, ","))
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, into), string(text))
+	return response.StatusCode
+}
+
+type findings struct {
+	OK       bool
+	Findings []struct{ Check, Verdict, Detail, Advice string }
+}
+
+func (f findings) of(check string) string {
+	for _, one := range f.Findings {
+		if one.Check == check {
+			return one.Verdict
+		}
+	}
+	return "none"
+}
+
+func (f findings) failed() (checks []string) {
+	for _, one := range f.Findings {
+		if one.Verdict == "fail" {
+			checks = append(checks, one.Check)
+		}
+	}
+	return checks
+}
+
+func (i *installation) doctor(t *testing.T) (f findings, err error) {
+	t.Helper()
+	out, err := i.run(t, "doctor", "--json")
+	end := strings.LastIndex(out, "}")
+	require.Positive(t, end, out)
+	require.NoError(t, json.Unmarshal([]byte(out[:end+1]), &f), out)
+	return f, err
+}
+
+// The doctor of an installation that is well, and of one after another thing has gone wrong:
+//   - each is found, with what to do, and the exit code says so
+func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	f, err := i.doctor(t)
+	require.Error(t, err)
+	require.Equal(t, "fail", f.of("queue events"), "nobody works")
+
+	i.start(t, "serve")
+	// The tests' PostgreSQL gives up durability for speed, and the doctor says so; but for that, all is well.
+	eventually(t, time.Minute, "all is well", func() error {
+		f, _ = i.doctor(t)
+		if failed := f.failed(); !slices.Equal(failed, []string{"fsync", "full_page_writes"}) {
+			return fmt.Errorf("%v", failed)
+		}
+		return nil
+	})
+	for _, check := range []string{
+		"database", "migrations", "connections", "synchronous_commit", "clock of the database", "Temporal",
+		"search attributes", "schedule holdfast-redrive-due", "schedule holdfast-sweep-runs", "schedule holdfast-purge-expired",
+		"queue events", "queue events-critical", "queue events-dead-letter", "queue events-redrive", "queue operations",
+		"clock of Temporal", "providers",
+	} {
+		require.Equal(t, "ok", f.of(check), "%s: %+v", check, f)
+	}
+	require.Equal(t, "warn", f.of("retention"), "the tests' namespaces keep runs for a day")
+	require.Equal(t, "warn", f.of("notifications"))
+
+	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", "holdfast-sweep-runs", "--pause", "--reason", "test")
+	i.runTool(t, "temporal", "schedule", "delete", "--schedule-id", "holdfast-redrive-due")
+	i.exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$`)
+	i.exec(t, `DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`)
+	f, err = i.doctor(t)
+	require.Error(t, err)
+	require.Equal(t, "fail", f.of("migrations"))
+	require.Equal(t, "warn", f.of("schedule holdfast-sweep-runs"))
+	require.Equal(t, "fail", f.of("schedule holdfast-redrive-due"))
+	out, err := i.run(t, "migrate")
+	require.Error(t, err, "this migration is there already: %s", out)
+
+	i.env = append(i.env, "HOLDFAST_NOTIFY_URLS=nonsense://hush", "DATABASE_URL=postgres://nobody@127.0.0.1:1/none")
+	f, err = i.doctor(t)
+	require.Error(t, err)
+	require.Equal(t, "fail", f.of("database"))
+	require.NotContains(t, fmt.Sprintf("%+v", f), "hush")
+}
+
+func TestTheDoctorLooksAtDurability(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	i.exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$`)
+	f, err := i.doctor(t)
+	require.Error(t, err)
+	require.Equal(t, "fail", f.of("synchronous_commit"))
+	require.Equal(t, "fail", f.of("fsync"), "the tests' PostgreSQL gives up durability for speed")
+	out, err := i.run(t, "doctor")
+	require.Error(t, err)
+	require.Contains(t, out, "→ set synchronous_commit = on")
+}
+
+// The doctor of what `make run` starts has nothing to complain of, and exits with 0.
+func TestTheDevStackIsWell(t *testing.T) {
+	t.Parallel()
+	d := newDev(t)
+	d.start(t)
+	eventually(t, time.Minute, "all is well", func() error {
+		out, err := d.run(t, "doctor")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		require.Contains(t, out, "ok    fsync")
+		return nil
+	})
+}
+
+// What an operator sees while events are processed: self-test, metrics in each form, statistics.
+func TestAnInstallationTellsHowItIsDoing(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "serve")
+	id := uniqueID("evt")
+	body := customerUpdated(id, uniqueID("cus"), "Ada", time.Now())
+	n.send(t, body)
+	i.awaitCount(t, 30*time.Second, 1, processedEvents)
+	n.send(t, body)
+	_, err := n.post("/webhooks/stripe", body)
+	require.NoError(t, err)
+
+	var self struct {
+		OK         bool
+		Stores     map[string]struct{ Up bool }
+		Queues     []struct{ Queue string }
+		LastMinute struct {
+			Accepted, Duplicate, Requests int
+			Refused                       map[string]int
+		} `json:"last_minute"`
+	}
+	require.Equal(t, 200, get(t, n.ingress+"/webhooks/_selftest", &self))
+	require.True(t, self.OK)
+	require.True(t, self.Stores["temporal"].Up)
+	require.True(t, self.Stores["database"].Up)
+	require.Len(t, self.Queues, 6)
+	require.Equal(t, []int{1, 1, 3}, []int{self.LastMinute.Accepted, self.LastMinute.Duplicate, self.LastMinute.Requests})
+	require.Len(t, self.LastMinute.Refused, 1)
+
+	var metrics struct{ Metrics []struct{ Name string } }
+	require.Equal(t, 200, get(t, n.operator+"/metrics.json", &metrics))
+	require.Equal(t, 200, get(t, n.operator+"/metrics", &metrics, "application/json"))
+	require.Contains(t, fmt.Sprint(metrics), "holdfast_events_received_total")
+	require.Contains(t, n.metrics(t), "holdfast_events_received_total{")
+	var history struct {
+		Points int
+		Series []struct{ Name string }
+	}
+	require.Equal(t, 200, get(t, n.operator+"/metrics/history?name=holdfast_", &history))
+	require.Positive(t, history.Points)
+
+	out, err := i.run(t, "stats", "--json")
+	require.NoError(t, err, out)
+	var stats struct {
+		Events []struct {
+			Provider, Status string
+			Count            int
+		}
+		Queues []struct {
+			Queue           string
+			WorkflowPollers int `json:"workflow_pollers"`
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &stats), out)
+	require.Len(t, stats.Events, 1)
+	require.Equal(t, 1, stats.Events[0].Count)
+	require.Len(t, stats.Queues, 6)
+	out, err = i.run(t, "stats")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "stripe")
+	require.Contains(t, out, "events-critical")
+	i.awaitCount(t, 10*time.Second, 1, "SELECT count(*) FROM error_log")
+	out, err = i.run(t, "errors", "list", "--phase", "receive")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "stripe")
+}
+
+// Age has its limits:
+//   - the schedule purges what is old; the entity and the key stay, and a redelivery is a duplicate
+func TestOldEventsArePurgedOnSchedule(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, "HOLDFAST_RETENTION_EVENTS=1s", "HOLDFAST_RETENTION_EVERY=1s")
+	n := i.start(t, "serve")
+	id, customer := uniqueID("evt"), uniqueID("cus")
+	body := customerUpdated(id, customer, "Ada", time.Now())
+	n.send(t, body)
+	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.awaitCount(t, time.Minute, 0, "SELECT count(*) FROM events")
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM idempotency_keys"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE external_id = $1 AND state ->> 'name' = 'Ada'", customer))
+	require.Equal(t, "processed", n.send(t, body).state())
+
+	out, err := i.run(t, "purge")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "events")
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'purge'"))
+}
+
+// One event is expunged:
+//   - no table and no history holds its content any more; a redelivery is a duplicate without effect
+func TestAnEventIsExpungedEverywhere(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "serve")
+	id, customer := uniqueID("evt"), uniqueID("cus")
+	body := customerUpdated(id, customer, "hush-hush", time.Now())
+	a := n.send(t, body)
+	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.awaitCount(t, 30*time.Second, 1, processedEvents)
+
+	out, err := i.run(t, "purge", "--expunge", a.Events[0].EventID)
+	require.Error(t, err, "it wants a reason: %s", out)
+	out, err = i.run(t, "purge", "--expunge", "stripe:"+id, "--reason", "asked by the customer")
+	require.NoError(t, err, out)
+	for _, table := range []string{"events", "entities", "event_entities", "dead_letters", "audit_log", "error_log"} {
+		require.Zero(t, i.count(t, "SELECT count(*) FROM "+table+" AS t WHERE t::text LIKE '%hush-hush%'"), table)
+	}
+	require.Zero(t, i.count(t, "SELECT count(*) FROM entities"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM idempotency_keys"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'event.expunge' AND reason <> ''"))
+	c := i.dial(t)
+	eventually(t, time.Minute, "Temporal has forgotten the run", func() error {
+		if _, err := c.DescribeWorkflowExecution(context.Background(), "stripe:"+id, ""); err == nil {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+
+	require.Equal(t, "accepted", n.send(t, body).state())
+	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
+	require.Zero(t, i.count(t, "SELECT count(*) FROM entities"))
+	found, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Doctor"`})
+	require.NoError(t, err)
+	require.Zero(t, found.GetCount())
+}

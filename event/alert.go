@@ -1,0 +1,64 @@
+package event
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Alert is something that nobody has been told of yet: failures of a dead letter, or an entry of the error log.
+type Alert struct {
+	// DeadLetter is the number of the dead letter and Failures how many it has by now; 0 for an entry of the error log,
+	// whose number is then Entry.
+	DeadLetter int64
+	Failures   int
+	Entry      int64
+
+	AlertGroup
+}
+
+// AlertGroup is what equal alerts have in common, and what is told of them.
+type AlertGroup struct {
+	// Phase is where it went wrong; empty for dead letters, which have come from any of them.
+	Phase    Phase  `json:"phase,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	Class    Class  `json:"class"`
+	Code     string `json:"code"`
+	// Count is how many failures there are.
+	Count       int64     `json:"count"`
+	First, Last time.Time `json:"-"`
+	// Example is the workflow of one of them.
+	Example string `json:"example,omitempty"`
+}
+
+type alertKey struct {
+	phase    Phase
+	provider string
+	class    Class
+	code     string
+}
+
+// GroupAlerts puts equal alerts together, the most frequent first.
+func GroupAlerts(alerts []Alert) []AlertGroup {
+	var groups []AlertGroup
+	place := map[alertKey]int{}
+	for _, a := range alerts {
+		key := alertKey{a.Phase, a.Provider, a.Class, a.Code}
+		i, ok := place[key]
+		if !ok {
+			place[key] = len(groups)
+			groups = append(groups, a.AlertGroup)
+			continue
+		}
+		g := &groups[i]
+		g.Count += a.Count
+		if a.First.Before(g.First) {
+			g.First = a.First
+		}
+		if a.Last.After(g.Last) {
+			g.Last = a.Last
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b AlertGroup) int { return cmp.Compare(b.Count, a.Count) })
+	return groups
+}

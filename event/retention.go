@@ -1,0 +1,51 @@
+package event
+
+import "time"
+
+// Kept is something that is kept for a time and then removed.
+type Kept string
+
+// What is kept.
+const (
+	// KeptEvents are events that have been processed, with their bodies. The state of entities does not change when they
+	// go.
+	KeptEvents Kept = "events"
+	// KeptDeadLetters are dead letters that are resolved or discarded; the others are never removed by age.
+	KeptDeadLetters Kept = "dead_letters"
+	KeptErrors      Kept = "error_log"
+	KeptAudit       Kept = "audit_log"
+	// KeptKeys are idempotency keys whose dedupe window is over; their time is the end of it.
+	KeptKeys Kept = "idempotency_keys"
+)
+
+// AllKept is everything that is kept for a time, in the order in which it is removed.
+func AllKept() []Kept { return []Kept{KeptEvents, KeptDeadLetters, KeptErrors, KeptAudit, KeptKeys} }
+
+// keyMargin is how long a key is kept beyond its window, because clocks differ and a claim may be under way.
+const keyMargin = time.Hour
+
+// Retention says how long each of them is kept; 0 means for ever.
+type Retention map[Kept]time.Duration
+
+// Until is the time before which what is kept is old enough to go; ok is false where it is kept for ever.
+func (r Retention) Until(k Kept, now time.Time) (until time.Time, ok bool) {
+	if k == KeptKeys {
+		return now.Add(-keyMargin), true
+	}
+	return now.Add(-r[k]), r[k] > 0
+}
+
+// Expunged says what was removed with one event.
+type Expunged struct {
+	EventID     string   `json:"event_id"`
+	Provider    string   `json:"provider"`
+	WorkflowIDs []string `json:"workflow_ids"`
+	Events      int64    `json:"events"`
+	DeadLetters int64    `json:"dead_letters"`
+	Changes     int64    `json:"changes"`
+	Errors      int64    `json:"errors"`
+	// Entities is how many entities were folded again, without the event.
+	Entities int `json:"entities"`
+	// Runs is how many runs Temporal was told to delete.
+	Runs int `json:"runs"`
+}

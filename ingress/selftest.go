@@ -1,0 +1,150 @@
+package ingress
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+)
+
+// selfTestPath cannot be a provider's: their names begin with a letter.
+const selfTestPath = "/webhooks/_selftest"
+
+// SelfTest is what the self-test looks at beside the server itself.
+type SelfTest struct {
+	// Stores are asked whether they answer, by name ("temporal", "database").
+	Stores map[string]func(context.Context) error
+	// Queues reads the state of the task queues.
+	Queues func(context.Context) ([]event.QueueStats, error)
+}
+
+const (
+	// outcomeSelfTest keeps a self-test out of logs and metrics, which are about webhooks.
+	outcomeSelfTest = "self_test"
+	// selfTestAge is how long a result is given again, so that asking often costs nothing.
+	selfTestAge = time.Second
+	// selfTestLimit bounds one look at a store or the queues.
+	selfTestLimit = 2 * time.Second
+)
+
+// selfTestResult tells how the ingress is doing. It names no provider, and nothing in it is secret: this port is public.
+type selfTestResult struct {
+	OK     bool                   `json:"ok"`
+	At     time.Time              `json:"at"`
+	Stores map[string]storeResult `json:"stores"`
+	Dedupe dedupeResult           `json:"dedupe"`
+	// Queues is empty where Temporal did not tell.
+	Queues     []event.QueueStats `json:"queues"`
+	Inflight   int64              `json:"inflight"`
+	Limits     limitsResult       `json:"limits"`
+	LastMinute minuteSum          `json:"last_minute"`
+	Latency    latencyResult      `json:"latency_ms"`
+}
+
+type storeResult struct {
+	Up        bool  `json:"up"`
+	LatencyMS int64 `json:"latency_ms"`
+}
+
+// dedupeResult says what makes an event happen once: see Starter, and the tables idempotency_keys and events.
+type dedupeResult struct {
+	Layers          []string `json:"layers"`
+	DuplicatesShare float64  `json:"duplicates_share"`
+}
+
+type limitsResult struct {
+	BodyBytes       int   `json:"body_bytes"`
+	Connections     int   `json:"connections"`
+	ConnsPerIP      int   `json:"connections_per_ip"`
+	HandlerBudgetMS int64 `json:"handler_budget_ms"`
+	StartTimeoutMS  int64 `json:"start_timeout_ms"`
+}
+
+type latencyResult struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+// selfTest keeps the last result.
+type selfTest struct {
+	mu   sync.Mutex
+	last selfTestResult
+	// until is how long it is given again, from the end of the look: one that takes long must not keep callers waiting in line.
+	until time.Time
+}
+
+// testSelf answers GET /webhooks/_selftest: 200 if a webhook would be accepted now, else 503.
+func (s *Server) testSelf(c *fiber.Ctx) error {
+	observed(c).outcome = outcomeSelfTest
+	result := s.selfTestResult()
+	if !result.OK {
+		c.Status(fiber.StatusServiceUnavailable)
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.JSON(result)
+}
+
+func (s *Server) isSelfTest(c *fiber.Ctx) bool {
+	return s.SelfTest != nil && c.Method() == fiber.MethodGet && c.Path() == selfTestPath
+}
+
+// selfTestResult lets callers that come at the same time share one look.
+func (s *Server) selfTestResult() selfTestResult {
+	s.tested.mu.Lock()
+	defer s.tested.mu.Unlock()
+	if now := s.now(); now.After(s.tested.until) {
+		s.tested.last = s.lookAtSelf(now)
+		s.tested.until = s.now().Add(selfTestAge)
+	}
+	return s.tested.last
+}
+
+func (s *Server) lookAtSelf(now time.Time) selfTestResult {
+	sum := s.minute.sum(now)
+	r := selfTestResult{
+		At:       now.UTC(),
+		Stores:   map[string]storeResult{},
+		Queues:   []event.QueueStats{},
+		Inflight: s.inflight.Load() - 1, // without the request that asks
+		Limits: limitsResult{
+			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
+			HandlerBudgetMS: s.Budget.Milliseconds(), StartTimeoutMS: s.StartTimeout.Milliseconds(),
+		},
+		LastMinute: sum,
+		Latency:    latencyResult{P50: sum.quantile(0.5), P95: sum.quantile(0.95), P99: sum.quantile(0.99)},
+		Dedupe:     dedupeResult{Layers: []string{"workflow_id", "idempotency_keys", "event_id"}},
+	}
+	if total := sum.Accepted + sum.Duplicate; total > 0 {
+		r.Dedupe.DuplicatesShare = float64(sum.Duplicate) / float64(total)
+	}
+	s.askStores(&r)
+	return r
+}
+
+// askStores asks all of them at the same time. A webhook is accepted as long as Temporal answers.
+func (s *Server) askStores(r *selfTestResult) {
+	ctx, cancel := context.WithTimeout(context.Background(), selfTestLimit)
+	defer cancel()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for name, probe := range s.SelfTest.Stores {
+		all.Go(func() {
+			begin := time.Now()
+			err := probe(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			r.Stores[name] = storeResult{Up: err == nil, LatencyMS: time.Since(begin).Milliseconds()}
+		})
+	}
+	all.Go(func() {
+		if queues, err := s.SelfTest.Queues(ctx); err == nil {
+			r.Queues = queues
+		}
+	})
+	all.Wait()
+	r.OK = r.Stores["temporal"].Up
+}

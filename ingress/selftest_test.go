@@ -1,0 +1,124 @@
+package ingress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// A minute forgets what is older, and knows how long answers took.
+func TestAMinuteCountsAMinute(t *testing.T) {
+	t.Parallel()
+	var m minute
+	start := time.Unix(1_700_000_000, 0)
+	m.events(start, 2, 1)
+	for range 98 {
+		m.answer(start, 4*time.Millisecond, "")
+	}
+	m.answer(start.Add(30*time.Second), 300*time.Millisecond, "unavailable")
+	m.answer(start.Add(30*time.Second), time.Hour, "unavailable")
+
+	sum := m.sum(start.Add(59 * time.Second))
+	require.EqualValues(t, 2, sum.Accepted)
+	require.EqualValues(t, 1, sum.Duplicate)
+	require.EqualValues(t, 100, sum.Requests)
+	require.Equal(t, map[string]int64{"unavailable": 2}, sum.Refused)
+	require.Equal(t, []float64{5, 5, 500, 5000}, []float64{sum.quantile(.5), sum.quantile(.97), sum.quantile(.98), sum.quantile(.99)})
+
+	sum = m.sum(start.Add(60 * time.Second))
+	require.Zero(t, sum.Accepted)
+	require.EqualValues(t, 2, sum.Requests)
+	m.answer(start.Add(60*time.Second), time.Millisecond, "") // takes the place of the first second
+	require.EqualValues(t, 3, m.sum(start.Add(60*time.Second)).Requests)
+	require.Zero(t, m.sum(start.Add(time.Hour)).Requests)
+	require.Zero(t, m.sum(start.Add(time.Hour)).quantile(.99))
+}
+
+func newTestServer(t *testing.T, o Options) *Server {
+	t.Helper()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	o.Catalogue, o.BodyLimit, o.MaxConns = catalogue, 1<<10, 16
+	s, err := New(o)
+	require.NoError(t, err)
+	return s
+}
+
+func ask(t *testing.T, s *Server, method, path string) (status int, body []byte) {
+	t.Helper()
+	response, err := s.app.Test(httptest.NewRequest(method, path, http.NoBody), 5000)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, body
+}
+
+// The self-test says what is up, and looks once a second however often it is asked.
+func TestTheSelfTestIsCheap(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int32
+	up := func(context.Context) error { looks.Add(1); return nil }
+	down := func(context.Context) error { return errors.New("hush") }
+	queues := func(context.Context) ([]event.QueueStats, error) {
+		return []event.QueueStats{{Queue: "events", Backlog: 7}}, nil
+	}
+	now := time.Now()
+	s := newTestServer(t, Options{SelfTest: &SelfTest{
+		Stores: map[string]func(context.Context) error{"temporal": up, "database": down}, Queues: queues,
+	}})
+	s.now = func() time.Time { return now }
+
+	for range 5 {
+		status, body := ask(t, s, "GET", selfTestPath)
+		require.Equal(t, 200, status, "without a database webhooks are still accepted")
+		require.NotContains(t, string(body), "hush")
+		var r selfTestResult
+		require.NoError(t, json.Unmarshal(body, &r))
+		require.True(t, r.Stores["temporal"].Up)
+		require.False(t, r.Stores["database"].Up)
+		require.EqualValues(t, 7, r.Queues[0].Backlog)
+		require.Zero(t, r.Inflight)
+		require.Zero(t, r.LastMinute.Requests, "a self-test is no webhook")
+		require.Equal(t, 1<<10, r.Limits.BodyBytes)
+	}
+	require.EqualValues(t, 1, looks.Load())
+	now = now.Add(1001 * time.Millisecond)
+	ask(t, s, "GET", selfTestPath)
+	require.EqualValues(t, 2, looks.Load())
+}
+
+func TestASelfTestFailsWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	down := func(context.Context) error { return errors.New("away") }
+	queues := func(context.Context) ([]event.QueueStats, error) { return nil, errors.New("away") }
+	s := newTestServer(t, Options{SelfTest: &SelfTest{
+		Stores: map[string]func(context.Context) error{"temporal": down}, Queues: queues,
+	}})
+	status, body := ask(t, s, "GET", selfTestPath)
+	require.Equal(t, 503, status)
+	require.Contains(t, string(body), `"ok":false`)
+	require.Contains(t, string(body), `"queues":[]`)
+}
+
+// Where it is turned off the path is that of a provider that does not exist; and nobody can post to it.
+func TestTheSelfTestIsNoProvider(t *testing.T) {
+	t.Parallel()
+	off := newTestServer(t, Options{})
+	status, _ := ask(t, off, "GET", selfTestPath)
+	require.Equal(t, 405, status)
+	on := newTestServer(t, Options{SelfTest: &SelfTest{}})
+	status, _ = ask(t, on, "POST", selfTestPath)
+	require.Equal(t, 404, status)
+}

@@ -1,0 +1,134 @@
+// Package notify tells people: it sends short texts to the channels that shoutrrr's URLs name (Telegram, Slack, e-mail,
+// Discord, a generic webhook, …), and watches for outages that no queue could report, because the queue is what is away.
+//
+// A channel that is dead, slow or hostile costs its own messages and nothing else. The URLs hold secrets: neither they nor
+// the errors of the library, which quote them, leave this package.
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nicholas-fedor/shoutrrr/pkg/router"
+	"github.com/nicholas-fedor/shoutrrr/pkg/types"
+)
+
+// sendLimit bounds one message to one channel.
+const sendLimit = 10 * time.Second
+
+// maxText bounds a message, in bytes: the least that a common channel takes is Discord's 2,000 characters.
+const maxText = 1900
+
+// Notifier sends to all of its channels. A nil one, and one without channels, sends nothing.
+type Notifier struct {
+	channels []*channel
+	limit    time.Duration
+}
+
+// channel is one URL. At most one message is under way on it, so that one which hangs holds up one goroutine, not one a
+// message.
+type channel struct {
+	name    string
+	service types.Service
+	busy    sync.Mutex
+}
+
+// boundDefaultClient gives a limit to the client that shoutrrr's services share, since most of them set none.
+var boundDefaultClient = sync.OnceFunc(func() {
+	http.DefaultClient.Timeout = sendLimit //nolint:forbidigo // it is the library that uses it
+})
+
+// New reads the URLs. Its error says which of them is wrong by its place, and never quotes it.
+func New(urls ...string) (*Notifier, error) {
+	boundDefaultClient()
+	n := &Notifier{limit: sendLimit}
+	var wrong []error
+	for i, url := range urls {
+		scheme, _, _ := strings.Cut(url, ":")
+		service, err := (&router.ServiceRouter{}).Locate(url)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("notification URL %d is none that shoutrrr can read", i+1))
+			continue
+		}
+		n.channels = append(n.channels, &channel{name: fmt.Sprintf("channel %d (%s)", i+1, scheme), service: service})
+	}
+	return n, errors.Join(wrong...)
+}
+
+// Enabled says whether there is anybody to tell.
+func (n *Notifier) Enabled() bool { return n != nil && len(n.channels) > 0 }
+
+// Send tells all channels at the same time. told is how many took the message; the error joins those of the others. It
+// returns when the slowest channel has answered, its time is up or ctx ends.
+func (n *Notifier) Send(ctx context.Context, text string) (told int, err error) {
+	if !n.Enabled() {
+		return 0, nil
+	}
+	results := make(chan error, len(n.channels))
+	for _, c := range n.channels {
+		go func() { results <- c.send(ctx, clip(text), n.limit) }()
+	}
+	var failures []error
+	for range n.channels {
+		if err := <-results; err != nil {
+			failures = append(failures, err)
+		} else {
+			told++
+		}
+	}
+	return told, errors.Join(failures...)
+}
+
+func (c *channel) send(ctx context.Context, text string, limit time.Duration) error {
+	if !c.busy.TryLock() {
+		return fmt.Errorf("%s still hangs on an earlier message", c.name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		defer c.busy.Unlock()
+		defer func() {
+			if recover() != nil {
+				done <- errors.New("the library panicked")
+			}
+		}()
+		done <- c.service.Send(text, &types.Params{})
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("%s did not take the message: %s", c.name, reason(err))
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s gave no answer", c.name)
+	}
+}
+
+// reason says what is wrong in words of our own.
+func reason(err error) string {
+	text := err.Error()
+	for _, known := range []string{
+		"connection refused", "no such host", "network is unreachable", "certificate", "Client.Timeout", "deadline exceeded",
+		"400", "401", "403", "404", "410", "413", "429", "500", "502", "503", "504",
+	} {
+		if strings.Contains(text, known) {
+			return known
+		}
+	}
+	return "refused"
+}
+
+// clip cuts a text where it gets too long for a channel.
+func clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText-len("…")], "") + "…"
+}

@@ -1,0 +1,170 @@
+package telemetry
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The bounds of a History: so many points of so many series, and no more, whatever is measured.
+const (
+	historyStep   = 15 * time.Second
+	historyPoints = 6 * 60 * 4 // six hours
+	historySeries = 400
+)
+
+// historyPrefix is what the kept metrics begin with: ours. What Temporal's SDK and Go's runtime tell would fill the space.
+const historyPrefix = "holdfast_"
+
+// History keeps the last hours of our own metrics in memory, at a fixed step, for those who have no Prometheus. Counters are
+// kept as they are; of histograms the count and the sum.
+type History struct {
+	gather func() []family
+	step   time.Duration
+	points int
+
+	mu    sync.Mutex
+	taken int // how many points there are, from the start
+	last  time.Time
+	rings map[string]*ring
+	// dropped counts the series that found no place.
+	dropped map[string]bool
+}
+
+// ring holds the last points of one series; nil where there was none.
+type ring struct {
+	name   string
+	labels map[string]string
+	values []*float64
+}
+
+// History makes a history that Run fills.
+func (t *Telemetry) History() *History { return newHistory(t.snapshot, historyStep, historyPoints) }
+
+func newHistory(gather func() []family, step time.Duration, points int) *History {
+	return &History{gather: gather, step: step, points: points, rings: map[string]*ring{}, dropped: map[string]bool{}}
+}
+
+// Run takes a point at every step until ctx ends.
+func (h *History) Run(ctx context.Context) {
+	tick := time.NewTicker(h.step)
+	defer tick.Stop()
+	for {
+		h.take(time.Now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (h *History) take(now time.Time) {
+	families := h.gather() // before the lock: it may take long
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	place := h.taken % h.points
+	for _, r := range h.rings {
+		r.values[place] = nil
+	}
+	for _, f := range families {
+		if !strings.HasPrefix(f.Name, historyPrefix) {
+			continue
+		}
+		for _, s := range f.Series {
+			h.put(place, f.Name, s.Labels, s.Value)
+			if s.Count != nil {
+				count := float64(*s.Count)
+				h.put(place, f.Name+"_count", s.Labels, &count)
+				h.put(place, f.Name+"_sum", s.Labels, s.Sum)
+			}
+		}
+	}
+	h.taken++
+	h.last = now
+}
+
+func (h *History) put(place int, name string, labels map[string]string, value *float64) {
+	if value == nil {
+		return
+	}
+	key := seriesKey(name, labels)
+	r := h.rings[key]
+	if r == nil {
+		if len(h.rings) >= historySeries {
+			if len(h.dropped) < historySeries {
+				h.dropped[key] = true
+			}
+			return
+		}
+		r = &ring{name: name, labels: labels, values: make([]*float64, h.points)}
+		h.rings[key] = r
+	}
+	r.values[place] = value
+}
+
+func seriesKey(name string, labels map[string]string) string {
+	var b strings.Builder
+	b.WriteString(name)
+	for _, l := range slices.Sorted(maps.Keys(labels)) {
+		b.WriteString("\x00" + l + "\x00" + labels[l])
+	}
+	return b.String()
+}
+
+// historyResult is what the handler serves: the points of each series, oldest first; null where it had none.
+type historyResult struct {
+	StepSeconds float64         `json:"step_s"`
+	Until       time.Time       `json:"until"`
+	Points      int             `json:"points"`
+	Dropped     int             `json:"dropped_series"`
+	Series      []historySerial `json:"series"`
+}
+
+type historySerial struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Values []*float64        `json:"values"`
+}
+
+// ServeHTTP answers with all series, or those whose names begin with ?name=…, over all points, or ?since=30m.
+func (h *History) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	points := h.points
+	if text := r.URL.Query().Get("since"); text != "" {
+		since, err := time.ParseDuration(text)
+		if err != nil || since <= 0 {
+			w.WriteHeader(http.StatusBadRequest)
+			writeJSON(w, map[string]any{"error": map[string]string{
+				"code": "bad_request", "message": `since is a duration such as "30m"`,
+			}})
+			return
+		}
+		points = int(min(int64(since/h.step), int64(h.points)))
+	}
+	writeJSON(w, h.read(r.URL.Query().Get("name"), points))
+}
+
+func (h *History) read(prefix string, points int) historyResult {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := min(points, h.taken, h.points)
+	result := historyResult{
+		StepSeconds: h.step.Seconds(), Until: h.last.UTC(), Points: n, Dropped: len(h.dropped), Series: []historySerial{},
+	}
+	for _, key := range slices.Sorted(maps.Keys(h.rings)) {
+		ring := h.rings[key]
+		if !strings.HasPrefix(ring.name, prefix) {
+			continue
+		}
+		values := make([]*float64, n)
+		for i := range n {
+			values[i] = ring.values[(h.taken-n+i)%h.points]
+		}
+		result.Series = append(result.Series, historySerial{ring.name, ring.labels, values})
+	}
+	return result
+}

@@ -1,0 +1,51 @@
+package persistence_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// Whatever an entry holds, it is stored: bounded, clean, and found again by every filter.
+func TestErrorsAreLoggedAndFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	id := receipt().ID
+	require.NoError(t, db.LogErrors(t.Context(), nil))
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+		{At: noon, Phase: event.PhaseParse, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", EventID: id,
+			Message: "not JSON", Count: 1, Meta: map[string]string{"step": "ParseEvent"}},
+		{At: noon.Add(time.Hour), Phase: "unheard of", Class: "unheard of", Code: "x\x00y",
+			Message: strings.Repeat("m", 5000), Meta: map[string]string{"a": strings.Repeat("v", 5000)}},
+	}))
+
+	all, err := db.Errors(t.Context(), event.ErrorQuery{})
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	odd, plain := all[0], all[1]
+	require.Equal(t, event.PhaseUpkeep, odd.Phase)
+	require.Equal(t, event.ClassFailed, odd.Class)
+	require.Len(t, odd.Message, 1024)
+	require.Len(t, odd.Meta["a"], 256)
+	require.EqualValues(t, 1, odd.Count)
+	require.Equal(t, event.ErrorEntry{
+		ID: plain.ID, At: noon, Phase: event.PhaseParse, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json",
+		Message: "not JSON", EventID: id, Count: 1, Meta: map[string]string{"step": "ParseEvent"},
+	}, plain)
+
+	for _, q := range []event.ErrorQuery{
+		{Phase: event.PhaseParse}, {Provider: "acme"}, {Class: event.ClassRejected}, {Code: "malformed_json"}, {EventID: id},
+		{Until: noon.Add(time.Minute)}, {Before: odd.ID},
+	} {
+		page, err := db.Errors(t.Context(), q)
+		require.NoError(t, err)
+		require.Equal(t, []event.ErrorEntry{plain}, page, "%+v", q)
+	}
+	page, err := db.Errors(t.Context(), event.ErrorQuery{Since: noon.Add(time.Minute)})
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+}

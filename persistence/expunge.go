@@ -1,0 +1,164 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+const (
+	// whereExpunged is everything that knows the event, whichever of its rows are still there.
+	whereExpunged = `
+SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
+ UNION ALL
+SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
+
+	latestOfWorkflow = `
+SELECT coalesce((SELECT max(id::text) FROM (
+       SELECT id FROM events WHERE workflow_id = $1
+        UNION ALL
+       SELECT event_id FROM dead_letters WHERE workflow_id = $1) AS known), '')`
+
+	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
+
+	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
+	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
+	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
+
+	// keepKey makes sure that a redelivery stays a duplicate, also of an event that had died before it owned its key.
+	keepKey = `
+INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at)
+VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END)
+    ON CONFLICT DO NOTHING`
+)
+
+// WorkflowsOf are the workflows that have run an event. Event.ErrNotFound: nothing is known of it, which after an expunge
+// is as it should be.
+func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
+	const doing = "read workflows of event"
+	traces, err := pgx.CollectRows(s.query(ctx, whereExpunged, id), scanTrace)
+	if err != nil {
+		return nil, failure(doing, err)
+	}
+	var ids []string
+	for _, t := range traces {
+		if !slices.Contains(ids, t.workflowID) {
+			ids = append(ids, t.workflowID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, failure(doing, event.ErrNotFound)
+	}
+	return ids, nil
+}
+
+// EventOfWorkflow is the ID of the latest event that a workflow has run, stored or dead. Event.ErrNotFound: there is none.
+func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (id string, err error) {
+	err = s.pool.QueryRow(ctx, latestOfWorkflow, clean(workflowID)).Scan(&id)
+	if err == nil && id == "" {
+		err = event.ErrNotFound
+	}
+	return id, failure("read event of workflow "+clean(workflowID), err)
+}
+
+// query is Query for CollectRows, which reports the error that the rows carry.
+func (s *Store) query(ctx context.Context, sql string, args ...any) pgx.Rows {
+	rows, _ := s.pool.Query(ctx, sql, args...)
+	return rows
+}
+
+// trace is a row that knows an event.
+type trace struct {
+	receipt    event.Receipt
+	workflowID string
+}
+
+func scanTrace(row pgx.CollectableRow) (t trace, err error) {
+	var receipt []byte
+	if err := row.Scan(&receipt, &t.workflowID); err != nil {
+		return t, err
+	}
+	return t, json.Unmarshal(receipt, &t.receipt)
+}
+
+// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, and what it
+// did to entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a
+// duplicate, and an audit row. It must not be processed meanwhile: a step that runs would write the event again.
+func (s *Store) Expunge(ctx context.Context, id string, by event.Actor) (event.Expunged, error) {
+	e, err := s.expunge(ctx, id, by)
+	return e, failure("expunge event "+clean(id), err)
+}
+
+func (s *Store) expunge(ctx context.Context, id string, by event.Actor) (e event.Expunged, err error) {
+	var (
+		traces []trace
+		b      = &pgx.Batch{}
+	)
+	e.EventID = id
+	b.Queue(eventLock, id)
+	b.Queue(whereExpunged, id).Query(func(rows pgx.Rows) (err error) {
+		traces, err = pgx.CollectRows(rows, scanTrace)
+		return err
+	})
+	b.Queue(providerOfLinks, id).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
+	tx, err := s.begin(ctx, b)
+	if err != nil {
+		return e, err
+	}
+	defer tx.rollback(ctx)
+	if len(traces) == 0 && e.Provider == "" {
+		return e, event.ErrNotFound
+	}
+	for _, t := range traces {
+		e.Provider = t.receipt.Provider
+		if !slices.Contains(e.WorkflowIDs, t.workflowID) {
+			e.WorkflowIDs = append(e.WorkflowIDs, t.workflowID)
+		}
+	}
+	refolded, err := tx.takeBack(ctx, &e)
+	if err != nil {
+		return e, err
+	}
+	return e, tx.finishExpunge(ctx, &e, traces, refolded, by)
+}
+
+// takeBack removes the changes of the event, and gives the entities without them.
+func (t *transaction) takeBack(ctx context.Context, e *event.Expunged) ([]event.Entity, error) {
+	var locked []lockedEntity
+	b := &pgx.Batch{}
+	queueLock(b, event.Receipt{ID: e.EventID, Provider: e.Provider}, nil, &locked)
+	b.Queue(deleteLinks, e.EventID).Exec(countInto(&e.Changes))
+	if err := t.send(ctx, b); err != nil {
+		return nil, err
+	}
+	refs := make([]event.EntityRef, len(locked))
+	for i, l := range locked {
+		refs[i] = l.EntityRef
+	}
+	e.Entities = len(refs)
+	return t.refold(ctx, clean(e.Provider), refs)
+}
+
+func (t *transaction) finishExpunge(
+	ctx context.Context, e *event.Expunged, traces []trace, refolded []event.Entity, by event.Actor,
+) error {
+	b := &pgx.Batch{}
+	queueEntities(b, clean(e.Provider), refolded)
+	for _, known := range traces {
+		r := known.receipt
+		b.Queue(keepKey, clean(r.Provider), clean(r.Key), e.EventID, r.ReceivedAt, time.Duration(r.DedupeWindow))
+	}
+	b.Queue(expungeEvent, e.EventID).Exec(countInto(&e.Events))
+	b.Queue(expungeDeadLetters, e.EventID).Exec(countInto(&e.DeadLetters))
+	b.Queue(expungeErrors, e.EventID).Exec(countInto(&e.Errors))
+	detail, _ := json.Marshal(map[string]any{ // text and numbers, which never fail
+		"provider": e.Provider, "workflow_ids": e.WorkflowIDs, "entities": e.Entities, "changes": e.Changes,
+	})
+	queueAudit(b, by.Did("event.expunge", "event:"+e.EventID, detail))
+	return t.commit(ctx, b)
+}

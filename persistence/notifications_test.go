@@ -1,0 +1,71 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// A storm is told once, with its count; what fails again, or meanwhile, is told again; what is resolved is not.
+func TestEachFailureIsToldOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	var receipts []event.Receipt
+	for range 30 {
+		r := receipt()
+		receipts = append(receipts, r)
+		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(r)))
+	}
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
+		{At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "not an alert"},
+	}))
+	pending, err := db.PendingAlerts(t.Context())
+	require.NoError(t, err)
+	groups := event.GroupAlerts(pending)
+	require.Len(t, groups, 2)
+	require.EqualValues(t, 30, groups[0].Count)
+	require.Equal(t, "acme", groups[0].Provider)
+	require.EqualValues(t, 7, groups[1].Count)
+
+	again := deadLetterOf(receipts[0]) // it fails again while the message is on its way
+	again.Run = anotherRun(receipts[0])
+	require.NoError(t, db.RecordDeadLetter(t.Context(), again))
+	require.NoError(t, db.MarkTold(t.Context(), pending))
+	require.NoError(t, db.MarkTold(t.Context(), pending), "twice is as good as once")
+	pending, err = db.PendingAlerts(t.Context())
+	require.NoError(t, err)
+	require.Len(t, pending, 1)
+	require.EqualValues(t, 1, pending[0].Count)
+
+	id := pending[0].DeadLetter
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+	pending, err = db.PendingAlerts(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, pending)
+}
+
+func TestStatsCountAWindow(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	now := time.Now()
+	for _, age := range []time.Duration{0, time.Second, 10 * time.Minute, 3 * time.Hour} {
+		db.process(receiptAt(now.Add(-age)), parsed())
+	}
+	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+		{At: now, Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 40},
+		{At: now.Add(-2 * time.Hour), Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 500},
+	}))
+	stats, err := db.Stats(t.Context(), time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []event.EventCount{{Provider: "acme", Status: event.StatusProcessed, Count: 3}}, stats.Events)
+	require.InDelta(t, 3.0/3600, stats.PerSecond, 1e-9)
+	require.InDelta(t, 2.0/60, stats.Recent, 1e-9)
+	require.Len(t, stats.DeadLetters, 1)
+	require.EqualValues(t, 1, stats.DeadLetters[0].Count)
+	require.Equal(t, []event.ErrorCount{{Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 40}}, stats.Errors)
+}

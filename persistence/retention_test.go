@@ -1,0 +1,286 @@
+package persistence_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// receiptAt is of an event that was received then.
+func receiptAt(at time.Time) event.Receipt {
+	r := receipt()
+	r.ReceivedAt = at
+	r.ID = event.FirstIDAt(at)[:14] + uuid.Must(uuid.NewV7()).String()[14:]
+	return r
+}
+
+// purge removes all that is old enough.
+func (d *database) purge(kept event.Kept, before time.Time) (total int64) {
+	d.t.Helper()
+	for {
+		n, err := d.PurgeBatch(d.t.Context(), kept, before)
+		require.NoError(d.t, err)
+		total += n
+		if n == 0 {
+			return total
+		}
+	}
+}
+
+type stored struct {
+	receipt event.Receipt
+	parsed  event.Parsed
+}
+
+// randomEvents are about a few entities, received one a day, and have occurred in any order.
+func randomEvents(random *rand.Rand, n int) []stored {
+	all := make([]stored, n)
+	for i := range all {
+		p := parsed()
+		p.OccurredAt = noon.Add(time.Duration(random.IntN(40)) * time.Hour)
+		for range 1 + random.IntN(2) {
+			c := event.Change{
+				Kind: "thing", ExternalID: fmt.Sprint(random.IntN(3)),
+				Op:    []event.Op{event.OpSnapshot, event.OpPatch, event.OpPatch, event.OpDelete}[random.IntN(4)],
+				State: fmt.Appendf(nil, `{"f%d":%d}`, random.IntN(4), i),
+			}
+			if random.IntN(3) == 0 {
+				c.Version = pointer(int64(random.IntN(5)))
+			}
+			p.Changes = append(p.Changes, c)
+		}
+		all[i] = stored{receiptAt(noon.Add(time.Duration(i) * 24 * time.Hour)), p}
+	}
+	return all
+}
+
+// foldOf is what an entity is after the events, by the book.
+func foldOf(t *testing.T, ref event.EntityRef, all []stored) event.Entity {
+	t.Helper()
+	var changes []event.OrderedChange
+	for _, s := range all {
+		for _, c := range s.parsed.Changes {
+			if c.ExternalID == ref.ExternalID {
+				changes = append(changes, event.OrderedChange{Order: event.OrderOf(s.receipt, s.parsed, c), Change: c})
+			}
+		}
+	}
+	e, err := event.Fold(ref, changes)
+	require.NoError(t, err)
+	return e
+}
+
+func (d *database) requireEntities(all []stored, when string) {
+	d.t.Helper()
+	for id := range 3 {
+		ref := thing(fmt.Sprint(id))
+		want := foldOf(d.t.(*testing.T), ref, all)
+		if want.Last.EventID == "" {
+			_, err := d.Entity(d.t.Context(), ref)
+			require.ErrorIs(d.t, err, event.ErrNotFound, when)
+			continue
+		}
+		got, err := d.Entity(d.t.Context(), ref)
+		require.NoError(d.t, err, when)
+		require.JSONEq(d.t, string(want.State), string(got.State), "%s: %+v", when, ref)
+		require.Equal(d.t, want.Deleted, got.Deleted, when)
+		require.Equal(d.t, want.Last.EventID, got.Last.EventID, when)
+	}
+}
+
+// Whatever is purged and whatever comes afterwards, however late, and is corrected: each entity is the fold of all events,
+// as if nothing had been purged.
+func TestAPurgeChangesNoEntity(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(25) {
+		db := open(t)
+		random := rand.New(rand.NewPCG(seed, 1))
+		all := randomEvents(random, 24)
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		half := all[:16]
+		for _, s := range half {
+			db.process(s.receipt, s.parsed)
+		}
+		cut := noon.Add(time.Duration(random.IntN(30)) * 24 * time.Hour)
+		links := value[int](db, `SELECT count(*) FROM event_entities`)
+		gone := db.purge(event.KeptEvents, cut)
+		require.EqualValues(t, len(half)-int(gone), value[int](db, `SELECT count(*) FROM events`))
+		require.LessOrEqual(t, value[int](db, `SELECT count(*) FROM event_entities`), links)
+		db.requireEntities(half, fmt.Sprintf("seed %d: after the purge", seed))
+
+		for _, s := range all[16:] {
+			db.process(s.receipt, s.parsed)
+		}
+		db.requireEntities(all, fmt.Sprintf("seed %d: after late events", seed))
+		db.purge(event.KeptEvents, cut)
+		for i, s := range all {
+			if !s.receipt.ReceivedAt.Before(cut) { // a corrected definition finds nothing in it any more
+				all[i].parsed.Changes = nil
+				require.NoError(t, db.UpsertEntities(t.Context(), s.receipt, all[i].parsed, anotherRun(s.receipt)))
+				break
+			}
+		}
+		db.requireEntities(all, fmt.Sprintf("seed %d: after a correction", seed))
+	}
+}
+
+// A purge keeps the last snapshot and what follows, and nothing that no fold would read.
+func TestAPurgeRemovesWhatNoFoldReads(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for day, c := range []event.Change{
+		snapshot("1", `{"n":1}`), patch("1", `{"n":2}`), snapshot("1", `{"n":3}`), patch("1", `{"m":4}`), snapshot("1", `{"n":5}`),
+	} {
+		p := parsed(c)
+		p.OccurredAt = noon.Add(time.Duration(day) * 24 * time.Hour)
+		db.process(receiptAt(p.OccurredAt), p)
+	}
+	require.EqualValues(t, 4, db.purge(event.KeptEvents, noon.Add(80*time.Hour)))
+	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM event_entities`), "the last purged snapshot and what follows")
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
+	require.Equal(t, 5, value[int](db, `SELECT count(*) FROM idempotency_keys`), "keys outlive their events")
+}
+
+// An event that waits for somebody is never too old; its key and dead letter neither.
+func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	old := noon.Add(-1000 * time.Hour)
+	stuck, dead, given := receiptAt(old), receiptAt(old), receiptAt(old)
+	for _, r := range []event.Receipt{stuck, dead, given} {
+		_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+		require.NoError(t, err)
+	}
+	for _, r := range []event.Receipt{dead, given} {
+		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(r)))
+	}
+	id := value[int64](db, `SELECT id FROM dead_letters WHERE event_id = $1`, given.ID)
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+
+	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM events WHERE id IN ($1, $2)`, stuck.ID, dead.ID))
+	require.EqualValues(t, 1, db.purge(event.KeptDeadLetters, time.Now().Add(time.Hour)))
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
+	require.Zero(t, db.purge(event.KeptKeys, time.Now()), "these keys are for ever")
+}
+
+func deadLetterOf(r event.Receipt) event.DeadLetter {
+	return event.DeadLetter{
+		Receipt: r, Body: body, Run: runOf(r),
+		Failure: event.Failure{Step: event.StepUpsert, Class: event.ClassRejected, Code: "bad", Message: "bad", At: time.Now()},
+	}
+}
+
+// Keys go when their window is over, logs by age, the audit log only this way.
+func TestLogsAndKeysArePurgedByAge(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	brief := receipt()
+	brief.DedupeWindow = event.Duration(time.Hour)
+	_, err := db.Persist(t.Context(), brief, body, parsed(), runOf(brief))
+	require.NoError(t, err)
+	require.Zero(t, db.purge(event.KeptKeys, noon.Add(59*time.Minute)))
+	require.EqualValues(t, 1, db.purge(event.KeptKeys, noon.Add(61*time.Minute)))
+
+	for age := range 21 {
+		require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon.Add(-time.Duration(age) * time.Hour), Code: "x"}}))
+	}
+	require.EqualValues(t, 10, db.purge(event.KeptErrors, noon.Add(-10*time.Hour)))
+	require.Equal(t, 11, value[int](db, `SELECT count(*) FROM error_log`))
+
+	db.exec(`INSERT INTO audit_log (at, actor, role, action, object, request_id, reason)
+	         SELECT $1::timestamptz - i * interval '1 day', 'ada', '', 'x', 'y', '', '' FROM generate_series(1, 1200) AS i`, noon)
+	require.EqualValues(t, 1100, db.purge(event.KeptAudit, noon.Add(-100*24*time.Hour)))
+	_, err = db.sql.Exec(t.Context(), `DELETE FROM audit_log`)
+	require.ErrorContains(t, err, "append-only")
+}
+
+// A purge waits for nobody: what somebody holds is left for the next time.
+func TestAPurgeDoesNotWait(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	old := noon.Add(-time.Hour)
+	held, free := receiptAt(old), receiptAt(old)
+	db.process(held, parsed(snapshot("1", `{}`)))
+	db.process(free, parsed(snapshot("2", `{}`)))
+	tx, err := connect(t, db.url).Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `UPDATE events SET type = type WHERE id = $1`, held.ID)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+}
+
+// An event is expunged: its content is nowhere, its entity is as if it had never been, its redelivery is a duplicate.
+func TestAnExpungedEventLeavesItsKey(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	first, secret, other := receiptAt(noon), receiptAt(noon.Add(time.Minute)), receiptAt(noon)
+	db.process(first, parsed(snapshot("1", `{"name":"Ada"}`)))
+	p := parsed(patch("1", `{"iban":"hush-hush"}`), snapshot("9", `{"iban":"hush-hush"}`))
+	p.OccurredAt = noon.Add(time.Minute)
+	_, err := db.Persist(t.Context(), secret, []byte(`{"iban":"hush-hush"}`), p, runOf(secret))
+	require.NoError(t, err)
+	require.NoError(t, db.UpsertEntities(t.Context(), secret, p, runOf(secret)))
+	db.process(other, parsed(snapshot("2", `{}`)))
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon, Code: "x", EventID: secret.ID}}))
+
+	workflows, err := db.WorkflowsOf(t.Context(), secret.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{secret.WorkflowID()}, workflows)
+	gone, err := db.Expunge(t.Context(), secret.ID, ada)
+	require.NoError(t, err)
+	require.Equal(t, event.Expunged{EventID: secret.ID, Provider: "acme", WorkflowIDs: workflows, Events: 1, Changes: 2,
+		Errors: 1, Entities: 2}, gone)
+
+	for _, table := range []string{"events", "dead_letters", "entities", "event_entities", "error_log", "audit_log"} {
+		text := value[string](db, fmt.Sprintf(`SELECT coalesce(string_agg(t::text, ' '), '') FROM %s AS t`, table))
+		require.False(t, strings.Contains(text, "hush") || strings.Contains(text, `\x7b226962616e`), table)
+	}
+	entity, err := db.Entity(t.Context(), thing("1"))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"name":"Ada"}`, string(entity.State))
+	_, err = db.Entity(t.Context(), thing("9"))
+	require.ErrorIs(t, err, event.ErrNotFound)
+
+	again := secret
+	again.ID = receipt().ID
+	persisted, err := db.Persist(t.Context(), again, body, p, runOf(again))
+	require.NoError(t, err)
+	require.Equal(t, event.Persisted{Duplicate: true, Owner: secret.ID}, persisted)
+	audit := value[string](db, `SELECT actor || ' ' || action || ' ' || object FROM audit_log`)
+	require.Equal(t, "ada event.expunge event:"+secret.ID, audit)
+
+	_, err = db.Expunge(t.Context(), secret.ID, ada)
+	require.ErrorIs(t, err, event.ErrNotFound)
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM audit_log`))
+}
+
+// An event that died before it had a row, or whose row was purged, is expunged all the same.
+func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	dead := receipt()
+	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(dead)))
+	gone, err := db.Expunge(t.Context(), dead.ID, ada)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, gone.DeadLetters)
+	require.Equal(t, dead.ID, value[string](db, `SELECT event_id::text FROM idempotency_keys WHERE key = $1`, dead.Key))
+
+	old := receiptAt(noon.Add(-time.Hour))
+	db.process(old, parsed(snapshot("1", `{"n":1}`)))
+	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	gone, err = db.Expunge(t.Context(), old.ID, ada)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, gone.Changes)
+	_, err = db.Entity(t.Context(), thing("1"))
+	require.ErrorIs(t, err, event.ErrNotFound)
+}

@@ -1,0 +1,16 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/activities"
+)
+
+// Notify tells people what has failed since the last time. A schedule starts it, and skips it while the one before still
+// works. What was told is noted on the failures themselves, so that no crash makes it forget any.
+func Notify(ctx workflow.Context) (activities.Digest, error) {
+	var digest activities.Digest
+	lane := workflow.WithHeartbeatTimeout(withOperationLane(ctx, "digest"), 0) // a slow channel shows no progress
+	err := workflow.ExecuteActivity(lane, upkeep.SendDigest).Get(ctx, &digest)
+	return digest, err
+}
