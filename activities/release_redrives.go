@@ -8,7 +8,8 @@ const released = 500
 // ReleaseRedrives lets dead letters wait again that have been redriving for long without a run: whoever took them was killed
 // before the start.
 func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
-	defer keepAlive(ctx)()
+	stop := keepAlive(ctx)
+	defer stop()
 	stale, err := a.Sweeps.StaleRedrives(ctx, released)
 	if err != nil {
 		return 0, err
@@ -29,9 +30,9 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// ResumeRedrives makes sure that each bulk redrive which has not ended has a workflow: one may have been terminated, or its
+// WakeRedrives makes sure that each bulk redrive which has not ended has a workflow: one may have been terminated, or its
 // start may have failed.
-func (a *Activities) ResumeRedrives(ctx context.Context) (n int, err error) {
+func (a *Activities) WakeRedrives(ctx context.Context) (n int, err error) {
 	ids, err := a.Redrives.UnsettledRedrives(ctx)
 	if err != nil {
 		return 0, err

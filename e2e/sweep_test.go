@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"holdfast/ingress"
 )
 
 func listRequest(query string) *workflowservice.ListWorkflowExecutionsRequest {
@@ -33,6 +35,17 @@ func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 	accepted(t, func() answer { return n.send(t, customerUpdated(reset, uniqueID("cus"), "Ada", time.Now())) })
 	for _, id := range []string{lost, reset} {
 		eventually(t, 30*time.Second, "it is stuck on the durable lane", func() error { return i.usesDurableLane(t, "stripe:"+id) })
+	}
+	eventually(t, 30*time.Second, "both are found among the open runs", func() error {
+		runs, total, err := ingress.NewRuns(i.dial(t)).OpenRuns(context.Background(), time.Now().Add(time.Minute), 10)
+		if err != nil || total < 2 {
+			return fmt.Errorf("%d: %w", total, err)
+		}
+		require.Len(t, runs, 2)
+		require.NotEmpty(t, runs[0].EventID)
+		return nil
+	})
+	for _, id := range []string{lost, reset} {
 		i.runTool(t, "temporal", "workflow", "terminate", "--workflow-id", "stripe:"+id, "--reason", "by mistake")
 	}
 	// A step that had begun would end well after all, and there would be nothing to rescue.
@@ -100,7 +113,7 @@ func (i *installation) applicationRole(t *testing.T) (role, url string) {
 	i.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'app'")
 	i.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+role)
 	t.Cleanup(func() { i.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
-	return role, fmt.Sprintf("postgres://%s:app@%s:%d/%s", role, config.Host, config.Port, config.Database)
+	return role, fmt.Sprintf("host=%s port=%d user=%s password=app dbname=%s", config.Host, config.Port, role, config.Database)
 }
 
 // exec runs a statement as the owner of the database.

@@ -123,7 +123,7 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 			})).Return(event.SweptPage{DeadLetters: 1}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
-			env.OnActivity("ResumeRedrives", mock.Anything).Return(0, nil).Once()
+			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
 			env.ExecuteWorkflow(workflows.TypeSweepRuns)
 			require.NoError(t, env.GetWorkflowError())
 			var result workflows.SweepResult
