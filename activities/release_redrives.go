@@ -29,9 +29,9 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// ResumeRedrives makes sure that each bulk redrive which has not ended has a workflow: one may have been terminated, or its
+// WakeRedrives makes sure that each bulk redrive which has not ended has a workflow: one may have been terminated, or its
 // start may have failed.
-func (a *Activities) ResumeRedrives(ctx context.Context) (n int, err error) {
+func (a *Activities) WakeRedrives(ctx context.Context) (n int, err error) {
 	ids, err := a.Redrives.UnsettledRedrives(ctx)
 	if err != nil {
 		return 0, err

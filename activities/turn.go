@@ -19,9 +19,9 @@ const (
 	heartbeat = 3 * time.Second
 )
 
-// inFlight is how many runs of a redrive may be open at the same time: some seconds' worth, so that workers that are slower
-// than its rate, or a cause that is not gone, bound what it adds to the queue.
-func inFlight(rate float64) int { return min(max(int(10*rate), 50), 2000) }
+// inFlight is how many runs of a redrive may be open at the same time: some seconds' worth, so that workers or a Temporal
+// that are slower than its rate, or a cause that is not gone, bound what it adds to the queue.
+func inFlight(rate float64) int { return min(max(int(4*rate), 20), 500) }
 
 // chunkFor is at most a second's worth.
 func chunkFor(rate float64) int { return min(max(int(rate), 1), chunk) }

@@ -39,6 +39,10 @@ type DeadLetter struct {
 	ResolvedAt  *time.Time `json:"resolved_at,omitempty"`
 	// ResolvedRun is the run that processed the event in the end.
 	ResolvedRun string `json:"resolved_run_id,omitempty"`
+	// AutoAttempts is how often it was run again by itself since somebody last did so, NextRedriveAt when it will be the
+	// next time; nil if it will not, or if nobody has planned it yet.
+	AutoAttempts  int        `json:"auto_attempts,omitempty"`
+	NextRedriveAt *time.Time `json:"next_redrive_at,omitempty"`
 	// DiscardedAt, DiscardedBy and DiscardReason are set if an operator has discarded it.
 	DiscardedAt   *time.Time `json:"discarded_at,omitempty"`
 	DiscardedBy   string     `json:"discarded_by,omitempty"`

@@ -36,7 +36,8 @@ const (
 )
 
 // DeadLetterState is where a dead letter stands:
-// open → redriving → resolved, open → exhausted, open → discarded.
+// open → redriving → resolved, open → exhausted, open → discarded. One that is exhausted waits like one that is open, but for
+// somebody: its automatic attempts are used up.
 type DeadLetterState string
 
 // The states of a dead letter.

@@ -14,7 +14,8 @@ import (
 const deadLetterColumns = `
 SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, error_message, attempts, failures,
        first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, ''), discarded_at,
-       coalesce(discarded_by, ''), coalesce(discard_reason, ''), coalesce(replaced_by::text, '')`
+       coalesce(discarded_by, ''), coalesce(discard_reason, ''), coalesce(replaced_by::text, ''),
+       auto_attempts, next_redrive_at`
 
 const (
 	selectDeadLetter = deadLetterColumns + `, raw_body FROM dead_letters WHERE id = $1`
@@ -92,6 +93,7 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
 		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
 		&d.ResolvedRun, &d.DiscardedAt, &d.DiscardedBy, &d.DiscardReason, &d.ReplacedBy,
+		&d.AutoAttempts, &d.NextRedriveAt,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.DeadLetter{}, err
@@ -101,6 +103,6 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	}
 	d.FirstFailed, d.LastFailed = d.FirstFailed.UTC(), d.LastFailed.UTC()
 	d.Failure.At, d.ResolvedAt = d.LastFailed, utc(d.ResolvedAt)
-	d.DiscardedAt = utc(d.DiscardedAt)
+	d.DiscardedAt, d.NextRedriveAt = utc(d.DiscardedAt), utc(d.NextRedriveAt)
 	return d, nil
 }

@@ -24,9 +24,9 @@ type SweepResult struct {
 	DeadLetters int `json:"dead_letters"`
 	// Stuck are the open runs that somebody should look at, by reason.
 	Stuck map[string]int `json:"stuck,omitempty"`
-	// Released are dead letters whose redrive had no run, Resumed redrives that had no workflow.
+	// Released are dead letters whose redrive had no run, Woken the redrives that have not ended: each has a workflow now.
 	Released int `json:"released"`
-	Resumed  int `json:"resumed"`
+	Woken    int `json:"woken"`
 }
 
 // SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter,
@@ -56,7 +56,7 @@ func SweepRuns(ctx workflow.Context) (SweepResult, error) {
 		Get(ctx, &result.Released); err != nil {
 		return result, err
 	}
-	err := workflow.ExecuteActivity(withOperationLane(ctx, "redrives"), do.ResumeRedrives).Get(ctx, &result.Resumed)
+	err := workflow.ExecuteActivity(withOperationLane(ctx, "redrives"), do.WakeRedrives).Get(ctx, &result.Woken)
 	return result, err
 }
 

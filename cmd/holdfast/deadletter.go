@@ -92,6 +92,7 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 		"failures", strconv.Itoa(d.Failures),
 		"first failed", d.FirstFailed.Format(time.RFC3339Nano),
 		"last failed", d.LastFailed.Format(time.RFC3339Nano),
+		"automatic attempts", automaticAttempts(d),
 		"resolved by run", d.ResolvedRun,
 	)
 	if err != nil {
@@ -104,6 +105,17 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 		_, err = fmt.Fprintf(w, "\nOnce the cause is gone: holdfast dlq replay %d --wait\n", d.ID)
 	}
 	return err
+}
+
+func automaticAttempts(d event.DeadLetter) string {
+	switch {
+	case d.NextRedriveAt != nil:
+		return fmt.Sprintf("%d, the next one from %s", d.AutoAttempts, d.NextRedriveAt.Format(time.RFC3339))
+	case d.AutoAttempts > 0:
+		return strconv.Itoa(d.AutoAttempts)
+	default:
+		return ""
+	}
 }
 
 func deadLetterReplayCommand() *cobra.Command {

@@ -1,0 +1,135 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// world stands in for Temporal and the store, so that a redrive can be killed between any two steps.
+type world struct {
+	mu     sync.Mutex
+	latest map[string]event.LatestRun // by workflow ID
+	fails  map[string]error           // of a start, by workflow ID
+	starts []string                   // workflow IDs
+
+	unstarted []event.DeadLetter
+	marked    map[int64]string
+	given     []int64
+}
+
+func (w *world) Redrive(_ context.Context, d event.DeadLetter) (event.Run, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := d.Receipt.WorkflowID()
+	if err := w.fails[id]; err != nil {
+		return event.Run{}, err
+	}
+	w.starts = append(w.starts, id)
+	return event.Run{WorkflowID: id, RunID: "new"}, nil
+}
+
+func (w *world) LatestRun(_ context.Context, workflowID string) (event.LatestRun, error) {
+	return w.latest[workflowID], nil
+}
+
+func (w *world) WakeRedrive(context.Context, string) error { return nil }
+
+func (w *world) Unstarted(context.Context, string, int) (letters []event.DeadLetter, err error) {
+	for _, d := range w.unstarted {
+		if _, started := w.marked[d.ID]; !started && !slices.Contains(w.given, d.ID) {
+			letters = append(letters, d)
+		}
+	}
+	return letters, nil
+}
+
+func (w *world) MarkStarted(_ context.Context, _ string, runs map[int64]string) error {
+	if w.marked == nil {
+		w.marked = map[int64]string{}
+	}
+	maps.Copy(w.marked, runs)
+	return nil
+}
+
+func (w *world) GiveBack(_ context.Context, _ string, ids ...int64) error {
+	w.given = append(w.given, ids...)
+	return nil
+}
+
+func buried(id int64, key string) event.DeadLetter {
+	return event.DeadLetter{
+		ID: id, Receipt: event.Receipt{ID: key, Provider: "acme", Key: key}, Run: event.Run{WorkflowID: "acme:" + key, RunID: "died"},
+	}
+}
+
+func (w *world) restart(rate float64) *restart {
+	return (&Activities{Starter: w, Replays: w}).newRestart("one", rate)
+}
+
+// An attempt has taken four dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the
+// last, one runs since, and one has run and failed since:
+//   - only the first two are started
+func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	w := &world{
+		unstarted: []event.DeadLetter{buried(1, "forgotten"), buried(2, "waits"), buried(3, "runs"), buried(4, "failed")},
+		latest: map[string]event.LatestRun{
+			"acme:waits":  {Run: event.Run{RunID: "died"}},
+			"acme:runs":   {Run: event.Run{RunID: "r3"}, Open: true},
+			"acme:failed": {Run: event.Run{RunID: "r4"}},
+		},
+	}
+	require.NoError(t, w.restart(1000).leftovers(t.Context()))
+	slices.Sort(w.starts)
+	require.Equal(t, []string{"acme:forgotten", "acme:waits"}, w.starts)
+	require.Equal(t, map[int64]string{1: "new", 2: "new", 3: "r3", 4: "r4"}, w.marked)
+}
+
+// Of a chunk one starts, one is run by its sender already, one has succeeded, one can never be started, and for one Temporal
+// is away:
+//   - the first two are marked, the next two given back
+//   - the last stays taken, and the attempt fails
+func TestWhatBecomesOfAChunk(t *testing.T) {
+	t.Parallel()
+	away := errors.New("unavailable")
+	w := &world{fails: map[string]error{
+		"acme:runs":      &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
+		"acme:succeeded": &event.RunExistsError{Run: event.Run{RunID: "theirs"}},
+		"acme:wrong":     event.Rejectf("not_startable", "too large"),
+		"acme:away":      away,
+	}}
+	err := w.restart(1000).fresh(t.Context(), []event.DeadLetter{
+		buried(1, "starts"), buried(2, "runs"), buried(3, "succeeded"), buried(4, "wrong"), buried(5, "away"),
+	})
+	require.ErrorIs(t, err, away)
+	require.Equal(t, map[int64]string{1: "new", 2: "theirs"}, w.marked)
+	slices.Sort(w.given)
+	require.Equal(t, []int64{3, 4}, w.given)
+}
+
+// Starts keep to the rate, and the pause after the last one is waited out.
+func TestStartsKeepToTheirRate(t *testing.T) {
+	t.Parallel()
+	w := &world{}
+	var letters []event.DeadLetter
+	for id := range int64(10) {
+		letters = append(letters, buried(id, "k"))
+	}
+	start := time.Now()
+	require.NoError(t, w.restart(100).fresh(t.Context(), letters))
+	require.GreaterOrEqual(t, time.Since(start), 99*time.Millisecond)
+	require.Len(t, w.starts, 10)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, w.restart(0.01).fresh(ctx, letters), context.Canceled, "a worker that stops does not wait for the pace")
+}

@@ -1,0 +1,43 @@
+package activities
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// openRuns stands in for Temporal and the store: an open run whose code fails cannot be made at will.
+type openRuns struct {
+	RunReader
+	SweepStore
+
+	runs  []event.OpenRun
+	total int
+}
+
+func (o openRuns) OpenRuns(context.Context, time.Time, int) ([]event.OpenRun, int, error) {
+	return o.runs, o.total, nil
+}
+
+func (o openRuns) StoredEvents(context.Context, []string) (map[string]bool, error) {
+	return map[string]bool{"stored": true}, nil
+}
+
+// Of six runs that are open for long, five could be looked at: the reason why each is open is told, the most urgent one.
+func TestOpenRunsAreToldByReason(t *testing.T) {
+	t.Parallel()
+	world := openRuns{total: 6, runs: []event.OpenRun{
+		{EventID: "stored", TaskAttempts: 1},
+		{EventID: "stored", TaskAttempts: 5},
+		{EventID: "lost", TaskAttempts: 5},
+		{EventID: "lost"},
+		{},
+	}}
+	counts, err := (&Activities{Runs: world, Sweeps: world}).SweepOpenRuns(t.Context(), time.Now())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"slow": 1, "workflow_task": 2, "not_stored": 2, "unexamined": 1}, counts)
+}

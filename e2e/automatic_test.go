@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"holdfast/workflows"
+)
+
+// quickly makes the schedules work in seconds.
+var quickly = []string{
+	"HOLDFAST_REDRIVE_BASE=500ms", "HOLDFAST_REDRIVE_INTERVAL=1s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=1s",
+	"HOLDFAST_REDRIVE_REJECTED=true",
+}
+
+// A dead letter whose cause stays:
+//   - it is run again three times by itself, and is one row with four failures; then it is exhausted
+//   - once the cause is gone a replay by hand resolves it
+func TestADeadLetterIsRedrivenByItself(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "homemade.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
+	quiet := "name: quiet\nextends: homemade\nredrive: off\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "quiet.yaml"), []byte(quiet), 0o644))
+	i := newInstallation(t, append(quickly, "HOLDFAST_PROVIDERS_DIR="+dir)...)
+	n := i.start(t, "serve")
+	id := uniqueID("msg")
+	for _, path := range []string{"/webhooks/homemade", "/webhooks/quiet"} {
+		accepted(t, func() answer { return n.sendStandard(t, path, id, []byte(poison)) })
+	}
+
+	i.awaitCount(t, 2*time.Minute, 1, "SELECT count(*) FROM dead_letters WHERE state = 'exhausted'")
+	var failures, rows int
+	i.query(t, "SELECT failures FROM dead_letters WHERE provider = 'homemade'", nil, &failures)
+	i.query(t, "SELECT count(*) FROM dead_letters WHERE provider = 'homemade'", nil, &rows)
+	require.Equal(t, []int{4, 1}, []int{failures, rows})
+	i.query(t, "SELECT failures FROM dead_letters WHERE provider = 'quiet'", nil, &failures)
+	require.Equal(t, 1, failures, "its definition leaves it to the operators")
+
+	n.terminate(t)
+	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
+	i.start(t, "worker")
+	out, err := i.run(t, "dlq", "replay", fmt.Sprint(i.count(t, "SELECT id FROM dead_letters WHERE provider = 'homemade'")), "--wait")
+	require.NoError(t, err, out)
+	i.awaitStatus(t, "homemade:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved'"))
+	i.replay(t, "redrive_due", i.latestOf(t, workflows.TypeRedriveDue, "Completed"))
+	i.replay(t, "sweep", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
+}
+
+// latestOf is the ID of a workflow of a type and status, as soon as one is on record.
+func (i *installation) latestOf(t *testing.T, workflowType, status string) (id string) {
+	t.Helper()
+	c := i.dial(t)
+	eventually(t, 30*time.Second, "there is a "+workflowType+" that is "+status, func() error {
+		found, err := c.ListWorkflow(context.Background(), listRequest(
+			fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = '%s'", workflowType, status)))
+		if err != nil {
+			return err
+		}
+		if len(found.GetExecutions()) == 0 {
+			return errors.New("not yet")
+		}
+		id = found.GetExecutions()[0].GetExecution().GetWorkflowId()
+		return nil
+	})
+	return id
+}
+
+// The schedule fires while its run before still works through what is due, slowly:
+//   - what fires meanwhile is skipped, and there is never a second run
+//   - each dead letter is run again once
+func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=0.5")...)
+	i.bury(t, 4)
+	i.start(t, "worker")
+	running := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.TypeRedriveDue)
+	most := 0
+	eventually(t, 2*time.Minute, "all are processed", func() error {
+		most = max(most, i.runsOf(t, running))
+		return atLeast(i.count(t, processedEvents), 4)
+	})
+	require.LessOrEqual(t, most, 1)
+	described, err := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleRedrive).Describe(context.Background())
+	require.NoError(t, err)
+	require.Positive(t, described.Info.NumActionsSkippedOverlap)
+	require.Equal(t, 4, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND auto_attempts = 1"))
+	eventually(t, 30*time.Second, "the runs are on record", func() error {
+		return atLeast(i.runsOf(t, "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Completed'"), 4)
+	})
+	require.Equal(t, 4, i.runsOf(t, "WorkflowType = 'ProcessEvent'"))
+}
+
+// The schedules are made by migrate, and brought up to date by the next one:
+//   - one that an operator has paused stays paused
+func TestMigrateKeepsTheSchedules(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	handle := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleRedrive)
+	interval := func() time.Duration {
+		described, err := handle.Describe(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, described.Schedule.Policy.Overlap)
+		require.Equal(t, time.Minute, described.Schedule.Policy.CatchupWindow)
+		return described.Schedule.Spec.Intervals[0].Every
+	}
+	require.Equal(t, 5*time.Minute, interval())
+	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleRedrive, "--pause", "--reason", "traffic")
+	i.env = append(i.env, "HOLDFAST_REDRIVE_INTERVAL=10m")
+	out, err := i.run(t, "migrate")
+	require.NoError(t, err, out)
+	require.Equal(t, 10*time.Minute, interval())
+	described, err := handle.Describe(context.Background())
+	require.NoError(t, err)
+	require.True(t, described.Schedule.State.Paused)
+}

@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"holdfast/event"
+)
+
+// bury puts n dead letters into the database, of Stripe events that would be processed if they ran again: what is left when a
+// cause is gone that has lasted longer than Temporal remembers.
+func (i *installation) bury(t *testing.T, n int) {
+	t.Helper()
+	ctx := context.Background()
+	connection, err := pgx.Connect(ctx, i.database)
+	require.NoError(t, err)
+	defer connection.Close(ctx)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	_, err = connection.CopyFrom(ctx, pgx.Identifier{"dead_letters"}, []string{
+		"event_id", "provider", "key", "type", "receipt", "raw_body", "step", "error_class", "error_code", "error_message",
+		"attempts", "first_failed_at", "last_failed_at", "workflow_id", "run_id",
+	}, pgx.CopyFromSlice(n, func(int) ([]any, error) {
+		r := event.Receipt{
+			ID: uuid.Must(uuid.NewV7()).String(), Provider: "stripe", Key: uniqueID("evt"), KeyFrom: event.KeyFromEvent,
+			Type: "customer.updated", ReceivedAt: now, RequestID: "req_buried",
+		}
+		receipt, err := json.Marshal(r)
+		body := customerUpdated(r.Key, fmt.Sprintf("cus_buried_%d", sequence.Add(1)%50), "Ada", now)
+		return []any{
+			r.ID, r.Provider, r.Key, r.Type, string(receipt), body, "upsert", "failed", "undefined_column", "a migration was missing",
+			4, now, now, r.WorkflowID(), uuid.NewString(),
+		}, err
+	}))
+	require.NoError(t, err)
+}
+
+// runsOf counts the runs that a query finds, as soon as they are on record.
+func (i *installation) runsOf(t *testing.T, query string) (n int) {
+	t.Helper()
+	c := i.dial(t)
+	eventually(t, 30*time.Second, "Temporal counts runs", func() error {
+		found, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+		n = int(found.GetCount())
+		return err
+	})
+	return n
+}
+
+// accepted sends until the answer is 202, as senders do.
+func accepted(t *testing.T, send func() answer) {
+	t.Helper()
+	eventually(t, time.Minute, "the event is accepted", func() error {
+		if a := send(); a.status != 202 && a.status != 200 {
+			return fmt.Errorf("%d: %s", a.status, a.body)
+		}
+		return nil
+	})
+}
+
+// redrive reads a redrive as a program would.
+func (i *installation) redrive(t *testing.T, id string) (r event.Redrive) {
+	t.Helper()
+	out, err := i.run(t, "redrive", "show", id, "--json")
+	require.NoError(t, err, out)
+	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+	return r
+}
+
+// awaitRedrive waits until a redrive has the state and none of its runs is open.
+func (i *installation) awaitRedrive(t *testing.T, limit time.Duration, id string, want event.RedriveState) (r event.Redrive) {
+	t.Helper()
+	eventually(t, limit, "redrive "+id+" is "+string(want), func() error {
+		if r = i.redrive(t, id); r.State != want || r.InFlight > 0 {
+			return fmt.Errorf("it is %+v", r)
+		}
+		return nil
+	})
+	return r
+}

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"holdfast/event"
+	"holdfast/ingress"
+	"holdfast/persistence"
+	"holdfast/redrive"
+)
+
+// redriven is how many dead letters are redriven at once; HOLDFAST_TEST_REDRIVEN changes it. They take about two minutes on
+// two cores, almost all of it Temporal's.
+func redriven(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("HOLDFAST_TEST_REDRIVEN")
+	if text == "" {
+		return 5000
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+var redriveID = regexp.MustCompile(`redrive (\d{8}-\d{6}-\w{4})`)
+
+// startRedrive starts a redrive from the command line and gives its ID.
+func (i *installation) startRedrive(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := i.run(t, append([]string{"dlq", "redrive", "--yes", "--detach"}, args...)...)
+	require.NoError(t, err, out)
+	found := redriveID.FindStringSubmatch(out)
+	require.Len(t, found, 2, out)
+	return found[1]
+}
+
+// All dead letters are redriven twice at the same time, and the only worker is killed in the middle:
+//   - each is processed, by one run
+//   - the two redrives have shared them, and say so
+//
+// It is not parallel: it would slow every other test that shares its Temporal.
+func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
+	i := newInstallation(t)
+	n := redriven(t)
+	i.bury(t, n)
+	worker := i.start(t, "worker", "HOLDFAST_WORKER_SLOTS_REDRIVE=16")
+	ids := make([]string, 2)
+	var starting sync.WaitGroup
+	began := time.Now()
+	for k := range ids {
+		starting.Go(func() { ids[k] = i.startRedrive(t, "--rate", "50/s", "--provider", "stripe") })
+	}
+	starting.Wait()
+	eventually(t, 3*time.Minute, "a third is processed", func() error { return atLeast(i.count(t, processedEvents), n/3) })
+	worker.kill()
+	require.Less(t, i.count(t, processedEvents), n, "the kill came too late to show anything")
+	i.start(t, "worker", "HOLDFAST_WORKER_SLOTS_REDRIVE=16")
+
+	i.awaitCount(t, 8*time.Minute, n, processedEvents)
+	t.Logf("%d dead letters in %s", n, time.Since(began).Round(time.Second))
+	one := i.awaitRedrive(t, time.Minute, ids[0], event.RedriveCompleted)
+	two := i.awaitRedrive(t, time.Minute, ids[1], event.RedriveCompleted)
+	require.EqualValues(t, n, one.Done+two.Done)
+	require.Zero(t, one.Failed+two.Failed)
+	require.Equal(t, n, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND failures = 1"))
+	require.Equal(t, n, i.count(t, "SELECT count(*) FROM event_entities"))
+	eventually(t, 30*time.Second, "the runs are on record", func() error {
+		return atLeast(i.runsOf(t, "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Completed'"), n)
+	})
+	require.Equal(t, n, i.runsOf(t, "WorkflowType = 'ProcessEvent'"), "one run each")
+}
+
+// A redrive by hand:
+//   - the dry run shows the plan and starts nothing; without --yes and a terminal nothing is started
+//   - paused it starts nothing, resumed it goes on, canceled it ends and leaves the rest
+//   - each of these is audited, and an ended one is not changed
+func TestARedriveIsControlled(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	i.bury(t, 60)
+	out, err := i.run(t, "dlq", "redrive", "--provider", "stripe", "--error-class", "failed", "--since", "1h", "--dry-run")
+	require.NoError(t, err, out)
+	require.Regexp(t, `dead letters\s+60`, out)
+	require.Contains(t, out, "failed 60")
+	out, err = i.run(t, "dlq", "redrive")
+	require.Error(t, err)
+	require.Contains(t, out, "--yes")
+	require.Zero(t, i.count(t, "SELECT count(*) FROM redrives"))
+	out, err = i.run(t, "dlq", "redrive", "--code", "no_such_code", "--yes")
+	require.NoError(t, err, out)
+	require.Zero(t, i.count(t, "SELECT count(*) FROM redrives"))
+
+	i.start(t, "worker")
+	id := i.startRedrive(t, "--rate", "4/s")
+	eventually(t, time.Minute, "it has begun", func() error { return atLeast(i.count(t, processedEvents), 1) })
+	out, err = i.run(t, "redrive", "pause", id, "--reason", "traffic")
+	require.NoError(t, err, out)
+	r := i.awaitRedrive(t, time.Minute, id, event.RedrivePaused)
+	time.Sleep(2 * time.Second) // at 4/s, eight more would be done
+	require.Equal(t, r.Done, i.redrive(t, id).Done)
+	require.Less(t, r.Done, int64(60))
+
+	out, err = i.run(t, "redrive", "resume", id)
+	require.NoError(t, err, out)
+	eventually(t, time.Minute, "it goes on", func() error { return atLeast(int(i.redrive(t, id).Done), int(r.Done)+2) })
+	out, err = i.run(t, "redrive", "cancel", id)
+	require.NoError(t, err, out)
+	r = i.awaitRedrive(t, time.Minute, id, event.RedriveCanceled)
+	require.Less(t, r.Done, int64(60))
+	i.awaitStatus(t, "redrive/"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Equal(t, 60-int(r.Done), i.count(t, openDeadLetters))
+	out, err = i.run(t, "redrive", "resume", id)
+	require.Error(t, err)
+	require.Contains(t, out, "canceled")
+	require.Equal(t, 4, i.count(t, "SELECT count(*) FROM audit_log WHERE object = $1 AND actor LIKE 'cli:%'", "redrive:"+id))
+	i.replay(t, "redrive_canceled", "redrive/"+id)
+
+	out, err = i.run(t, "dlq", "redrive", "--yes", "--rate", "100/s") // watched to its end
+	require.NoError(t, err, out)
+	require.Contains(t, out, "100%")
+	i.awaitCount(t, time.Minute, 60, processedEvents)
+	id = redriveID.FindStringSubmatch(out)[1]
+	i.awaitStatus(t, "redrive/"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.replay(t, "redrive_completed", "redrive/"+id)
+	out, err = i.run(t, "redrive", "list")
+	require.NoError(t, err, out)
+	require.Contains(t, out, id)
+}
+
+// A redrive of dead letters while live events come in:
+//   - the redriven ones have workers of their own, and a live event is processed as soon as ever
+func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	i.bury(t, 400)
+	n := i.start(t, "serve", "HOLDFAST_WORKER_SLOTS_REDRIVE=2")
+	measure := func() (took []time.Duration) {
+		for range 15 {
+			id := uniqueID("evt")
+			start := time.Now()
+			require.Equal(t, 202, n.send(t, customerUpdated(id, uniqueID("cus"), "Ada", start)).status)
+			eventually(t, 30*time.Second, "the live event is processed", func() error {
+				return atLeast(i.count(t, processedEvents+" AND key = $1", id), 1)
+			})
+			took = append(took, time.Since(start))
+		}
+		slices.Sort(took)
+		return took
+	}
+	alone := measure()
+	id := i.startRedrive(t, "--rate", "50/s")
+	eventually(t, time.Minute, "it has begun", func() error { return atLeast(int(i.redrive(t, id).Done), 1) })
+	during := measure()
+	require.NotZero(t, i.count(t, openDeadLetters), "the redrive was over too soon to show anything")
+	t.Logf("live events alone: median %s, worst %s; during a redrive: median %s, worst %s",
+		alone[7], alone[14], during[7], during[14])
+	require.Less(t, during[7], 5*time.Second)
+	i.awaitRedrive(t, 2*time.Minute, id, event.RedriveCompleted)
+}
+
+// Fifty replays of one dead letter at the same moment:
+//   - one starts a run, 49 are refused
+func TestFiftyReplaysAreOneRun(t *testing.T) {
+	t.Parallel()
+	i, workflowID := poisoned(t)
+	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 10})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	service := &redrive.Service{Letters: store, Books: store, Runs: ingress.NewStarter(i.dial(t))}
+	id := int64(i.count(t, "SELECT id FROM dead_letters"))
+
+	var started, refused atomic.Int64
+	var replays sync.WaitGroup
+	for range 50 {
+		replays.Go(func() {
+			_, err := service.Replay(context.Background(), id, event.Actor{Name: "test"})
+			var state *event.StateError
+			switch {
+			case err == nil:
+				started.Add(1)
+			case errors.As(err, &state):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	replays.Wait()
+	require.EqualValues(t, 1, started.Load())
+	require.EqualValues(t, 49, refused.Load())
+	i.assertRescued(t, workflowID)
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log"))
+	eventually(t, 30*time.Second, "the runs are on record", func() error {
+		return atLeast(i.runsOf(t, "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Completed'"), 1)
+	})
+	require.Equal(t, 2, i.runsOf(t, "WorkflowType = 'ProcessEvent'"), "the one that failed, and one replay")
+}

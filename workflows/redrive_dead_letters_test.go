@@ -1,0 +1,137 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/activities"
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// operation is an environment whose activities a test stands in for.
+func operation(t *testing.T) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(30 * time.Second)
+	workflows.Register(env)
+	env.RegisterActivity(&activities.Activities{})
+	return env
+}
+
+func turn(state event.RedriveState, drained, settled bool) event.RedriveTurn {
+	return event.RedriveTurn{Redrive: event.Redrive{ID: "one", State: state}, Drained: drained, Settled: settled}
+}
+
+// A redrive has nothing left to start, and two of its runs are open for a while:
+//   - it looks every five seconds and completes with the counts of its row
+func TestRedriveDeadLetters_waitsForItsRuns(t *testing.T) {
+	env := operation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveRunning, true, false), nil).Times(3)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveCompleted, true, true), nil).Once()
+	start := env.Now()
+	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 15*time.Second, env.Now().Sub(start).Round(time.Second))
+	var r event.Redrive
+	require.NoError(t, env.GetWorkflowResult(&r))
+	require.Equal(t, event.RedriveCompleted, r.State)
+	env.AssertExpectations(t)
+}
+
+// A redrive is paused:
+//   - it looks once a minute, and at once when a signal comes
+func TestRedriveDeadLetters_looksAtASignal(t *testing.T) {
+	env := operation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedrivePaused, false, false), nil).Twice()
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveCanceled, false, true), nil).Once()
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalRedriveChanged, nil) }, 70*time.Second)
+	start := env.Now()
+	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 70*time.Second, env.Now().Sub(start).Round(time.Second))
+	env.AssertExpectations(t)
+}
+
+// A redrive is long:
+//   - after 300 turns it continues as new, for the same row
+func TestRedriveDeadLetters_continuesAsNew(t *testing.T) {
+	env := operation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveRunning, false, false), nil).Times(300)
+	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	require.Equal(t, workflows.TypeRedriveDeadLetters, again.WorkflowType.Name)
+	env.AssertExpectations(t)
+}
+
+// Its workflow is canceled in Temporal:
+//   - so is the redrive
+func TestRedriveDeadLetters_canBeCanceledInTemporal(t *testing.T) {
+	env := operation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedrivePaused, false, false), nil)
+	env.OnActivity("CancelRedrive", mock.Anything, "one").Return(nil).Once()
+	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
+	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()))
+	env.AssertExpectations(t)
+}
+
+// Something is due, then as many runs are open as may be, then nothing is due any more:
+//   - it adds up what it has done
+func TestRedriveDue_worksUntilNothingIsDue(t *testing.T) {
+	env := operation(t)
+	env.OnActivity("RedriveDue", mock.Anything).Return(event.DueTurn{Planned: 3, Started: 20, Exhausted: 1}, nil).Once()
+	env.OnActivity("RedriveDue", mock.Anything).Return(event.DueTurn{}, nil).Once()
+	env.OnActivity("RedriveDue", mock.Anything).Return(event.DueTurn{Started: 2, Drained: true}, nil).Once()
+	env.ExecuteWorkflow(workflows.TypeRedriveDue)
+	require.NoError(t, env.GetWorkflowError())
+	var result workflows.RedriveDueResult
+	require.NoError(t, env.GetWorkflowResult(&result))
+	require.Equal(t, workflows.RedriveDueResult{Started: 22, Planned: 3, Exhausted: 1}, result)
+	env.AssertExpectations(t)
+}
+
+// A sweep after another one:
+//   - it looks back to 15 minutes before the end of that one, page by page
+//   - the first one ever looks back a week
+func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
+	for name, last := range map[string]*workflows.SweepResult{
+		"the first": nil,
+		"a later":   {Until: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := operation(t)
+			since := env.Now().Add(-7 * 24 * time.Hour)
+			if last != nil {
+				env.SetLastCompletionResult(*last)
+				since = last.Until.Add(-15 * time.Minute)
+			}
+			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p event.SweepPage) bool {
+				return len(p.Token) == 0 && p.Since.Sub(since).Abs() < time.Second
+			})).Return(event.SweptPage{DeadLetters: 2, Next: []byte("next")}, nil).Once()
+			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p event.SweepPage) bool {
+				return string(p.Token) == "next"
+			})).Return(event.SweptPage{DeadLetters: 1}, nil).Once()
+			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
+			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
+			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
+			env.ExecuteWorkflow(workflows.TypeSweepRuns)
+			require.NoError(t, env.GetWorkflowError())
+			var result workflows.SweepResult
+			require.NoError(t, env.GetWorkflowResult(&result))
+			require.Equal(t, 3, result.DeadLetters)
+			require.Equal(t, 4, result.Released)
+			require.Equal(t, map[string]int{"slow": 1}, result.Stuck)
+			env.AssertExpectations(t)
+		})
+	}
+}
