@@ -48,6 +48,7 @@ func filled() map[string]string {
 	for _, name := range passwords {
 		environ[name] = "p4ssw0rd" + strings.ToLower(name[:4])
 	}
+	environ["HOLDFAST_OPERATOR_TOKENS"] = "ada:admin:" + strings.Repeat("ab", 32)
 	return environ
 }
 

@@ -267,9 +267,3 @@ func TestAnEventIsExpungedEverywhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, found.GetCount())
 }
-
-// exec changes the installation's database.
-func (i *installation) exec(t *testing.T, sql string) {
-	t.Helper()
-	_ = i.tryQuery(sql, nil) // a statement without rows
-}

@@ -148,8 +148,14 @@ func (n *node) terminate(t *testing.T) {
 // run runs a command of the binary to its end and gives what it printed.
 func (i *installation) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	return i.runWith(t, nil, args...)
+}
+
+// runWith is run with more variables.
+func (i *installation) runWith(t *testing.T, env []string, args ...string) (string, error) {
+	t.Helper()
 	command := exec.Command(holdfast, args...)
-	command.Env = i.environment()
+	command.Env = i.environment(env...)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }

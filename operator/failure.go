@@ -3,43 +3,150 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
+	"strconv"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
 )
 
-// failures are the codes of errors and what they say, by HTTP status. The text of an error itself is never shown.
-var failures = map[int]struct{ code, message string }{
-	fiber.StatusBadRequest:                  {"bad_request", "The request could not be read."},
-	fiber.StatusNotFound:                    {"not_found", "There is nothing here. GET / lists what there is."},
-	fiber.StatusMethodNotAllowed:            {"method_not_allowed", "This path does not take that method."},
-	fiber.StatusRequestTimeout:              {"timeout", "The request did not arrive in time."},
-	fiber.StatusRequestEntityTooLarge:       {"too_large", "The body is too large."},
-	fiber.StatusRequestHeaderFieldsTooLarge: {"headers_too_large", "The headers are too large."},
-	fiber.StatusInternalServerError:         {"internal", "Something went wrong here. The log has it under this request id."},
-	fiber.StatusServiceUnavailable:          {"unavailable", "This cannot be answered now. Try again."},
+// code names an error for programs. What it says to people, and its HTTP status, stand in failures.
+type code string
+
+const (
+	codeBadRequest       code = "bad_request"
+	codeMalformedJSON    code = "malformed_json"
+	codeUnknownField     code = "unknown_field"
+	codeBadField         code = "bad_field"
+	codeMissingField     code = "missing_field"
+	codeUnknownParameter code = "unknown_parameter"
+	codeBadParameter     code = "bad_parameter"
+	codeBadCursor        code = "bad_cursor"
+	codeUnauthenticated  code = "unauthenticated"
+	codeForbidden        code = "forbidden"
+	codeForeignPage      code = "foreign_page"
+	codeNotFound         code = "not_found"
+	codeNoSuchThing      code = "no_such_thing"
+	codeMethod           code = "method_not_allowed"
+	codeTimeout          code = "timeout"
+	codeWrongState       code = "wrong_state"
+	codeRefused          code = "refused"
+	codeTooLarge         code = "too_large"
+	codeMediaType        code = "unsupported_media_type"
+	codeLockedOut        code = "locked_out"
+	codeHeaders          code = "headers_too_large"
+	codeInternal         code = "internal"
+	codeUnavailable      code = "unavailable"
+)
+
+// failures are all errors that are shown. The text of an error itself never is.
+var failures = map[code]struct {
+	status  int
+	message string
+}{
+	codeBadRequest:       {fiber.StatusBadRequest, "The request could not be read."},
+	codeMalformedJSON:    {fiber.StatusBadRequest, "The body is not one JSON object."},
+	codeUnknownField:     {fiber.StatusBadRequest, "The body has a field that is not known here."},
+	codeBadField:         {fiber.StatusBadRequest, "A field of the body has no usable value."},
+	codeMissingField:     {fiber.StatusBadRequest, "The body lacks a field."},
+	codeUnknownParameter: {fiber.StatusBadRequest, "The query has a parameter that is not known here, or has one twice."},
+	codeBadParameter:     {fiber.StatusBadRequest, "A parameter has no usable value."},
+	codeBadCursor:        {fiber.StatusBadRequest, "The cursor is not one that this list has given."},
+	codeUnauthenticated:  {fiber.StatusUnauthorized, "Show a token: Authorization: Bearer …"},
+	codeForbidden:        {fiber.StatusForbidden, "The role of this token is not enough."},
+	codeForeignPage:      {fiber.StatusForbidden, "The request seems to come from a page of another site."},
+	codeNotFound:         {fiber.StatusNotFound, "There is nothing here. GET / lists what there is."},
+	codeNoSuchThing:      {fiber.StatusNotFound, "There is no such thing."},
+	codeMethod:           {fiber.StatusMethodNotAllowed, "This path does not take that method."},
+	codeTimeout:          {fiber.StatusRequestTimeout, "The request did not arrive in time."},
+	codeWrongState:       {fiber.StatusConflict, "It is not in a state in which that can be done."},
+	codeRefused:          {fiber.StatusConflict, "That cannot be done."},
+	codeTooLarge:         {fiber.StatusRequestEntityTooLarge, "The body is too large."},
+	codeMediaType:        {fiber.StatusUnsupportedMediaType, "The body must be application/json."},
+	codeLockedOut:        {fiber.StatusTooManyRequests, "Too many wrong tokens came from this address."},
+	codeHeaders:          {fiber.StatusRequestHeaderFieldsTooLarge, "The headers are too large."},
+	codeInternal:         {fiber.StatusInternalServerError, "Something went wrong here. The log has it under this request id."},
+	codeUnavailable:      {fiber.StatusServiceUnavailable, "This cannot be answered now. Try again."},
 }
+
+// ofFiber are the codes of errors that Fiber makes, by status.
+var ofFiber = map[int]code{
+	fiber.StatusBadRequest:                  codeBadRequest,
+	fiber.StatusNotFound:                    codeNotFound,
+	fiber.StatusMethodNotAllowed:            codeMethod,
+	fiber.StatusRequestTimeout:              codeTimeout,
+	fiber.StatusRequestEntityTooLarge:       codeTooLarge,
+	fiber.StatusRequestHeaderFieldsTooLarge: codeHeaders,
+	fiber.StatusServiceUnavailable:          codeUnavailable,
+}
+
+// refusal is an error of the table. Its field and detail are of the request itself or of the vocabulary of events.
+type refusal struct {
+	code          code
+	field, detail string
+}
+
+func refuse(c code) *refusal { return &refusal{code: c} }
+
+func refuseField(c code, field string) *refusal { return &refusal{code: c, field: field} }
+
+// Error is the code.
+func (r *refusal) Error() string { return string(r.code) }
 
 // fail answers with {"error":{"code","message","request_id"}}, also where Fiber could not read a request at all.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	status := fiber.StatusInternalServerError
-	var known *fiber.Error
-	if errors.As(err, &known) {
-		status = known.Code
-	}
-	failure, ok := failures[status]
-	if !ok {
-		status = fiber.StatusInternalServerError
-		failure = failures[status]
-	}
-	id := requestID(c)
-	if status == fiber.StatusInternalServerError {
+	shown, id := shown(err), requestID(c)
+	entry := failures[shown.code]
+	if entry.status >= fiber.StatusInternalServerError {
 		s.log.Error("operator.failed", "request_id", id, "path", c.Path(), "error", err)
 	}
 	setHeaders(c)
-	return c.Status(status).JSON(fiber.Map{"error": fiber.Map{
-		"code": failure.code, "message": failure.message, "request_id": id,
-	}})
+	if entry.status == fiber.StatusServiceUnavailable {
+		setRetryAfter(c, time.Second)
+	}
+	answer := fiber.Map{"code": shown.code, "message": entry.message, "request_id": id}
+	if shown.field != "" {
+		answer["field"] = shown.field
+	}
+	if shown.detail != "" {
+		answer["detail"] = shown.detail
+	}
+	return c.Status(entry.status).JSON(fiber.Map{"error": answer})
+}
+
+// shown is the entry of the table that stands for an error.
+func shown(err error) *refusal {
+	var own *refusal
+	var state *event.StateError
+	var exists *event.RunExistsError
+	var classed *event.Error
+	var fibers *fiber.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, event.ErrNotFound):
+		return refuse(codeNoSuchThing)
+	case errors.As(err, &state):
+		return &refusal{code: codeWrongState, detail: state.Error()}
+	case errors.As(err, &exists):
+		return &refusal{code: codeWrongState, detail: exists.Error()}
+	case errors.As(err, &classed) && classed.Class == event.ClassTransient:
+		return refuse(codeUnavailable)
+	case errors.As(err, &classed) && classed.Class == event.ClassRejected:
+		return &refusal{code: codeRefused, detail: classed.Code}
+	case errors.As(err, &fibers):
+		if known, ok := ofFiber[fibers.Code]; ok {
+			return refuse(known)
+		}
+	}
+	return refuse(codeInternal)
+}
+
+func setRetryAfter(c *fiber.Ctx, wait time.Duration) {
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
 // recoverPanic turns a panic into an error: without it, fasthttp would end the process.

@@ -21,6 +21,10 @@ type Options struct {
 	Checks []Check
 	// CheckTimeout is how long one check may take; 0 is 2 seconds.
 	CheckTimeout time.Duration
+	// API is the operator API; nil leaves it out.
+	API *API
+	// Tokens are who may call the API. Without any, whoever reaches the server may do anything: see CheckAddress.
+	Tokens Tokens
 	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours;
 	// nil leaves the routes out.
 	Metrics, MetricsJSON, MetricsHistory http.Handler
@@ -74,10 +78,31 @@ func New(o Options) *Server {
 		{"GET", "/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz},
 	}
 	s.routes = append(s.routes, o.metricRoutes()...)
-	for _, r := range s.routes {
-		s.app.Add(r.Method, r.Path, r.handler)
+	if o.API != nil {
+		s.routes = append(s.routes, o.API.routes()...)
 	}
+	gate := newGate(o.Tokens, s.log)
+	for _, r := range s.routes {
+		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.handler)
+	}
+	s.app.Server().HeaderReceived = gate.limitBody
 	return s
+}
+
+// CheckAddress refuses to serve an API without tokens to more than this machine.
+func CheckAddress(address string, tokens Tokens) error {
+	if len(tokens) > 0 {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("read operator address: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("the operator API has no tokens, so everybody who reaches %s could change everything: listen on "+
+		"127.0.0.1, or make a token with `holdfast token new` and set HOLDFAST_OPERATOR_TOKENS", address)
 }
 
 // newApp sets what Fiber and fasthttp leave unlimited.

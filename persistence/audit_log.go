@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,6 +30,16 @@ func queueAudit(b *pgx.Batch, e event.AuditEntry) {
 	b.Queue(insertAudit, clip(clean(orDefault(e.Actor, "unknown")), maxAuditName), clip(clean(e.Role), maxAuditName),
 		clip(clean(e.Action), maxAuditName), clip(clean(e.Object), maxAuditName),
 		clip(clean(e.RequestID), maxAuditName), clip(clean(e.Reason), maxAuditReason), detail)
+}
+
+// detailOf is the detail of an entry. Its fields are text, numbers and times, which can always be written; an entry
+// without its detail would be better than none.
+func detailOf(fields map[string]any) json.RawMessage {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return text
 }
 
 // Audit writes an entry of its own, for what is changed outside of this database (a run that is started, a schedule).

@@ -60,8 +60,7 @@ func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
 	for name, value := range more {
 		detail[name] = value
 	}
-	text, _ := json.Marshal(detail) // text and numbers, which never fail
-	return text
+	return detailOf(detail)
 }
 
 // hold begins a transaction with a dead letter in it.
@@ -135,7 +134,7 @@ func (s *Store) CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by even
 		return 0, failure(doing, err)
 	}
 	defer tx.rollback(ctx)
-	detail, _ := json.Marshal(map[string]any{ // text and numbers, which never fail
+	detail := detailOf(map[string]any{
 		"before": c.Before.UTC(), "provider": clean(c.Provider), "removed": removed,
 	})
 	last := &pgx.Batch{}

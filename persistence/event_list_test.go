@@ -17,11 +17,11 @@ func TestEventsAreFound(t *testing.T) {
 	for i, provider := range []string{"acme", "bolt", "acme"} {
 		r, p := receipt(), parsed(snapshot([]string{"x", "y", "y"}[i], `{}`))
 		r.Provider, p.Type = provider, []string{"a", "b", "b"}[i]
-		if i == 2 {
-			r.Key = all[0].Key + "\x00" // it is kept under its hash
-			r.Key = event.CanonicalKey(r.Provider, r.Key)
-		} else if i == 1 {
+		switch i {
+		case 1:
 			r.Key = all[0].Key
+		case 2:
+			r.Key = event.CanonicalKey(r.Provider, all[0].Key+"\x00") // it is kept under its hash
 		}
 		db.process(r, p)
 		all = append(all, r)

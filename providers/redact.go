@@ -33,6 +33,9 @@ func (c *compiler) newRedaction(paths []jq) *expression {
 	return c.newExpression("redact", jq(source+" | .body"))
 }
 
+// Redacts says whether the definition takes anything out.
+func (p *Provider) Redacts() bool { return p.redact != nil }
+
 // Redact gives the body for people's eyes: without what the definition says to take out. It is for projections and
 // logs; the stored bytes stay as they are. A body that cannot be decoded gives null.
 func (p *Provider) Redact(r event.Receipt, body []byte) (json.RawMessage, error) {

@@ -57,7 +57,18 @@ func (s *Service) start(ctx context.Context, owner string, d event.DeadLetter) (
 			s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: exists.Run.RunID}))
 	default:
 		// The caller may have gone, and the dead letter must not wait for the sweep because of that.
-		return event.Run{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
+		return event.Run{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, unavailable(err)),
 			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
 	}
+}
+
+// unavailable is the error of a start that was neither refused nor made: Temporal cannot be reached, or is in trouble. That
+// is nobody's fault, and worth another try.
+func unavailable(err error) error {
+	var exists *event.RunExistsError
+	var classed *event.Error
+	if errors.As(err, &exists) || errors.As(err, &classed) {
+		return err
+	}
+	return &event.Error{Class: event.ClassTransient, Code: "temporal_unavailable", Text: "the run was not started", Err: err}
 }

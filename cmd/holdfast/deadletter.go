@@ -15,22 +15,26 @@ import (
 func deadLetterCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dlq",
-		Short:   "List, show, replay and redrive dead letters",
+		Short:   "List, show, replay, redrive, edit, discard and remove dead letters",
 		GroupID: groupOperate,
 	}
 	command.AddCommand(deadLetterListCommand(), deadLetterShowCommand(), deadLetterReplayCommand(), deadLetterRedriveCommand())
+	command.AddCommand(deadLetterEditCommand(), deadLetterDiscardCommand(), deadLetterDeleteCommand(), deadLetterCleanupCommand())
 	return command
 }
 
 func deadLetterListCommand() *cobra.Command {
 	var query event.DeadLetterQuery
-	var state string
+	var state, class, since, until string
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List dead letters, the last failed first",
 		Args:  cobra.NoArgs,
-		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
-			query.State = event.DeadLetterState(state)
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
+			if query.Since, query.Until, err = parsePeriod(since, until); err != nil {
+				return err
+			}
+			query.Class, query.State = event.Class(class), event.DeadLetterState(state)
 			if state == "all" {
 				query.State = ""
 			}
@@ -42,6 +46,11 @@ func deadLetterListCommand() *cobra.Command {
 		}),
 	}
 	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
+	command.Flags().StringVar(&class, "error-class", "", "only those of this class: transient, rejected or failed")
+	command.Flags().StringVar(&query.Code, "error-code", "", "only those of this code")
+	command.Flags().StringVar(&query.EventID, "event", "", "only those of the event with this ID")
+	addPeriodFlags(command, &since, &until)
 	command.Flags().StringVar(&state, "state", "open", "open, redriving, resolved, exhausted, discarded or all")
 	command.Flags().IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
 	addJSONFlag(command)
@@ -94,6 +103,10 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 		"last failed", d.LastFailed.Format(time.RFC3339Nano),
 		"automatic attempts", automaticAttempts(d),
 		"resolved by run", d.ResolvedRun,
+		"discarded by", d.DiscardedBy,
+		"discarded because", d.DiscardReason,
+		"replaced by event", d.ReplacedBy,
+		"replaces event", d.Receipt.Replaces,
 	)
 	if err != nil {
 		return err

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,17 +25,18 @@ func entityCommand() *cobra.Command {
 }
 
 func entityShowCommand() *cobra.Command {
+	var asOf string
 	command := &cobra.Command{
 		Use:   "show PROVIDER KIND ID",
 		Short: "Show the folded state of one entity, and the changes that made it",
 		Args:  cobra.ExactArgs(3),
 		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
 			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
-			entity, err := t.store.Entity(c.Context(), ref)
+			at, err := parseMoment(asOf, time.Now())
 			if err != nil {
 				return err
 			}
-			timeline, err := t.store.Timeline(c.Context(), ref)
+			entity, timeline, err := readEntity(c.Context(), t, ref, at)
 			if err != nil {
 				return err
 			}
@@ -43,8 +46,27 @@ func entityShowCommand() *cobra.Command {
 			}{entity, timeline}, func(w io.Writer) error { return writeEntity(w, entity, timeline) })
 		}),
 	}
+	command.Flags().StringVar(&asOf, "as-of", "", "as it was then: how long ago (90m, 7d) or when (RFC 3339)")
 	addJSONFlag(command)
 	return command
+}
+
+// readEntity is the state of an entity and the changes that made it: now, or as of a moment where that is not zero.
+func readEntity(
+	ctx context.Context, t *tools, ref event.EntityRef, at time.Time,
+) (entity event.Entity, timeline []event.Link, err error) {
+	if at.IsZero() {
+		entity, err = t.store.Entity(ctx, ref)
+	} else {
+		entity, err = t.store.EntityAsOf(ctx, ref, at)
+	}
+	if err != nil {
+		return entity, nil, err
+	}
+	timeline, err = t.store.Timeline(ctx, ref)
+	return entity, slices.DeleteFunc(timeline, func(l event.Link) bool {
+		return !at.IsZero() && l.OccurredAt.After(at)
+	}), err
 }
 
 func writeEntity(w io.Writer, e event.Entity, timeline []event.Link) error {

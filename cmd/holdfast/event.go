@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,12 +25,18 @@ func eventCommand() *cobra.Command {
 
 func eventListCommand() *cobra.Command {
 	var query event.RecordQuery
-	var status string
+	var status, entity, since, until string
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List stored events, newest first",
 		Args:  cobra.NoArgs,
-		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
+			if query.Since, query.Until, err = parsePeriod(since, until); err != nil {
+				return err
+			}
+			if query.Entity, err = entityOfProvider(query.Provider, entity); err != nil {
+				return err
+			}
 			query.Status = event.Status(status)
 			page, err := t.store.Events(c.Context(), query)
 			if err != nil {
@@ -41,10 +48,25 @@ func eventListCommand() *cobra.Command {
 	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
 	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
 	command.Flags().StringVar(&status, "status", "", "only those that are persisted, processed or dead")
+	command.Flags().StringVar(&query.Key, "key", "", "only those of this idempotency key")
+	command.Flags().StringVar(&entity, "entity", "", "with --provider: only those that changed this entity, KIND/ID")
+	addPeriodFlags(command, &since, &until)
 	command.Flags().StringVar(&query.Before, "before", "", "only those before the event with this ID (the next page)")
 	command.Flags().IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
 	addJSONFlag(command)
 	return command
+}
+
+// entityOfProvider reads KIND/ID; "" is no entity.
+func entityOfProvider(provider, text string) (*event.EntityRef, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // nil does not restrict
+	}
+	kind, id, ok := strings.Cut(text, "/")
+	if !ok || kind == "" || id == "" || provider == "" {
+		return nil, fmt.Errorf("--entity %q: want KIND/ID, and --provider beside it", text)
+	}
+	return &event.EntityRef{Provider: provider, Kind: kind, ExternalID: id}, nil
 }
 
 func writeEvents(w io.Writer, page []event.Record) error {
@@ -108,6 +130,7 @@ func writeEvent(w io.Writer, r event.Record) error {
 		"request", r.Receipt.RequestID,
 		"correlation", r.Receipt.CorrelationID,
 		"projection", r.PayloadNote,
+		"replaces event", r.Receipt.Replaces,
 	)
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		eventCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), sendCommand(),
+		auditCommand(), tokenCommand(),
 		errorCommand(), statsCommand(), doctorCommand(), purgeCommand(),
 		configCommand(), healthCommand(), versionCommand(),
 	)

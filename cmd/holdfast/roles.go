@@ -96,7 +96,7 @@ func (p *process) start(ctx context.Context, name string, roles role) error {
 	if err := p.startErrorLog(ctx); err != nil {
 		return err
 	}
-	if err := p.startOperator(roles); err != nil {
+	if err := p.startOperator(ctx, roles); err != nil {
 		return err
 	}
 	p.watchStores(name)
@@ -117,7 +117,7 @@ func (p *process) start(ctx context.Context, name string, roles role) error {
 }
 
 // startOperator comes first, so that health can be read while the other roles wait for their stores.
-func (p *process) startOperator(roles role) error {
+func (p *process) startOperator(ctx context.Context, roles role) (err error) {
 	var checks []operator.Check
 	if roles.needsDatabase() {
 		checks = append(checks, operator.Check{Name: "database", Probe: p.store.Ping})
@@ -125,11 +125,19 @@ func (p *process) startOperator(roles role) error {
 	if roles.has(roleIngress | roleWorker) {
 		checks = append(checks, operator.Check{Name: "temporal", Probe: p.probeTemporal()})
 	}
-	p.operator = operator.New(operator.Options{
-		Version: buildinfo.Read().Version,
-		Checks:  checks,
+	options := operator.Options{
+		Version: buildinfo.Read().Version, Checks: checks,
 		Metrics: p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: p.startHistory(),
-	})
+	}
+	if roles.has(roleOperator) {
+		if options.Tokens, err = p.operatorTokens(); err != nil {
+			return err
+		}
+		if options.API, err = p.operatorAPI(ctx); err != nil {
+			return err
+		}
+	}
+	p.operator = operator.New(options)
 	p.onStop("operator side", p.operator.Shutdown)
 	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
 }

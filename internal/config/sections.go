@@ -65,10 +65,17 @@ type Ingress struct {
 	ShutdownGrace time.Duration `env:"HOLDFAST_INGRESS_SHUTDOWN_GRACE" envDefault:"10s"`
 }
 
-// Operator is the private HTTP side: health, metrics and, later, the API and console.
+// Operator is the private HTTP side: health, metrics and the API for operators.
 type Operator struct {
-	// Addr is the address to listen on. Whoever reaches it can read events: keep it off public networks.
+	// Addr is the address to listen on. Without tokens the roles that serve the API refuse any that is not on loopback.
 	Addr string `env:"HOLDFAST_OPERATOR_ADDR" envDefault:"127.0.0.1:8081"`
+	// Tokens are who may call the API, as name:role:sha256 entries separated by commas or line ends; `holdfast token new`
+	// makes one. Roles: viewer, operator, admin. Empty: whoever is on this machine may do everything.
+	Tokens Secret `env:"HOLDFAST_OPERATOR_TOKENS" example:"ada:admin:a3f1…"`
+	// MaxConns is the size of the API's own connection pool, so that operators and events never wait for each other.
+	MaxConns int `env:"HOLDFAST_OPERATOR_MAX_CONNS" envDefault:"4"`
+	// StatementTimeout is how long one statement of the API may run before PostgreSQL ends it.
+	StatementTimeout time.Duration `env:"HOLDFAST_OPERATOR_STATEMENT_TIMEOUT" envDefault:"5s"`
 }
 
 // Database is the PostgreSQL that holds events, entities and dead letters.

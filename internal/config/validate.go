@@ -18,6 +18,8 @@ func (m *mistakes) validate(c Config) {
 		m.add("HOLDFAST_OPERATOR_ADDR", "is the address of the ingress: the private side needs one of its own",
 			"127.0.0.1:8081")
 	}
+	m.atLeast("HOLDFAST_OPERATOR_MAX_CONNS", c.Operator.MaxConns, 1)
+	m.positive("HOLDFAST_OPERATOR_STATEMENT_TIMEOUT", c.Operator.StatementTimeout)
 	m.validateDatabase(c.Database)
 	if c.Temporal.Address != "" {
 		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"holdfast/event"
+	"holdfast/ingress"
+	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
+	"holdfast/operator"
+	"holdfast/persistence"
+	"holdfast/providers"
+	"holdfast/redrive"
+)
+
+// operatorTokens reads who may call the API, and refuses an address that nobody should reach without a token.
+func (p *process) operatorTokens() (operator.Tokens, error) {
+	cfg := p.cfg.Operator
+	tokens, err := operator.ParseTokens(cfg.Tokens.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("HOLDFAST_OPERATOR_TOKENS: %w", err)
+	}
+	if err := operator.CheckAddress(cfg.Addr, tokens); err != nil {
+		return nil, fmt.Errorf("HOLDFAST_OPERATOR_ADDR: %w", err)
+	}
+	if len(tokens) == 0 {
+		slog.Warn("operator.open", "reason", "no tokens are configured: whoever is on this machine may do everything",
+			"address", cfg.Addr)
+	}
+	return tokens, nil
+}
+
+// operatorAPI is the API on a pool of its own, so that operators and events never wait for each other's connections.
+func (p *process) operatorAPI(ctx context.Context) (*operator.API, error) {
+	store, err := openOperatorStore(ctx, p.cfg, p.telemetry)
+	if err != nil {
+		return nil, err
+	}
+	p.onStop("operators' database", func(context.Context) error { store.Close(); return nil })
+	redrives := &redrive.Service{Letters: store, Books: store, Runs: ingress.NewStarter(p.temporal)}
+	return &operator.API{
+		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store,
+		Stats:   statistics{store, ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}},
+		Replays: redrives, Redrives: redrives, Redactor: redactor{p.catalogue},
+	}, nil
+}
+
+func openOperatorStore(
+	ctx context.Context, cfg config.Config, t *telemetry.Telemetry,
+) (*persistence.Store, error) {
+	return persistence.Open(ctx, persistence.Config{
+		URL:              cfg.Database.URL.Reveal(),
+		MaxConns:         cfg.Operator.MaxConns,
+		StatementTimeout: cfg.Operator.StatementTimeout,
+		LockTimeout:      min(cfg.Database.LockTimeout, cfg.Operator.StatementTimeout),
+		ApplicationName:  "holdfast-operator",
+		Tracer:           t.DatabaseTracer(),
+	})
+}
+
+// statistics are what the database and Temporal know. Those of Temporal are left out while it does not answer.
+type statistics struct {
+	store  *persistence.Store
+	queues ingress.Queues
+}
+
+// queuesTimeout bounds the question for the queues, so that statistics come while Temporal is down.
+const queuesTimeout = 2 * time.Second
+
+func (s statistics) Stats(ctx context.Context, window time.Duration) (event.Stats, error) {
+	stats, err := s.store.Stats(ctx, window)
+	if err != nil {
+		return event.Stats{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, queuesTimeout)
+	defer cancel()
+	if queues, err := s.queues.Read(ctx); err == nil {
+		stats.Queues = queues
+	}
+	return stats, nil
+}
+
+// redactor hides what the definitions of providers hide; of a provider that is not known, everything.
+type redactor struct{ catalogue *providers.Catalogue }
+
+func (r redactor) Redacts(provider string) bool {
+	p, ok := r.catalogue.Lookup(provider)
+	return !ok || p.Redacts()
+}
+
+func (r redactor) Redact(receipt event.Receipt, body []byte) (json.RawMessage, error) {
+	p, ok := r.catalogue.Lookup(receipt.Provider)
+	if !ok {
+		return json.RawMessage("null"), nil
+	}
+	return p.Redact(receipt, body)
+}

@@ -1,0 +1,148 @@
+package operator
+
+import (
+	"bytes"
+	"log/slog"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"holdfast/event"
+)
+
+// anyone is the role that a route needs of those who show no token.
+const anyone Role = "anyone"
+
+// access says who may call which route. A route that is not named here is refused for everybody, so that one that is
+// added without a thought stays closed.
+var access = map[string]Role{
+	// A probe and a scraper have no token. They tell nothing of an event.
+	"GET /healthz":         anyone,
+	"GET /readyz":          anyone,
+	"GET /metrics":         anyone,
+	"GET /metrics.json":    anyone,
+	"GET /metrics/history": anyone,
+
+	"GET /":             RoleViewer,
+	"GET /openapi.json": RoleViewer,
+
+	"GET /events":                                RoleViewer,
+	"GET /events/:id":                            RoleViewer,
+	"GET /dead-letters":                          RoleViewer,
+	"GET /dead-letters/:id":                      RoleViewer,
+	"GET /entities/:provider/:kind/:external_id": RoleViewer,
+	"GET /entities/:provider/:kind/:external_id/timeline": RoleViewer,
+	"GET /errors":                    RoleViewer,
+	"GET /stats":                     RoleViewer,
+	"GET /redrives":                  RoleViewer,
+	"GET /redrives/:id":              RoleViewer,
+	"POST /redrives/plan":            RoleViewer,
+	"GET /audit":                     RoleOperator,
+	"POST /dead-letters/:id/replay":  RoleOperator,
+	"POST /dead-letters/:id/edit":    RoleOperator,
+	"POST /dead-letters/:id/discard": RoleOperator,
+	"POST /redrives":                 RoleOperator,
+	"POST /redrives/:id/pause":       RoleOperator,
+	"POST /redrives/:id/resume":      RoleOperator,
+	"POST /redrives/:id/cancel":      RoleOperator,
+	"DELETE /dead-letters/:id":       RoleAdmin,
+	"POST /dead-letters/cleanup":     RoleAdmin,
+}
+
+// caller is who makes a request.
+type caller struct {
+	name string
+	role Role
+}
+
+// localCaller makes the requests of a server without tokens, which is reached from its own machine only.
+var localCaller = caller{name: "local", role: RoleAdmin}
+
+// gate lets requests through to the routes that their callers may use.
+type gate struct {
+	tokens  Tokens
+	lockout *lockout
+	log     *slog.Logger
+}
+
+func newGate(tokens Tokens, log *slog.Logger) *gate {
+	return &gate{tokens: tokens, lockout: newLockout(), log: log}
+}
+
+// guard stands before the handler of one route.
+func (g *gate) guard(method, path string) fiber.Handler {
+	needed, ok := access[method+" "+path]
+	return func(c *fiber.Ctx) error {
+		switch {
+		case !ok:
+			return refuse(codeForbidden)
+		case needed == anyone:
+			return c.Next()
+		}
+		who, err := g.identify(c)
+		if err != nil {
+			return err
+		}
+		if !who.role.includes(needed) {
+			return refuse(codeForbidden)
+		}
+		c.Locals(callerKey, who)
+		return c.Next()
+	}
+}
+
+// identify finds out who calls. An address with many wrong tokens behind it is not listened to, whatever it shows.
+func (g *gate) identify(c *fiber.Ctx) (caller, error) {
+	if err := refuseForeignPage(c, len(g.tokens) == 0); err != nil {
+		return caller{}, err
+	}
+	if len(g.tokens) == 0 {
+		return localCaller, nil
+	}
+	address := c.Context().RemoteIP()
+	if wait := g.lockout.remaining(address); wait > 0 {
+		setRetryAfter(c, wait)
+		return caller{}, refuse(codeLockedOut)
+	}
+	header := c.Get(fiber.HeaderAuthorization)
+	who, ok := g.tokens.find(header)
+	if ok {
+		return who, nil
+	}
+	if header != "" && g.lockout.fail(address) {
+		g.log.Warn("operator.locked_out", "address", address.String())
+	}
+	c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
+	return caller{}, refuse(codeUnauthenticated)
+}
+
+const callerKey = "caller"
+
+// callerOf is who makes this request; the guard has put it there.
+func callerOf(c *fiber.Ctx) caller {
+	who, _ := c.Locals(callerKey).(caller)
+	return who
+}
+
+// actor is who changes something by this request.
+func actor(c *fiber.Ctx, reason string) event.Actor {
+	who := callerOf(c)
+	return event.Actor{Name: who.name, Role: string(who.role), RequestID: requestID(c), Reason: reason}
+}
+
+// maxEditRequest is room for the largest body of an event in base64, or as text with every character escaped.
+const maxEditRequest = 8 << 20
+
+// limitBody lets large bodies in only where an event is edited, and only from those who may do that: it is asked before
+// the body is read.
+func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
+	if !bytes.HasSuffix(header.RequestURI(), []byte("/edit")) {
+		return config
+	}
+	who, ok := g.tokens.find(string(header.Peek(fiber.HeaderAuthorization)))
+	if ok && who.role.includes(RoleOperator) || len(g.tokens) == 0 {
+		config.MaxRequestBodySize = maxEditRequest
+	}
+	return config
+}

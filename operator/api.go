@@ -1,0 +1,133 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"holdfast/event"
+)
+
+// API is what the operator API reads and changes. What is nil is not served.
+type API struct {
+	Events      EventStore
+	DeadLetters DeadLetterStore
+	Replays     Replayer
+	Entities    EntityStore
+	Audit       AuditLog
+	Errors      ErrorLog
+	Stats       Statistics
+	Redrives    Redriver
+	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
+	Redactor Redactor
+}
+
+// EventStore reads stored events.
+type EventStore interface {
+	// Event is one event with its body and links, or event.ErrNotFound.
+	Event(ctx context.Context, id string) (event.Record, error)
+	Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error)
+}
+
+// DeadLetterStore reads and closes dead letters. Each change writes one audit entry in its transaction, and is refused
+// with a *event.StateError where the state does not allow it.
+type DeadLetterStore interface {
+	DeadLetter(ctx context.Context, id int64) (event.DeadLetter, error)
+	DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error)
+	DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error
+	DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) error
+	CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by event.Actor) (removed int64, err error)
+}
+
+// Replayer runs dead-lettered events again. What cannot be run is refused with a *event.StateError, or with a
+// *event.RunExistsError where Temporal knows better than the row.
+type Replayer interface {
+	// Replay starts a run of the event as it is. Of many at once one starts it; the others are refused.
+	Replay(ctx context.Context, id int64, by event.Actor) (event.Replayed, error)
+	// EditAndReplay starts a run of a new event that replaces the one of the dead letter.
+	EditAndReplay(ctx context.Context, e event.Edit, by event.Actor) (event.Replayed, error)
+}
+
+// EntityStore reads entities.
+type EntityStore interface {
+	Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error)
+	EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error)
+	TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error)
+}
+
+// AuditLog reads what operators did.
+type AuditLog interface {
+	AuditLog(ctx context.Context, q event.AuditQuery) ([]event.AuditEntry, error)
+}
+
+// ErrorLog reads the errors of all phases.
+type ErrorLog interface {
+	Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEntry, error)
+}
+
+// Statistics says what there is to do and what was done.
+type Statistics interface {
+	Stats(ctx context.Context, window time.Duration) (event.Stats, error)
+}
+
+// Redriver runs many dead letters again. Each change writes one audit entry in its transaction. A redrive that is returned
+// beside an error is on record, and its workflow will see it a little later.
+type Redriver interface {
+	PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error)
+	// StartRedrive makes a redrive of what the filter finds now, at a rate in runs a second, and starts it.
+	StartRedrive(ctx context.Context, f event.RedriveFilter, rate float64, by event.Actor) (event.Redrive, error)
+	Redrive(ctx context.Context, id string) (event.Redrive, error)
+	// Redrives are the latest ones, newest first.
+	Redrives(ctx context.Context, limit int) ([]event.Redrive, error)
+	// ChangeRedrive pauses, resumes (running) or cancels a redrive that has not ended.
+	ChangeRedrive(ctx context.Context, id string, to event.RedriveState, by event.Actor) (event.Redrive, error)
+}
+
+// Redactor knows what the definitions of providers hide.
+type Redactor interface {
+	// Redacts says whether the provider's definition hides anything. It is true for one that is not known.
+	Redacts(provider string) bool
+	// Redact gives a body as JSON without what is hidden; null if it cannot be decoded.
+	Redact(r event.Receipt, body []byte) (json.RawMessage, error)
+}
+
+// requestTimeout bounds the work on one request to the API.
+const requestTimeout = 10 * time.Second
+
+// routes are the API's. Each of them stands in the access table and in openapi.json, which tests compare.
+func (a *API) routes() []route {
+	var all []route
+	add := func(isServed bool, routes ...route) {
+		if isServed {
+			all = append(all, routes...)
+		}
+	}
+	add(true, route{"GET", "/openapi.json", "this API as an OpenAPI 3.1 document", openAPI})
+	add(a.Events != nil,
+		route{"GET", "/events", "stored events, newest first", a.listEvents},
+		route{"GET", "/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent})
+	add(a.DeadLetters != nil,
+		route{"GET", "/dead-letters", "dead letters, the last failed first", a.listDeadLetters},
+		route{"GET", "/dead-letters/:id", "one dead letter with its body", a.showDeadLetter},
+		route{"POST", "/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter},
+		route{"DELETE", "/dead-letters/:id", "remove a closed dead letter", a.deleteDeadLetter},
+		route{"POST", "/dead-letters/cleanup", "remove what was closed long ago", a.cleanUpDeadLetters})
+	add(a.Replays != nil,
+		route{"POST", "/dead-letters/:id/replay", "run an event again", a.replayDeadLetter},
+		route{"POST", "/dead-letters/:id/edit", "run an edited event instead", a.editDeadLetter})
+	add(a.Entities != nil,
+		route{"GET", "/entities/:provider/:kind/:external_id", "the state of an entity, now or as_of", a.showEntity},
+		route{"GET", "/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline})
+	add(a.Audit != nil, route{"GET", "/audit", "what operators did, newest first", a.listAudit})
+	add(a.Errors != nil, route{"GET", "/errors", "errors of all phases, newest first", a.listErrors})
+	add(a.Stats != nil, route{"GET", "/stats", "what there is to do and what was done", a.showStats})
+	add(a.Redrives != nil,
+		route{"GET", "/redrives", "the latest redrives", a.listRedrives},
+		route{"POST", "/redrives", "run many dead letters again", a.startRedrive},
+		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive},
+		route{"GET", "/redrives/:id", "one redrive", a.showRedrive},
+		route{"POST", "/redrives/:id/pause", "pause a redrive", a.changeRedrive(event.RedrivePaused)},
+		route{"POST", "/redrives/:id/resume", "resume a redrive", a.changeRedrive(event.RedriveRunning)},
+		route{"POST", "/redrives/:id/cancel", "cancel a redrive", a.changeRedrive(event.RedriveCanceled)})
+	return all
+}

@@ -1,0 +1,176 @@
+package operator_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/operator"
+)
+
+// Whatever is wrong with a request is told by a code of the table, and nothing is changed.
+func TestRequestsAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	behind := &stub{}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	deep := strings.Repeat("[", 20_000)
+	for name, c := range map[string]struct{ method, path, content, want, field string }{
+		"an unknown field":        {"POST", "/dead-letters/7/discard", `{"reason":"x","force":true}`, "400 unknown_field", "force"},
+		"an unknown field inside": {"POST", "/redrives", `{"filter":{"provider":"acme"}}`, "400 unknown_field", "filter"},
+		"a wrong type":            {"POST", "/dead-letters/7/discard", `{"reason":7}`, "400 bad_field", "reason"},
+		"a missing field":         {"POST", "/dead-letters/7/discard", `{}`, "400 missing_field", "reason"},
+		"no body":                 {"POST", "/dead-letters/7/discard", ``, "400 missing_field", "reason"},
+		"no JSON":                 {"POST", "/dead-letters/7/discard", `reason=x`, "400 malformed_json", ""},
+		"half of it":              {"POST", "/dead-letters/7/discard", `{"reason":"x"`, "400 malformed_json", ""},
+		"twice":                   {"POST", "/dead-letters/7/discard", `{"reason":"x"}{}`, "400 malformed_json", ""},
+		"no object":               {"POST", "/dead-letters/7/discard", `null`, "400 malformed_json", ""},
+		"too deep":                {"POST", "/dead-letters/7/discard", deep, "400 malformed_json", ""},
+		"no UTF-8":                {"POST", "/dead-letters/7/discard", "{\"reason\":\"\xff\"}", "400 malformed_json", ""},
+		"a NUL":                   {"POST", "/dead-letters/7/discard", `{"reason":"a\u0000"}`, "400 bad_field", "reason"},
+		"too long a reason":       {"POST", "/dead-letters/7/discard", `{"reason":"` + strings.Repeat("x", 2000) + `"}`, "400 bad_field", "reason"},
+		"too large a body":        {"POST", "/dead-letters/7/discard", `{"reason":"` + strings.Repeat("x", 70_000) + `"}`, "413 too_large", ""},
+		"no body to edit with":    {"POST", "/dead-letters/7/edit", `{"reason":"x"}`, "400 missing_field", "body"},
+		"two bodies":              {"POST", "/dead-letters/7/edit", `{"body":"x","body_base64":"eA=="}`, "400 bad_field", "body_base64"},
+		"no base64":               {"POST", "/dead-letters/7/edit", `{"body_base64":"?"}`, "400 bad_field", "body_base64"},
+		"an event over 1 MiB":     {"POST", "/dead-letters/7/edit", `{"body":"` + strings.Repeat("x", 1<<20+1) + `"}`, "413 too_large", "body"},
+		"an age of nothing":       {"POST", "/dead-letters/cleanup", `{}`, "400 missing_field", "older_than"},
+		"an age below nothing":    {"POST", "/dead-letters/cleanup", `{"older_than":"-1h"}`, "400 missing_field", "older_than"},
+		"an age of no unit":       {"POST", "/dead-letters/cleanup", `{"older_than":"30"}`, "400 bad_field", ""},
+		"a rate beyond the limit": {"POST", "/redrives", `{"rate":1e6}`, "400 bad_field", "rate"},
+		"a class of its own":      {"POST", "/redrives", `{"class":"x"}`, "400 bad_field", "class"},
+		"a number that is none":   {"GET", "/dead-letters/x", ``, "400 bad_parameter", "id"},
+		"a number below one":      {"POST", "/dead-letters/0/replay", ``, "400 bad_parameter", "id"},
+		"an ID that is none":      {"GET", "/events/7", ``, "400 bad_parameter", "id"},
+		"an ID in braces":         {"GET", "/events/%7B" + someID + "%7D", ``, "400 bad_parameter", "id"},
+		"an unknown parameter":    {"GET", "/events?colour=blue", ``, "400 unknown_parameter", "colour"},
+		"one twice":               {"GET", "/events?type=a&type=b", ``, "400 unknown_parameter", "type"},
+		"one of a change":         {"POST", "/dead-letters/7/replay?dry_run=true", ``, "400 unknown_parameter", "dry_run"},
+		"a status of its own":     {"GET", "/events?status=lost", ``, "400 bad_parameter", "status"},
+		"a NUL in a parameter":    {"GET", "/events?type=a%00", ``, "400 bad_parameter", "type"},
+		"a time that is none":     {"GET", "/events?since=yesterday", ``, "400 bad_parameter", "since"},
+		"a time beyond times":     {"GET", "/events?since=9999-12-31T23:59:59Z", ``, "400 bad_parameter", "since"},
+		"a page of nothing":       {"GET", "/events?limit=0", ``, "400 bad_parameter", "limit"},
+		"a page of everything":    {"GET", "/events?limit=201", ``, "400 bad_parameter", "limit"},
+		"a cursor of its own":     {"GET", "/events?cursor=abc", ``, "400 bad_cursor", ""},
+		"the cursor of another":   {"GET", "/events?cursor=" + base64.RawURLEncoding.EncodeToString([]byte(`{"id":7}`)), ``, "400 bad_cursor", ""},
+		"an entity without kind":  {"GET", "/events?provider=a&entity_id=1", ``, "400 bad_parameter", "entity_id"},
+		"a key of no provider":    {"GET", "/dead-letters?key=1", ``, "400 bad_parameter", "key"},
+		"a path that is no text":  {"GET", "/entities/acme/thing/%ff", ``, "400 bad_parameter", "external_id"},
+	} {
+		r := ask(t, c.method, base+c.path, c.content)
+		require.Equal(t, c.want, fmt.Sprint(r.status, " ", r.Error.Code), name)
+		require.Equal(t, c.field, r.Error.Field, name)
+		require.Equal(t, r.header.Get("X-Request-Id"), r.Error.RequestID, name)
+		require.Equal(t, "nosniff", r.header.Get("X-Content-Type-Options"), name)
+		require.Equal(t, "no-store", r.header.Get("Cache-Control"), name)
+	}
+	require.Empty(t, behind.called())
+	r := ask(t, "POST", base+"/dead-letters/7/discard", `{"reason":"x"}`, "Content-Type", "text/plain")
+	require.Equal(t, "415 unsupported_media_type", fmt.Sprint(r.status, " ", r.Error.Code))
+}
+
+// What goes wrong behind the API is told by its kind, never by its text.
+func TestErrorsFromBehindAreTranslated(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"404 no_such_thing ": fmt.Errorf("read CANARY: %w", event.ErrNotFound),
+		"409 wrong_state dead letter 7 is replaced by event x": fmt.Errorf("discard CANARY: %w",
+			&event.StateError{ID: 7, State: event.DeadLetterDiscarded, ReplacedBy: "x"}),
+		"409 refused run_open": event.Rejectf("run_open", "CANARY"),
+		"503 unavailable ":     &event.Error{Class: event.ClassTransient, Code: "query_canceled", Text: "CANARY"},
+		"500 internal ":        fmt.Errorf("CANARY"),
+	} {
+		behind := &stub{err: err}
+		_, base := serve(t, operator.Options{API: behind.api()})
+		r := ask(t, "POST", base+"/dead-letters/7/discard", `{"reason":"x"}`)
+		require.Equal(t, want, fmt.Sprint(r.status, " ", r.Error.Code, " ", r.Error.Detail))
+		require.NotContains(t, string(r.body), "CANARY")
+		require.Equal(t, r.status == 503, r.header.Get("Retry-After") != "")
+	}
+}
+
+func TestFiltersReachTheStore(t *testing.T) {
+	t.Parallel()
+	behind := &stub{}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "GET", base+"/events?provider=acme&type=a&status=dead&key=k&entity_kind=thing&entity_id=a%2Fb%20c"+
+		"&since=2026-11-01T00:00:00Z&until=1h&limit=3", "")
+	require.Equal(t, 200, r.status, string(r.body))
+	q := behind.events
+	require.Equal(t, event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "a/b c"}, *q.Entity)
+	require.Equal(t, []string{"acme", "a", "dead", "k"}, []string{q.Provider, q.Type, string(q.Status), q.Key})
+	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), q.Since.UTC())
+	require.WithinDuration(t, time.Now().Add(-time.Hour), q.Until, time.Minute)
+	require.Equal(t, 4, q.Limit, "one more, to see whether there is a next page")
+
+	var page struct {
+		Items []json.RawMessage
+		Next  string
+	}
+	require.NoError(t, json.Unmarshal(r.body, &page))
+	require.Len(t, page.Items, 3)
+	r = ask(t, "GET", base+"/events?cursor="+url.QueryEscape(page.Next), "")
+	require.Equal(t, 200, r.status)
+	require.Equal(t, someID, behind.events.Before)
+
+	r = ask(t, "GET", base+"/entities/acme/thing/"+url.PathEscape("a/b c?%"), "")
+	require.Equal(t, 200, r.status)
+	require.Contains(t, string(r.body), `"external_id":"a/b c?%"`)
+}
+
+// A viewer sees what happened, and of what was received only what the definition leaves open.
+func TestViewersSeeRedactedContent(t *testing.T) {
+	t.Parallel()
+	tokens, texts := crowd(t)
+	_, base := serve(t, operator.Options{API: (&stub{}).api(), Tokens: tokens})
+	for _, path := range []string{
+		"/events/" + someID, "/dead-letters/7", "/entities/acme/thing/1", "/entities/acme/thing/1?as_of=1h",
+		"/entities/acme/thing/1/timeline", "/events", "/dead-letters",
+	} {
+		r := ask(t, "GET", base+path, "", bearer(texts[operator.RoleViewer])...)
+		require.Equal(t, 200, r.status, path)
+		require.NotContains(t, string(r.body), "4242", path)
+		require.NotContains(t, string(r.body), base64.StdEncoding.EncodeToString(body), path)
+		require.NotContains(t, string(r.body), "hunter2", path)
+	}
+	viewed := ask(t, "GET", base+"/events/"+someID, "", bearer(texts[operator.RoleViewer])...)
+	require.Contains(t, string(viewed.body), `"json":{"card":"[redacted]","name":"Ada"}`)
+	whole := ask(t, "GET", base+"/events/"+someID, "", bearer(texts[operator.RoleOperator])...)
+	require.Contains(t, string(whole.body), `"json":{"card":"4242","name":"Ada"}`)
+	require.Contains(t, string(whole.body), base64.StdEncoding.EncodeToString(body))
+	require.Contains(t, string(whole.body), "hunter2")
+
+	api := (&stub{}).api()
+	api.Redactor = nil
+	_, closed := serve(t, operator.Options{API: api, Tokens: tokens})
+	r := ask(t, "GET", closed+"/events/"+someID, "", bearer(texts[operator.RoleViewer])...)
+	require.NotContains(t, string(r.body), "Ada", "without a redactor a viewer sees nothing")
+}
+
+func TestAnEditCarriesTheNewBytes(t *testing.T) {
+	t.Parallel()
+	tokens, texts := crowd(t)
+	behind := &stub{}
+	_, base := serve(t, operator.Options{API: behind.api(), Tokens: tokens})
+	large := strings.Repeat("x", 1<<20)
+	for name, c := range map[string]struct{ content, want string }{
+		"as text":     {`{"body":"{\"a\": \"\u00e9\"}","reason":"typo"}`, `{"a": "é"}`},
+		"in base64":   {`{"body_base64":"AP8="}`, "\x00\xff"},
+		"nothing":     {`{"body":""}`, ""},
+		"a large one": {`{"body":"` + large + `"}`, large},
+	} {
+		r := ask(t, "POST", base+"/dead-letters/7/edit", c.content, bearer(texts[operator.RoleOperator])...)
+		require.Equal(t, 202, r.status, "%s: %s", name, r.body)
+		require.Equal(t, c.want, string(behind.edit.Body), name)
+		require.EqualValues(t, 7, behind.edit.DeadLetter)
+	}
+	r := ask(t, "POST", base+"/dead-letters/7/edit", `{"body":"`+large+`"}`, bearer(texts[operator.RoleViewer])...)
+	require.Equal(t, 413, r.status, "who may not edit cannot make the server read that much")
+}

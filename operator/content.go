@@ -1,0 +1,82 @@
+package operator
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+)
+
+// content is a body as a caller may see it.
+type content struct {
+	Size   int    `json:"size"`
+	SHA256 string `json:"sha256"`
+	// Raw is the body byte for byte, in base64; not for viewers.
+	Raw []byte `json:"raw,omitempty"`
+	// JSON or Text is the body to read, if it is one of them. What viewers get of it is redacted.
+	JSON     json.RawMessage `json:"json,omitempty"`
+	Text     string          `json:"text,omitempty"`
+	Redacted bool            `json:"redacted"`
+}
+
+func isViewer(c *fiber.Ctx) bool { return !callerOf(c).role.includes(RoleOperator) }
+
+// content shows a body: whole to operators, and to viewers as JSON without what the provider's definition hides. What
+// cannot be redacted is not shown to viewers.
+func (a *API) content(c *fiber.Ctx, r event.Receipt, body []byte) content {
+	sum := sha256.Sum256(body)
+	shown := content{Size: len(body), SHA256: hex.EncodeToString(sum[:])}
+	if isViewer(c) {
+		shown.Redacted = true
+		if a.Redactor == nil {
+			return shown
+		}
+		if redacted, err := a.Redactor.Redact(r, body); err == nil && !bytes.Equal(redacted, []byte("null")) {
+			shown.JSON = redacted
+		}
+		return shown
+	}
+	shown.Raw = body
+	switch {
+	case !utf8.Valid(body):
+	case json.Valid(body):
+		shown.JSON = body
+	default:
+		shown.Text = string(body)
+	}
+	return shown
+}
+
+// hidesState says whether the states of a provider's entities are kept from the caller: they are made of bodies, by
+// paths of their own, so a definition that hides parts of its bodies hides its states as a whole.
+func (a *API) hidesState(c *fiber.Ctx, provider string) bool {
+	return isViewer(c) && (a.Redactor == nil || a.Redactor.Redacts(provider))
+}
+
+// receipt is what the ingress knew, as the caller may see it: headers, query and path hold tokens at some providers, and
+// the root is a part of the body.
+func receipt(c *fiber.Ctx, r event.Receipt) event.Receipt {
+	if isViewer(c) {
+		r.Headers, r.Query, r.Path, r.Root = nil, nil, nil, nil
+	}
+	return r
+}
+
+// change is a change of an entity as the caller may see it.
+type change struct {
+	event.Link
+	State    json.RawMessage `json:"state,omitempty"`
+	Redacted bool            `json:"redacted,omitempty"`
+}
+
+func (a *API) change(c *fiber.Ctx, l event.Link) change {
+	if a.hidesState(c, l.Provider) {
+		return change{Link: l, Redacted: true}
+	}
+	return change{Link: l, State: l.State}
+}

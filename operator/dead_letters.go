@@ -1,0 +1,293 @@
+package operator
+
+import (
+	"encoding/base64"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/event"
+)
+
+// deadLetterView is a dead letter in a list.
+type deadLetterView struct {
+	ID            int64                 `json:"id"`
+	EventID       string                `json:"event_id"`
+	Provider      string                `json:"provider"`
+	Key           string                `json:"key"`
+	Type          string                `json:"type"`
+	State         event.DeadLetterState `json:"state"`
+	Run           event.Run             `json:"run"`
+	Failure       event.Failure         `json:"failure"`
+	Failures      int                   `json:"failures"`
+	ReceivedAt    time.Time             `json:"received_at"`
+	FirstFailed   time.Time             `json:"first_failed_at"`
+	LastFailed    time.Time             `json:"last_failed_at"`
+	ResolvedAt    *time.Time            `json:"resolved_at,omitempty"`
+	ResolvedRun   string                `json:"resolved_run_id,omitempty"`
+	DiscardedAt   *time.Time            `json:"discarded_at,omitempty"`
+	DiscardedBy   string                `json:"discarded_by,omitempty"`
+	DiscardReason string                `json:"discard_reason,omitempty"`
+	ReplacedBy    string                `json:"replaced_by,omitempty"`
+	Replaces      string                `json:"replaces,omitempty"`
+}
+
+func viewDeadLetter(d event.DeadLetter) deadLetterView {
+	return deadLetterView{
+		ID: d.ID, EventID: d.Receipt.ID, Provider: d.Receipt.Provider, Key: d.Receipt.Key, Type: d.Receipt.Type,
+		State: d.State, Run: d.Run, Failure: d.Failure, Failures: d.Failures, ReceivedAt: d.Receipt.ReceivedAt,
+		FirstFailed: d.FirstFailed, LastFailed: d.LastFailed, ResolvedAt: d.ResolvedAt, ResolvedRun: d.ResolvedRun,
+		DiscardedAt: d.DiscardedAt, DiscardedBy: d.DiscardedBy, DiscardReason: d.DiscardReason,
+		ReplacedBy: d.ReplacedBy, Replaces: d.Receipt.Replaces,
+	}
+}
+
+// deadLetterDetail is one dead letter with what was received.
+type deadLetterDetail struct {
+	deadLetterView
+
+	Receipt event.Receipt `json:"receipt"`
+	Body    content       `json:"body"`
+}
+
+func (a *API) listDeadLetters(c *fiber.Ctx) error {
+	q := queryOf(c, "provider", "type", "state", "class", "code", "step", "key", "event_id", "since", "until", "limit",
+		"cursor")
+	wanted := event.DeadLetterQuery{
+		Provider: q.text("provider"), Type: q.text("type"), Code: q.text("code"), Step: event.Step(q.text("step")),
+		State: event.DeadLetterState(q.oneOf("state", "open", "redriving", "resolved", "exhausted", "discarded")),
+		Class: event.Class(q.oneOf("class", "transient", "rejected", "failed")),
+		Since: q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+	}
+	if key := q.text("key"); key != "" {
+		if wanted.Provider == "" {
+			q.refuse("key") // a key is one of a provider
+		}
+		wanted.WorkflowID = event.WorkflowID(wanted.Provider, event.CanonicalKey(wanted.Provider, key))
+	}
+	if id := q.text("event_id"); id != "" {
+		if uuid.Validate(id) != nil {
+			q.refuse("event_id")
+		}
+		wanted.EventID = id
+	}
+	wanted.Before = cursorOf(q, func(c event.DeadLetterCursor) bool { return c.ID > 0 && isStorable(c.LastFailed) })
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	rows, err := a.DeadLetters.DeadLetters(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(cut(rows, wanted.Limit-1, viewDeadLetter, event.DeadLetter.Cursor))
+}
+
+func (a *API) showDeadLetter(c *fiber.Ctx) error {
+	id, err := pathNumber(c)
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	d, err := a.DeadLetters.DeadLetter(ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(deadLetterDetail{
+		deadLetterView: viewDeadLetter(d), Receipt: receipt(c, d.Receipt), Body: a.content(c, d.Receipt, d.Body),
+	})
+}
+
+// reasoned is the body of a change that takes a reason.
+type reasoned struct {
+	Reason string `json:"reason"`
+}
+
+func (r reasoned) check() error {
+	if len(r.Reason) > maxText || !isText(r.Reason) {
+		return refuseField(codeBadField, "reason")
+	}
+	return nil
+}
+
+// changeOf reads a change of one dead letter: its number and its reason.
+func changeOf(c *fiber.Ctx) (id int64, by event.Actor, err error) {
+	if id, err = pathNumber(c); err != nil {
+		return 0, by, err
+	}
+	if q := queryOf(c); q.err != nil {
+		return 0, by, q.err
+	}
+	var body reasoned
+	if err := decode(c, &body); err != nil {
+		return 0, by, err
+	}
+	return id, actor(c, body.Reason), body.check()
+}
+
+func (a *API) discardDeadLetter(c *fiber.Ctx) error {
+	id, by, err := changeOf(c)
+	if err != nil {
+		return err
+	}
+	if by.Reason == "" {
+		return refuseField(codeMissingField, "reason")
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	if err := a.DeadLetters.DiscardDeadLetter(ctx, id, by); err != nil {
+		return err
+	}
+	d, err := a.DeadLetters.DeadLetter(ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(viewDeadLetter(d))
+}
+
+func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
+	id, by, err := changeOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	if err := a.DeadLetters.DeleteDeadLetter(ctx, id, by); err != nil {
+		return err
+	}
+	return c.SendStatus(fiber.StatusNoContent)
+}
+
+// cleanup is the body of a cleanup.
+type cleanup struct {
+	reasoned
+
+	// OlderThan is a duration: how long ago a dead letter must have been closed.
+	OlderThan event.Duration `json:"older_than"`
+	Provider  string         `json:"provider"`
+	Limit     int            `json:"limit"`
+}
+
+func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	var body cleanup
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	switch {
+	case body.OlderThan <= 0:
+		return refuseField(codeMissingField, "older_than")
+	case body.Limit < 0 || body.Limit > event.MaxCleanup:
+		return refuseField(codeBadField, "limit")
+	case !isText(body.Provider) || len(body.Provider) > maxText:
+		return refuseField(codeBadField, "provider")
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	wanted := event.Cleanup{
+		Before: time.Now().Add(-time.Duration(body.OlderThan)), Provider: body.Provider, Limit: body.Limit,
+	}
+	removed, err := a.DeadLetters.CleanUpDeadLetters(ctx, wanted, actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	most := int64(body.Limit)
+	if most == 0 {
+		most = event.MaxCleanup
+	}
+	return c.JSON(fiber.Map{"removed": removed, "more": removed == most})
+}
+
+func (a *API) replayDeadLetter(c *fiber.Ctx) error {
+	id, by, err := changeOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	started, err := a.Replays.Replay(ctx, id, by)
+	if err != nil {
+		return err
+	}
+	return c.Status(fiber.StatusAccepted).JSON(started)
+}
+
+// edit is the body of an edit: the new body of the event as text, or in base64 where it is none.
+type edit struct {
+	reasoned
+
+	Body       *string `json:"body"`
+	BodyBase64 *string `json:"body_base64"`
+}
+
+// bytes is the new body of the event.
+func (e edit) bytes() ([]byte, error) {
+	switch {
+	case e.Body != nil && e.BodyBase64 != nil:
+		return nil, refuseField(codeBadField, "body_base64")
+	case e.Body != nil:
+		return sized([]byte(*e.Body), "body")
+	case e.BodyBase64 != nil:
+		body, err := base64.StdEncoding.Strict().DecodeString(*e.BodyBase64)
+		if err != nil {
+			return nil, refuseField(codeBadField, "body_base64")
+		}
+		return sized(body, "body_base64")
+	default:
+		return nil, refuseField(codeMissingField, "body")
+	}
+}
+
+// maxEdited is the largest body of an event: what the ingress accepts at most.
+const maxEdited = 1 << 20
+
+func sized(body []byte, field string) ([]byte, error) {
+	if len(body) > maxEdited {
+		return nil, refuseField(codeTooLarge, field)
+	}
+	return body, nil
+}
+
+func (a *API) editDeadLetter(c *fiber.Ctx) error {
+	id, err := pathNumber(c)
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	var body edit
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	edited, err := body.bytes()
+	if err != nil {
+		return err
+	}
+	eventID, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	wanted := event.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
+	started, err := a.Replays.EditAndReplay(ctx, wanted, actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	return c.Status(fiber.StatusAccepted).JSON(started)
+}

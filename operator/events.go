@@ -1,0 +1,134 @@
+package operator
+
+import (
+	"context"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/event"
+)
+
+// eventView is a stored event in a list.
+type eventView struct {
+	ID                string        `json:"id"`
+	Provider          string        `json:"provider"`
+	Source            string        `json:"source,omitempty"`
+	Key               string        `json:"key"`
+	Type              string        `json:"type"`
+	Status            event.Status  `json:"status"`
+	Outcome           event.Outcome `json:"outcome,omitempty"`
+	OccurredAt        time.Time     `json:"occurred_at"`
+	OccurredAtMissing bool          `json:"occurred_at_missing,omitempty"`
+	ReceivedAt        time.Time     `json:"received_at"`
+	PersistedAt       time.Time     `json:"persisted_at"`
+	ProcessedAt       *time.Time    `json:"processed_at,omitempty"`
+	Run               event.Run     `json:"run"`
+	Replaces          string        `json:"replaces,omitempty"`
+}
+
+func viewEvent(r event.Record) eventView {
+	return eventView{
+		ID: r.Receipt.ID, Provider: r.Receipt.Provider, Source: r.Receipt.Source, Key: r.Receipt.Key, Type: r.Type,
+		Status: r.Status, Outcome: r.Outcome, OccurredAt: r.OccurredAt, OccurredAtMissing: r.OccurredAtMissing,
+		ReceivedAt: r.Receipt.ReceivedAt, PersistedAt: r.PersistedAt, ProcessedAt: r.ProcessedAt, Run: r.Run,
+		Replaces: r.Receipt.Replaces,
+	}
+}
+
+// eventDetail is one event with all that is known of it.
+type eventDetail struct {
+	eventView
+
+	Receipt     event.Receipt `json:"receipt"`
+	Body        content       `json:"body"`
+	PayloadNote string        `json:"payload_note,omitempty"`
+	Entities    []change      `json:"entities"`
+	// Attempts are the errors of its steps, overcome or not, the latest first: at most maxAttempts.
+	Attempts    []event.ErrorEntry `json:"attempts"`
+	DeadLetters []deadLetterView   `json:"dead_letters"`
+}
+
+// maxAttempts bounds what is shown of an event that has failed for long.
+const maxAttempts = 100
+
+type idCursor struct {
+	ID string `json:"id"`
+}
+
+func (a *API) listEvents(c *fiber.Ctx) error {
+	q := queryOf(c, "provider", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "limit", "cursor")
+	wanted := event.RecordQuery{
+		Provider: q.text("provider"), Type: q.text("type"), Key: q.text("key"),
+		Status: event.Status(q.oneOf("status", "persisted", "processed", "dead")),
+		Since:  q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+	}
+	kind, id := q.text("entity_kind"), q.text("entity_id")
+	if kind != "" || id != "" {
+		if wanted.Provider == "" || kind == "" || id == "" {
+			q.refuse("entity_id") // an entity is named by all three
+		}
+		wanted.Entity = &event.EntityRef{Provider: wanted.Provider, Kind: kind, ExternalID: id}
+	}
+	if place := cursorOf(q, func(c idCursor) bool { return uuid.Validate(c.ID) == nil }); place != nil {
+		wanted.Before = place.ID
+	}
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	rows, err := a.Events.Events(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(cut(rows, wanted.Limit-1, viewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} }))
+}
+
+func (a *API) showEvent(c *fiber.Ctx) error {
+	id, err := pathUUID(c)
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	record, err := a.Events.Event(ctx, id)
+	if err != nil {
+		return err
+	}
+	detail := eventDetail{
+		eventView: viewEvent(record), Receipt: receipt(c, record.Receipt), PayloadNote: record.PayloadNote,
+		Body: a.content(c, record.Receipt, record.Body), Entities: make([]change, 0, len(record.Links)),
+	}
+	for _, l := range record.Links {
+		detail.Entities = append(detail.Entities, a.change(c, l))
+	}
+	if err := a.addTroubles(ctx, &detail); err != nil {
+		return err
+	}
+	return c.JSON(detail)
+}
+
+// addTroubles adds what went wrong with the event, then or later.
+func (a *API) addTroubles(ctx context.Context, detail *eventDetail) error {
+	detail.Attempts, detail.DeadLetters = []event.ErrorEntry{}, []deadLetterView{}
+	if a.Errors != nil {
+		attempts, err := a.Errors.Errors(ctx, event.ErrorQuery{EventID: detail.ID, Limit: maxAttempts})
+		if err != nil {
+			return err
+		}
+		detail.Attempts = append(detail.Attempts, attempts...)
+	}
+	if a.DeadLetters == nil {
+		return nil
+	}
+	letters, err := a.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{EventID: detail.ID, Limit: maxAttempts})
+	for _, d := range letters {
+		detail.DeadLetters = append(detail.DeadLetters, viewDeadLetter(d))
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package operator
+
+import (
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/event"
+)
+
+type rowCursor struct {
+	ID int64 `json:"id"`
+}
+
+func (c rowCursor) valid() bool { return c.ID > 0 }
+
+func (a *API) listAudit(c *fiber.Ctx) error {
+	q := queryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
+	wanted := event.AuditQuery{
+		Actor: q.text("actor"), Action: q.text("action"), Object: q.text("object"),
+		Since: q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+	}
+	if place := cursorOf(q, rowCursor.valid); place != nil {
+		wanted.Before = place.ID
+	}
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	rows, err := a.Audit.AuditLog(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(cut(rows, wanted.Limit-1, same, func(e event.AuditEntry) rowCursor { return rowCursor{e.ID} }))
+}
+
+func (a *API) listErrors(c *fiber.Ctx) error {
+	q := queryOf(c, "phase", "provider", "class", "code", "event_id", "since", "until", "limit", "cursor")
+	wanted := event.ErrorQuery{
+		Phase: event.Phase(q.text("phase")), Provider: q.text("provider"), Code: q.text("code"),
+		Class:   event.Class(q.oneOf("class", "transient", "rejected", "failed")),
+		EventID: q.text("event_id"), Since: q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+	}
+	if wanted.EventID != "" && uuid.Validate(wanted.EventID) != nil {
+		q.refuse("event_id")
+	}
+	if place := cursorOf(q, rowCursor.valid); place != nil {
+		wanted.Before = place.ID
+	}
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	rows, err := a.Errors.Errors(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(cut(rows, wanted.Limit-1, same, func(e event.ErrorEntry) rowCursor { return rowCursor{e.ID} }))
+}
+
+// How far back statistics look.
+const (
+	defaultWindow = time.Hour
+	maxWindow     = 7 * 24 * time.Hour
+)
+
+func (a *API) showStats(c *fiber.Ctx) error {
+	q := queryOf(c, "window")
+	window := defaultWindow
+	if text := q.text("window"); text != "" {
+		var err error
+		if window, err = time.ParseDuration(text); err != nil || window < time.Minute || window > maxWindow {
+			q.refuse("window")
+		}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	stats, err := a.Stats.Stats(ctx, window)
+	if err != nil {
+		return err
+	}
+	return c.JSON(stats)
+}

@@ -1,0 +1,87 @@
+package operator_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator"
+)
+
+var parameter = regexp.MustCompile(`:(\w+)`)
+
+// The document is a valid one of OpenAPI 3.1, names exactly the routes that are registered, with the roles that they ask
+// for, and what is answered is what it says.
+func TestTheDocumentIsTrue(t *testing.T) {
+	t.Parallel()
+	tokens, texts := crowd(t)
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			w.Header().Set("Content-Type", "text/plain")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	})
+	server, url := serve(t, operator.Options{API: (&stub{}).api(), Tokens: tokens, Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics})
+	r := ask(t, "GET", url+"/openapi.json", "", bearer(texts[operator.RoleViewer])...)
+	require.Equal(t, "application/json", r.header.Get("Content-Type"))
+	document, err := openapi3.NewLoader().LoadFromData(r.body)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(document.OpenAPI, "3.1"))
+	require.NoError(t, document.Validate(context.Background()))
+
+	documented := map[string]bool{}
+	for path, item := range document.Paths.Map() {
+		for method := range item.Operations() {
+			documented[method+" "+path] = true
+		}
+	}
+	for _, route := range server.Registered() {
+		path := parameter.ReplaceAllString(route.Path, "{$1}")
+		name := route.Method + " " + path
+		require.True(t, documented[name], "%s is not documented", name)
+		delete(documented, name)
+		operation := document.Paths.Find(path).GetOperation(route.Method)
+		require.EqualValues(t, operator.Needed(route.Method, route.Path), operation.Extensions["x-role"], name)
+		for _, role := range []operator.Role{operator.RoleViewer, operator.RoleAdmin} {
+			answer := ask(t, route.Method, url+target(route.Method, route.Path), sample(route.Path), bearer(texts[role])...)
+			requireDocumented(t, document, path, operation, route.Method, answer)
+		}
+		wrong := ask(t, route.Method, url+target(route.Method, route.Path)+"?nonsense=1", sample(route.Path), bearer(texts["admin"])...)
+		requireDocumented(t, document, path, operation, route.Method, wrong)
+	}
+	require.Empty(t, documented, "documented and not served")
+}
+
+// requireDocumented holds an answer against the document.
+func requireDocumented(
+	t *testing.T, document *openapi3.T, path string, operation *openapi3.Operation, method string, r reply,
+) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1"+path, nil)
+	require.NoError(t, err)
+	input := &openapi3filter.RequestValidationInput{
+		Request: request,
+		Route:   &routers.Route{Spec: document, Path: path, PathItem: document.Paths.Find(path), Method: method, Operation: operation},
+	}
+	err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: r.status, Header: r.header,
+		Body:    readCloser{bytes.NewReader(r.body)},
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	})
+	require.NoError(t, err, "%s %s: %d %s", method, path, r.status, r.body)
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }

@@ -1,0 +1,40 @@
+package operator
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// refuseForeignPage refuses what the script of another site makes a browser send. A token is never sent by itself, but
+// a server without tokens believes whoever reaches it, and a browser on the same machine does: so such a server also
+// wants to be called by an address or as localhost, not by a name that somebody's DNS points here.
+func refuseForeignPage(c *fiber.Ctx, withoutTokens bool) error {
+	host := string(c.Request().Host())
+	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+		from, err := url.Parse(origin)
+		if err != nil || !strings.EqualFold(from.Host, host) {
+			return refuse(codeForeignPage)
+		}
+	}
+	if site := c.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+		return refuse(codeForeignPage)
+	}
+	if withoutTokens && !isLocalName(host) {
+		return refuse(codeForeignPage)
+	}
+	return nil
+}
+
+// isLocalName accepts localhost and IP addresses, with or without a port.
+func isLocalName(host string) bool {
+	if strings.HasPrefix(host, "[") {
+		host, _, _ = strings.Cut(host[1:], "]")
+	} else {
+		host, _, _ = strings.Cut(host, ":")
+	}
+	_, err := netip.ParseAddr(host)
+	return err == nil || strings.EqualFold(host, "localhost")
+}

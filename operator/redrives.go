@@ -1,0 +1,130 @@
+package operator
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+)
+
+// redriveRequest is the body of a redrive or of its plan.
+type redriveRequest struct {
+	event.RedriveFilter
+	reasoned
+
+	// Rate is how many runs are started a second; 0 is event.DefaultRedriveRate. A plan has none.
+	Rate float64 `json:"rate"`
+}
+
+func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
+	if q := queryOf(c); q.err != nil {
+		return body, q.err
+	}
+	if err := decode(c, &body); err != nil {
+		return body, err
+	}
+	for field, text := range map[string]string{
+		"provider": body.Provider, "type": body.Type, "code": body.Code, "step": string(body.Step),
+	} {
+		if len(text) > maxText || !isText(text) {
+			return body, refuseField(codeBadField, field)
+		}
+	}
+	switch body.Class {
+	case "", event.ClassTransient, event.ClassRejected, event.ClassFailed:
+	default:
+		return body, refuseField(codeBadField, "class")
+	}
+	if body.Rate == 0 {
+		body.Rate = event.DefaultRedriveRate
+	}
+	if body.Rate < event.MinRedriveRate || body.Rate > event.MaxRedriveRate {
+		return body, refuseField(codeBadField, "rate")
+	}
+	return body, body.check()
+}
+
+func (a *API) planRedrive(c *fiber.Ctx) error {
+	body, err := redriveOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	plan, err := a.Redrives.PlanRedrive(ctx, body.RedriveFilter)
+	if err != nil {
+		return err
+	}
+	return c.JSON(plan)
+}
+
+func (a *API) startRedrive(c *fiber.Ctx) error {
+	body, err := redriveOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	started, err := a.Redrives.StartRedrive(ctx, body.RedriveFilter, body.Rate, actor(c, body.Reason))
+	if err != nil && started.ID == "" {
+		return err
+	}
+	return c.Status(fiber.StatusAccepted).JSON(started)
+}
+
+func (a *API) listRedrives(c *fiber.Ctx) error {
+	q := queryOf(c, "limit")
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	rows, err := a.Redrives.Redrives(ctx, limit)
+	if err != nil {
+		return err
+	}
+	return c.JSON(page[event.Redrive]{Items: append([]event.Redrive{}, rows...)})
+}
+
+func (a *API) showRedrive(c *fiber.Ctx) error {
+	id, err := pathText(c, "id")
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	r, err := a.Redrives.Redrive(ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(r)
+}
+
+func (a *API) changeRedrive(to event.RedriveState) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		id, err := pathText(c, "id")
+		if err != nil {
+			return err
+		}
+		if q := queryOf(c); q.err != nil {
+			return q.err
+		}
+		var body reasoned
+		if err := decode(c, &body); err != nil {
+			return err
+		}
+		if err := body.check(); err != nil {
+			return err
+		}
+		ctx, cancel := within(c)
+		defer cancel()
+		r, err := a.Redrives.ChangeRedrive(ctx, id, to, actor(c, body.Reason))
+		if err != nil && r.ID == "" {
+			return err
+		}
+		return c.JSON(r)
+	}
+}

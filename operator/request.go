@@ -1,0 +1,186 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+)
+
+// maxText bounds a parameter or a short field of a body, in bytes.
+const maxText = 1024
+
+// within is the context of the work on a request.
+func within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.UserContext(), requestTimeout)
+}
+
+// decode reads the body, one JSON object, into a struct. An empty body leaves the struct as it is.
+func decode(c *fiber.Ctx, into any) error {
+	body := c.BodyRaw()
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {
+		return refuse(codeMediaType)
+	}
+	if !utf8.Valid(body) || bytes.TrimSpace(body)[0] != '{' {
+		return refuse(codeMalformedJSON)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return decodeFailure(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return refuse(codeMalformedJSON)
+	}
+	return nil
+}
+
+// decodeFailure says what is wrong with a body. The decoder has no type for an unknown field, only a text.
+func decodeFailure(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		if unquoted, err := strconv.Unquote(name); err == nil {
+			name = unquoted
+		}
+		return refuseField(codeUnknownField, shortened(name))
+	}
+	if errors.As(err, &wrongType) {
+		return refuseField(codeBadField, shortened(wrongType.Field))
+	}
+	var invalid *json.SyntaxError
+	if errors.As(err, &invalid) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return refuse(codeMalformedJSON)
+	}
+	return refuse(codeBadField) // of a type that reads itself, like a time
+}
+
+func shortened(s string) string {
+	const most = 100
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+// query are the parameters of a request, each at most once.
+type query struct {
+	values url.Values
+	err    error
+}
+
+// queryOf refuses parameters that the list does not know.
+func queryOf(c *fiber.Ctx, known ...string) *query {
+	values, err := url.ParseQuery(string(c.Request().URI().QueryString()))
+	if err != nil {
+		return &query{err: refuse(codeBadRequest)}
+	}
+	q := &query{values: values}
+	for name, all := range values {
+		switch {
+		case !slices.Contains(known, name) || len(all) > 1:
+			q.err = refuseField(codeUnknownParameter, shortened(name))
+		case len(all[0]) > maxText || !isText(all[0]):
+			q.err = refuseField(codeBadParameter, name)
+		}
+	}
+	return q
+}
+
+// isText is false for what PostgreSQL cannot hold.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
+func (q *query) refuse(name string) {
+	if q.err == nil {
+		q.err = refuseField(codeBadParameter, name)
+	}
+}
+
+func (q *query) text(name string) string { return q.values.Get(name) }
+
+// oneOf is a value out of a list, or "".
+func (q *query) oneOf(name string, allowed ...string) string {
+	value := q.values.Get(name)
+	if value != "" && !slices.Contains(allowed, value) {
+		q.refuse(name)
+	}
+	return value
+}
+
+// time is a time in RFC 3339, or a duration that counts back from now ("24h"). It is zero where there is none.
+func (q *query) time(name string) time.Time {
+	text := q.values.Get(name)
+	if text == "" {
+		return time.Time{}
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil && isStorable(at) {
+		return at
+	}
+	ago, err := time.ParseDuration(text)
+	if err != nil || ago < 0 {
+		q.refuse(name)
+		return time.Time{}
+	}
+	return time.Now().Add(-ago)
+}
+
+// isStorable keeps times within what both a timestamptz and an ID can hold.
+func isStorable(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 9999 }
+
+// The rows of a page.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// limit is the size of the page.
+func (q *query) limit() int {
+	text := q.values.Get("limit")
+	if text == "" {
+		return defaultLimit
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxLimit {
+		q.refuse("limit")
+	}
+	return n
+}
+
+// pathText is a part of the path, decoded.
+func pathText(c *fiber.Ctx, name string) (string, error) {
+	value, err := url.PathUnescape(c.Params(name))
+	if err != nil || value == "" || len(value) > maxText || !isText(value) {
+		return "", refuseField(codeBadParameter, name)
+	}
+	return value, nil
+}
+
+// pathNumber is the number of a row in the path.
+func pathNumber(c *fiber.Ctx) (int64, error) {
+	n, err := strconv.ParseInt(c.Params("id"), 10, 64)
+	if err != nil || n < 1 {
+		return 0, refuseField(codeBadParameter, "id")
+	}
+	return n, nil
+}
+
+func pathUUID(c *fiber.Ctx) (string, error) {
+	id, err := uuid.Parse(c.Params("id"))
+	if err != nil || len(c.Params("id")) != len(id.String()) {
+		return "", refuseField(codeBadParameter, "id")
+	}
+	return id.String(), nil
+}

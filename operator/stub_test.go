@@ -1,0 +1,256 @@
+package operator_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/operator"
+)
+
+// stub stands in for everything behind the API, so that it can be seen what reaches it. What the API does with the real
+// things is tested in e2e.
+type stub struct {
+	mu     sync.Mutex
+	calls  []string
+	actor  event.Actor
+	events event.RecordQuery
+	edit   event.Edit
+	err    error
+}
+
+func (s *stub) call(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, name)
+	return s.err
+}
+
+func (s *stub) changed(name string, by event.Actor) error {
+	s.mu.Lock()
+	s.actor = by
+	s.mu.Unlock()
+	return s.call(name)
+}
+
+func (s *stub) called() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+var (
+	noon   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	someID = "0193b4a0-0000-7000-8000-000000000001"
+	body   = []byte(`{"card":"4242","name":"Ada"}`)
+)
+
+func someReceipt() event.Receipt {
+	return event.Receipt{
+		ID: someID, Provider: "acme", Key: "evt_1", KeyFrom: event.KeyFromEvent, ReceivedAt: noon, RequestID: "req_1",
+		Headers: map[string]string{"authorization": "hunter2"}, Root: json.RawMessage(`{"card":"4242"}`),
+	}
+}
+
+func someLink() event.Link {
+	ref := event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "1"}
+	return event.Link{
+		EntityRef: ref, EventID: someID, Position: 1, Op: event.OpPatch, State: json.RawMessage(`{"card":"4242"}`),
+		OccurredAt: noon,
+	}
+}
+
+func someRecord() event.Record {
+	return event.Record{
+		Receipt: someReceipt(), Type: "thing.changed", Status: event.StatusProcessed, Outcome: event.OutcomeProcessed,
+		OccurredAt: noon, PersistedAt: noon, ProcessedAt: &noon, Run: event.Run{WorkflowID: "acme:evt_1", RunID: "run"},
+		Body: body, Links: []event.Link{someLink()},
+	}
+}
+
+func someLetter() event.DeadLetter {
+	return event.DeadLetter{
+		ID: 7, Receipt: someReceipt(), Body: body, State: event.DeadLetterOpen, FirstFailed: noon, LastFailed: noon,
+		Failure: event.Failure{Step: event.StepParse, Class: event.ClassRejected, Code: "x", At: noon}, Failures: 1,
+	}
+}
+
+func (s *stub) Event(context.Context, string) (event.Record, error) {
+	return someRecord(), s.call("event")
+}
+
+func (s *stub) Events(_ context.Context, q event.RecordQuery) ([]event.Record, error) {
+	s.events = q
+	rows := make([]event.Record, q.Limit)
+	for i := range rows {
+		rows[i] = someRecord()
+	}
+	return rows, s.call("events")
+}
+
+func (s *stub) DeadLetter(context.Context, int64) (event.DeadLetter, error) {
+	return someLetter(), s.call("dead letter")
+}
+
+func (s *stub) DeadLetters(context.Context, event.DeadLetterQuery) ([]event.DeadLetter, error) {
+	return []event.DeadLetter{someLetter()}, s.call("dead letters")
+}
+
+func (s *stub) DiscardDeadLetter(_ context.Context, _ int64, by event.Actor) error {
+	return s.changed("discard", by)
+}
+
+func (s *stub) DeleteDeadLetter(_ context.Context, _ int64, by event.Actor) error {
+	return s.changed("delete", by)
+}
+
+func (s *stub) CleanUpDeadLetters(_ context.Context, _ event.Cleanup, by event.Actor) (int64, error) {
+	return 3, s.changed("cleanup", by)
+}
+
+func (s *stub) Replay(_ context.Context, id int64, by event.Actor) (event.Replayed, error) {
+	run := event.Run{WorkflowID: "acme:evt_1", RunID: "run"}
+	return event.Replayed{DeadLetter: id, EventID: someID, Run: run}, s.changed("replay", by)
+}
+
+func (s *stub) EditAndReplay(_ context.Context, e event.Edit, by event.Actor) (event.Replayed, error) {
+	s.edit = e
+	return event.Replayed{DeadLetter: 8, EventID: e.EventID, Run: event.Run{WorkflowID: "acme:evt_1:r1"}},
+		s.changed("edit", by)
+}
+
+func someEntity() event.Entity {
+	l := someLink()
+	return event.Entity{EntityRef: l.EntityRef, State: l.State, Last: event.Order{OccurredAt: noon, EventID: someID}}
+}
+
+func (s *stub) Entity(_ context.Context, ref event.EntityRef) (event.Entity, error) {
+	e := someEntity()
+	e.EntityRef = ref
+	return e, s.call("entity")
+}
+
+func (s *stub) EntityAsOf(context.Context, event.EntityRef, time.Time) (event.Entity, error) {
+	return someEntity(), s.call("entity as of")
+}
+
+func (s *stub) TimelinePage(context.Context, event.TimelineQuery) ([]event.Link, error) {
+	return []event.Link{someLink()}, s.call("timeline")
+}
+
+func (s *stub) AuditLog(context.Context, event.AuditQuery) ([]event.AuditEntry, error) {
+	e := event.Actor{Name: "ada"}.Did("dead_letter.discard", "dead_letter:7", nil)
+	e.ID, e.At = 1, noon
+	return []event.AuditEntry{e}, s.call("audit")
+}
+
+func (s *stub) Errors(context.Context, event.ErrorQuery) ([]event.ErrorEntry, error) {
+	return []event.ErrorEntry{{
+		ID: 1, At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "x", Count: 1, EventID: someID,
+	}}, s.call("errors")
+}
+
+func (s *stub) Stats(context.Context, time.Duration) (event.Stats, error) {
+	return event.Stats{At: noon, Queues: []event.QueueStats{{Queue: "events"}}}, s.call("stats")
+}
+
+func someRedrive() event.Redrive {
+	return event.Redrive{ID: "r1", State: event.RedriveRunning, Rate: 1, StartedAt: noon, StartedBy: "ada"}
+}
+
+func (s *stub) PlanRedrive(context.Context, event.RedriveFilter) (event.RedrivePlan, error) {
+	return event.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, s.call("plan")
+}
+
+func (s *stub) StartRedrive(_ context.Context, _ event.RedriveFilter, _ float64, by event.Actor) (event.Redrive, error) {
+	return someRedrive(), s.changed("start redrive", by)
+}
+
+func (s *stub) Redrive(context.Context, string) (event.Redrive, error) {
+	return someRedrive(), s.call("redrive")
+}
+
+func (s *stub) Redrives(context.Context, int) ([]event.Redrive, error) {
+	return []event.Redrive{someRedrive()}, s.call("redrives")
+}
+
+func (s *stub) ChangeRedrive(_ context.Context, _ string, _ event.RedriveState, by event.Actor) (event.Redrive, error) {
+	return someRedrive(), s.changed("change redrive", by)
+}
+
+// Redacts and Redact hide a card.
+func (s *stub) Redacts(provider string) bool { return provider == "acme" }
+
+func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
+	if !json.Valid(body) {
+		return nil, errors.New("not JSON")
+	}
+	return bytes.ReplaceAll(body, []byte("4242"), []byte("[redacted]")), nil
+}
+
+// api is the whole API on a stub.
+func (s *stub) api() *operator.API {
+	return &operator.API{
+		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Stats: s, Redrives: s,
+		Redactor: s,
+	}
+}
+
+// crowd are tokens of all roles, and their texts by role.
+func crowd(t *testing.T) (tokens operator.Tokens, texts map[operator.Role]string) {
+	t.Helper()
+	texts = map[operator.Role]string{}
+	for _, role := range operator.Roles() {
+		text, token, err := operator.NewToken("the-"+string(role), role)
+		require.NoError(t, err)
+		tokens, texts[role] = append(tokens, token), text
+	}
+	return tokens, texts
+}
+
+// reply is what a caller sees.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+	Error  struct {
+		Code      string `json:"code"`
+		Message   string `json:"message"`
+		RequestID string `json:"request_id"`
+		Field     string `json:"field"`
+		Detail    string `json:"detail"`
+	} `json:"error"`
+}
+
+// ask sends a request with headers given as name, value, name, value …
+func ask(t *testing.T, method, url, content string, headers ...string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(content)))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	r := reply{status: res.StatusCode, header: res.Header}
+	r.body, err = io.ReadAll(res.Body)
+	require.NoError(t, err)
+	_ = json.Unmarshal(r.body, &r) // not everything is JSON
+	return r
+}
+
+func bearer(text string) []string { return []string{"Authorization", "Bearer " + text} }
