@@ -29,6 +29,8 @@ type Activities struct {
 	Due       DueStore
 	Sweeps    SweepStore
 	Automatic event.AutomaticRedrive
+	// Errors takes what somebody should be told of and no step reports; nil where there is no error log.
+	Errors ErrorSink
 }
 
 // Catalogue finds the definition of a provider as it stands now.

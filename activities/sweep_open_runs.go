@@ -61,8 +61,21 @@ func (a *Activities) SweepOpenRuns(ctx context.Context, before time.Time) (map[s
 		foundStuck(ctx, reason, n)
 		slog.WarnContext(ctx, "sweep.stuck", "reason", reason, "runs", n,
 			"workflow_id", oldest[reason].Run.WorkflowID, "since", oldest[reason].StartedAt)
+		a.alertStuck(reason, n, oldest[reason])
 	}
 	return counts, nil
+}
+
+// alertStuck tells of what does not go on by itself, at each sweep until it is gone.
+func (a *Activities) alertStuck(reason string, n int, oldest event.OpenRun) {
+	if a.Errors == nil || reason != stuckTask && reason != stuckUnstored {
+		return
+	}
+	a.Errors.Record(event.ErrorEntry{
+		Phase: event.PhaseUpkeep, Class: event.ClassFailed, Code: "stuck_" + reason, Count: int64(n), Alert: true,
+		Message: "runs are open for long and do not get on",
+		Meta:    map[string]string{"workflow_id": oldest.Run.WorkflowID, "since": oldest.StartedAt.Format(time.RFC3339)},
+	})
 }
 
 func whyStuck(run event.OpenRun, stored map[string]bool) string {

@@ -37,7 +37,19 @@ func TestOpenRunsAreToldByReason(t *testing.T) {
 		{EventID: "lost"},
 		{},
 	}}
-	counts, err := (&Activities{Runs: world, Sweeps: world}).SweepOpenRuns(t.Context(), time.Now())
+	log := &sink{}
+	counts, err := (&Activities{Runs: world, Sweeps: world, Errors: log}).SweepOpenRuns(t.Context(), time.Now())
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"slow": 1, "workflow_task": 2, "not_stored": 2, "unexamined": 1}, counts)
+	told := map[string]int64{}
+	for _, e := range log.entries {
+		require.True(t, e.Alert)
+		told[e.Code] = e.Count
+	}
+	require.Equal(t, map[string]int64{"stuck_workflow_task": 2, "stuck_not_stored": 2}, told, "what is only slow alarms nobody")
 }
+
+// sink keeps what an error log would.
+type sink struct{ entries []event.ErrorEntry }
+
+func (s *sink) Record(e event.ErrorEntry) { s.entries = append(s.entries, e) }

@@ -82,6 +82,7 @@ func (p *process) activities() *activities.Activities {
 		Starter: ingress.NewStarter(p.temporal), Runs: ingress.NewRuns(p.temporal),
 		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
 		Automatic: p.automaticRedrive(),
+		Errors:    p.errors,
 	}
 }
 

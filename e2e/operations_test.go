@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"holdfast/internal/devstack/stacktest"
+)
+
+// exampleWorkflow is the workflow ID in the commands of the page.
+const exampleWorkflow = "stripe:evt_123"
+
+var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// documented are the blocks of commands on a page.
+func documented(t *testing.T, page string) (blocks []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", page))
+	require.NoError(t, err)
+	for _, match := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+		blocks = append(blocks, match[1])
+	}
+	return blocks
+}
+
+// ends says that the block ends a run that is open, by cancel or terminate.
+func ends(block string) bool { return regexp.MustCompile(`workflow (cancel|terminate)`).MatchString(block) }
+
+func resets(block string) bool { return strings.Contains(block, "reset") }
+
+// Every command of docs/operations.md does what the page says, with the real programs against the real server:
+//   - those that end a run do, without a worker
+//   - after a definition has been corrected, each reset rescues its event, by one, by query and by the list of dead letters
+//   - all others succeed
+func TestTheDocumentedCommandsWork(t *testing.T) {
+	t.Parallel()
+	blocks := documented(t, "operations.md")
+	require.GreaterOrEqual(t, len(blocks), 15, "a page without commands tests nothing")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "homemade.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	n := i.start(t, "serve")
+	dead := map[string]string{} // block → the event that it is about
+	for _, block := range blocks {
+		if !ends(block) {
+			dead[block] = i.sendPoison(t, n)
+			i.awaitStatus(t, dead[block], enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
+		}
+	}
+	i.awaitListed(t, len(dead))
+	n.terminate(t)
+
+	n = i.start(t, "ingress")
+	for _, block := range blocks {
+		if ends(block) {
+			id := i.sendPoison(t, n)
+			i.shell(t, block, id)
+			if strings.Contains(block, "terminate") {
+				i.awaitStatus(t, id, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED)
+			}
+		}
+	}
+
+	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
+	i.start(t, "worker")
+	// What is about one event comes first: a batch would do its work.
+	slices.SortStableFunc(blocks, func(a, b string) int {
+		return strings.Count(b, exampleWorkflow) - strings.Count(a, exampleWorkflow)
+	})
+	for _, block := range blocks {
+		if ends(block) {
+			continue
+		}
+		i.shell(t, block, dead[block])
+		if resets(block) {
+			i.awaitStatus(t, dead[block], enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+		}
+	}
+	i.awaitCount(t, time.Minute, 0, openDeadLetters+" AND error_code <> 'canceled' AND step <> 'run'")
+}
+
+func (i *installation) sendPoison(t *testing.T, n *node) (workflowID string) {
+	t.Helper()
+	id := uniqueID("msg")
+	a := n.sendStandard(t, "/webhooks/homemade", id, []byte(poison))
+	require.Equal(t, 202, a.status, string(a.body))
+	return "homemade:" + id
+}
+
+// awaitListed waits until queries find that many failed runs.
+func (i *installation) awaitListed(t *testing.T, n int) {
+	t.Helper()
+	c := i.dial(t)
+	eventually(t, time.Minute, "the failed runs are listed", func() error {
+		found, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: `WorkflowType = "ProcessEvent" AND ExecutionStatus = "Failed"`,
+		})
+		if err == nil && int(found.GetCount()) < n {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+}
+
+// shell runs a block as an operator would who has read the page: with names of his own.
+func (i *installation) shell(t *testing.T, block, workflowID string) {
+	t.Helper()
+	script := strings.NewReplacer(exampleWorkflow, workflowID, `"stripe"`, `"homemade"`, "--provider stripe", "--provider homemade",
+		"2026-01-02T15:04:05Z", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)).Replace(block)
+	temporalProgram, err := stacktest.TemporalBinary()
+	require.NoError(t, err)
+	programs := t.TempDir()
+	for name, path := range map[string]string{
+		"temporal": temporalProgram, "tctl": filepath.Join(root, "bin", "tctl"), "holdfast": holdfast,
+	} {
+		require.NoError(t, os.Symlink(path, filepath.Join(programs, name)))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
+	command.Env = append(i.environment(), "PATH="+programs+":"+os.Getenv("PATH"),
+		"TEMPORAL_CLI_ADDRESS="+temporal.Address(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, fmt.Sprintf("%s\n%s", script, out))
+}
