@@ -81,13 +81,14 @@ type Server struct {
 	starts  singleflight.Group // by workflow ID
 	now     func() time.Time
 
-	mu       sync.Mutex
-	listener net.Listener // what Shutdown closes, even if nothing has been accepted on it yet
-	stopped  bool
 	// What the self-test tells.
 	minute   minute
 	inflight atomic.Int64
 	tested   selfTest
+
+	mu       sync.Mutex
+	listener net.Listener // what Shutdown closes, even if nothing has been accepted on it yet
+	stopped  bool
 }
 
 // New makes a server; nothing listens yet.

@@ -108,7 +108,7 @@ func deadLetterEditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body, err := readBody(c.InOrStdin(), file, maxEditedBody)
+			body, err := readEdited(c, file)
 			if err != nil {
 				return err
 			}
@@ -143,4 +143,18 @@ func reportEdit(c *cobra.Command, t *tools, started event.Replayed, wait bool) e
 		return nil
 	}
 	return awaitRun(c, t, started.Run)
+}
+
+// maxEdited is the largest body that the ingress can be configured to accept.
+const maxEdited = 1 << 20
+
+func readEdited(c *cobra.Command, file string) ([]byte, error) {
+	body, err := readBody(c.InOrStdin(), file)
+	if err != nil {
+		return nil, fmt.Errorf("read body: %w", err)
+	}
+	if len(body) > maxEdited {
+		return nil, fmt.Errorf("the body is larger than %d bytes", maxEdited)
+	}
+	return body, nil
 }

@@ -60,10 +60,10 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 	if err = cfg.CheckSecrets(p.catalogue.Catalogue().SecretNames()...); err != nil {
 		return nil, err
 	}
-	p.reloadOnHangup()
 	if p.notifier, err = newNotifier(cfg); err != nil {
 		return nil, err
 	}
+	p.reloadOnHangup()
 	if p.temporal, err = newTemporalClient(cfg, p.telemetry); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -114,7 +115,7 @@ func (o explainOptions) request(
 		r.RemoteIP = address
 	}
 	var err error
-	r.Body, err = readBody(stdin, o.body, maxSentBody)
+	r.Body, err = readBody(stdin, o.body)
 	return r, err
 }
 
@@ -152,6 +153,16 @@ func setHeaders(r *providers.Request, lines []string) error {
 		r.Header[name] = values
 	}
 	return nil
+}
+
+// maxBody is in bytes: more than any definition may allow.
+const maxBody = 64 << 20
+
+func readBody(stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(io.LimitReader(stdin, maxBody))
+	}
+	return os.ReadFile(file)
 }
 
 func writeExplanation(w io.Writer, e providers.Explanation) error {

@@ -112,7 +112,7 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 	}
 	var err error
 	if o.file != "" {
-		if s.body, err = readBody(stdin, o.file, maxSentBody); err != nil {
+		if s.body, err = readBody(stdin, o.file); err != nil {
 			return nil, err
 		}
 	}
