@@ -243,8 +243,7 @@ func ask(t *testing.T, method, url, content string, headers ...string) reply {
 			req.Host = headers[i+1]
 		}
 	}
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	res := exchange(t, req)
 	defer res.Body.Close()
 	r := reply{status: res.StatusCode, header: res.Header}
 	r.body, err = io.ReadAll(res.Body)
