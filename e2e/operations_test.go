@@ -37,7 +37,9 @@ func documented(t *testing.T, page string) (blocks []string) {
 }
 
 // ends says that the block ends a run that is open, by cancel or terminate.
-func ends(block string) bool { return regexp.MustCompile(`workflow (cancel|terminate)`).MatchString(block) }
+func ends(block string) bool {
+	return regexp.MustCompile(`workflow (cancel|terminate)`).MatchString(block)
+}
 
 func resets(block string) bool { return strings.Contains(block, "reset") }
 
