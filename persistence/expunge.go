@@ -124,7 +124,8 @@ func (s *Store) expunge(ctx context.Context, id string, by event.Actor) (e event
 	if err != nil {
 		return e, err
 	}
-	return e, tx.finishExpunge(ctx, &e, traces, refolded, by)
+	err = tx.finishExpunge(ctx, &e, traces, refolded, by)
+	return e, err
 }
 
 // takeBack removes the changes of the event, and gives the entities without them.
@@ -156,9 +157,12 @@ func (t *transaction) finishExpunge(
 	b.Queue(expungeEvent, e.EventID).Exec(countInto(&e.Events))
 	b.Queue(expungeDeadLetters, e.EventID).Exec(countInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(countInto(&e.Errors))
-	detail, _ := json.Marshal(map[string]any{ // text and numbers, which never fail
-		"provider": e.Provider, "workflow_ids": e.WorkflowIDs, "entities": e.Entities, "changes": e.Changes,
+	detail, err := json.Marshal(event.Expunged{
+		EventID: e.EventID, Provider: e.Provider, WorkflowIDs: e.WorkflowIDs, Entities: e.Entities, Changes: e.Changes,
 	})
+	if err != nil {
+		return err
+	}
 	queueAudit(b, by.Did("event.expunge", "event:"+e.EventID, detail))
 	return t.commit(ctx, b)
 }

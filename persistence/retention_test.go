@@ -111,7 +111,7 @@ func TestAPurgeChangesNoEntity(t *testing.T) {
 		cut := noon.Add(time.Duration(random.IntN(30)) * 24 * time.Hour)
 		links := value[int](db, `SELECT count(*) FROM event_entities`)
 		gone := db.purge(event.KeptEvents, cut)
-		require.EqualValues(t, len(half)-int(gone), value[int](db, `SELECT count(*) FROM events`))
+		require.Equal(t, len(half)-int(gone), value[int](db, `SELECT count(*) FROM events`))
 		require.LessOrEqual(t, value[int](db, `SELECT count(*) FROM event_entities`), links)
 		db.requireEntities(half, fmt.Sprintf("seed %d: after the purge", seed))
 
