@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/internal/devstack/stacktest"
+	"holdfast/workflows"
 )
 
 // sink is a generic webhook that keeps what it is told.
@@ -108,6 +109,7 @@ func TestADeadChannelForgetsNothing(t *testing.T) {
 	i.start(t, "serve", "HOLDFAST_NOTIFY_URLS="+s.url)
 	eventually(t, time.Minute, "somebody is told", func() error { return atLeast(len(s.told()), 1) })
 	require.Contains(t, s.told()[0], "5 failed")
+	i.replay(t, "notify", i.latestOf(t, workflows.TypeNotify, "Completed"))
 }
 
 // Temporal goes away and comes back:

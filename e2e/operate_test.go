@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"holdfast/workflows"
 )
 
 // get reads JSON from a URL.
@@ -222,6 +224,7 @@ func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM idempotency_keys"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE external_id = $1 AND state ->> 'name' = 'Ada'", customer))
 	require.Equal(t, "processed", n.send(t, body).state())
+	i.replay(t, "purge_expired", i.latestOf(t, workflows.TypePurgeExpired, "Completed"))
 
 	out, err := i.run(t, "purge")
 	require.NoError(t, err, out)

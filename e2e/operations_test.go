@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +22,7 @@ import (
 // exampleWorkflow is the workflow ID in the commands of the page.
 const exampleWorkflow = "stripe:evt_123"
 
-var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n")
 
 // documented are the blocks of commands on a page.
 func documented(t *testing.T, page string) (blocks []string) {
@@ -37,7 +36,9 @@ func documented(t *testing.T, page string) (blocks []string) {
 }
 
 // ends says that the block ends a run that is open, by cancel or terminate.
-func ends(block string) bool { return regexp.MustCompile(`workflow (cancel|terminate)`).MatchString(block) }
+func ends(block string) bool {
+	return regexp.MustCompile(`workflow (cancel|terminate)`).MatchString(block)
+}
 
 func resets(block string) bool { return strings.Contains(block, "reset") }
 
@@ -135,5 +136,5 @@ func (i *installation) shell(t *testing.T, block, workflowID string) {
 	command.Env = append(i.environment(), "PATH="+programs+":"+os.Getenv("PATH"),
 		"TEMPORAL_CLI_ADDRESS="+temporal.Address(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
 	out, err := command.CombinedOutput()
-	require.NoError(t, err, fmt.Sprintf("%s\n%s", script, out))
+	require.NoError(t, err, "%s\n%s", script, out)
 }

@@ -22,7 +22,12 @@ SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 SELECT coalesce((SELECT max(id::text) FROM (
        SELECT id FROM events WHERE workflow_id = $1
         UNION ALL
-       SELECT event_id FROM dead_letters WHERE workflow_id = $1) AS known), '')`
+       SELECT event_id FROM dead_letters WHERE workflow_id = $1
+        UNION ALL
+       SELECT event_id FROM idempotency_keys WHERE provider = $2 AND key = $3) AS known), '')`
+
+	// No index serves it, since nothing else asks: it reads the table once, for an event whose rows were purged.
+	keysOfEvent = `SELECT provider, key FROM idempotency_keys WHERE event_id = $1::uuid`
 
 	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
 
@@ -37,8 +42,7 @@ VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamp
     ON CONFLICT DO NOTHING`
 )
 
-// WorkflowsOf are the workflows that have run an event. Event.ErrNotFound: nothing is known of it, which after an expunge
-// is as it should be.
+// WorkflowsOf are the workflows that have run an event. Event.ErrNotFound: nothing is known of it.
 func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 	const doing = "read workflows of event"
 	traces, err := pgx.CollectRows(s.query(ctx, whereExpunged, id), scanTrace)
@@ -52,14 +56,28 @@ func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 		}
 	}
 	if len(ids) == 0 {
-		return nil, failure(doing, event.ErrNotFound)
+		ids, err = s.workflowsOfKeys(ctx, id)
 	}
-	return ids, nil
+	if err == nil && len(ids) == 0 {
+		err = event.ErrNotFound
+	}
+	return ids, failure(doing, err)
 }
 
-// EventOfWorkflow is the ID of the latest event that a workflow has run, stored or dead. Event.ErrNotFound: there is none.
+func (s *Store) workflowsOfKeys(ctx context.Context, id string) (ids []string, err error) {
+	var provider, key string
+	_, err = pgx.ForEachRow(s.query(ctx, keysOfEvent, id), []any{&provider, &key}, func() error {
+		ids = append(ids, event.WorkflowID(provider, key))
+		return nil
+	})
+	return ids, err
+}
+
+// EventOfWorkflow is the ID of the latest event that a workflow has run: stored, dead, or purged but for its key.
+// Event.ErrNotFound: there is none.
 func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (id string, err error) {
-	err = s.pool.QueryRow(ctx, latestOfWorkflow, clean(workflowID)).Scan(&id)
+	provider, key, _ := event.SplitWorkflowID(clean(workflowID))
+	err = s.pool.QueryRow(ctx, latestOfWorkflow, clean(workflowID), provider, key).Scan(&id)
 	if err == nil && id == "" {
 		err = event.ErrNotFound
 	}
@@ -124,7 +142,8 @@ func (s *Store) expunge(ctx context.Context, id string, by event.Actor) (e event
 	if err != nil {
 		return e, err
 	}
-	return e, tx.finishExpunge(ctx, &e, traces, refolded, by)
+	err = tx.finishExpunge(ctx, &e, traces, refolded, by)
+	return e, err
 }
 
 // takeBack removes the changes of the event, and gives the entities without them.
@@ -156,9 +175,12 @@ func (t *transaction) finishExpunge(
 	b.Queue(expungeEvent, e.EventID).Exec(countInto(&e.Events))
 	b.Queue(expungeDeadLetters, e.EventID).Exec(countInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(countInto(&e.Errors))
-	detail, _ := json.Marshal(map[string]any{ // text and numbers, which never fail
-		"provider": e.Provider, "workflow_ids": e.WorkflowIDs, "entities": e.Entities, "changes": e.Changes,
+	detail, err := json.Marshal(event.Expunged{
+		EventID: e.EventID, Provider: e.Provider, WorkflowIDs: e.WorkflowIDs, Entities: e.Entities, Changes: e.Changes,
 	})
+	if err != nil {
+		return err
+	}
 	queueAudit(b, by.Did("event.expunge", "event:"+e.EventID, detail))
 	return t.commit(ctx, b)
 }

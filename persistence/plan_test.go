@@ -98,6 +98,19 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 			}))
 		}, "event_entities_timeline"},
 		{"a timeline", func() error { return second(db.Timeline(ctx, thing("1"))) }, "event_entities_timeline"},
+		{"errors of a phase", func() error {
+			return second(db.Errors(ctx, event.ErrorQuery{Phase: event.PhaseParse, Before: 5000, Limit: 50}))
+		}, "error_log_by_phase"},
+		{"errors of a provider", func() error {
+			return second(db.Errors(ctx, event.ErrorQuery{Provider: "rare", Limit: 50}))
+		}, "error_log_by_provider"},
+		{"errors of a code", func() error {
+			return second(db.Errors(ctx, event.ErrorQuery{Class: event.ClassFailed, Code: "c7", Limit: 50}))
+		}, "error_log_by_class"},
+		{"errors of an event", func() error {
+			return second(db.Errors(ctx, event.ErrorQuery{EventID: before, Limit: 50}))
+		}, "error_log_by_event"},
+		{"what nobody was told of", func() error { return second(db.PendingAlerts(ctx)) }, "dead_letters_to_notify"},
 	} {
 		seen.forget()
 		_ = c.run() // not found is as good here
@@ -200,6 +213,12 @@ SELECT provider, kind, external_id, occurred_at, event_id
 	db.exec(`
 INSERT INTO audit_log (at, actor, role, action, object, request_id, reason)
 SELECT now() - i * interval '1 min', 'a' || i % 300, '', 'x' || i % 7, 'o' || i, '', '' FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO error_log (at, phase, provider, error_class, error_code, error_message, event_id)
+SELECT now() - i * interval '1 s', CASE WHEN i % 100 = 0 THEN 'parse' ELSE 'persist' END,
+       CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p' || i % 50 END, 'failed', 'c' || i % 70, '', lpad(to_hex(i), 32, '0')::uuid
+  FROM generate_series(1, 20000) AS i`)
+	db.exec(`UPDATE dead_letters SET notified_failures = failures WHERE id % 1000 <> 0`)
 	db.exec(`ANALYZE`)
 }
 

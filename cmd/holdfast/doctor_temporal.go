@@ -53,7 +53,7 @@ func (d *doctor) examineNamespace(ctx context.Context) bool {
 	name := d.cfg.Temporal.Namespace
 	described, err := d.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: name})
 	if err != nil {
-		d.found("Temporal", verdictFail, err.Error(), fmt.Sprintf("create the namespace: temporal operator namespace create -n %s", name))
+		d.found("Temporal", verdictFail, err.Error(), "create the namespace: temporal operator namespace create -n "+name)
 		return false
 	}
 	info, err := d.temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})

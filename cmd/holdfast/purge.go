@@ -22,9 +22,10 @@ func purgeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "purge",
 		Short: "Remove now what has been kept for long enough, or one event's content for good",
-		Long: "Without flags it does at once what the schedule does anyway: it removes what is older than HOLDFAST_RETENTION_… says.\n" +
-			"With --expunge it removes the content of one event everywhere, in PostgreSQL and in Temporal, whatever its age. The\n" +
-			"event's key stays, so that a redelivery is a duplicate, and an audit row says who did it and why.",
+		Long: `Without flags it does at once what the schedule does anyway: it removes what is older than HOLDFAST_RETENTION_… says.
+
+With --expunge it removes the content of one event everywhere, in PostgreSQL and in Temporal, whatever its age. The event's key
+stays, so that a redelivery is a duplicate, and an audit row says who did it and why.`,
 		GroupID: groupOperate,
 		Args:    cobra.NoArgs,
 		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {

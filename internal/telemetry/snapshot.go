@@ -36,7 +36,12 @@ func (t *Telemetry) JSONHandler() http.Handler {
 
 func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // the connection may be gone
+	text, err := json.Marshal(value)
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(text) // the connection may be gone
 }
 
 // snapshot leaves out what cannot be gathered, like Handler.
