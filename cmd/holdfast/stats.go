@@ -86,22 +86,22 @@ func readStats(ctx context.Context, t *tools, window time.Duration) (event.Stats
 }
 
 func writeStats(w io.Writer, s event.Stats) error {
-	fmt.Fprintf(w, "%s, the last %s: %.2f events/s, in the last minute %.2f/s\n\n", s.At.Format(time.RFC3339), s.Window,
+	fmt.Fprintf(w, "%s, the last %s: %.2f events/s, in the last minute %.2f/s\n", s.At.Format(time.RFC3339), s.Window,
 		s.PerSecond, s.Recent)
 	events := newTable(w, "EVENTS OF", "STATUS", "COUNT")
 	for _, e := range s.Events {
 		events.row(e.Provider, string(e.Status), strconv.FormatInt(e.Count, 10))
 	}
-	letters := newTable(w, "\nDEAD LETTERS OF", "STATE", "CLASS", "CODE", "COUNT", "OLDEST")
+	letters := newTable(w, "DEAD LETTERS OF", "STATE", "CLASS", "CODE", "COUNT", "OLDEST")
 	for _, d := range s.DeadLetters {
 		letters.row(d.Provider, string(d.State), string(d.Class), d.Code, strconv.FormatInt(d.Count, 10),
 			d.Oldest.UTC().Format(time.RFC3339))
 	}
-	wrong := newTable(w, "\nERRORS IN", "PROVIDER", "CLASS", "CODE", "COUNT")
+	wrong := newTable(w, "ERRORS IN", "PROVIDER", "CLASS", "CODE", "COUNT")
 	for _, e := range s.Errors {
 		wrong.row(string(e.Phase), e.Provider, string(e.Class), e.Code, strconv.FormatInt(e.Count, 10))
 	}
-	queues := newTable(w, "\nQUEUE", "BACKLOG", "AGE", "IN/S", "OUT/S", "POLLERS")
+	queues := newTable(w, "QUEUE", "BACKLOG", "AGE", "IN/S", "OUT/S", "POLLERS")
 	for _, q := range s.Queues {
 		queues.row(q.Queue, strconv.FormatInt(q.Backlog, 10), time.Duration(q.Age).Round(time.Second).String(),
 			fmt.Sprintf("%.1f", q.Added), fmt.Sprintf("%.1f", q.Dispatched), strconv.Itoa(q.WorkflowPollers+q.ActivityPollers))
@@ -112,12 +112,13 @@ func writeStats(w io.Writer, s event.Stats) error {
 	return flushAll(events, letters, wrong, queues)
 }
 
-// flushAll writes the tables that are not empty.
+// flushAll writes the tables that are not empty, each after a blank line.
 func flushAll(tables ...*table) error {
 	for _, t := range tables {
 		if t.rows == 0 {
 			continue
 		}
+		fmt.Fprintln(t.to)
 		if err := t.flush(); err != nil {
 			return err
 		}
