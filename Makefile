@@ -10,6 +10,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X holdfast/internal/buildinfo.version=$(VERSIO
 
 # The temporal program that is built here, see internal/devstack/temporal_find.go; a newer one on the PATH is used instead.
 TEMPORAL_PINNED := 1.5.1
+TEMPORAL_LDFLAGS := -ldflags '-s -w -X github.com/temporalio/cli/temporalcli.Version=$(TEMPORAL_PINNED)'
 TEMPORAL_ON_PATH := $(shell temporal --version 2>/dev/null | sed -n 's/.*version \([0-9.]*\).*/\1/p')
 TEMPORAL_NEWEST := $(shell printf '%s\n' $(TEMPORAL_PINNED) $(TEMPORAL_ON_PATH) | sort -V | tail -n 1)
 TEMPORAL := $(if $(filter $(TEMPORAL_PINNED),$(TEMPORAL_NEWEST)),bin/temporal)
@@ -64,6 +65,18 @@ endif
 bench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
 
+# Each fuzz target by itself, since go test takes one at a time. A finding is written to testdata/fuzz of its package.
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (1m)
+	@grep -rl --include='*_test.go' --exclude-dir=tools '^func Fuzz' . | sort | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "$$target of $$(dirname "$$file") for $(FUZZTIME)"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
+
 .PHONY: fmt
 fmt: ## Format the code
 	gofmt -w .
@@ -86,7 +99,7 @@ define build-tool
 endef
 
 bin/temporal: tools/temporal/go.mod
-	$(call build-tool,temporal,github.com/temporalio/cli/cmd/temporal,4 minutes)
+	$(call build-tool,temporal,github.com/temporalio/cli/cmd/temporal,4 minutes,$(TEMPORAL_LDFLAGS))
 
 bin/tctl: tools/tctl/go.mod
 	$(call build-tool,tctl,github.com/temporalio/tctl/cmd/tctl,1 minute)

@@ -36,11 +36,13 @@ func TestARedeliveryIsTold(t *testing.T) {
 	again = n.send(t, body)
 	require.Equal(t, 200, again.status)
 	require.Equal(t, "processed", again.state())
+	require.Equal(t, "processed", again.Events[0].Outcome)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
 }
 
 // A redelivery that comes when Temporal has forgotten the first one (its retention is over):
 //   - Temporal runs it, the database does not: the run completes as a duplicate, without any effect
+//   - one more redelivery is told so, with the ID of the event that owns the key
 func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -48,7 +50,8 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	id := uniqueID("evt")
 	workflowID := "stripe:" + id
 	body := customerUpdated(id, uniqueID("cus"), "Ada", time.Now())
-	require.Equal(t, "accepted", n.send(t, body).state())
+	first := n.send(t, body)
+	require.Equal(t, "accepted", first.state())
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 
 	// What the end of the retention does, done at once.
@@ -79,6 +82,10 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	var result struct{ Outcome string }
 	require.NoError(t, c.GetWorkflow(context.Background(), workflowID, "").Get(context.Background(), &result))
 	require.Equal(t, "duplicate", result.Outcome)
+	again := n.send(t, body)
+	require.Equal(t, "processed", again.state())
+	require.Equal(t, "duplicate", again.Events[0].Outcome)
+	require.Equal(t, first.Events[0].EventID, again.Events[0].EventID)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM event_entities WHERE kind = 'customer'"))
 }

@@ -30,11 +30,18 @@ type answer struct {
 	header http.Header
 	body   []byte
 
-	Duplicate bool `json:"duplicate"`
-	Events    []struct {
+	Duplicate bool   `json:"duplicate"`
+	RequestID string `json:"request_id"`
+	Counts    struct {
+		Accepted  int `json:"accepted"`
+		Duplicate int `json:"duplicate"`
+	} `json:"counts"`
+	Events []struct {
 		WorkflowID string `json:"workflow_id"`
 		EventID    string `json:"event_id"`
+		EventHash  string `json:"event_hash"`
 		Status     string `json:"status"`
+		Outcome    string `json:"outcome"`
 	} `json:"events"`
 	Error struct {
 		Code string `json:"code"`

@@ -18,8 +18,9 @@ const keyHashPrefix = "h:"
 
 var keyHashEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// CanonicalKey bounds an idempotency key so that it fits a workflow ID and an index: a key of [A-Za-z0-9._:-] that fits
-// stays as it is, anything else becomes "h:" + base32(sha256(key)). The result is a fixed point for keys of its own making.
+// CanonicalKey bounds an idempotency key so that it fits a workflow ID and an index: a key of [A-Za-z0-9._:-] that fits stays
+// as it is, anything else becomes "h:" + base32(sha256(key)). A key that begins with "h:" itself is hashed as well, so that none
+// can pass for the hash of another.
 func CanonicalKey(provider, key string) string {
 	fits := len(provider)+1+len(key) <= maxWorkflowIDLength
 	if key != "" && fits && isClean(key) && !strings.HasPrefix(key, keyHashPrefix) {

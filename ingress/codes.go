@@ -1,6 +1,10 @@
 package ingress
 
-import "github.com/gofiber/fiber/v2"
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/providers"
+)
 
 // code is a short, stable name of why a request was refused.
 type code string
@@ -10,6 +14,7 @@ const (
 	codeMethodNotAllowed code = "method_not_allowed"
 	codeNotFound         code = "not_found"
 	codeUnknownProvider  code = "unknown_provider"
+	codeRateLimited      code = "rate_limited"
 	codeTooLarge         code = "body_too_large"
 	codeEncoding         code = "encoding_not_supported"
 	codeUnauthenticated  code = "unauthenticated"
@@ -31,7 +36,12 @@ var refusals = map[code]refusal{
 	codeMethodNotAllowed: {status: fiber.StatusMethodNotAllowed, message: "webhooks are sent by POST"},
 	codeNotFound:         {status: fiber.StatusNotFound, message: "no such path; webhooks go to /webhooks/{provider}"},
 	codeUnknownProvider:  {status: fiber.StatusNotFound, message: "no provider of this name is defined"},
-	codeTooLarge:         {status: fiber.StatusRequestEntityTooLarge, message: "the body is larger than this provider may send"},
+	codeRateLimited: {
+		status:     fiber.StatusTooManyRequests,
+		message:    "there are more requests than this provider may send; send it again later",
+		retryAfter: 1,
+	},
+	codeTooLarge: {status: fiber.StatusRequestEntityTooLarge, message: "the body is larger than this provider may send"},
 	codeEncoding: {
 		status:  fiber.StatusUnsupportedMediaType,
 		message: "compressed bodies are not accepted: the signature covers the bytes as sent",
@@ -50,4 +60,24 @@ var refusals = map[code]refusal{
 		message:    "the request could not be handled; send it again",
 		retryAfter: 5,
 	},
+}
+
+// statusOf is the status of a refusal, where the definition of the provider has none of its own. No provider can turn what was
+// not stored into a success: that is checked when its definition is loaded.
+func (r code) statusOf(p *providers.Provider) int {
+	if p == nil {
+		return refusals[r].status
+	}
+	switch replies := p.Replies(); r {
+	case codeUnauthenticated:
+		return replies.Unauthentic
+	case codeTooLarge:
+		return replies.TooLarge
+	case codeRateLimited:
+		return replies.RateLimited
+	case codeUnavailable, codeInternal:
+		return replies.Unavailable
+	default:
+		return refusals[r].status
+	}
 }

@@ -19,11 +19,12 @@ type requestMetrics struct {
 	refused  metric.Int64Counter
 	latency  metric.Float64Histogram
 	inflight metric.Int64UpDownCounter
+	answers  metric.Int64Counter
 }
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [4]error
+	var errs [5]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, event type and state (accepted, or where the first one stands)."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
@@ -32,6 +33,8 @@ func newRequestMetrics() (m requestMetrics, err error) {
 		metric.WithDescription("Time from a request's arrival to its answer, by provider and outcome."))
 	m.inflight, errs[3] = meter.Int64UpDownCounter("holdfast_requests_inflight",
 		metric.WithDescription("Requests that are being handled."))
+	m.answers, errs[4] = meter.Int64Counter("holdfast_questions_answered_total",
+		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
 	for _, e := range errs {
 		if e != nil {
 			return m, e
@@ -46,6 +49,10 @@ func (m requestMetrics) answered(o *observation, took time.Duration) {
 	if o.outcome == outcomeRefused {
 		m.refused.Add(o.ctx, 1, metric.WithAttributes(provider, attribute.String("reason", o.reason)))
 	}
+}
+
+func (m requestMetrics) questionAnswered(ctx context.Context, provider, by string) {
+	m.answers.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("by", by)))
 }
 
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []Started) {

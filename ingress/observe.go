@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"holdfast/providers"
 )
 
 // The headers by which a sender can name a request and the chain that it belongs to.
@@ -32,9 +34,11 @@ type observation struct {
 	requestID     string
 	correlationID string
 	receivedAt    time.Time
-	provider      string
-	outcome       string
-	reason        string
+	// definition is that of the provider the request is for; nil while that is not known.
+	definition *providers.Provider
+	provider   string
+	outcome    string
+	reason     string
 	// failure says why an authentic request was not accepted.
 	failure string
 	events  int
@@ -46,19 +50,12 @@ func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*o
 
 // observe surrounds the handling of a request with its span, its metrics and its one log line.
 func (s *Server) observe(c *fiber.Ctx) error {
-	ctx, span := startSpan(c)
+	o, span := s.begin(c)
 	defer span.End()
-	o := &observation{ctx: ctx, receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
-	o.requestID = takeID(c, headerRequestID, uuid.NewString)
-	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
-	c.Locals(observationKey{}, o)
-	c.Set(headerRequestID, o.requestID)
-	c.Set(headerCorrelationID, o.correlationID)
-
 	s.inflight.Add(1)
 	defer s.inflight.Add(-1)
-	s.metrics.inflight.Add(ctx, 1)
-	defer s.metrics.inflight.Add(ctx, -1)
+	s.metrics.inflight.Add(o.ctx, 1)
+	defer s.metrics.inflight.Add(o.ctx, -1)
 	err := c.Next()
 	if err != nil {
 		err = s.refuseError(c, err)
@@ -67,6 +64,18 @@ func (s *Server) observe(c *fiber.Ctx) error {
 		s.report(o, span, c.Response().StatusCode())
 	}
 	return err
+}
+
+// begin starts the observation of a request and names it to the sender.
+func (s *Server) begin(c *fiber.Ctx) (*observation, trace.Span) {
+	ctx, span := startSpan(c)
+	o := &observation{ctx: ctx, receivedAt: s.now(), provider: "unknown", outcome: "refused"}
+	o.requestID = takeID(c, headerRequestID, uuid.NewString)
+	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
+	c.Locals(observationKey{}, o)
+	c.Set(headerRequestID, o.requestID)
+	c.Set(headerCorrelationID, o.correlationID)
+	return o, span
 }
 
 // startSpan begins a trace of our own for each request. The sender's, which anybody can claim, is only linked to.

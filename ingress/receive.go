@@ -16,8 +16,9 @@ import (
 // maxConcurrentStarts bounds the starts of one batch that are under way at the same time.
 const maxConcurrentStarts = 16
 
-// receive takes a request through: method → route → declared length → provider → body → authentication → challenge →
-// split → key → start → ACK. (The declared length is checked by the server, before the handler runs.)
+// receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
+// the provider's rate → challenge → split → key → start → ACK. The declared length is checked by the server before the handler
+// runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
 	if s.isSelfTest(c) {
@@ -27,34 +28,51 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if refused != "" {
 		return s.refuse(c, refused)
 	}
-	o.provider = provider.Name()
+	o.provider, o.definition = provider.Name(), provider
+	client := s.proxies.client(c)
+	if wait := s.limits.takeClient(provider, client, o.receivedAt); wait > 0 {
+		return s.refuseLimited(c, wait)
+	}
 	if isCompressed(c) {
 		return s.refuse(c, codeEncoding)
 	}
-
-	request := s.copyRequest(c, params)
+	request := s.copyRequest(c, params, client)
 	if err := provider.Authenticate(request, s.now()); err != nil {
-		return s.refuseUnauthenticated(c, provider, err)
+		return s.refuseUnauthenticated(c, err)
+	}
+	if wait := s.limits.takeProvider(provider, o.receivedAt); wait > 0 {
+		return s.refuseLimited(c, wait)
 	}
 	if reply, ok := provider.Challenge(request); ok {
 		o.outcome = "challenge"
-		c.Set(fiber.HeaderContentType, reply.ContentType)
-		return c.Status(reply.Status).Send(reply.Body)
+		return sendReply(c, reply)
 	}
+	return s.accept(c, provider, request)
+}
 
-	ctx, cancel := withTimeout(o.ctx, s.Budget)
-	defer cancel()
+// accept makes the events of an authentic request durable, and answers.
+func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *providers.Request) error {
+	o := observed(c)
 	items, err := provider.Split(request)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
 	}
 	receipts := o.receipts(provider, items)
-	started, err := s.startAll(ctx, receipts, items)
+	started, err := s.startAll(o.ctx, receipts, items)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
 	}
-	s.countEvents(ctx, provider, receipts, started)
-	return s.acknowledge(c, provider, started, isBatch(items))
+	s.countEvents(o.ctx, provider, receipts, started)
+	if reply, ok := s.answer(o, provider, items, receipts); ok {
+		o.outcome, o.events = "answered", len(started)
+		return sendReply(c, reply)
+	}
+	return s.acknowledge(c, items, started)
+}
+
+func sendReply(c *fiber.Ctx, reply providers.Reply) error {
+	c.Set(fiber.HeaderContentType, reply.ContentType)
+	return c.Status(reply.Status).Send(reply.Body)
 }
 
 func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]string, refused code) {
@@ -104,6 +122,8 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 func (s *Server) startAll(
 	ctx context.Context, receipts []event.Receipt, items []providers.Item,
 ) ([]Started, error) {
+	ctx, cancel := withTimeout(ctx, s.Budget)
+	defer cancel()
 	started := make([]Started, len(receipts))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentStarts)

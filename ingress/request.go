@@ -23,7 +23,7 @@ func isCompressed(c *fiber.Ctx) bool {
 
 // copyRequest takes a request out of Fiber's hands. Everything that Fiber gives is memory that the next request on the
 // connection overwrites, so all of it is copied here, once. BodyRaw, because Body would decompress.
-func (s *Server) copyRequest(c *fiber.Ctx, params map[string]string) *providers.Request {
+func (s *Server) copyRequest(c *fiber.Ctx, params map[string]string, client netip.Addr) *providers.Request {
 	request := &providers.Request{
 		Method:     strings.Clone(c.Method()),
 		Path:       strings.Clone(c.Path()),
@@ -32,6 +32,7 @@ func (s *Server) copyRequest(c *fiber.Ctx, params map[string]string) *providers.
 		Header:     map[string][]string{},
 		Body:       bytes.Clone(c.BodyRaw()),
 		URL:        s.PublicURL + strings.Clone(c.OriginalURL()),
+		RemoteIP:   client,
 	}
 	for key, value := range c.Request().URI().QueryArgs().All() {
 		request.Query[string(key)] = append(request.Query[string(key)], string(value))
@@ -40,6 +41,5 @@ func (s *Server) copyRequest(c *fiber.Ctx, params map[string]string) *providers.
 		name := strings.ToLower(string(key))
 		request.Header[name] = append(request.Header[name], string(value))
 	}
-	request.RemoteIP, _ = netip.ParseAddr(c.IP())
 	return request
 }

@@ -1,23 +1,30 @@
 package ingress
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/event"
 	"holdfast/providers"
 )
 
 // acknowledgement is the body of every 2xx.
 type acknowledgement struct {
-	OK        bool                `json:"ok"`
-	Queued    bool                `json:"queued"`
-	Duplicate bool                `json:"duplicate,omitempty"`
-	RequestID string              `json:"request_id"`
-	Counts    *counts             `json:"counts,omitempty"`
-	Events    []acknowledgedEvent `json:"events"`
+	OK        bool   `json:"ok"`
+	Queued    bool   `json:"queued"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+	RequestID string `json:"request_id"`
+	// DurationMS is the time from the request's arrival to this answer.
+	DurationMS int64               `json:"duration_ms"`
+	Counts     *counts             `json:"counts,omitempty"`
+	Events     []acknowledgedEvent `json:"events"`
 }
 
 // counts sum up a batch.
@@ -29,32 +36,49 @@ type counts struct {
 type acknowledgedEvent struct {
 	WorkflowID string `json:"workflow_id"`
 	EventID    string `json:"event_id"`
-	Status     State  `json:"status"`
+	// EventHash is the beginning of the SHA-256 of the event's bytes, in hex.
+	EventHash string `json:"event_hash"`
+	Status    State  `json:"status"`
+	// Outcome is the result of the earlier run, if it has one.
+	Outcome event.Outcome `json:"outcome,omitempty"`
 }
 
 // acknowledge answers for events that are all durable now.
-func (s *Server) acknowledge(c *fiber.Ctx, p *providers.Provider, started []Started, isBatch bool) error {
+func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Started) error {
 	o := observed(c)
-	body := acknowledgement{OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{}}
+	body := acknowledgement{
+		OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{},
+		DurationMS: s.now().Sub(o.receivedAt).Milliseconds(),
+	}
 	var n counts
-	for _, e := range started {
+	for i, e := range started {
 		if e.State == StateAccepted {
 			n.Accepted++
 		} else {
 			n.Duplicate++
 		}
-		body.Events = append(body.Events, acknowledgedEvent{WorkflowID: e.WorkflowID, EventID: e.EventID, Status: e.State})
+		body.Events = append(body.Events, acknowledgedEvent{
+			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
+		})
 	}
 	s.minute.events(s.now(), n.Accepted, n.Duplicate)
-	if isBatch {
+	if isBatch(items) {
 		body.Counts = &n
 	}
-	status := p.AckStatus()
+	status := o.definition.AckStatus()
 	o.outcome, o.events = "accepted", len(started)
 	if n.Accepted == 0 && n.Duplicate > 0 {
-		status, o.outcome, body.Duplicate = p.Replies().Duplicate, "duplicate", true
+		status, o.outcome, body.Duplicate = o.definition.Replies().Duplicate, "duplicate", true
 	}
 	return c.Status(status).JSON(body)
+}
+
+// hashLength is in hex digits: enough to tell events apart by eye.
+const hashLength = 12
+
+func eventHash(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])[:hashLength]
 }
 
 // refusalBody is the body of every answer that is not a 2xx.
@@ -69,44 +93,66 @@ type refusalError struct {
 }
 
 func (s *Server) refuse(c *fiber.Ctx, reason code) error {
-	return s.refuseWith(c, reason, refusals[reason].status)
-}
-
-func (s *Server) refuseWith(c *fiber.Ctx, reason code, status int) error {
 	r := refusals[reason]
 	var requestID string
+	var provider *providers.Provider
 	if o, ok := c.Locals(observationKey{}).(*observation); ok {
-		requestID = o.requestID
+		requestID, provider = o.requestID, o.definition
 		if o.reason == "" {
 			o.reason = string(reason)
 		}
 	}
-	if r.retryAfter > 0 {
+	if r.retryAfter > 0 && c.GetRespHeader(fiber.HeaderRetryAfter) == "" {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(r.retryAfter))
 	}
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	return c.Status(status).JSON(refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}})
+	body := refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}}
+	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.failure = err.Error()
-	slog.ErrorContext(o.ctx, "event.unavailable", "provider", o.provider, "request_id", o.requestID, "error", err.Error())
+	slog.ErrorContext(o.ctx, "event.unavailable",
+		"provider", o.provider, "request_id", o.requestID, "error", err.Error())
 	return s.refuse(c, codeUnavailable)
 }
 
 // refuseUnauthenticated tells the operator the reason, and the sender only that there is one.
-func (s *Server) refuseUnauthenticated(c *fiber.Ctx, p *providers.Provider, err error) error {
+func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
 	var denied *providers.AuthError
 	if errors.As(err, &denied) {
 		o.reason = string(denied.Reason)
 	}
-	return s.refuseWith(c, codeUnauthenticated, p.Replies().Unauthentic)
+	return s.refuse(c, codeUnauthenticated)
+}
+
+// refuseLimited says when there is room again.
+func (s *Server) refuseLimited(c *fiber.Ctx, wait time.Duration) error {
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	return s.refuse(c, codeRateLimited)
+}
+
+// refuseUnread answers for a request that could not be read to its end, which never reaches the handlers. The headers, and with
+// them the provider, its own status and the request's ID, are known only if the declared length was refused: fasthttp forgets
+// them where it began to read the body.
+func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
+	if c.Locals(observationKey{}) != nil {
+		return s.refuseError(c, err) // it was read, and its handling is reported already
+	}
+	o, span := s.begin(c)
+	defer span.End()
+	if p, _, ok := s.Catalogue.ByPath(c.Path()); ok {
+		o.provider, o.definition = p.Name(), p
+	}
+	err = s.refuseError(c, err)
+	s.report(o, span, c.Response().StatusCode())
+	return err
 }
 
 // refuseError answers for errors of Fiber and fasthttp, most of them met while the request was read. Their own text can hold

@@ -8,12 +8,12 @@ package ingress
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
-	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/singleflight"
 
 	"holdfast/event"
@@ -40,8 +40,12 @@ type Options struct {
 	// MaxConns bounds the connections, MaxConnsPerIP those of one peer address (0: no limit).
 	MaxConns      int
 	MaxConnsPerIP int
-	// TrustedProxies are the addresses and networks whose X-Forwarded-For is believed; empty: nobody's.
+	// TrustedProxies are the addresses and networks whose word in X-Forwarded-For is believed; empty: nobody's.
 	TrustedProxies []string
+	// Questions reach the handlers that answer the events whose sender waits for an answer.
+	Questions Asker
+	// HandlerURL gives the address of a handler by the name that a definition has for it; "" if it is not configured.
+	HandlerURL func(name string) string
 	// PublicURL is how senders see this server (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
 	PublicURL string
 }
@@ -72,6 +76,8 @@ type Server struct {
 
 	app     *fiber.App
 	metrics requestMetrics
+	limits  *limits
+	proxies proxies
 	starts  singleflight.Group // by workflow ID
 	now     func() time.Time
 
@@ -79,6 +85,10 @@ type Server struct {
 	minute   minute
 	inflight atomic.Int64
 	tested   selfTest
+
+	mu       sync.Mutex
+	listener net.Listener // what Shutdown closes, even if nothing has been accepted on it yet
+	stopped  bool
 }
 
 // New makes a server; nothing listens yet.
@@ -87,7 +97,15 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, metrics: metrics, now: time.Now}
+	limits, err := newLimits()
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := newProxies(o.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, metrics: metrics, limits: limits, proxies: proxies, now: time.Now}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
 		BodyLimit:                    o.BodyLimit,
@@ -101,11 +119,8 @@ func New(o Options) (*Server, error) {
 		Immutable:                    true,
 		DisableStartupMessage:        true,
 		DisablePreParseMultipartForm: true, // a parsed form is written anew, and its bytes are no longer those that were signed
-		EnableTrustedProxyCheck:      true,
-		EnableIPValidation:           true,
-		TrustedProxies:               o.TrustedProxies,
-		ProxyHeader:                  proxyHeader(o.TrustedProxies),
-		ErrorHandler:                 s.refuseError,
+		EnableTrustedProxyCheck:      true, // and no proxy that Fiber trusts: it would take the address that the sender claims
+		ErrorHandler:                 s.refuseUnread,
 	})
 	s.limitConnections()
 	// recover stands outermost: fasthttp has none, and a panic would end the process with every other request in it. It
@@ -114,40 +129,3 @@ func New(o Options) (*Server, error) {
 	s.app.Use(recoverPanic, s.observe, recoverPanic, s.receive)
 	return s, nil
 }
-
-func proxyHeader(trusted []string) string {
-	if len(trusted) == 0 {
-		return ""
-	}
-	return fiber.HeaderXForwardedFor
-}
-
-// limitConnections sets what Fiber does not expose. The body's limit is set before a byte of it is read, because the buffer
-// is allocated from the declared length.
-func (s *Server) limitConnections() {
-	server := s.app.Server()
-	server.SecureErrorLogMessage = true
-	server.CloseOnShutdown = true
-	server.MaxConnsPerIP = s.MaxConnsPerIP
-	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		return fasthttp.RequestConfig{MaxRequestBodySize: s.bodyLimit(h)}
-	}
-}
-
-func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
-	var uri fasthttp.URI
-	if uri.Parse(nil, h.RequestURI()) != nil {
-		return s.BodyLimit
-	}
-	provider, _, ok := s.Catalogue.ByPath(string(uri.Path()))
-	if !ok || provider.BodyLimit() == 0 {
-		return s.BodyLimit
-	}
-	return provider.BodyLimit()
-}
-
-// Serve answers on the listener until Shutdown.
-func (s *Server) Serve(listener net.Listener) error { return s.app.Listener(listener) }
-
-// Shutdown stops accepting and lets the requests that are under way be answered.
-func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }

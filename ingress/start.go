@@ -35,6 +35,8 @@ type Started struct {
 	RunID      string
 	EventID    string
 	State      State
+	// Outcome is that of the run, if State is StateProcessed; "" if it could not be read.
+	Outcome event.Outcome
 }
 
 // Starter starts the one workflow of an event. A nil error means that Temporal has committed: this run, or an earlier one
@@ -79,7 +81,7 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		case earlier.State == StateProcessed && earlier.expired(r):
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 		default:
-			return earlier.Started, nil
+			return s.withOutcome(ctx, earlier.Started), nil
 		}
 	}
 	return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrStartContended)
@@ -155,6 +157,27 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 		startedAt: info.GetStartTime().AsTime(),
 	}, nil
 }
+
+// withOutcome adds the result of an earlier run. It is a courtesy to the sender, so that nothing hangs on it.
+func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
+	if e.State != StateProcessed {
+		return e
+	}
+	ctx, cancel := withTimeout(ctx, outcomeTimeout)
+	defer cancel()
+	var result workflows.ProcessResult
+	if err := s.client.GetWorkflow(ctx, e.WorkflowID, e.RunID).Get(ctx, &result); err != nil {
+		return e
+	}
+	e.Outcome = result.Outcome
+	if result.Owner != "" {
+		e.EventID = result.Owner
+	}
+	return e
+}
+
+// outcomeTimeout bounds the look at an earlier result.
+const outcomeTimeout = 500 * time.Millisecond
 
 func memoEventID(info *workflowpb.WorkflowExecutionInfo) (id string) {
 	field := info.GetMemo().GetFields()[workflows.MemoEventID]

@@ -25,7 +25,7 @@ func (c *compiler) newChallenges(defs []challengeDefinition) []challenge {
 		c.required(at+".when", string(d.When))
 		ch := challenge{
 			when: c.expression(at+".when", d.When), reply: c.expression(at+".reply", d.Reply),
-			status: c.status(at+".status", d.Status, http.StatusOK), contentType: d.ContentType,
+			status: c.success(at+".status", d.Status, http.StatusOK), contentType: d.ContentType,
 		}
 		if ch.contentType == "" {
 			ch.contentType = "text/plain; charset=utf-8"

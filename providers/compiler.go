@@ -2,7 +2,6 @@ package providers
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 )
@@ -17,11 +16,8 @@ type compiler struct {
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// The bounds of a body, in bytes.
-const (
-	defaultBodyLimit = 256 << 10
-	maxBodyLimit     = 32 << 20
-)
+// maxBodyLimit is in bytes.
+const maxBodyLimit = 32 << 20
 
 // compile builds the Provider of a definition. It is only of use if no problem was found.
 func (c *compiler) compile(d *definition) *Provider {
@@ -33,10 +29,7 @@ func (c *compiler) compile(d *definition) *Provider {
 		c.add("name", "%q must be the name of the file", d.Name)
 	}
 	p.paths = c.newPaths(d.Name, d.Paths)
-	if p.bodyLimit == 0 {
-		p.bodyLimit = defaultBodyLimit
-	}
-	if p.bodyLimit < 1 || p.bodyLimit > maxBodyLimit {
+	if p.bodyLimit < 0 || p.bodyLimit > maxBodyLimit {
 		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
 	p.schemes = c.newSchemes(d.Auth, d.Secrets)
@@ -71,27 +64,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 func (c *compiler) compileLimits(p *Provider, d *definition) {
 	p.rate = c.newRate("rate", d.Rate)
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
-	p.replies = Replies{
-		Accepted:    c.status("replies.accepted", d.Replies.Accepted, http.StatusAccepted),
-		Duplicate:   c.status("replies.duplicate", d.Replies.Duplicate, http.StatusOK),
-		Unauthentic: c.status("replies.unauthentic", d.Replies.Unauthentic, http.StatusUnauthorized),
-		TooLarge:    c.status("replies.too_large", d.Replies.TooLarge, http.StatusRequestEntityTooLarge),
-		RateLimited: c.status("replies.rate_limited", d.Replies.RateLimited, http.StatusTooManyRequests),
-		Unavailable: c.status("replies.unavailable", d.Replies.Unavailable, http.StatusServiceUnavailable),
-	}
-	if d.Replies.Unavailable != 0 && d.Replies.Unavailable < 300 {
-		c.add("replies.unavailable", "a 2xx would promise what could not be stored")
-	}
-}
-
-func (c *compiler) status(field string, status, otherwise int) int {
-	if status == 0 {
-		return otherwise
-	}
-	if status < 200 || status > 599 {
-		c.add(field, "%d is not a status of HTTP", status)
-	}
-	return status
+	p.replies = c.newReplies(d.Replies)
 }
 
 // expression compiles an expression of an event and checks that what it names is kept.

@@ -221,27 +221,35 @@ type overrideDefinition struct {
 	Retry      *retryDefinition   `yaml:"retry"`
 }
 
+// rateDefinition allows Requests in every span of Per (1s to 1h), all of them at once if need be. What comes beyond is answered
+// with 429 and Retry-After, and not stored. `rate` holds for all requests of the provider that are authentic, `client_rate` for
+// each address (of IPv6: each /64) that sends to it, authentic or not. Each process counts for itself.
 type rateDefinition struct {
 	Requests int      `yaml:"requests"`
 	Per      duration `yaml:"per"`
 }
 
-// repliesDefinition is the table of statuses; 0 means the default.
+// repliesDefinition is the table of statuses; 0 means the default. The first two are 2xx, the others 4xx or 5xx: a sender must
+// never be told that something is stored which is not.
 type repliesDefinition struct {
-	Accepted    int `yaml:"accepted"`
-	Duplicate   int `yaml:"duplicate"`
-	Unauthentic int `yaml:"unauthentic"`
-	TooLarge    int `yaml:"too_large"`
-	RateLimited int `yaml:"rate_limited"`
-	Unavailable int `yaml:"unavailable"`
+	Accepted    int `yaml:"accepted"`     // an event is durable: 202
+	Duplicate   int `yaml:"duplicate"`    // all events of the request were there before: 200
+	Unauthentic int `yaml:"unauthentic"`  // no scheme lets the request in: 401
+	TooLarge    int `yaml:"too_large"`    // the body is over the limit: 413
+	RateLimited int `yaml:"rate_limited"` // a rate is exceeded: 429, with Retry-After
+	Unavailable int `yaml:"unavailable"`  // nothing could be stored: 503, with Retry-After
 }
 
-// questionDefinition is for events whose sender waits for an answer: from the handler at a configured URL within the
-// deadline, or else from the fallback expression.
+// questionDefinition is for events whose sender waits for an answer. They are stored and processed like any other; once they
+// are durable, the answer comes from the handler within the deadline, or else from the fallback expression.
 type questionDefinition struct {
-	Types    []string  `yaml:"types"`
-	Handler  string    `yaml:"handler"`
+	Types []string `yaml:"types"`
+	// Handler is the variable with the URL that the raw body is posted to. Its answer is passed on if it is JSON, has a 2xx
+	// and comes in time.
+	Handler string `yaml:"handler"`
+	// Deadline counts from the arrival of the request: 5s (default), at most 1m.
 	Deadline *duration `yaml:"deadline"`
-	Fallback jq        `yaml:"fallback"`
-	Status   int       `yaml:"status"`
+	// Fallback gives the answer where there is no handler, or none that answers; its input is that of all expressions.
+	Fallback jq  `yaml:"fallback"`
+	Status   int `yaml:"status"` // of the answer: 200 (default), or another 2xx
 }

@@ -19,9 +19,18 @@ const (
 
 // expression is compiled jq. A nil expression gives nothing.
 type expression struct {
-	field string
-	code  *gojq.Code
-	reads reads
+	field  string
+	source jq
+	code   *gojq.Code
+	reads  reads
+}
+
+// text is the source; "" for nil.
+func (x *expression) text() string {
+	if x == nil {
+		return ""
+	}
+	return string(x.source)
 }
 
 // input is what the expressions of one event see.
@@ -49,7 +58,7 @@ func (p *problems) newExpression(field string, source jq) *expression {
 		p.add(field, "does not compile: %v", err)
 		return nil
 	}
-	return &expression{field: field, code: code, reads: readsOf(query)}
+	return &expression{field: field, source: source, code: code, reads: readsOf(query)}
 }
 
 // errTooMany says that an expression gave more values than are taken.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -24,30 +25,53 @@ const maxExtends = 5
 // Load reads the built-in definitions and those of the folder dir, which add to them or replace them by name; "" is no
 // folder. The error joins a *DefinitionError for every mistake in every file.
 func Load(dir string) (*Catalogue, error) {
-	builtIn, err := fs.Sub(embedded, "catalog")
+	sources, err := sourcesOf(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open built-in definitions: %w", err)
-	}
-	sources := []fs.FS{builtIn}
-	if dir != "" {
-		sources = append(sources, os.DirFS(dir))
+		return nil, err
 	}
 	return load(sources...)
 }
 
+func sourcesOf(dir string) ([]fs.FS, error) {
+	builtIn, err := fs.Sub(embedded, "catalog")
+	if err != nil {
+		return nil, fmt.Errorf("open built-in definitions: %w", err)
+	}
+	if dir == "" {
+		return []fs.FS{builtIn}, nil
+	}
+	return []fs.FS{builtIn, os.DirFS(dir)}, nil
+}
+
 // file is a definition before it is compiled.
 type file struct {
-	name string
-	tree map[string]any
+	name   string
+	tree   map[string]any
+	origin Origin
 }
 
 func load(sources ...fs.FS) (*Catalogue, error) {
+	files, unread := collect(sources...)
+	all, err := compileAll(files)
+	catalogue, conflicts := newCatalogue(all)
+	if err := errors.Join(unread, err, conflicts); err != nil {
+		return nil, err
+	}
+	return catalogue, nil
+}
+
+// collect reads the sources, of which the first is the built-in one, and lays the later ones over the earlier ones. The error
+// joins those of every file that cannot be read; without any file at all the map is nil.
+func collect(sources ...fs.FS) (map[string]file, error) {
 	files := map[string]file{}
 	var errs []error
-	for _, source := range sources {
+	for i, source := range sources {
 		found, err := readFiles(source)
-		errs = append(errs, err)
+		if errs = append(errs, err); found == nil {
+			return nil, err
+		}
 		for name, f := range found {
+			f.origin = originOf(files, name, i == 0)
 			// A definition that extends its own name builds upon the one that it replaces.
 			if below, ok := files[name]; ok && f.tree["extends"] == name {
 				f.tree = merge(below.tree, f.tree)
@@ -56,23 +80,13 @@ func load(sources ...fs.FS) (*Catalogue, error) {
 			files[name] = f
 		}
 	}
-	all, err := compileAll(files)
-	catalogue, conflicts := newCatalogue(all)
-	if err := errors.Join(append(errs, err, conflicts)...); err != nil {
-		return nil, err
-	}
-	return catalogue, nil
+	return files, errors.Join(errs...)
 }
 
 func compileAll(files map[string]file) ([]*Provider, error) {
 	var all []*Provider
 	var errs []error
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range sortedNamesOf(files) {
 		p, err := compileFile(files, files[name])
 		if errs = append(errs, err); p != nil {
 			all = append(all, p)
@@ -81,11 +95,15 @@ func compileAll(files map[string]file) ([]*Provider, error) {
 	return all, errors.Join(errs...)
 }
 
+func sortedNamesOf(files map[string]file) []string { return slices.Sorted(maps.Keys(files)) }
+
 func compileFile(files map[string]file, f file) (*Provider, error) {
 	c := &compiler{problems: problems{file: f.name}}
 	var d definition
-	c.fill("", c.extend(files, f.tree, maxExtends), reflect.ValueOf(&d).Elem())
+	tree := c.extend(files, f.tree, maxExtends)
+	c.fill("", tree, reflect.ValueOf(&d).Elem())
 	p := c.compile(&d)
+	p.file, p.tree, p.origin = f.name, tree, f.origin
 	if err := c.err(); err != nil {
 		return nil, err
 	}
@@ -119,8 +137,7 @@ func readFiles(source fs.FS) (map[string]file, error) {
 	files := map[string]file{}
 	var errs []error
 	for _, entry := range entries {
-		ext := filepath.Ext(entry.Name())
-		if entry.IsDir() || (ext != ".yaml" && ext != ".yml") || strings.HasPrefix(entry.Name(), ".") {
+		if entry.IsDir() || !isDefinition(entry.Name()) {
 			continue
 		}
 		tree, err := readFile(source, entry.Name())
@@ -128,9 +145,14 @@ func readFiles(source fs.FS) (map[string]file, error) {
 			errs = append(errs, &DefinitionError{File: entry.Name(), Reason: err.Error()})
 			continue
 		}
-		files[strings.TrimSuffix(entry.Name(), ext)] = file{name: entry.Name(), tree: tree}
+		files[trimExtension(entry.Name())] = file{name: entry.Name(), tree: tree}
 	}
 	return files, errors.Join(errs...)
+}
+
+func isDefinition(name string) bool {
+	ext := filepath.Ext(name)
+	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".")
 }
 
 func readFile(source fs.FS, name string) (map[string]any, error) {

@@ -26,6 +26,11 @@ type Provider struct {
 	// identity are the paths within the body that type, key and versions are read from.
 	identity [][]string
 	samples  map[string]sample
+	// file is the name of the file, without its folder.
+	file string
+	// tree is the definition as it applies, after all that it extends.
+	tree   map[string]any
+	origin Origin
 
 	source Secrets
 	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
@@ -61,7 +66,7 @@ func (p *Provider) Paths() []string {
 	return out
 }
 
-// BodyLimit is in bytes.
+// BodyLimit is in bytes; 0 where the definition declares none and the ingress's own holds.
 func (p *Provider) BodyLimit() int { return p.bodyLimit }
 
 // Replies is the table of statuses.

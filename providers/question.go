@@ -3,7 +3,9 @@ package providers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -42,7 +44,7 @@ func (c *compiler) newQuestions(defs []questionDefinition) []question {
 		c.required(at+".fallback", string(d.Fallback))
 		q := question{types: c.newGlobs(at+".types", d.Types), Question: Question{
 			Handler: d.Handler, Deadline: defaultQuestionDeadline,
-			Status: c.status(at+".status", d.Status, http.StatusOK), fallback: c.expression(at+".fallback", d.Fallback),
+			Status: c.success(at+".status", d.Status, http.StatusOK), fallback: c.expression(at+".fallback", d.Fallback),
 		}}
 		if d.Handler != "" {
 			c.secretName(at+".handler", d.Handler)
@@ -66,6 +68,19 @@ func (p *Provider) Question(eventType string) (*Question, bool) {
 		}
 	}
 	return nil, false
+}
+
+// HandlerNames are the settings with the handlers' URLs, each once.
+func (c *Catalogue) HandlerNames() []string {
+	names := map[string]bool{}
+	for _, p := range c.providers {
+		for i := range p.questions {
+			if name := p.questions[i].Handler; name != "" {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // Fallback is the answer to an item of this provider where no handler gives one.

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"net/http"
 	"time"
 
 	"holdfast/event"
@@ -13,7 +14,7 @@ type Reply struct {
 	Body        []byte
 }
 
-// Replies are the statuses that the provider is answered with.
+// Replies are the statuses that the provider is answered with: a 2xx for what is durable, and for nothing else.
 type Replies struct {
 	Accepted    int
 	Duplicate   int
@@ -23,7 +24,40 @@ type Replies struct {
 	Unavailable int
 }
 
-// Rate is a number of requests in a span of time.
+func (c *compiler) newReplies(d repliesDefinition) Replies {
+	return Replies{
+		Accepted:    c.success("replies.accepted", d.Accepted, http.StatusAccepted),
+		Duplicate:   c.success("replies.duplicate", d.Duplicate, http.StatusOK),
+		Unauthentic: c.refusal("replies.unauthentic", d.Unauthentic, http.StatusUnauthorized),
+		TooLarge:    c.refusal("replies.too_large", d.TooLarge, http.StatusRequestEntityTooLarge),
+		RateLimited: c.refusal("replies.rate_limited", d.RateLimited, http.StatusTooManyRequests),
+		Unavailable: c.refusal("replies.unavailable", d.Unavailable, http.StatusServiceUnavailable),
+	}
+}
+
+// success is the status of an answer that ends the matter for the sender.
+func (c *compiler) success(field string, status, otherwise int) int {
+	if status == 0 {
+		return otherwise
+	}
+	if status < 200 || status > 299 {
+		c.add(field, "%d is not a 2xx, so that the sender would send again what has been taken", status)
+	}
+	return status
+}
+
+// refusal is the status of an answer to what was not stored. Anything below 400 would promise the sender that it was.
+func (c *compiler) refusal(field string, status, otherwise int) int {
+	if status == 0 {
+		return otherwise
+	}
+	if status < 400 || status > 599 {
+		c.add(field, "%d is neither a 4xx nor a 5xx, so that the sender would take for stored what is lost", status)
+	}
+	return status
+}
+
+// Rate is a number of requests in a span of time, and as many of them may come at once.
 type Rate struct {
 	Requests int
 	Per      event.Duration

@@ -99,3 +99,13 @@ func (p *Provider) rulesFor(eventType string) *rules {
 	}
 	return &p.base
 }
+
+// rulesAt is rulesFor with the field where the rules stand: "overrides[2]", or "" for the definition's own.
+func (p *Provider) rulesAt(eventType string) (string, *rules) {
+	for i := range p.overrides {
+		if anyMatch(p.overrides[i].types, eventType) {
+			return fmt.Sprintf("overrides[%d]", i), &p.overrides[i].rules
+		}
+	}
+	return "", &p.base
+}

@@ -8,35 +8,75 @@ import (
 	"holdfast/event"
 )
 
-// Each sample is an authentic event of the type that its name says, and another one for each id.
+// Each sample, signed, is an event of the type that its name says, with a key and a time of its own.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	c := catalogueOf(t, secretOfTests)
-	tried := 0
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
 		for _, eventType := range p.SampleTypes() {
-			keys := map[string]bool{}
-			for _, id := range []string{"first1", "second2"} {
-				r, err := p.Sample(eventType, id, clock)
-				require.NoError(t, err)
-				require.NoError(t, p.Sign(r, secretOfTests, clock))
-				require.NoError(t, p.Authenticate(r, clock))
-				items, err := p.Split(r)
-				require.NoError(t, err)
-				require.Equal(t, event.KeyFromEvent, items[0].KeyFrom)
-				keys[items[0].Key] = true
-				parsed, err := p.Parse(receiptOf(p, items[0]), items[0].Body)
-				require.NoError(t, err)
-				require.Equal(t, eventType, parsed.Type)
-				require.NotEmpty(t, parsed.Changes, "%s %s", name, eventType)
-			}
-			require.Len(t, keys, 2, "%s %s", name, eventType)
-			tried++
+			t.Run(name+" "+eventType, func(t *testing.T) {
+				t.Parallel()
+				r := signedSample(t, p, eventType, "first1")
+				e := p.Explain(r, clock)
+				require.Empty(t, e.Refused)
+				if e.Challenge {
+					return
+				}
+				require.Equal(t, eventType, e.Events[0].Type)
+				require.Nil(t, e.Events[0].DeadLetter)
+				require.NotEqual(t, event.KeyFromNothing, e.Events[0].KeyFrom)
+				if eventType != "FORM_SUBMITTED" { // a form at Cal.com belongs to nothing
+					require.NotEmpty(t, e.Events[0].Changes)
+				}
+				again := p.Explain(signedSample(t, p, eventType, "first1"), clock)
+				require.Equal(t, e.Events[0].Key, again.Events[0].Key)
+				other := p.Explain(signedSample(t, p, eventType, "second2"), clock)
+				require.NotEqual(t, e.Events[0].Key, other.Events[0].Key)
+			})
 		}
 	}
-	require.GreaterOrEqual(t, tried, 4)
 	p, _ := c.Lookup("stripe")
-	_, err := p.Sample("nothing", "x", clock)
+	_, err := p.Sample("../stripe", "x", clock)
 	require.ErrorContains(t, err, "customer.updated")
+}
+
+func signedSample(t testing.TB, p *Provider, eventType, id string) *Request {
+	t.Helper()
+	r, err := p.Sample(eventType, id, clock)
+	require.NoError(t, err)
+	r.URL = "https://hooks.example.com" + r.Path
+	require.NoError(t, p.SignWithSecrets(r, clock))
+	return r
+}
+
+// There is an event for every override of the catalogue, and a batch where the provider sends batches.
+func TestSamplesReachEveryOverride(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t, secretOfTests)
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		for i, o := range p.overrides {
+			for _, g := range o.types {
+				require.True(t, anyMatchesOf(g, p.SampleTypes()), "%s: overrides[%d] is for %s", name, i, g.text())
+			}
+		}
+		if len(p.batch) == 0 {
+			continue
+		}
+		most := 0
+		for _, eventType := range p.SampleTypes() {
+			most = max(most, len(p.Explain(signedSample(t, p, eventType, "x"), clock).Events))
+		}
+		require.GreaterOrEqual(t, most, 2, name)
+	}
+}
+
+func anyMatchesOf(g glob, types []string) bool {
+	for _, s := range types {
+		if g.match(s) {
+			return true
+		}
+	}
+	return false
 }

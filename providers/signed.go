@@ -86,6 +86,7 @@ func (s signed) readID(r *Request) (string, error) {
 
 // prepare sets the headers that are signed, and gives the values to sign.
 func (s signed) prepare(r *Request, now time.Time) signedParts {
+	s.content.declareBody(r)
 	v := signedParts{timestamp: s.time.format(now), request: r, url: r.URL}
 	if s.time.header != "" {
 		r.setHeader(s.time.header, v.timestamp)

@@ -3,9 +3,10 @@ package providers
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"net/url"
 	"strings"
 	"time"
+
+	"github.com/itchyny/gojq"
 )
 
 // maxToken is in bytes.
@@ -121,20 +122,32 @@ func (s *tokenScheme) sign(r *Request, secret string, _ time.Time) error {
 	case "bearer":
 		r.setHeader("authorization", "Bearer "+secret)
 	case "query":
-		if r.Query == nil {
-			r.Query = map[string][]string{}
-		}
-		r.Query[s.name] = []string{secret}
+		r.setQuery(s.name, secret)
 	case "path":
 		if r.PathParams == nil {
 			r.PathParams = map[string]string{}
 		}
 		r.PathParams[s.name] = secret
-		r.Path = strings.TrimSuffix(r.Path, "/") + "/" + url.PathEscape(secret)
 	case "body":
-		return &AuthError{Reason: ReasonMissingToken}
+		return s.signBody(r, secret)
 	default:
 		r.setHeader(s.name, secret)
 	}
+	return nil
+}
+
+// signBody writes the body anew with the token in it.
+func (s *tokenScheme) signBody(r *Request, secret string) error {
+	tree, err := decodeJSON(r.Body)
+	m, ok := tree.(map[string]any)
+	if err != nil || !ok {
+		return deny(ReasonMalformedToken)
+	}
+	m[s.name] = secret
+	body, err := gojq.Marshal(m)
+	if err != nil {
+		return deny(ReasonMalformedToken)
+	}
+	r.Body = body
 	return nil
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -110,7 +108,7 @@ func deadLetterEditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body, err := readBody(c, file)
+			body, err := readEdited(c, file)
 			if err != nil {
 				return err
 			}
@@ -147,25 +145,16 @@ func reportEdit(c *cobra.Command, t *tools, started event.Replayed, wait bool) e
 	return awaitRun(c, t, started.Run)
 }
 
-// maxBody is the largest body that the ingress can be configured to accept.
-const maxBody = 1 << 20
+// maxEdited is the largest body that the ingress can be configured to accept.
+const maxEdited = 1 << 20
 
-func readBody(c *cobra.Command, file string) ([]byte, error) {
-	source := c.InOrStdin()
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		source = f
-	}
-	body, err := io.ReadAll(io.LimitReader(source, maxBody+1))
+func readEdited(c *cobra.Command, file string) ([]byte, error) {
+	body, err := readBody(c.InOrStdin(), file)
 	if err != nil {
 		return nil, fmt.Errorf("read body: %w", err)
 	}
-	if len(body) > maxBody {
-		return nil, fmt.Errorf("the body is larger than %d bytes", maxBody)
+	if len(body) > maxEdited {
+		return nil, fmt.Errorf("the body is larger than %d bytes", maxEdited)
 	}
 	return body, nil
 }

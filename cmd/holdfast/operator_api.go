@@ -85,7 +85,7 @@ func (s statistics) Stats(ctx context.Context, window time.Duration) (event.Stat
 }
 
 // redactor hides what the definitions of providers hide; of a provider that is not known, everything.
-type redactor struct{ catalogue *providers.Catalogue }
+type redactor struct{ catalogue *providers.Live }
 
 func (r redactor) Redacts(provider string) bool {
 	p, ok := r.catalogue.Lookup(provider)

@@ -24,7 +24,7 @@ import (
 type process struct {
 	cfg       config.Config
 	telemetry *telemetry.Telemetry
-	catalogue *providers.Catalogue
+	catalogue *providers.Live
 	temporal  client.Client
 	store     *persistence.Store // nil where no role needs the database
 	side      *persistence.Store // for what a process can do without; nil where no database is configured
@@ -54,16 +54,16 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 		return nil, err
 	}
 	p.onStop("telemetry", p.telemetry.Shutdown)
-	if p.catalogue, err = providers.Load(cfg.Providers.Dir); err != nil {
+	if p.catalogue, err = providers.LoadLive(cfg.Providers.Dir, cfg.Secrets); err != nil {
 		return nil, err
 	}
-	if err = cfg.CheckSecrets(p.catalogue.SecretNames()...); err != nil {
+	if err = cfg.CheckSecrets(p.catalogue.Catalogue().SecretNames()...); err != nil {
 		return nil, err
 	}
-	p.catalogue = p.catalogue.WithSecrets(cfg.Secrets)
 	if p.notifier, err = newNotifier(cfg); err != nil {
 		return nil, err
 	}
+	p.reloadOnHangup()
 	if p.temporal, err = newTemporalClient(cfg, p.telemetry); err != nil {
 		return nil, err
 	}

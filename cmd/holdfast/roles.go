@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/delivery"
 	"holdfast/ingress"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
@@ -153,6 +154,9 @@ func (p *process) startHistory() http.Handler {
 
 func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
+	if err := p.cfg.CheckHandlers(p.catalogue.Catalogue().HandlerNames()...); err != nil {
+		return err
+	}
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Starter:        ingress.NewStarter(p.temporal),
@@ -167,6 +171,9 @@ func (p *process) startIngress() error {
 		MaxConns:       cfg.MaxConnections,
 		MaxConnsPerIP:  cfg.MaxConnsPerIP,
 		TrustedProxies: cfg.TrustedProxies,
+		PublicURL:      cfg.PublicURL,
+		Questions:      delivery.NewClient(delivery.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
+		HandlerURL:     p.cfg.Handler,
 	})
 	if err != nil {
 		return err
@@ -187,8 +194,9 @@ func (p *process) startIngress() error {
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
 // that are built in, so it is no mistake; and their requests are refused.
 func (p *process) warnOfSecrets() {
-	for _, name := range p.catalogue.Names() {
-		provider, _ := p.catalogue.Lookup(name)
+	catalogue := p.catalogue.Catalogue()
+	for _, name := range catalogue.Names() {
+		provider, _ := catalogue.Lookup(name)
 		if err := provider.CheckSecrets(); err != nil {
 			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "variables", provider.SecretNames())
 		}

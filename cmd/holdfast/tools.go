@@ -57,8 +57,13 @@ const jsonFlag = "json"
 
 func addJSONFlag(c *cobra.Command) { c.Flags().Bool(jsonFlag, false, "print JSON") }
 
-// print writes the value as JSON where the flag asks for it, and as text otherwise.
+// print is printValue.
 func (t *tools) print(c *cobra.Command, value any, text func(io.Writer) error) error {
+	return printValue(c, value, text)
+}
+
+// printValue writes the value as JSON where the flag asks for it, and as text otherwise.
+func printValue(c *cobra.Command, value any, text func(io.Writer) error) error {
 	if asJSON, _ := c.Flags().GetBool(jsonFlag); asJSON {
 		encoder := json.NewEncoder(c.OutOrStdout())
 		encoder.SetIndent("", "  ")

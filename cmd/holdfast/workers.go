@@ -99,7 +99,7 @@ func (p *process) automaticRedrive() event.AutomaticRedrive {
 	if cfg.Rejected {
 		policy.Classes = append(policy.Classes, event.ClassRejected)
 	}
-	for _, name := range p.catalogue.Names() {
+	for _, name := range p.catalogue.Catalogue().Names() {
 		if provider, ok := p.catalogue.Lookup(name); ok && provider.RedriveOff() {
 			policy.Off = append(policy.Off, name)
 		}

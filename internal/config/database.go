@@ -12,13 +12,17 @@ const exampleDatabaseURL = "postgres://holdfast@127.0.0.1:5432/holdfast"
 // purges and notifications, the error log, one to look with.
 const spareConns = 8
 
+// lanes is how often the slots of a priority are there: once for steps on the fast lane, once for those on the durable one.
+// The pool has a connection for each, so that no flood of one priority can keep another waiting.
+const lanes = 2
+
 // PoolSize is the size of the connection pool of one process.
 func (c Config) PoolSize() int {
 	if c.Database.MaxConns > 0 {
 		return c.Database.MaxConns
 	}
 	w := c.Worker
-	return w.SlotsCritical + w.SlotsHigh + w.SlotsNormal + w.SlotsDeadLetter + w.SlotsRedrive + spareConns
+	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsRedrive) + w.SlotsDeadLetter + spareConns
 }
 
 // RequireDatabase is an error if no database is given: for the roles that cannot do without one.

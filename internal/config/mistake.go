@@ -35,6 +35,14 @@ func (m *mistakes) add(variable, problem, example string) {
 	}
 }
 
+// addError adds what a function that reads one variable has found.
+func (m *mistakes) addError(err error) {
+	var e *VariableError
+	if errors.As(err, &e) {
+		m.add(e.Variable, e.Problem, e.Example)
+	}
+}
+
 func (m *mistakes) has(variable string) bool {
 	return slices.ContainsFunc(*m, func(err error) bool {
 		var e *VariableError

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,15 +17,19 @@ func (c Config) Secrets(name string) []string {
 	return secrets
 }
 
+// HasSecret tells whether the variable of that name, or the one with the name of a file, is set, whatever is in it.
+func (c Config) HasSecret(name string) bool {
+	vars := c.environ()
+	return vars[name] != "" || vars[name+fileSuffix] != ""
+}
+
 // CheckSecrets reports, all at once, which of the named secrets cannot be read. One that is not set is no mistake: whoever
 // needs it stays closed.
 func (c Config) CheckSecrets(names ...string) error {
 	var wrong mistakes
 	for _, name := range names {
-		_, err := c.readSecrets(name)
-		var variable *VariableError
-		if errors.As(err, &variable) {
-			wrong.add(variable.Variable, variable.Problem, variable.Example)
+		if _, err := c.readSecrets(name); err != nil {
+			wrong.addError(err)
 		}
 	}
 	return wrong.join()

@@ -51,12 +51,18 @@ type Ingress struct {
 	WriteTimeout time.Duration `env:"HOLDFAST_INGRESS_WRITE_TIMEOUT" envDefault:"10s"`
 	// IdleTimeout is how long a connection may wait for its next request.
 	IdleTimeout time.Duration `env:"HOLDFAST_INGRESS_IDLE_TIMEOUT" envDefault:"60s"`
-	// TrustedProxies are the addresses or networks (CIDR), separated by commas, whose X-Forwarded-For is believed. Empty:
-	// none, and the address of the connection counts. The proxy must overwrite that header, not append to it.
+	// TrustedProxies are the addresses or networks (CIDR), separated by commas, whose word in X-Forwarded-For is believed:
+	// the client is the last address in it that is not itself one of these. Empty: none, and the address of the connection
+	// counts.
 	TrustedProxies AddressList `env:"HOLDFAST_INGRESS_TRUSTED_PROXIES" example:"10.0.0.0/8,192.168.1.7"`
 	// SelfTest serves GET /webhooks/_selftest, which tells anybody who reaches this port how the ingress is doing: no names
 	// of providers, no secrets, and computed at most once a second.
 	SelfTest bool `env:"HOLDFAST_INGRESS_SELF_TEST" envDefault:"true"`
+	// PublicURL is how senders see this server. Only schemes that sign the URL (Twilio) need it.
+	PublicURL string `env:"HOLDFAST_INGRESS_PUBLIC_URL" example:"https://hooks.example.com"`
+	// AllowPrivateHandlers lets the handlers that answer questions (Retell's call_inbound) stand on loopback or a private
+	// network. Where it is false, only addresses of the public internet are reached.
+	AllowPrivateHandlers bool `env:"HOLDFAST_INGRESS_ALLOW_PRIVATE_HANDLERS" envDefault:"false"`
 	// DrainDelay is how long requests are still accepted after a stop signal while /readyz already says no, so that a
 	// load balancer can look away. 0: not at all.
 	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`

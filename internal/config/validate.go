@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -58,6 +59,10 @@ func (m *mistakes) validateIngress(i Ingress) {
 	m.positive("HOLDFAST_INGRESS_WRITE_TIMEOUT", i.WriteTimeout)
 	m.positive("HOLDFAST_INGRESS_IDLE_TIMEOUT", i.IdleTimeout)
 	m.positive("HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
+	if u, err := url.Parse(i.PublicURL); i.PublicURL != "" && (err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "") {
+		m.add("HOLDFAST_INGRESS_PUBLIC_URL", fmt.Sprintf("is %q, which is not scheme and host alone", i.PublicURL),
+			"https://hooks.example.com")
+	}
 	m.notNegative("HOLDFAST_INGRESS_DRAIN_DELAY", i.DrainDelay)
 	m.longer("HOLDFAST_INGRESS_HANDLER_BUDGET", i.HandlerBudget, "HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
 	if i.ShutdownGrace < i.HandlerBudget && !m.has("HOLDFAST_INGRESS_HANDLER_BUDGET") {

@@ -2,6 +2,7 @@ package devstack
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -153,5 +154,19 @@ func TestFindTemporalPrefersANewerProgram(t *testing.T) {
 		got, err := FindTemporal(t.Context(), built)
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(want, "temporal"), got, version)
+	}
+}
+
+// The version stands in three places: where it is built, where it is required, and where it is compared.
+func TestThePinnedTemporalIsTheOneThatIsBuilt(t *testing.T) {
+	t.Parallel()
+	pinned := fmt.Sprintf("%d.%d.%d", pinnedTemporal[0], pinnedTemporal[1], pinnedTemporal[2])
+	for file, line := range map[string]string{
+		"tools/temporal/go.mod": "github.com/temporalio/cli v" + pinned + " ",
+		"Makefile":              "TEMPORAL_PINNED := " + pinned + "\n",
+	} {
+		content, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(file)))
+		require.NoError(t, err)
+		require.Contains(t, string(content), line, file)
 	}
 }

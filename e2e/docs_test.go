@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fence is a block of the page: what is run, what is written into a file, or what is seen.
+type fence struct {
+	language, before, text string
+}
+
+var (
+	fences     = regexp.MustCompile("(?s)```(sh|text|json|yaml)\n(.*?)```\n")
+	fileOfText = regexp.MustCompile("`([a-z./-]+\\.(?:json|yaml))`")
+)
+
+// stepsOf gives the blocks of a section in their order, each with the text before it.
+func stepsOf(t *testing.T, page, section string) []fence {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, page))
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(text), "\n## "+section+"\n")
+	require.True(t, ok)
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	var steps []fence
+	end := 0
+	for _, at := range fences.FindAllStringSubmatchIndex(rest, -1) {
+		steps = append(steps, fence{language: rest[at[2]:at[3]], before: rest[end:at[0]], text: rest[at[4]:at[5]]})
+		end = at[1]
+	}
+	return steps
+}
+
+// follower does what the page says, in a folder that stands for the repository's.
+type follower struct {
+	dir     string
+	env     []string
+	prelude string // the variables of the first step
+	seen    string // what the last commands have printed
+}
+
+func (f *follower) run(t *testing.T, commands string) {
+	t.Helper()
+	command := exec.Command("bash", "-euo", "pipefail", "-c", f.prelude+"\n"+commands)
+	command.Dir, command.Env = f.dir, f.env
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", commands, out)
+	f.seen = string(out)
+}
+
+// sees wants every line among those that were printed, in any order; … stands for any text, a space for many.
+func (f *follower) sees(t *testing.T, lines string) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		pattern := regexp.QuoteMeta(strings.Join(strings.Fields(line), " "))
+		pattern = strings.NewReplacer("…", ".*", " ", `\s+`).Replace(pattern)
+		require.Regexp(t, `(?m)^\s*`+pattern+`\s*$`, f.seen)
+	}
+}
+
+// The page about providers is followed to the letter: a provider that nobody has heard of is added, tried, sent, changed
+// while Holdfast runs, and sent in numbers.
+func TestAProviderIsAddedByThePage(t *testing.T) {
+	t.Parallel()
+	f := &follower{dir: t.TempDir()}
+	require.NoError(t, os.Mkdir(filepath.Join(f.dir, "bin"), 0o750))
+	require.NoError(t, os.Symlink(holdfast, filepath.Join(f.dir, "bin", "holdfast")))
+	i := newInstallation(t, "HOLDFAST_INGRESS_START_TIMEOUT=20s", "HOLDFAST_INGRESS_HANDLER_BUDGET=25s",
+		"HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s")
+	f.env = i.environment()
+	var n *node
+	for k, step := range stepsOf(t, "docs/providers.md", "Add a provider, step by step") {
+		switch {
+		case k == 0:
+			f.prelude = step.text
+			f.run(t, "")
+		case step.language == "text":
+			f.sees(t, step.text)
+		case step.language == "json" || step.language == "yaml":
+			names := fileOfText.FindAllStringSubmatch(step.before, -1)
+			require.NotEmpty(t, names, step.before)
+			file := filepath.Join(f.dir, names[len(names)-1][1])
+			require.NoError(t, os.WriteFile(file, []byte(step.text), 0o600))
+		case step.text == "make run\n":
+			n = i.start(t, "serve", "HOLDFAST_PROVIDERS_DIR="+filepath.Join(f.dir, "my-providers"),
+				"ORDERS_WEBHOOK_SECRET_FILE="+filepath.Join(f.dir, "orders.secret"))
+			f.env = append(f.env, "HOLDFAST_INGRESS_ADDR="+strings.TrimPrefix(n.ingress, "http://"),
+				fmt.Sprintf("PID_OF_HOLDFAST=%d", n.command.Process.Pid))
+		default:
+			f.run(t, step.text)
+		}
+	}
+	require.NotNil(t, n, "the page starts Holdfast")
+	eventually(t, 30*time.Second, "the definition is reloaded", func() error {
+		if !strings.Contains(n.log.String(), "providers.reloaded") {
+			return errors.New("the log does not say so")
+		}
+		return nil
+	})
+	require.NotContains(t, n.log.String(), "providers.rejected")
+}

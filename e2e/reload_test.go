@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// acme is a definition of a user's own, with the schema's least.
+const acme = `
+name: acme
+auth:
+  - token: {secrets: ACME_TOKEN, in: header, name: x-acme-token}
+type: .body.type
+key: {parts: [.body.id]}
+entities:
+  - {kind: order, id: .body.order, op: patch, state: '{total: .body.total}'}
+`
+
+// reload sends a SIGHUP and waits for what the process says of it.
+func (n *node) reload(t *testing.T, line string) {
+	t.Helper()
+	before := strings.Count(n.log.String(), line)
+	require.NoError(t, n.command.Process.Signal(syscall.SIGHUP))
+	eventually(t, 30*time.Second, line, func() error {
+		if strings.Count(n.log.String(), line) == before {
+			return fmt.Errorf("not in the log")
+		}
+		return nil
+	})
+}
+
+// Definitions are read anew while events come in:
+//   - a provider that is added is taken at once, by the ingress and by the worker
+//   - one that is corrected is, too
+//   - a file with a mistake changes nothing, and the log names the mistake
+//   - no request is lost or refused on the way
+//   - a secret in a file is read anew
+func TestDefinitionsAreReloaded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	write := func(file, text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write(tokens, "first-token\n")
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN_FILE="+tokens,
+		// A slow machine is not what is tested.
+		"HOLDFAST_INGRESS_START_TIMEOUT=20s", "HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s")
+	n, worker := i.start(t, "ingress"), i.start(t, "worker")
+	all := []*node{n, worker}
+	send := func(id, token string) answer {
+		a, err := n.post("/webhooks/acme", fmt.Appendf(nil, `{"id":%q,"type":"order.paid","order":"o1","total":7}`, id),
+			"X-Acme-Token", token)
+		require.NoError(t, err)
+		return a
+	}
+	require.Equal(t, 404, send("early", "first-token").status)
+
+	load := startLoad(n, 4)
+	write(filepath.Join(dir, "acme.yaml"), acme)
+	for _, one := range all {
+		one.reload(t, "providers.reloaded")
+	}
+	require.Equal(t, 202, send(uniqueID("a"), "first-token").status)
+
+	write(filepath.Join(dir, "acme.yaml"), acme+"priority: urgent\n")
+	for _, one := range all {
+		one.reload(t, "providers.rejected")
+		require.Contains(t, one.log.String(), "acme.yaml: priority:")
+	}
+	require.Equal(t, 202, send(uniqueID("a"), "first-token").status)
+
+	write(tokens, "second-token\n")
+	write(filepath.Join(dir, "acme.yaml"), acme+"replies: {accepted: 201}\n")
+	n.reload(t, "providers.reloaded")
+	require.Equal(t, 401, send(uniqueID("a"), "first-token").status)
+	require.Equal(t, 201, send(uniqueID("a"), "second-token").status)
+	load.stop()
+	require.Positive(t, load.accepted.Load())
+	require.Zero(t, load.unavailable.Load()+load.unreachable.Load()+load.other.Load(), "no request was lost on the way")
+	i.awaitCount(t, time.Minute, 3, processedEvents+" AND provider = 'acme'")
+}

@@ -1,0 +1,36 @@
+package event_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"holdfast/event"
+)
+
+// Whatever a provider takes for a key:
+//   - the workflow ID fits Temporal's tables and alphabet, and leads back to the key
+//   - different keys stay different, those that look like a hash included
+func TestKeysFitWorkflowIDs(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.OneOf(rapid.String(), rapid.StringMatching(`[A-Za-z0-9._:-]{1,300}`), rapid.StringMatching(`h:[A-Z2-7]{52}`))
+		a, b := keys.Draw(t, "a"), keys.Draw(t, "b")
+		canonical := event.CanonicalKey("stripe", a)
+		id := event.WorkflowID("stripe", canonical)
+		require.LessOrEqual(t, len(id), 200)
+		require.Regexp(t, `^[A-Za-z0-9._:-]+$`, id)
+		provider, key, ok := event.SplitWorkflowID(id)
+		require.True(t, ok)
+		require.Equal(t, []string{"stripe", canonical}, []string{provider, key})
+		if a != b {
+			require.NotEqual(t, canonical, event.CanonicalKey("stripe", b))
+		}
+	})
+	hashed := event.CanonicalKey("stripe", "a b")
+	require.NotEqual(t, hashed, event.CanonicalKey("stripe", hashed))
+	require.Equal(t, strings.Repeat("k", 193), event.CanonicalKey("stripe", strings.Repeat("k", 193)))
+	require.NotEqual(t, strings.Repeat("k", 194), event.CanonicalKey("stripe", strings.Repeat("k", 194)))
+}

@@ -1,0 +1,80 @@
+package ingress
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// Asker posts a question to its handler.
+type Asker interface {
+	Post(ctx context.Context, url string, header http.Header, body []byte) (delivery.Answer, error)
+}
+
+// answer gives what the sender of a question waits for: the handler's answer if it comes in time, and the definition's own
+// otherwise. It is asked for only once the event is durable; ok is false for everything that is no question.
+func (s *Server) answer(
+	o *observation, p *providers.Provider, items []providers.Item, receipts []event.Receipt,
+) (reply providers.Reply, ok bool) {
+	if len(items) != 1 {
+		return reply, false
+	}
+	question, ok := p.Question(items[0].Type)
+	if !ok {
+		return reply, false
+	}
+	if reply, ok := s.ask(o, question, items[0], receipts[0]); ok {
+		s.metrics.questionAnswered(o.ctx, p.Name(), "handler")
+		return reply, true
+	}
+	reply, err := question.Fallback(p, &items[0])
+	if err != nil {
+		s.metrics.questionAnswered(o.ctx, p.Name(), "nobody")
+		slog.ErrorContext(o.ctx, "question.unanswered", "provider", p.Name(), "event_id", receipts[0].ID,
+			"request_id", o.requestID, "error", err.Error())
+		return reply, false
+	}
+	s.metrics.questionAnswered(o.ctx, p.Name(), "fallback")
+	return reply, true
+}
+
+// ask gives the handler what is left of the question's deadline. Only JSON with a 2xx is an answer.
+func (s *Server) ask(
+	o *observation, q *providers.Question, item providers.Item, r event.Receipt,
+) (reply providers.Reply, ok bool) {
+	if q.Handler == "" || s.HandlerURL == nil {
+		return reply, false
+	}
+	url := s.HandlerURL(q.Handler)
+	if url == "" {
+		return reply, false
+	}
+	ctx, cancel := context.WithTimeout(o.ctx, time.Duration(q.Deadline)-s.now().Sub(o.receivedAt))
+	defer cancel()
+	answer, err := s.Questions.Post(ctx, url, handlerHeader(o, r), item.Body)
+	if err == nil && answer.Status >= 200 && answer.Status < 300 && json.Valid(answer.Body) {
+		return providers.Reply{Status: q.Status, ContentType: "application/json", Body: answer.Body}, true
+	}
+	reason := "the handler's answer is no JSON with a 2xx"
+	if err != nil {
+		reason = err.Error()
+	}
+	slog.WarnContext(o.ctx, "question.fallback", "provider", r.Provider, "event_id", r.ID, "request_id", o.requestID,
+		"status", answer.Status, "error", reason)
+	return reply, false
+}
+
+func handlerHeader(o *observation, r event.Receipt) http.Header {
+	return http.Header{
+		"Content-Type":      {r.Headers["content-type"]},
+		headerRequestID:     {o.requestID},
+		headerCorrelationID: {o.correlationID},
+		"Holdfast-Event-Id": {r.ID},
+	}
+}

@@ -1,0 +1,81 @@
+package ingress
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+)
+
+const inboundCall = `{"event":"call_inbound","event_timestamp":1700000000000,` +
+	`"call_inbound":{"from_number":"+4915112345678","to_number":"+4930123456"}}`
+
+// Retell asks what to do with a call:
+//   - the handler's answer is passed back, and the event is processed like any other
+//   - a handler that is late, broken or not there costs the sender nothing: the definition answers
+func TestAQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	answers := map[string]http.HandlerFunc{
+		"/good": func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if string(body) == inboundCall && r.Header.Get("Holdfast-Event-Id") != "" {
+				_, _ = w.Write([]byte(`{"call_inbound":{"dynamic_variables":{"name":"Ada"}}}`))
+			}
+		},
+		"/late":   func(http.ResponseWriter, *http.Request) { <-release },
+		"/broken": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"/html":   func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+	}
+	mux := http.NewServeMux()
+	for path, handler := range answers {
+		mux.HandleFunc(path, handler)
+	}
+	handler := httptest.NewServer(mux)
+	t.Cleanup(handler.Close)
+	t.Cleanup(func() { close(release) })
+
+	const fallback = `{"call_inbound":{}}`
+	for path, want := range map[string]string{
+		"/good": `{"call_inbound":{"dynamic_variables":{"name":"Ada"}}}`, "/late": fallback, "/broken": fallback, "/html": fallback,
+		"none": fallback,
+	} {
+		d := openDoor(t, "name: homemade\nextends: retell\nquestions: [{types: [call_inbound], handler: H, deadline: 300ms, "+
+			"fallback: '{call_inbound: {}}'}]\n", func(o *Options) {
+			o.Questions = delivery.NewClient(delivery.Options{AllowPrivate: true})
+			o.HandlerURL = func(string) string {
+				if path == "none" {
+					return ""
+				}
+				return handler.URL + path
+			}
+		})
+		start := time.Now()
+		got := d.deliver(t, "homemade", "/webhooks/homemade", inboundCall, true)
+		require.Equal(t, 200, got.status, path)
+		require.JSONEq(t, want, got.raw, path)
+		require.Less(t, time.Since(start), 5*time.Second, path)
+		require.Len(t, d.receipts("homemade"), 1, path)
+	}
+}
+
+// A handler on a private address is not reached unless that is allowed, and the definition answers.
+func TestAHandlerIsGuarded(t *testing.T) {
+	t.Parallel()
+	asked := false
+	handler := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	t.Cleanup(handler.Close)
+	d := openDoor(t, "", func(o *Options) {
+		o.Questions = delivery.NewClient(delivery.Options{})
+		o.HandlerURL = func(string) string { return handler.URL }
+	})
+	got := d.deliver(t, "retell", "/webhooks/retell", inboundCall, true)
+	require.Equal(t, 200, got.status)
+	require.JSONEq(t, `{"call_inbound":{}}`, got.raw)
+	require.False(t, asked)
+}

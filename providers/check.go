@@ -1,0 +1,115 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Checked is the result of a check.
+type Checked struct {
+	// Names are the definitions that were looked at, sorted.
+	Names    []string  `json:"definitions"`
+	Findings []Finding `json:"findings"`
+}
+
+// CheckAll validates and lints the built-in definitions and those of the folder dir ("" is no folder).
+func CheckAll(dir string, s Secrets) (Checked, error) {
+	sources, err := sourcesOf(dir)
+	if err != nil {
+		return Checked{}, err
+	}
+	return check(s, func(file) bool { return true }, sources...)
+}
+
+// CheckPath validates and lints the definitions of a folder, or one file. What they extend is looked for beside them and
+// among the built-in ones. The error is only ever that the path cannot be read.
+func CheckPath(path string, s Secrets) (Checked, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Checked{}, fmt.Errorf("find definition: %w", err)
+	}
+	dir, wanted := path, func(f file) bool { return f.origin != OriginBuiltIn }
+	if !info.IsDir() {
+		dir = filepath.Dir(path)
+		wanted = func(f file) bool { return f.origin != OriginBuiltIn && f.name == filepath.Base(path) }
+		if !isDefinition(info.Name()) {
+			return Checked{}, fmt.Errorf("%s is no definition: want NAME.yaml", path)
+		}
+	}
+	sources, err := sourcesOf(dir)
+	if err != nil {
+		return Checked{}, err
+	}
+	return check(s, wanted, sources...)
+}
+
+// check looks at the wanted definitions and leaves the others alone: they may be files of another kind.
+func check(s Secrets, wanted func(file) bool, sources ...fs.FS) (Checked, error) {
+	files, err := collect(sources...)
+	if files == nil {
+		return Checked{}, err
+	}
+	var result Checked
+	for _, d := range definitionErrors(err) {
+		if wanted(file{name: d.File, origin: OriginOwn}) {
+			result.Names = append(result.Names, trimExtension(d.File))
+			result.Findings = append(result.Findings, d.finding())
+		}
+	}
+	var compiled []*Provider
+	for _, name := range sortedNamesOf(files) {
+		p, err := compileFile(files, files[name])
+		if wanted(files[name]) {
+			result.Names = append(result.Names, name)
+			for _, d := range definitionErrors(err) {
+				result.Findings = append(result.Findings, d.finding())
+			}
+		}
+		if p != nil && (wanted(files[name]) || files[name].origin == OriginBuiltIn) {
+			compiled = append(compiled, p)
+		}
+	}
+	result.lint(s, compiled, files, wanted)
+	slices.Sort(result.Names)
+	return result, nil
+}
+
+func (c *Checked) lint(s Secrets, compiled []*Provider, files map[string]file, wanted func(file) bool) {
+	catalogue, err := newCatalogue(compiled)
+	for _, d := range definitionErrors(err) {
+		c.Findings = append(c.Findings, d.finding())
+	}
+	catalogue = catalogue.WithSecrets(s)
+	for _, name := range catalogue.Names() {
+		if p, _ := catalogue.Lookup(name); wanted(files[name]) {
+			c.Findings = append(c.Findings, p.Lint()...)
+		}
+	}
+}
+
+// definitionErrors gives every DefinitionError that is joined in err.
+func definitionErrors(err error) []*DefinitionError {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*DefinitionError
+		for _, e := range joined.Unwrap() {
+			all = append(all, definitionErrors(e)...)
+		}
+		return all
+	}
+	var d *DefinitionError
+	if errors.As(err, &d) {
+		return []*DefinitionError{d}
+	}
+	return nil
+}
+
+func (e *DefinitionError) finding() Finding {
+	return Finding{File: e.File, Field: e.Field, Rule: RuleInvalid, Message: e.Reason}
+}
+
+func trimExtension(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }

@@ -1,0 +1,73 @@
+package providers
+
+import "fmt"
+
+// Finding is one remark about a definition.
+type Finding struct {
+	// File is the name of the file, without its folder.
+	File string `json:"file"`
+	// Field is the path to the field; "" for the definition as a whole.
+	Field string `json:"field,omitempty"`
+	// Rule is the short, stable name of what is wrong.
+	Rule Rule `json:"rule"`
+	// Message says what is wrong and what is wanted.
+	Message string `json:"message"`
+}
+
+// Rule names what a finding is about.
+type Rule string
+
+// The rules. RuleInvalid is for definitions that would be refused at start; the others for those that would not.
+const (
+	RuleInvalid     Rule = "invalid"
+	RuleNoSamples   Rule = "no-samples"
+	RuleSampleFails Rule = "sample-fails"
+	RuleSampleType  Rule = "sample-type"
+	RuleSharedKey   Rule = "shared-key"
+	RuleUnreachable Rule = "unreachable"
+	RuleSecret      Rule = "secret"
+)
+
+// String is "file: field: message [rule]".
+func (f Finding) String() string {
+	at := f.File + ": "
+	if f.Field != "" {
+		at += f.Field + ": "
+	}
+	return at + f.Message + " [" + string(f.Rule) + "]"
+}
+
+// linter collects the findings about one definition.
+type linter struct {
+	provider *Provider
+	found    []Finding
+	told     map[string]bool
+}
+
+// add notes a finding, each once.
+func (l *linter) add(field string, rule Rule, format string, args ...any) {
+	f := Finding{File: l.provider.file, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)}
+	if !l.told[f.String()] {
+		l.told[f.String()] = true
+		l.found = append(l.found, f)
+	}
+}
+
+// Lint looks for what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
+// key, secrets (as they are now) that authenticate nobody.
+func (p *Provider) Lint() []Finding {
+	l := &linter{provider: p, told: map[string]bool{}}
+	l.checkOverrides()
+	l.checkBaseEntities()
+	l.checkEntities("entities", p.base.entities, nil)
+	for i, o := range p.overrides {
+		if !sameRules(o.rules.entities, p.base.entities) {
+			l.checkEntities(fmt.Sprintf("overrides[%d].entities", i), o.rules.entities, o.types)
+		}
+	}
+	l.checkQuestions()
+	l.checkDecoders()
+	l.checkSecrets()
+	l.checkSamples()
+	return l.found
+}

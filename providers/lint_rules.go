@@ -1,0 +1,147 @@
+package providers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// unreached notes a rule that no event can reach.
+func (l *linter) unreached(field, format string, args ...any) {
+	l.add(field, RuleUnreachable, "no event can reach it: "+format, args...)
+}
+
+// checkOverrides looks for overrides, and types of one, that an earlier override takes away: the first that fits applies.
+func (l *linter) checkOverrides() {
+	for i, o := range l.provider.overrides {
+		field := fmt.Sprintf("overrides[%d]", i)
+		var alone []string
+		for k, t := range o.types {
+			if j := l.coveringOverride(i, t); j >= 0 {
+				alone = append(alone, fmt.Sprintf("%s.types[%d]", field, k))
+				continue
+			}
+			if slices.ContainsFunc(o.types[:k], func(earlier glob) bool { return earlier.covers(t) }) {
+				l.unreached(fmt.Sprintf("%s.types[%d]", field, k), "an earlier type of the list covers %q", t.text())
+			}
+		}
+		if len(alone) == len(o.types) {
+			l.unreached(field, "overrides[%d] covers it", l.coveringOverride(i, o.types[0]))
+			continue
+		}
+		for _, one := range alone {
+			l.unreached(one, "an earlier override covers it")
+		}
+	}
+}
+
+// coveringOverride is the first override before n that covers the type, or -1.
+func (l *linter) coveringOverride(n int, t glob) int {
+	return slices.IndexFunc(l.provider.overrides[:n], func(o override) bool { return anyCovers(o.types, t) })
+}
+
+// checkEntities looks at one list of entity rules, which applies to the types `within` (nil: to all).
+func (l *linter) checkEntities(field string, rules []entityRule, within []glob) {
+	for i := range rules {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		e := &rules[i]
+		if !anyOverlaps(e.types, within) {
+			l.unreached(at+".types", "the override is for other types")
+		}
+		for k, t := range e.deleteOn {
+			one := []glob{t}
+			if !anyOverlaps(one, e.types) || !anyOverlaps(one, within) {
+				l.unreached(fmt.Sprintf("%s.delete_on[%d]", at, k), "the rule is for other types")
+			}
+		}
+		for j := range rules[:i] {
+			if rules[j].shadows(e) {
+				l.unreached(at, "%s[%d] names the same entity first", field, j)
+				break
+			}
+		}
+	}
+}
+
+// shadows tells whether e names every entity that other names.
+func (e *entityRule) shadows(other *entityRule) bool {
+	return e.when == nil && e.kind == other.kind && e.kindFrom.text() == other.kindFrom.text() &&
+		e.id.text() == other.id.text() && e.each.text() == other.each.text() && coveredBy(other.types, e.types)
+}
+
+// checkBaseEntities looks for entity rules all of whose types belong to overrides with entities of their own.
+func (l *linter) checkBaseEntities() {
+	for i, e := range l.provider.base.entities {
+		if len(e.types) > 0 && !slices.ContainsFunc(e.types, l.reachesBase) {
+			l.unreached(fmt.Sprintf("entities[%d]", i), "overrides with entities of their own cover its types")
+		}
+	}
+}
+
+// reachesBase tells whether some event of the type is mapped by the definition's own entities.
+func (l *linter) reachesBase(t glob) bool {
+	for i := range l.provider.overrides {
+		o := &l.provider.overrides[i]
+		replaces := o.rules.ignore || !sameRules(o.rules.entities, l.provider.base.entities)
+		switch {
+		case !replaces && anyOverlaps(o.types, []glob{t}):
+			return true
+		case replaces && anyCovers(o.types, t):
+			return false
+		}
+	}
+	return true
+}
+
+// sameRules tells whether an override has kept the entities of the definition.
+func sameRules(some, others []entityRule) bool {
+	return len(some) == len(others) && (len(some) == 0 || &some[0] == &others[0])
+}
+
+func (l *linter) checkQuestions() {
+	var earlier []glob
+	for i, q := range l.provider.questions {
+		if len(earlier) > 0 && coveredBy(q.types, earlier) {
+			l.unreached(fmt.Sprintf("questions[%d]", i), "earlier questions cover its types")
+		}
+		earlier = append(earlier, q.types...)
+	}
+}
+
+func (l *linter) checkDecoders() {
+	seen := map[string]bool{}
+	for i, d := range l.provider.decoders {
+		if seen[d.contentType] {
+			l.unreached(fmt.Sprintf("decode[%d]", i), "an earlier rule reads %s", d.contentType)
+		}
+		seen[d.contentType] = true
+	}
+}
+
+// checkSecrets looks at the secrets that are configured: what is not configured at all is nobody's mistake. A secret that one
+// of the schemes can use may be of no use to another.
+func (l *linter) checkSecrets() {
+	for _, name := range l.provider.SecretNames() {
+		given := l.provider.rawSecrets(name)
+		for _, s := range given {
+			switch {
+			case strings.TrimSpace(s) == "":
+				l.add("", RuleSecret, "the secret %s is empty or cannot be read: it authenticates nobody", name)
+			case IsPlaceholder(s):
+				l.add("", RuleSecret, "the secret %s is a placeholder that everybody knows: it authenticates nobody", name)
+			}
+		}
+		if len(given) > 0 && l.unusable(name) {
+			l.add("", RuleSecret, "the secret %s is not in the form that the scheme needs", name)
+		}
+	}
+}
+
+func (l *linter) unusable(name string) bool {
+	for _, s := range l.provider.schemes {
+		if s.reference() == name && reasonOf(s.ready(l.provider)) != ReasonUnusableSecret {
+			return false
+		}
+	}
+	return true
+}

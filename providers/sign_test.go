@@ -1,0 +1,103 @@
+package providers
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// arrive turns what would be sent into what the receiver reads: everything that the URL says is taken from the URL.
+func arrive(t *testing.T, c *Catalogue, sent *Request) *Request {
+	t.Helper()
+	u, err := url.Parse(sent.URL)
+	require.NoError(t, err)
+	r := &Request{Method: sent.Method, Path: u.EscapedPath(), Query: u.Query(), Header: sent.Header, Body: sent.Body, URL: sent.URL}
+	p, params, ok := c.ByPath(r.Path)
+	require.True(t, ok, r.Path)
+	require.NotNil(t, p)
+	r.PathParams = params
+	return r
+}
+
+// What is signed by any scheme is authentic where it arrives.
+func TestEverySchemeSigns(t *testing.T) {
+	t.Parallel()
+	const token = "s3cret/t?k n"
+	for name, auth := range map[string]string{
+		"header":          "token: {secrets: S, in: header, name: X-Token}",
+		"bearer":          "token: {secrets: S, in: bearer}",
+		"query":           "token: {secrets: S, in: query, name: key}",
+		"path":            "token: {secrets: S, in: path, name: token}",
+		"body":            "token: {secrets: S, in: body, name: apikey}",
+		"basic":           "basic: {secrets: S, user: gateway}",
+		"jwt":             "jwt: {secrets: S, claims: {app: acme}}",
+		"hmac of the URL": "hmac: {secrets: S, signed: '{url}{params}', body_hash: sum, signature: {header: x-sig}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			definition := "name: acme\nauth: [{" + auth + "}]\npaths: ['/in/{tenant}/{token}/x']\ntype: .body.type\nkey: {parts: [.body.id]}\n"
+			catalogue, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": definition}))
+			require.NoError(t, err)
+			catalogue = catalogue.WithSecrets(secretsOf(token))
+			p, _ := catalogue.Lookup("acme")
+			sent := &Request{
+				Method: "POST", Path: "/webhooks/acme", URL: "https://hooks.example.com/webhooks/acme?a=1",
+				Query: map[string][]string{"a": {"1"}}, Body: []byte(`{"id":12345678901234567890,"type":"x"}`),
+				Header: map[string][]string{"content-type": {"application/json"}},
+			}
+			require.NoError(t, p.SignWithSecrets(sent, clock))
+			got := arrive(t, catalogue, sent)
+			require.NoError(t, p.Authenticate(got, clock))
+			items, err := p.Split(got)
+			require.NoError(t, err)
+			require.Equal(t, "12345678901234567890", items[0].Key)
+			if name == "path" {
+				require.Equal(t, "/in/tenant/s3cret%2Ft%3Fk%20n/x", got.Path)
+			}
+		})
+	}
+}
+
+// Of several schemes each is signed with the secrets that it names, and a sender that is known by its address needs none.
+func TestSecretsStayWithTheirScheme(t *testing.T) {
+	t.Parallel()
+	for reference, look := range map[string]func(*Request) string{
+		"EVOLUTION_WEBHOOK_TOKEN":  func(r *Request) string { return firstOf(r.Header["x-webhook-token"]) },
+		"EVOLUTION_BASIC_PASSWORD": func(r *Request) string { return firstOf(r.Header["authorization"])[:6] },
+		"EVOLUTION_QUERY_TOKEN":    func(r *Request) string { return r.URL },
+		"EVOLUTION_INSTANCE_TOKEN": func(r *Request) string { return string(r.Body) },
+		"EVOLUTION_NETWORKS":       func(r *Request) string { return r.URL },
+	} {
+		catalogue := catalogueOf(t).WithSecrets(func(name string) []string {
+			switch {
+			case name != reference:
+				return nil
+			case strings.HasSuffix(name, "NETWORKS"):
+				return []string{"192.0.2.0/24"}
+			}
+			return []string{"token of " + name}
+		})
+		p, _ := catalogue.Lookup("evolution")
+		r := signedSample(t, p, "messages.upsert", "x1")
+		require.NotEmpty(t, look(r))
+		got := arrive(t, catalogue, r)
+		got.RemoteIP = netip.MustParseAddr("192.0.2.7")
+		require.NoError(t, p.Authenticate(got, clock), reference)
+	}
+	p, _ := catalogueOf(t).Lookup("stripe")
+	r, err := p.Sample("customer.updated", "x", clock)
+	require.NoError(t, err)
+	require.Equal(t, ReasonNoSecret, reasonOf(p.SignWithSecrets(r, clock)))
+}
+
+// At another system the path is not ours to choose.
+func TestPathTokenAtAnyAddress(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	r := &Request{Path: "/elsewhere/hook", URL: "https://example.com/elsewhere/hook", Body: []byte("{}")}
+	require.NoError(t, p.Sign(r, "tok", clock))
+	require.Equal(t, "https://example.com/elsewhere/hook/tok", r.URL)
+}

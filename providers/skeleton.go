@@ -1,0 +1,19 @@
+package providers
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed skeleton.yaml
+var skeleton string
+
+// Skeleton is a commented definition with which a new one can begin. It passes the check as it is.
+func Skeleton(name string) (string, error) {
+	if !namePattern.MatchString(name) {
+		return "", fmt.Errorf("%q is no name: want lower-case letters, digits and dashes, at most 40", name)
+	}
+	secret := strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_WEBHOOK_SECRET"
+	return strings.NewReplacer("__name__", name, "__SECRET__", secret).Replace(skeleton), nil
+}
