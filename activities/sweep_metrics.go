@@ -12,11 +12,12 @@ import (
 // sweepMetrics count rather than gauge: the next sweep may run in another process, and what this one said last would stay.
 type sweepMetrics struct{ deadLetters, stuck metric.Int64Counter }
 
+// sweepCounters may be counters that count nothing, which is no reason for a sweep to fail.
 var sweepCounters = sync.OnceValue(func() (m sweepMetrics) {
 	meter := otel.Meter("holdfast/activities")
-	m.deadLetters, _ = meter.Int64Counter("holdfast_sweep_dead_letters_total", //nolint:errcheck // a counter that counts nothing
+	m.deadLetters, _ = meter.Int64Counter("holdfast_sweep_dead_letters_total",
 		metric.WithDescription("Dead letters that a sweep has recorded for a run that could not, by the status of the run."))
-	m.stuck, _ = meter.Int64Counter("holdfast_sweep_stuck_runs_total", //nolint:errcheck // as above
+	m.stuck, _ = meter.Int64Counter("holdfast_sweep_stuck_runs_total",
 		metric.WithDescription("Open runs of events that a sweep found in trouble, by reason; a run counts in each sweep."))
 	return m
 })

@@ -113,7 +113,7 @@ func (i *installation) applicationRole(t *testing.T) (role, url string) {
 	i.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'app'")
 	i.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+role)
 	t.Cleanup(func() { i.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
-	return role, fmt.Sprintf("postgres://%s:app@%s:%d/%s", role, config.Host, config.Port, config.Database)
+	return role, fmt.Sprintf("host=%s port=%d user=%s password=app dbname=%s", config.Host, config.Port, role, config.Database)
 }
 
 // exec runs a statement as the owner of the database.

@@ -13,9 +13,9 @@ const maxMessage = 4 << 10
 
 // recordDeadLetter opens the dead letter of an event, or adds a failure to the one that waits; one that is exhausted
 // stays so. It does nothing if the event has been processed since the failure (a late attempt must not undo a rescue),
-// or if this run has recorded it already. The failure has the clock of the run, processed_at that of the database: clocks that differ by more than
-// the time between two runs of one event can at worst leave a dead letter open whose replay changes nothing, or hide
-// the failure of a run that was started on an event that had been processed.
+// or if this run has recorded it already. The failure has the clock of the run, processed_at that of the database:
+// clocks that differ by more than the time between two runs of one event can at worst leave a dead letter open whose
+// replay changes nothing, or hide the failure of a run that was started on an event that had been processed.
 const recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,

@@ -15,12 +15,12 @@ UPDATE dead_letters SET next_redrive_at = last_failed_at + $1::interval * 2 ^ au
  WHERE id IN (SELECT id FROM dead_letters
                WHERE state = 'open' AND next_redrive_at IS NULL AND error_class = ANY($2::text[])
                  AND provider <> ALL($3::text[]) AND auto_attempts < $4
-               ORDER BY error_class, id LIMIT $5 FOR UPDATE SKIP LOCKED)`
+               LIMIT $5 FOR UPDATE SKIP LOCKED)`
 
 	exhaust = `
 UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
  WHERE id IN (SELECT id FROM dead_letters WHERE state = 'open' AND auto_attempts > 0 AND auto_attempts >= $1
-               ORDER BY auto_attempts, id LIMIT $2 FOR UPDATE SKIP LOCKED)`
+               LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 	takeDue = `
 WITH taken AS (
@@ -28,7 +28,7 @@ UPDATE dead_letters SET ` + taken + `, auto_attempts = auto_attempts + 1
  WHERE id IN (SELECT id FROM dead_letters
                WHERE state = 'open' AND next_redrive_at <= clock_timestamp() AND error_class = ANY($2::text[])
                  AND provider <> ALL($3::text[]) AND ` + notOwned + `
-               ORDER BY next_redrive_at, error_class, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+               ORDER BY next_redrive_at LIMIT $4 FOR UPDATE SKIP LOCKED)
 RETURNING *)` + deadLetterColumns + `, raw_body FROM taken ORDER BY id`
 
 	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving'`

@@ -202,13 +202,14 @@ func writePlan(w io.Writer, f event.RedriveFilter, plan event.RedrivePlan, perSe
 		_, err := fmt.Fprintf(w, "no dead letter that waits matches: %s\n", filterText(f))
 		return err
 	}
+	takes := time.Duration(float64(plan.Count) / perSecond * float64(time.Second)).Round(time.Second)
 	return writeFields(w,
 		"filter", filterText(f),
 		"dead letters", number(plan.Count),
 		"oldest", plan.Oldest.Format(time.RFC3339),
 		"by class", counts(plan.ByClass),
 		"by provider", counts(plan.ByProvider),
-		"takes", time.Duration(float64(plan.Count)/perSecond*float64(time.Second)).Round(time.Second).String()+" or more, at "+rate(perSecond),
+		"takes", takes.String()+" or more, at "+rate(perSecond),
 	)
 }
 

@@ -1,0 +1,45 @@
+package persistence_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// A redrive finds its next rows, and the schedule what is due, without reading those that do not wait.
+func TestRedrivesUseTheirIndex(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	fill(db)
+	db.exec(`UPDATE dead_letters SET next_redrive_at = now() + id * interval '1 s' WHERE state = 'open' AND id % 10 <> 0`)
+	db.exec(`UPDATE dead_letters SET auto_attempts = 3 WHERE id % 100 = 0`)
+	db.exec(`VACUUM ANALYZE dead_letters`)
+	db.exec(`SET enable_sort = off`)
+	db.exec(`SET enable_bitmapscan = off`)
+	db.exec(`SET enable_seqscan = off`) // redrives is a table of a few rows
+	db.createRedrive("one", event.RedriveFilter{Provider: "p7"})
+	_, err := db.TakeRedrivePage(t.Context(), "one", 5, 100)
+	require.NoError(t, err)
+	_, _, err = db.PlanAutomaticRedrive(t.Context(), automatic)
+	require.NoError(t, err)
+	_, err = db.TakeDue(t.Context(), "owner", automatic, 5, 100)
+	require.NoError(t, err)
+	_, err = db.Unstarted(t.Context(), "one", 5)
+	require.NoError(t, err)
+	for piece, index := range map[string]string{
+		"id <= ":                         "dead_letters_waiting",
+		"next_redrive_at IS NULL":        "dead_letters_(due|waiting)",
+		"next_redrive_at <= ":            "dead_letters_due",
+		"auto_attempts > 0":              "dead_letters_retried",
+		"redriving_run_id IS NULL ORDER": "dead_letters_by_redrive",
+	} {
+		plan := seen.planOf(t, db, "EXPLAIN (COSTS OFF) ", func(sql string) bool { return strings.Contains(sql, piece) })
+		require.Regexp(t, index, plan, piece+"\n"+plan)
+		require.NotContains(t, plan, "Seq Scan on dead_letters", plan)
+	}
+}

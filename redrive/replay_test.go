@@ -1,0 +1,90 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/redrive"
+)
+
+// desk stands in for the store and for Temporal, whose answers a test chooses.
+type desk struct {
+	redrive.Letters
+
+	answer  error
+	owner   string
+	started map[int64]string
+	given   []int64
+}
+
+func (d *desk) TakeForReplay(_ context.Context, owner string, id int64, _ event.Actor) (event.DeadLetter, error) {
+	d.owner = owner
+	return event.DeadLetter{ID: id, Receipt: event.Receipt{ID: "event"}}, nil
+}
+
+func (d *desk) Replay(context.Context, event.DeadLetter) (event.Run, error) {
+	return event.Run{RunID: "new"}, d.answer
+}
+
+func (d *desk) WakeRedrive(context.Context, string) error { return d.answer }
+
+func (d *desk) MarkStarted(_ context.Context, _ string, runs map[int64]string) error {
+	d.started = runs
+	return nil
+}
+
+func (d *desk) GiveBack(_ context.Context, owner string, ids ...int64) error {
+	if owner == d.owner {
+		d.given = append(d.given, ids...)
+	}
+	return nil
+}
+
+// What becomes of a dead letter that was taken, by how the start of its run ends:
+//   - started: the run is kept
+//   - its event has an open run already: it stays with that run, and the replay is refused
+//   - its latest run has succeeded, or Temporal is away: it waits again
+func TestWhatBecomesOfAReplay(t *testing.T) {
+	t.Parallel()
+	away := errors.New("unavailable")
+	for name, c := range map[string]struct {
+		answer  error
+		is      func(error) bool
+		started map[int64]string
+		given   []int64
+	}{
+		"started": {is: func(err error) bool { return err == nil }, started: map[int64]string{7: "new"}},
+		"open": {
+			answer:  &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
+			is:      func(err error) bool { return errors.As(err, new(*event.StateError)) },
+			started: map[int64]string{7: "theirs"},
+		},
+		"succeeded": {
+			answer: &event.RunExistsError{Run: event.Run{RunID: "theirs"}},
+			is:     func(err error) bool { return errors.As(err, new(*event.RunExistsError)) },
+			given:  []int64{7},
+		},
+		"away": {answer: away, is: func(err error) bool { return errors.Is(err, away) }, given: []int64{7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &desk{answer: c.answer}
+			_, err := (&redrive.Service{Letters: d, Runs: d}).Replay(t.Context(), 7, event.Actor{Name: "ada"})
+			require.True(t, c.is(err), "%v", err)
+			require.Equal(t, c.started, d.started)
+			require.Equal(t, c.given, d.given)
+		})
+	}
+}
+
+func TestARedriveHasARate(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []float64{0, -1, 1001} {
+		_, err := (&redrive.Service{}).StartRedrive(t.Context(), event.RedriveFilter{}, rate, event.Actor{})
+		require.Equal(t, "invalid_rate", event.CodeOf(err))
+	}
+}
