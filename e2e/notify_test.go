@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -131,23 +130,25 @@ func TestAnOutageIsToldByTheProcess(t *testing.T) {
 	require.Len(t, s.told(), 2)
 }
 
-// The ingress works without a database, and has an error log where there is one:
-//   - what is refused is a row with the provider and the reason, and nothing of the request
-func TestRefusalsAreLoggedWhereThereIsADatabase(t *testing.T) {
+// An ingress with an error log, and Temporal away:
+//   - an authentic request, which could not be accepted, is a row
+//   - one that is not authentic leaves none
+func TestTheErrorLogKnowsNoStrangers(t *testing.T) {
 	t.Parallel()
+	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
 	i := newInstallation(t)
-	without := i.start(t, "ingress", "DATABASE_URL=")
-	with := i.start(t, "ingress")
-	for _, n := range []*node{without, with} {
-		a, err := n.post("/webhooks/stripe", []byte(`{"id":"evt_forged"}`), "Stripe-Signature", "t=1,v1=00",
-			"X-Request-Id", "forged-request")
-		require.NoError(t, err)
-		require.Equal(t, 401, a.status)
-	}
+	n := i.start(t, "ingress", "TEMPORAL_ADDRESS="+alone.Address(), "TEMPORAL_NAMESPACE=default")
+	require.NoError(t, alone.Stop())
+	a, err := n.post("/webhooks/stripe", []byte(`{"id":"evt_forged"}`), "Stripe-Signature", "t=1,v1=00",
+		"X-Request-Id", "forged-request")
+	require.NoError(t, err)
+	require.Equal(t, 401, a.status)
+	require.Equal(t, 503, n.send(t, customerUpdated(uniqueID("evt"), uniqueID("cus"), "Ada", time.Now())).status)
+
 	i.awaitCount(t, 30*time.Second, 1, "SELECT count(*) FROM error_log")
 	var row string
 	i.query(t, "SELECT error_log::text FROM error_log", nil, &row)
-	require.Contains(t, row, "receive,stripe,rejected,")
+	require.Contains(t, row, "receive,stripe,transient,")
 	require.NotContains(t, row, "forged")
-	require.Contains(t, row, fmt.Sprint(time.Now().Year()))
+	require.NotContains(t, row, "Ada")
 }

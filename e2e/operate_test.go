@@ -204,10 +204,9 @@ func TestAnInstallationTellsHowItIsDoing(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Contains(t, out, "stripe")
 	require.Contains(t, out, "events-critical")
-	i.awaitCount(t, 10*time.Second, 1, "SELECT count(*) FROM error_log")
 	out, err = i.run(t, "errors", "list", "--phase", "receive")
 	require.NoError(t, err, out)
-	require.Contains(t, out, "stripe")
+	require.Contains(t, out, "none", "a request that was refused for its sender's sake leaves no row")
 }
 
 // Age has its limits:

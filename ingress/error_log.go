@@ -12,19 +12,15 @@ const unknownProvider = "unknown"
 // outcomeRefused is the outcome of every request that was not accepted.
 const outcomeRefused = "refused"
 
-// recordRefusal tells the error log why a request was refused. Of a request that was not authenticated the entry holds the
-// provider's name and the reason, which are ours, and nothing that its sender has chosen.
+// recordRefusal tells the error log of a request that was answered with a 5xx. One that is refused for its sender's sake, as
+// without a good signature, leaves no row behind: it is counted and logged only.
 func (s *Server) recordRefusal(o *observation, status int) {
-	isOurFault := status >= fiber.StatusInternalServerError
-	if s.Errors == nil || o.outcome != outcomeRefused || o.provider == unknownProvider && !isOurFault {
+	if s.Errors == nil || status < fiber.StatusInternalServerError {
 		return
 	}
 	e := event.ErrorEntry{
 		At: o.receivedAt, Phase: event.PhaseReceive, Provider: o.provider,
-		Class: event.ClassRejected, Code: o.reason, Message: "the request was refused",
-	}
-	if isOurFault {
-		e.Class, e.Message = event.ClassTransient, "the request could not be handled"
+		Class: event.ClassTransient, Code: o.reason, Message: "the request could not be handled",
 	}
 	if o.failure != "" {
 		e.Message, e.Meta = o.failure, map[string]string{"request_id": o.requestID}
