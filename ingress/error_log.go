@@ -6,12 +6,6 @@ import (
 	"holdfast/event"
 )
 
-// unknownProvider stands for a provider that does not exist: what strangers send never becomes a name.
-const unknownProvider = "unknown"
-
-// outcomeRefused is the outcome of every request that was not accepted.
-const outcomeRefused = "refused"
-
 // recordRefusal tells the error log of a request that was answered with a 5xx. One that is refused for its sender's sake, as
 // without a good signature, leaves no row behind: it is counted and logged only.
 func (s *Server) recordRefusal(o *observation, status int) {

@@ -46,6 +46,12 @@ type observation struct {
 
 type observationKey struct{}
 
+// A request is these until more is known of it. What a stranger sends never becomes the name of a provider.
+const (
+	unknownProvider = "unknown"
+	outcomeRefused  = "refused"
+)
+
 func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*observation) }
 
 // observe surrounds the handling of a request with its span, its metrics and its one log line.
@@ -69,7 +75,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 // begin starts the observation of a request and names it to the sender.
 func (s *Server) begin(c *fiber.Ctx) (*observation, trace.Span) {
 	ctx, span := startSpan(c)
-	o := &observation{ctx: ctx, receivedAt: s.now(), provider: "unknown", outcome: "refused"}
+	o := &observation{ctx: ctx, receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
 	o.requestID = takeID(c, headerRequestID, uuid.NewString)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
 	c.Locals(observationKey{}, o)
