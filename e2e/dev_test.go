@@ -112,6 +112,8 @@ func TestMakeRunSurvivesAnything(t *testing.T) {
 	d := newDev(t)
 	n := d.start(t)
 	first := d.sendAndShow(t)
+	out, err := d.run(t, "send", "twilio")
+	require.NoError(t, err, "a scheme that signs the URL: %s", out)
 
 	again := launch(t, "dev", d.env)
 	<-again.exited

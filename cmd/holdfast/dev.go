@@ -154,6 +154,7 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 	}
 	given["HOLDFAST_LOG_FORMAT"] = string(config.LogText)
 	given["HOLDFAST_INGRESS_ADDR"] = cfg.Ingress.Addr
+	given["HOLDFAST_INGRESS_PUBLIC_URL"] = "http://" + cfg.Ingress.Addr // for the schemes that sign it
 	if s.postgres != nil {
 		given["DATABASE_URL"] = s.postgres.URL("holdfast")
 	}
