@@ -31,7 +31,7 @@ run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on t
 	@exec bin/holdfast dev
 
 .PHONY: test
-test: $(TEMPORAL) bin/tctl ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+test: $(TEMPORAL) bin/tctl server ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (several minutes on 2 cores)"
 	go test $(RACE) -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
 

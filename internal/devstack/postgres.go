@@ -124,6 +124,12 @@ func (p *Postgres) PID() int { return p.child.pid() }
 // When the context ends first, the server is killed and an error says so; the next start recovers its data.
 func (p *Postgres) Stop(ctx context.Context) error { return p.child.stop(ctx) }
 
+// Kill ends the server at once (SIGKILL), for good. Its backends notice, and end; the next start waits for that.
+func (p *Postgres) Kill() {
+	p.child.kill()
+	<-p.child.done
+}
+
 // Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
 func (p *Postgres) Done() <-chan struct{} { return p.child.done }
 

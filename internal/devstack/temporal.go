@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -65,10 +64,10 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error)
 		name:    "Temporal",
 		command: t.command,
 		clean:   t.clean,
-		ready:   t.ready,
+		ready:   t.namespace().ready,
 		stopSig: syscall.SIGTERM,
 		log:     t.options.Log,
-		started: t.writePID,
+		started: func(cmd *exec.Cmd) error { return writePID(t.pidFile(), cmd) },
 		port:    t.options.Port,
 	}
 	if err := t.child.start(ctx); err != nil {
@@ -112,6 +111,16 @@ func (t *Temporal) Address() string {
 
 // Port of the frontend on 127.0.0.1; it stays the same over restarts.
 func (t *Temporal) Port() int { return t.options.Port }
+
+// Ping returns nil when the server is healthy and its namespace answers.
+func (t *Temporal) Ping(ctx context.Context) error { return t.namespace().ping(ctx) }
+
+func (t *Temporal) namespace() temporalNamespace {
+	return temporalNamespace{
+		address: t.Address(), name: t.options.Namespace,
+		retention: t.options.Retention, searchAttributes: t.options.SearchAttributes,
+	}
+}
 
 // Namespace that the server was started for.
 func (t *Temporal) Namespace() string { return t.options.Namespace }
@@ -182,42 +191,6 @@ func (t *Temporal) clean(ctx context.Context) error {
 		return err
 	}
 	return t.dropIncomplete()
-}
-
-func endTemporal(ctx context.Context, pidFile string) error {
-	pid := readNumber(pidFile)
-	running := func() []int {
-		if pid > 0 && isDevServer(pid, pidFile) {
-			return []int{pid}
-		}
-		return nil
-	}
-	ended := endProcesses(ctx, running(), syscall.SIGTERM, running, 10*time.Second) ||
-		endProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
-	if !ended {
-		return fmt.Errorf("end the Temporal that an earlier run left behind: process %d does not end", pid)
-	}
-	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// isDevServer says whether a process is the dev server that the pid file tells of. The id alone proves nothing, it may
-// belong to another process by now; so the second line of the file is the command line that the process must have.
-func isDevServer(pid int, pidFile string) bool {
-	raw, err := os.ReadFile(pidFile)
-	if err != nil {
-		return false
-	}
-	_, recorded, _ := strings.Cut(strings.TrimSpace(string(raw)), "\n")
-	return recorded != "" && commandLine(pid) == recorded
-}
-
-// writePID records the arguments from the command, not from the system, which may not know them yet at this moment.
-func (t *Temporal) writePID(cmd *exec.Cmd) error {
-	content := fmt.Sprintf("%d\n%s\n", cmd.Process.Pid, strings.Join(cmd.Args, " "))
-	return os.WriteFile(t.pidFile(), []byte(content), 0o644)
 }
 
 func (t *Temporal) pidFile() string { return filepath.Join(t.options.Dir, "temporal.pid") }

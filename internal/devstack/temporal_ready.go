@@ -2,6 +2,7 @@ package devstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,18 +11,27 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// ready brings the server to the state that the options describe and returns nil when it is there. It is asked again
-// until then, so each step has to bear being repeated.
-func (t *Temporal) ready(ctx context.Context) error {
+// temporalNamespace is what a server must offer before anybody uses it.
+type temporalNamespace struct {
+	address          string
+	name             string
+	retention        time.Duration
+	searchAttributes map[string]string
+}
+
+// ready brings the server to the state that is wanted and returns nil when it is there. It is asked again until then, so
+// each step has to bear being repeated.
+func (t temporalNamespace) ready(ctx context.Context) error {
 	c, err := client.DialContext(ctx, client.Options{
-		HostPort:  t.Address(),
-		Namespace: t.options.Namespace,
+		HostPort:  t.address,
+		Namespace: t.name,
 		Logger:    log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
 	if err != nil {
@@ -37,21 +47,26 @@ func (t *Temporal) ready(ctx context.Context) error {
 	return t.ensureSearchAttributes(ctx, c)
 }
 
-// ensureRetention sets the namespace's retention; start-dev has no flag for it.
-func (t *Temporal) ensureRetention(ctx context.Context, c client.Client) error {
+// ensureRetention sets the namespace's retention; start-dev has no flag for it. A namespace that is not there is made: only
+// the dev server makes it by itself.
+func (t temporalNamespace) ensureRetention(ctx context.Context, c client.Client) error {
 	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{
-		Namespace: t.options.Namespace,
+		Namespace: t.name,
 	})
+	var missing *serviceerror.NamespaceNotFound
+	if errors.As(err, &missing) {
+		return t.register(ctx, c)
+	}
 	if err != nil {
 		return fmt.Errorf("describe namespace: %w", err)
 	}
-	if described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() == t.options.Retention {
+	if described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() == t.retention {
 		return nil
 	}
 	_, err = c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
-		Namespace: t.options.Namespace,
+		Namespace: t.name,
 		Config: &namespace.NamespaceConfig{
-			WorkflowExecutionRetentionTtl: durationpb.New(t.options.Retention),
+			WorkflowExecutionRetentionTtl: durationpb.New(t.retention),
 		},
 	})
 	if err != nil {
@@ -60,21 +75,31 @@ func (t *Temporal) ensureRetention(ctx context.Context, c client.Client) error {
 	return nil
 }
 
+func (t temporalNamespace) register(ctx context.Context, c client.Client) error {
+	_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: t.name, WorkflowExecutionRetentionPeriod: durationpb.New(t.retention),
+	})
+	if err != nil {
+		return fmt.Errorf("register namespace: %w", err)
+	}
+	return nil
+}
+
 // ensureSearchAttributes adds the attributes that an older database file lacks (the server's flag reaches new files
 // only) and then proves with a query that they can be used: registering is one thing, being visible another.
-func (t *Temporal) ensureSearchAttributes(ctx context.Context, c client.Client) error {
-	if len(t.options.SearchAttributes) == 0 {
+func (t temporalNamespace) ensureSearchAttributes(ctx context.Context, c client.Client) error {
+	if len(t.searchAttributes) == 0 {
 		return nil
 	}
 	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{
-		Namespace: t.options.Namespace,
+		Namespace: t.name,
 	})
 	if err != nil {
 		return fmt.Errorf("list search attributes: %w", err)
 	}
 	missing := map[string]enums.IndexedValueType{}
 	var queries []string
-	for name, kind := range t.options.SearchAttributes {
+	for name, kind := range t.searchAttributes {
 		queries = append(queries, name+" IS NULL")
 		if _, ok := known.GetCustomAttributes()[name]; ok {
 			continue
@@ -85,14 +110,14 @@ func (t *Temporal) ensureSearchAttributes(ctx context.Context, c client.Client) 
 	}
 	if len(missing) > 0 {
 		_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-			Namespace: t.options.Namespace, SearchAttributes: missing,
+			Namespace: t.name, SearchAttributes: missing,
 		})
 		if err != nil {
 			return fmt.Errorf("add search attributes: %w", err)
 		}
 	}
 	_, err = c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: t.options.Namespace, Query: strings.Join(queries, " AND "),
+		Namespace: t.name, Query: strings.Join(queries, " AND "),
 	})
 	if err != nil {
 		return fmt.Errorf("query by search attributes: %w", err)
@@ -100,8 +125,8 @@ func (t *Temporal) ensureSearchAttributes(ctx context.Context, c client.Client) 
 	return nil
 }
 
-// Ping returns nil when the server is healthy and its namespace answers.
-func (t *Temporal) Ping(ctx context.Context) error {
+// ping is ready within a time that a caller can wait for.
+func (t temporalNamespace) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return t.ready(ctx)

@@ -15,7 +15,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-func dial(t *testing.T, s *Temporal) client.Client {
+func dial(t *testing.T, s interface {
+	Address() string
+	Namespace() string
+}) client.Client {
 	t.Helper()
 	c, err := client.DialContext(t.Context(), client.Options{HostPort: s.Address(), Namespace: s.Namespace()})
 	require.NoError(t, err)
@@ -108,7 +111,7 @@ func TestTemporalEndsALeftoverServer(t *testing.T) {
 	require.NoError(t, leftover.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- leftover.Wait() }()
-	require.NoError(t, first.writePID(leftover))
+	require.NoError(t, writePID(first.pidFile(), leftover))
 	eventually(t, "the leftover answers", func() bool { return first.Ping(t.Context()) == nil })
 
 	opts.Port = first.Port()

@@ -1,0 +1,48 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func endTemporal(ctx context.Context, pidFile string) error {
+	pid := readNumber(pidFile)
+	running := func() []int {
+		if pid > 0 && isServer(pid, pidFile) {
+			return []int{pid}
+		}
+		return nil
+	}
+	ended := endProcesses(ctx, running(), syscall.SIGTERM, running, 10*time.Second) ||
+		endProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
+	if !ended {
+		return fmt.Errorf("end the Temporal that an earlier run left behind: process %d does not end", pid)
+	}
+	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// isServer says whether a process is the server that the pid file tells of. The id alone proves nothing, it may
+// belong to another process by now; so the second line of the file is the command line that the process must have.
+func isServer(pid int, pidFile string) bool {
+	raw, err := os.ReadFile(pidFile)
+	if err != nil {
+		return false
+	}
+	_, recorded, _ := strings.Cut(strings.TrimSpace(string(raw)), "\n")
+	return recorded != "" && commandLine(pid) == recorded
+}
+
+// writePID records the arguments from the command, not from the system, which may not know them yet at this moment.
+func writePID(pidFile string, cmd *exec.Cmd) error {
+	content := fmt.Sprintf("%d\n%s\n", cmd.Process.Pid, strings.Join(cmd.Args, " "))
+	return os.WriteFile(pidFile, []byte(content), 0o644)
+}

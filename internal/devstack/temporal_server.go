@@ -1,0 +1,257 @@
+package devstack
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"text/template"
+	"time"
+)
+
+// The databases of a Temporal server on PostgreSQL.
+const (
+	temporalDatabase   = "temporal"
+	visibilityDatabase = "temporal_visibility"
+)
+
+// TemporalServerOptions say how a Temporal server on PostgreSQL runs.
+type TemporalServerOptions struct {
+	// Bin is the directory with temporal-server and temporal-sql-tool (`make server`).
+	Bin string
+	// Dir holds the server's log, its configuration and its pid file. It is created when missing.
+	Dir string
+	// Store is the URL of a PostgreSQL that the user may create databases on; that of any database on it will do.
+	Store string
+	// Shards of the history; 0: 128. They cannot be changed later.
+	Shards int
+	// MaxConns of each of the four services to its store; 0: 20.
+	MaxConns int
+	// DynamicConfig is a file such as deploy/temporal/dynamicconfig.yaml; "": the server's defaults.
+	DynamicConfig string
+	// MetricsAddress serves Prometheus' metrics, host:port; "": nowhere.
+	MetricsAddress string
+	// Port of the frontend on 127.0.0.1; 0: any free one.
+	Port int
+	// Namespace, Retention and SearchAttributes are those of [TemporalOptions].
+	Namespace        string
+	Retention        time.Duration
+	SearchAttributes map[string]string
+	// Environ adds variables to the server's environment, such as GOGC=200.
+	Environ []string
+	// LogLevel of the server; "": error.
+	LogLevel string
+	// Log tells about restarts; nil: slog.Default(). The server's own log is Dir/temporal.log.
+	Log *slog.Logger
+}
+
+// TemporalServer is a running Temporal server on PostgreSQL.
+type TemporalServer struct {
+	options TemporalServerOptions
+	child   *supervisor
+}
+
+//go:embed temporal_server.yaml
+var temporalServerConfig string
+
+// StartTemporalServer brings the databases to the schema, starts the server and returns when its namespace can be used. The
+// context bounds the start only. A server that an earlier run left behind over the same directory is ended first.
+func StartTemporalServer(ctx context.Context, opts TemporalServerOptions) (*TemporalServer, error) {
+	t, err := prepareTemporalServer(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the Temporal server: %w", err)
+	}
+	t.child = &supervisor{
+		name:    "Temporal server",
+		command: t.command,
+		clean:   func(ctx context.Context) error { return endTemporal(ctx, t.file("pid")) },
+		ready:   t.namespace().ready,
+		stopSig: syscall.SIGTERM,
+		log:     t.options.Log,
+		started: func(cmd *exec.Cmd) error { return writePID(t.file("pid"), cmd) },
+		port:    t.options.Port,
+	}
+	if err := t.child.start(ctx); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, logTail(t.file("log")))
+	}
+	return t, nil
+}
+
+func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*TemporalServer, error) {
+	var err error
+	if opts.Dir, err = makeDir(opts.Dir, privateDir); err != nil {
+		return nil, err
+	}
+	if opts.DynamicConfig != "" {
+		if opts.DynamicConfig, err = filepath.Abs(opts.DynamicConfig); err != nil {
+			return nil, err
+		}
+	}
+	opts.Namespace = cmp.Or(opts.Namespace, "default")
+	opts.Retention = cmp.Or(opts.Retention, defaultRetention)
+	opts.LogLevel = cmp.Or(opts.LogLevel, "error")
+	opts.Log = cmp.Or(opts.Log, slog.Default())
+	opts.Shards = cmp.Or(opts.Shards, 128)
+	opts.MaxConns = cmp.Or(opts.MaxConns, 20)
+	if opts.Port == 0 {
+		if opts.Port, err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	t := &TemporalServer{options: opts}
+	if err := t.ensureSchemas(ctx); err != nil {
+		return nil, err
+	}
+	return t, t.writeConfig()
+}
+
+// ensureSchemas makes the databases, where they are missing, and brings them to the version of the tools.
+func (t *TemporalServer) ensureSchemas(ctx context.Context) error {
+	for database, schema := range map[string]string{temporalDatabase: "temporal", visibilityDatabase: "visibility"} {
+		steps := [][]string{
+			{"create"}, {"setup-schema", "-v", "0.0"}, {"update-schema", "--schema-name", "postgresql/v12/" + schema},
+		}
+		for _, step := range steps {
+			if err := t.runSQLTool(ctx, database, step...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runSQLTool passes the password in the environment, since everybody on the machine can read arguments.
+func (t *TemporalServer) runSQLTool(ctx context.Context, database string, args ...string) error {
+	store, err := t.store()
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(store.Host)
+	if err != nil {
+		return err
+	}
+	all := append([]string{"--plugin", "postgres12_pgx", "--ep", host, "-p", port, "-u", store.User, "--db", database}, args...)
+	tool := exec.CommandContext(ctx, filepath.Join(t.options.Bin, "temporal-sql-tool"), all...)
+	tool.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_", "SQL_"), "SQL_PASSWORD="+store.Password)
+	if out, err := tool.CombinedOutput(); err != nil {
+		return fmt.Errorf("temporal-sql-tool %s of %s: %w\n%s", args[0], database, err, out)
+	}
+	return nil
+}
+
+// temporalStore is how the server reaches its PostgreSQL.
+type temporalStore struct{ Host, User, Password string }
+
+func (t *TemporalServer) store() (temporalStore, error) {
+	u, err := url.Parse(t.options.Store)
+	if err != nil {
+		return temporalStore{}, errors.New("the URL of the store cannot be read") // its text holds the password
+	}
+	password, _ := u.User.Password()
+	return temporalStore{Host: u.Host, User: u.User.Username(), Password: password}, nil
+}
+
+// service is one of the four that share the process.
+type service struct {
+	Name                 string
+	Port, MembershipPort int
+}
+
+func (t *TemporalServer) writeConfig() error {
+	store, err := t.store()
+	if err != nil {
+		return err
+	}
+	services, err := t.services()
+	if err != nil {
+		return err
+	}
+	var config bytes.Buffer
+	err = template.Must(template.New("").Parse(temporalServerConfig)).Execute(&config, struct {
+		TemporalServerOptions
+		Address, Database, Visibility string
+		Store                         temporalStore
+		Services                      []service
+	}{t.options, t.Address(), temporalDatabase, visibilityDatabase, store, services})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(t.file("yaml"), config.Bytes(), 0o600)
+}
+
+func (t *TemporalServer) services() ([]service, error) {
+	all := []service{{Name: "frontend", Port: t.options.Port}, {Name: "history"}, {Name: "matching"}, {Name: "worker"}}
+	for i := range all {
+		for _, port := range []*int{&all[i].Port, &all[i].MembershipPort} {
+			if *port != 0 {
+				continue
+			}
+			free, err := freePort()
+			if err != nil {
+				return nil, err
+			}
+			*port = free
+		}
+	}
+	return all, nil
+}
+
+func (t *TemporalServer) command() *exec.Cmd {
+	cmd := exec.Command(filepath.Join(t.options.Bin, "temporal-server"),
+		"--config-file", t.file("yaml"), "--allow-no-auth", "start")
+	cmd.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_"), t.options.Environ...)
+	logTo(cmd, t.file("log"))
+	prepareChild(cmd, syscall.SIGTERM, nil)
+	return cmd
+}
+
+// Address of the frontend, host:port.
+func (t *TemporalServer) Address() string {
+	return net.JoinHostPort(loopback, strconv.Itoa(t.options.Port))
+}
+
+// Port of the frontend on 127.0.0.1; it stays the same over restarts.
+func (t *TemporalServer) Port() int { return t.options.Port }
+
+// Namespace that the server was started for.
+func (t *TemporalServer) Namespace() string { return t.options.Namespace }
+
+// PID is the process id of the server that runs now.
+func (t *TemporalServer) PID() int { return t.child.pid() }
+
+// Ping returns nil when the server is healthy and its namespace answers.
+func (t *TemporalServer) Ping(ctx context.Context) error { return t.namespace().ping(ctx) }
+
+// Stop ends the server. When the context ends first, the server is killed and an error says so.
+func (t *TemporalServer) Stop(ctx context.Context) error {
+	err := t.child.stop(ctx)
+	_ = os.Remove(t.file("pid"))
+	return err
+}
+
+// Kill ends the server at once (SIGKILL), for good.
+func (t *TemporalServer) Kill() {
+	t.child.kill()
+	<-t.child.done
+}
+
+func (t *TemporalServer) namespace() temporalNamespace {
+	return temporalNamespace{
+		address: t.Address(), name: t.options.Namespace,
+		retention: t.options.Retention, searchAttributes: t.options.SearchAttributes,
+	}
+}
+
+func (t *TemporalServer) file(extension string) string {
+	return filepath.Join(t.options.Dir, "temporal."+extension)
+}
