@@ -33,9 +33,17 @@ func (c *compiler) newSamples(defs map[string]sampleDefinition) map[string]sampl
 // SampleTypes are the types of event that the definition has a sample of, sorted.
 func (p *Provider) SampleTypes() []string { return slices.Sorted(maps.Keys(p.samples)) }
 
+// defaultEntity is the name of the entities that samples speak of.
+const defaultEntity = "sample"
+
 // Sample makes an unsigned request with an event of the type. Each id gives an event of its own. Text becomes the body as it
 // is, any other value becomes JSON; the headers are the sample's, with {id} replaced.
 func (p *Provider) Sample(eventType, id string, now time.Time) (*Request, error) {
+	return p.SampleOf(eventType, id, defaultEntity, now)
+}
+
+// SampleOf is Sample about another entity, if the sample lets its name be chosen.
+func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*Request, error) {
 	s, ok := p.samples[eventType]
 	if !ok {
 		return nil, fmt.Errorf("the definition of %s has no sample of %q; it has: %s",
@@ -43,7 +51,9 @@ func (p *Provider) Sample(eventType, id string, now time.Time) (*Request, error)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
-	in := input{value: map[string]any{"id": id, "now": int(now.Unix()), "rfc3339": now.UTC().Format(time.RFC3339)}}
+	in := input{value: map[string]any{
+		"id": id, "entity": entity, "now": int(now.Unix()), "rfc3339": now.UTC().Format(time.RFC3339),
+	}}
 	v, err := s.body.first(ctx, in, nil)
 	if err != nil {
 		return nil, s.body.failed(err)
