@@ -90,15 +90,28 @@ var Table = []Rule{
 		Ours:    []string{"event"},
 	},
 	{
+		Package: "ledger",
+		Why:     "what was sent is written down and judged the same, whoever sends it and wherever it is stored",
+		Ours:    []string{"event"},
+	},
+	{
+		Package:   "loadgen",
+		Why:       "it sends what providers send and knows nothing of what becomes of it: that is judged from the ledger",
+		Ours:      []string{"providers", "ledger"},
+		Libraries: []string{"github.com/valyala/fasthttp", "github.com/HdrHistogram/hdrhistogram-go"},
+		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
+	},
+	{
 		Package:   "delivery",
 		Why:       "outbound HTTP: how an attempt is made, not when or for whom",
 		Ours:      []string{"event"},
 		Libraries: libraries(),
 	},
 	{
-		Package:   "persistence",
-		Why:       "SQL stands here and nowhere else, and knows none of its callers",
-		Ours:      []string{"event"},
+		Package: "persistence",
+		Why:     "SQL stands here and nowhere else, and knows none of its callers",
+		// ledger, for the check of what is stored against what was sent.
+		Ours:      []string{"event", "ledger"},
 		Libraries: libraries("github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2", "golang.org/x/sync"),
 		Never: []Ban{
 			{"go.temporal.io", whyNoTemporal},
