@@ -1,0 +1,53 @@
+package loadgen
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"holdfast/providers"
+)
+
+// wrongSecrets fit every scheme, and are nobody's.
+var wrongSecrets = func() []string {
+	key := base64.StdEncoding.EncodeToString([]byte("nobody signs with these 32 bytes"))
+	return []string{key, "whsec_" + key, "whsk_" + key}
+}()
+
+// sign makes a request authentic for the target, and gives the URL to call.
+func (t *target) sign(p *providers.Provider, r *providers.Request, now time.Time) (string, error) {
+	t.address(r)
+	if err := p.SignWithSecrets(r, now); err != nil {
+		return "", fmt.Errorf("sign: %w: is %s set?", err, strings.Join(p.SecretNames(), " or "))
+	}
+	return t.called(r), nil
+}
+
+// forge signs with a secret that is not the receiver's.
+func (t *target) forge(p *providers.Provider, r *providers.Request, now time.Time) (string, error) {
+	t.address(r)
+	var err error
+	for _, secret := range wrongSecrets {
+		if err = p.Sign(r, secret, now); err == nil {
+			return t.called(r), nil
+		}
+	}
+	return "", fmt.Errorf("forge a signature of %s: %w", p.Name(), err)
+}
+
+// address sends the request to the target, under the name by which the target knows itself.
+func (t *target) address(r *providers.Request) {
+	if t.path != "" {
+		r.Path = t.path
+	}
+	r.URL = t.public + r.Path
+	if t.query != "" {
+		r.Query, _ = url.ParseQuery(t.query)
+		r.URL += "?" + t.query
+	}
+}
+
+// called is the URL of a request at the address that is called.
+func (t *target) called(r *providers.Request) string { return t.base + r.URL[len(t.public):] }
