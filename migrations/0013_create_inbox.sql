@@ -1,8 +1,8 @@
 -- inbox: events that were acknowledged before Temporal had them, because it was away, too slow or too busy, or because their
 -- definition says so (lane: bulk). A row leaves in one of two ways: its workflow is started, or a batch takes it.
 --
--- The workflow ID is the primary key, so that the same event is here once, however often it was sent. The receipt is json and
--- not jsonb, which would refuse what a header may hold.
+-- The workflow ID is the primary key, so that the same event is here once, however often it was sent. The receipt is JSON, kept
+-- as the bytes that Temporal would have been given: json and jsonb refuse what a header may hold and what nests too deep.
 --
 -- Locks: none that anything waits for; the table is new.
 
@@ -16,7 +16,7 @@ CREATE TABLE inbox (
     event_id    uuid NOT NULL,
     lane        text NOT NULL CHECK (lane IN ('overflow', 'bulk')),
     provider    text NOT NULL,
-    receipt     json NOT NULL,
+    receipt     bytea NOT NULL,
     raw_body    bytea NOT NULL,
     -- Whether a redelivery of a failed event is refused (redelivery: reject) and not run again.
     reject      boolean NOT NULL,
