@@ -33,6 +33,9 @@ type LatestRun struct {
 // StepRun is the step of a dead letter whose run was ended from outside, so that it could not say how far it had come.
 const StepRun Step = "run"
 
+// StepStart is the step of a dead letter whose event Temporal would not take, so that it never had a run.
+const StepStart Step = "start"
+
 // SweepPage is a page of the runs that were closed in Since ≤ time < Until. Token is empty for the first one.
 type SweepPage struct {
 	Since time.Time `json:"since"`

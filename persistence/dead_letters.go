@@ -53,22 +53,31 @@ UPDATE dead_letters
 // RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
 // an event, which counts its failures. Of d it stores Receipt, Body, Run and Failure.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
+	doing := "record dead letter of event " + clean(d.Receipt.ID)
+	b := &pgx.Batch{}
+	b.Queue(eventLock, d.Receipt.ID)
+	if err := queueDeadLetter(b, d); err != nil {
+		return failure(doing, err)
+	}
+	return failure(doing, s.sendOnly(ctx, b))
+}
+
+// queueDeadLetter needs the event's lock.
+func queueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	receipt, err := receiptColumn(d.Receipt)
 	if err != nil {
-		return failure("record dead letter of event "+clean(d.Receipt.ID), err)
+		return err
 	}
 	body := d.Body
 	if body == nil {
 		body = []byte{}
 	}
 	r, f, runID := d.Receipt, d.Failure, clean(d.Run.RunID)
-	b := &pgx.Batch{}
-	b.Queue(eventLock, r.ID)
 	b.Queue(recordDeadLetter, r.ID, clean(r.Provider), clean(r.Key), clean(r.Type), receipt, body,
 		clean(string(f.Step)), knownClass(f.Class), clean(f.Code), clip(clean(f.Message), maxMessage), f.Attempts, f.At,
 		clean(d.Run.WorkflowID), runID)
 	b.Queue(markDead, r.ID, runID)
-	return failure("record dead letter of event "+clean(r.ID), s.sendOnly(ctx, b))
+	return nil
 }
 
 // knownClass makes sure that a dead letter is never refused for its class.

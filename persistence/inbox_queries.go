@@ -1,0 +1,44 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+const (
+	waitingOfWorkflow = waitingColumns + ` WHERE workflow_id = $1`
+
+	// No index serves it: it reads the inbox, which is small or about to be.
+	waitingOfEvent = waitingColumns + ` WHERE event_id = $1::uuid`
+)
+
+// Inbox is a page of what waits in the inbox, without the bodies.
+func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting, error) {
+	l := newList(waitingColumns)
+	l.equal("lane", string(q.Lane))
+	l.equal("provider", q.Provider)
+	if q.After > 0 {
+		l.where("seq > %s", q.After)
+	}
+	sql, args := l.page("seq", q.Limit)
+	page, err := pgx.CollectRows(s.query(ctx, sql, args...), scanWaiting)
+	for i := range page {
+		page[i].Body = nil
+	}
+	return page, failure("list the inbox", err)
+}
+
+// WaitingByWorkflow is the event of a workflow that waits in the inbox. Event.ErrNotFound: none does.
+func (s *Store) WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error) {
+	w, err := pgx.CollectExactlyOneRow(s.query(ctx, waitingOfWorkflow, clean(workflowID)), scanWaiting)
+	return w, failure("read waiting event of workflow "+clean(workflowID), err)
+}
+
+// WaitingEvent is an event that waits in the inbox. Event.ErrNotFound: it does not.
+func (s *Store) WaitingEvent(ctx context.Context, id string) (event.Waiting, error) {
+	w, err := pgx.CollectExactlyOneRow(s.query(ctx, waitingOfEvent, id), scanWaiting)
+	return w, failure("read waiting event "+clean(id), err)
+}
