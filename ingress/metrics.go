@@ -20,11 +20,12 @@ type requestMetrics struct {
 	latency  metric.Float64Histogram
 	inflight metric.Int64UpDownCounter
 	answers  metric.Int64Counter
+	spools   metric.Int64Counter
 }
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [5]error
+	var errs [6]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, event type and state (accepted, or where the first one stands)."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
@@ -35,6 +36,8 @@ func newRequestMetrics() (m requestMetrics, err error) {
 		metric.WithDescription("Requests that are being handled."))
 	m.answers, errs[4] = meter.Int64Counter("holdfast_questions_answered_total",
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
+	m.spools, errs[5] = meter.Int64Counter("holdfast_events_spooled_total",
+		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
 	for _, e := range errs {
 		if e != nil {
 			return m, e
@@ -53,6 +56,10 @@ func (m requestMetrics) answered(o *observation, took time.Duration) {
 
 func (m requestMetrics) questionAnswered(ctx context.Context, provider, by string) {
 	m.answers.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("by", by)))
+}
+
+func (m requestMetrics) spooled(ctx context.Context, provider, reason string) {
+	m.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
 }
 
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []Started) {

@@ -264,12 +264,12 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 			<-release
 			return nil
 		}
-		s := &Server{Options: Options{Starter: starter, StartTimeout: time.Minute}}
+		s := &Server{Options: Options{Starter: starter, StartTimeout: time.Minute, Gate: NewGate(1)}, inbox: newInbox(nil)}
 		results, failures := make(chan Started, requests), make(chan error, requests)
 		for k := range requests {
 			go func() {
 				r := event.Receipt{ID: fmt.Sprint(k), Provider: "stripe", Key: "evt_1"}
-				started, err := s.startOne(t.Context(), r, providers.Item{})
+				started, err := s.commitOnce(t.Context(), arrival{receipt: r, turns: make(chan struct{}, 1)})
 				results <- started
 				failures <- err
 			}()

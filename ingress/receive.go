@@ -13,8 +13,12 @@ import (
 	"holdfast/providers"
 )
 
-// maxConcurrentStarts bounds the starts of one batch that are under way at the same time.
-const maxConcurrentStarts = 16
+const (
+	// maxConcurrentStarts bounds the starts of one batch that are under way at the same time, and maxConcurrentCommits
+	// those of its events that are on their way to either store.
+	maxConcurrentStarts  = 16
+	maxConcurrentCommits = 256
+)
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
 // the provider's rate → challenge → split → key → start → ACK. The declared length is checked by the server before the handler
@@ -58,7 +62,7 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *pro
 		return s.refuseUnavailable(c, err)
 	}
 	receipts := o.receipts(provider, items)
-	started, err := s.startAll(o.ctx, receipts, items)
+	started, err := s.commitAll(o.ctx, receipts, items)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
 	}
@@ -117,45 +121,51 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 	return receipts
 }
 
-// startAll starts every event of a request, or fails as a whole: the sender then sends the whole request again, and the
-// events that had started are the duplicates that they are.
-func (s *Server) startAll(
+// commitAll commits every event of a request, or fails as a whole: the sender then sends the whole request again, and the events
+// that were committed are the duplicates that they are. What of a large batch cannot be started within the ACK budget goes to
+// the inbox, by the hundred.
+func (s *Server) commitAll(
 	ctx context.Context, receipts []event.Receipt, items []providers.Item,
 ) ([]Started, error) {
 	ctx, cancel := withTimeout(ctx, s.Budget)
 	defer cancel()
+	budget, stop := context.WithTimeout(context.Background(), s.AckBudget)
+	defer stop()
+	turns := make(chan struct{}, maxConcurrentStarts)
 	started := make([]Started, len(receipts))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrentStarts)
+	group.SetLimit(maxConcurrentCommits)
 	for i := range receipts {
+		a := arrival{
+			receipt: receipts[i], body: items[i].Body, reject: items[i].Redelivery == providers.RejectRedelivery,
+			slow: budget.Done(), turns: turns,
+		}
 		group.Go(func() (err error) {
-			started[i], err = s.startOne(ctx, receipts[i], items[i])
+			started[i], err = s.commitOnce(ctx, a)
 			return err
 		})
 	}
 	return started, group.Wait()
 }
 
-// startOne starts an event. Requests with the same key that are here at the same time share one start: all but the first are
-// duplicates of it, and a storm of them costs Temporal no more than one.
-func (s *Server) startOne(ctx context.Context, r event.Receipt, item providers.Item) (_ Started, err error) {
+// commitOnce commits an event. Requests with the same key that are here at the same time share one commit: all but the first
+// are duplicates of it, and a storm of them costs a store no more than one.
+func (s *Server) commitOnce(ctx context.Context, a arrival) (_ Started, err error) {
 	defer func() {
 		if value := recover(); value != nil { // nobody above recovers in this goroutine
-			err = fmt.Errorf("start workflow %s: panicked with a %T", r.WorkflowID(), value)
+			err = fmt.Errorf("commit event of workflow %s: panicked with a %T", a.receipt.WorkflowID(), value)
 		}
 	}()
 	first := false
-	result, err, _ := s.starts.Do(r.WorkflowID(), func() (any, error) {
+	result, err, _ := s.starts.Do(a.receipt.WorkflowID(), func() (any, error) {
 		first = true
-		ctx, cancel := withTimeout(ctx, s.StartTimeout)
-		defer cancel()
-		return s.Starter.Start(ctx, r, item.Body, item.Redelivery == providers.RejectRedelivery)
+		return s.commitInTurn(ctx, a)
 	})
 	if err != nil {
 		return Started{}, err
 	}
 	started := result.(Started)
-	if !first && started.State == StateAccepted {
+	if !first && started.State.isNew() {
 		started.State = StateProcessing
 	}
 	return started, nil

@@ -35,7 +35,8 @@ type counts struct {
 
 type acknowledgedEvent struct {
 	WorkflowID string `json:"workflow_id"`
-	EventID    string `json:"event_id"`
+	// EventID is missing for a duplicate of an event that waits in the inbox.
+	EventID string `json:"event_id,omitempty"`
 	// EventHash is the beginning of the SHA-256 of the event's bytes, in hex.
 	EventHash string `json:"event_hash"`
 	Status    State  `json:"status"`
@@ -52,7 +53,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Sta
 	}
 	var n counts
 	for i, e := range started {
-		if e.State == StateAccepted {
+		if e.State.isNew() {
 			n.Accepted++
 		} else {
 			n.Duplicate++

@@ -1,8 +1,8 @@
 // Package ingress is the public HTTP side: it receives a provider's request, authenticates it, gives each event its
 // identity, starts the event's workflow and answers.
 //
-// It answers 2xx only after Temporal has committed. It must never look into a store, and nothing that an unauthenticated
-// request carries may be kept.
+// It answers 2xx only after Temporal, or the inbox, has committed. It must never look into a store, and nothing that an
+// unauthenticated request carries may be kept.
 package ingress
 
 import (
@@ -24,13 +24,19 @@ import (
 type Options struct {
 	Catalogue Catalogue
 	Starter   EventStarter
+	// Inbox takes what Temporal cannot; nil where no database is configured.
+	Inbox Spooler
+	// Gate stands before Temporal. It is shared by all of the process that starts events.
+	Gate *Gate
 	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
 	SelfTest *SelfTest
 	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
 	Errors ErrorSink
-	// Budget bounds the whole handling of a request once it has been read; StartTimeout bounds one start within it.
+	// Budget bounds the whole handling of a request once it has been read; StartTimeout bounds one start. What Temporal has
+	// not confirmed within AckBudget goes to the inbox as well.
 	Budget       time.Duration
 	StartTimeout time.Duration
+	AckBudget    time.Duration
 	// ReadTimeout bounds headers and body together, WriteTimeout the answer, IdleTimeout the pause between requests.
 	ReadTimeout  time.Duration
 	WriteTimeout time.Duration
@@ -79,6 +85,7 @@ type Server struct {
 	limits  *limits
 	proxies proxies
 	starts  singleflight.Group // by workflow ID
+	inbox   *inbox
 	now     func() time.Time
 
 	// What the self-test tells.
@@ -105,7 +112,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, metrics: metrics, limits: limits, proxies: proxies, now: time.Now}
+	s := &Server{Options: o, metrics: metrics, limits: limits, proxies: proxies, inbox: newInbox(o.Inbox), now: time.Now}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
 		BodyLimit:                    o.BodyLimit,

@@ -94,6 +94,7 @@ func openDoor(t *testing.T, definition string, change ...func(*Options)) *door {
 	}
 	options := Options{
 		Catalogue: d.catalogue, Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second,
+		AckBudget: time.Second, Gate: NewGate(100),
 		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, BodyLimit: 256 << 10,
 		MaxConns: 1000,
 	}

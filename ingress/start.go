@@ -21,20 +21,27 @@ import (
 // State is where an event stands when its sender is answered.
 type State string
 
-// The states of an answer. All but StateAccepted are duplicates.
+// The states of an answer. All but StateAccepted and StateSpooled are duplicates.
 const (
-	StateAccepted   State = "accepted"
+	StateAccepted State = "accepted"
+	// StateSpooled: it is accepted, and waits in the inbox until Temporal takes it.
+	StateSpooled    State = "spooled"
 	StateProcessing State = "processing"
 	StateProcessed  State = "processed"
 	StateDead       State = "dead"
 )
 
+// isNew says that the event is the first of its key.
+func (s State) isNew() bool { return s == StateAccepted || s == StateSpooled }
+
 // Started says which run has an event now.
 type Started struct {
 	WorkflowID string
-	RunID      string
-	EventID    string
-	State      State
+	// RunID is empty for an event that waits in the inbox.
+	RunID string
+	// EventID is that of the event that has the key; empty for a duplicate of one that waits in the inbox.
+	EventID string
+	State   State
 	// Outcome is that of the run, if State is StateProcessed; "" if it could not be read.
 	Outcome event.Outcome
 }
@@ -55,8 +62,10 @@ const maxStarts = 3
 var ErrStartContended = errors.New("runs of this key keep changing")
 
 // Start runs the event, or finds the run that has it already. A redelivery of a failed event runs it again under the event's
-// first ID, unless reject is set; one that comes after the dedupe window is a new event.
+// first ID, unless reject is set; one that comes after the dedupe window is a new event. An event whose own run has failed is
+// no redelivery: that it had been started was not known.
 func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error) {
+	own := r.ID
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	for range maxStarts {
 		runID, err := s.execute(ctx, r, body, reuse)
@@ -75,7 +84,7 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 			return Started{}, err
 		}
 		switch {
-		case earlier.State == StateDead && !reject:
+		case earlier.State == StateDead && !reject && earlier.EventID != own:
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 			r.ID = cmp.Or(earlier.EventID, r.ID)
 		case earlier.State == StateProcessed && earlier.expired(r):

@@ -9,6 +9,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"golang.org/x/sync/singleflight"
+
+	"holdfast/event"
 )
 
 // Check is one thing that the process needs in order to do its work.
@@ -31,6 +33,8 @@ const (
 type readiness struct {
 	Ready  bool     `json:"ready"`
 	Checks []result `json:"checks"`
+	// Inbox is what waits in it; missing where the process has none, or where it could not be counted.
+	Inbox event.InboxDepth `json:"inbox,omitempty"`
 }
 
 type result struct {
@@ -48,12 +52,22 @@ func (s *Server) readyz(c *fiber.Ctx) error {
 }
 
 func (s *Server) readiness() readiness {
-	answer := readiness{Ready: true, Checks: s.probes.run()}
+	answer := readiness{Checks: s.probes.run()}
+	good := 0
+	for _, r := range answer.Checks {
+		if r.OK {
+			good++
+		}
+	}
+	answer.Ready = good == len(answer.Checks) || s.eitherIsEnough && good > 0
 	if now := s.phase.Load().(phase); now != started {
+		answer.Ready = false
 		answer.Checks = append(answer.Checks, result{Name: "process", Error: string(now)})
 	}
-	for _, r := range answer.Checks {
-		answer.Ready = answer.Ready && r.OK
+	if s.inbox != nil {
+		if depth, err := s.inbox(context.Background()); err == nil {
+			answer.Inbox = depth
+		}
 	}
 	return answer
 }

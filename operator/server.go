@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
 )
 
 // Options are what the operator side shows.
@@ -19,6 +21,10 @@ type Options struct {
 	Version string
 	// Checks decide, from Started to Drain, whether the process is ready.
 	Checks []Check
+	// EitherIsEnough makes it ready as long as one of the checks is good.
+	EitherIsEnough bool
+	// Inbox counts what waits in the inbox, for the answer of GET /readyz; nil leaves it out.
+	Inbox func(context.Context) (event.InboxDepth, error)
 	// CheckTimeout is how long one check may take; 0 is 2 seconds.
 	CheckTimeout time.Duration
 	// API is the operator API; nil leaves it out.
@@ -38,9 +44,12 @@ type Server struct {
 	app     *fiber.App
 	probes  *probes
 	phase   atomic.Value
+	inbox   func(context.Context) (event.InboxDepth, error)
 	routes  []route
 	version string
 	log     *slog.Logger
+
+	eitherIsEnough bool
 }
 
 // route is one entry of the index, and the way in which routes are registered: what is served is listed.
@@ -68,6 +77,9 @@ func New(o Options) *Server {
 		probes:  &probes{checks: o.Checks, timeout: cmp.Or(o.CheckTimeout, defaultCheckTimeout)},
 		version: o.Version,
 		log:     cmp.Or(o.Log, slog.Default()),
+		inbox:   o.Inbox,
+
+		eitherIsEnough: o.EitherIsEnough,
 	}
 	s.phase.Store(starting)
 	s.app = newApp(s.fail)

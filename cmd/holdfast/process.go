@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 
+	"holdfast/ingress"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/internal/notify"
@@ -31,8 +33,15 @@ type process struct {
 	errors    errorSink
 	notifier  *notify.Notifier
 	operator  *operator.Server
-	stops     []stop
-	failed    chan error
+
+	gate       *ingress.Gate
+	inbox      *persistence.Store  // nil where no database is configured
+	inboxDepth *ingress.InboxDepth // nil where there is no inbox
+	drain      *ingress.Drain      // nil until it runs
+	workers    []worker.Worker
+
+	stops  []stop
+	failed chan error
 }
 
 type stop struct {
@@ -42,7 +51,7 @@ type stop struct {
 
 // newProcess makes what the roles share. Nothing is connected yet: every store may be down, and come up later.
 func newProcess(ctx context.Context, cfg config.Config, name string) (p *process, err error) {
-	p = &process{cfg: cfg, failed: make(chan error, 8)}
+	p = &process{cfg: cfg, failed: make(chan error, 8), gate: ingress.NewGate(cfg.Ingress.MaxStarts)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.stop())

@@ -29,7 +29,7 @@ const (
 
 func (r role) has(other role) bool { return r&other != 0 }
 
-// needsDatabase says whether the roles read or write events. The ingress alone does not.
+// needsDatabase says whether the roles cannot do without a database. The ingress alone can.
 func (r role) needsDatabase() bool { return r.has(roleWorker | roleOperator) }
 
 func serveCommand() *cobra.Command {
@@ -97,10 +97,53 @@ func (p *process) start(ctx context.Context, name string, roles role) error {
 	if err := p.startErrorLog(ctx); err != nil {
 		return err
 	}
+	if roles.has(roleIngress | roleWorker) {
+		if err := p.openInbox(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.startOperator(ctx, roles); err != nil {
 		return err
 	}
 	p.watchStores(name)
+	ready := p.prepare(ctx, roles)
+	if !roles.has(roleIngress) {
+		return <-ready
+	}
+	select {
+	case err := <-ready:
+		if err != nil {
+			return err
+		}
+	case <-time.After(patience):
+		go p.report(ctx, ready)
+	}
+	return p.startIngress()
+}
+
+// prepare starts, in the background, what may have to wait for its stores: workers and the drain. An ingress serves without
+// them, since it needs either store only.
+func (p *process) prepare(ctx context.Context, roles role) <-chan error {
+	ctx, cancel := context.WithCancel(ctx)
+	ready, done := make(chan error, 1), make(chan struct{})
+	p.onStop("workers and drain", func(stopping context.Context) error {
+		cancel()
+		<-done
+		var err error
+		if p.drain != nil {
+			err = p.drain.Stop(stopping)
+		}
+		stopAll(p.workers)
+		return err
+	})
+	go func() {
+		defer close(done)
+		ready <- p.startBackground(ctx, roles)
+	}()
+	return ready
+}
+
+func (p *process) startBackground(ctx context.Context, roles role) error {
 	if roles.needsDatabase() {
 		if err := p.requireMigrations(ctx); err != nil {
 			return err
@@ -111,24 +154,34 @@ func (p *process) start(ctx context.Context, name string, roles role) error {
 			return err
 		}
 	}
-	if roles.has(roleIngress) {
-		return p.startIngress()
+	if roles.has(roleIngress | roleWorker) {
+		return p.startDrain()
 	}
 	return nil
+}
+
+// report ends the process if what was started in the background has failed, and not because the process ends.
+func (p *process) report(ctx context.Context, ready <-chan error) {
+	if err := <-ready; err != nil && ctx.Err() == nil {
+		p.failed <- err
+	}
 }
 
 // startOperator comes first, so that health can be read while the other roles wait for their stores.
 func (p *process) startOperator(ctx context.Context, roles role) (err error) {
 	var checks []operator.Check
-	if roles.needsDatabase() {
-		checks = append(checks, operator.Check{Name: "database", Probe: p.store.Ping})
+	if p.side != nil {
+		checks = append(checks, operator.Check{Name: "database", Probe: p.side.Ping})
 	}
 	if roles.has(roleIngress | roleWorker) {
 		checks = append(checks, operator.Check{Name: "temporal", Probe: p.probeTemporal()})
 	}
 	options := operator.Options{
-		Version: buildinfo.Read().Version, Checks: checks,
+		Version: buildinfo.Read().Version, Checks: checks, EitherIsEnough: roles.has(roleIngress),
 		Metrics: p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: p.startHistory(),
+	}
+	if p.inboxDepth != nil {
+		options.Inbox = p.inboxDepth.Read
 	}
 	if roles.has(roleOperator) {
 		if options.Tokens, err = p.operatorTokens(); err != nil {
@@ -160,10 +213,13 @@ func (p *process) startIngress() error {
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Starter:        ingress.NewStarter(p.temporal),
+		Inbox:          p.spooler(),
+		Gate:           p.gate,
 		Errors:         p.errors,
 		SelfTest:       p.selfTest(),
 		Budget:         cfg.HandlerBudget,
 		StartTimeout:   cfg.StartTimeout,
+		AckBudget:      cfg.AckBudget,
 		ReadTimeout:    cfg.ReadTimeout,
 		WriteTimeout:   cfg.WriteTimeout,
 		IdleTimeout:    cfg.IdleTimeout,

@@ -15,8 +15,12 @@ func (p *process) selfTest() *ingress.SelfTest {
 	if p.side != nil {
 		stores["database"] = p.side.Ping
 	}
-	return &ingress.SelfTest{
+	test := &ingress.SelfTest{
 		Stores: stores,
 		Queues: ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
 	}
+	if p.inboxDepth != nil {
+		test.Inbox = p.inboxDepth.Read
+	}
+	return test
 }

@@ -54,8 +54,6 @@ func (p *process) startWorkers(ctx context.Context) error {
 		workflows.QueueRedrive:                  p.cfg.Worker.SlotsRedrive,
 		workflows.QueueOperations:               operationSlots,
 	}
-	var all []worker.Worker
-	p.onStop("workers", func(context.Context) error { stopAll(all); return nil })
 	for queue, n := range slots {
 		options := p.workerOptions(n, classify)
 		options.DisableWorkflowWorker = queue == workflows.QueueDeadLetter
@@ -70,7 +68,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		if err := w.Start(); err != nil {
 			return fmt.Errorf("start worker of %s: %w", queue, err)
 		}
-		all = append(all, w)
+		p.workers = append(p.workers, w)
 		slog.Debug("worker.started", "queue", queue, "slots", n)
 	}
 	return nil

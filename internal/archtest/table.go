@@ -60,7 +60,7 @@ var Table = []Rule{
 		// delivery, for the handlers that answer questions.
 		Ours: []string{"event", "providers", "workflows", "delivery"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid",
-			"github.com/hashicorp/golang-lru/v2",
+			"github.com/hashicorp/golang-lru/v2", "github.com/sony/gobreaker/v2",
 			"go.temporal.io/sdk/client", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/temporal",
 			"go.temporal.io/api", "golang.org/x/sync", "golang.org/x/time"),
 		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},

@@ -35,6 +35,12 @@ type Ingress struct {
 	// BodyLimit is the largest request body that is read; beyond it the answer is 413. Temporal holds the body as the
 	// input of a workflow, so more than 1MiB is refused here.
 	BodyLimit ByteSize `env:"HOLDFAST_INGRESS_BODY_LIMIT" envDefault:"256KiB"`
+	// AckBudget is how long an answer waits for Temporal. What it has not confirmed by then is committed to the inbox as well,
+	// and acknowledged. It is shorter than the start timeout.
+	AckBudget time.Duration `env:"HOLDFAST_INGRESS_ACK_BUDGET" envDefault:"400ms"`
+	// MaxStarts is how many starts may be under way at the same time in one process; further events go to the inbox at once.
+	// The inbox is drained within the half of it that live events leave free.
+	MaxStarts int `env:"HOLDFAST_INGRESS_MAX_STARTS" envDefault:"32"`
 	// StartTimeout bounds the call that starts the workflow of an event. It is cut loose from the request.
 	StartTimeout time.Duration `env:"HOLDFAST_INGRESS_START_TIMEOUT" envDefault:"2s"`
 	// HandlerBudget bounds the whole work on a request once it is read, and so the time to a 503. It is longer than the

@@ -58,7 +58,9 @@ func (m *mistakes) validateIngress(i Ingress) {
 	m.positive("HOLDFAST_INGRESS_READ_TIMEOUT", i.ReadTimeout)
 	m.positive("HOLDFAST_INGRESS_WRITE_TIMEOUT", i.WriteTimeout)
 	m.positive("HOLDFAST_INGRESS_IDLE_TIMEOUT", i.IdleTimeout)
-	m.positive("HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
+	m.positive("HOLDFAST_INGRESS_ACK_BUDGET", i.AckBudget)
+	m.longer("HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout, "HOLDFAST_INGRESS_ACK_BUDGET", i.AckBudget)
+	m.atLeast("HOLDFAST_INGRESS_MAX_STARTS", i.MaxStarts, 1)
 	if u, err := url.Parse(i.PublicURL); i.PublicURL != "" && (err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "") {
 		m.add("HOLDFAST_INGRESS_PUBLIC_URL", fmt.Sprintf("is %q, which is not scheme and host alone", i.PublicURL),
 			"https://hooks.example.com")

@@ -1,0 +1,163 @@
+package ingress
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/event"
+)
+
+// arrival is one event on its way to a commit.
+type arrival struct {
+	receipt event.Receipt
+	body    []byte
+	reject  bool
+	// slow ends with the ACK budget of the request.
+	slow <-chan struct{}
+	// turns are those of the request's events to be started.
+	turns chan struct{}
+}
+
+// commitInTurn waits for the turn of the event among those of its request; beyond the ACK budget for none.
+func (s *Server) commitInTurn(ctx context.Context, a arrival) (Started, error) {
+	slow := a.slow
+	if !s.inbox.isThere() {
+		slow = nil
+	}
+	select {
+	case a.turns <- struct{}{}:
+	case <-slow:
+		started, err := s.spool(ctx, a, reasonSlow)
+		if err == nil {
+			return started, nil
+		}
+		select {
+		case a.turns <- struct{}{}:
+		case <-ctx.Done():
+			return Started{}, both(err, context.Cause(ctx))
+		}
+	case <-ctx.Done():
+		return Started{}, context.Cause(ctx)
+	}
+	defer func() { <-a.turns }()
+	return s.commit(ctx, a)
+}
+
+// commit makes an event durable: in Temporal, or in the inbox where Temporal does not confirm within the ACK budget, refuses, is
+// down or is busy. A start that is late goes on, and the first to commit answers.
+func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
+	pass, reason := s.Gate.enter(!s.inbox.isThere())
+	if pass == nil {
+		started, err := s.spool(ctx, a, reason)
+		if err == nil || reason == reasonDown {
+			return started, err
+		}
+		if pass, _ = s.Gate.enter(true); pass == nil { // without the inbox everybody waits for Temporal
+			return Started{}, err
+		}
+	}
+	start := s.start(ctx, a, pass)
+	if !s.inbox.isThere() {
+		return start.wait(ctx)
+	}
+	select {
+	case end := <-start:
+		if end.err == nil {
+			return end.started, nil
+		}
+		started, err := s.spool(ctx, a, reasonFailed)
+		return started, both(end.err, err)
+	case <-a.slow:
+		pass.late()
+		return s.race(ctx, a, start)
+	case <-ctx.Done():
+		return Started{}, context.Cause(ctx)
+	}
+}
+
+// race commits to the inbox while the start goes on.
+func (s *Server) race(ctx context.Context, a arrival, start ending) (Started, error) {
+	spool := make(ending, 1)
+	go func() {
+		started, err := s.spool(ctx, a, reasonSlow)
+		spool <- end{started, err}
+	}()
+	var failed error
+	for range 2 {
+		var first end
+		select {
+		case first = <-start:
+		case first = <-spool:
+		case <-ctx.Done():
+			return Started{}, both(failed, context.Cause(ctx))
+		}
+		if first.err == nil {
+			return first.started, nil
+		}
+		failed = both(failed, first.err)
+	}
+	return Started{}, failed
+}
+
+// end is how a commit has ended; ending gives it once.
+type (
+	end struct {
+		started Started
+		err     error
+	}
+	ending chan end
+)
+
+func (e ending) wait(ctx context.Context) (Started, error) {
+	select {
+	case end := <-e:
+		return end.started, end.err
+	case <-ctx.Done():
+		return Started{}, context.Cause(ctx)
+	}
+}
+
+// start begins a start that goes on when nobody waits for it any more, up to its own time-out.
+func (s *Server) start(ctx context.Context, a arrival, pass *pass) ending {
+	ending := make(ending, 1)
+	ctx, cancel := withTimeout(context.WithoutCancel(ctx), s.StartTimeout)
+	go func() {
+		defer cancel()
+		started, err := s.startSafely(ctx, a)
+		pass.end(err)
+		ending <- end{started, err}
+	}()
+	return ending
+}
+
+func (s *Server) startSafely(ctx context.Context, a arrival) (_ Started, err error) {
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("start workflow %s: panicked with a %T", a.receipt.WorkflowID(), value)
+		}
+	}()
+	return s.Starter.Start(ctx, a.receipt, a.body, a.reject)
+}
+
+// spool commits the event to the inbox, for a reason.
+func (s *Server) spool(ctx context.Context, a arrival, reason string) (Started, error) {
+	started, err := s.inbox.spool(ctx, event.LaneOverflow, a.receipt, a.body, a.reject)
+	if err != nil {
+		return started, fmt.Errorf("temporal is %s: %w", reason, err)
+	}
+	s.metrics.spooled(ctx, a.receipt.Provider, reason)
+	s.Gate.wake()
+	return started, nil
+}
+
+// both joins what went wrong on either way, on one line.
+func both(start, spool error) error {
+	switch {
+	case start == nil:
+		return spool
+	case spool == nil:
+		return nil
+	default:
+		return fmt.Errorf("%w; %w", start, spool)
+	}
+}

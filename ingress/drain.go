@@ -1,0 +1,195 @@
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+)
+
+const (
+	// drainPoll is the pause between two looks at an inbox that was empty: other processes spool, too.
+	drainPoll = 2 * time.Second
+	// drainRetry is the pause after a look that failed, or while Temporal is down.
+	drainRetry = 500 * time.Millisecond
+	// rowsPerStart is how many rows are claimed for each start that may be under way.
+	rowsPerStart = 2
+	// The pause before an event that could not be started is tried again: it doubles from the one to the other.
+	minPostpone = time.Second
+	maxPostpone = 15 * time.Second
+	// buryAfter is how many refusals make an event one that Temporal never takes, if it takes no other either. That may
+	// also be a fault of its configuration, which somebody corrects.
+	buryAfter = 10
+)
+
+// InboxQueue gives out what waits in the inbox.
+type InboxQueue interface {
+	// DrainInbox has up to limit events settled, which stay locked meanwhile, and gives how many there were.
+	DrainInbox(ctx context.Context, lane event.Lane, limit int,
+		settle func(context.Context, []event.Waiting) []event.Settled) (int, error)
+}
+
+// Drain starts the workflows of what waits in the inbox. Several processes may drain the same inbox, and each may die at any
+// time: an event leaves it only after its start is confirmed.
+type Drain struct {
+	queue   InboxQueue
+	starter EventStarter
+	gate    *Gate
+	limit   time.Duration // of one start
+	metrics drainMetrics
+
+	stop, stopped chan struct{}
+	stopOnce      sync.Once
+}
+
+// NewDrain makes a drain. Its starts go through the gate, and have startTimeout each.
+func NewDrain(queue InboxQueue, starter EventStarter, gate *Gate, startTimeout time.Duration) (*Drain, error) {
+	metrics, err := newDrainMetrics()
+	return &Drain{
+		queue: queue, starter: starter, gate: gate, limit: startTimeout, metrics: metrics,
+		stop: make(chan struct{}), stopped: make(chan struct{}),
+	}, err
+}
+
+// Run drains until Stop.
+func (d *Drain) Run() {
+	defer close(d.stopped)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-d.stop
+		cancel()
+	}()
+	for ctx.Err() == nil {
+		d.pause(ctx, d.round(ctx))
+	}
+}
+
+// Stop ends the drain; what it has claimed stays in the inbox.
+func (d *Drain) Stop(ctx context.Context) error {
+	d.stopOnce.Do(func() { close(d.stop) })
+	select {
+	case <-d.stopped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *Drain) pause(ctx context.Context, pause time.Duration) {
+	if pause == 0 {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-d.gate.wakes:
+	case <-ctx.Done():
+	}
+}
+
+// round takes one page from the inbox, and gives the pause before the next.
+func (d *Drain) round(ctx context.Context) time.Duration {
+	room := d.gate.room()
+	if room == 0 {
+		return drainRetry
+	}
+	claim := room * rowsPerStart
+	if room == 1 {
+		claim = 1
+	}
+	n, err := d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
+		func(ctx context.Context, rows []event.Waiting) []event.Settled { return d.settle(ctx, rows, room) })
+	switch {
+	case ctx.Err() != nil:
+		return drainRetry
+	case err != nil:
+		slog.WarnContext(ctx, "inbox.drain_failed", "error", err.Error())
+		return drainRetry
+	case n < claim:
+		return drainPoll
+	default:
+		return 0
+	}
+}
+
+// settle starts the workflows of the rows, at most room at the same time.
+func (d *Drain) settle(ctx context.Context, rows []event.Waiting, room int) []event.Settled {
+	settled := make([]event.Settled, len(rows))
+	var group errgroup.Group
+	group.SetLimit(room)
+	for i, row := range rows {
+		group.Go(func() error {
+			settled[i] = d.settleOne(ctx, row)
+			return nil
+		})
+	}
+	_ = group.Wait() // no error is ever returned
+	return settled
+}
+
+func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
+	pass := d.gate.follow()
+	if pass == nil {
+		return s // Temporal has gone meanwhile
+	}
+	ctx, cancel := withTimeout(ctx, d.limit)
+	defer cancel()
+	started, err := d.start(ctx, row)
+	pass.end(err)
+	switch {
+	case err == nil:
+		s.Started = true
+		d.metrics.count(ctx, row, resultOf(started))
+	case isRefused(err) && (d.gate.takes() || row.Attempts+1 >= buryAfter):
+		s.Dead = whyRefused(row, err)
+		d.metrics.count(ctx, row, "dead")
+		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
+			"step", string(s.Dead.Step), "class", string(s.Dead.Class), "code", s.Dead.Code)
+	default:
+		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
+		d.metrics.count(ctx, row, "failed")
+	}
+	return s
+}
+
+func (d *Drain) start(ctx context.Context, row event.Waiting) (_ Started, err error) {
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("start workflow %s: panicked with a %T", row.Receipt.WorkflowID(), value)
+		}
+	}()
+	return d.starter.Start(ctx, row.Receipt, row.Body, row.Reject)
+}
+
+func resultOf(s Started) string {
+	if s.State == StateAccepted {
+		return "started"
+	}
+	return "duplicate"
+}
+
+// whyRefused is the failure of an event that Temporal does not take, with Temporal's own reason.
+func whyRefused(row event.Waiting, err error) *event.Failure {
+	message := "Temporal refuses to start it"
+	var invalid *serviceerror.InvalidArgument
+	if errors.As(err, &invalid) {
+		message += ": " + invalid.Message
+	}
+	return &event.Failure{
+		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: message,
+		Attempts: row.Attempts + 1, At: time.Now().UTC(),
+	}
+}
+
+func postpone(attempts int) time.Duration {
+	return min(minPostpone<<min(attempts, 10), maxPostpone)
+}

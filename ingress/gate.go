@@ -1,0 +1,166 @@
+package ingress
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"go.temporal.io/api/serviceerror"
+)
+
+const (
+	// tripAfter is how many starts in a row must fail until Temporal counts as down.
+	tripAfter = 5
+	// breakerPause is how long nobody asks a store that counts as down.
+	breakerPause = time.Second
+)
+
+// Gate stands before Temporal, for all that starts events in one process. While Temporal is down it lets nobody through but,
+// now and then, one to see; and it bounds how many starts are under way, so that what Temporal cannot take in time does not
+// queue up here. What comes from the inbox takes only the room that live traffic leaves.
+type Gate struct {
+	max     int
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	wakes   chan struct{}
+
+	mu        sync.Mutex
+	live      int       // starts under way of requests
+	confirmed time.Time // when Temporal last confirmed a start
+}
+
+// NewGate makes a gate for at most so many starts of requests at the same time.
+func NewGate(maxStarts int) *Gate {
+	g := &Gate{max: maxStarts, wakes: make(chan struct{}, 1)}
+	g.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:         "temporal",
+		Timeout:      breakerPause,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsSuccessful: func(err error) bool { return !isOutage(err) },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if to == gobreaker.StateClosed {
+				g.wake()
+			}
+		},
+	})
+	return g
+}
+
+// isOutage says that a start has failed for a reason that lies in Temporal, or in the way to it, and not in the event.
+func isOutage(err error) bool {
+	return err != nil && !isRefused(err) && !errors.Is(err, ErrStartContended)
+}
+
+// isRefused says that Temporal will not take this event, now or later.
+func isRefused(err error) bool {
+	var invalid *serviceerror.InvalidArgument
+	return errors.As(err, &invalid)
+}
+
+// pass is the leave to start one event. Its end must be told, once it is known.
+type pass struct {
+	gate  *Gate
+	since time.Time
+	told  func(error)
+	once  sync.Once
+	live  bool
+}
+
+// Why an event was not started, or not only: the reasons of spooling.
+const (
+	reasonDown   = "down"   // Temporal counts as down
+	reasonBusy   = "busy"   // too many starts are under way
+	reasonSlow   = "slow"   // it was not confirmed within the ACK budget
+	reasonFailed = "failed" // the start has failed
+)
+
+// enter gives a pass, or the reason why there is none. Forced, there is no limit to how many: for those who have no inbox.
+func (g *Gate) enter(forced bool) (p *pass, reason string) {
+	g.mu.Lock()
+	if g.live >= g.max && !forced {
+		g.mu.Unlock()
+		return nil, reasonBusy
+	}
+	g.live++
+	g.mu.Unlock()
+	if p = g.ask(true); p == nil {
+		g.leave()
+		return nil, reasonDown
+	}
+	return p, ""
+}
+
+// follow gives a pass to an event from the inbox, whose number the drain bounds itself; nil while Temporal counts as down.
+func (g *Gate) follow() *pass { return g.ask(false) }
+
+func (g *Gate) ask(live bool) *pass {
+	told, err := g.breaker.Allow()
+	if err != nil {
+		return nil
+	}
+	return &pass{gate: g, since: time.Now(), told: told, live: live}
+}
+
+func (g *Gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.live--
+}
+
+// late says that the start has not been confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
+// one meanwhile: it is not busy, it is stuck.
+func (p *pass) late() {
+	if p.gate.confirmedSince(p.since) {
+		return
+	}
+	p.once.Do(func() { p.told(context.DeadlineExceeded) })
+}
+
+// end says how the start has ended.
+func (p *pass) end(err error) {
+	if err == nil {
+		p.gate.confirm()
+	}
+	p.once.Do(func() { p.told(err) })
+	if p.live {
+		p.gate.leave()
+	}
+}
+
+func (g *Gate) confirm() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.confirmed = time.Now()
+}
+
+func (g *Gate) confirmedSince(t time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.confirmed.After(t)
+}
+
+// takes says that Temporal has confirmed starts of this process: it is set up well.
+func (g *Gate) takes() bool { return g.confirmedSince(time.Time{}) }
+
+// room is how many events from the inbox may be started at the same time. It is one at least, so that live traffic cannot keep
+// them waiting for ever; one only, while it is not known whether Temporal is back; and none while it is down.
+func (g *Gate) room() int {
+	switch g.breaker.State() {
+	case gobreaker.StateOpen:
+		return 0
+	case gobreaker.StateHalfOpen:
+		return 1
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return max(g.max/2-g.live, 1)
+}
+
+// wake makes the drain look at the inbox at once.
+func (g *Gate) wake() {
+	select {
+	case g.wakes <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,61 @@
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sony/gobreaker/v2"
+
+	"holdfast/event"
+)
+
+// Spooler keeps acknowledged events until somebody works them off: a nil error means that the event is committed. Stored is
+// false if one of the same workflow waits already; this one is its duplicate.
+type Spooler interface {
+	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error)
+}
+
+// errNoInbox is the end of an event that Temporal cannot take where no database is configured.
+var errNoInbox = errors.New("no database is configured to keep the event in")
+
+// inbox is the spooler behind a breaker, so that while the database is down nobody waits for it.
+type inbox struct {
+	spooler Spooler // nil where there is none
+	breaker *gobreaker.CircuitBreaker[bool]
+}
+
+func newInbox(s Spooler) *inbox {
+	return &inbox{spooler: s, breaker: gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
+		Name:         "inbox",
+		Timeout:      breakerPause,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsSuccessful: func(err error) bool { return err == nil || event.ClassOf(err) == event.ClassRejected },
+	})}
+}
+
+// isThere says whether an inbox is configured.
+func (b *inbox) isThere() bool { return b.spooler != nil }
+
+// spool commits the event to a lane of the inbox.
+func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (s Started, err error) {
+	if !b.isThere() {
+		return s, errNoInbox
+	}
+	stored, err := b.breaker.Execute(func() (stored bool, err error) {
+		defer func() {
+			if value := recover(); value != nil { // nobody above recovers in this goroutine
+				err = fmt.Errorf("spool event %s: panicked with a %T", r.ID, value)
+			}
+		}()
+		return b.spooler.Spool(ctx, lane, r, body, reject)
+	})
+	switch {
+	case err != nil:
+		return s, err
+	case stored:
+		return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateSpooled}, nil
+	default:
+		return Started{WorkflowID: r.WorkflowID(), State: StateProcessing}, nil
+	}
+}
