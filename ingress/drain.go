@@ -106,8 +106,7 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	if room == 1 {
 		claim = 1
 	}
-	n, err := d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
-		func(ctx context.Context, rows []event.Waiting) []event.Settled { return d.settle(ctx, rows, room) })
+	n, err := d.take(ctx, claim, room)
 	switch {
 	case ctx.Err() != nil:
 		return drainRetry
@@ -119,6 +118,16 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	default:
 		return 0
 	}
+}
+
+func (d *Drain) take(ctx context.Context, claim, room int) (n int, err error) {
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("drain the inbox: panicked with a %T", value)
+		}
+	}()
+	return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
+		func(ctx context.Context, rows []event.Waiting) []event.Settled { return d.settle(ctx, rows, room) })
 }
 
 // settle starts the workflows of the rows, at most room at the same time.

@@ -1,0 +1,201 @@
+package ingress
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"holdfast/event"
+)
+
+// spoolerFunc is a Spooler.
+type spoolerFunc func() (bool, error)
+
+func (f spoolerFunc) Spool(context.Context, event.Lane, event.Receipt, []byte, bool) (bool, error) {
+	return f()
+}
+
+// committer is a server that commits without HTTP.
+type committer struct {
+	*Server
+	temporal *fakeStarter
+	next     int
+}
+
+func newCommitter(t *testing.T, spooler Spooler) *committer {
+	t.Helper()
+	metrics, err := newRequestMetrics()
+	require.NoError(t, err)
+	temporal := newFakeStarter()
+	return &committer{temporal: temporal, Server: &Server{
+		Options: Options{
+			Starter: temporal, Gate: NewGate(4), StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond,
+			Budget: 3 * time.Second,
+		},
+		inbox: newInbox(spooler), metrics: metrics,
+	}}
+}
+
+// commit commits a new event and says how long that took.
+func (c *committer) send(t *testing.T) (Started, time.Duration, error) {
+	t.Helper()
+	c.next++
+	begin := time.Now()
+	slow, stop := context.WithTimeout(t.Context(), c.AckBudget)
+	defer stop()
+	ctx, cancel := withTimeout(t.Context(), c.Budget)
+	defer cancel()
+	started, err := c.commitOnce(ctx, arrival{receipt: waiting(c.next), slow: slow.Done(), turns: make(chan struct{}, 1)})
+	return started, time.Since(begin), err
+}
+
+// Temporal hangs: the answer comes with the ACK budget, the late start goes on, and after some of them nobody waits.
+func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table := newFakeInbox()
+		c := newCommitter(t, table)
+		c.Gate = NewGate(32)
+		c.temporal.during = func(context.Context) { time.Sleep(10 * time.Second) }
+		for range tripAfter {
+			started, took, err := c.send(t)
+			require.NoError(t, err)
+			require.Equal(t, StateSpooled, started.State)
+			require.Equal(t, c.AckBudget, took)
+		}
+		started, took, err := c.send(t)
+		require.NoError(t, err)
+		require.Equal(t, StateSpooled, started.State)
+		require.Zero(t, took, "nobody waits for a store that is down")
+		time.Sleep(time.Minute)
+		require.Len(t, c.temporal.started, tripAfter, "the late starts went on")
+		require.Equal(t, tripAfter+1, table.depth())
+	})
+}
+
+// A start that is late and the inbox that fails: the start answers.
+func TestALateStartAnswersWhereTheInboxFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, errAway }))
+		c.temporal.during = func(context.Context) { time.Sleep(time.Second) }
+		started, took, err := c.send(t)
+		require.NoError(t, err)
+		require.Equal(t, StateAccepted, started.State)
+		require.Equal(t, time.Second, took)
+	})
+}
+
+// Both stores are down: after a few requests the answer comes at once.
+func TestBothStoresDownAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := newCommitter(t, spoolerFunc(func() (bool, error) { asked++; return false, errAway }))
+		c.temporal.before = func(event.Receipt) error { return serviceerror.NewUnavailable("away") }
+		for range tripAfter {
+			_, _, err := c.send(t)
+			require.ErrorIs(t, err, errAway)
+		}
+		asked = 0
+		_, took, err := c.send(t)
+		require.Error(t, err)
+		require.Zero(t, took)
+		require.Zero(t, asked, "nor is the inbox asked")
+	})
+}
+
+// Too many starts are under way: what comes beyond them goes to the inbox at once, and through Temporal where there is none.
+func TestTooManyStartsOverflow(t *testing.T) {
+	t.Parallel()
+	for _, withInbox := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			table := newFakeInbox()
+			var spooler Spooler
+			if withInbox {
+				spooler = table
+			}
+			c := newCommitter(t, spooler)
+			c.temporal.during = func(context.Context) { time.Sleep(100 * time.Millisecond) }
+			const events = 10
+			states := make(chan State, events)
+			for n := range events {
+				go func() {
+					started, err := c.commitOnce(t.Context(), arrival{receipt: waiting(n), turns: make(chan struct{}, 1)})
+					if err != nil {
+						started.State = State(err.Error())
+					}
+					states <- started.State
+				}()
+			}
+			got := map[State]int{}
+			for range events {
+				got[<-states]++
+			}
+			if withInbox {
+				require.Equal(t, map[State]int{StateAccepted: 4, StateSpooled: 6}, got)
+			} else {
+				require.Equal(t, map[State]int{StateAccepted: events}, got)
+			}
+		})
+	}
+}
+
+// What Temporal refuses for good is taken into custody, and does not make Temporal count as down.
+func TestWhatTemporalRefusesIsSpooled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCommitter(t, newFakeInbox())
+		c.temporal.before = func(r event.Receipt) error {
+			return fmt.Errorf("start workflow: %w", serviceerror.NewInvalidArgument("too large"))
+		}
+		for range 2 * tripAfter {
+			started, _, err := c.send(t)
+			require.NoError(t, err)
+			require.Equal(t, StateSpooled, started.State)
+		}
+		c.temporal.before = nil
+		started, _, err := c.send(t)
+		require.NoError(t, err)
+		require.Equal(t, StateAccepted, started.State)
+	})
+}
+
+// A key that waits in the inbox is a duplicate there.
+func TestADuplicateOfAWaitingEvent(t *testing.T) {
+	t.Parallel()
+	c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, nil }))
+	c.temporal.before = func(event.Receipt) error { return errAway }
+	started, _, err := c.send(t)
+	require.NoError(t, err)
+	require.Equal(t, StateProcessing, started.State)
+	require.Empty(t, started.EventID)
+}
+
+// Temporal comes back: one start is tried now and then, and as soon as it succeeds all are.
+func TestTheGateOpensAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCommitter(t, newFakeInbox())
+		c.temporal.before = func(event.Receipt) error { return serviceerror.NewUnavailable("away") }
+		for range 2 * tripAfter {
+			_, _, err := c.send(t)
+			require.NoError(t, err)
+		}
+		c.temporal.before = nil
+		started, _, err := c.send(t)
+		require.NoError(t, err)
+		require.Equal(t, StateSpooled, started.State)
+		time.Sleep(breakerPause + time.Millisecond)
+		for range 3 {
+			started, _, err = c.send(t)
+			require.NoError(t, err)
+			require.Equal(t, StateAccepted, started.State)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package persistence_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// spool puts new events into the inbox.
+func (d *database) spool(lane event.Lane, n int) (receipts []event.Receipt) {
+	d.t.Helper()
+	w := d.NewInboxWriter()
+	for range n {
+		r := receipt()
+		stored, err := w.Spool(d.t.Context(), lane, r, body, false)
+		require.NoError(d.t, err)
+		require.True(d.t, stored)
+		receipts = append(receipts, r)
+	}
+	return receipts
+}
+
+// all settles every row alike.
+func all(s event.Settled, seen *[]event.Waiting) func(context.Context, []event.Waiting) []event.Settled {
+	return func(_ context.Context, rows []event.Waiting) []event.Settled {
+		*seen = append(*seen, rows...)
+		return slices.Repeat([]event.Settled{s}, len(rows))
+	}
+}
+
+// What was started leaves the inbox, oldest first, and comes out as it went in; the other lane stays.
+func TestDrainGivesWhatWasSpooled(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	receipts := d.spool(event.LaneOverflow, 3)
+	d.spool(event.LaneBulk, 1)
+	var seen []event.Waiting
+	n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.Equal(t, receipts[:2], []event.Receipt{seen[0].Receipt, seen[1].Receipt})
+	require.Equal(t, body, seen[0].Body)
+	n, err = d.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, "bulk", value[string](d, `SELECT string_agg(lane, ',') FROM inbox`))
+}
+
+// Two processes never work on the same row, and one that dies leaves it as it was.
+func TestDrainLocksWhatItGives(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.spool(event.LaneOverflow, 2)
+	dying, die := context.WithCancel(t.Context())
+	var others []event.Waiting
+	_, err := d.DrainInbox(dying, event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.Settled {
+		_, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{}, &others))
+		require.NoError(t, err)
+		die()
+		return []event.Settled{{Started: true}}
+	})
+	require.Error(t, err)
+	require.Len(t, others, 1, "only what nobody else works on")
+	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM inbox`))
+}
+
+// What could not be started waits for its time, with the reason.
+func TestDrainPostpones(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	receipts := d.spool(event.LaneOverflow, 1)
+	var seen []event.Waiting
+	later := event.Settled{Error: "Temporal is away", Retry: time.Hour}
+	for want := 1; want >= 0; want-- {
+		n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(later, &seen))
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	w, err := d.WaitingByWorkflow(t.Context(), receipts[0].WorkflowID())
+	require.NoError(t, err)
+	require.Equal(t, 1, w.Attempts)
+	require.Equal(t, "Temporal is away", w.LastError)
+	require.WithinDuration(t, time.Now().Add(time.Hour), w.DueAt, time.Minute)
+
+	w, err = d.WaitingEvent(t.Context(), receipts[0].ID)
+	require.NoError(t, err)
+	require.Equal(t, receipts[0], w.Receipt)
+	page, err := d.Inbox(t.Context(), event.InboxQuery{Provider: "acme", Lane: event.LaneOverflow})
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+	page, err = d.Inbox(t.Context(), event.InboxQuery{After: page[0].Seq})
+	require.NoError(t, err)
+	require.Empty(t, page)
+	_, err = d.WaitingEvent(t.Context(), receipt().ID)
+	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// What Temporal never takes becomes a dead letter with its bytes, unless it is a duplicate, and leaves the inbox with that.
+func TestDrainBuries(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	r := d.spool(event.LaneOverflow, 1)[0]
+	dead := event.Settled{Dead: &event.Failure{
+		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: "too large", Attempts: 1, At: noon,
+	}}
+	bury := func() {
+		var seen []event.Waiting
+		n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(dead, &seen))
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	bury()
+	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
+	require.Equal(t, body, value[[]byte](d, `SELECT raw_body FROM dead_letters WHERE event_id = $1 AND state = 'open'`, r.ID))
+
+	again := receipt() // its redelivery
+	again.Key = r.Key
+	stored, err := d.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, again, body, false)
+	require.NoError(t, err)
+	require.True(t, stored)
+	bury()
+	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
+	require.EqualValues(t, 1, value[int64](d, `SELECT count(*) FROM dead_letters`))
+}
+
+func TestInboxDepth(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	depths, err := d.InboxDepth(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, depths)
+	d.spool(event.LaneOverflow, 3)
+	depths, err = d.InboxDepth(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, event.InboxDepth{event.LaneOverflow: {Depth: 3, Oldest: noon}}, depths)
+}
