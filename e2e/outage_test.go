@@ -46,32 +46,3 @@ func TestPostgresIsAwayUnderLoad(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"), "no event was given up")
 	t.Logf("%d events accepted, %d of them without a database; %d refused with 503", accepted, during, load.unavailable.Load())
 }
-
-// Temporal is away:
-//   - the answer is 503 with Retry-After within 3 s, never a 2xx
-//   - once it is back, the same event is accepted
-func TestTemporalIsAway(t *testing.T) {
-	t.Parallel()
-	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
-	i := newInstallation(t)
-	n := i.start(t, "serve", "TEMPORAL_ADDRESS="+alone.Address(), "TEMPORAL_NAMESPACE=default")
-	body := customerUpdated(uniqueID("evt"), uniqueID("cus"), "Ada", time.Now())
-
-	require.NoError(t, alone.Stop())
-	start := time.Now()
-	a := n.send(t, body)
-	took := time.Since(start)
-	require.Equal(t, 503, a.status, string(a.body))
-	require.Equal(t, "unavailable", a.Error.Code)
-	require.NotEmpty(t, a.header.Get("Retry-After"))
-	require.Less(t, took, 3*time.Second)
-
-	require.NoError(t, alone.Start())
-	eventually(t, time.Minute, "the event is accepted", func() error {
-		if a = n.send(t, body); a.status >= 300 {
-			return context.DeadlineExceeded
-		}
-		return nil
-	})
-	i.awaitCount(t, time.Minute, 1, processedEvents)
-}

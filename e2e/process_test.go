@@ -54,6 +54,7 @@ func (i *installation) environment(env ...string) []string {
 		"STRIPE_WEBHOOK_SECRET="+secret,
 		"STANDARD_WEBHOOKS_SECRET="+secret,
 		"HOLDFAST_WORKER_GRACE=5s",
+		"HOLDFAST_INGRESS_ACK_BUDGET=1500ms", // the machine may be busy; what is about the inbox has the default
 	)
 	return append(append(all, i.env...), env...)
 }

@@ -99,12 +99,21 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 func (s *Starter) execute(
 	ctx context.Context, r event.Receipt, body []byte, reuse enumspb.WorkflowIdReusePolicy,
 ) (runID string, err error) {
+	if len(body)+len(r.Root) > maxMessage {
+		return "", errTooLarge
+	}
 	run, err := s.client.ExecuteWorkflow(ctx, startOptions(r, reuse), workflows.TypeProcessEvent, r, rawPayload(body))
 	if err != nil {
 		return "", err
 	}
 	return run.GetRunID(), nil
 }
+
+// maxMessage is what Temporal takes of gRPC in one message, less what goes with an event. What is larger it refuses as it does
+// an overload; what is larger than a payload may be (2 MiB), with a reason.
+const maxMessage = 4<<20 - 64<<10
+
+var errTooLarge = serviceerror.NewInvalidArgument("the event is larger than a message to Temporal may be (4 MiB)")
 
 // startOptions has no time-outs and no retry policy on purpose: on either, the server would close the run without its
 // compensation.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -85,6 +86,11 @@ func eventShowCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
 			record, err := findEvent(c.Context(), t, args[0])
+			if errors.Is(err, event.ErrNotFound) { // it may not have come so far
+				if waiting, err := findWaiting(c.Context(), t, args[0]); err == nil {
+					return t.print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ func rootCommand() *cobra.Command {
 	)
 	root.AddCommand(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
-		eventCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), providerCommand(), sendCommand(),
+		eventCommand(), inboxCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), providerCommand(), sendCommand(),
 		auditCommand(), tokenCommand(),
 		errorCommand(), statsCommand(), doctorCommand(), purgeCommand(),
 		configCommand(), healthCommand(), versionCommand(),

@@ -108,6 +108,12 @@ func (s *Temporal) Stop() error {
 // Kill kills the server with SIGKILL. The dev stack starts it again; Await that.
 func (s *Temporal) Kill() error { return syscall.Kill(s.server.PID(), syscall.SIGKILL) }
 
+// Freeze stops the server in its tracks: connections stay open, and nothing is answered. Thaw lets it go on.
+func (s *Temporal) Freeze() error { return syscall.Kill(s.server.PID(), syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (s *Temporal) Thaw() error { return syscall.Kill(s.server.PID(), syscall.SIGCONT) }
+
 // Await returns when the server answers.
 func (s *Temporal) Await(ctx context.Context) error { return await(ctx, s.server.Ping) }
 
