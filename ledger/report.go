@@ -71,14 +71,14 @@ func (r Report) Holds() bool {
 	return true
 }
 
-// Count is how often an invariant is broken.
-func (r Report) Count(i Invariant) int {
+// Finding is what was found of an invariant; none if it was not looked at.
+func (r Report) Finding(i Invariant) Finding {
 	for _, f := range r.Findings {
 		if f.Invariant == i {
-			return f.Count
+			return f
 		}
 	}
-	return 0
+	return Finding{Invariant: i}
 }
 
 // Timing is how long the events that are processed have taken. Times of the sender, of the ingress and of the database are

@@ -96,26 +96,37 @@ func scanEntity(row pgx.Row, e *event.Entity, more ...any) error {
 // queueEntities writes entities that have been folded.
 func queueEntities(b *pgx.Batch, provider string, folded []event.Entity) {
 	var (
-		kinds, ids, states, lastIDs []string
-		deleted                     []bool
-		versions                    []*int64
-		times                       []time.Time
+		there []event.Entity
+		gone  []event.EntityRef
 	)
-	var gone []event.EntityRef
 	for _, e := range folded {
 		if e.Last.EventID == "" {
 			gone = append(gone, e.EntityRef)
 			continue
 		}
-		kinds, ids, states = append(kinds, e.Kind), append(ids, e.ExternalID), append(states, string(e.State))
-		deleted, versions = append(deleted, e.Deleted), append(versions, e.Last.Version)
-		times, lastIDs = append(times, e.Last.OccurredAt), append(lastIDs, e.Last.EventID)
+		there = append(there, e)
 	}
-	if len(kinds) > 0 {
-		b.Queue(writeEntities, provider, kinds, ids, states, deleted, versions, times, lastIDs)
+	if len(there) > 0 {
+		b.Queue(writeEntities, append([]any{provider}, foldedColumns(there)...)...)
 	}
 	if len(gone) > 0 {
 		goneKinds, goneIDs := columnsOf(gone)
 		b.Queue(removeEntities, provider, goneKinds, goneIDs)
 	}
+}
+
+// foldedColumns are entities as arrays, one a column.
+func foldedColumns(folded []event.Entity) []any {
+	var (
+		kinds, ids, states, lastIDs []string
+		deleted                     []bool
+		versions                    []*int64
+		times                       []time.Time
+	)
+	for _, e := range folded {
+		kinds, ids, states = append(kinds, e.Kind), append(ids, e.ExternalID), append(states, string(e.State))
+		deleted, versions = append(deleted, e.Deleted), append(versions, e.Last.Version)
+		times, lastIDs = append(times, e.Last.OccurredAt), append(lastIDs, e.Last.EventID)
+	}
+	return []any{kinds, ids, states, deleted, versions, times, lastIDs}
 }
