@@ -1,0 +1,34 @@
+package payloadcodec
+
+import (
+	"errors"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// ErrMalformed is returned for what is not JSON of temporal.api.common.v1.Payloads.
+var ErrMalformed = errors.New("the text is not JSON of payloads")
+
+// EncodeJSON is Encode for the form in which Temporal Web and the command lines send payloads: {"payloads": […]}.
+func (c *Codec) EncodeJSON(text []byte) ([]byte, error) { return translate(text, c.Encode) }
+
+// DecodeJSON is Decode for the same form.
+func (c *Codec) DecodeJSON(text []byte) ([]byte, error) { return translate(text, c.Decode) }
+
+func translate(text []byte, by func([]*commonpb.Payload) ([]*commonpb.Payload, error)) ([]byte, error) {
+	var all commonpb.Payloads
+	if protojson.Unmarshal(text, &all) != nil {
+		return nil, ErrMalformed // the library's error quotes the text
+	}
+	translated, err := by(all.GetPayloads())
+	if err != nil {
+		return nil, err
+	}
+	answer, err := protojson.Marshal(&commonpb.Payloads{Payloads: translated})
+	if err != nil {
+		return nil, fmt.Errorf("marshal payloads: %w", err)
+	}
+	return answer, nil
+}

@@ -1,0 +1,82 @@
+package payloadcodec
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// keySize is that of AES-256, in bytes.
+const keySize = 32
+
+// Key is an AES-256 key and the name under which payloads ask for it.
+type Key struct {
+	ID     string
+	secret [keySize]byte
+}
+
+// keyID keeps ids readable in histories, and free of the separators of an entry.
+var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// NewKey makes a random key.
+func NewKey(id string) (Key, error) {
+	if !keyID.MatchString(id) {
+		return Key{}, fmt.Errorf("%q is no id for a key: up to 64 letters, digits and . _ -", id)
+	}
+	k := Key{ID: id}
+	_, _ = rand.Read(k.secret[:]) // never fails
+	return k, nil
+}
+
+// Entry is the key as it is written in the configuration: id:base64.
+func (k Key) Entry() string { return k.ID + ":" + base64.StdEncoding.EncodeToString(k.secret[:]) }
+
+// String is the id, so that no print shows a key.
+func (k Key) String() string { return "payload key " + k.ID }
+
+// GoString is String.
+func (k Key) GoString() string { return k.String() }
+
+// ParseKeys reads entries that are separated by commas or line ends. No error shows a part of an entry: what was meant as an
+// id may be a key.
+func ParseKeys(text string) ([]Key, error) {
+	var keys []Key
+	seen := map[string]bool{}
+	for entry := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",\r\n", r) }) {
+		entry = strings.TrimSpace(entry)
+		if entry == "" {
+			continue
+		}
+		k, err := parseKey(entry)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d %w", len(keys)+1, err)
+		}
+		if seen[k.ID] {
+			return nil, fmt.Errorf("entry %d has the id of another one", len(keys)+1)
+		}
+		seen[k.ID] = true
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+func parseKey(entry string) (Key, error) {
+	id, text, ok := strings.Cut(entry, ":")
+	if !ok {
+		return Key{}, errors.New("is not id:key")
+	}
+	if !keyID.MatchString(id) {
+		return Key{}, errors.New("has no usable id: up to 64 letters, digits and . _ -")
+	}
+	secret, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return Key{}, errors.New("has a key that is not base64")
+	}
+	if len(secret) != keySize {
+		return Key{}, fmt.Errorf("has a key of %d bytes; it must be of %d", len(secret), keySize)
+	}
+	return Key{ID: id, secret: [keySize]byte(secret)}, nil
+}
