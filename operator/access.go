@@ -3,6 +3,7 @@ package operator
 import (
 	"bytes"
 	"log/slog"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -38,6 +39,8 @@ var access = map[string]Role{
 	"GET /redrives/:id":              RoleViewer,
 	"POST /redrives/plan":            RoleViewer,
 	"GET /audit":                     RoleOperator,
+	"POST /codec/encode":             RoleOperator,
+	"POST /codec/decode":             RoleOperator,
 	"POST /dead-letters/:id/replay":  RoleOperator,
 	"POST /dead-letters/:id/edit":    RoleOperator,
 	"POST /dead-letters/:id/discard": RoleOperator,
@@ -61,12 +64,13 @@ var localCaller = caller{name: "local", role: RoleAdmin}
 // gate lets requests through to the routes that their callers may use.
 type gate struct {
 	tokens  Tokens
+	web     []string // origins of Temporal Web
 	lockout *lockout
 	log     *slog.Logger
 }
 
-func newGate(tokens Tokens, log *slog.Logger) *gate {
-	return &gate{tokens: tokens, lockout: newLockout(), log: log}
+func newGate(o Options, log *slog.Logger) *gate {
+	return &gate{tokens: o.Tokens, web: o.TemporalWeb, lockout: newLockout(), log: log}
 }
 
 // guard stands before the handler of one route.
@@ -93,7 +97,7 @@ func (g *gate) guard(method, path string) fiber.Handler {
 
 // identify finds out who calls. An address with many wrong tokens behind it is not listened to, whatever it shows.
 func (g *gate) identify(c *fiber.Ctx) (caller, error) {
-	if err := refuseForeignPage(c, len(g.tokens) == 0); err != nil {
+	if err := refuseForeignPage(c, len(g.tokens) == 0, g.guests(c)); err != nil {
 		return caller{}, err
 	}
 	if len(g.tokens) == 0 {
@@ -116,6 +120,14 @@ func (g *gate) identify(c *fiber.Ctx) (caller, error) {
 	return caller{}, refuse(codeUnauthenticated)
 }
 
+// guests are the origins of the pages that may call beside our own.
+func (g *gate) guests(c *fiber.Ctx) []string {
+	if strings.HasPrefix(c.Path(), payloadsPath) {
+		return g.web
+	}
+	return nil
+}
+
 const callerKey = "caller"
 
 // callerOf is who makes this request; the guard has put it there.
@@ -130,19 +142,20 @@ func actor(c *fiber.Ctx, reason string) event.Actor {
 	return event.Actor{Name: who.name, Role: string(who.role), RequestID: requestID(c), Reason: reason}
 }
 
-// maxEditRequest is room for the largest body of an event in base64, or as text with every character escaped.
-const maxEditRequest = 8 << 20
+// maxEventRequest is room for the largest body of an event in base64, or as text with every character escaped; or for the
+// largest one that Temporal has, encrypted and in base64.
+const maxEventRequest = 8 << 20
 
-// limitBody lets large bodies in only where an event is edited, and only from those who may do that: it is asked before
-// the body is read.
+// limitBody lets large bodies in only where an event is edited or a payload decrypted, and only from those who may do that: it
+// is asked before the body is read.
 func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
-	if !bytes.HasSuffix(header.RequestURI(), []byte("/edit")) {
+	if uri := header.RequestURI(); !bytes.HasSuffix(uri, []byte("/edit")) && !bytes.HasPrefix(uri, []byte(payloadsPath)) {
 		return config
 	}
 	who, ok := g.tokens.find(string(header.Peek(fiber.HeaderAuthorization)))
 	if ok && who.role.includes(RoleOperator) || len(g.tokens) == 0 {
-		config.MaxRequestBodySize = maxEditRequest
+		config.MaxRequestBodySize = maxEventRequest
 	}
 	return config
 }

@@ -20,6 +20,8 @@ type API struct {
 	Redrives    Redriver
 	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
 	Redactor Redactor
+	// Payloads is the codec endpoint of Temporal Web and the command lines.
+	Payloads PayloadCodec
 }
 
 // EventStore reads stored events.
@@ -129,5 +131,8 @@ func (a *API) routes() []route {
 		route{"POST", "/redrives/:id/pause", "pause a redrive", a.changeRedrive(event.RedrivePaused)},
 		route{"POST", "/redrives/:id/resume", "resume a redrive", a.changeRedrive(event.RedriveRunning)},
 		route{"POST", "/redrives/:id/cancel", "cancel a redrive", a.changeRedrive(event.RedriveCanceled)})
+	add(a.Payloads != nil,
+		route{"POST", "/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)},
+		route{"POST", "/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)})
 	return all
 }

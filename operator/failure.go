@@ -25,6 +25,7 @@ const (
 	codeUnknownParameter code = "unknown_parameter"
 	codeBadParameter     code = "bad_parameter"
 	codeBadCursor        code = "bad_cursor"
+	codeBadPayload       code = "bad_payload"
 	codeUnauthenticated  code = "unauthenticated"
 	codeForbidden        code = "forbidden"
 	codeForeignPage      code = "foreign_page"
@@ -55,6 +56,7 @@ var failures = map[code]struct {
 	codeUnknownParameter: {fiber.StatusBadRequest, "The query has a parameter that is not known here, or has one twice."},
 	codeBadParameter:     {fiber.StatusBadRequest, "A parameter has no usable value."},
 	codeBadCursor:        {fiber.StatusBadRequest, "The cursor is not one that this list has given."},
+	codeBadPayload:       {fiber.StatusBadRequest, "A payload cannot be encrypted or decrypted."},
 	codeUnauthenticated:  {fiber.StatusUnauthorized, "Show a token: Authorization: Bearer …"},
 	codeForbidden:        {fiber.StatusForbidden, "The role of this token is not enough."},
 	codeForeignPage:      {fiber.StatusForbidden, "The request seems to come from a page of another site."},

@@ -3,6 +3,7 @@ package operator
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -10,19 +11,24 @@ import (
 
 // refuseForeignPage refuses what the script of another site makes a browser send. A token is never sent by itself, but
 // a server without tokens believes whoever reaches it, and a browser on the same machine does: so such a server also
-// wants to be called by an address or as localhost, not by a name that somebody's DNS points here.
-func refuseForeignPage(c *fiber.Ctx, withoutTokens bool) error {
+// wants to be called by an address or as localhost, not by a name that somebody's DNS points here. The pages of guests, which
+// are origins, may call as well.
+func refuseForeignPage(c *fiber.Ctx, withoutTokens bool, guests []string) error {
 	host := string(c.Request().Host())
-	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+	if withoutTokens && !isLocalName(host) {
+		return refuse(codeForeignPage)
+	}
+	origin := c.Get(fiber.HeaderOrigin)
+	if slices.Contains(guests, origin) {
+		return nil
+	}
+	if origin != "" {
 		from, err := url.Parse(origin)
 		if err != nil || !strings.EqualFold(from.Host, host) {
 			return refuse(codeForeignPage)
 		}
 	}
 	if site := c.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		return refuse(codeForeignPage)
-	}
-	if withoutTokens && !isLocalName(host) {
 		return refuse(codeForeignPage)
 	}
 	return nil

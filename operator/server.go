@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type Options struct {
 	API *API
 	// Tokens are who may call the API. Without any, whoever reaches the server may do anything: see CheckAddress.
 	Tokens Tokens
+	// TemporalWeb are the origins whose pages may call the codec endpoint.
+	TemporalWeb []string
 	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours;
 	// nil leaves the routes out.
 	Metrics, MetricsJSON, MetricsHistory http.Handler
@@ -93,7 +96,10 @@ func New(o Options) *Server {
 	if o.API != nil {
 		s.routes = append(s.routes, o.API.routes()...)
 	}
-	gate := newGate(o.Tokens, s.log)
+	if len(o.TemporalWeb) > 0 {
+		s.app.Use(strings.TrimSuffix(payloadsPath, "/"), admit(o.TemporalWeb))
+	}
+	gate := newGate(o, s.log)
 	for _, r := range s.routes {
 		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.handler)
 	}

@@ -201,9 +201,13 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 func (s *stub) api() *operator.API {
 	return &operator.API{
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Stats: s, Redrives: s,
-		Redactor: s,
+		Redactor: s, Payloads: s,
 	}
 }
+
+func (s *stub) EncodeJSON([]byte) ([]byte, error) { return []byte(`{"payloads":[]}`), s.call("encode") }
+
+func (s *stub) DecodeJSON([]byte) ([]byte, error) { return []byte(`{"payloads":[]}`), s.call("decode") }
 
 // crowd are tokens of all roles, and their texts by role.
 func crowd(t *testing.T) (tokens operator.Tokens, texts map[operator.Role]string) {

@@ -1,0 +1,52 @@
+package operator
+
+import (
+	"mime"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/cors"
+)
+
+// PayloadCodec encrypts and decrypts payloads of Temporal. Both sides of it are temporal.api.common.v1.Payloads as JSON, which
+// is what Temporal Web, temporal and tctl send to a codec endpoint. The text of an error says what is wrong with the payloads
+// and is shown; it holds nothing of them.
+type PayloadCodec interface {
+	EncodeJSON(payloads []byte) ([]byte, error)
+	DecodeJSON(payloads []byte) ([]byte, error)
+}
+
+// payloadsPath is what the codec endpoint lies below.
+const payloadsPath = "/codec/"
+
+// translate answers to those who may read raw bodies: a decrypted payload is one.
+func (a *API) translate(by func(codec PayloadCodec, payloads []byte) ([]byte, error)) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {
+			return refuse(codeMediaType)
+		}
+		if q := queryOf(c); q.err != nil {
+			return q.err
+		}
+		translated, err := by(a.Payloads, c.BodyRaw())
+		if err != nil {
+			return &refusal{code: codeBadPayload, detail: shortened(err.Error())}
+		}
+		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+		return c.Send(translated)
+	}
+}
+
+// preflightAge is how long a browser remembers the answer to a preflight, in seconds.
+const preflightAge = 600
+
+// admit lets the pages of Temporal Web, which has an origin of its own, read the answers of the codec endpoint. The headers are
+// those that it sends. It sends no cookies, and is not asked for any.
+func admit(origins []string) fiber.Handler {
+	return cors.New(cors.Config{
+		AllowOrigins: strings.Join(origins, ","),
+		AllowMethods: fiber.MethodPost,
+		AllowHeaders: "Content-Type, X-Namespace, Authorization, Authorization-Extras",
+		MaxAge:       preflightAge,
+	})
+}
