@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
 	"holdfast/ingress"
@@ -178,7 +179,7 @@ func TestFiftyReplaysAreOneRun(t *testing.T) {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 10})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	service := &redrive.Service{Letters: store, Books: store, Runs: ingress.NewStarter(i.dial(t))}
+	service := &redrive.Service{Letters: store, Books: store, Runs: ingress.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 	id := int64(i.count(t, "SELECT id FROM dead_letters"))
 
 	var started, refused atomic.Int64

@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,11 +19,14 @@ import (
 
 // Runs reads what Temporal knows of the runs of events, for the sweep.
 type Runs struct {
-	client client.Client
+	client    client.Client
+	converter converter.DataConverter
 }
 
-// NewRuns makes a reader.
-func NewRuns(c client.Client) *Runs { return &Runs{client: c} }
+// NewRuns makes a reader, with the converter that the client was made with.
+func NewRuns(c client.Client, with converter.DataConverter) *Runs {
+	return &Runs{client: c, converter: with}
+}
 
 // runsPage is how many runs a page of the sweep holds.
 const runsPage = 200
@@ -41,7 +45,7 @@ func (r *Runs) ClosedRuns(ctx context.Context, p event.SweepPage) (runs []event.
 	}
 	for _, info := range response.GetExecutions() {
 		runs = append(runs, event.ClosedRun{
-			Run: runOf(info), EventID: memoEventID(info), Status: statuses[info.GetStatus()],
+			Run: runOf(info), EventID: memoEventID(info, r.converter), Status: statuses[info.GetStatus()],
 			ClosedAt: info.GetCloseTime().AsTime(),
 		})
 	}
@@ -98,7 +102,7 @@ func (r *Runs) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionIn
 		return nil, nil
 	}
 	return &event.OpenRun{
-		Run: run, EventID: memoEventID(info), StartedAt: info.GetStartTime().AsTime(),
+		Run: run, EventID: memoEventID(info, r.converter), StartedAt: info.GetStartTime().AsTime(),
 		TaskAttempts: int(described.GetPendingWorkflowTask().GetAttempt()),
 	}, nil
 }
@@ -122,16 +126,25 @@ func (r *Runs) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.De
 		Step: event.StepRun, Class: event.ClassFailed, Code: run.Status, Attempts: 1, At: last.GetEventTime().AsTime(),
 		Message: whyClosed(run.Status, last),
 	}}
-	input := first.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()
-	if len(input) != 2 {
-		return nil, fmt.Errorf("read input of workflow %s: it has %d parts", run.Run.WorkflowID, len(input))
+	if err := r.readInput(first, &d); err != nil {
+		return nil, fmt.Errorf("read input of workflow %s: %w", run.Run.WorkflowID, err)
 	}
-	if err := converter.GetDefaultDataConverter().FromPayload(input[0], &d.Receipt); err != nil {
-		return nil, fmt.Errorf("read input of workflow %s: the receipt is malformed", run.Run.WorkflowID)
-	}
-	d.Body = input[1].GetData()
 	d.FirstFailed, d.LastFailed = d.Failure.At, d.Failure.At
 	return &d, nil
+}
+
+// readInput reads what the run was started with. The error of a converter can quote its input, so it is not handed on.
+func (r *Runs) readInput(first *historypb.HistoryEvent, d *event.DeadLetter) error {
+	input := first.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if n := len(input.GetPayloads()); n != 2 {
+		return fmt.Errorf("it has %d parts", n)
+	}
+	var body converter.RawValue
+	if r.converter.FromPayloads(input, &d.Receipt, &body) != nil {
+		return errors.New("it is malformed, or its payload key is missing")
+	}
+	d.Body = body.Payload().GetData()
+	return nil
 }
 
 func (r *Runs) historyEvent(

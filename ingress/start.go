@@ -49,11 +49,15 @@ type Started struct {
 // Starter starts the one workflow of an event. A nil error means that Temporal has committed: this run, or an earlier one
 // that is named in the result.
 type Starter struct {
-	client client.Client
+	client    client.Client
+	converter converter.DataConverter
 }
 
-// NewStarter makes a starter. Workers made from the same client get their first task with the start (eager start).
-func NewStarter(c client.Client) *Starter { return &Starter{client: c} }
+// NewStarter makes a starter, with the converter that the client was made with. Workers made from the same client get their
+// first task with the start (eager start).
+func NewStarter(c client.Client, with converter.DataConverter) *Starter {
+	return &Starter{client: c, converter: with}
+}
 
 // maxStarts bounds how often a start follows the run it collided with: that run can close, or be deleted, in between.
 const maxStarts = 3
@@ -169,7 +173,7 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 		Started: Started{
 			WorkflowID: workflowID,
 			RunID:      runID,
-			EventID:    memoEventID(info),
+			EventID:    memoEventID(info, s.converter),
 			State:      stateOf(info.GetStatus()),
 		},
 		startedAt: info.GetStartTime().AsTime(),
@@ -197,9 +201,9 @@ func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 // outcomeTimeout bounds the look at an earlier result.
 const outcomeTimeout = 500 * time.Millisecond
 
-func memoEventID(info *workflowpb.WorkflowExecutionInfo) (id string) {
+func memoEventID(info *workflowpb.WorkflowExecutionInfo, from converter.DataConverter) (id string) {
 	field := info.GetMemo().GetFields()[workflows.MemoEventID]
-	if field == nil || converter.GetDefaultDataConverter().FromPayload(field, &id) != nil {
+	if field == nil || from.FromPayload(field, &id) != nil {
 		return ""
 	}
 	return id

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -133,7 +134,7 @@ func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstac
 	if err != nil {
 		return nil, err
 	}
-	return devstack.StartTemporal(ctx, devstack.TemporalOptions{
+	options := devstack.TemporalOptions{
 		Binary:    binary,
 		Dir:       filepath.Join(dir, devstack.TemporalDir),
 		DBFile:    filepath.Join(dir, devstack.TemporalDir, "temporal.db"),
@@ -143,7 +144,11 @@ func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstac
 		SearchAttributes: map[string]string{
 			workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword",
 		},
-	})
+	}
+	if cfg.Payloads.Keys.IsSet() {
+		options.CodecEndpoint = "http://" + cfg.Operator.Addr + "/codec"
+	}
+	return devstack.StartTemporal(ctx, options)
 }
 
 // configure points the configuration at what was started, and writes it down for the tools.
@@ -160,6 +165,10 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 	}
 	if s.temporal != nil {
 		given["TEMPORAL_ADDRESS"] = s.temporal.Address()
+		given["HOLDFAST_OPERATOR_TEMPORAL_WEB"] = fmt.Sprintf("%s,http://localhost:%d", s.temporal.UIURL(), cfg.Dev.TemporalUIPort)
+	}
+	if cfg.Payloads.Keys.IsSet() { // for the tools, which start runs as well
+		given["HOLDFAST_PAYLOAD_KEYS"] = strings.Join(strings.Fields(cfg.Payloads.Keys.Reveal()), ",")
 	}
 	return config.LoadForDev(s.claimed.Dir, given)
 }

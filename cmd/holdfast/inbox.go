@@ -56,7 +56,7 @@ func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
 	}
-	drain, err := ingress.NewDrain(p.inbox, ingress.NewStarter(p.temporal), p.gate, p.cfg.Ingress.StartTimeout)
+	drain, err := ingress.NewDrain(p.inbox, p.starter(), p.gate, p.cfg.Ingress.StartTimeout)
 	if err != nil {
 		return err
 	}

@@ -41,12 +41,16 @@ func (p *process) operatorAPI(ctx context.Context) (*operator.API, error) {
 		return nil, err
 	}
 	p.onStop("operators' database", func(context.Context) error { store.Close(); return nil })
-	redrives := &redrive.Service{Letters: store, Books: store, Runs: ingress.NewStarter(p.temporal)}
-	return &operator.API{
+	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
+	api := &operator.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store,
 		Stats:   statistics{store, ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}},
 		Replays: redrives, Redrives: redrives, Redactor: redactor{p.catalogue},
-	}, nil
+	}
+	if p.codec.Encrypts() {
+		api.Payloads = p.codec
+	}
+	return api, nil
 }
 
 func openOperatorStore(

@@ -16,6 +16,7 @@ import (
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/internal/notify"
+	"holdfast/internal/payloadcodec"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/persistence"
@@ -27,6 +28,7 @@ type process struct {
 	cfg       config.Config
 	telemetry *telemetry.Telemetry
 	catalogue *providers.Live
+	codec     *payloadcodec.Codec
 	temporal  client.Client
 	store     *persistence.Store // nil where no role needs the database
 	side      *persistence.Store // for what a process can do without; nil where no database is configured
@@ -51,7 +53,7 @@ type stop struct {
 
 // newProcess makes what the roles share. Nothing is connected yet: every store may be down, and come up later.
 func newProcess(ctx context.Context, cfg config.Config, name string) (p *process, err error) {
-	p = &process{cfg: cfg, failed: make(chan error, 8), gate: ingress.NewGate(cfg.Ingress.MaxStarts)}
+	p = &process{cfg: cfg, codec: cfg.PayloadCodec(), failed: make(chan error, 8), gate: ingress.NewGate(cfg.Ingress.MaxStarts)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.stop())
@@ -89,6 +91,10 @@ func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telem
 		ExportTraces:  cfg.Telemetry.ExportTraces(),
 		ExportMetrics: cfg.Telemetry.ExportMetrics(),
 	})
+}
+
+func (p *process) starter() *ingress.Starter {
+	return ingress.NewStarter(p.temporal, p.codec.DataConverter())
 }
 
 func (p *process) onStop(name string, run func(context.Context) error) {

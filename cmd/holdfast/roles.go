@@ -184,6 +184,7 @@ func (p *process) startOperator(ctx context.Context, roles role) (err error) {
 		options.Inbox = p.inboxDepth.Read
 	}
 	if roles.has(roleOperator) {
+		options.TemporalWeb = p.cfg.Operator.TemporalWeb
 		if options.Tokens, err = p.operatorTokens(); err != nil {
 			return err
 		}
@@ -212,7 +213,7 @@ func (p *process) startIngress() error {
 	}
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
-		Starter:        ingress.NewStarter(p.temporal),
+		Starter:        p.starter(),
 		Inbox:          p.spooler(),
 		Gate:           p.gate,
 		Errors:         p.errors,

@@ -50,7 +50,8 @@ func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Com
 
 // redrives is what runs dead letters again.
 func (t *tools) redrives() *redrive.Service {
-	return &redrive.Service{Letters: t.store, Books: t.store, Runs: ingress.NewStarter(t.temporal)}
+	starter := ingress.NewStarter(t.temporal, t.cfg.PayloadCodec().DataConverter())
+	return &redrive.Service{Letters: t.store, Books: t.store, Runs: starter}
 }
 
 const jsonFlag = "json"

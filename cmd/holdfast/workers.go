@@ -77,7 +77,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
-		Starter: ingress.NewStarter(p.temporal), Runs: ingress.NewRuns(p.temporal),
+		Starter: p.starter(), Runs: ingress.NewRuns(p.temporal, p.codec.DataConverter()),
 		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
 		Automatic: p.automaticRedrive(),
 		Errors:    p.errors,

@@ -29,9 +29,7 @@ func LoadBesideDev() (cfg Config, found bool, err error) {
 	if err != nil {
 		return cfg, false, fmt.Errorf("read what the dev stack has started: %w", err)
 	}
-	merged := newEnvironment(strings.Split(string(text), "\n"))
-	maps.Copy(merged, vars)
-	cfg, err = LoadFrom(merged.Environ())
+	cfg, err = LoadFrom(vars.over(newEnvironment(strings.Split(string(text), "\n"))).Environ())
 	return cfg, true, err
 }
 
@@ -45,8 +43,5 @@ func LoadForDev(dir string, given map[string]string) (Config, error) {
 	if err := os.WriteFile(filepath.Join(dir, devFile), []byte(text.String()), 0o600); err != nil {
 		return Config{}, fmt.Errorf("write down what the dev stack has started: %w", err)
 	}
-	vars := newEnvironment(os.Environ())
-	merged := maps.Clone(given)
-	maps.Copy(merged, vars)
-	return LoadFrom(environment(merged).Environ())
+	return LoadFrom(newEnvironment(os.Environ()).over(given).Environ())
 }

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // environment holds the variables that are set and not empty.
 type environment map[string]string
@@ -13,6 +16,17 @@ func newEnvironment(environ []string) environment {
 		}
 	}
 	return vars
+}
+
+// over is the environment with what it leaves open taken from another one. A secret that is given as a file is not open.
+func (e environment) over(other map[string]string) environment {
+	merged := maps.Clone(e)
+	for name, value := range other {
+		if e[name] == "" && e[name+fileSuffix] == "" {
+			merged[name] = value
+		}
+	}
+	return merged
 }
 
 // LookupEnv is os.LookupEnv on this environment.

@@ -14,6 +14,7 @@ type Config struct {
 	Operator  Operator
 	Database  Database
 	Temporal  Temporal
+	Payloads  Payloads
 	Worker    Worker
 	Redrive   Redrive
 	Providers Providers
@@ -84,6 +85,9 @@ type Operator struct {
 	// Tokens are who may call the API, as name:role:sha256 entries separated by commas or line ends; `holdfast token new`
 	// makes one. Roles: viewer, operator, admin. Empty: whoever is on this machine may do everything.
 	Tokens Secret `env:"HOLDFAST_OPERATOR_TOKENS" example:"ada:admin:a3f1…"`
+	// TemporalWeb are the origins of Temporal Web, separated by commas, whose pages may ask this port to decrypt payloads.
+	// Empty: none. `holdfast dev` names the one that it starts.
+	TemporalWeb OriginList `env:"HOLDFAST_OPERATOR_TEMPORAL_WEB" example:"https://temporal.example.com"`
 	// MaxConns is the size of the API's own connection pool, so that operators and events never wait for each other.
 	MaxConns int `env:"HOLDFAST_OPERATOR_MAX_CONNS" envDefault:"4"`
 	// StatementTimeout is how long one statement of the API may run before PostgreSQL ends it.
@@ -113,6 +117,15 @@ type Temporal struct {
 	// Namespace is the namespace that the workflows run in. It must exist; its retention bounds how long a finished event
 	// can be read and reset.
 	Namespace string `env:"TEMPORAL_NAMESPACE" envDefault:"default"`
+}
+
+// Payloads says how the payloads that Temporal keeps in its histories are encrypted: the bodies and headers of events, results,
+// failures, memos and summaries. Every role and tool of an installation needs the same keys.
+type Payloads struct {
+	// Keys are AES-256 keys as id:base64 entries separated by commas or line ends; `holdfast payload-key new` makes one. The
+	// first one encrypts, all of them decrypt: docs/operations.md says how to change them. Empty: Temporal keeps payloads in
+	// clear.
+	Keys Secret `env:"HOLDFAST_PAYLOAD_KEYS" example:"2026-01:q83v…"`
 }
 
 // Worker is the side that processes events.

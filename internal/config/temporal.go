@@ -5,14 +5,17 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+
+	"holdfast/internal/payloadcodec"
 )
 
 // defaultTemporalAddress is where a Temporal server of its own listens.
 const defaultTemporalAddress = "127.0.0.1:7233"
 
 // TemporalOptions are the options of the Temporal client as the TEMPORAL_* variables say: address, namespace, TLS, API
-// key, headers. A file of profiles is read only where TEMPORAL_CONFIG_FILE or TEMPORAL_PROFILE asks for it, so that a
-// profile in the home directory of whoever starts Holdfast cannot send events to another cluster.
+// key, headers; and the converters that encrypt what it sends. A file of profiles is read only where TEMPORAL_CONFIG_FILE or
+// TEMPORAL_PROFILE asks for it, so that a profile in the home directory of whoever starts Holdfast cannot send events to
+// another cluster.
 func (c Config) TemporalOptions() (client.Options, error) {
 	options, err := c.givenTemporalOptions()
 	if err != nil {
@@ -24,7 +27,18 @@ func (c Config) TemporalOptions() (client.Options, error) {
 	if options.Namespace == "" {
 		options.Namespace = c.Temporal.Namespace
 	}
+	codec := c.PayloadCodec()
+	options.DataConverter, options.FailureConverter = codec.DataConverter(), codec.FailureConverter()
 	return options, nil
+}
+
+// PayloadCodec encrypts with the payload keys; without any it leaves payloads in clear, and still knows what is encrypted.
+func (c Config) PayloadCodec() *payloadcodec.Codec {
+	keys, err := payloadcodec.ParseKeys(c.Payloads.Keys.Reveal())
+	if err != nil {
+		panic(err) // it was read when the configuration was loaded
+	}
+	return payloadcodec.New(keys)
 }
 
 // givenTemporalOptions has no defaults of ours in it.

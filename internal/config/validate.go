@@ -1,12 +1,15 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
+
+	"holdfast/internal/payloadcodec"
 )
 
 // maxBody keeps a body well below Temporal's own limit for one payload (2 MiB), beyond which a start is refused.
@@ -25,6 +28,7 @@ func (m *mistakes) validate(c Config) {
 	if c.Temporal.Address != "" {
 		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)
 	}
+	m.validatePayloads(c.Payloads)
 	m.validateWorker(c.Worker)
 	m.validateRedrive(c.Redrive)
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
@@ -80,6 +84,17 @@ func (m *mistakes) validateDatabase(d Database) {
 	m.atLeast("HOLDFAST_DATABASE_MAX_CONNS", d.MaxConns, 0)
 	m.positive("HOLDFAST_DATABASE_LOCK_TIMEOUT", d.LockTimeout)
 	m.longer("HOLDFAST_DATABASE_STATEMENT_TIMEOUT", d.StatementTimeout, "HOLDFAST_DATABASE_LOCK_TIMEOUT", d.LockTimeout)
+}
+
+// validatePayloads also refuses a value without a key, so that whoever set one can rely on it.
+func (m *mistakes) validatePayloads(p Payloads) {
+	keys, err := payloadcodec.ParseKeys(p.Keys.Reveal())
+	if err == nil && p.Keys.IsSet() && len(keys) == 0 {
+		err = errors.New("holds no key")
+	}
+	if err != nil {
+		m.add("HOLDFAST_PAYLOAD_KEYS", "cannot be read: "+err.Error()+"; `holdfast payload-key new` makes an entry", "")
+	}
 }
 
 func (m *mistakes) validateWorker(w Worker) {

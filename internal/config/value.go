@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -100,3 +101,25 @@ func (l *AddressList) UnmarshalText(text []byte) error {
 
 // String is the list as it is written in the variable.
 func (l AddressList) String() string { return strings.Join(l, ",") }
+
+// OriginList is a list of web origins: scheme and host, with a port where it is not the scheme's own.
+type OriginList []string
+
+// UnmarshalText reads a list that is separated by commas. An origin is compared as a whole with what browsers send, so it has
+// neither a path nor a slash at its end.
+func (l *OriginList) UnmarshalText(text []byte) error {
+	var list OriginList
+	for entry := range strings.SplitSeq(string(text), ",") {
+		entry = strings.ToLower(strings.TrimSpace(entry))
+		u, err := url.Parse(entry)
+		if err != nil || u.Host == "" || entry != u.Scheme+"://"+u.Host || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("has %q, which is not scheme and host alone", entry)
+		}
+		list = append(list, entry)
+	}
+	*l = list
+	return nil
+}
+
+// String is the list as it is written in the variable.
+func (l OriginList) String() string { return strings.Join(l, ",") }

@@ -31,6 +31,8 @@ type TemporalOptions struct {
 	Port int
 	// UIPort of Temporal Web on 127.0.0.1; 0: no Temporal Web.
 	UIPort int
+	// CodecEndpoint is where the pages of Temporal Web have payloads decrypted; "": nowhere.
+	CodecEndpoint string
 	// Namespace is created when it does not exist; "": "default".
 	Namespace string
 	// Retention of the namespace; 0: 72 hours. Temporal refuses less than an hour.
@@ -168,6 +170,9 @@ func (t *Temporal) arguments() []string {
 		args = append(args, "--headless")
 	} else {
 		args = append(args, "--ui-port", strconv.Itoa(t.options.UIPort))
+		if t.options.CodecEndpoint != "" {
+			args = append(args, "--ui-codec-endpoint", t.options.CodecEndpoint)
+		}
 	}
 	if t.options.DBFile != "" {
 		args = append(args, "--db-filename", t.options.DBFile)
