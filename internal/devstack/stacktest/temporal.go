@@ -120,6 +120,9 @@ func (s *Temporal) Await(ctx context.Context) error { return await(ctx, s.server
 // Address of the frontend, host:port.
 func (s *Temporal) Address() string { return s.server.Address() }
 
+// Dir holds all that the server writes: its data, if they are durable, and its log.
+func (s *Temporal) Dir() string { return s.dir }
+
 // Namespace that the server was started for.
 func (s *Temporal) Namespace() string { return s.server.Namespace() }
 
