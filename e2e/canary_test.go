@@ -140,6 +140,8 @@ func (c canary) live(t *testing.T, env []string) (seen map[string]string) {
 	}
 	i.awaitCount(t, 30*time.Second, 2, openDeadLetters)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE external_id = $1", c.in("entity")))
+	require.Equal(t, 2, i.count(t, `SELECT count(*) FROM dead_letters WHERE error_class = 'rejected'
+		AND error_code IN ('bad_state', 'malformed_json') AND error_message <> 'Encoded failure'`), "failures are read back")
 
 	out, err := i.run(t, "dlq", "replay", fmt.Sprint(i.count(t, "SELECT id FROM dead_letters WHERE workflow_id = $1", replayed)))
 	require.NoError(t, err, out)
