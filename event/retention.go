@@ -44,6 +44,8 @@ type Expunged struct {
 	DeadLetters int64    `json:"dead_letters"`
 	Changes     int64    `json:"changes"`
 	Errors      int64    `json:"errors"`
+	// Waiting is 1 if it waited in the inbox.
+	Waiting int64 `json:"waiting"`
 	// Entities is how many entities were folded again, without the event.
 	Entities int `json:"entities"`
 	// Runs is how many runs Temporal was told to delete.

@@ -14,6 +14,8 @@ type Stats struct {
 	Recent    float64 `json:"recent_per_second"`
 	// DeadLetters counts all that are neither resolved nor discarded.
 	DeadLetters []DeadLetterCount `json:"dead_letters"`
+	// Inbox counts the events that are acknowledged and wait for Temporal, or for a batch.
+	Inbox []InboxCount `json:"inbox"`
 	// Errors counts the errors of the window, overcome or not.
 	Errors []ErrorCount `json:"errors"`
 	// Queues are Temporal's; nil where Temporal did not answer.
@@ -35,6 +37,13 @@ type DeadLetterCount struct {
 	Code     string          `json:"code"`
 	Count    int64           `json:"count"`
 	Oldest   time.Time       `json:"oldest"`
+}
+
+// InboxCount is a number of events that wait in a lane of the inbox.
+type InboxCount struct {
+	Lane   Lane      `json:"lane"`
+	Count  int64     `json:"count"`
+	Oldest time.Time `json:"oldest"`
 }
 
 // ErrorCount is a number of errors.

@@ -3,6 +3,7 @@ package ingress
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"holdfast/event"
 )
@@ -57,6 +58,11 @@ func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
 		}
 	}
 	start := s.start(ctx, a, pass)
+	if pass.probe && s.inbox.isDown() {
+		ctx, cancel := withTimeout(ctx, probeGrace)
+		defer cancel()
+		return s.race(ctx, a, start, reasonDown)
+	}
 	if !s.inbox.isThere() {
 		return start.wait(ctx)
 	}
@@ -69,17 +75,17 @@ func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
 		return started, both(end.err, err)
 	case <-a.slow:
 		pass.late()
-		return s.race(ctx, a, start)
+		return s.race(ctx, a, start, reasonSlow)
 	case <-ctx.Done():
 		return Started{}, context.Cause(ctx)
 	}
 }
 
 // race commits to the inbox while the start goes on.
-func (s *Server) race(ctx context.Context, a arrival, start ending) (Started, error) {
+func (s *Server) race(ctx context.Context, a arrival, start ending, reason string) (Started, error) {
 	spool := make(ending, 1)
 	go func() {
-		started, err := s.spool(ctx, a, reasonSlow)
+		started, err := s.spool(ctx, a, reason)
 		spool <- end{started, err}
 	}()
 	var failed error
@@ -88,6 +94,9 @@ func (s *Server) race(ctx context.Context, a arrival, start ending) (Started, er
 		select {
 		case first = <-start:
 		case first = <-spool:
+			if first.err != nil && reason == reasonSlow && s.Gate.isDown() {
+				return Started{}, both(failed, first.err)
+			}
 		case <-ctx.Done():
 			return Started{}, both(failed, context.Cause(ctx))
 		}
@@ -116,6 +125,9 @@ func (e ending) wait(ctx context.Context) (Started, error) {
 		return Started{}, context.Cause(ctx)
 	}
 }
+
+// probeGrace is how long a request waits for two stores that count as down, if it is the one that asks them again.
+const probeGrace = 100 * time.Millisecond
 
 // start begins a start that goes on when nobody waits for it any more, up to its own time-out.
 func (s *Server) start(ctx context.Context, a arrival, pass *pass) ending {

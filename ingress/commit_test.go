@@ -110,6 +110,28 @@ func TestBothStoresDownAreToldAtOnce(t *testing.T) {
 	})
 }
 
+// Both stores hang: once they count as down, also the request that is the next to ask them is answered soon.
+func TestBothStoresHang(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, errAway }))
+		c.Gate = NewGate(100)
+		c.temporal.during = func(context.Context) { time.Sleep(time.Minute) }
+		for range tripAfter {
+			_, took, err := c.send(t)
+			require.Error(t, err)
+			require.LessOrEqual(t, took, c.Budget)
+		}
+		for range 10 {
+			_, took, err := c.send(t)
+			require.Error(t, err)
+			require.LessOrEqual(t, took, probeGrace)
+			time.Sleep(breakerPause + time.Millisecond)
+		}
+		time.Sleep(2 * time.Minute) // starts that nobody waited for
+	})
+}
+
 // Too many starts are under way: what comes beyond them goes to the inbox at once, and through Temporal where there is none.
 func TestTooManyStartsOverflow(t *testing.T) {
 	t.Parallel()

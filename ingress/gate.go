@@ -65,6 +65,8 @@ type pass struct {
 	told  func(error)
 	once  sync.Once
 	live  bool
+	// probe: Temporal counts as down, and this start is to show whether it still is.
+	probe bool
 }
 
 // Why an event was not started, or not only: the reasons of spooling.
@@ -99,8 +101,11 @@ func (g *Gate) ask(live bool) *pass {
 	if err != nil {
 		return nil
 	}
-	return &pass{gate: g, since: time.Now(), told: told, live: live}
+	return &pass{gate: g, since: time.Now(), told: told, live: live, probe: g.isDown()}
 }
+
+// isDown says that Temporal counts as down.
+func (g *Gate) isDown() bool { return g.breaker.State() != gobreaker.StateClosed }
 
 func (g *Gate) leave() {
 	g.mu.Lock()

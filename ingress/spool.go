@@ -37,6 +37,9 @@ func newInbox(s Spooler) *inbox {
 // isThere says whether an inbox is configured.
 func (b *inbox) isThere() bool { return b.spooler != nil }
 
+// isDown says that there is none, or that the database counts as down.
+func (b *inbox) isDown() bool { return !b.isThere() || b.breaker.State() != gobreaker.StateClosed }
+
 // spool commits the event to a lane of the inbox.
 func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (s Started, err error) {
 	if !b.isThere() {

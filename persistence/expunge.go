@@ -18,11 +18,15 @@ SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
  UNION ALL
 SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 
+	whereWaiting = `SELECT receipt, workflow_id FROM inbox WHERE event_id = $1::uuid`
+
 	latestOfWorkflow = `
 SELECT coalesce((SELECT max(id::text) FROM (
        SELECT id FROM events WHERE workflow_id = $1
         UNION ALL
        SELECT event_id FROM dead_letters WHERE workflow_id = $1
+        UNION ALL
+       SELECT event_id FROM inbox WHERE workflow_id = $1
         UNION ALL
        SELECT event_id FROM idempotency_keys WHERE provider = $2 AND key = $3) AS known), '')`
 
@@ -34,6 +38,7 @@ SELECT coalesce((SELECT max(id::text) FROM (
 	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
 	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
 	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
+	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
 
 	// keepKey makes sure that a redelivery stays a duplicate, also of an event that had died before it owned its key.
 	keepKey = `
@@ -49,8 +54,12 @@ func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 	if err != nil {
 		return nil, failure(doing, err)
 	}
+	waiting, err := pgx.CollectRows(s.query(ctx, whereWaiting, id), scanTrace)
+	if err != nil {
+		return nil, failure(doing, err)
+	}
 	var ids []string
-	for _, t := range traces {
+	for _, t := range append(traces, waiting...) {
 		if !slices.Contains(ids, t.workflowID) {
 			ids = append(ids, t.workflowID)
 		}
@@ -118,11 +127,14 @@ func (s *Store) expunge(ctx context.Context, id string, by event.Actor) (e event
 		b      = &pgx.Batch{}
 	)
 	e.EventID = id
-	b.Queue(eventLock, id)
-	b.Queue(whereExpunged, id).Query(func(rows pgx.Rows) (err error) {
-		traces, err = pgx.CollectRows(rows, scanTrace)
+	collect := func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, scanTrace)
+		traces = append(traces, found...)
 		return err
-	})
+	}
+	b.Queue(whereWaiting+" FOR UPDATE", id).Query(collect) // before the event's lock, as the drain does
+	b.Queue(eventLock, id)
+	b.Queue(whereExpunged, id).Query(collect)
 	b.Queue(providerOfLinks, id).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
 	tx, err := s.begin(ctx, b)
 	if err != nil {
@@ -175,6 +187,7 @@ func (t *transaction) finishExpunge(
 	b.Queue(expungeEvent, e.EventID).Exec(countInto(&e.Events))
 	b.Queue(expungeDeadLetters, e.EventID).Exec(countInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(countInto(&e.Errors))
+	b.Queue(expungeWaiting, e.EventID).Exec(countInto(&e.Waiting))
 	detail, err := json.Marshal(event.Expunged{
 		EventID: e.EventID, Provider: e.Provider, WorkflowIDs: e.WorkflowIDs, Entities: e.Entities, Changes: e.Changes,
 	})

@@ -114,7 +114,7 @@ func scanWaiting(row pgx.CollectableRow) (w event.Waiting, err error) {
 	return w, nil
 }
 
-// countInbox is exact, and read from an index.
+// countInbox is exact.
 const countInbox = `
 SELECT lane, count(*), (SELECT received_at FROM inbox AS first WHERE first.lane = i.lane ORDER BY seq LIMIT 1)
   FROM inbox AS i GROUP BY lane`

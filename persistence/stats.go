@@ -33,11 +33,16 @@ func (s *Store) Stats(ctx context.Context, window time.Duration) (event.Stats, e
 	stats := event.Stats{
 		At: now, Window: event.Duration(window),
 		Events: []event.EventCount{}, DeadLetters: []event.DeadLetterCount{}, Errors: []event.ErrorCount{},
+		Inbox: []event.InboxCount{},
 	}
 	b := &pgx.Batch{}
 	queueEventCounts(b, &stats)
 	b.Queue(countWaiting).Query(func(rows pgx.Rows) (err error) {
 		stats.DeadLetters, err = pgx.AppendRows(stats.DeadLetters, rows, pgx.RowToStructByPos[event.DeadLetterCount])
+		return err
+	})
+	b.Queue(countInbox).Query(func(rows pgx.Rows) (err error) {
+		stats.Inbox, err = pgx.AppendRows(stats.Inbox, rows, pgx.RowToStructByPos[event.InboxCount])
 		return err
 	})
 	b.Queue(countErrors, now.Add(-window)).Query(func(rows pgx.Rows) (err error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/event"
 	"holdfast/migrations"
 	"holdfast/persistence"
 )
@@ -44,6 +45,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.examineServer(facts)
 	d.examineSettings(facts.Settings)
 	d.examineClock("clock of the database", facts.Now, begin, time.Now())
+	d.examineInbox(ctx)
 	d.examineUntold(facts)
 	d.examineDisk("disk of the database", facts.DataDirectory)
 }
@@ -70,7 +72,7 @@ func (d *doctor) examineServer(f persistence.Facts) {
 	}
 	enough := f.Connections*5 < f.MaxConnections*4
 	d.found("connections", either(enough, verdictWarn),
-		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections, d.cfg.PoolSize()),
+		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections, d.cfg.PoolSize()+inboxConns),
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
 }
 
@@ -95,6 +97,30 @@ func (d *doctor) examineClock(check string, theirs, begin, end time.Time) {
 		v = verdictWarn
 	}
 	d.found(check, v, fmt.Sprintf("%s from this host's", skew.Round(time.Millisecond)), "synchronise the clocks (NTP)")
+}
+
+// How long an event may wait in the inbox before it is odd, and before something is wrong.
+const (
+	waitingWarn = time.Minute
+	waitingFail = 15 * time.Minute
+)
+
+func (d *doctor) examineInbox(ctx context.Context) {
+	depths, err := d.store.InboxDepth(ctx)
+	if err != nil {
+		d.found("inbox", verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	overflow := depths[event.LaneOverflow]
+	v, age := verdictOK, overflow.Age(time.Now())
+	switch {
+	case age > waitingFail:
+		v = verdictFail
+	case age > waitingWarn:
+		v = verdictWarn
+	}
+	d.found("inbox", v, fmt.Sprintf("%d event(s) wait for Temporal, the oldest for %s", overflow.Depth, age.Round(time.Second)),
+		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
 }
 
 // untoldFor is how long alerts may wait before something is wrong with all channels.

@@ -97,6 +97,10 @@ func writeStats(w io.Writer, s event.Stats) error {
 		letters.row(d.Provider, string(d.State), string(d.Class), d.Code, strconv.FormatInt(d.Count, 10),
 			d.Oldest.UTC().Format(time.RFC3339))
 	}
+	inbox := newTable(w, "INBOX", "COUNT", "OLDEST")
+	for _, n := range s.Inbox {
+		inbox.row(string(n.Lane), strconv.FormatInt(n.Count, 10), n.Oldest.UTC().Format(time.RFC3339))
+	}
 	wrong := newTable(w, "ERRORS IN", "PROVIDER", "CLASS", "CODE", "COUNT")
 	for _, e := range s.Errors {
 		wrong.row(string(e.Phase), e.Provider, string(e.Class), e.Code, strconv.FormatInt(e.Count, 10))
@@ -109,7 +113,7 @@ func writeStats(w io.Writer, s event.Stats) error {
 	if s.Queues == nil {
 		defer fmt.Fprintln(w, "\nTemporal did not answer: no queues")
 	}
-	return flushAll(events, letters, wrong, queues)
+	return flushAll(events, inbox, letters, wrong, queues)
 }
 
 // flushAll writes the tables that are not empty, each after a blank line.
