@@ -162,7 +162,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 		s.Dead = whyRefused(row, err)
 		d.metrics.count(ctx, row, "dead")
 		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
-			"step", string(s.Dead.Step), "class", string(s.Dead.Class), "code", s.Dead.Code)
+			"step", string(s.Dead.Step), "error_class", string(s.Dead.Class), "error_code", s.Dead.Code)
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
 		d.metrics.count(ctx, row, "failed")

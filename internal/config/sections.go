@@ -97,7 +97,7 @@ type Operator struct {
 // Database is the PostgreSQL that holds events, entities and dead letters.
 type Database struct {
 	// URL is the address of the database. `holdfast dev` starts a private one where it is empty; every other role that
-	// stores or reads events needs it.
+	// stores or reads events needs it. An ingress without it has no inbox, and so cannot accept events while Temporal is down.
 	URL Secret `env:"DATABASE_URL" example:"postgres://holdfast@127.0.0.1:5432/holdfast"`
 	// MaxConns is the size of the connection pool of one process; 0 follows the worker's slots, so that a step never
 	// waits for a connection.
