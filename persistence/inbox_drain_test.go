@@ -139,3 +139,21 @@ func TestInboxDepth(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, event.InboxDepth{event.LaneOverflow: {Depth: 3, Oldest: noon}}, depths)
 }
+
+// An event that waits in the inbox is found by its workflow and expunged like any other; its redelivery is a duplicate then.
+func TestExpungeReachesTheInbox(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	r := d.spool(event.LaneOverflow, 1)[0]
+	id, err := d.EventOfWorkflow(t.Context(), r.WorkflowID())
+	require.NoError(t, err)
+	require.Equal(t, r.ID, id)
+	ids, err := d.WorkflowsOf(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, []string{r.WorkflowID()}, ids)
+	gone, err := d.Expunge(t.Context(), id, event.Actor{Name: "ada", Reason: "asked to"})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, gone.Waiting)
+	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
+	require.Equal(t, r.ID, value[string](d, `SELECT event_id::text FROM idempotency_keys WHERE provider = 'acme'`))
+}
