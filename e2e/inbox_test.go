@@ -93,7 +93,13 @@ func TestTemporalIsAway(t *testing.T) {
 		}
 		return nil
 	})
-	require.Equal(t, "processed", n.send(t, first).state())
+	eventually(t, time.Minute, "the first event is known to be processed", func() error {
+		if state := n.send(t, first).state(); state != "processed" {
+			return errors.New(state)
+		}
+		return nil
+	})
+	i.awaitCount(t, time.Minute, 0, inboxRows)
 }
 
 // Temporal hangs, with its connections open, under load: what it does not confirm in time is spooled, and after it goes on
