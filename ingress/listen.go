@@ -3,19 +3,39 @@ package ingress
 import (
 	"context"
 	"net"
+	"slices"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 )
 
-// limitConnections sets what Fiber does not expose. The body's limit is set before a byte of it is read, because the buffer
-// is allocated from the declared length.
+// limitConnections sets what Fiber does not expose. The body's limit and time are set before a byte of it is read, because the
+// buffer is allocated from the declared length.
 func (s *Server) limitConnections() {
 	server := s.app.Server()
 	server.SecureErrorLogMessage = true
 	server.CloseOnShutdown = true
 	server.MaxConnsPerIP = s.MaxConnsPerIP
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		return fasthttp.RequestConfig{MaxRequestBodySize: s.bodyLimit(h)}
+		s.unread.remember(h)
+		return fasthttp.RequestConfig{ReadTimeout: s.BodyTimeout, MaxRequestBodySize: s.bodyLimit(h)}
+	}
+	handle, refuse := server.Handler, server.ErrorHandler
+	server.Handler = func(c *fasthttp.RequestCtx) {
+		s.unread.forget(&c.Request.Header)
+		switch {
+		case isMisframed(&c.Request.Header):
+			c.SetConnectionClose() // what follows may be a piece of the body
+			refuse(c, errMisframed)
+		case !slices.Contains(fiber.DefaultMethods, string(c.Method())):
+			refuse(c, fasthttp.ErrGetOnly) // to Fiber, a method that is not allowed; its own answer is no error of ours
+		default:
+			handle(c)
+		}
+	}
+	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
+		s.unread.restore(&c.Request.Header)
+		refuse(c, err)
 	}
 }
 

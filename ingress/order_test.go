@@ -143,7 +143,7 @@ func TestRentProg_isNotToldThatLostIsStored(t *testing.T) {
 // A request that cannot be read to its end is named, logged and counted like any other.
 func TestWhatCannotBeReadIsObserved(t *testing.T) {
 	t.Parallel()
-	d := openDoor(t, "", func(o *Options) { o.ReadTimeout = 300 * time.Millisecond })
+	d := openDoor(t, "", func(o *Options) { o.BodyTimeout = 300 * time.Millisecond })
 	for name, c := range map[string]struct {
 		request, id string
 		status      string
@@ -153,7 +153,7 @@ func TestWhatCannotBeReadIsObserved(t *testing.T) {
 			"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX-Request-Id: long-1\r\nContent-Length: 9999999\r\n\r\n", "long-1", "413", codeTooLarge,
 		},
 		"a body that does not come": {
-			"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow-1\r\nContent-Length: 9\r\n\r\nx", "", "408", codeTimeout,
+			"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow-1\r\nContent-Length: 9\r\n\r\nx", "slow-1", "408", codeTimeout,
 		},
 		"no HTTP": {"hello\r\n\r\n", "", "400", codeBadRequest},
 		"endless headers": {
@@ -292,7 +292,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 // A server that is told to stop before it has begun does not begin.
 func TestShutdownCanComeFirst(t *testing.T) {
 	t.Parallel()
-	server, err := New(Options{BodyLimit: 1})
+	server, err := New(Options{BodyLimit: 1, MaxConns: 1})
 	require.NoError(t, err)
 	require.NoError(t, server.Shutdown(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -139,9 +139,7 @@ func (s *Server) refuseLimited(c *fiber.Ctx, wait time.Duration) error {
 	return s.refuse(c, codeRateLimited)
 }
 
-// refuseUnread answers for a request that could not be read to its end, which never reaches the handlers. The headers, and with
-// them the provider, its own status and the request's ID, are known only if the declared length was refused: fasthttp forgets
-// them where it began to read the body.
+// refuseUnread answers for a request that could not be read to its end, or not in one way, which never reaches the handlers.
 func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
 	if c.Locals(observationKey{}) != nil {
 		return s.refuseError(c, err) // it was read, and its handling is reported already

@@ -37,10 +37,12 @@ type Options struct {
 	Budget       time.Duration
 	StartTimeout time.Duration
 	AckBudget    time.Duration
-	// ReadTimeout bounds headers and body together, WriteTimeout the answer, IdleTimeout the pause between requests.
-	ReadTimeout  time.Duration
-	WriteTimeout time.Duration
-	IdleTimeout  time.Duration
+	// HeaderTimeout bounds reading the headers, BodyTimeout the body after them, WriteTimeout the answer, IdleTimeout the pause
+	// between requests.
+	HeaderTimeout time.Duration
+	BodyTimeout   time.Duration
+	WriteTimeout  time.Duration
+	IdleTimeout   time.Duration
 	// BodyLimit, in bytes, holds where a provider declares none of its own.
 	BodyLimit int
 	// MaxConns bounds the connections, MaxConnsPerIP those of one peer address (0: no limit).
@@ -86,6 +88,7 @@ type Server struct {
 	proxies proxies
 	starts  singleflight.Group // by workflow ID
 	inbox   *inbox
+	unread  unread
 	now     func() time.Time
 
 	// What the self-test tells.
@@ -112,13 +115,17 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, metrics: metrics, limits: limits, proxies: proxies, inbox: newInbox(o.Inbox), now: time.Now}
+	unread, err := newUnread(o.MaxConns)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, metrics: metrics, limits: limits, proxies: proxies, unread: unread, inbox: newInbox(o.Inbox), now: time.Now}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
 		BodyLimit:                    o.BodyLimit,
 		ReadBufferSize:               maxHeaderBytes,
 		Concurrency:                  o.MaxConns,
-		ReadTimeout:                  o.ReadTimeout,
+		ReadTimeout:                  o.HeaderTimeout,
 		WriteTimeout:                 o.WriteTimeout,
 		IdleTimeout:                  o.IdleTimeout,
 		CaseSensitive:                true,

@@ -95,8 +95,8 @@ func openDoor(t *testing.T, definition string, change ...func(*Options)) *door {
 	options := Options{
 		Catalogue: d.catalogue, Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second,
 		AckBudget: time.Second, Gate: NewGate(100),
-		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute, BodyLimit: 256 << 10,
-		MaxConns: 1000,
+		HeaderTimeout: 5 * time.Second, BodyTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		BodyLimit: 256 << 10, MaxConns: 1000,
 	}
 	for _, f := range change {
 		f(&options)
@@ -320,6 +320,18 @@ func (r *recorder) has(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Contains(r.lines.String(), text)
+}
+
+// line is the first one with the text.
+func (r *recorder) line(text string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for line := range strings.Lines(r.lines.String()) {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	return ""
 }
 
 // canary is what a panic of the tests carries, as one of the server could carry a piece of a payload.

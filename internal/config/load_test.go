@@ -50,7 +50,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	_, err := config.LoadFrom([]string{
 		"HOLDFAST_INGRESS_ADDR=8080",
 		"HOLDFAST_INGRESS_BODY_LIMIT=lots",
-		"HOLDFAST_INGRESS_READ_TIMEOUT=10",
+		"HOLDFAST_INGRESS_BODY_TIMEOUT=10",
 		"HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8, proxy.internal",
 		"HOLDFAST_WORKER_SLOTS_NORMAL=many",
 		"HOLDFAST_WORKER_SLOTS_HIGH=0",
@@ -66,8 +66,8 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 			`(example: HOLDFAST_INGRESS_ADDR=127.0.0.1:8080)`,
 		"HOLDFAST_INGRESS_BODY_LIMIT": `HOLDFAST_INGRESS_BODY_LIMIT is "lots", which is not a size: a whole number with ` +
 			`the unit B, KiB or MiB (example: HOLDFAST_INGRESS_BODY_LIMIT=256KiB)`,
-		"HOLDFAST_INGRESS_READ_TIMEOUT": `HOLDFAST_INGRESS_READ_TIMEOUT is "10", which is not a duration: a number with ` +
-			`the unit ms, s, m or h (example: HOLDFAST_INGRESS_READ_TIMEOUT=10s)`,
+		"HOLDFAST_INGRESS_BODY_TIMEOUT": `HOLDFAST_INGRESS_BODY_TIMEOUT is "10", which is not a duration: a number with ` +
+			`the unit ms, s, m or h (example: HOLDFAST_INGRESS_BODY_TIMEOUT=10s)`,
 		"HOLDFAST_INGRESS_TRUSTED_PROXIES": `HOLDFAST_INGRESS_TRUSTED_PROXIES is "10.0.0.0/8, proxy.internal", which ` +
 			`has "proxy.internal", which is neither an IP address nor a network in CIDR form ` +
 			`(example: HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8,192.168.1.7)`,

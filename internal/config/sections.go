@@ -52,8 +52,10 @@ type Ingress struct {
 	MaxConnections int `env:"HOLDFAST_INGRESS_MAX_CONNECTIONS" envDefault:"4096"`
 	// MaxConnsPerIP is how many connections one address may hold; 0 is no limit. Behind a proxy it counts the proxy.
 	MaxConnsPerIP int `env:"HOLDFAST_INGRESS_MAX_CONNS_PER_IP" envDefault:"0"`
-	// ReadTimeout bounds reading a request, headers and body together.
-	ReadTimeout time.Duration `env:"HOLDFAST_INGRESS_READ_TIMEOUT" envDefault:"10s"`
+	// HeaderTimeout bounds reading the headers of a request, from its first byte on.
+	HeaderTimeout time.Duration `env:"HOLDFAST_INGRESS_HEADER_TIMEOUT" envDefault:"5s"`
+	// BodyTimeout bounds reading the body after them.
+	BodyTimeout time.Duration `env:"HOLDFAST_INGRESS_BODY_TIMEOUT" envDefault:"10s"`
 	// WriteTimeout bounds writing a response.
 	WriteTimeout time.Duration `env:"HOLDFAST_INGRESS_WRITE_TIMEOUT" envDefault:"10s"`
 	// IdleTimeout is how long a connection may wait for its next request.

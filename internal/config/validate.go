@@ -59,7 +59,8 @@ func (m *mistakes) validateIngress(i Ingress) {
 	}
 	m.atLeast("HOLDFAST_INGRESS_MAX_CONNECTIONS", i.MaxConnections, 1)
 	m.atLeast("HOLDFAST_INGRESS_MAX_CONNS_PER_IP", i.MaxConnsPerIP, 0)
-	m.positive("HOLDFAST_INGRESS_READ_TIMEOUT", i.ReadTimeout)
+	m.positive("HOLDFAST_INGRESS_HEADER_TIMEOUT", i.HeaderTimeout)
+	m.positive("HOLDFAST_INGRESS_BODY_TIMEOUT", i.BodyTimeout)
 	m.positive("HOLDFAST_INGRESS_WRITE_TIMEOUT", i.WriteTimeout)
 	m.positive("HOLDFAST_INGRESS_IDLE_TIMEOUT", i.IdleTimeout)
 	m.positive("HOLDFAST_INGRESS_ACK_BUDGET", i.AckBudget)
