@@ -22,6 +22,7 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 		"an encoding, none, a length":   "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\nContent-Length: 1\r\n\r\nx",
 		"two encodings in one":          "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
 		"an encoding with a tab before": "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\tchunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n",
+		"a version of the future":       "POST /webhooks/stripe HTTP/1.7\r\nHost: x\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
 	} {
 		answer := d.raw(t, request+smuggled)
 		require.True(t, strings.HasPrefix(answer, "HTTP/1.1 400 "), "%s: %s", name, answer)
@@ -73,4 +74,27 @@ func TestHeadersAndBodyHaveATimeEach(t *testing.T) {
 	require.Contains(t, slowHeaders.raw(t, head), "HTTP/1.1 408 ")
 	slowBody := openDoor(t, "", func(o *Options) { o.HeaderTimeout, o.BodyTimeout = time.Hour, 200*time.Millisecond })
 	require.Contains(t, slowBody.raw(t, head+"Content-Length: 9\r\n\r\nx"), "HTTP/1.1 408 ")
+}
+
+// A sender that asks first is told that its body is too large, and not to send it.
+func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "")
+	const head = "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nX-Request-Id: first-1\r\n"
+	answer := d.raw(t, head+"Content-Length: 300000\r\n\r\n")
+	require.True(t, strings.HasPrefix(answer, "HTTP/1.1 413 "), answer)
+	require.Contains(t, answer, `"code":"body_too_large"`)
+	require.Contains(t, answer, `"request_id":"first-1"`)
+	require.Equal(t, 1, strings.Count(answer, "HTTP/1.1 "), answer)
+	answer = d.raw(t, head+"Connection: close\r\nContent-Length: 1\r\n\r\nx")
+	require.True(t, strings.HasPrefix(answer, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 401 "), answer)
+}
+
+// An encoding in a second line is one all the same.
+func TestACompressedBodyCannotHide(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "")
+	answer := d.raw(t, "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Encoding: identity\r\n"+
+		"Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx")
+	require.True(t, strings.HasPrefix(answer, "HTTP/1.1 415 "), answer)
 }

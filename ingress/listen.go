@@ -37,6 +37,13 @@ func (s *Server) limitConnections() {
 		s.unread.restore(&c.Request.Header)
 		refuse(c, err)
 	}
+	server.ExpectHandler = func(c *fasthttp.RequestCtx) int {
+		if c.Request.Header.ContentLength() <= s.bodyLimit(&c.Request.Header) {
+			return fasthttp.StatusContinue
+		}
+		server.ErrorHandler(c, fasthttp.ErrBodyTooLarge)
+		return c.Response.StatusCode()
+	}
 }
 
 // bodyLimit runs outside of every middleware, so that it recovers by itself.
@@ -50,7 +57,7 @@ func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
 	if uri.Parse(nil, h.RequestURI()) != nil {
 		return s.BodyLimit
 	}
-	provider, _, ok := s.Catalogue.ByPath(string(uri.Path()))
+	provider, _, ok := s.Catalogue.ByPath(string(uri.PathOriginal()))
 	if !ok || provider.BodyLimit() == 0 {
 		return s.BodyLimit
 	}

@@ -3,6 +3,7 @@ package ingress
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -17,8 +18,9 @@ func isWebhookPath(path string) bool { return strings.HasPrefix(path, webhookPre
 
 // isCompressed says that the body is not as it was signed. Nothing is ever decompressed: a kilobyte can hold a gigabyte.
 func isCompressed(c *fiber.Ctx) bool {
-	encoding := c.Get(fiber.HeaderContentEncoding)
-	return encoding != "" && !strings.EqualFold(encoding, "identity")
+	return slices.ContainsFunc(c.Request().Header.PeekAll(fiber.HeaderContentEncoding), func(encoding []byte) bool {
+		return len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity"))
+	})
 }
 
 // copyRequest takes a request out of Fiber's hands. Everything that Fiber gives is memory that the next request on the
