@@ -2,6 +2,8 @@ package event_test
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -140,4 +142,48 @@ func orderedChanges() *rapid.Generator[event.OrderedChange] {
 		at := time.Unix(rapid.Int64Range(0, 3).Draw(t, "second"), rapid.Int64Range(0, 3).Draw(t, "nanosecond")*700)
 		return event.OrderedChange{Order: event.Order{Version: c.Version, OccurredAt: at.UTC()}, Change: c}
 	})
+}
+
+// An entity that grows event by event, as the store does it: a change that comes last is applied, one that comes late makes the
+// fold run again, one that is there already changes nothing. However the events arrive, and however often, it is what the fold
+// of all of them is.
+func TestAnEntityGrowsIntoItsFold(t *testing.T) {
+	t.Parallel()
+	const arrivals = 30 // of each life, so that a run without flags sees thousands
+	rapid.Check(t, func(t *rapid.T) {
+		changes := rapid.SliceOfN(orderedChanges(), 1, 12).Draw(t, "changes")
+		for i := range changes {
+			changes[i].Order.EventID = strconv.Itoa(100 + i)
+		}
+		want, err := event.Fold(ref, changes)
+		require.NoError(t, err)
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		for range arrivals {
+			arrived := slices.Concat(changes, changes[:random.IntN(len(changes))])
+			random.Shuffle(len(arrived), func(i, j int) { arrived[i], arrived[j] = arrived[j], arrived[i] })
+			require.Equal(t, want, grow(t, arrived))
+		}
+	})
+}
+
+// grow takes the changes one by one.
+func grow(t *rapid.T, arrived []event.OrderedChange) (e event.Entity) {
+	known := map[string]bool{}
+	var all []event.OrderedChange
+	e, err := event.Fold(ref, nil)
+	require.NoError(t, err)
+	for _, c := range arrived {
+		if known[c.Order.EventID] {
+			continue
+		}
+		late := len(all) > 0 && c.Order.Compare(e.Last) < 0
+		known[c.Order.EventID], all = true, append(all, c)
+		if late {
+			e, err = event.Fold(ref, all)
+		} else {
+			e, err = e.Apply(c)
+		}
+		require.NoError(t, err)
+	}
+	return e
 }

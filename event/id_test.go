@@ -34,3 +34,23 @@ func TestKeysFitWorkflowIDs(t *testing.T) {
 	require.Equal(t, strings.Repeat("k", 193), event.CanonicalKey("stripe", strings.Repeat("k", 193)))
 	require.NotEqual(t, strings.Repeat("k", 194), event.CanonicalKey("stripe", strings.Repeat("k", 194)))
 }
+
+// Two events have one workflow ID only if they have one provider and one key, whatever the names of their providers.
+func TestWorkflowIDsAreInjective(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.StringMatching(`[a-z][a-z0-9-]{0,63}`)
+		keys := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a:h-]{0,6}`), rapid.StringMatching(`[A-Za-z0-9._:-]{130,210}`))
+		id := func(provider, key string) string {
+			return event.WorkflowID(provider, event.CanonicalKey(provider, key))
+		}
+		a, b := names.Draw(t, "a"), names.Draw(t, "b")
+		for range 20 {
+			x, y := keys.Draw(t, "x"), keys.Draw(t, "y")
+			require.Equal(t, id(a, x), id(a, strings.Clone(x)), "it is the same every time")
+			require.Equal(t, a == b && x == y, id(a, x) == id(b, y), "%q of %s, %q of %s", x, a, y, b)
+			require.LessOrEqual(t, len(id(a, x)), 200)
+			require.Regexp(t, `^[A-Za-z0-9._:-]+$`, id(a, x))
+		}
+	})
+}

@@ -2,14 +2,19 @@ package ingress
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
+	"holdfast/event"
 	"holdfast/providers"
 )
 
@@ -72,4 +77,63 @@ func TestClientsAreForgotten(t *testing.T) {
 		l.takeClient(p, netip.AddrFrom4(address), noon)
 	}
 	require.Equal(t, maxClients, l.clients.Len())
+}
+
+// A crowd of clients asks as it likes, at times that a seed says, over a clock that does not wait:
+//   - no client gets more than its rate and one burst, in any window of time
+//   - all clients together get no more of the provider's than that, either
+//   - who is told to wait, and does, is served
+func TestNoWindowHasMoreThanRateAndBurst(t *testing.T) {
+	t.Parallel()
+	for _, r := range []providers.Rate{{Requests: 1, Per: event.Duration(time.Second)}, {Requests: 7, Per: event.Duration(90 * time.Second)},
+		{Requests: 20, Per: event.Duration(3 * time.Second)}} {
+		per := time.Duration(r.Per)
+		p := limited(t, fmt.Sprintf("client_rate: {requests: %d, per: %s}\nrate: {requests: %d, per: %s}",
+			r.Requests, per, 2*r.Requests, per))
+		rapid.Check(t, func(rt *rapid.T) {
+			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+			synctest.Test(t, func(t *testing.T) { crowd(t, p, random, r.Requests, per) })
+		})
+	}
+}
+
+// crowd lets four clients ask, often enough that most are refused.
+func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int, per time.Duration) {
+	t.Helper()
+	l, err := newLimits()
+	require.NoError(t, err)
+	served, all := map[netip.Addr][]time.Time{}, []time.Time{}
+	client := netip.MustParseAddr("192.0.2.1")
+	for range 200 {
+		time.Sleep(time.Duration(random.Int64N(int64(per) / int64(requests) / 4)))
+		client = netip.AddrFrom4([4]byte{192, 0, 2, byte(random.IntN(4))})
+		if l.takeClient(p, client, time.Now()) == 0 {
+			served[client] = append(served[client], time.Now())
+		}
+		if l.takeProvider(p, time.Now()) == 0 {
+			all = append(all, time.Now())
+		}
+	}
+	for client, times := range served {
+		requireBounded(t, times, requests, per, client)
+	}
+	requireBounded(t, all, 2*requests, per, "all")
+	require.Less(t, len(all), 200, "nobody was refused")
+	for l.takeClient(p, client, time.Now()) == 0 {
+	}
+	time.Sleep(l.takeClient(p, client, time.Now()))
+	require.Zero(t, l.takeClient(p, client, time.Now()), "it has waited as it was told")
+}
+
+// requireBounded says that no window, however long, holds more than what its length allows and one burst.
+func requireBounded(t *testing.T, times []time.Time, burst int, per time.Duration, who any) {
+	t.Helper()
+	for i := range times {
+		for j := i; j < len(times); j++ {
+			allowed := float64(burst)*times[j].Sub(times[i]).Seconds()/per.Seconds() + float64(burst)
+			if float64(j-i+1) > allowed+1e-6 { // asked here, because there are very many windows
+				require.Fail(t, "more than rate and burst", "%v: %d from %s to %s", who, j-i+1, times[i], times[j])
+			}
+		}
+	}
 }

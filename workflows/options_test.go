@@ -41,6 +41,24 @@ func TestDelayTakesTheList(t *testing.T) {
 	require.Equal(t, time.Minute, delay(p, 9, "id"))
 }
 
+// A list with jitter: each pause is that of its place, or of the last place, spread by no more than the jitter.
+func TestDelaysOfAListKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(rapid.Int64Range(int64(time.Second), int64(24*time.Hour)), 1, 10).Draw(t, "list")
+		p := event.Policy{Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter")}
+		for _, d := range list {
+			p.Delays = append(p.Delays, event.Duration(d))
+		}
+		id := rapid.String().Draw(t, "id")
+		for n := 1; n <= 2*len(list); n++ {
+			want := float64(list[min(n, len(list))-1])
+			require.InDelta(t, want, float64(delay(p, n, id)), want*p.Jitter+1, "pause %d", n)
+			require.GreaterOrEqual(t, delay(p, n, id), time.Duration(0))
+		}
+	})
+}
+
 // Jitter spreads events evenly, or it would not part the herd that an outage has made.
 func TestJitterIsEven(t *testing.T) {
 	t.Parallel()
