@@ -37,7 +37,7 @@ func newFuzzed(f *testing.F) *fuzzed {
 	require.NoError(f, err)
 	z := &fuzzed{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} })}
 	z.server, err = New(Options{
-		Catalogue: z.catalogue, Budget: time.Minute, StartTimeout: time.Minute, HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
+		Catalogue: z.catalogue, Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Gate: NewGate(100), HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, BodyLimit: 4 << 10, MaxConns: 100, PublicURL: publicURL,
 	})
 	require.NoError(f, err)

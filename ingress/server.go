@@ -119,7 +119,9 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, metrics: metrics, limits: limits, proxies: proxies, unread: unread, inbox: newInbox(o.Inbox), now: time.Now}
+	s := &Server{
+		Options: o, metrics: metrics, limits: limits, proxies: proxies, unread: unread, inbox: newInbox(o.Inbox), now: time.Now,
+	}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
 		BodyLimit:                    o.BodyLimit,
