@@ -25,10 +25,12 @@ type definition struct {
 	Dedupe     *duration             `yaml:"dedupe"`
 	Redelivery string                `yaml:"redelivery"`
 	// Redrive is on (default), or off for events that are not to be run again by themselves once they are dead.
-	Redrive    string               `yaml:"redrive"`
-	OccurredAt []timeDefinition     `yaml:"occurred_at"`
-	Entities   []entityDefinition   `yaml:"entities"`
-	Priority   string               `yaml:"priority"`
+	Redrive    string             `yaml:"redrive"`
+	OccurredAt []timeDefinition   `yaml:"occurred_at"`
+	Entities   []entityDefinition `yaml:"entities"`
+	Priority   string             `yaml:"priority"`
+	// Lane is workflow (default: each event is one), or bulk: batches take the events from the inbox.
+	Lane       string               `yaml:"lane"`
 	Timeout    *duration            `yaml:"timeout"`
 	Retry      *retryDefinition     `yaml:"retry"`
 	Overrides  []overrideDefinition `yaml:"overrides"`
@@ -217,6 +219,7 @@ type overrideDefinition struct {
 	OccurredAt []timeDefinition   `yaml:"occurred_at"`
 	Entities   []entityDefinition `yaml:"entities"`
 	Priority   string             `yaml:"priority"`
+	Lane       string             `yaml:"lane"`
 	Timeout    *duration          `yaml:"timeout"`
 	Retry      *retryDefinition   `yaml:"retry"`
 }

@@ -42,6 +42,7 @@ type ExplainedEvent struct {
 	// Rules is where the rules for this type stand: "overrides[2]", or "" for the definition's own.
 	Rules        string         `json:"rules,omitempty"`
 	Priority     event.Priority `json:"priority"`
+	Lane         Lane           `json:"lane"`
 	DedupeWindow event.Duration `json:"dedupe_window"`
 	OccurredAt   time.Time      `json:"occurred_at"`
 	// OccurredFrom is the expression that gave the time, with the unit; "" if the time is that of the receipt.
@@ -119,8 +120,8 @@ func (p *Provider) explain(item *Item, passed scheme, now time.Time) ExplainedEv
 	field, rules := p.rulesAt(item.Type)
 	e := ExplainedEvent{
 		WorkflowID: event.WorkflowID(p.name, item.Key), Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type,
-		Source: item.Source, Rules: field, Priority: item.Priority, DedupeWindow: item.DedupeWindow, Policy: rules.policy,
-		OccurredAt: now.UTC(),
+		Source: item.Source, Rules: field, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
+		Policy: rules.policy, OccurredAt: now.UTC(),
 	}
 	if e.Type == "" {
 		e.Type = UnknownType

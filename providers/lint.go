@@ -25,6 +25,7 @@ const (
 	RuleSampleType  Rule = "sample-type"
 	RuleSharedKey   Rule = "shared-key"
 	RuleUnreachable Rule = "unreachable"
+	RuleIneffective Rule = "ineffective"
 	RuleSecret      Rule = "secret"
 )
 
@@ -58,9 +59,11 @@ func (l *linter) add(field string, rule Rule, format string, args ...any) {
 func (p *Provider) Lint() []Finding {
 	l := &linter{provider: p, told: map[string]bool{}}
 	l.checkOverrides()
+	l.checkLane("", &p.base)
 	l.checkBaseEntities()
 	l.checkEntities("entities", p.base.entities, nil)
 	for i, o := range p.overrides {
+		l.checkLane(fmt.Sprintf("overrides[%d].", i), &o.rules)
 		if !sameRules(o.rules.entities, p.base.entities) {
 			l.checkEntities(fmt.Sprintf("overrides[%d].entities", i), o.rules.entities, o.types)
 		}

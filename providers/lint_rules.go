@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"holdfast/event"
 )
 
 // unreached notes a rule that no event can reach.
@@ -38,6 +40,14 @@ func (l *linter) checkOverrides() {
 // coveringOverride is the first override before n that covers the type, or -1.
 func (l *linter) coveringOverride(n int, t glob) int {
 	return slices.IndexFunc(l.provider.overrides[:n], func(o override) bool { return anyCovers(o.types, t) })
+}
+
+// checkLane looks for a priority above that of the lane: what is urgent must not wait for a batch.
+func (l *linter) checkLane(at string, r *rules) {
+	if r.lane == LaneBulk && r.priority != event.PriorityNormal {
+		l.add(at+"lane", RuleIneffective, "bulk takes no account of the priority %s: it holds for the events that leave their batch",
+			r.priority)
+	}
 }
 
 // checkEntities looks at one list of entity rules, which applies to the types `within` (nil: to all).

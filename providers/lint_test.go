@@ -57,6 +57,7 @@ func TestLint(t *testing.T) {
 		"sample fails":        {"order: \"o", "order: (1 | .x), o: \"o", `samples["order.paid"]`, RuleSampleFails, "cannot be made"},
 		"sample is no object": {"'{id:", "'[1] | {id:", `samples["order.paid"]`, RuleSampleFails, "cannot be made"},
 		"wrong name":          {"  order.paid:", "  order.sent:", `samples["order.sent"]`, RuleSampleType, "is of type order.paid"},
+		"bulk is not urgent":  {"type: .body.type", "lane: bulk\npriority: high\ntype: .body.type", "lane", RuleIneffective, "priority high"},
 		"override is covered": {
 			"samples:", "overrides: [{types: [\"order.*\"], priority: high}, {types: [order.a, order.b]}]\nsamples:",
 			"overrides[1]", RuleUnreachable, "overrides[0] covers it",

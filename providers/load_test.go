@@ -102,6 +102,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 		"all optional":    {"[.body.id]", "[{expr: .body.id, optional: true}]", "key.parts", "all optional"},
 		"bad duration":    {"type:", "dedupe: 30\ntype:", "dedupe", "want a duration"},
 		"odd duration":    {"type:", "dedupe: 30x\ntype:", "dedupe", "is not a duration"},
+		"bad lane":        {"type:", "lane: fast\ntype:", "lane", "want one of workflow, bulk"},
 		"bad priority":    {"type:", "priority: urgent\ntype:", "priority", "want one of normal, critical, high"},
 		"no attempts":     {"type:", "retry: {attempts: 0}\ntype:", "retry.attempts", "want 1 to"},
 		"two policies":    {"type:", "retry: {attempts: 2, delays: [1s], initial: 1s}\ntype:", "retry.delays", "leave out"},

@@ -237,6 +237,32 @@ overrides:
 	require.Equal(t, defaultAttempts, parsed.Policy.Attempts)
 }
 
+// A fire-hose takes the bulk lane by its definition or by its type; an event that is too large for a batch does not.
+func TestLane(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, minimal+`
+lane: bulk
+overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
+`)
+	large := strings.Repeat("x", maxBulk)
+	for body, want := range map[string]Lane{
+		`{"type":"any","id":"i"}`:                        LaneBulk,
+		`{"type":"common","id":"i"}`:                     LaneBulk,
+		`{"type":"rare","id":"i"}`:                       LaneWorkflow,
+		`{"type":"any","id":"i","text":"` + large + `"}`: LaneWorkflow,
+	} {
+		item, _, err := parse(t, p, body)
+		require.NoError(t, err)
+		require.Equal(t, want, item.Lane, item.Type)
+	}
+	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"any","id":"i"}`)
+	require.NoError(t, err)
+	require.Equal(t, LaneWorkflow, item.Lane)
+	r := &Request{Method: "POST", Body: []byte(`{"type":"any","id":"i"}`), Header: map[string][]string{}}
+	require.NoError(t, p.Sign(r, secretOfTests, clock))
+	require.Equal(t, LaneBulk, p.Explain(r, clock).Events[0].Lane)
+}
+
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, minimal+"\nredact: ['.body.card.number', '.body.list[]?.secret', '.body.absent.x']\n")

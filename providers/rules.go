@@ -15,6 +15,7 @@ type rules struct {
 	times    []timeRule
 	entities []entityRule
 	priority event.Priority
+	lane     Lane
 	policy   event.Policy
 }
 
@@ -36,6 +37,7 @@ var (
 func (c *compiler) newRules(d *definition) (rules, []override) {
 	base := rules{
 		priority: event.Priority(c.oneOf("priority", d.Priority, "normal", "critical", "high")),
+		lane:     Lane(c.oneOf("lane", d.Lane, string(LaneWorkflow), string(LaneBulk))),
 		policy: event.Policy{
 			Attempts: defaultAttempts, Delays: defaultDelays, Jitter: defaultJitter, Timeout: defaultTimeout,
 		},
@@ -77,6 +79,9 @@ func (c *compiler) change(at string, r rules, o overrideDefinition) rules {
 	}
 	if o.Priority != "" {
 		r.priority = event.Priority(c.oneOf(at+"priority", o.Priority, "normal", "critical", "high"))
+	}
+	if o.Lane != "" {
+		r.lane = Lane(c.oneOf(at+"lane", o.Lane, string(LaneWorkflow), string(LaneBulk)))
 	}
 	if o.Retry != nil {
 		r.policy = c.newPolicy(at+"retry", o.Retry, r.policy.Timeout)

@@ -21,6 +21,7 @@ type Item struct {
 	// Root is the envelope without its items; nil if the request was one event.
 	Root         json.RawMessage
 	Priority     event.Priority
+	Lane         Lane
 	DedupeWindow event.Duration
 	Redelivery   Redelivery
 	// Headers, Query and Path are what the receipt keeps.
@@ -88,7 +89,7 @@ func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded b
 		return p.typeOf.failed(err)
 	}
 	item.Key, item.KeyFrom = event.CanonicalKey(p.name, id.key), id.from
-	item.Priority, item.DedupeWindow = r.priority, r.dedupe
+	item.Priority, item.Lane, item.DedupeWindow = r.priority, r.laneOf(item), r.dedupe
 	if id.from != event.KeyFromEvent {
 		item.DedupeWindow = id.window
 	}

@@ -199,7 +199,7 @@ func writeExplainedEvent(w io.Writer, e *providers.ExplainedEvent) error {
 		rules = "the definition's own"
 	}
 	fields = append(fields, "type", e.Type, "source", e.Source, "rules", rules, "occurred", occurred(e),
-		"priority", string(e.Priority), "duplicate", window(e.DedupeWindow), "retries", retries(e.Policy))
+		"priority", string(e.Priority), "lane", lane(e.Lane), "duplicate", window(e.DedupeWindow), "retries", retries(e.Policy))
 	if q := e.Question; q != nil {
 		fields = append(fields, "question", question(q))
 	}

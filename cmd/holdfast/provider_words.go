@@ -42,6 +42,13 @@ func occurred(e *providers.ExplainedEvent) string {
 	return at + ", from " + e.OccurredFrom
 }
 
+func lane(l providers.Lane) string {
+	if l == providers.LaneBulk {
+		return "bulk: the inbox takes it, and a batch processes it with others"
+	}
+	return "a workflow of its own"
+}
+
 func window(d event.Duration) string {
 	if d == 0 {
 		return "for ever"
