@@ -51,6 +51,15 @@ func SplitWorkflowID(id string) (provider, key string, ok bool) {
 	return provider, key, ok && provider != "" && key != ""
 }
 
+// batchPrefix has no colon, so that a batch is never taken for the workflow of an event.
+const batchPrefix = "batch/"
+
+// BatchWorkflowID is the ID of the workflow that processes a batch of the bulk lane.
+func BatchWorkflowID(id string) string { return batchPrefix + id }
+
+// IsBatchWorkflow says whether the ID is that of a batch, which is the run of many events.
+func IsBatchWorkflow(id string) bool { return strings.HasPrefix(id, batchPrefix) }
+
 // FirstIDAt is not greater than any ID (UUIDv7) that was made at t or later, and greater than all that were made in an
 // earlier millisecond: a bound in time for lists that are ordered by ID.
 func FirstIDAt(t time.Time) string {

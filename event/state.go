@@ -23,6 +23,8 @@ const (
 	OutcomeIgnored Outcome = "ignored"
 	// OutcomeDuplicate: another event owns the key; nothing was changed.
 	OutcomeDuplicate Outcome = "duplicate"
+	// OutcomeLeft: of an event in a batch, which gets a workflow of its own.
+	OutcomeLeft Outcome = "left"
 )
 
 // Step is a part of the work on an event, named in dead letters, metrics and logs.

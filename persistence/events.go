@@ -39,22 +39,36 @@ UPDATE events
        workflow_id = $6, run_id = $7
  WHERE id = $1::uuid`
 
-func queueEvent(b *pgx.Batch, r event.Receipt, body []byte, p event.Parsed, run event.Run) error {
-	headers, err := headersColumn(r)
-	if err != nil {
-		return err
+// eventRow are the columns of an event that have to be encoded.
+type eventRow struct {
+	body             []byte
+	headers, receipt string
+	payload          []byte // nil where there is no projection
+	note             string
+}
+
+func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
+	if row.headers, err = headersColumn(r); err != nil {
+		return row, err
 	}
 	r.Headers = nil // a column of their own
-	receipt, err := receiptColumn(r)
+	if row.receipt, err = receiptColumn(r); err != nil {
+		return row, err
+	}
+	if row.body = body; body == nil {
+		row.body = []byte{}
+	}
+	row.payload, row.note = project(body)
+	return row, nil
+}
+
+func queueEvent(b *pgx.Batch, r event.Receipt, body []byte, p event.Parsed, run event.Run) error {
+	row, err := newEventRow(r, body)
 	if err != nil {
 		return err
 	}
-	if body == nil {
-		body = []byte{}
-	}
-	payload, note := project(body)
 	b.Queue(storeEvent, r.ID, clean(r.Provider), clean(r.Source), clean(r.Key), string(r.KeyFrom), clean(p.Type),
-		body, headers, receipt, payload, note, p.OccurredAt, p.OccurredAtMissing, r.ReceivedAt,
+		row.body, row.headers, row.receipt, row.payload, row.note, p.OccurredAt, p.OccurredAtMissing, r.ReceivedAt,
 		clean(run.WorkflowID), clean(run.RunID), clean(r.RequestID), clean(r.CorrelationID))
 	return nil
 }

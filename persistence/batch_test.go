@@ -1,0 +1,233 @@
+package persistence_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// bulk puts an event into the bulk lane.
+func (d *database) bulk(r event.Receipt) event.Receipt {
+	d.t.Helper()
+	stored, err := d.NewInboxWriter().Spool(d.t.Context(), event.LaneBulk, r, body, false)
+	require.NoError(d.t, err)
+	require.True(d.t, stored)
+	return r
+}
+
+// batch processes what waits; every event does the same, but for those that are named.
+func (d *database) batch(run event.Run, changes map[string]event.Change) event.Batch {
+	d.t.Helper()
+	b, err := d.ProcessBatch(d.t.Context(), 100, run, func(r event.Receipt, _ []byte) (event.Parsed, error) {
+		if change, ok := changes[r.ID]; ok {
+			return parsed(change), nil
+		}
+		return parsed(snapshot("1", `{"n":1}`)), nil
+	})
+	require.NoError(d.t, err)
+	return b
+}
+
+func outcomes(b event.Batch) map[string]event.Outcome {
+	all := map[string]event.Outcome{}
+	for _, e := range b.Events {
+		all[e.Receipt.ID] = e.Outcome
+	}
+	return all
+}
+
+// An event that PostgreSQL refuses leaves the batch alone, wherever it stands; the others are processed.
+func TestPoisonLeavesTheBatch(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	changes, want := map[string]event.Change{}, map[string]event.Outcome{}
+	for i := range 17 {
+		r := db.bulk(receipt())
+		if want[r.ID] = event.OutcomeProcessed; i == 0 || i == 9 || i == 10 || i == 16 {
+			changes[r.ID] = snapshot(incompressible(9000), `{}`) // larger than an index takes
+			want[r.ID] = event.OutcomeLeft
+		}
+	}
+	b := db.batch(newBatchRun(), changes)
+	require.Equal(t, want, outcomes(b))
+	for _, e := range b.Events {
+		if e.Outcome == event.OutcomeLeft {
+			require.Equal(t, "program_limit_exceeded", event.CodeOf(e.Reason))
+			require.Equal(t, event.ClassRejected, event.ClassOf(e.Reason))
+		}
+	}
+	require.Equal(t, 13, value[int](db, `SELECT count(*) FROM events WHERE status = 'processed'`))
+	require.Equal(t, 13, value[int](db, `SELECT count(*) FROM event_entities`))
+	require.Equal(t, 13, value[int](db, `SELECT count(*) FROM idempotency_keys`), "what left owns no key yet")
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM entities`))
+	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'overflow'`))
+	require.Zero(t, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`))
+}
+
+// A redelivery is a duplicate in its batch if the first event was processed, and leaves the batch if that is in trouble: a dead
+// letter waits, or the owner of the key never came to its end.
+func TestRedeliveriesInABatch(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	again := func(r event.Receipt) event.Receipt {
+		r.ID, r.ReceivedAt = uuid.Must(uuid.NewV7()).String(), r.ReceivedAt.Add(time.Minute)
+		return db.bulk(r)
+	}
+	processed, dead, stuck, discarded := receipt(), receipt(), receipt(), receipt()
+	db.process(processed, parsed())
+	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetter(dead)))
+	_, err := db.Persist(t.Context(), stuck, body, parsed(), runOf(stuck))
+	require.NoError(t, err)
+	_, err = db.Persist(t.Context(), discarded, body, parsed(), runOf(discarded))
+	require.NoError(t, err)
+	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetter(discarded)))
+	db.exec(`UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discard_reason = 'x' WHERE event_id = $1`, discarded.ID)
+	purged := receipt()
+	db.process(purged, parsed())
+	db.exec(`DELETE FROM events WHERE id = $1`, purged.ID)
+
+	want := map[string]event.Outcome{
+		again(processed).ID: event.OutcomeDuplicate, again(purged).ID: event.OutcomeDuplicate,
+		again(dead).ID: event.OutcomeLeft, again(stuck).ID: event.OutcomeLeft, again(discarded).ID: event.OutcomeLeft,
+		db.bulk(receipt()).ID: event.OutcomeProcessed,
+	}
+	b := db.batch(newBatchRun(), nil)
+	require.Equal(t, want, outcomes(b))
+	for _, e := range b.Events {
+		if e.Receipt.Key == processed.Key {
+			require.Equal(t, processed.ID, e.Owner)
+		}
+		require.NotEmpty(t, e.Receipt.Key, "the history names every event")
+	}
+	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM inbox`))
+}
+
+// A run that executes its activity again, because nobody heard of the first time, takes nothing more and tells what it did.
+func TestARunHasOneBatch(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	run := newBatchRun()
+	first := db.bulk(receipt())
+	require.False(t, db.batch(run, nil).Again)
+	db.bulk(receipt())
+
+	b := db.batch(run, nil)
+	require.True(t, b.Again)
+	require.Len(t, b.Events, 1)
+	got := b.Events[0]
+	require.Equal(t, []any{first.ID, first.Key, first.Provider, "thing.changed", event.OutcomeProcessed},
+		[]any{got.Receipt.ID, got.Receipt.Key, got.Receipt.Provider, got.Type, got.Outcome})
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox`))
+	waits, err := db.BulkWaits(t.Context())
+	require.NoError(t, err)
+	require.True(t, waits)
+
+	record, err := db.EventByKey(t.Context(), first.Provider, first.Key)
+	require.NoError(t, err)
+	require.Equal(t, run, record.Run, "the event names the run that has it in its history")
+}
+
+// Batches that run at the same time share the work and the entities, and an event is in one of them.
+func TestConcurrentBatches(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	const n = 200
+	for range n {
+		db.bulk(receipt())
+	}
+	var took atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for {
+				b, err := db.ProcessBatch(context.Background(), 10, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+					return parsed(patch("shared", `{"`+r.ID+`":1}`), patch(r.ID[30:31], `{}`)), nil
+				})
+				if err != nil || len(b.Events) == 0 {
+					if err != nil {
+						took.Add(1000)
+					}
+					return
+				}
+				took.Add(int32(len(b.Events)))
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, n, took.Load())
+	require.Equal(t, n, value[int](db, `SELECT count(*) FROM events`))
+	require.Equal(t, n, value[int](db, `SELECT count(*) FROM jsonb_object_keys((SELECT state FROM entities WHERE external_id = 'shared'))`))
+}
+
+// While the database is in trouble nothing leaves the inbox.
+func TestTransientTroubleKeepsTheBatch(t *testing.T) {
+	t.Parallel()
+	db := open(t, func(c *persistence.Config) { c.LockTimeout = 50 * time.Millisecond })
+	db.process(receipt(), parsed(snapshot("1", `{}`)))
+	db.bulk(receipt())
+	tx, err := db.sql.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `SELECT FROM entities FOR UPDATE`)
+	require.NoError(t, err)
+
+	_, err = db.ProcessBatch(t.Context(), 10, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
+		return parsed(snapshot("1", `{"n":2}`)), nil
+	})
+	require.Equal(t, event.ClassTransient, event.ClassOf(err))
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`))
+	require.Len(t, db.batch(newBatchRun(), nil).Events, 1)
+}
+
+// The number of statements does not grow with the batch.
+func TestStatementsOfABatch(t *testing.T) {
+	t.Parallel()
+	count := &statementCount{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = count })
+	of := func(n int) int64 {
+		for range n {
+			db.bulk(receipt())
+		}
+		before := count.n.Load()
+		require.Len(t, db.batch(newBatchRun(), nil).Events, n)
+		return count.n.Load() - before
+	}
+	of(1) // the entity is new
+	require.Equal(t, of(2), of(90))
+}
+
+// statementCount counts what is sent: single statements, those of pipelines, and copies.
+type statementCount struct{ n atomic.Int64 }
+
+func (s *statementCount) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	s.n.Add(1)
+	return ctx
+}
+
+func (*statementCount) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (*statementCount) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (s *statementCount) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {
+	s.n.Add(1)
+}
+
+func (*statementCount) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (s *statementCount) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
+	s.n.Add(1)
+	return ctx
+}
+
+func (*statementCount) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}
