@@ -20,6 +20,7 @@ type Activities struct {
 	Events      EventStore
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
+	Batches     BatchStore
 
 	// What redrives and sweeps need.
 	Starter   RunStarter

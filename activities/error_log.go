@@ -24,7 +24,7 @@ func phaseOf(activityName string) event.Phase {
 	switch activityName {
 	case "ParseEvent":
 		return event.PhaseParse
-	case "PersistEvent":
+	case "PersistEvent", "ProcessInboxBatch":
 		return event.PhasePersist
 	case "UpsertEntities":
 		return event.PhaseUpsert

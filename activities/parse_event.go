@@ -11,6 +11,10 @@ import (
 // ParseEvent reads the event as its provider's definition says. Its result carries everything that the later steps need of
 // the definition, so a run that is reset to its start picks up a corrected one.
 func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body converter.RawValue) (event.Parsed, error) {
+	return a.parse(r, body.Payload().GetData())
+}
+
+func (a *Activities) parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	provider, ok := a.Catalogue.Lookup(r.Provider)
 	if !ok {
 		return event.Parsed{}, &event.Error{
@@ -19,5 +23,5 @@ func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body convert
 			Text:  "this worker has no definition of provider " + r.Provider,
 		}
 	}
-	return provider.Parse(r, body.Payload().GetData())
+	return provider.Parse(r, body)
 }

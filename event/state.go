@@ -35,6 +35,8 @@ const (
 	StepParse   Step = "parse"
 	StepPersist Step = "persist"
 	StepUpsert  Step = "upsert"
+	// StepBatch is all of them, for a batch of events.
+	StepBatch Step = "batch"
 )
 
 // DeadLetterState is where a dead letter stands:

@@ -7,6 +7,8 @@ import "holdfast/event"
 const (
 	// TypeProcessEvent is the workflow type of the one workflow that every event becomes.
 	TypeProcessEvent = "ProcessEvent"
+	// TypeProcessBatch is the workflow type of a batch of the bulk lane.
+	TypeProcessBatch = "ProcessBatch"
 	// TypePurgeExpired is started by a schedule and removes what has been kept for long enough.
 	TypePurgeExpired = "PurgeExpired"
 	// TypeNotify is started by a schedule and tells people what has failed.
@@ -24,6 +26,9 @@ const (
 	// QueueRedrive is where events run that a redrive or the schedule runs again. It has few slots of its own, so that a
 	// hundred thousand of them leave live traffic its latency. One replay by hand runs on the event's own queue.
 	QueueRedrive = "events-redrive"
+
+	// QueueBulk is where batches of the bulk lane are processed: no fire-hose takes the slots of events that have a workflow.
+	QueueBulk = "events-bulk"
 
 	// QueueOperations is where redrives and schedules are orchestrated: behind no event, so that they stay in control of
 	// a queue that is full.
@@ -52,6 +57,8 @@ const (
 
 	// ErrorDeadLettered is the type of the error that a run fails with once its dead letter is recorded.
 	ErrorDeadLettered = "EventDeadLettered"
+	// ErrorBatchFailed is the type of the error that the run of a batch fails with; its events wait in the inbox as before.
+	ErrorBatchFailed = "BatchFailed"
 )
 
 // Queue is the task queue of a priority.
@@ -73,4 +80,6 @@ func RedriveWorkflowID(id string) string { return "redrive/" + id }
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }
 
 // AllQueues are all task queues, those of events first.
-func AllQueues() []string { return append(Queues(), QueueRedrive, QueueDeadLetter, QueueOperations) }
+func AllQueues() []string {
+	return append(Queues(), QueueBulk, QueueRedrive, QueueDeadLetter, QueueOperations)
+}

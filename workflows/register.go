@@ -9,6 +9,7 @@ import (
 func Register(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
 		TypeProcessEvent:       ProcessEvent,
+		TypeProcessBatch:       ProcessBatch,
 		TypeRedriveDeadLetters: RedriveDeadLetters,
 		TypeRedriveDue:         RedriveDue,
 		TypeSweepRuns:          SweepRuns,

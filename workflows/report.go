@@ -5,12 +5,11 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast/activities"
 	"holdfast/event"
 )
 
-// metricEventDuration times an event from its receipt to the end of its run, by provider and outcome. Temporal's handlers
-// for logs and metrics keep silent during a replay, so each end is told once.
-const metricEventDuration = "holdfast_event_duration"
+// Temporal's handlers for logs and metrics keep silent during a replay, so each end is told once.
 
 func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, result ProcessResult) {
 	took := report(ctx, r, string(result.Outcome))
@@ -30,6 +29,15 @@ func reportDeadLetter(ctx workflow.Context, r event.Receipt, f event.Failure) {
 func report(ctx workflow.Context, r event.Receipt, outcome string) (milliseconds int64) {
 	took := workflow.Now(ctx).Sub(r.ReceivedAt)
 	tags := map[string]string{"provider": r.Provider, "outcome": outcome}
-	workflow.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record(took)
+	workflow.GetMetricsHandler(ctx).WithTags(tags).Timer(activities.MetricEventDuration).Record(took)
 	return int64(took / time.Millisecond)
+}
+
+func reportBatch(ctx workflow.Context, r BatchResult, took time.Duration) {
+	if r.Taken == 0 {
+		return
+	}
+	workflow.GetLogger(ctx).Info("batch.processed",
+		"events", r.Taken, "processed", r.Processed, "ignored", r.Ignored, "duplicates", r.Duplicates, "left", r.Left,
+		"workflow_id", workflow.GetInfo(ctx).WorkflowExecution.ID, "duration_ms", took.Milliseconds())
 }

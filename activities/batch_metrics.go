@@ -1,0 +1,49 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"holdfast/event"
+)
+
+// MetricEventDuration times an event from its receipt to its end, by provider and outcome.
+const MetricEventDuration = "holdfast_event_duration"
+
+// batchMetrics tell of the bulk lane. A batch that took nothing is not counted.
+type batchMetrics struct {
+	events   metric.Int64Counter
+	size     metric.Int64Histogram
+	duration metric.Float64Histogram
+}
+
+// batchCounters may be counters that count nothing, which is no reason for a batch to fail.
+var batchCounters = sync.OnceValue(func() (m batchMetrics) {
+	meter := otel.Meter("holdfast/activities")
+	m.events, _ = meter.Int64Counter("holdfast_batch_events_total",
+		metric.WithDescription("Events that a batch of the bulk lane has taken, by outcome (left: for a workflow of their own)."))
+	m.size, _ = meter.Int64Histogram("holdfast_batch_size",
+		metric.WithExplicitBucketBoundaries(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
+		metric.WithDescription("Events of one batch."))
+	m.duration, _ = meter.Float64Histogram("holdfast_batch_duration_seconds", metric.WithUnit("s"),
+		metric.WithDescription("Time of the transaction of one batch."))
+	return m
+})
+
+func (m batchMetrics) record(ctx context.Context, result BatchResult, took time.Duration) {
+	for outcome, n := range map[event.Outcome]int{
+		event.OutcomeProcessed: result.Processed, event.OutcomeIgnored: result.Ignored,
+		event.OutcomeDuplicate: result.Duplicates, event.OutcomeLeft: result.Left,
+	} {
+		if n > 0 {
+			m.events.Add(ctx, int64(n), metric.WithAttributes(attribute.String("outcome", string(outcome))))
+		}
+	}
+	m.size.Record(ctx, int64(result.Taken))
+	m.duration.Record(ctx, took.Seconds())
+}
