@@ -13,6 +13,7 @@ type arrival struct {
 	receipt event.Receipt
 	body    []byte
 	reject  bool
+	bulk    bool
 	// slow ends with the ACK budget of the request.
 	slow <-chan struct{}
 	// turns are those of the request's events to be started.

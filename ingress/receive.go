@@ -138,7 +138,7 @@ func (s *Server) commitAll(
 	for i := range receipts {
 		a := arrival{
 			receipt: receipts[i], body: items[i].Body, reject: items[i].Redelivery == providers.RejectRedelivery,
-			slow: budget.Done(), turns: turns,
+			bulk: items[i].Lane == providers.LaneBulk, slow: budget.Done(), turns: turns,
 		}
 		group.Go(func() (err error) {
 			started[i], err = s.commitOnce(ctx, a)
@@ -159,6 +159,9 @@ func (s *Server) commitOnce(ctx context.Context, a arrival) (_ Started, err erro
 	first := false
 	result, err, _ := s.starts.Do(a.receipt.WorkflowID(), func() (any, error) {
 		first = true
+		if a.bulk && s.inbox.isThere() {
+			return s.commitBulk(ctx, a)
+		}
 		return s.commitInTurn(ctx, a)
 	})
 	if err != nil {

@@ -28,6 +28,8 @@ type Options struct {
 	Inbox Spooler
 	// Gate stands before Temporal. It is shared by all of the process that starts events.
 	Gate *Gate
+	// Pump is told of what waits in the bulk lane; nil where no worker runs in this process.
+	Pump *Pump
 	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
 	SelfTest *SelfTest
 	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.

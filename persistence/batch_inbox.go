@@ -29,7 +29,9 @@ SELECT i.workflow_id, i.receipt, i.raw_body,
 SELECT id::text, provider, key, received_at, type, outcome FROM events
  WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' ORDER BY id`
 
-	bulkWaits = `SELECT EXISTS (SELECT FROM inbox WHERE lane = 'bulk')`
+	// bulkWaits passes over what a batch has taken.
+	bulkWaits = `
+SELECT EXISTS (SELECT FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 FOR KEY SHARE SKIP LOCKED)`
 )
 
 // batched is an event that a batch has taken: its row is locked until the transaction ends.
@@ -132,7 +134,7 @@ func queueGone(b *pgx.Batch, taken []*batched) {
 	}
 }
 
-// BulkWaits says whether an event waits in the bulk lane.
+// BulkWaits says whether an event waits in the bulk lane that no batch has taken.
 func (s *Store) BulkWaits(ctx context.Context) (waits bool, err error) {
 	err = s.pool.QueryRow(ctx, bulkWaits).Scan(&waits)
 	return waits, failure("look into the inbox", err)

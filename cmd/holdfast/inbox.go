@@ -43,6 +43,16 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 	return depth, age, nil
 }
 
+// batchSize is how many events a batch takes at most. Larger ones save little more, hold the locks of their entities for longer,
+// and keep an event waiting for those that it shares the commit with.
+const batchSize = 300
+
+// newPump makes what starts the batches of the bulk lane.
+func (p *process) newPump() *ingress.Pump {
+	batches := ingress.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
+	return ingress.NewPump(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
+}
+
 // spooler is nil where there is no inbox.
 func (p *process) spooler() ingress.Spooler {
 	if p.inbox == nil {

@@ -40,6 +40,7 @@ type process struct {
 	inbox      *persistence.Store  // nil where no database is configured
 	inboxDepth *ingress.InboxDepth // nil where there is no inbox
 	drain      *ingress.Drain      // nil until it runs
+	pump       *ingress.Pump       // nil where no workers run
 	workers    []worker.Worker
 
 	stops  []stop

@@ -106,6 +106,9 @@ func (p *process) start(ctx context.Context, name string, roles role) error {
 		return err
 	}
 	p.watchStores(name)
+	if roles.has(roleWorker) {
+		p.pump = p.newPump()
+	}
 	ready := p.prepare(ctx, roles)
 	if !roles.has(roleIngress) {
 		return <-ready
@@ -133,6 +136,9 @@ func (p *process) prepare(ctx context.Context, roles role) <-chan error {
 		if p.drain != nil {
 			err = p.drain.Stop(stopping)
 		}
+		if p.pump != nil {
+			p.pump.Stop()
+		}
 		stopAll(p.workers)
 		return err
 	})
@@ -153,6 +159,7 @@ func (p *process) startBackground(ctx context.Context, roles role) error {
 		if err := p.startWorkers(ctx); err != nil {
 			return err
 		}
+		p.pump.Start()
 	}
 	if roles.has(roleIngress | roleWorker) {
 		return p.startDrain()
@@ -216,6 +223,7 @@ func (p *process) startIngress() error {
 		Starter:        p.starter(),
 		Inbox:          p.spooler(),
 		Gate:           p.gate,
+		Pump:           p.pump,
 		Errors:         p.errors,
 		SelfTest:       p.selfTest(),
 		Budget:         cfg.HandlerBudget,

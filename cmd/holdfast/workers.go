@@ -29,7 +29,7 @@ const workflowTasks = 100
 const operationSlots = 4
 
 // startWorkers runs one worker for each priority, each with slots of its own, so that a flood of normal events cannot delay
-// a critical one; one for dead letters, so that no flood of events can delay those; one for redriven events, so that a bulk
+// a critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no flood of events can delay those; one for redriven events, so that a bulk
 // redrive leaves live ones their latency; and one for what orchestrates redrives and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
@@ -51,6 +51,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 		workflows.Queue(event.PriorityHigh):     p.cfg.Worker.SlotsHigh,
 		workflows.Queue(event.PriorityNormal):   p.cfg.Worker.SlotsNormal,
 		workflows.QueueDeadLetter:               p.cfg.Worker.SlotsDeadLetter,
+		workflows.QueueBulk:                     p.cfg.Worker.SlotsBulk,
 		workflows.QueueRedrive:                  p.cfg.Worker.SlotsRedrive,
 		workflows.QueueOperations:               operationSlots,
 	}
@@ -76,7 +77,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
-		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
+		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store, Batches: p.store,
 		Starter: p.starter(), Runs: ingress.NewRuns(p.temporal, p.codec.DataConverter()),
 		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
 		Automatic: p.automaticRedrive(),

@@ -22,7 +22,7 @@ func (c Config) PoolSize() int {
 		return c.Database.MaxConns
 	}
 	w := c.Worker
-	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsRedrive) + w.SlotsDeadLetter + spareConns
+	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsRedrive+w.SlotsBulk) + w.SlotsDeadLetter + spareConns
 }
 
 // RequireDatabase is an error if no database is given: for the roles that cannot do without one.

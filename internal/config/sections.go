@@ -144,6 +144,8 @@ type Worker struct {
 	// SlotsRedrive is how many steps of redriven events run at the same time. They have slots of their own so that a bulk
 	// redrive leaves live events their latency.
 	SlotsRedrive int `env:"HOLDFAST_WORKER_SLOTS_REDRIVE" envDefault:"4"`
+	// SlotsBulk is how many batches of the bulk lane run at the same time.
+	SlotsBulk int `env:"HOLDFAST_WORKER_SLOTS_BULK" envDefault:"2"`
 	// StickyCache is how many running workflows one process keeps in memory; a workflow that falls out is read again from
 	// its history.
 	StickyCache int `env:"HOLDFAST_WORKER_STICKY_CACHE" envDefault:"2000"`

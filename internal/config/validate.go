@@ -104,6 +104,7 @@ func (m *mistakes) validateWorker(w Worker) {
 	m.atLeast("HOLDFAST_WORKER_SLOTS_NORMAL", w.SlotsNormal, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_DEAD_LETTER", w.SlotsDeadLetter, 1)
 	m.atLeast("HOLDFAST_WORKER_SLOTS_REDRIVE", w.SlotsRedrive, 1)
+	m.atLeast("HOLDFAST_WORKER_SLOTS_BULK", w.SlotsBulk, 1)
 	m.atLeast("HOLDFAST_WORKER_STICKY_CACHE", w.StickyCache, 1)
 	m.positive("HOLDFAST_WORKER_GRACE", w.Grace)
 }

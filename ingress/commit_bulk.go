@@ -1,0 +1,32 @@
+package ingress
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"holdfast/event"
+)
+
+// bulkTimeout is how long an event waits for the inbox until it is started as a workflow after all. It leaves most of a
+// request's time to that.
+const bulkTimeout = time.Second
+
+// commitBulk commits an event to the bulk lane. Where that fails it takes the way of every other event, as an event of its own:
+// it may be in the inbox all the same, and one ID must not be processed in two places. Its key makes one of them the duplicate.
+func (s *Server) commitBulk(ctx context.Context, a arrival) (Started, error) {
+	limited, cancel := withTimeout(ctx, bulkTimeout)
+	defer cancel()
+	started, err := s.inbox.spool(limited, event.LaneBulk, a.receipt, a.body, a.reject)
+	if err == nil {
+		s.Pump.Wake()
+		return started, nil
+	}
+	a.receipt.ID = uuid.Must(uuid.NewV7()).String()
+	started, failed := s.commitInTurn(ctx, a)
+	if failed != nil {
+		return started, both(failed, err)
+	}
+	return started, nil
+}

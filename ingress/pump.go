@@ -1,0 +1,170 @@
+package ingress
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+const (
+	// batchPause lets events gather between a batch that had room left and the next one, so that a trickle is not a workflow
+	// for each event.
+	batchPause = 20 * time.Millisecond
+	// busyPoll is the pause between two looks at the bulk lane while other processes fill it, idlePoll while nobody does.
+	busyPoll = 40 * time.Millisecond
+	idlePoll = 500 * time.Millisecond
+	// busyFor is how long after an event the lane counts as busy.
+	busyFor = 5 * time.Second
+	// batchRetry is the pause after a batch that could not be started, or has failed.
+	batchRetry = time.Second
+)
+
+// BulkQueue tells whether events wait in the bulk lane that no batch has taken.
+type BulkQueue interface {
+	BulkWaits(ctx context.Context) (bool, error)
+}
+
+// Batches starts batches. NewBatches makes one that has Temporal run them.
+type Batches interface {
+	// Run starts a batch of at most limit events and waits until it has ended; taken is how many there were.
+	Run(ctx context.Context, limit int) (taken int, err error)
+}
+
+// Pump starts a batch whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
+// Several processes may pump the same lane.
+type Pump struct {
+	queue    BulkQueue
+	batches  Batches
+	limit    int
+	inFlight int
+	wakes    chan struct{}
+
+	cancel  context.CancelFunc
+	ctx     context.Context //nolint:containedctx // of the loops, which Stop ends
+	running sync.WaitGroup
+}
+
+// NewPump makes a pump that has at most inFlight batches under way, of at most limit events each.
+func NewPump(queue BulkQueue, batches Batches, limit, inFlight int) *Pump {
+	p := &Pump{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: make(chan struct{}, 1)}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// Start begins to pump.
+func (p *Pump) Start() {
+	for range p.inFlight {
+		p.running.Go(p.work)
+	}
+	p.running.Go(p.poll)
+}
+
+// Stop starts no more batches. Those that are under way end, here or elsewhere.
+func (p *Pump) Stop() {
+	p.cancel()
+	p.running.Wait()
+}
+
+// Wake says that an event waits. Of a pump that is nil, or has not started, it is no error.
+func (p *Pump) Wake() {
+	if p == nil {
+		return
+	}
+	select {
+	case p.wakes <- struct{}{}:
+	default: // somebody has said so already
+	}
+}
+
+// work runs one batch after the other, while there are events.
+func (p *Pump) work() {
+	for {
+		select {
+		case <-p.wakes:
+		case <-p.ctx.Done():
+			return
+		}
+		pause := batchPause
+		taken, err := p.batches.Run(p.ctx, p.limit)
+		switch {
+		case p.ctx.Err() != nil:
+			return
+		case err != nil:
+			slog.WarnContext(p.ctx, "batch.failed", "error", err.Error())
+			pause = batchRetry
+			p.Wake()
+		case taken >= p.limit:
+			pause = 0
+			p.Wake()
+		}
+		p.sleep(pause)
+	}
+}
+
+// poll looks for events of other processes, and for what a process has left that is gone.
+func (p *Pump) poll() {
+	var busy time.Time
+	for p.ctx.Err() == nil {
+		waits, err := p.queue.BulkWaits(p.ctx)
+		if err == nil && waits {
+			busy = time.Now()
+			p.Wake()
+		}
+		if time.Since(busy) < busyFor {
+			p.sleep(busyPoll)
+		} else {
+			p.sleep(idlePoll)
+		}
+	}
+}
+
+func (p *Pump) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
+}
+
+type batches struct {
+	client client.Client
+	limit  time.Duration // of a start
+}
+
+// NewBatches makes batches that are workflows. A start may take startTimeout.
+func NewBatches(c client.Client, startTimeout time.Duration) Batches {
+	return &batches{client: c, limit: startTimeout}
+}
+
+// Run has no time-out for the batch: one that is in trouble is retried by its own workflow, and no other would fare better.
+func (b *batches) Run(ctx context.Context, limit int) (taken int, err error) {
+	run, err := b.start(ctx, limit)
+	if err != nil {
+		return 0, fmt.Errorf("start batch: %w", err)
+	}
+	var result workflows.BatchResult
+	if err := run.Get(ctx, &result); err != nil {
+		return 0, fmt.Errorf("run batch %s: %w", run.GetID(), err)
+	}
+	return result.Taken, nil
+}
+
+func (b *batches) start(ctx context.Context, limit int) (client.WorkflowRun, error) {
+	ctx, cancel := withTimeout(ctx, b.limit)
+	defer cancel()
+	return b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:               event.BatchWorkflowID(uuid.Must(uuid.NewV7()).String()),
+		TaskQueue:        workflows.QueueBulk,
+		EnableEagerStart: true,
+		StaticSummary:    "bulk lane",
+	}, workflows.TypeProcessBatch, limit)
+}
