@@ -134,6 +134,18 @@ func TestARunHasOneBatch(t *testing.T) {
 	record, err := db.EventByKey(t.Context(), first.Provider, first.Key)
 	require.NoError(t, err)
 	require.Equal(t, run, record.Run, "the event names the run that has it in its history")
+	for _, provider := range []string{first.Provider, ""} {
+		page, err := db.Events(t.Context(), event.RecordQuery{Provider: provider, Key: first.Key})
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		require.Equal(t, first.ID, page[0].Receipt.ID)
+	}
+	workflowIDs, err := db.WorkflowsOf(t.Context(), first.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{first.WorkflowID()}, workflowIDs, "the run of a batch is not one event's to be deleted")
+	id, err := db.EventOfWorkflow(t.Context(), first.WorkflowID())
+	require.NoError(t, err)
+	require.Equal(t, first.ID, id)
 }
 
 // Batches that run at the same time share the work and the entities, and an event is in one of them.

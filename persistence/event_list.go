@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,17 +47,25 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	return page, failure("list events", err)
 }
 
-// ofKey restricts to the events of a key: those of one workflow, or of that key at each provider.
+// eventsOfKey are those that ran in the workflow of their key, and those that a batch has processed, which is not named after
+// them. Each of the two has an index.
+const eventsOfKey = `SELECT id FROM events WHERE workflow_id = %[1]s::text || ':' || %[2]s::text
+ UNION ALL
+SELECT id FROM events WHERE provider = %[1]s AND key = %[2]s AND workflow_id LIKE 'batch/%%'`
+
+// ofKey restricts to the events of a key, at one provider or at each.
 func (l *list) ofKey(provider, key string) {
 	if key == "" {
 		return
 	}
 	key = event.CanonicalKey(provider, key)
 	if provider != "" {
-		l.equal("workflow_id", event.WorkflowID(provider, key))
+		l.where("id = ANY (ARRAY ("+eventsOfKey+"))", clean(provider), key)
 		return
 	}
-	l.where("workflow_id = ANY (ARRAY ("+allProviders+" SELECT name || %s FROM found WHERE name IS NOT NULL))", ":"+key)
+	each := strings.NewReplacer("%[1]s", "found.name", "%[2]s", "%[1]s").Replace(eventsOfKey)
+	l.where("id = ANY (ARRAY ("+allProviders+
+		" SELECT of.id FROM found CROSS JOIN LATERAL ("+each+") AS of WHERE found.name IS NOT NULL))", key)
 }
 
 // acceptedBetween turns times into bounds of the ID, whose first bits are a time, so that no further index is needed.

@@ -99,7 +99,8 @@ func (s *Store) query(ctx context.Context, sql string, args ...any) pgx.Rows {
 	return rows
 }
 
-// trace is a row that knows an event.
+// trace is a row that knows an event. The run of a batch is that of many events and holds the content of none, so the workflow
+// is the one that the event, or a redelivery, would have had alone.
 type trace struct {
 	receipt    event.Receipt
 	workflowID string
@@ -110,7 +111,13 @@ func scanTrace(row pgx.CollectableRow) (t trace, err error) {
 	if err := row.Scan(&receipt, &t.workflowID); err != nil {
 		return t, err
 	}
-	return t, json.Unmarshal(receipt, &t.receipt)
+	if err := json.Unmarshal(receipt, &t.receipt); err != nil {
+		return t, err
+	}
+	if event.IsBatchWorkflow(t.workflowID) {
+		t.workflowID = t.receipt.WorkflowID()
+	}
+	return t, nil
 }
 
 // Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, and what it

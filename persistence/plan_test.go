@@ -83,6 +83,9 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 		{"events of a key", func() error {
 			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
 		}, "events_by_workflow"},
+		{"events of a key, in batches", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
+		}, "events_by_batched_key"},
 		{"all that was audited", func() error {
 			return second(db.AuditLog(ctx, event.AuditQuery{Limit: 50, Since: time.Now().Add(-time.Hour)}))
 		}, "audit_log_by_time"},
@@ -139,6 +142,9 @@ func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 		{"events of a key, of all providers", func() error {
 			return second(db.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
 		}, "events_by_workflow"},
+		{"events of a key, in batches of all providers", func() error {
+			return second(db.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
+		}, "events_by_batched_key"},
 		{"events of an entity", func() error {
 			return second(db.Events(ctx, event.RecordQuery{Entity: &ref, Limit: 50}))
 		}, "event_entities"},
