@@ -12,8 +12,8 @@ import (
 	"holdfast/event"
 )
 
-// MetricEventDuration times an event from its receipt to its end, by provider and outcome.
-const MetricEventDuration = "holdfast_event_duration"
+// metricEventDuration is what the workflow of a single event tells as well.
+const metricEventDuration = "holdfast_event_duration"
 
 // batchMetrics tell of the bulk lane. A batch that took nothing is not counted.
 type batchMetrics struct {

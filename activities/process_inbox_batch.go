@@ -90,7 +90,7 @@ func reportBatch(ctx context.Context, b event.Batch, result BatchResult, took ti
 		k := kind{e.Receipt.Provider, string(e.Outcome)}
 		if timers[k] == nil {
 			tags := map[string]string{"provider": k.provider, "outcome": k.outcome}
-			timers[k] = activity.GetMetricsHandler(ctx).WithTags(tags).Timer(MetricEventDuration).Record
+			timers[k] = activity.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record
 		}
 		timers[k](now.Sub(e.Receipt.ReceivedAt))
 	}

@@ -5,11 +5,12 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities"
 	"holdfast/event"
 )
 
-// Temporal's handlers for logs and metrics keep silent during a replay, so each end is told once.
+// metricEventDuration times an event from its receipt to the end of its run, by provider and outcome. Temporal's handlers
+// for logs and metrics keep silent during a replay, so each end is told once.
+const metricEventDuration = "holdfast_event_duration"
 
 func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, result ProcessResult) {
 	took := report(ctx, r, string(result.Outcome))
@@ -29,7 +30,7 @@ func reportDeadLetter(ctx workflow.Context, r event.Receipt, f event.Failure) {
 func report(ctx workflow.Context, r event.Receipt, outcome string) (milliseconds int64) {
 	took := workflow.Now(ctx).Sub(r.ReceivedAt)
 	tags := map[string]string{"provider": r.Provider, "outcome": outcome}
-	workflow.GetMetricsHandler(ctx).WithTags(tags).Timer(activities.MetricEventDuration).Record(took)
+	workflow.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record(took)
 	return int64(took / time.Millisecond)
 }
 
