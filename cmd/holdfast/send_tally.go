@@ -46,7 +46,7 @@ func (t *tally) add(a sentAnswer, err error) {
 		return
 	}
 	for _, e := range a.events().Events {
-		if e.Status == "accepted" {
+		if e.Status == "accepted" || e.Status == "spooled" {
 			t.accepted++
 		} else {
 			t.duplicates++
