@@ -35,7 +35,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		eventCommand(), inboxCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), providerCommand(), sendCommand(),
-		auditCommand(), tokenCommand(), payloadKeyCommand(),
+		benchCommand(), verifyLedgerCommand(), auditCommand(), tokenCommand(), payloadKeyCommand(),
 		errorCommand(), statsCommand(), doctorCommand(), purgeCommand(),
 		configCommand(), healthCommand(), versionCommand(),
 	)

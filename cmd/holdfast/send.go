@@ -18,21 +18,20 @@ import (
 	"holdfast/providers"
 )
 
-// sendOptions say what to send, where, and how often.
+// sendOptions say what to send, and where.
 type sendOptions struct {
 	provider, eventType string
 	url                 string // "" means the ingress of the configuration
 	file                string // "" means the definition's sample
 	headers             []string
 	secret              string // "" means the configured ones
-	load                load
 }
 
 func sendCommand() *cobra.Command {
 	var o sendOptions
 	command := &cobra.Command{
 		Use:     "send PROVIDER [TYPE]",
-		Short:   "Send correctly signed events, as the provider would, to any address (exit 1 if one is not accepted)",
+		Short:   "Send a correctly signed event, as the provider would, to any address (exit 1 if it is not accepted)",
 		GroupID: groupOperate,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -52,14 +51,10 @@ func sendCommand() *cobra.Command {
 	flags.StringVar(&o.file, "file", "", "file with the body to send, - is standard input (default: the definition's sample)")
 	flags.StringArrayVar(&o.headers, "header", nil, "a header as 'Name: value'; may be given many times")
 	flags.StringVar(&o.secret, "secret", "", "what to sign with (default: the configured secrets)")
-	o.load.flags(flags)
 	return command
 }
 
 func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error {
-	if err := o.load.check(); err != nil {
-		return err
-	}
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
 		return err
@@ -78,17 +73,14 @@ func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error 
 	if err != nil {
 		return err
 	}
-	if o.load.count > 1 {
-		return o.load.run(c.Context(), s, c.OutOrStdout(), c.ErrOrStderr())
-	}
-	answer, err := s.send(c.Context(), 0)
+	answer, err := s.send(c.Context())
 	if err != nil {
 		return err
 	}
 	return answer.report(c.OutOrStdout(), cfg, isDev)
 }
 
-// sender makes, signs and sends the events of one run.
+// sender makes, signs and sends an event.
 type sender struct {
 	provider  *providers.Provider
 	eventType string
@@ -96,17 +88,12 @@ type sender struct {
 	headers   []string
 	target    *url.URL
 	// public is what the receiver calls itself, for schemes that sign the URL; "" if that is the target.
-	public  string
-	run     string    // begins the ids of the run's events
-	started time.Time // of the run, and of its events: the same event has the same bytes whenever it is sent
-	client  *http.Client
+	public string
+	client *http.Client
 }
 
 func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o sendOptions) (*sender, error) {
-	s := &sender{
-		provider: p, eventType: o.eventType, headers: o.headers, run: strings.ReplaceAll(uuid.NewString(), "-", "")[:16],
-		started: time.Now(), client: newClient(o.load.concurrency),
-	}
+	s := &sender{provider: p, eventType: o.eventType, headers: o.headers, client: newClient()}
 	if types := p.SampleTypes(); s.eventType == "" && o.file == "" && len(types) > 0 {
 		s.eventType = types[0]
 	}
@@ -136,19 +123,16 @@ func reachable(listen string) string {
 	return listen
 }
 
-func newClient(connections int) *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = connections
+func newClient() *http.Client {
 	return &http.Client{
-		Transport:     transport,
 		Timeout:       30 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// request makes the signed request of event number n. The same number gives the same event, signed anew.
-func (s *sender) request(n int) (*providers.Request, error) {
-	r, err := s.unsigned(fmt.Sprintf("%s%08d", s.run, n))
+// request makes the signed request of a new event.
+func (s *sender) request() (*providers.Request, error) {
+	r, err := s.unsigned(strings.ReplaceAll(uuid.NewString(), "-", "")[:24])
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +159,7 @@ func (s *sender) request(n int) (*providers.Request, error) {
 
 // unsigned is the sample, or the given body with the headers of the sample of its type.
 func (s *sender) unsigned(id string) (*providers.Request, error) {
-	r, err := s.provider.Sample(s.eventType, id, s.started)
+	r, err := s.provider.Sample(s.eventType, id, time.Now())
 	if s.body == nil {
 		return r, err
 	}
@@ -188,9 +172,9 @@ func (s *sender) unsigned(id string) (*providers.Request, error) {
 	return r, nil
 }
 
-// send delivers event number n.
-func (s *sender) send(ctx context.Context, n int) (sentAnswer, error) {
-	r, err := s.request(n)
+// send delivers a new event.
+func (s *sender) send(ctx context.Context) (sentAnswer, error) {
+	r, err := s.request()
 	if err != nil {
 		return sentAnswer{}, err
 	}

@@ -95,6 +95,12 @@ var Table = []Rule{
 		Ours:    []string{"event"},
 	},
 	{
+		Package:   "ledger/visibility",
+		Why:       "what Temporal knows of a ledger is asked for here, so that the ledger itself needs none",
+		Ours:      []string{"ledger", "workflows"},
+		Libraries: []string{"go.temporal.io/api"},
+	},
+	{
 		Package:   "loadgen",
 		Why:       "it sends what providers send and knows nothing of what becomes of it: that is judged from the ledger",
 		Ours:      []string{"providers", "ledger"},
