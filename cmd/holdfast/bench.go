@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -155,10 +156,16 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 	if err := printValue(c, result, result.write); err != nil {
 		return err
 	}
-	if result.Check != nil {
+	switch {
+	case result.Check != nil && !result.Check.Holds():
 		return brokenError(*result.Check, result.Unfinished)
+	case result.Load.OK == 0 && o.BadSignatures < 1:
+		return errors.New("nothing was acknowledged")
+	case result.Unfinished > 0:
+		return fmt.Errorf("%d events are not at their end after %s", result.Unfinished, o.settle)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // send runs the load, with a bar for whoever watches.

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/ledger"
+)
+
+// What a load leaves behind is checked against its ledger: at once, and again later. A row that is gone then is named.
+func TestALedgerTellsWhatIsLost(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, "HOLDFAST_INGRESS_START_TIMEOUT=20s",
+		"HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s")
+	n := i.start(t, "serve")
+	file := filepath.Join(t.TempDir(), "ledger")
+	out, err := i.run(t, "bench", "stripe:customer.updated=3", "stripe:payment_intent.succeeded", "--url", n.ingress,
+		"--count", "150", "--connections", "8", "--duplicates", "20%", "--bad-signatures", "10%", "--entities", "5",
+		"--spread", "30s", "--seed", "7", "--ledger", file)
+	require.NoError(t, err, out)
+	for _, line := range []string{
+		`requests +150 in .*`, `latency +p50 .* p99\.9 .*`, `ack → processed +p50 .*`, `lost +0 +ok .*`, `fold +0 +ok .*`,
+	} {
+		require.Regexp(t, `(?m)^ *`+line, out)
+	}
+
+	out, err = i.run(t, "verify-ledger", file, "--settle", "30s")
+	require.NoError(t, err, out)
+	require.Regexp(t, `(?m)^undead +0 +ok`, out)
+
+	l, err := ledger.ReadFile(file)
+	require.NoError(t, err)
+	gone := firstAcknowledged(t, l)
+	require.Equal(t, 1, i.count(t, `WITH gone AS (DELETE FROM events WHERE provider = 'stripe' AND key = $1 RETURNING id)
+	                                SELECT count(*) FROM gone`, gone.Key))
+	out, err = i.run(t, "verify-ledger", file)
+	require.Error(t, err)
+	require.Regexp(t, `(?m)^lost +1 +BROKEN .*stripe:`+gone.Key, out)
+
+	out, err = i.run(t, "verify-ledger", file, "--json", "--without-temporal")
+	require.Error(t, err)
+	var report ledger.Report
+	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&report), out)
+	require.Equal(t, []string{gone.WorkflowID()}, report.Finding(ledger.Lost).Examples)
+}
+
+// Temporal must agree: what was acknowledged has a workflow, and a run that has failed a dead letter.
+func TestALedgerTellsWhatTemporalLacks(t *testing.T) {
+	t.Parallel()
+	i, workflowID := poisoned(t)
+	buried := ledger.Event{Provider: "homemade"}
+	_, buried.Key, _ = event.SplitWorkflowID(workflowID)
+	i.awaitListed(t, 1)
+	never := ledger.Event{Provider: "stripe", Key: uniqueID("evt")}
+	file := filepath.Join(t.TempDir(), "ledger")
+	w, err := ledger.Open(file, ledger.Run{ID: "byhand"})
+	require.NoError(t, err)
+	require.NoError(t, w.Sending(1, time.Now(), ledger.KindEvent, []ledger.Event{buried, never}))
+	require.NoError(t, w.Answered(1, 202, time.Millisecond))
+	require.NoError(t, w.Close())
+	require.Equal(t, 1, i.count(t, `WITH gone AS (DELETE FROM dead_letters RETURNING id) SELECT count(*) FROM gone`))
+
+	out, err := i.run(t, "verify-ledger", file)
+	require.Error(t, err)
+	require.Regexp(t, `(?m)^lost +2 +BROKEN`, out)
+	require.Regexp(t, `(?m)^running +0 +ok`, out)
+	require.Regexp(t, `(?m)^no_workflow +1 +BROKEN .*`+never.WorkflowID(), out)
+	require.Regexp(t, `(?m)^undead +1 +BROKEN .*`+buried.WorkflowID(), out)
+}
+
+func firstAcknowledged(t *testing.T, l ledger.Ledger) ledger.Event {
+	t.Helper()
+	for _, e := range l.Entries {
+		if e.Outcome() == ledger.OutcomeOK {
+			return e.Event
+		}
+	}
+	require.FailNow(t, "nothing was acknowledged")
+	return ledger.Event{}
+}
