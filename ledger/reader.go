@@ -31,7 +31,7 @@ type line struct {
 
 // ReadFile reads a ledger.
 func ReadFile(path string) (Ledger, error) {
-	file, err := os.Open(path) //nolint:gosec // the operator names the file
+	file, err := os.Open(path)
 	if err != nil {
 		return Ledger{}, fmt.Errorf("open ledger: %w", err)
 	}

@@ -52,13 +52,3 @@ func (p pattern) append(to []byte, id, entity string) []byte {
 }
 
 func (p pattern) fill(id, entity string) string { return string(p.append(nil, id, entity)) }
-
-// constant says that there are no holes.
-func (p pattern) constant() bool {
-	for i := range p {
-		if p[i].literal == nil {
-			return false
-		}
-	}
-	return true
-}

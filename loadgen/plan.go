@@ -77,7 +77,7 @@ const (
 
 // number is a random number for a decision on request i (splitmix64).
 func (p *plan) number(i int64, decision uint64) uint64 {
-	z := p.options.Seed + uint64(i)*0x9e3779b97f4a7c15 + decision*0xd1342543de82ef95 //nolint:gosec // bits
+	z := p.options.Seed + uint64(i)*0x9e3779b97f4a7c15 + decision*0xd1342543de82ef95
 	for range 2 {
 		z += 0x9e3779b97f4a7c15
 		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
@@ -117,7 +117,7 @@ func (p *plan) decide(i int64) (kind ledger.Kind, of int64) {
 		if i == 0 {
 			break
 		}
-		j := int64(p.number(i, forRepeat+step<<8) % uint64(i)) //nolint:gosec // less than i
+		j := int64(p.number(i, forRepeat+step<<8) % uint64(i))
 		if p.drawn(j) == ledger.KindEvent {
 			return kind, j
 		}
@@ -128,7 +128,7 @@ func (p *plan) decide(i int64) (kind ledger.Kind, of int64) {
 // make gives the request of number i, and its events.
 func (p *plan) make(i int64) (*unsent, *shape, error) {
 	s := p.shapeOf(i)
-	entity := "sample" + strconv.FormatUint(p.number(i, forEntity)%uint64(p.options.Entities), 10) //nolint:gosec // at least 1
+	entity := "sample" + strconv.FormatUint(p.number(i, forEntity)%uint64(p.options.Entities), 10)
 	u, err := s.make(p.ids(i, s), entity)
 	return u, s, err
 }
@@ -136,7 +136,7 @@ func (p *plan) make(i int64) (*unsent, *shape, error) {
 func (p *plan) shapeOf(i int64) *shape {
 	u := p.share(i, forType) * p.total
 	k := p.kinds[min(sort.Search(len(p.kinds), func(n int) bool { return u < p.kinds[n].upTo }), len(p.kinds)-1)]
-	return k.shapes[p.number(i, forTime)%uint64(p.back)] //nolint:gosec // at least 1
+	return k.shapes[p.number(i, forTime)%uint64(p.back)]
 }
 
 // ids are those of the events of request i: one, or as many as its batch has.

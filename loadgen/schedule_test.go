@@ -46,7 +46,7 @@ func TestTheOpenLoopForgivesNothing(t *testing.T) {
 			require.Equal(t, start.Add(time.Duration(want)*100*time.Millisecond), due)
 			require.Equal(t, due, time.Now())
 		}
-		time.Sleep(time.Second) // in virtual time: the receiver stalls
+		<-time.After(time.Second) // in virtual time: the receiver stalls
 		stalled := time.Now()
 		_, due, ok := g.take(t.Context())
 		require.True(t, ok)
