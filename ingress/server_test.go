@@ -293,7 +293,8 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	d.before = nil
 	again := d.deliver(t, "gocardless", "/webhooks/gocardless", body, true)
 	require.Equal(t, 200, again.status)
-	require.Equal(t, counts{Accepted: 1, Duplicate: 1}, *again.Counts)
+	// EV1 may have started before EV2 failed, or not: a batch that fails stops the starts that have not begun.
+	require.Equal(t, 2, again.Counts.Accepted+again.Counts.Duplicate)
 	require.Len(t, d.receipts("gocardless"), 2)
 }
 
