@@ -61,7 +61,7 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 		table := newFakeInbox()
 		c := newCommitter(t, table)
 		c.Gate = NewGate(32)
-		c.temporal.during = func(context.Context) { time.Sleep(10 * time.Second) }
+		c.temporal.during = func(context.Context) { elapse(10 * time.Second) }
 		for range tripAfter {
 			started, took, err := c.send(t)
 			require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, StateSpooled, started.State)
 		require.Zero(t, took, "nobody waits for a store that is down")
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		require.Len(t, c.temporal.started, tripAfter, "the late starts went on")
 		require.Equal(t, tripAfter+1, table.depth())
 	})
@@ -83,7 +83,7 @@ func TestALateStartAnswersWhereTheInboxFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, errAway }))
-		c.temporal.during = func(context.Context) { time.Sleep(time.Second) }
+		c.temporal.during = func(context.Context) { elapse(time.Second) }
 		started, took, err := c.send(t)
 		require.NoError(t, err)
 		require.Equal(t, StateAccepted, started.State)
@@ -116,7 +116,7 @@ func TestBothStoresHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, errAway }))
 		c.Gate = NewGate(100)
-		c.temporal.during = func(context.Context) { time.Sleep(time.Minute) }
+		c.temporal.during = func(context.Context) { elapse(time.Minute) }
 		for range tripAfter {
 			_, took, err := c.send(t)
 			require.Error(t, err)
@@ -126,9 +126,9 @@ func TestBothStoresHang(t *testing.T) {
 			_, took, err := c.send(t)
 			require.Error(t, err)
 			require.LessOrEqual(t, took, probeGrace)
-			time.Sleep(breakerPause + time.Millisecond)
+			elapse(breakerPause + time.Millisecond)
 		}
-		time.Sleep(2 * time.Minute) // starts that nobody waited for
+		elapse(2 * time.Minute) // starts that nobody waited for
 	})
 }
 
@@ -143,7 +143,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 				spooler = table
 			}
 			c := newCommitter(t, spooler)
-			c.temporal.during = func(context.Context) { time.Sleep(100 * time.Millisecond) }
+			c.temporal.during = func(context.Context) { elapse(100 * time.Millisecond) }
 			const events = 10
 			states := make(chan State, events)
 			for n := range events {
@@ -213,7 +213,7 @@ func TestTheGateOpensAgain(t *testing.T) {
 		started, _, err := c.send(t)
 		require.NoError(t, err)
 		require.Equal(t, StateSpooled, started.State)
-		time.Sleep(breakerPause + time.Millisecond)
+		elapse(breakerPause + time.Millisecond)
 		for range 3 {
 			started, _, err = c.send(t)
 			require.NoError(t, err)

@@ -78,7 +78,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 		}
 	}
 	broken.stop()
-	time.Sleep(2 * maxPostpone)
+	elapse(2 * maxPostpone)
 	synctest.Wait()
 	require.Zero(t, table.depth(), "the inbox is empty")
 	for id := range acknowledged {
@@ -87,7 +87,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for _, stop := range stops {
 		stop()
 	}
-	time.Sleep(time.Minute) // starts that nobody waited for
+	elapse(time.Minute) // starts that nobody waited for
 }
 
 // Temporal is away and comes back: the inbox is drained at once, and nothing is asked of Temporal meanwhile but a probe now and
@@ -112,13 +112,13 @@ func TestDrainWaitsForTemporal(t *testing.T) {
 		}
 		stop := runDrain(t, table, temporal, gate)
 		defer stop()
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, 500, table.depth())
 		temporal.mu.Lock()
 		require.Less(t, asked, 150)
 		away = false
 		temporal.mu.Unlock()
-		time.Sleep(maxPostpone + 2*drainPoll)
+		elapse(maxPostpone + 2*drainPoll)
 		require.Zero(t, table.depth())
 	})
 }
@@ -139,13 +139,13 @@ func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 			_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(0), nil, false)
 			stop := runDrain(t, table, temporal, gate)
 			defer stop()
-			time.Sleep(10 * time.Second)
+			elapse(10 * time.Second)
 			require.Empty(t, table.buried)
 			if takesOthers {
 				_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(1), nil, false)
-				time.Sleep(maxPostpone + drainPoll)
+				elapse(maxPostpone + drainPoll)
 			} else {
-				time.Sleep(buryAfter * (maxPostpone + drainPoll))
+				elapse(buryAfter * (maxPostpone + drainPoll))
 			}
 			require.Zero(t, table.depth())
 			buried := table.buried["stripe:evt_0"]
@@ -184,7 +184,7 @@ func TestDrainLeavesTheBulkLane(t *testing.T) {
 		_, _ = table.Spool(t.Context(), event.LaneBulk, waiting(0), nil, false)
 		stop := runDrain(t, table, newFakeStarter(), NewGate(1))
 		defer stop()
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, 1, table.depth())
 	})
 }

@@ -156,6 +156,7 @@ func (g *Gate) room() int {
 		return 0
 	case gobreaker.StateHalfOpen:
 		return 1
+	case gobreaker.StateClosed:
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -43,7 +43,9 @@ func TestDrainGivesWhatWasSpooled(t *testing.T) {
 	n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	require.Equal(t, receipts[:2], []event.Receipt{seen[0].Receipt, seen[1].Receipt})
+	for i, w := range seen {
+		require.Equal(t, receipts[i], w.Receipt)
+	}
 	require.Equal(t, body, seen[0].Body)
 	n, err = d.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.Settled{Started: true}, &seen))
 	require.NoError(t, err)
