@@ -72,6 +72,9 @@ func (z *fuzzed) receive(t *testing.T, sent []byte) (statuses []int) {
 	t.Helper()
 	z.started, z.log = newFakeStarter(), &recorder{}
 	z.server.Starter = z.started
+	limits, err := newLimits() // nobody is stopped by the rate of what came before
+	require.NoError(t, err)
+	z.server.limits = limits
 	slog.SetDefault(slog.New(slog.NewJSONHandler(z.log, nil)))
 	c := &conversation{sent: bytes.NewReader(sent)}
 	_ = z.server.app.Server().ServeConn(c) // its error is the sender's
