@@ -54,14 +54,6 @@ const (
 	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving')"
 )
 
-// assertNothingStored says that no table has a row.
-func (i *installation) assertNothingStored(t *testing.T) {
-	t.Helper()
-	for _, table := range []string{"events", "idempotency_keys", "entities", "event_entities", "dead_letters"} {
-		require.Zero(t, i.count(t, "SELECT count(*) FROM "+pgx.Identifier{table}.Sanitize()), "rows in %s", table)
-	}
-}
-
 // lock holds a table against writers until the function that it gives is called.
 func (i *installation) lock(t *testing.T, table string) (release func()) {
 	t.Helper()

@@ -105,7 +105,7 @@ func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int,
 	served, all := map[netip.Addr][]time.Time{}, []time.Time{}
 	client := netip.MustParseAddr("192.0.2.1")
 	for range 200 {
-		time.Sleep(time.Duration(random.Int64N(int64(per) / int64(requests) / 4)))
+		<-time.After(time.Duration(random.Int64N(int64(per) / int64(requests) / 4)))
 		client = netip.AddrFrom4([4]byte{192, 0, 2, byte(random.IntN(4))})
 		if l.takeClient(p, client, time.Now()) == 0 {
 			served[client] = append(served[client], time.Now())
@@ -121,7 +121,7 @@ func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int,
 	require.Less(t, len(all), 200, "nobody was refused")
 	for l.takeClient(p, client, time.Now()) == 0 {
 	}
-	time.Sleep(l.takeClient(p, client, time.Now()))
+	<-time.After(l.takeClient(p, client, time.Now()))
 	require.Zero(t, l.takeClient(p, client, time.Now()), "it has waited as it was told")
 }
 
