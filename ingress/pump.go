@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// batchPause lets events gather between a batch that had room left and the next one, so that a trickle is not a workflow
-	// for each event.
-	batchPause = 20 * time.Millisecond
+	// batchPause lets events gather between a small batch and the next one, so that a trickle is not a workflow for each event.
+	batchPause = 50 * time.Millisecond
 	// busyPoll is the pause between two looks at the bulk lane while other processes fill it, idlePoll while nobody does.
 	busyPoll = 40 * time.Millisecond
 	idlePoll = 500 * time.Millisecond
@@ -39,13 +38,15 @@ type Batches interface {
 }
 
 // Pump starts a batch whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
-// Several processes may pump the same lane.
+// While little comes there is one batch at a time, with a pause behind it; from the first that was half full on there are
+// several, without. Several processes may pump the same lane.
 type Pump struct {
 	queue    BulkQueue
 	batches  Batches
 	limit    int
 	inFlight int
-	wakes    chan struct{}
+	wakes    chan struct{} // for the first loop
+	calls    chan struct{} // for the others
 
 	cancel  context.CancelFunc
 	ctx     context.Context //nolint:containedctx // of the loops, which Stop ends
@@ -54,15 +55,16 @@ type Pump struct {
 
 // NewPump makes a pump that has at most inFlight batches under way, of at most limit events each.
 func NewPump(queue BulkQueue, batches Batches, limit, inFlight int) *Pump {
-	p := &Pump{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: make(chan struct{}, 1)}
+	p := &Pump{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), calls: signal()}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
 // Start begins to pump.
 func (p *Pump) Start() {
-	for range p.inFlight {
-		p.running.Go(p.work)
+	p.running.Go(func() { p.work(p.wakes) })
+	for range p.inFlight - 1 {
+		p.running.Go(func() { p.work(p.calls) })
 	}
 	p.running.Go(p.poll)
 }
@@ -75,20 +77,25 @@ func (p *Pump) Stop() {
 
 // Wake says that an event waits. Of a pump that is nil, or has not started, it is no error.
 func (p *Pump) Wake() {
-	if p == nil {
-		return
+	if p != nil {
+		tell(p.wakes)
 	}
+}
+
+func signal() chan struct{} { return make(chan struct{}, 1) }
+
+func tell(signal chan struct{}) {
 	select {
-	case p.wakes <- struct{}{}:
+	case signal <- struct{}{}:
 	default: // somebody has said so already
 	}
 }
 
-// work runs one batch after the other, while there are events.
-func (p *Pump) work() {
+// work runs a batch whenever it is told to.
+func (p *Pump) work(signal <-chan struct{}) {
 	for {
 		select {
-		case <-p.wakes:
+		case <-signal:
 		case <-p.ctx.Done():
 			return
 		}
@@ -101,9 +108,10 @@ func (p *Pump) work() {
 			slog.WarnContext(p.ctx, "batch.failed", "error", err.Error())
 			pause = batchRetry
 			p.Wake()
-		case taken >= p.limit:
+		case 2*taken >= p.limit:
 			pause = 0
 			p.Wake()
+			tell(p.calls)
 		}
 		p.sleep(pause)
 	}

@@ -45,7 +45,7 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 
 // batchSize is how many events a batch takes at most. Larger ones save little more, hold the locks of their entities for longer,
 // and keep an event waiting for those that it shares the commit with.
-const batchSize = 300
+const batchSize = 150
 
 // newPump makes what starts the batches of the bulk lane.
 func (p *process) newPump() *ingress.Pump {
