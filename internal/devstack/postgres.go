@@ -130,6 +130,13 @@ func (p *Postgres) Kill() {
 	<-p.child.done
 }
 
+// Abort ends the server at once as `pg_ctl stop -m immediate` does (SIGQUIT), for good: no checkpoint is written, and the
+// next start recovers its data.
+func (p *Postgres) Abort() {
+	p.child.signal(syscall.SIGQUIT)
+	<-p.child.done
+}
+
 // Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
 func (p *Postgres) Done() <-chan struct{} { return p.child.done }
 
