@@ -11,8 +11,6 @@ import (
 // RedriveDue is one turn of the automatic redrive: it plans what is not planned, and starts what is due for some seconds. It
 // may be killed at any moment and run again. Where automatic redrive is off it does nothing.
 func (a *Activities) RedriveDue(ctx context.Context) (event.DueTurn, error) {
-	stop := keepAlive(ctx)
-	defer stop()
 	if a.Automatic.Attempts == 0 {
 		return event.DueTurn{Drained: true}, nil
 	}

@@ -11,8 +11,6 @@ import (
 // RedrivePage is one turn of a bulk redrive: it takes dead letters and starts their runs for some seconds, unless the
 // redrive is paused or has ended. It may be killed at any moment and run again.
 func (a *Activities) RedrivePage(ctx context.Context, id string) (event.RedriveTurn, error) {
-	stop := keepAlive(ctx)
-	defer stop()
 	drained, err := a.redrive(ctx, id)
 	if err != nil {
 		return event.RedriveTurn{}, err

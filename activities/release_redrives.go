@@ -8,8 +8,6 @@ const released = 500
 // ReleaseRedrives lets dead letters wait again that have been redriving for long without a run: whoever took them was killed
 // before the start.
 func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
-	stop := keepAlive(ctx)
-	defer stop()
 	stale, err := a.Sweeps.StaleRedrives(ctx, released)
 	if err != nil {
 		return 0, err

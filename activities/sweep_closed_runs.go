@@ -10,8 +10,6 @@ import (
 // SweepClosedRuns records the dead letters of runs that were ended from outside, a page of them. It may run any number of
 // times over the same runs.
 func (a *Activities) SweepClosedRuns(ctx context.Context, page event.SweepPage) (event.SweptPage, error) {
-	stop := keepAlive(ctx)
-	defer stop()
 	runs, next, err := a.Runs.ClosedRuns(ctx, page)
 	if err != nil {
 		return event.SweptPage{}, err

@@ -30,8 +30,6 @@ const (
 // SweepOpenRuns tells of the runs of events that were started before a time and are still open, by reason. They are no
 // dead letters: the event is safe, and goes on as soon as the cause is gone.
 func (a *Activities) SweepOpenRuns(ctx context.Context, before time.Time) (map[string]int, error) {
-	stop := keepAlive(ctx)
-	defer stop()
 	runs, total, err := a.Runs.OpenRuns(ctx, before, examined)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,6 @@ const (
 	chunk = 20
 	// fullPause is the pause of a redrive that has as many runs open as it may.
 	fullPause = 250 * time.Millisecond
-	// heartbeat is well below the time-out that the workflow sets.
-	heartbeat = 3 * time.Second
 )
 
 // inFlight is how many runs of a redrive may be open at the same time: some seconds' worth, so that workers or a Temporal
@@ -43,22 +41,4 @@ func (t turn) over() bool {
 	default:
 		return time.Now().After(t.deadline)
 	}
-}
-
-// keepAlive tells the server that the activity lives, until the function that it gives is called.
-func keepAlive(ctx context.Context) (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		ticker := time.NewTicker(heartbeat)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				activity.RecordHeartbeat(ctx)
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() { close(done) }
 }

@@ -34,6 +34,27 @@ func TestAWorkerIsKilledBetweenPersistAndUpsert(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
 }
 
+// A worker is killed in the middle of a step of the durable lane, which may take three minutes:
+//   - another one takes the step over once the first has been silent for some seconds, not after those minutes
+func TestAWorkerIsKilledInTheMiddleOfADurableStep(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	door := i.start(t, "ingress")
+	first := i.start(t, "worker")
+	id := uniqueID("evt")
+
+	release := i.lock(t, "entities")
+	require.Equal(t, 202, door.send(t, customerUpdated(id, uniqueID("cus"), "Ada", time.Now())).status)
+	eventually(t, time.Minute, "the durable lane is used", func() error { return i.usesDurableLane(t, "stripe:"+id) })
+	i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+	first.kill()
+	release()
+
+	i.start(t, "worker")
+	i.awaitCount(t, 90*time.Second, 1, processedEvents)
+	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
+}
+
 // A process is told to stop while requests come in:
 //   - every request that was accepted has been answered, and every event is processed in the end
 func TestAStopCutsNothing(t *testing.T) {

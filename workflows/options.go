@@ -31,11 +31,11 @@ const (
 // deadLetterTimeout bounds one attempt to record a dead letter; there are as many attempts as it takes.
 const deadLetterTimeout = 15 * time.Second
 
-// operationTimeout bounds a page of a redrive or a sweep, operationHeartbeat how long the death of its worker goes unnoticed.
-const (
-	operationTimeout   = 5 * time.Minute
-	operationHeartbeat = 15 * time.Second
-)
+// operationTimeout bounds a page of a redrive or a sweep.
+const operationTimeout = 5 * time.Minute
+
+// heartbeatTimeout is how long the death of a worker, or a task that was lost on its way to it, goes unnoticed.
+const heartbeatTimeout = 15 * time.Second
 
 // counted are the error types that end an activity, for the workflow to decide by.
 func counted() []string { return []string{string(event.ClassFailed), string(event.ClassRejected)} }
@@ -65,10 +65,11 @@ func withFastLane(ctx workflow.Context, name event.Step) workflow.Context {
 }
 
 // withDurableLane is for events in trouble: visible, pausable and resettable. The server retries what is transient without
-// limit; one attempt is bounded by the policy's timeout.
+// limit; one attempt is bounded by the policy's timeout, and by the life of its worker.
 func withDurableLane(ctx workflow.Context, p event.Policy, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: time.Duration(p.Timeout),
+		HeartbeatTimeout:    heartbeatTimeout,
 		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:        transientInterval,
@@ -100,7 +101,7 @@ func withDeadLetterLane(ctx workflow.Context) workflow.Context {
 func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: operationTimeout,
-		HeartbeatTimeout:    operationHeartbeat,
+		HeartbeatTimeout:    heartbeatTimeout,
 		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    transientInterval,
