@@ -48,7 +48,7 @@ func runDev(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	setLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText})
+	setLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText}, os.Stderr)
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 

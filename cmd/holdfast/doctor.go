@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,7 +81,7 @@ func newDoctor(ctx context.Context) (*doctor, func(), error) {
 	}
 	quiet := cfg.Log
 	quiet.Format = config.LogText
-	setLogger(quiet)
+	setLogger(quiet, os.Stderr)
 	d := &doctor{cfg: cfg}
 	if d.temporal, err = newTemporalClient(cfg, nil); err != nil {
 		return nil, nil, err

@@ -60,12 +60,17 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 			err = errors.Join(err, p.stop())
 		}
 	}()
-	setLogger(cfg.Log)
+	lines := telemetry.NewLines(os.Stderr)
+	setLogger(cfg.Log, lines)
+	p.onStop("log", flushLog(lines))
 	telemetry.LogErrors(slog.Default())
 	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
 		return nil, err
 	}
 	p.onStop("telemetry", p.telemetry.Shutdown)
+	if err = p.telemetry.ObserveLines(lines); err != nil {
+		return nil, err
+	}
 	if p.catalogue, err = providers.LoadLive(cfg.Providers.Dir, cfg.Secrets); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -33,7 +34,7 @@ func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Com
 		if err != nil {
 			return err
 		}
-		setLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText})
+		setLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
 		store, err := openStore(c.Context(), cfg, nil)
 		if err != nil {
 			return err
