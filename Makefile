@@ -35,6 +35,15 @@ test: $(TEMPORAL) bin/tctl server ## Run every test, with a real PostgreSQL and 
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (several minutes on 2 cores)"
 	go test $(RACE) -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
 
+# SCENARIO is a regular expression, SEED the number that a run has printed, REPORT a file for the table.
+SCENARIO ?=
+SEED ?= 0
+REPORT ?=
+
+.PHONY: chaos
+chaos: server ## Make every fault while events come in, and check that none is lost (half an hour; SCENARIO=, SEED=)
+	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(REPORT)'
+
 .PHONY: lint
 lint: bin/golangci-lint ## Check style and likely mistakes
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run make fmt, these are not formatted:"; \

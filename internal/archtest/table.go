@@ -195,6 +195,11 @@ var Table = []Rule{
 		OnlyTests: true,
 	},
 	{
+		Package:   "e2e/chaos",
+		Why:       "the whole is tested as programs from the outside, while they fail",
+		OnlyTests: true,
+	},
+	{
 		Package:   "deploy",
 		Why:       "what is deployed is checked, not programmed",
 		OnlyTests: true,

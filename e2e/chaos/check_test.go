@@ -1,0 +1,158 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"holdfast/ledger"
+)
+
+// looks is how often in a row it has to be quiet.
+const looks = 5
+
+// awaitQuiet waits until no event is being worked on any more: no open run, and nothing in the inbox. The list of runs
+// follows late, so it has to say so twice.
+func (w *world) awaitQuiet(limit time.Duration) {
+	w.t.Helper()
+	c := w.client()
+	calm := 0
+	defer func() {
+		if calm < looks {
+			w.t.Log("what is open:\n" + w.describeOpenRuns(c))
+			for _, n := range w.workers {
+				n.signal(syscall.SIGQUIT) // its goroutines go to its log
+			}
+			w.sleep(restartPause)
+		}
+	}()
+	eventually(w.t, limit, "no event is being worked on", func() error {
+		open, err := c.CountWorkflow(w.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: w.namespace, Query: "ExecutionStatus = 'Running' AND WorkflowType = 'ProcessEvent'",
+		})
+		if err != nil {
+			return err
+		}
+		waiting, err := w.count("SELECT count(*) FROM inbox")
+		if err != nil {
+			return err
+		}
+		if open.GetCount() != 0 || waiting != 0 {
+			calm = 0
+			return fmt.Errorf("%d runs are open, %d events are in the inbox", open.GetCount(), waiting)
+		}
+		if calm++; calm < looks {
+			return fmt.Errorf("it is quiet since %d looks", calm)
+		}
+		return nil
+	})
+}
+
+// check asserts every invariant, and fills the row of the table.
+func (w *world) check(r *result) {
+	w.t.Helper()
+	w.checkLedger(r)
+	w.checkDeadLetters(r)
+	w.checkTemporal()
+	w.checkStorage()
+	w.checkUsage()
+	w.checkLogs(r.scenario)
+}
+
+// shown is how many broken keys a failure names.
+const shown = 10
+
+func (w *world) checkLedger(r *result) {
+	w.t.Helper()
+	l, err := ledger.ReadFile(w.load.path)
+	require.NoError(w.t, err)
+	report := w.verify(l)
+	r.total, r.lost, r.duplicated = report.Acknowledged, report.Finding(ledger.Lost).Count, report.Finding(ledger.Duplicated).Count
+	r.recovered, r.dead = report.Finding(ledger.Recovered).Count, report.Dead
+	for _, f := range report.Findings {
+		if f.Broken() {
+			w.t.Errorf("%s: %d, such as %v", f.Invariant, f.Count, f.Examples[:min(shown, len(f.Examples))])
+		}
+	}
+	if r.total == 0 {
+		w.t.Error("nothing was acknowledged: the scenario shows nothing")
+	}
+}
+
+// checkDeadLetters asserts that no event was given up because of the infrastructure, and that all poison was.
+func (w *world) checkDeadLetters(r *result) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, w.sql.url(w.name))
+	require.NoError(w.t, err)
+	defer c.Close(ctx)
+	rows, err := c.Query(ctx, "SELECT workflow_id, step || ' ' || error_class || ' ' || error_code FROM dead_letters")
+	require.NoError(w.t, err)
+	var id, reason string
+	buried := map[string]bool{}
+	var wrong []string
+	_, err = pgx.ForEachRow(rows, []any{&id, &reason}, func() error {
+		buried[id] = true
+		if !w.load.poison[id] {
+			wrong = append(wrong, id+" "+reason)
+		}
+		return nil
+	})
+	require.NoError(w.t, err)
+	r.wrong = len(wrong)
+	if len(wrong) > 0 && !r.scenario.buries {
+		w.t.Errorf("%d good events became dead letters, such as %v", len(wrong), wrong[:min(shown, len(wrong))])
+	}
+	for poison := range w.load.poison {
+		if w.load.acked[poison] && !buried[poison] {
+			w.t.Errorf("%s is poison, and no dead letter", poison)
+		}
+	}
+}
+
+// checkUsage asserts that nothing has leaked.
+func (w *world) checkUsage() {
+	w.t.Helper()
+	for _, n := range w.nodes() {
+		eventually(w.t, time.Minute, n.name+" is back at what it held before", func() error {
+			now, err := w.use(n)
+			if err != nil {
+				return err
+			}
+			return now.exceeds(n.baseline)
+		})
+	}
+}
+
+var (
+	crashes      = regexp.MustCompile(`(?m)^(panic:|fatal error:|WARNING: DATA RACE).*|conn busy|"panic"`)
+	disagreement = regexp.MustCompile(`(?i)nondeterminis|TMPRL1100`)
+)
+
+// checkLogs asserts what must be in no log.
+func (w *world) checkLogs(s *scenario) {
+	w.t.Helper()
+	for _, n := range w.nodes() {
+		raw, err := os.ReadFile(n.log)
+		require.NoError(w.t, err)
+		log := string(raw)
+		if found := crashes.FindString(log); found != "" {
+			w.t.Errorf("the log of %s has %q", n.name, found)
+		}
+		if found := disagreement.FindString(log); found != "" && !s.mixed {
+			w.t.Errorf("the log of %s says that code and history disagree", n.name)
+		}
+		if strings.Contains(log, canary) {
+			w.t.Errorf("the log of %s has a payload or a secret in it", n.name)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"holdfast/internal/devstack/stacktest"
+)
+
+var (
+	all    = flag.Bool("all", false, "run every scenario, not only the few that tell most")
+	only   = flag.String("scenario", "", "run only the scenarios whose name matches this regular expression")
+	seed   = flag.Uint64("seed", 0, "repeat the choices of an earlier run; 0: new ones")
+	report = flag.String("report", "", "write the table of results to this file, as markdown")
+)
+
+// What the scenarios share. Each has a database and a namespace of its own.
+var (
+	root     string // of the repository
+	programs string // a directory for what is built here
+	holdfast string // the binary under test
+	servers  *stack
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *seed == 0 {
+		*seed = rand.Uint64N(1 << 32)
+	}
+	code := stacktest.Main(m, setUp)
+	if servers != nil {
+		servers.remove()
+	}
+	_ = os.RemoveAll(programs)
+	os.Exit(code)
+}
+
+func setUp() (err error) {
+	if root, err = stacktest.RepositoryRoot(); err != nil {
+		return err
+	}
+	if programs, err = os.MkdirTemp("", "holdfast-chaos-"); err != nil {
+		return err
+	}
+	if holdfast, err = build("holdfast"); err != nil {
+		return err
+	}
+	servers, err = startStack(context.Background())
+	return err
+}
+
+// build compiles the binary, perhaps with flags.
+func build(name string, flags ...string) (string, error) {
+	path := filepath.Join(programs, name)
+	command := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./cmd/holdfast")...)
+	command.Dir = root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+	}
+	return path, nil
+}

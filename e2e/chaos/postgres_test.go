@@ -1,0 +1,129 @@
+package chaos
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// postgres is a private PostgreSQL that is killed and started again. It does not wait for the disk: the processes die in
+// these tests, the machine does not.
+type postgres struct {
+	options devstack.PostgresOptions
+	server  *devstack.Postgres // nil while it is down
+	url     func(database string) string
+}
+
+func startPostgres(ctx context.Context, dir string, settings map[string]string) (*postgres, error) {
+	p := &postgres{options: devstack.PostgresOptions{Dir: dir, Log: quiet, Settings: map[string]string{
+		"fsync": "off", "full_page_writes": "off", "max_connections": "300", "shared_buffers": "64MB",
+	}}}
+	maps.Copy(p.options.Settings, settings)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return p, p.tryStart(ctx)
+}
+
+func (p *postgres) tryStart(ctx context.Context) error {
+	if p.server != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	server, err := devstack.StartPostgres(ctx, p.options)
+	if err != nil {
+		return err
+	}
+	p.server, p.options.Port, p.url = server, server.Port(), server.URL
+	return nil
+}
+
+// start starts it again, on the same port and data.
+func (p *postgres) start(t testing.TB) {
+	t.Helper()
+	require.NoError(t, p.tryStart(t.Context()))
+}
+
+// kill is kill -9 of the postmaster.
+func (p *postgres) kill() {
+	if p.server != nil {
+		p.server.Kill()
+		p.server = nil
+	}
+}
+
+// abort is pg_ctl stop -m immediate.
+func (p *postgres) abort() {
+	p.server.Abort()
+	p.server = nil
+}
+
+func (p *postgres) stop() {
+	if p.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_ = p.server.Stop(ctx) // it is killed then
+	p.server = nil
+}
+
+func (p *postgres) pid() int { return p.server.PID() }
+
+func (p *postgres) log() string { return filepath.Join(p.options.Dir, "postgres.log") }
+
+// processes are the postmaster and its children.
+func (p *postgres) signal(s syscall.Signal, pids ...int) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, s)
+	}
+}
+
+// connect gives a connection of the superuser that ends with the test.
+func (p *postgres) connect(t testing.TB, database string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), p.url(database))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// exec runs statements one by one, each in a transaction of its own.
+func (p *postgres) exec(t testing.TB, database string, statements ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, p.url(database))
+	require.NoError(t, err)
+	defer c.Close(ctx)
+	for _, sql := range statements {
+		_, err := c.Exec(ctx, sql)
+		require.NoError(t, err, sql)
+	}
+}
+
+// set changes settings of the running server and gives a function that undoes it.
+func (p *postgres) set(t testing.TB, settings map[string]string) (undo func()) {
+	t.Helper()
+	var set, reset []string
+	for name, value := range settings {
+		set = append(set, "ALTER SYSTEM SET "+name+" = "+value)
+		reset = append(reset, "ALTER SYSTEM RESET "+name)
+	}
+	reload := "SELECT pg_reload_conf()"
+	p.exec(t, "postgres", append(set, reload)...)
+	return func() { p.exec(t, "postgres", append(reset, reload)...) }
+}

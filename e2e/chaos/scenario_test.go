@@ -1,0 +1,144 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// scenario is one fault, or one story of several.
+type scenario struct {
+	// id is the row of the fault catalogue: F01.
+	id string
+	// name is short and unique.
+	name string
+	// fault makes it, lets it last, and takes it away.
+	fault func(*world)
+	// short says that it is also part of `go test ./...`.
+	short bool
+	// twice checks once more after an orderly restart of everything.
+	twice bool
+	// environ adds variables to that of the processes.
+	environ []string
+	// disk, in MiB, gives Holdfast's database a file system of its own, of this size.
+	disk int
+	// mixed says that workers of different code share runs, which may then disagree with a history.
+	mixed bool
+	// buries says that operators make dead letters of good events.
+	buries bool
+}
+
+var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults)
+
+func concat(groups ...[]scenario) (joined []scenario) {
+	for _, g := range groups {
+		joined = append(joined, g...)
+	}
+	return joined
+}
+
+// Every scenario, one after the other: they share the servers, and the machine.
+func TestChaos(t *testing.T) {
+	t.Logf("seed %d", *seed)
+	wanted := regexp.MustCompile(*only)
+	var results []result
+	for _, s := range scenarios {
+		if !wanted.MatchString(s.name) || (!*all && *only == "" && !s.short) {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			r := result{scenario: &s, verdict: "FAILED"}
+			began := time.Now()
+			defer func() { // also when it has failed half-way
+				r.took = time.Since(began)
+				results = append(results, r)
+				t.Log(&r)
+			}()
+			play(t, &s, &r)
+		})
+	}
+	require.NotEmpty(t, results, "no scenario is named like %q", *only)
+	text := table(results)
+	t.Logf("seed %d\n%s", *seed, text)
+	if *report != "" {
+		require.NoError(t, os.WriteFile(*report, []byte(text), 0o644))
+	}
+}
+
+// The length of the parts of a scenario.
+const (
+	warmUp     = 50 // events
+	afterwards = 25
+	settle     = 2 * time.Minute
+)
+
+// play runs a scenario from beginning to end, and fills its row as far as it gets.
+func play(t *testing.T, s *scenario, r *result) {
+	w := newWorld(t, s)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("to repeat it: make chaos SEED=%d SCENARIO='^%s$'", *seed, s.name)
+		}
+	})
+	w.load = newLoad(t, w.dir, rand.New(rand.NewPCG(*seed, uint64(len(s.name)))), w.doors())
+	go w.load.run()
+	w.load.awaitAccepted(time.Minute, warmUp)
+	w.measureBaseline()
+
+	began := time.Now()
+	s.fault(w)
+	w.recover()
+	healed := time.Now()
+	r.acknowledged, r.unavailable, r.silent, r.slowest = w.load.between(began, healed)
+
+	w.load.awaitAccepted(time.Minute, afterwards)
+	w.load.stop()
+	for _, n := range w.nodes() {
+		n.awaitReady(t)
+	}
+	w.load.redeliver()
+	w.load.close()
+	w.awaitQuiet(settle)
+	r.heal = time.Since(healed)
+	w.check(r)
+	if s.twice {
+		w.restart()
+		w.awaitQuiet(settle)
+		w.check(r)
+	}
+	if !t.Failed() {
+		r.verdict = "held"
+	}
+}
+
+func (w *world) doors() (doors []string) {
+	for _, n := range w.ingresses {
+		doors = append(doors, n.ingress)
+	}
+	return doors
+}
+
+// result is a row of the table.
+type result struct {
+	scenario *scenario
+	// acknowledged, unavailable (5xx), silent (no answer) and slowest are of the requests that began during the fault.
+	acknowledged, unavailable, silent int
+	slowest                           time.Duration
+	// total is how many events were acknowledged in the whole scenario; recovered those that were accepted and never
+	// acknowledged.
+	total, lost, duplicated, wrong, dead, recovered int
+	heal, took                                      time.Duration
+	note, verdict                                   string
+}
+
+func (r *result) String() string {
+	return fmt.Sprintf("%s %s: %d events acknowledged, %d of them during the fault with %d × 5xx and %d without an answer; "+
+		"%d lost, %d duplicated, %d recovered; quiet after %s; %s; %s in all",
+		r.scenario.id, r.scenario.name, r.total, r.acknowledged, r.unavailable, r.silent, r.lost, r.duplicated, r.recovered,
+		r.heal.Round(time.Second/10), r.verdict, r.took.Round(time.Second/10))
+}

@@ -1,0 +1,189 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"holdfast/internal/devstack"
+	"holdfast/migrations"
+)
+
+// stack is what all scenarios share: the servers.
+type stack struct {
+	dir       string
+	database  *postgres // Holdfast's
+	memory    *postgres // Temporal's
+	temporal  *process
+	address   string // of Temporal's frontend
+	store     *link  // from Temporal to its database
+	dynamic   string // Temporal's dynamic configuration
+	overrides string // what deploy's says
+}
+
+const (
+	template = "template_of_chaos"
+	// quickly makes lists of runs and deletions follow soon, and reads the dynamic configuration itself often.
+	quickly = "\nhistory.visibilityProcessorUpdateAckInterval:\n  - value: 500ms\n"
+)
+
+func startStack(ctx context.Context) (s *stack, err error) {
+	dir, err := os.MkdirTemp("", "holdfast-chaos-stack-")
+	if err != nil {
+		return nil, err
+	}
+	s = &stack{dir: dir, dynamic: filepath.Join(dir, "dynamicconfig.yaml")}
+	defer func() {
+		if err != nil {
+			s.remove()
+		}
+	}()
+	if err = os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if s.database, err = startPostgres(ctx, filepath.Join(dir, "database"), nil); err != nil {
+		return nil, err
+	}
+	if err = prepareTemplate(ctx, s.database); err != nil {
+		return nil, err
+	}
+	if s.memory, err = startPostgres(ctx, filepath.Join(dir, "memory"), nil); err != nil {
+		return nil, err
+	}
+	if s.store, err = newLink("temporal-to-its-database", hostOf(s.memory.url("postgres"))); err != nil {
+		return nil, err
+	}
+	return s, s.startTemporal(ctx)
+}
+
+// prepareTemplate makes the database that those of the scenarios are copies of.
+func prepareTemplate(ctx context.Context, p *postgres) error {
+	if err := p.server.CreateDatabase(ctx, template); err != nil {
+		return err
+	}
+	return migrations.Up(ctx, p.url(template))
+}
+
+// startTemporal lets the dev stack make the schema, the configuration and the namespace, and then runs the server as a
+// process of ours: one that starts in any order, and that a signal stops without anybody starting it again.
+func (s *stack) startTemporal(ctx context.Context) error {
+	deployed, err := os.ReadFile(filepath.Join(root, "deploy", "temporal", "dynamicconfig.yaml"))
+	if err != nil {
+		return err
+	}
+	s.overrides = string(deployed) + quickly
+	if err := s.configure(""); err != nil {
+		return err
+	}
+	dir, bin := filepath.Join(s.dir, "temporal"), filepath.Join(root, "bin")
+	server, err := devstack.StartTemporalServer(ctx, devstack.TemporalServerOptions{
+		Bin: bin, Dir: dir, Store: s.store.through(s.memory.url("postgres")), Shards: 16, DynamicConfig: s.dynamic,
+		Log: quiet,
+	})
+	if err != nil {
+		return err
+	}
+	s.address = server.Address()
+	stop, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := server.Stop(stop); err != nil {
+		return err
+	}
+	s.temporal = &process{name: "temporal", log: logPath(s.dir, "temporal"), ready: s.pingTemporal, command: func() *exec.Cmd {
+		c := exec.Command(filepath.Join(bin, "temporal-server"), "--config-file", filepath.Join(dir, "temporal.yaml"),
+			"--allow-no-auth", "start")
+		c.Env = cleanEnvironment()
+		return c
+	}}
+	return nil
+}
+
+// configure writes Temporal's dynamic configuration: that of deploy, and more. The server reads it every 10 s.
+func (s *stack) configure(more string) error {
+	return os.WriteFile(s.dynamic, []byte(s.overrides+more), 0o644)
+}
+
+// pingTemporal asks for something that each of its services has to work for.
+func (s *stack) pingTemporal(ctx context.Context) error {
+	c, err := s.dial("default")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.CheckHealth(ctx, &sdk.CheckHealthRequest{}); err != nil {
+		return err
+	}
+	_, err = c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default"})
+	if err != nil {
+		return err
+	}
+	_, err = c.DescribeTaskQueue(ctx, "none", enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	return err
+}
+
+func (s *stack) dial(namespace string) (sdk.Client, error) {
+	return sdk.NewLazyClient(sdk.Options{HostPort: s.address, Namespace: namespace, Logger: log.NewStructuredLogger(quiet)})
+}
+
+// heal brings up what a scenario has left down.
+func (s *stack) heal(t testing.TB) {
+	t.Helper()
+	s.database.start(t)
+	s.memory.start(t)
+	s.store.heal(t)
+	s.temporal.thaw()
+	s.temporal.start(t)
+}
+
+func (s *stack) remove() {
+	if s.temporal != nil {
+		s.temporal.thaw()
+		s.temporal.kill()
+	}
+	for _, p := range []*postgres{s.memory, s.database} {
+		if p != nil {
+			p.kill()
+		}
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+// cleanEnvironment is the tests' own, without what would point Holdfast elsewhere.
+func cleanEnvironment() (kept []string) {
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if name != "DATABASE_URL" && !strings.HasPrefix(name, "TEMPORAL_") && !strings.HasPrefix(name, "HOLDFAST_") &&
+			!strings.HasPrefix(name, "OTEL_") {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
+}
+
+// freeAddress lies below the ports that systems give to outgoing connections, so that none of those sits on it while the
+// process that listens there is down.
+func freeAddress() (string, error) {
+	var problem error
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(8000))
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			return address, l.Close()
+		}
+		problem = errors.Join(problem, err)
+	}
+	return "", problem
+}

@@ -1,0 +1,30 @@
+package chaos
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// table is the results as markdown.
+func table(results []result) string {
+	var b strings.Builder
+	b.WriteString("| Fault | Scenario | Acknowledged | of these during the fault | 5xx | No answer | Lost | Duplicated | Recovered " +
+		"| Heals in | Verdict |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
+	sum := result{}
+	for _, r := range results {
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s | %s |\n", r.scenario.id,
+			strings.ReplaceAll(r.scenario.name, "_", " "), r.total, r.acknowledged, r.unavailable, r.silent, r.lost,
+			r.duplicated, r.recovered, r.heal.Round(100*time.Millisecond), strings.TrimSpace(r.verdict+" "+r.note))
+		sum.total += r.total
+		sum.acknowledged += r.acknowledged
+		sum.unavailable += r.unavailable
+		sum.silent += r.silent
+		sum.lost += r.lost
+		sum.duplicated += r.duplicated
+		sum.recovered += r.recovered
+	}
+	fmt.Fprintf(&b, "| | %d scenarios | %d | %d | %d | %d | %d | %d | %d | | |\n", len(results), sum.total, sum.acknowledged,
+		sum.unavailable, sum.silent, sum.lost, sum.duplicated, sum.recovered)
+	return b.String()
+}

@@ -1,0 +1,155 @@
+package chaos
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+var temporalFaults = []scenario{
+	{id: "F17", name: "temporal_killed", twice: true, fault: func(w *world) {
+		w.temporal.kill()
+		w.sleep(outage)
+		w.temporal.start(w.t)
+	}},
+	{id: "F18", name: "temporal_frozen", fault: func(w *world) {
+		w.temporal.freeze()
+		w.sleep(outage)
+		w.temporal.thaw()
+	}},
+	{id: "F18", name: "started_but_reply_lost", short: true, fault: func(w *world) {
+		for range 3 {
+			w.ingressTemporal.blackHole(w.t, down)
+			w.sleep(w.some(2*time.Second, 3*time.Second))
+			w.ingressTemporal.heal(w.t)
+			w.sleep(w.some(500*time.Millisecond, 1500*time.Millisecond))
+		}
+	}},
+	{id: "F18", name: "temporal_connections_reset", fault: func(w *world) {
+		for range 6 {
+			for _, l := range []*link{w.ingressTemporal, w.workerTemporal} {
+				l.disturb(w.t, "reset_peer", down, fmt.Sprintf(`{"timeout":%d}`, w.rng.IntN(400)))
+			}
+			w.sleep(w.some(200*time.Millisecond, time.Second))
+			w.ingressTemporal.heal(w.t)
+			w.workerTemporal.heal(w.t)
+			w.sleep(w.some(300*time.Millisecond, time.Second))
+		}
+	}},
+	{id: "F20", name: "temporal_limits_the_rate", fault: func(w *world) {
+		// The file is looked at every 10 s.
+		const normal = "frontend.namespaceRPS:\n  - value: 10000"
+		require.Contains(w.t, w.overrides, normal)
+		before := w.overrides
+		w.overrides = strings.Replace(w.overrides, normal, "frontend.namespaceRPS:\n  - value: 5", 1)
+		require.NoError(w.t, w.configure(""))
+		w.sleep(10*time.Second + outage)
+		w.overrides = before
+		require.NoError(w.t, w.configure(""))
+		w.sleep(10 * time.Second)
+	}},
+	{id: "F21", name: "temporal_loses_its_database", fault: func(w *world) {
+		w.memory.abort()
+		w.sleep(outage)
+		w.memory.start(w.t)
+		w.temporal.awaitReady(w.t)
+	}},
+	{id: "F22", name: "temporal_restarts_during_activities", fault: func(w *world) {
+		release := w.lock("entities", "EXCLUSIVE")
+		w.sleep(4 * time.Second)
+		w.temporal.crash()
+		w.sleep(2 * time.Second)
+		release()
+		w.sleep(2 * time.Second)
+		w.temporal.crash()
+		w.sleep(2 * time.Second)
+		w.temporal.awaitReady(w.t)
+	}},
+	{id: "F25, F43", name: "runs_terminated_swept_and_redriven", buries: true, fault: terminateAndRedrive},
+	{id: "F26", name: "processed_runs_reset", fault: resetProcessed},
+	{id: "F27", name: "workflow_cache_lost", environ: []string{"HOLDFAST_WORKER_STICKY_CACHE=1"}, fault: func(w *world) {
+		release := w.lock("entities", "EXCLUSIVE")
+		w.sleep(outage)
+		release()
+	}},
+}
+
+// terminateAndRedrive ends runs as an operator might by mistake, lets the sweep make dead letters of them, and redrives them
+// all twice at the same time, with all workers killed in the middle.
+func terminateAndRedrive(w *world) {
+	c := w.client()
+	release := w.lock("entities", "EXCLUSIVE")
+	w.sleep(outage / 2)
+	list, err := c.ListWorkflow(w.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: w.namespace, PageSize: 60, Query: "ExecutionStatus = 'Running' AND WorkflowType = 'ProcessEvent'",
+	})
+	require.NoError(w.t, err)
+	ended := 0
+	for _, run := range list.GetExecutions() {
+		err := c.TerminateWorkflow(w.t.Context(), run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), "by mistake")
+		if err == nil {
+			ended++
+		}
+	}
+	require.Positive(w.t, ended, "no run was open")
+	w.sleep(6 * time.Second) // what was waiting for the lock gives up
+	release()
+	// Those whose last step has committed all the same are no dead letters.
+	w.awaitCount(2*time.Minute, ended, `SELECT (SELECT count(*) FROM dead_letters WHERE step = 'run') +
+		(SELECT count(*) FROM events AS e WHERE status = 'processed' AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = e.id)
+			AND workflow_id = ANY($1))`, workflowIDs(list.GetExecutions()))
+	for range 2 {
+		out, err := w.run("dlq", "redrive", "--yes", "--detach", "--rate", "20/s")
+		require.NoError(w.t, err, out)
+	}
+	w.sleep(w.some(500*time.Millisecond, 2*time.Second))
+	for _, n := range w.workers {
+		n.kill()
+	}
+	for _, n := range w.workers {
+		n.start(w.t)
+	}
+	eventually(w.t, 3*time.Minute, "all that was terminated is processed", func() error {
+		n, err := w.count("SELECT count(*) FROM dead_letters WHERE step = 'run' AND state <> 'resolved'")
+		if err == nil && n != 0 {
+			err = fmt.Errorf("%d dead letters are left", n)
+		}
+		return err
+	})
+}
+
+// resetProcessed runs events again from their beginning that have been processed.
+func resetProcessed(w *world) {
+	c := w.client()
+	w.awaitCount(time.Minute, 40, "SELECT count(*) FROM events WHERE status = 'processed'")
+	list, err := c.ListWorkflow(w.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: w.namespace, PageSize: 40, Query: "ExecutionStatus = 'Completed' AND WorkflowType = 'ProcessEvent'",
+	})
+	require.NoError(w.t, err)
+	for _, run := range list.GetExecutions() {
+		_, err := c.ResetWorkflowExecution(w.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+			Namespace: w.namespace, Reason: "chaos", RequestId: run.GetExecution().GetRunId() + "-reset",
+			WorkflowExecution: &common.WorkflowExecution{
+				WorkflowId: run.GetExecution().GetWorkflowId(), RunId: run.GetExecution().GetRunId(),
+			},
+			WorkflowTaskFinishEventId: 3,
+			ResetReapplyType:          enumspb.RESET_REAPPLY_TYPE_NONE, //nolint:staticcheck // what the command line sends
+		})
+		require.NoError(w.t, err)
+	}
+	require.NotEmpty(w.t, list.GetExecutions())
+	w.sleep(3 * time.Second)
+}
+
+func workflowIDs(runs []*workflow.WorkflowExecutionInfo) (ids []string) {
+	for _, run := range runs {
+		ids = append(ids, run.GetExecution().GetWorkflowId())
+	}
+	return ids
+}

@@ -1,0 +1,19 @@
+package chaos
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"holdfast/ledger"
+	"holdfast/persistence"
+)
+
+// verify is what `holdfast verify-ledger` asks of the database.
+func (w *world) verify(l ledger.Ledger) ledger.Report {
+	w.t.Helper()
+	store, err := persistence.Open(w.t.Context(), persistence.Config{URL: w.sql.url(w.name), MaxConns: 2})
+	require.NoError(w.t, err)
+	defer store.Close()
+	found, err := store.CheckLedger(w.t.Context(), l)
+	require.NoError(w.t, err)
+	return found
+}

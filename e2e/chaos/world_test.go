@@ -1,0 +1,318 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// world is one installation: a database, a namespace, the processes and the links between them.
+type world struct {
+	*stack
+	t         testing.TB
+	rng       *rand.Rand // what the scenario chooses
+	dir       string
+	name      string // of the database
+	namespace string
+	sql       *postgres // that has the database
+
+	ingresses, workers []*node
+	// Where the processes find their stores.
+	ingressTemporal, ingressDatabase, workerTemporal, workerDatabase *link
+
+	load *load
+}
+
+// node is a process of Holdfast.
+type node struct {
+	*process
+	ingress, operator string // base URLs
+	baseline          usage
+	binary            string // another one than holdfast; "" for that
+	environ           []string
+	role              string
+}
+
+// canary is in payloads, headers and secrets, and must be in no log and no metric.
+const canary = "CANARY-6f1d"
+
+const (
+	roleName     = "application"
+	rolePassword = "application"
+)
+
+var worlds atomic.Int64
+
+// newWorld makes an installation and starts it.
+func newWorld(t testing.TB, s *scenario) *world {
+	t.Helper()
+	servers.heal(t)
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(s.name))
+	number := worlds.Add(1)
+	w := &world{
+		stack: servers, t: t, rng: rand.New(rand.NewPCG(*seed, hash.Sum64())), dir: t.TempDir(),
+		name: fmt.Sprintf("chaos_%d", number), namespace: fmt.Sprintf("chaos-%d", number), sql: servers.database,
+	}
+	if s.disk != 0 {
+		w.sql = diskOf(t, s.disk)
+	}
+	w.makeDatabase()
+	w.makeLinks()
+	w.makeNamespace()
+	w.migrate()
+	for i := range 2 {
+		w.workers = append(w.workers, w.node("worker", i, w.workerTemporal, w.workerDatabase, s.environ))
+		w.ingresses = append(w.ingresses, w.node("ingress", i, w.ingressTemporal, w.ingressDatabase, s.environ))
+	}
+	for _, n := range w.nodes() {
+		n.launch(t)
+	}
+	t.Cleanup(func() {
+		for _, n := range w.nodes() {
+			n.thaw()
+			n.kill()
+		}
+		if t.Failed() {
+			kept, err := os.MkdirTemp("", "holdfast-chaos-failed-")
+			t.Logf("logs and ledger are kept in %s: %v", kept, errors.Join(err, os.CopyFS(filepath.Join(kept, s.name), os.DirFS(w.dir))))
+		}
+	})
+	for _, n := range w.nodes() {
+		n.awaitReady(t)
+	}
+	return w
+}
+
+func (w *world) nodes() []*node { return append(append([]*node{}, w.workers...), w.ingresses...) }
+
+// makeDatabase copies the template. The processes are a role that owns nothing, as in production.
+func (w *world) makeDatabase() {
+	w.sql.exec(w.t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", w.name, template),
+		fmt.Sprintf(`DO $$ BEGIN CREATE ROLE %s LOGIN PASSWORD '%s';
+			EXCEPTION WHEN duplicate_object THEN NULL; END $$`, roleName, rolePassword))
+	w.sql.exec(w.t, w.name,
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+roleName)
+	w.t.Cleanup(func() {
+		if w.sql == servers.database && w.sql.server != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			defer cancel()
+			if c, err := pgx.Connect(ctx, w.sql.url("postgres")); err == nil {
+				_, _ = c.Exec(ctx, "DROP DATABASE IF EXISTS "+w.name+" WITH (FORCE)")
+				_ = c.Close(ctx)
+			}
+		}
+	})
+}
+
+func (w *world) makeLinks() {
+	for _, l := range []struct {
+		link     **link
+		name     string
+		upstream string
+	}{
+		{&w.ingressTemporal, "ingress-to-temporal", w.address},
+		{&w.workerTemporal, "worker-to-temporal", w.address},
+		{&w.ingressDatabase, "ingress-to-database", hostOf(w.sql.url(w.name))},
+		{&w.workerDatabase, "worker-to-database", hostOf(w.sql.url(w.name))},
+	} {
+		made, err := newLink(l.name, l.upstream)
+		require.NoError(w.t, err)
+		w.t.Cleanup(made.cut)
+		*l.link = made
+	}
+}
+
+func (w *world) makeNamespace() {
+	namespaces, err := sdk.NewNamespaceClient(sdk.Options{HostPort: w.address})
+	require.NoError(w.t, err)
+	defer namespaces.Close()
+	err = namespaces.Register(w.t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: w.namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	var exists *serviceerror.NamespaceAlreadyExists
+	if !errors.As(err, &exists) {
+		require.NoError(w.t, err)
+	}
+	c := w.client()
+	eventually(w.t, time.Minute, "the namespace is known", func() error {
+		_, err := c.CountWorkflow(w.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: w.namespace})
+		return err
+	})
+}
+
+// client speaks with Temporal directly.
+func (w *world) client() sdk.Client {
+	c, err := w.dial(w.namespace)
+	require.NoError(w.t, err)
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+// migrate prepares the namespace. Its schedules would go on for the rest of the run, so they end with the scenario.
+func (w *world) migrate() {
+	out, err := w.run("migrate")
+	require.NoError(w.t, err, out)
+	w.t.Cleanup(func() {
+		c, err := w.dial(w.namespace)
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		list, err := c.ScheduleClient().List(ctx, sdk.ScheduleListOptions{})
+		for err == nil && list.HasNext() {
+			schedule, failed := list.Next()
+			if failed != nil {
+				return
+			}
+			_ = c.ScheduleClient().GetHandle(ctx, schedule.ID).Delete(ctx)
+		}
+	})
+}
+
+// run runs a command of the binary as the owner of the database.
+func (w *world) run(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, holdfast, args...)
+	command.Env = w.environment(w.address, w.sql.url(w.name))
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+func (w *world) environment(temporal, database string) []string {
+	return append(cleanEnvironment(),
+		"DATABASE_URL="+database, "TEMPORAL_ADDRESS="+temporal, "TEMPORAL_NAMESPACE="+w.namespace,
+		"STRIPE_WEBHOOK_SECRET="+stripeSecret, "STANDARD_WEBHOOKS_SECRET="+standardSecret,
+		"HMAC_WEBHOOK_SECRET="+hmacSecret, "GITHUB_WEBHOOK_SECRET="+hmacSecret,
+		"HOLDFAST_WORKER_GRACE=5s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=2s", "HOLDFAST_REDRIVE_AUTOMATIC=false",
+	)
+}
+
+func (w *world) node(role string, i int, temporal, database *link, environ []string) *node {
+	public, err := freeAddress()
+	require.NoError(w.t, err)
+	private, err := freeAddress()
+	require.NoError(w.t, err)
+	name := fmt.Sprintf("%s-%d", role, i+1)
+	n := &node{role: role, ingress: "http://" + public, operator: "http://" + private, environ: environ}
+	n.process = &process{name: name, log: logPath(w.dir, name), ready: n.probe, command: func() *exec.Cmd {
+		binary := n.binary
+		if binary == "" {
+			binary = holdfast
+		}
+		c := exec.Command(binary, role)
+		c.Env = append(w.environment(temporal.address(), w.applicationURL(database)),
+			"HOLDFAST_INGRESS_ADDR="+public, "HOLDFAST_OPERATOR_ADDR="+private)
+		c.Env = append(c.Env, n.environ...)
+		return c
+	}}
+	return n
+}
+
+// applicationURL is the database as the processes reach it.
+func (w *world) applicationURL(l *link) string {
+	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", roleName, rolePassword, l.address(), w.name)
+}
+
+var probes = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+func (n *node) probe(ctx context.Context) error {
+	_, err := n.get(ctx, "/readyz")
+	return err
+}
+
+// get reads a page of the operator port.
+func (n *node) get(ctx context.Context, path string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.operator+path, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := probes.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s of %s answers %s", path, n.name, response.Status)
+	}
+	return string(text), err
+}
+
+// restart ends everything of the installation in order and starts it again.
+func (w *world) restart() {
+	for _, n := range append(append([]*node{}, w.ingresses...), w.workers...) {
+		n.terminate(w.t)
+	}
+	for _, n := range w.nodes() {
+		n.launch(w.t)
+	}
+	for _, n := range w.nodes() {
+		n.awaitReady(w.t)
+	}
+}
+
+// recover brings up whatever is down.
+func (w *world) recover() {
+	w.heal(w.t)
+	w.sql.start(w.t)
+	for _, l := range []*link{w.ingressTemporal, w.ingressDatabase, w.workerTemporal, w.workerDatabase} {
+		l.heal(w.t)
+	}
+	for _, n := range w.nodes() {
+		n.thaw()
+		n.launch(w.t)
+	}
+}
+
+// sleep lets a fault last.
+func (w *world) sleep(d time.Duration) { time.Sleep(d) }
+
+// some is a duration of at least low, and below high.
+func (w *world) some(low, high time.Duration) time.Duration {
+	return low + time.Duration(w.rng.Int64N(int64(high-low)))
+}
+
+// count is the number that a query gives, read directly.
+func (w *world) count(query string, args ...any) (n int, err error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, w.sql.url(w.name))
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close(ctx)
+	return n, c.QueryRow(ctx, query, args...).Scan(&n)
+}
+
+// awaitCount waits until a query gives at least a number.
+func (w *world) awaitCount(limit time.Duration, least int, query string, args ...any) {
+	w.t.Helper()
+	eventually(w.t, limit, fmt.Sprintf("%s ≥ %d", query, least), func() error {
+		n, err := w.count(query, args...)
+		if err == nil && n < least {
+			err = fmt.Errorf("it is %d", n)
+		}
+		return err
+	})
+}
