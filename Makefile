@@ -24,7 +24,7 @@ RACE := $(if $(shell command -v $$(go env CC)),-race)
 
 .PHONY: help
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on this machine; Ctrl-C ends it
@@ -70,8 +70,16 @@ else
 	bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
 endif
 
+# For example: make bench BENCHFLAGS='--long', or '--phases throughput,latency', or '--help'.
+BENCHFLAGS ?=
+
 .PHONY: bench
-bench: ## Run the Go benchmarks
+bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (under 10 minutes)
+	go build -o bin/bench ./bench
+	@exec bin/bench $(BENCHFLAGS)
+
+.PHONY: microbench
+microbench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $(PACKAGES)
 
 # Each fuzz target by itself, since go test takes one at a time. A finding is written to testdata/fuzz of its package.

@@ -190,6 +190,34 @@ var Table = []Rule{
 		Never:     []Ban{{"holdfast/internal/devstack/stacktest", "the binary carries no code for tests"}},
 	},
 	{
+		Package: "bench",
+		Why:     "it measures the built binary from outside, and is no part of it",
+		Ours: []string{"bench/figures", "bench/lab", "bench/yardstick", "event", "ledger", "loadgen", "persistence",
+			"providers"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/jackc/pgx/v5"},
+	},
+	{
+		Package: "bench/figures",
+		Why:     "what was found is shown in the same way whatever was measured",
+	},
+	{
+		Package:   "bench/lab",
+		Why:       "how servers are started and measured does not depend on what is measured",
+		Ours:      []string{"event", "workflows", "internal/devstack"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+	},
+	{
+		Package: "bench/yardstick",
+		Why:     "what the product is compared with uses the product's steps and none of its orchestration",
+		Ours:    []string{"activities", "event", "persistence", "providers"},
+		Libraries: []string{"go.temporal.io", "google.golang.org/grpc", "github.com/google/uuid", "github.com/jackc/pgx/v5",
+			"github.com/valyala/fasthttp"},
+		Never: []Ban{
+			{"holdfast/workflows", "an opponent that shares code with the product is none"},
+			{"holdfast/ingress", "an opponent that shares code with the product is none"},
+		},
+	},
+	{
 		Package:   "e2e",
 		Why:       "the whole is tested as programs from the outside",
 		OnlyTests: true,

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/bench/lab"
+	"holdfast/ledger"
+	"holdfast/loadgen"
+	"holdfast/persistence"
+)
+
+// The load, unless a phase says otherwise: that of the table in docs/performance.md.
+const (
+	connections = 32
+	bodySize    = 600
+	entities    = 1000
+	eventType   = "customer.updated"
+)
+
+// drainLimit bounds the wait for the last event.
+const drainLimit = 10 * time.Minute
+
+// drive is a load on a database's product.
+type drive struct {
+	loadgen.Options
+
+	database string
+	nodes    []*lab.Node // whose counters tell how far it is
+	provider string
+	// inInbox: Temporal is away, so events stay in the inbox and are looked for there.
+	inInbox bool
+	// profile is the name of the profile that is taken of the first node; "" means none.
+	profile string
+}
+
+// driven is what came of it.
+type driven struct {
+	result loadgen.Result
+	report ledger.Report
+	used   lab.Usage
+	begun  time.Time
+	ended  time.Time // the last event was processed, and the servers have settled
+}
+
+// perSecond is how many events were processed in a second, from the first request to the last event.
+func (d driven) perSecond() float64 { return d.report.Timing.PerSecond }
+
+// cost is CPU time in ms for each of n, without the load generator.
+func cost(used lab.Usage, n int64) map[string]float64 {
+	each := map[string]float64{}
+	for label, d := range used {
+		if label != lab.LabelLoad {
+			each[label] = float64(d) / float64(time.Millisecond) / float64(max(n, 1))
+		}
+	}
+	return each
+}
+
+func sum(costs map[string]float64) (total float64) {
+	for _, v := range costs {
+		total += v
+	}
+	return total
+}
+
+// drive sends a load, waits until all of it is processed, and checks the ledger. An event that is lost, or there twice, is an
+// error.
+func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
+	s.fillIn(&d)
+	path := filepath.Join(s.dir, fmt.Sprintf("ledger-%d.jsonl", s.drives))
+	s.drives++
+	written, err := ledger.Open(path, ledger.Run{ID: d.Run, Started: time.Now(), Seed: d.Seed})
+	if err != nil {
+		return got, err
+	}
+	d.Ledger = written
+	generator, err := loadgen.New(d.Options)
+	if err != nil {
+		return got, err
+	}
+	processed, err := processed(ctx, d.nodes)
+	if err != nil {
+		return got, err
+	}
+	profiled := s.takeProfile(ctx, d)
+	before := s.lab.Meter.Look()
+	got.begun = before.At
+	if got.result, err = generator.Run(ctx); err != nil {
+		return got, err
+	}
+	if err := errors.Join(<-profiled, written.Close(), ctx.Err()); err != nil {
+		return got, err
+	}
+	if !d.inInbox {
+		err = s.awaitProcessed(ctx, d.nodes, processed+got.result.Accepted+got.result.Spooled)
+	}
+	if err := errors.Join(err, rest(ctx)); err != nil {
+		return got, err
+	}
+	after := s.lab.Meter.Look()
+	got.ended, got.used = after.At, after.CPU.Sub(before.CPU)
+	got.report, err = s.check(ctx, d, path)
+	return got, err
+}
+
+func (s *suite) fillIn(d *drive) {
+	set(&d.Connections, connections)
+	set(&d.BodySize, bodySize)
+	set(&d.Entities, entities)
+	set(&d.Run, loadgen.RandomRun())
+	set(&d.provider, stripe)
+	set(&d.database, lab.ProductDatabase)
+	set(&d.Timeout, 10*time.Second)
+	if len(d.Targets) == 0 {
+		d.Targets = []string{d.nodes[0].Ingress}
+	}
+	provider, _ := s.catalogue.Lookup(d.provider)
+	d.Mix = []loadgen.Share{{Provider: provider, Type: eventType}}
+}
+
+func set[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+// takeProfile profiles the first node for the first ten seconds of the load.
+func (s *suite) takeProfile(ctx context.Context, d drive) <-chan error {
+	done := make(chan error, 1)
+	if d.profile == "" || !s.profile {
+		close(done)
+		return done
+	}
+	go func() {
+		length := 10 * time.Second
+		if d.Duration > 0 {
+			length = min(length, d.Duration)
+		}
+		done <- d.nodes[0].CaptureProfiles(ctx, filepath.Dir(s.dir), d.profile, length)
+	}()
+	return done
+}
+
+// processedSeries is the counter of a worker's ended events, in the text that Prometheus reads.
+var processedSeries = regexp.MustCompile(`(?m)^holdfast_event_duration_seconds_count\{[^}]*\} (\S+)$`)
+
+// processed asks the nodes how many events they have ended.
+func processed(ctx context.Context, nodes []*lab.Node) (n int64, err error) {
+	for _, node := range nodes {
+		page, err := node.Get(ctx, node.Operator+"/metrics")
+		if err != nil {
+			return 0, err
+		}
+		for _, series := range processedSeries.FindAllSubmatch(page, -1) {
+			v, err := strconv.ParseFloat(string(series[1]), 64)
+			if err != nil {
+				return 0, fmt.Errorf("read %s: %w", series[0], err)
+			}
+			n += int64(v)
+		}
+	}
+	return n, nil
+}
+
+// The pauses between two looks at the counters, and for how long they stand still until the ledger is asked instead, which
+// costs more.
+const (
+	lookEvery  = 500 * time.Millisecond
+	standstill = 3 * time.Second
+)
+
+// awaitProcessed waits until the nodes have ended so many events, or no more of them.
+func (s *suite) awaitProcessed(ctx context.Context, nodes []*lab.Node, want int64) error {
+	ctx, cancel := context.WithTimeout(ctx, drainLimit)
+	defer cancel()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	last, since := int64(-1), time.Now()
+	for {
+		n, err := processed(ctx, nodes)
+		if err != nil || n >= want {
+			return err
+		}
+		if n != last {
+			last, since = n, time.Now()
+		} else if time.Since(since) > standstill {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// check compares what was sent with what is stored.
+func (s *suite) check(ctx context.Context, d drive, path string) (r ledger.Report, err error) {
+	sent, err := ledger.ReadFile(path)
+	if err != nil {
+		return r, err
+	}
+	store, err := persistence.Open(ctx, persistence.Config{
+		URL: s.lab.Postgres.URL(d.database), ApplicationName: "bench", MaxConns: 2,
+	})
+	if err != nil {
+		return r, err
+	}
+	defer store.Close()
+	check, err := store.OpenLedgerCheck(ctx, sent)
+	if err != nil {
+		return r, err
+	}
+	defer check.Close()
+	if !d.inInbox {
+		if err := s.awaitFinished(ctx, check); err != nil {
+			return r, err
+		}
+	}
+	if r, err = check.Report(ctx); err != nil {
+		return r, err
+	}
+	return r, s.judge(r, d.inInbox)
+}
+
+// awaitFinished waits until no acknowledged event is left, or drainLimit; what then is left, the report names.
+func (s *suite) awaitFinished(ctx context.Context, check *persistence.LedgerCheck) error {
+	limited, cancel := context.WithTimeout(ctx, drainLimit)
+	defer cancel()
+	err := lab.Poll(limited, func() (bool, error) {
+		left, err := check.Unfinished(limited)
+		return left == 0, err
+	})
+	if limited.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// judge is the end of every load: nothing is lost, nothing is there twice. What waits in the inbox on purpose is not stuck.
+func (s *suite) judge(r ledger.Report, inInbox bool) error {
+	var broken []string
+	for _, f := range r.Findings {
+		if f.Broken() && !(inInbox && f.Invariant == ledger.Stuck) {
+			broken = append(broken, fmt.Sprintf("%s: %d (%s)", f.Invariant, f.Count, strings.Join(f.Examples, " ")))
+		}
+	}
+	if len(broken) > 0 {
+		return fmt.Errorf("the ledger does not agree with what is stored: %s", strings.Join(broken, "; "))
+	}
+	if r.Dead > 0 {
+		return fmt.Errorf("%d events have become dead letters", r.Dead)
+	}
+	line := fmt.Sprintf("%d sent, %d acknowledged, %d processed, %d waiting, 0 lost, 0 twice", r.Sent, r.Acknowledged, r.Processed, r.Waiting)
+	s.phase.Checks = append(s.phase.Checks, line)
+	return nil
+}
+
+// serving runs f with a product that is warm, and stops it.
+func (s *suite) serving(ctx context.Context, database string, f func(*lab.Node) error, env ...string) error {
+	node, err := s.lab.StartProduct(ctx, "serve", database, env...)
+	if err != nil {
+		return err
+	}
+	err = s.warmUp(ctx, database, node)
+	if err == nil {
+		err = f(node)
+	}
+	return errors.Join(err, node.Stop())
+}
+
+// warmUpEvents fill connection pools, caches and prepared statements.
+const warmUpEvents = 300
+
+func (s *suite) warmUp(ctx context.Context, database string, nodes ...*lab.Node) error {
+	checks := len(s.phase.Checks)
+	d := drive{database: database, nodes: nodes}
+	d.Count = s.scaled(warmUpEvents)
+	got, err := s.drive(ctx, d)
+	if err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	if got.result.OK == 0 { // on a machine that is busy otherwise, some may be refused while it starts
+		return fmt.Errorf("warm up: no request was accepted: %v %s", got.result.Statuses, got.result.FirstError)
+	}
+	s.phase.Checks = s.phase.Checks[:checks]
+	return nil
+}

@@ -1,0 +1,218 @@
+package figures
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report is one run of the suite.
+type Report struct {
+	At      time.Time     `json:"at"`
+	Took    time.Duration `json:"took_ns"`
+	Options string        `json:"options"`
+	Machine any           `json:"machine"`
+	// About describes the machine and the servers, a line each.
+	About []string `json:"about"`
+	// Figures are in the order in which they were found.
+	Figures []Figure `json:"figures"`
+	Phases  []Phase  `json:"phases"`
+}
+
+// Figure is one number.
+type Figure struct {
+	// Name is the same in every run, so that runs can be compared: phase, then what.
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	Goal  *Goal   `json:"goal,omitempty"`
+	// Rounds are the values that Value is the median of.
+	Rounds []float64 `json:"rounds,omitempty"`
+	// Note says under which condition, if that is not plain.
+	Note string `json:"note,omitempty"`
+}
+
+// Goal is a bound.
+type Goal struct {
+	AtLeast bool    `json:"at_least"` // or else at most
+	Bound   float64 `json:"bound"`
+}
+
+// AtLeast and AtMost make goals.
+func AtLeast(bound float64) *Goal { return &Goal{AtLeast: true, Bound: bound} }
+
+// AtMost is the other kind of goal.
+func AtMost(bound float64) *Goal { return &Goal{Bound: bound} }
+
+func (g Goal) String() string {
+	if g.AtLeast {
+		return "≥ " + number(g.Bound)
+	}
+	return "≤ " + number(g.Bound)
+}
+
+// Met says whether a value is within the goal.
+func (g Goal) Met(v float64) bool {
+	if g.AtLeast {
+		return v >= g.Bound
+	}
+	return v <= g.Bound
+}
+
+// Verdict of a figure; "" without a goal.
+func (f Figure) Verdict() string {
+	switch {
+	case f.Goal == nil:
+		return ""
+	case f.Goal.Met(f.Value):
+		return "met"
+	default:
+		return "missed"
+	}
+}
+
+// Phase is one part of the run.
+type Phase struct {
+	Name  string        `json:"name"`
+	About string        `json:"about"`
+	Took  time.Duration `json:"took_ns"`
+	// Skipped says why it was not run; "" if it was.
+	Skipped string `json:"skipped,omitempty"`
+	// Lines are plotted over time, Distributions over the share of requests.
+	Lines         []Line         `json:"lines,omitempty"`
+	Distributions []Distribution `json:"distributions,omitempty"`
+	// Costs is CPU time by process.
+	Costs []Cost `json:"costs,omitempty"`
+	// Checks are the invariants that were looked at, in words.
+	Checks []string `json:"checks,omitempty"`
+}
+
+// Line is a value over time.
+type Line struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	// Points are pairs of seconds since the start and value.
+	Points [][2]float64 `json:"points"`
+}
+
+// Distribution is a latency by the share of requests that took no longer.
+type Distribution struct {
+	Name string `json:"name"`
+	// Points are pairs of share (0 to 1) and milliseconds.
+	Points [][2]float64 `json:"points"`
+}
+
+// Cost is CPU time in ms for each event, by process.
+type Cost struct {
+	Name   string             `json:"name"`
+	Labels map[string]float64 `json:"labels"`
+}
+
+// Total of a cost.
+func (c Cost) Total() (sum float64) {
+	for _, v := range c.Labels {
+		sum += v
+	}
+	return sum
+}
+
+// Median of some values; 0 of none.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// Add adds a figure that is the median of rounds.
+func (r *Report) Add(name, unit string, goal *Goal, rounds ...float64) {
+	f := Figure{Name: name, Unit: unit, Goal: goal, Value: Median(rounds)}
+	if len(rounds) > 1 {
+		f.Rounds = rounds
+	}
+	r.Figures = append(r.Figures, f)
+}
+
+// Value of a figure.
+func (r *Report) Value(name string) (float64, bool) {
+	for _, f := range r.Figures {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return 0, false
+}
+
+// extension of the files in a directory of reports.
+const extension = ".json"
+
+// Save writes NAME.json and NAME.html, named after the time, and gives the path without the extension.
+func (r *Report) Save(dir string, previous *Report) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	base := filepath.Join(dir, r.At.UTC().Format("20060102T150405Z"))
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(base+extension, raw, 0o644); err != nil {
+		return "", err
+	}
+	page, err := r.HTML(previous)
+	if err != nil {
+		return "", err
+	}
+	return base, os.WriteFile(base+".html", page, 0o644)
+}
+
+// Latest reads the newest report of a directory; nil if there is none.
+func Latest(dir string) (*Report, error) {
+	all, err := filepath.Glob(filepath.Join(dir, "2*Z"+extension))
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	slices.Sort(all)
+	raw, err := os.ReadFile(all[len(all)-1])
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	if err := json.Unmarshal(raw, r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", all[len(all)-1], err)
+	}
+	return r, nil
+}
+
+// number prints with three digits that matter, and large ones in full.
+func number(v float64) string {
+	switch abs := math.Abs(v); {
+	case abs >= 1000:
+		return thousands(fmt.Sprintf("%.0f", v))
+	case abs >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case abs >= 10:
+		return trimmed(fmt.Sprintf("%.1f", v))
+	default:
+		return trimmed(fmt.Sprintf("%.2f", v))
+	}
+}
+
+func trimmed(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
+
+func thousands(digits string) string {
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

@@ -1,0 +1,121 @@
+package figures
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// row is a line of a table.
+type row [7]string
+
+var header = row{"figure", "value", "unit", "goal", "verdict", "before", "rounds"}
+
+// rows are the figures, those with a goal first, beside those of an earlier run.
+func (r *Report) rows(previous *Report) (goals, others []row) {
+	for _, f := range r.Figures {
+		line := row{f.Name, number(f.Value), f.Unit, "", f.Verdict(), "", ""}
+		if f.Goal != nil {
+			line[3] = f.Goal.String()
+		}
+		if previous != nil {
+			line[5] = before(f, previous)
+		}
+		var rounds []string
+		for _, v := range f.Rounds {
+			rounds = append(rounds, number(v))
+		}
+		line[6] = strings.Join(rounds, " ")
+		if f.Goal != nil {
+			goals = append(goals, line)
+		} else {
+			others = append(others, line)
+		}
+	}
+	return goals, others
+}
+
+// before is the earlier value, with the change since.
+func before(f Figure, previous *Report) string {
+	v, ok := previous.Value(f.Name)
+	switch {
+	case !ok:
+		return ""
+	case v == 0:
+		return number(v)
+	default:
+		return fmt.Sprintf("%s (%+.0f %%)", number(v), (f.Value/v-1)*100)
+	}
+}
+
+// Print writes the table for a terminal.
+func (r *Report) Print(w io.Writer, previous *Report) error {
+	goals, others := r.rows(previous)
+	tabs := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, part := range [][]row{goals, others} {
+		if len(part) == 0 {
+			continue
+		}
+		for _, line := range append([]row{header}, part...) {
+			fmt.Fprintln(tabs, strings.TrimRight(strings.Join(line[:], "\t"), "\t"))
+		}
+		fmt.Fprintln(tabs)
+	}
+	if err := tabs.Flush(); err != nil {
+		return err
+	}
+	for _, p := range r.Phases {
+		if p.Skipped != "" {
+			fmt.Fprintf(w, "skipped %s: %s\n", p.Name, p.Skipped)
+		}
+	}
+	_, err := fmt.Fprintln(w, strings.Join(r.About, "\n"))
+	return err
+}
+
+// Markdown is the table for a page, with the costs by process below it.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	goals, others := r.rows(nil)
+	fmt.Fprintf(&b, "| Figure | Value | Goal | |\n|---|---:|---:|---|\n")
+	for _, line := range goals {
+		fmt.Fprintf(&b, "| %s | %s %s | %s | %s |\n", line[0], line[1], line[2], line[3], line[4])
+	}
+	fmt.Fprintf(&b, "\n| Figure | Value |\n|---|---:|\n")
+	for _, line := range others {
+		fmt.Fprintf(&b, "| %s | %s %s |\n", line[0], line[1], line[2])
+	}
+	r.markdownCosts(&b)
+	for _, p := range r.Phases {
+		if p.Skipped != "" {
+			fmt.Fprintf(&b, "\nNot measured: %s, because %s.\n", p.Name, p.Skipped)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s; %s.\n", strings.Join(r.About, "; "), r.Options)
+	return b.String()
+}
+
+// markdownCosts has a row for each thing that was measured, and a column for each process.
+func (r *Report) markdownCosts(b *strings.Builder) {
+	var labels []string
+	for _, p := range r.Phases {
+		for _, c := range p.Costs {
+			labels = merge(labels, c.Labels)
+		}
+	}
+	if len(labels) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n| CPU, ms for each event | %s | all |\n|---|%s---:|\n", strings.Join(labels, " | "),
+		strings.Repeat("---:|", len(labels)))
+	for _, p := range r.Phases {
+		for _, c := range p.Costs {
+			fmt.Fprintf(b, "| %s: %s |", p.Name, c.Name)
+			for _, label := range labels {
+				fmt.Fprintf(b, " %s |", number(c.Labels[label]))
+			}
+			fmt.Fprintf(b, " %s |\n", number(c.Total()))
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/internal/devstack"
+	"holdfast/workflows"
+)
+
+// The databases that matter; CPU is charged by database.
+const (
+	ProductDatabase    = "holdfast"
+	visibilityDatabase = "temporal_visibility"
+	temporalDatabase   = "temporal"
+)
+
+// stopLimit bounds the stop of a server; after it, the server is killed.
+const stopLimit = 30 * time.Second
+
+// Options say where a lab is and how its servers are set up.
+type Options struct {
+	// Dir is the lab's own directory; everything in it is removed by Close.
+	Dir string
+	// Bin is the directory with holdfast, temporal-server and temporal-sql-tool.
+	Bin     string
+	Profile Profile
+	// Definitions is the directory with the definitions of providers that the product is given.
+	Definitions string
+	// Debug makes the product serve profiles of itself on loopback.
+	Debug bool
+	Log   *slog.Logger
+}
+
+// Lab is a running set of servers.
+type Lab struct {
+	Options
+
+	Postgres *devstack.Postgres
+	Temporal *devstack.TemporalServer
+	Meter    *Meter
+	sink     *sink
+}
+
+// Start starts the servers. What has started when it fails is stopped again.
+func Start(ctx context.Context, o Options) (l *Lab, err error) {
+	l = &Lab{Options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	if l.sink, err = startSink(); err != nil {
+		return l, err
+	}
+	l.Postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{
+		Dir: filepath.Join(o.Dir, devstack.PostgresDir), Settings: o.Profile.settings(), Log: o.Log,
+	})
+	if err != nil {
+		return l, err
+	}
+	if err := l.StartTemporal(ctx); err != nil {
+		return l, err
+	}
+	if err := l.Exec(ctx, visibilityDatabase, o.Profile.Visibility); err != nil {
+		return l, fmt.Errorf("set up the visibility database: %w", err)
+	}
+	l.Meter = newMeter(l.Postgres.PID())
+	l.Meter.Track(LabelTemporal, l.Temporal.PID())
+	l.Meter.Track(LabelLoad, os.Getpid())
+	return l, nil
+}
+
+// StartTemporal starts the Temporal server, on the same port as before if it ran before.
+func (l *Lab) StartTemporal(ctx context.Context) error {
+	options := devstack.TemporalServerOptions{
+		Bin: l.Bin, Dir: filepath.Join(l.Dir, devstack.TemporalDir), Store: l.Postgres.URL("postgres"),
+		Shards: l.Profile.Shards, DynamicConfig: l.Profile.DynamicConfig, Environ: l.Profile.Environ,
+		SearchAttributes: map[string]string{workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword"},
+		Log:              l.Log,
+	}
+	if l.Temporal != nil {
+		options.Port = l.Temporal.Port()
+	}
+	server, err := devstack.StartTemporalServer(ctx, options)
+	if err != nil {
+		return err
+	}
+	l.Temporal = server
+	if l.Meter != nil {
+		l.Meter.Track(LabelTemporal, server.PID())
+	}
+	return nil
+}
+
+// StopTemporal takes Temporal away.
+func (l *Lab) StopTemporal() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	return l.Temporal.Stop(ctx)
+}
+
+// Exec runs statements that take no parameters on a database.
+func (l *Lab) Exec(ctx context.Context, database, statements string) error {
+	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// Close stops everything and removes the directory.
+func (l *Lab) Close() error {
+	var failures []error
+	if l.Meter != nil {
+		l.Meter.stop()
+	}
+	if l.Temporal != nil {
+		failures = append(failures, l.StopTemporal())
+	}
+	if l.Postgres != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
+		failures = append(failures, l.Postgres.Stop(ctx))
+	}
+	if l.sink != nil {
+		failures = append(failures, l.sink.close())
+	}
+	return errors.Join(append(failures, os.RemoveAll(l.Dir))...)
+}

@@ -1,0 +1,174 @@
+package lab
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// Labels of those who use CPU time and memory. PostgreSQL has one for each database beside.
+const (
+	LabelTemporal = "Temporal"
+	LabelHoldfast = "holdfast"
+	// LabelLoad is the load generator, which is this process: it also checks the ledger and takes the traces.
+	LabelLoad = "load generator"
+	// LabelYardstick is what the product is compared with.
+	LabelYardstick = "yardstick"
+	// LabelBackground is all of PostgreSQL that serves no connection, and connections too short to be seen.
+	LabelBackground = "PostgreSQL: background"
+)
+
+// sampleEvery is how often processes are looked at. What a connection used after its last look counts as background.
+const sampleEvery = 250 * time.Millisecond
+
+// Usage is CPU time by label since the meter began.
+type Usage map[string]time.Duration
+
+// Sub is what was used since an earlier moment.
+func (u Usage) Sub(earlier Usage) Usage {
+	diff := Usage{}
+	for label, used := range u {
+		if d := used - earlier[label]; d > 0 {
+			diff[label] = d
+		}
+	}
+	return diff
+}
+
+// Total is the sum, but for the labels that are left out.
+func (u Usage) Total(without ...string) (sum time.Duration) {
+	left := map[string]bool{}
+	for _, label := range without {
+		left[label] = true
+	}
+	for label, used := range u {
+		if !left[label] {
+			sum += used
+		}
+	}
+	return sum
+}
+
+// Sample is one look at all processes.
+type Sample struct {
+	At  time.Time
+	CPU Usage
+	// RSS is in bytes. That of PostgreSQL counts shared memory once for each process, so it is left out.
+	RSS map[string]int64
+}
+
+// Meter looks at processes, from /proc, for as long as the lab is open.
+type Meter struct {
+	postmaster int
+	ended      chan struct{}
+	stopped    sync.WaitGroup
+
+	mu      sync.Mutex
+	tracked map[int]string
+	seen    map[process]time.Duration // the last look at each process that there was
+	labels  map[process]string
+	samples []Sample
+}
+
+func newMeter(postmaster int) *Meter {
+	m := &Meter{
+		postmaster: postmaster, ended: make(chan struct{}), tracked: map[int]string{},
+		seen: map[process]time.Duration{}, labels: map[process]string{},
+	}
+	m.stopped.Go(m.run)
+	return m
+}
+
+// Track charges a process to a label, from now on until it ends.
+func (m *Meter) Track(label string, pid int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tracked[pid] = label
+}
+
+func (m *Meter) run() {
+	ticker := time.NewTicker(sampleEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			m.Look()
+		case <-m.ended:
+			return
+		}
+	}
+}
+
+func (m *Meter) stop() {
+	close(m.ended)
+	m.stopped.Wait()
+}
+
+// Look takes a sample now.
+func (m *Meter) Look() Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := Sample{At: time.Now(), CPU: Usage{}, RSS: map[string]int64{}}
+	for pid, label := range m.tracked {
+		p, used, err := readProcess(pid)
+		if err != nil {
+			delete(m.tracked, pid) // it has ended; a new one may get its number
+			continue
+		}
+		m.see(p, label, used.self)
+		s.RSS[label] += residentSize(pid)
+	}
+	all := m.lookAtPostgres()
+	for p, used := range m.seen {
+		s.CPU[m.labels[p]] += used
+	}
+	var attributed time.Duration
+	for label, used := range s.CPU {
+		if isPostgres(label) && label != LabelBackground {
+			attributed += used
+		}
+	}
+	s.CPU[LabelBackground] = max(all-attributed, 0)
+	m.samples = append(m.samples, s)
+	return s
+}
+
+func (m *Meter) see(p process, label string, used time.Duration) {
+	m.seen[p] = used
+	m.labels[p] = label
+}
+
+// lookAtPostgres charges connections to their databases, and gives what the server has used as a whole, with all that have
+// ended.
+func (m *Meter) lookAtPostgres() time.Duration {
+	_, used, err := readProcess(m.postmaster)
+	if err != nil {
+		return 0
+	}
+	all := used.self + used.ended
+	for _, pid := range children(m.postmaster) {
+		p, used, err := readProcess(pid)
+		if err != nil {
+			continue
+		}
+		all += used.self
+		if database, ok := databaseOf(pid); ok {
+			m.see(p, "PostgreSQL: "+database, used.self)
+		}
+	}
+	return all
+}
+
+// Between are the samples of an interval.
+func (m *Meter) Between(from, to time.Time) []Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var some []Sample
+	for _, s := range m.samples {
+		if !s.At.Before(from) && !s.At.After(to) {
+			s.CPU, s.RSS = maps.Clone(s.CPU), maps.Clone(s.RSS)
+			some = append(some, s)
+		}
+	}
+	return some
+}

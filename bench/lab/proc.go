@@ -1,0 +1,108 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of /proc/PID/stat: USER_HZ is 100 on every Linux that there is.
+const tick = 10 * time.Millisecond
+
+// process is one process for ever: numbers are given again, a number with its start time is not.
+type process struct {
+	pid   int
+	start uint64
+}
+
+// cpuTime is what a process has used, and what its children had used that it has waited for.
+type cpuTime struct{ self, ended time.Duration }
+
+// The fields of /proc/PID/stat after the name of the program, from 0.
+const (
+	statParent        = 1
+	statUser          = 11
+	statSystem        = 12
+	statChildrenUser  = 13
+	statChildrenSys   = 14
+	statStart         = 19
+	statFieldsWanted  = 20
+	statmResidentPart = 1
+)
+
+var errStat = errors.New("it is not as proc(5) says")
+
+func readProcess(pid int) (p process, used cpuTime, err error) {
+	fields, err := stat(pid)
+	if err != nil {
+		return p, used, err
+	}
+	ticks := func(field int) time.Duration {
+		n, _ := strconv.ParseInt(fields[field], 10, 64)
+		return time.Duration(n) * tick
+	}
+	p.pid = pid
+	p.start, _ = strconv.ParseUint(fields[statStart], 10, 64)
+	used.self = ticks(statUser) + ticks(statSystem)
+	used.ended = ticks(statChildrenUser) + ticks(statChildrenSys)
+	return p, used, nil
+}
+
+func stat(pid int) ([]string, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	_, rest, ok := strings.Cut(string(raw[max(0, bytes.LastIndexByte(raw, ')')):]), " ") // the name may hold anything
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < statFieldsWanted {
+		return nil, fmt.Errorf("read /proc/%d/stat: %w", pid, errStat)
+	}
+	return fields, nil
+}
+
+// children are the processes whose parent it is.
+func children(parent int) (pids []int) {
+	directories, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range directories {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		fields, err := stat(pid)
+		if err == nil && fields[statParent] == strconv.Itoa(parent) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// databaseOf reads the title of a PostgreSQL process: "postgres: user database 127.0.0.1(1234) idle". Others, such as
+// "postgres: walwriter", have no address.
+func databaseOf(pid int) (string, bool) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return "", false
+	}
+	title := strings.Fields(string(bytes.TrimRight(bytes.ReplaceAll(raw, []byte{0}, []byte{' '}), " ")))
+	const user, database, address = 1, 2, 3
+	if len(title) <= address || title[0] != "postgres:" || title[user] == "autovacuum" || !strings.Contains(title[address], "(") {
+		return "", false
+	}
+	return title[database], true
+}
+
+func isPostgres(label string) bool { return strings.HasPrefix(label, "PostgreSQL: ") }
+
+// residentSize is in bytes; 0 if the process is gone.
+func residentSize(pid int) int64 {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := strings.Fields(string(raw))
+	if err != nil || len(fields) <= statmResidentPart {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[statmResidentPart], 10, 64)
+	return pages * int64(os.Getpagesize())
+}

@@ -1,0 +1,190 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Secret signs what the load generator sends.
+const Secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIGJlbmNobWFyaw" //nolint:gosec // it opens a server on loopback for some minutes
+
+// SecretVariable is where the product reads it from.
+const SecretVariable = "STRIPE_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
+
+// readyLimit bounds the start of a process of the product.
+const readyLimit = time.Minute
+
+// Node is one process of the product.
+type Node struct {
+	// Ingress, Operator and Debug are base URLs.
+	Ingress, Operator, Debug string
+	PID                      int
+
+	lab     *Lab
+	command *exec.Cmd
+	log     *os.File
+	exited  chan struct{}
+}
+
+// Migrate makes a database for the product and brings it up to date.
+func (l *Lab) Migrate(ctx context.Context, database string) error {
+	if err := l.Postgres.CreateDatabase(ctx, database); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, l.program(), "migrate")
+	command.Env = l.environment(database)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("holdfast migrate: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (l *Lab) program() string { return filepath.Join(l.Bin, "holdfast") }
+
+// environment has telemetry on: metrics, and traces to a collector that throws them away. The log goes to a file.
+func (l *Lab) environment(database string, more ...string) []string {
+	inherited := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return slices.ContainsFunc([]string{"HOLDFAST_", "TEMPORAL_", "OTEL_", "DATABASE_URL="}, func(prefix string) bool {
+			return strings.HasPrefix(variable, prefix)
+		})
+	})
+	return append(append(inherited,
+		"DATABASE_URL="+l.Postgres.URL(database),
+		"TEMPORAL_ADDRESS="+l.Temporal.Address(),
+		"TEMPORAL_NAMESPACE="+l.Temporal.Namespace(),
+		"HOLDFAST_PROVIDERS_DIR="+l.Definitions,
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+l.sink.url,
+		SecretVariable+"="+Secret,
+	), more...)
+}
+
+// StartProduct starts a role of the product and returns when it is ready.
+func (l *Lab) StartProduct(ctx context.Context, role, database string, more ...string) (*Node, error) {
+	ports, err := freeAddresses(3)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		Ingress: "http://" + ports[0], Operator: "http://" + ports[1], lab: l, exited: make(chan struct{}),
+		command: exec.CommandContext(context.WithoutCancel(ctx), l.program(), role),
+	}
+	n.command.Env = l.environment(database, "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1])
+	if l.Debug {
+		n.Debug = "http://" + ports[2]
+		n.command.Env = append(n.command.Env, "HOLDFAST_DEBUG_ADDR="+ports[2])
+	}
+	n.command.Env = append(n.command.Env, more...)
+	n.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us; we stop it in order
+	if n.log, err = os.OpenFile(filepath.Join(l.Dir, role+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	n.command.Stdout, n.command.Stderr = n.log, n.log
+	if err := n.command.Start(); err != nil {
+		return nil, fmt.Errorf("start holdfast %s: %w", role, err)
+	}
+	n.PID = n.command.Process.Pid
+	l.Meter.Track(LabelHoldfast, n.PID)
+	go func() {
+		_ = n.command.Wait()
+		close(n.exited)
+	}()
+	if err := n.awaitReady(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start holdfast %s: %w\n%s", role, err, n.logTail()), n.Stop())
+	}
+	return n, nil
+}
+
+func (n *Node) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	return Poll(ctx, func() (bool, error) {
+		select {
+		case <-n.exited:
+			return false, errors.New("it has ended")
+		default:
+		}
+		_, err := n.Get(ctx, n.Operator+"/readyz")
+		return err == nil, nil
+	})
+}
+
+// Get reads a page of the process.
+func (n *Node) Get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := (&http.Client{}).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return body, err
+}
+
+// Stop asks the process to end and waits until it has.
+func (n *Node) Stop() error {
+	defer n.log.Close()
+	_ = n.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-n.exited:
+		return nil
+	case <-time.After(2 * stopLimit):
+		_ = n.command.Process.Kill()
+		<-n.exited
+		return fmt.Errorf("holdfast (process %d) did not end when it was told to:\n%s", n.PID, n.logTail())
+	}
+}
+
+func (n *Node) logTail() []byte {
+	raw, _ := os.ReadFile(n.log.Name())
+	lines := bytes.Split(raw, []byte("\n"))
+	return bytes.Join(lines[max(0, len(lines)-20):], []byte("\n"))
+}
+
+// pollEvery is the pause between two looks at something that has no signal.
+const pollEvery = 100 * time.Millisecond
+
+// Poll waits until it is so.
+func Poll(ctx context.Context, isSo func() (bool, error)) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		if done, err := isSo(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func freeAddresses(n int) (addresses []string, err error) {
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close() //nolint:revive // all of them at once at the end, so that no port is given twice
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses, nil
+}

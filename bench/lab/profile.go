@@ -1,0 +1,85 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Profile is how the servers are set up: that of deploy/ unless a benchmark asks what one of its lines is worth.
+type Profile struct {
+	// Postgres are parameters of the server.
+	Postgres map[string]string
+	// DynamicConfig is Temporal's file of settings.
+	DynamicConfig string
+	// Shards of Temporal's history; 0: 128.
+	Shards int
+	// Environ of Temporal, such as GOGC=400.
+	Environ []string
+	// Visibility are statements for Temporal's visibility database, run before any workflow is.
+	Visibility string
+}
+
+// The files of the profile, below the root of the repository.
+const (
+	postgresProfile   = "deploy/postgres/performance.conf"
+	temporalProfile   = "deploy/temporal/dynamicconfig.yaml"
+	environProfile    = "deploy/temporal/performance.env"
+	visibilityProfile = "deploy/temporal/drop-unused-indexes.sql"
+)
+
+// ReadProfile reads the profile that deploy/ recommends.
+func ReadProfile(root string) (p Profile, err error) {
+	if p.Postgres, err = readSettings(filepath.Join(root, postgresProfile)); err != nil {
+		return Profile{}, err
+	}
+	environ, err := readSettings(filepath.Join(root, environProfile))
+	if err != nil {
+		return Profile{}, err
+	}
+	for name, value := range environ {
+		p.Environ = append(p.Environ, name+"="+value)
+	}
+	statements, err := os.ReadFile(filepath.Join(root, visibilityProfile))
+	p.Visibility = string(statements)
+	p.DynamicConfig = filepath.Join(root, temporalProfile)
+	return p, err
+}
+
+// honest are the settings that no profile may weaken: what is committed is on the disk.
+var honest = map[string]string{"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+
+// settings are those of the profile, with those that make a commit durable.
+func (p Profile) settings() map[string]string {
+	all := maps.Clone(p.Postgres)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, honest)
+	return all
+}
+
+// readSettings reads lines of the form name = value, as in postgresql.conf and in env files.
+func readSettings(path string) (map[string]string, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read profile: %w", err)
+	}
+	settings := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("read profile %s: %q is no setting", path, line)
+		}
+		settings[strings.TrimSpace(name)] = strings.Trim(strings.TrimSpace(value), "'")
+	}
+	return settings, nil
+}

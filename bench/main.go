@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/bench/figures"
+	"holdfast/bench/yardstick"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options of a run.
+type options struct {
+	long     bool
+	phases   []string
+	rounds   int
+	scale    float64
+	out, bin string
+	profile  bool
+	markdown string
+	keep     bool
+}
+
+func command() *cobra.Command {
+	o := options{}
+	c := &cobra.Command{
+		Use:           "bench",
+		Short:         "Measure Holdfast on servers of its own",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runSuite(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.long, "long", false, "also the phases that take long: "+strings.Join(namesOf(true), ", "))
+	f.StringSliceVar(&o.phases, "phases", nil, "only these: "+strings.Join(append(namesOf(false), namesOf(true)...), ", "))
+	f.IntVar(&o.rounds, "rounds", 3, "how often what is compared takes turns")
+	f.Float64Var(&o.scale, "scale", 1, "a factor on the number of events and on the time; figures below 1 are worth little")
+	f.StringVar(&o.out, "out", ".holdfast/bench", "where reports are kept; the newest is what this run is compared with")
+	f.StringVar(&o.bin, "bin", "bin", "where holdfast, temporal-server and temporal-sql-tool are")
+	f.BoolVar(&o.profile, "profile", false, "also write profiles of CPU and allocations of serve for each phase")
+	f.StringVar(&o.markdown, "markdown", "", "also write the table into this page, between its marks")
+	f.BoolVar(&o.keep, "keep", false, "keep the log files of the servers")
+	c.AddCommand(partCommand())
+	return c
+}
+
+// partCommand is for ourselves: what runs in a process of its own.
+func partCommand() *cobra.Command {
+	var (
+		e yardstick.Engine
+		s yardstick.Store
+	)
+	part := &cobra.Command{Use: "part", Hidden: true}
+	f := part.PersistentFlags()
+	f.StringVar(&e.Address, "address", "", "")
+	f.StringVar(&e.Namespace, "namespace", "", "")
+	f.IntVar(&e.Count, "count", 0, "")
+	f.IntVar(&e.Starters, "starters", connections, "")
+	f.StringVar(&s.Definitions, "definitions", "", "")
+	result := func(c *cobra.Command, r yardstick.Result, err error) error {
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(c.OutOrStdout()).Encode(r)
+	}
+	part.AddCommand(
+		&cobra.Command{Use: partCeiling, RunE: func(c *cobra.Command, _ []string) error {
+			r, err := yardstick.Ceiling(c.Context(), e)
+			return result(c, r, err)
+		}},
+		&cobra.Command{Use: partNaive, RunE: func(c *cobra.Command, _ []string) error {
+			s.URL = os.Getenv(partDatabase)
+			r, err := yardstick.Naive(c.Context(), e, s)
+			return result(c, r, err)
+		}},
+		&cobra.Command{Use: partHandler, RunE: func(c *cobra.Command, _ []string) error {
+			return yardstick.Handler(c.Context(), os.Getenv(partDatabase), c.OutOrStdout())
+		}},
+	)
+	return part
+}
+
+// writeMarkdown puts the table into a page, between two marks.
+func writeMarkdown(path string, r *figures.Report) error {
+	const begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(raw), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("%s has no marks %s and %s to write between", path, begin, end)
+	}
+	return os.WriteFile(path, []byte(before+begin+"\n\n"+r.Markdown()+"\n"+end+after), 0o644)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"holdfast/bench/figures"
+	"holdfast/bench/lab"
+)
+
+const (
+	memoryRate = 250
+	memoryTime = 30 * time.Second
+	memoryLong = 30 * time.Minute
+	// memoryShare is the part of the rate that the machine has shown which it can keep up for long.
+	memoryShare = 0.9
+)
+
+func memory(ctx context.Context, s *suite) error {
+	info, err := os.Stat(filepath.Join(s.bin, "holdfast"))
+	if err != nil {
+		return err
+	}
+	s.figure("size of the binary", "MiB", figures.AtMost(60), mebibytes(info.Size()))
+	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
+		d := drive{nodes: []*lab.Node{node}, profile: s.phase.Name}
+		d.Rate, d.Duration, d.Connections = memoryRate, s.lasting(memoryTime), 256
+		if s.long {
+			d.Duration = s.lasting(memoryLong)
+		}
+		if rate, ok := s.report.Value(rateOfProduct); ok {
+			d.Rate = min(d.Rate, memoryShare*rate)
+		}
+		got, err := s.drive(ctx, d)
+		if err != nil {
+			return err
+		}
+		sizes := s.sizes(got.result.Started, got.result.Started.Add(got.result.Elapsed))
+		third := len(sizes) / 3
+		highest := 0.0
+		for _, size := range sizes {
+			highest = max(highest, size)
+		}
+		s.figure("load", "/s", nil, d.Rate)
+		s.figure("RSS of serve, highest", "MiB", figures.AtMost(150), highest)
+		if s.long {
+			growth := figures.Median(sizes[2*third:]) / figures.Median(sizes[third:2*third])
+			s.figure("RSS of serve, last third / middle third", "", figures.AtMost(1.05), growth)
+		}
+		return s.plot(ctx, "serve", lab.ProductDatabase, got)
+	})
+}
+
+// sizes are the samples of the product's memory, in MiB.
+func (s *suite) sizes(from, to time.Time) (sizes []float64) {
+	for _, sample := range s.lab.Meter.Between(from, to) {
+		if size := sample.RSS[lab.LabelHoldfast]; size > 0 {
+			sizes = append(sizes, mebibytes(size))
+		}
+	}
+	return sizes
+}

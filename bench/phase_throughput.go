@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/bench/figures"
+	"holdfast/bench/lab"
+)
+
+// How many of each a round takes: some ten seconds of each on two cores.
+const (
+	ceilingEvents = 3000
+	naiveEvents   = 700
+	productEvents = 3000
+)
+
+// naiveDatabase is where the naive design writes, so that its rows are not the product's.
+const naiveDatabase = "naive"
+
+// rateOfProduct is the figure that other phases take their load from.
+const rateOfProduct = "throughput: events end to end"
+
+// round is what one turn has found, in events a second and ms of CPU an event.
+type round struct {
+	ceiling, naive, product          float64
+	ceilingCost, naiveCost, costEach float64
+	p50, p99                         float64
+}
+
+func throughput(ctx context.Context, s *suite) error {
+	if err := s.lab.Migrate(ctx, naiveDatabase); err != nil {
+		return err
+	}
+	var all []round
+	for n := range s.rounds {
+		r, err := s.throughputRound(ctx, n)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", n+1, err)
+		}
+		all = append(all, r)
+	}
+	s.figure("end to end / ceiling", "", figures.AtLeast(0.85), each(all, func(r round) float64 { return r.product / r.ceiling })...)
+	s.figure("end to end / naive design", "", figures.AtLeast(4.5), each(all, func(r round) float64 { return r.product / r.naive })...)
+	s.figure("CPU of an event / of an empty workflow", "", nil, each(all, func(r round) float64 { return r.costEach / r.ceilingCost })...)
+	s.figure("CPU of an event / of the naive design", "", nil, each(all, func(r round) float64 { return r.costEach / r.naiveCost })...)
+	s.figure("events end to end", "/s", nil, each(all, func(r round) float64 { return r.product })...)
+	s.figure("empty workflows", "/s", nil, each(all, func(r round) float64 { return r.ceiling })...)
+	s.figure("events of the naive design", "/s", nil, each(all, func(r round) float64 { return r.naive })...)
+	s.figure("CPU of an event", "ms", nil, each(all, func(r round) float64 { return r.costEach })...)
+	s.figure("CPU of an empty workflow", "ms", nil, each(all, func(r round) float64 { return r.ceilingCost })...)
+	s.figure("CPU of an event of the naive design", "ms", nil, each(all, func(r round) float64 { return r.naiveCost })...)
+	s.figure("ACK p50 at full load", "ms", nil, each(all, func(r round) float64 { return r.p50 })...)
+	s.figure("ACK p99 at full load", "ms", nil, each(all, func(r round) float64 { return r.p99 })...)
+	return nil
+}
+
+func each[T any](all []T, value func(T) float64) (values []float64) {
+	for _, one := range all {
+		values = append(values, value(one))
+	}
+	return values
+}
+
+func (s *suite) throughputRound(ctx context.Context, n int) (r round, err error) {
+	var used lab.Usage
+	if r.ceiling, used, err = s.measurePart(ctx, partCeiling, naiveDatabase, s.scaled(ceilingEvents)); err != nil {
+		return r, err
+	}
+	r.ceilingCost = s.chargeRound(n, "empty workflow", used, s.scaled(ceilingEvents))
+	err = s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
+		d := drive{nodes: []*lab.Node{node}}
+		d.Count = s.scaled(productEvents)
+		if n == 0 {
+			d.profile = s.phase.Name
+		}
+		got, err := s.drive(ctx, d)
+		if err != nil {
+			return err
+		}
+		r.product, r.p50, r.p99 = got.perSecond(), milliseconds(got.result.Latency.P50), milliseconds(got.result.Latency.P99)
+		r.costEach = s.chargeRound(n, "event", got.used, d.Count)
+		if n > 0 {
+			return nil
+		}
+		return s.plot(ctx, "serve", lab.ProductDatabase, got)
+	})
+	if err != nil {
+		return r, err
+	}
+	if r.naive, used, err = s.measurePart(ctx, partNaive, naiveDatabase, s.scaled(naiveEvents)); err != nil {
+		return r, err
+	}
+	r.naiveCost = s.chargeRound(n, "event, naive", used, s.scaled(naiveEvents))
+	return r, s.checkNaive(ctx, int64(n+1)*s.scaled(naiveEvents))
+}
+
+// checkNaive: what is compared must have done its work.
+func (s *suite) checkNaive(ctx context.Context, want int64) error {
+	have, err := s.lab.Count(ctx, naiveDatabase, "events")
+	if err == nil && have != want {
+		err = fmt.Errorf("the naive design has stored %d events of %d", have, want)
+	}
+	return err
+}
+
+// chargeRound shows the costs of the first round only; the others count for the medians.
+func (s *suite) chargeRound(n int, name string, used lab.Usage, events int64) float64 {
+	if n > 0 {
+		return sum(cost(used, events))
+	}
+	return s.charge(name, used, events)
+}

@@ -1,0 +1,9 @@
+// Package yardstick is what the product is compared with, each in a process of its own, on the servers of the product:
+//
+//   - ceiling: empty workflows with eager start, as many as Temporal takes;
+//   - naive: the product's own parse, persist and upsert as three regular activities of a workflow that is started as the
+//     manual says;
+//   - handler: the least that an HTTP handler can do that makes a row durable before it answers, with group commit.
+//
+// They are honest opponents: nothing is done here to make them slow.
+package yardstick

@@ -1,0 +1,134 @@
+package yardstick
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/valyala/fasthttp"
+)
+
+// The handler's table is the inbox of the product: the same columns and indexes, and nothing else.
+const (
+	makeTable = `
+CREATE TABLE IF NOT EXISTS inbox (
+    workflow_id text PRIMARY KEY,
+    seq         bigint GENERATED ALWAYS AS IDENTITY,
+    event_id    uuid NOT NULL,
+    lane        text NOT NULL,
+    provider    text NOT NULL,
+    receipt     bytea NOT NULL,
+    raw_body    bytea NOT NULL,
+    reject      boolean NOT NULL,
+    received_at timestamptz NOT NULL,
+    attempts    integer NOT NULL DEFAULT 0,
+    last_error  text,
+    due_at      timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX IF NOT EXISTS inbox_by_arrival ON inbox (lane, seq)`
+
+	insertRows = `
+INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at)
+SELECT id::text, id, 'overflow', 'stripe', receipt, body, false, now() FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS r(id, receipt, body)
+    ON CONFLICT (workflow_id) DO NOTHING`
+)
+
+// receiptSize is about what the product notes of an event beside its body, in bytes.
+const receiptSize = 450
+
+// writers is how many inserts are under way at the same time: the next group gathers while one is written.
+const writers = 2
+
+// Handler serves POST of anything at a free port, which it prints, until the context ends: it commits the body to a table,
+// together with those that come at the same time, and answers. It checks nothing and parses nothing.
+func Handler(ctx context.Context, database string, out io.Writer) error {
+	config, err := pgxpool.ParseConfig(database)
+	if err != nil {
+		return err
+	}
+	config.MaxConns = writers
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(ctx, makeTable); err != nil {
+		return err
+	}
+	rows := make(chan *row, 4096)
+	var writing sync.WaitGroup
+	for range writers {
+		writing.Go(func() { write(pool, rows) })
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &fasthttp.Server{Handler: func(c *fasthttp.RequestCtx) { handle(c, rows) }}
+	go func() {
+		<-ctx.Done()
+		_ = server.Shutdown()
+	}()
+	fmt.Fprintln(out, "http://"+listener.Addr().String())
+	err = server.Serve(listener)
+	close(rows)
+	writing.Wait()
+	return err
+}
+
+// row is one request that waits for its commit.
+type row struct {
+	id            uuid.UUID
+	receipt, body []byte
+	done          chan error
+}
+
+func handle(c *fasthttp.RequestCtx, rows chan<- *row) {
+	r := &row{
+		id: uuid.Must(uuid.NewV7()), receipt: make([]byte, receiptSize), body: append([]byte(nil), c.PostBody()...),
+		done: make(chan error, 1),
+	}
+	rows <- r
+	if err := <-r.done; err != nil {
+		c.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		return
+	}
+	c.SetStatusCode(fasthttp.StatusAccepted)
+	c.SetBodyString(`{"ok":true}`)
+}
+
+// write commits whatever waits, in one statement.
+func write(pool *pgxpool.Pool, rows <-chan *row) {
+	for first := range rows {
+		group := []*row{first}
+	gather:
+		for len(group) < 500 {
+			select {
+			case next, ok := <-rows:
+				if !ok {
+					break gather
+				}
+				group = append(group, next)
+			default:
+				break gather
+			}
+		}
+		err := insert(pool, group)
+		for _, r := range group {
+			r.done <- err
+		}
+	}
+}
+
+func insert(pool *pgxpool.Pool, group []*row) error {
+	ids, receipts, bodies := make([]uuid.UUID, len(group)), make([][]byte, len(group)), make([][]byte, len(group))
+	for i, r := range group {
+		ids[i], receipts[i], bodies[i] = r.id, r.receipt, r.body
+	}
+	_, err := pool.Exec(context.Background(), insertRows, ids, receipts, bodies)
+	return err
+}

@@ -1,0 +1,122 @@
+package yardstick
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+)
+
+// Engine says which Temporal to use, and how much.
+type Engine struct {
+	Address, Namespace string
+	// Count of workflows, Starters that start them at the same time.
+	Count, Starters int
+}
+
+// Result is what a yardstick prints.
+type Result struct {
+	PerSecond float64       `json:"per_second"`
+	Took      time.Duration `json:"took_ns"`
+	// CPU is what this process has used meanwhile.
+	CPU time.Duration `json:"cpu_ns"`
+}
+
+// used is the CPU time of this process so far.
+func used() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// completions counts the workflows whose end Temporal has confirmed. It sees every call of the client, which costs nothing,
+// where asking Temporal for each would cost a call.
+type completions struct {
+	n    atomic.Int64
+	want int64
+	all  chan struct{}
+}
+
+func newCompletions(want int) *completions {
+	return &completions{want: int64(want), all: make(chan struct{})}
+}
+
+func (c *completions) intercept(
+	ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
+	err := invoke(ctx, method, request, reply, cc, opts...)
+	if answer, ok := request.(*workflowservice.RespondWorkflowTaskCompletedRequest); ok && err == nil && completes(answer) {
+		if c.n.Add(1) == c.want {
+			close(c.all)
+		}
+	}
+	return err
+}
+
+func completes(r *workflowservice.RespondWorkflowTaskCompletedRequest) bool {
+	for _, command := range r.GetCommands() {
+		if command.GetCommandType() == enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION {
+			return true
+		}
+	}
+	return false
+}
+
+func dial(ctx context.Context, e Engine, done *completions) (client.Client, error) {
+	c, err := client.DialContext(ctx, client.Options{
+		HostPort: e.Address, Namespace: e.Namespace, Logger: quiet{},
+		ConnectionOptions: client.ConnectionOptions{
+			DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(done.intercept)},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reach Temporal: %w", err)
+	}
+	return c, nil
+}
+
+// drive starts all workflows, as the closed loop of the load generator does, and waits for the end of the last.
+func drive(ctx context.Context, e Engine, done *completions, start func(ctx context.Context, i int) error) (Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		next     atomic.Int64
+		starters sync.WaitGroup
+		begun    = time.Now()
+		before   = used()
+	)
+	for range e.Starters {
+		starters.Go(func() {
+			for i := int(next.Add(1)) - 1; i < e.Count && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if err := start(ctx, i); err != nil {
+					cancel(fmt.Errorf("start workflow %d: %w", i, err))
+				}
+			}
+		})
+	}
+	starters.Wait()
+	select {
+	case <-done.all:
+	case <-ctx.Done():
+		return Result{}, context.Cause(ctx)
+	}
+	took := time.Since(begun)
+	return Result{PerSecond: float64(e.Count) / took.Seconds(), Took: took, CPU: used() - before}, nil
+}
+
+// quiet drops the log of the SDK.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
