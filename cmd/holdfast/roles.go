@@ -89,6 +89,9 @@ func runRoles(ctx context.Context, cfg config.Config, name string, roles role, s
 }
 
 func (p *process) start(ctx context.Context, name string, roles role) error {
+	if err := p.startDebug(); err != nil {
+		return err
+	}
 	if roles.needsDatabase() {
 		if err := p.openStore(ctx); err != nil {
 			return err

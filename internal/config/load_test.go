@@ -102,6 +102,7 @@ func TestValuesThatContradictEachOtherAreMistakes(t *testing.T) {
 			[]string{"HOLDFAST_INGRESS_SHUTDOWN_GRACE=1s"}, "HOLDFAST_INGRESS_SHUTDOWN_GRACE",
 		},
 		"a body that Temporal would refuse":  {[]string{"HOLDFAST_INGRESS_BODY_LIMIT=2MiB"}, "HOLDFAST_INGRESS_BODY_LIMIT"},
+		"profiles for everybody":             {[]string{"HOLDFAST_DEBUG_ADDR=0.0.0.0:6060"}, "HOLDFAST_DEBUG_ADDR"},
 		"one address for public and private": {[]string{"HOLDFAST_OPERATOR_ADDR=127.0.0.1:8080"}, "HOLDFAST_OPERATOR_ADDR"},
 		"a lock wait longer than a statement": {
 			[]string{"HOLDFAST_DATABASE_LOCK_TIMEOUT=1m"}, "HOLDFAST_DATABASE_STATEMENT_TIMEOUT",

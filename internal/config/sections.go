@@ -22,6 +22,7 @@ type Config struct {
 	Notify    Notify
 	Log       Log
 	Telemetry Telemetry
+	Debug     Debug
 	Dev       Dev
 
 	// environ gives the environment as it was at load. It is a function, and no map, so that nothing that prints a
@@ -236,6 +237,13 @@ type Telemetry struct {
 	MetricsExporter string `env:"OTEL_METRICS_EXPORTER" example:"otlp"`
 	// Disabled turns every export over OTLP off.
 	Disabled bool `env:"OTEL_SDK_DISABLED" envDefault:"false"`
+}
+
+// Debug is for people who look into a process.
+type Debug struct {
+	// Addr is where profiles of CPU, memory and goroutines are served, in the form of Go's pprof. They tell what the process
+	// does and hold, so nothing but loopback is accepted. Empty: nowhere.
+	Addr string `env:"HOLDFAST_DEBUG_ADDR" example:"127.0.0.1:6060"`
 }
 
 // Dev configures what `holdfast dev` (`make run`) starts. Everything it starts listens on loopback only.

@@ -35,7 +35,20 @@ func (m *mistakes) validate(c Config) {
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
 	m.validateRetention(c.Retention)
 	m.validateNotify(c.Notify)
+	m.validateDebug(c.Debug)
 	m.validateDev(c.Dev)
+}
+
+func (m *mistakes) validateDebug(d Debug) {
+	if d.Addr == "" {
+		return
+	}
+	const variable, example = "HOLDFAST_DEBUG_ADDR", "127.0.0.1:6060"
+	m.address(variable, d.Addr, example)
+	host, _, err := net.SplitHostPort(d.Addr)
+	if ip := net.ParseIP(host); err == nil && (ip == nil || !ip.IsLoopback()) {
+		m.add(variable, "is not on loopback: profiles hold what the process holds", example)
+	}
 }
 
 func (m *mistakes) validateRetention(r Retention) {
