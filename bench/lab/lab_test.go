@@ -1,0 +1,60 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// No profile may make a commit less than durable, whatever it says.
+func TestTheProfileOfDeployIsReadAndCannotWeakenCommits(t *testing.T) {
+	t.Parallel()
+	p, err := ReadProfile(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	require.NotEmpty(t, p.Postgres["shared_buffers"])
+	require.NotEmpty(t, p.Environ)
+	require.Contains(t, p.Visibility, "DROP INDEX")
+	p.Postgres["fsync"] = "off"
+	settings := p.settings()
+	for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+		require.Equal(t, "on", settings[name], name)
+	}
+}
+
+func TestWhatIsNoSettingIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.conf")
+	require.NoError(t, os.WriteFile(path, []byte("# why\na = '1GB' # so\n\nb\n"), 0o600))
+	_, err := readSettings(path)
+	require.ErrorContains(t, err, `"b" is no setting`)
+}
+
+// This process has used time and memory, and its parent is who it is.
+func TestAProcessIsRead(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are read from /proc, which only Linux has")
+	}
+	p, used, err := readProcess(os.Getpid())
+	require.NoError(t, err)
+	require.Equal(t, os.Getpid(), p.pid)
+	require.GreaterOrEqual(t, used.self, time.Duration(0))
+	require.Positive(t, residentSize(os.Getpid()))
+	require.Contains(t, children(os.Getppid()), os.Getpid())
+	_, _, err = readProcess(-1)
+	require.Error(t, err)
+}
+
+// Usage is charged since a moment, and whoever is left out does not count.
+func TestUsageIsADifference(t *testing.T) {
+	t.Parallel()
+	before := Usage{LabelTemporal: time.Second, LabelLoad: time.Second}
+	after := Usage{LabelTemporal: 3 * time.Second, LabelLoad: 2 * time.Second, LabelHoldfast: time.Second}
+	diff := after.Sub(before)
+	require.Equal(t, Usage{LabelTemporal: 2 * time.Second, LabelLoad: time.Second, LabelHoldfast: time.Second}, diff)
+	require.Equal(t, 3*time.Second, diff.Total(LabelLoad))
+}
