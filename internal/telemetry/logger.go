@@ -3,15 +3,20 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
 // LogHandler writes to next. Every line carries the trace_id and span_id of its context, and secrets in it are masked.
-func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
+func LogHandler(next slog.Handler) slog.Handler { return logHandler{next: next} }
 
-// logHandler redacts a line and ties it to its trace.
-type logHandler struct{ next slog.Handler }
+// logHandler redacts a line and ties it to its trace. What a logger carries is redacted with each line and not before: Temporal
+// makes a logger for every run and every step, and almost none of them writes.
+type logHandler struct {
+	next    slog.Handler
+	carried []slog.Attr
+}
 
 func (h logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
@@ -19,6 +24,7 @@ func (h logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
 	clean := slog.NewRecord(line.Time, line.Level, redactText(line.Message), line.PC)
+	clean.AddAttrs(redactAll(h.carried)...)
 	line.Attrs(func(a slog.Attr) bool {
 		clean.AddAttrs(redact(a))
 		return true
@@ -30,11 +36,17 @@ func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
 }
 
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.next, slices.Concat(h.carried, attrs)}
+}
+
+func (h logHandler) WithGroup(name string) slog.Handler {
+	return logHandler{next: h.next.WithAttrs(redactAll(h.carried)).WithGroup(name)}
+}
+
+func redactAll(attrs []slog.Attr) []slog.Attr {
 	clean := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
 		clean[i] = redact(a)
 	}
-	return logHandler{h.next.WithAttrs(clean)}
+	return clean
 }
-
-func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.next.WithGroup(name)} }

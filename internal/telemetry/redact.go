@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -20,17 +21,30 @@ var secretKeys = []string{
 // payloadKeys are keys under which somebody could hand over what a provider has sent.
 var payloadKeys = map[string]bool{"body": true, "raw_body": true, "payload": true, "headers": true}
 
-// secretTexts find secrets inside of other text; what the groups match stays.
-var secretTexts = []*regexp.Regexp{
-	regexp.MustCompile(`(whsec_|sk_live_|sk_test_|rk_live_|whsk_)[A-Za-z0-9+/=_-]+`),
-	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}`),
-	regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]+(@)`),
-	regexp.MustCompile(`(?i)(\b(?:password|passwd|secret|token|api_?key)\s*[=:]\s*)[^\s&;,]+`),
+// secretTexts find secrets inside of other text; what the groups match stays. Text without one of the signs cannot match, and
+// most texts are IDs and names: to search each of them for every pattern took more time than to write the line.
+var secretTexts = []struct {
+	signs   []string // lower case
+	pattern *regexp.Regexp
+}{
+	{
+		[]string{"whsec_", "k_live_", "sk_test_", "whsk_"},
+		regexp.MustCompile(`(whsec_|sk_live_|sk_test_|rk_live_|whsk_)[A-Za-z0-9+/=_-]+`),
+	},
+	{[]string{"bearer", "basic"}, regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}`)},
+	{[]string{"://"}, regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]+(@)`)},
+	{
+		[]string{"passw", "secret", "token", "api"},
+		regexp.MustCompile(`(?i)(\b(?:password|passwd|secret|token|api_?key)\s*[=:]\s*)[^\s&;,]+`),
+	},
 }
 
 func redactText(s string) string {
-	for _, pattern := range secretTexts {
-		s = pattern.ReplaceAllString(s, "${1}"+mask+"${2}")
+	lower := strings.ToLower(s)
+	for _, secret := range secretTexts {
+		if slices.ContainsFunc(secret.signs, func(sign string) bool { return strings.Contains(lower, sign) }) {
+			s = secret.pattern.ReplaceAllString(s, "${1}"+mask+"${2}")
+		}
 	}
 	return s
 }
