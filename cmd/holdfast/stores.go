@@ -46,6 +46,8 @@ func newTemporalClient(cfg config.Config, t *telemetry.Telemetry) (client.Client
 	if err != nil {
 		return nil, err
 	}
+	// The calls of an event are a few kilobytes: to compress them costs both sides more than the network saves.
+	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	options.Logger = telemetry.TemporalLogger(slog.Default())
 	if t != nil {
 		tracing, err := t.TemporalInterceptor()
