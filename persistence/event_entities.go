@@ -41,6 +41,11 @@ SELECT l.kind, l.external_id, l.op, l.change, l.version, l.occurred_at, l.event_
 
 // queueLinks replaces the links of an event.
 func queueLinks(b *pgx.Batch, r event.Receipt, p event.Parsed, changes []event.OrderedChange) {
+	b.Queue(deleteLinks, r.ID)
+	queueInsertLinks(b, r, p, changes)
+}
+
+func queueInsertLinks(b *pgx.Batch, r event.Receipt, p event.Parsed, changes []event.OrderedChange) {
 	n := len(changes)
 	kinds, ids, ops := make([]string, n), make([]string, n), make([]string, n)
 	states, versions := make([]string, n), make([]*int64, n)
@@ -48,7 +53,6 @@ func queueLinks(b *pgx.Batch, r event.Receipt, p event.Parsed, changes []event.O
 		kinds[i], ids[i], ops[i] = c.Change.Kind, c.Change.ExternalID, string(c.Change.Op)
 		states[i], versions[i] = string(c.Change.State), c.Change.Version
 	}
-	b.Queue(deleteLinks, r.ID)
 	if n > 0 {
 		b.Queue(insertLinks, r.ID, clean(r.Provider), p.OccurredAt, kinds, ids, ops, states, versions)
 	}

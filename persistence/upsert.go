@@ -10,8 +10,8 @@ import (
 )
 
 // UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its open
-// dead letter, in one transaction: two round trips, three if a change comes late or the event has been here before.
-// The event must have been stored by Persist. What an earlier parse of the event did is taken back.
+// dead letter, in one transaction: two round trips, three if a change comes late; some more if the event has been here
+// before. The event must have been stored by Persist. What an earlier parse of the event did is taken back.
 func (s *Store) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
 	return failure("upsert entities of event "+clean(r.ID), s.upsert(ctx, r, p, run))
 }
@@ -21,6 +21,16 @@ func (s *Store) upsert(ctx context.Context, r event.Receipt, p event.Parsed, run
 	if err != nil {
 		return err
 	}
+	if done, err := s.upsertFirst(ctx, r, p, run, changes); done || err != nil {
+		return err
+	}
+	return s.upsertAgain(ctx, r, p, run, changes)
+}
+
+// upsertAgain folds an event that has been here before, and so may touch entities that it does not speak of any more.
+func (s *Store) upsertAgain(
+	ctx context.Context, r event.Receipt, p event.Parsed, run event.Run, changes []event.OrderedChange,
+) error {
 	var (
 		stored bool
 		locked []lockedEntity
