@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const mask = "********"
@@ -84,14 +86,17 @@ func redactString(key, s string) string {
 }
 
 func isSecret(key string) bool {
-	key = strings.ToLower(key)
-	for _, part := range secretKeys {
-		if strings.Contains(key, part) {
-			return true
-		}
+	if verdict, ok := verdicts.Get(key); ok {
+		return verdict
 	}
-	return false
+	lower := strings.ToLower(key)
+	verdict := slices.ContainsFunc(secretKeys, func(part string) bool { return strings.Contains(lower, part) })
+	verdicts.Add(key, verdict)
+	return verdict
 }
+
+// verdicts remembers what isSecret has said: the same few keys stand in every line.
+var verdicts, _ = lru.New[string, bool](1000)
 
 // redactAny takes a value apart the way that JSON shows it. Bytes are never shown: they are what providers send.
 func redactAny(key string, v any) any {
