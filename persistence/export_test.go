@@ -1,6 +1,10 @@
 package persistence
 
-import "context"
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // Project is project, for its tests.
 var Project = project
@@ -9,4 +13,15 @@ var Project = project
 func (s *Store) Show(ctx context.Context, setting string) (value string, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT current_setting($1)`, setting).Scan(&value)
 	return value, err
+}
+
+// CustomPlans says how often each statement that a session of the store has prepared was planned for its values only.
+func (s *Store) CustomPlans(ctx context.Context) (map[string]int, error) {
+	plans, statement, n := map[string]int{}, "", 0
+	rows, err := s.pool.Query(ctx, `SELECT statement, custom_plans FROM pg_prepared_statements`)
+	if err != nil {
+		return nil, err
+	}
+	_, err = pgx.ForEachRow(rows, []any{&statement, &n}, func() error { plans[statement] = n; return nil })
+	return plans, err
 }

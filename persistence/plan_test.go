@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"context"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -290,4 +291,56 @@ func (s *statements) planOf(t *testing.T, db *database, explain string, wanted f
 	}
 	require.Fail(t, "the statement was not sent")
 	return ""
+}
+
+// What the steps of an event send stays cheap when the tables are large, for an event that is new and for one that comes again.
+func TestStepsUseAnIndexForEverything(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	fill(db)
+	db.exec(`
+INSERT INTO entities (provider, kind, external_id, occurred_at, last_event_id)
+SELECT 'acme', 'thing', 'e' || i, now(), lpad(to_hex(i), 32, '0')::uuid FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO idempotency_keys (provider, key, event_id, first_seen)
+SELECT 'acme', 'k' || i, lpad(to_hex(i), 32, '0')::uuid, now() FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', 'e' || i, 1, 'snapshot', '{}', now()
+  FROM generate_series(1, 20000) AS i`)
+	db.exec(`ANALYZE`)
+	r, p := receipt(), parsed(snapshot("e7", `{"a":1}`), patch("new", `{"a":1}`))
+	p.OccurredAt = time.Now().Add(time.Hour)
+	for range 2 {
+		db.process(r, p)
+	}
+	explained := 0
+	for _, sent := range seen.sent {
+		if !regexp.MustCompile(`\b(FROM|INTO|UPDATE)\b`).MatchString(sent.sql) {
+			continue // begin, commit, a lock
+		}
+		only := &statements{sent: []statement{sent}}
+		require.NotContains(t, only.plan(t, db), "Seq Scan", sent.sql)
+		explained++
+	}
+	require.GreaterOrEqual(t, explained, 20)
+}
+
+// A statement that is planned anew for every event costs more to plan than to run.
+func TestTheStepsOfANewEventKeepTheirPlans(t *testing.T) {
+	t.Parallel()
+	db := open(t, func(c *persistence.Config) { c.MaxConns = 1 })
+	const events, tries = 20, 5 // a plan is kept after five of its own
+	for i := range events {
+		p := parsed(snapshot("own", `{"a":1}`), patch("thing"+strconv.Itoa(i), `{"a":1}`))
+		p.OccurredAt = noon.Add(time.Duration(i) * time.Second)
+		db.process(receipt(), p)
+	}
+	plans, err := db.CustomPlans(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(plans), 10)
+	for statement, n := range plans {
+		require.LessOrEqual(t, n, tries, statement)
+	}
 }
