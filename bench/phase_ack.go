@@ -103,7 +103,7 @@ func (s *suite) awaitInbox(ctx context.Context, node *lab.Node) error {
 	deadline := time.Now().Add(inboxLimit)
 	for {
 		d := drive{nodes: []*lab.Node{node}, inInbox: true}
-		d.Count, d.Connections = 50, 1
+		d.Count, d.Connections = 10, 1
 		got, err := s.drive(ctx, d)
 		if err != nil {
 			return err

@@ -23,6 +23,9 @@ const Secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIGJlbmNobWFyaw" //nolint:gosec // 
 // SecretVariable is where the product reads it from.
 const SecretVariable = "STRIPE_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
 
+// migrateAttempts: a Temporal that has just started may be too slow for the schedules; migrating again does no harm.
+const migrateAttempts = 3
+
 // readyLimit bounds the start of a process of the product.
 const readyLimit = time.Minute
 
@@ -43,12 +46,17 @@ func (l *Lab) Migrate(ctx context.Context, database string) error {
 	if err := l.Postgres.CreateDatabase(ctx, database); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, l.program(), "migrate")
-	command.Env = l.environment(database)
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("holdfast migrate: %w\n%s", err, out)
+	var err error
+	for range migrateAttempts {
+		command := exec.CommandContext(ctx, l.program(), "migrate")
+		command.Env = l.environment(database)
+		out, failure := command.CombinedOutput()
+		if failure == nil {
+			return nil
+		}
+		err = fmt.Errorf("holdfast migrate: %w\n%s", failure, out)
 	}
-	return nil
+	return err
 }
 
 func (l *Lab) program() string { return filepath.Join(l.Bin, "holdfast") }
