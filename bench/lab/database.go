@@ -88,7 +88,7 @@ INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, stat
        attempts, first_failed_at, last_failed_at, workflow_id, run_id, resolved_at, resolved_run_id)
 SELECT id, provider, key, type, receipt, raw_body, CASE WHEN n %% 100 = 0 THEN 'open' ELSE 'resolved' END, 'persist',
        'failed', 'c' || n %% 50, 'made up', 4, occurred_at, occurred_at, workflow_id, run_id, occurred_at, run_id
-  FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM events LIMIT %[1]d / 100) AS some`
+  FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM events LIMIT %[1]d / 100) AS picked`
 
 // Fill fills a database of the product with events and entities of long ago, and analyses it.
 func (l *Lab) Fill(ctx context.Context, database string, events, entities int) error {
