@@ -11,7 +11,8 @@ import (
 )
 
 // Interceptor stands around every activity of a worker: it turns panics and errors into error classes, counts the execution
-// by step, lane and outcome, tells the error log, and tells Temporal that the activity lives. All failures of steps pass here, and nowhere else.
+// by step, lane and outcome, tells the error log, and tells Temporal that the activity lives. All failures of steps pass
+// here, and nowhere else.
 type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 
@@ -46,7 +47,8 @@ func (i *inboundInterceptor) ExecuteActivity(
 	ctx context.Context, in *interceptor.ExecuteActivityInput,
 ) (result any, err error) {
 	start := time.Now()
-	defer keepAlive(ctx)()
+	stop := keepAlive(ctx)
+	defer stop()
 	defer func() {
 		if value := recover(); value != nil {
 			slog.ErrorContext(ctx, "step.panicked", "step", activity.GetInfo(ctx).ActivityType.Name,
