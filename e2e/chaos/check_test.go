@@ -75,6 +75,7 @@ func (w *world) checkLedger(r *result) {
 	l, err := ledger.ReadFile(w.load.path)
 	require.NoError(w.t, err)
 	report := w.verify(l)
+	r.checked = true
 	r.total, r.lost, r.duplicated = report.Acknowledged, report.Finding(ledger.Lost).Count, report.Finding(ledger.Duplicated).Count
 	r.recovered, r.dead = report.Finding(ledger.Recovered).Count, report.Dead
 	for _, f := range report.Findings {

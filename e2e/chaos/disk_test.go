@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,7 +16,7 @@ import (
 // diskOf gives a PostgreSQL on a file system of its own of so many MiB. Mounting one needs root.
 func diskOf(t testing.TB, size int) *postgres {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "holdfast-chaos-disk-")
+	dir, err := os.MkdirTemp("", "holdfast-chaos-disk-") //nolint:usetesting // the account of PostgreSQL has to reach it
 	require.NoError(t, err)
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", size), "tmpfs", dir).CombinedOutput(); err != nil {
 		_ = os.Remove(dir)
@@ -47,7 +46,7 @@ func fillDisk(w *world) {
 	block := make([]byte, 64<<10)
 	for {
 		if _, err := file.Write(block); err != nil {
-			require.True(w.t, errors.Is(err, syscall.ENOSPC), "%v", err)
+			require.ErrorIs(w.t, err, syscall.ENOSPC)
 			break
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +32,8 @@ func startPostgres(ctx context.Context, dir string, settings map[string]string) 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return p, p.tryStart(ctx)
+	err := p.tryStart(ctx)
+	return p, err
 }
 
 func (p *postgres) tryStart(ctx context.Context) error {
@@ -69,27 +68,6 @@ func (p *postgres) kill() {
 func (p *postgres) abort() {
 	p.server.Abort()
 	p.server = nil
-}
-
-func (p *postgres) stop() {
-	if p.server == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	_ = p.server.Stop(ctx) // it is killed then
-	p.server = nil
-}
-
-func (p *postgres) pid() int { return p.server.PID() }
-
-func (p *postgres) log() string { return filepath.Join(p.options.Dir, "postgres.log") }
-
-// processes are the postmaster and its children.
-func (p *postgres) signal(s syscall.Signal, pids ...int) {
-	for _, pid := range pids {
-		_ = syscall.Kill(pid, s)
-	}
 }
 
 // connect gives a connection of the superuser that ends with the test.

@@ -27,6 +27,8 @@ type scenario struct {
 	environ []string
 	// disk, in MiB, gives Holdfast's database a file system of its own, of this size.
 	disk int
+	// code is compiled before the load begins.
+	code *variant
 	// mixed says that workers of different code share runs, which may then disagree with a history.
 	mixed bool
 	// buries says that operators make dead letters of good events.
@@ -74,11 +76,14 @@ func TestChaos(t *testing.T) {
 const (
 	warmUp     = 50 // events
 	afterwards = 25
-	settle     = 2 * time.Minute
+	settle     = 4 * time.Minute
 )
 
 // play runs a scenario from beginning to end, and fills its row as far as it gets.
 func play(t *testing.T, s *scenario, r *result) {
+	if s.code != nil {
+		s.code.build(t)
+	}
 	w := newWorld(t, s)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -134,6 +139,8 @@ type result struct {
 	total, lost, duplicated, wrong, dead, recovered int
 	heal, took                                      time.Duration
 	note, verdict                                   string
+	// checked says that the ledger was compared with the database.
+	checked bool
 }
 
 func (r *result) String() string {

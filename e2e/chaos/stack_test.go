@@ -66,7 +66,8 @@ func startStack(ctx context.Context) (s *stack, err error) {
 	if s.store, err = newLink("temporal-to-its-database", hostOf(s.memory.url("postgres"))); err != nil {
 		return nil, err
 	}
-	return s, s.startTemporal(ctx)
+	err = s.startTemporal(ctx)
+	return s, err
 }
 
 // prepareTemplate makes the database that those of the scenarios are copies of.

@@ -13,6 +13,11 @@ func table(results []result) string {
 		"| Heals in | Verdict |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
 	sum := result{}
 	for _, r := range results {
+		if !r.checked { // it came to no rest, so that its numbers would say nothing
+			fmt.Fprintf(&b, "| %s | %s | – | %d | %d | %d | – | – | – | – | %s, not checked |\n", r.scenario.id,
+				strings.ReplaceAll(r.scenario.name, "_", " "), r.acknowledged, r.unavailable, r.silent, r.verdict)
+			continue
+		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s | %s |\n", r.scenario.id,
 			strings.ReplaceAll(r.scenario.name, "_", " "), r.total, r.acknowledged, r.unavailable, r.silent, r.lost,
 			r.duplicated, r.recovered, r.heal.Round(100*time.Millisecond), strings.TrimSpace(r.verdict+" "+r.note))

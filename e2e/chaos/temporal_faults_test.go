@@ -2,13 +2,13 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 )
 
@@ -87,23 +87,32 @@ func terminateAndRedrive(w *world) {
 	release := w.lock("entities", "EXCLUSIVE")
 	w.sleep(outage / 2)
 	list, err := c.ListWorkflow(w.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: w.namespace, PageSize: 60, Query: "ExecutionStatus = 'Running' AND WorkflowType = 'ProcessEvent'",
+		Namespace: w.namespace, PageSize: 30, Query: "ExecutionStatus = 'Running' AND WorkflowType = 'ProcessEvent'",
 	})
 	require.NoError(w.t, err)
-	ended := 0
+	var ended []string
 	for _, run := range list.GetExecutions() {
-		err := c.TerminateWorkflow(w.t.Context(), run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), "by mistake")
-		if err == nil {
-			ended++
+		id := run.GetExecution().GetWorkflowId()
+		if c.TerminateWorkflow(w.t.Context(), id, run.GetExecution().GetRunId(), "by mistake") == nil {
+			ended = append(ended, id)
 		}
 	}
-	require.Positive(w.t, ended, "no run was open")
+	require.NotEmpty(w.t, ended, "no run was open")
 	w.sleep(6 * time.Second) // what was waiting for the lock gives up
 	release()
-	// Those whose last step has committed all the same are no dead letters.
-	w.awaitCount(2*time.Minute, ended, `SELECT (SELECT count(*) FROM dead_letters WHERE step = 'run') +
-		(SELECT count(*) FROM events AS e WHERE status = 'processed' AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = e.id)
-			AND workflow_id = ANY($1))`, workflowIDs(list.GetExecutions()))
+	eventually(w.t, 4*time.Minute, "the sweep has found them", func() error {
+		// Those whose last step has committed all the same are no dead letters.
+		found, err := w.workflowsOf(`SELECT workflow_id FROM dead_letters WHERE step = 'run' UNION
+			SELECT workflow_id FROM events WHERE status = 'processed'`)
+		if err != nil {
+			return err
+		}
+		ended = slices.DeleteFunc(ended, func(id string) bool { return found[id] })
+		if len(ended) > 0 {
+			return fmt.Errorf("%d are missing, such as %s", len(ended), ended[0])
+		}
+		return nil
+	})
 	for range 2 {
 		out, err := w.run("dlq", "redrive", "--yes", "--detach", "--rate", "20/s")
 		require.NoError(w.t, err, out)
@@ -145,11 +154,4 @@ func resetProcessed(w *world) {
 	}
 	require.NotEmpty(w.t, list.GetExecutions())
 	w.sleep(3 * time.Second)
-}
-
-func workflowIDs(runs []*workflow.WorkflowExecutionInfo) (ids []string) {
-	for _, run := range runs {
-		ids = append(ids, run.GetExecution().GetWorkflowId())
-	}
-	return ids
 }

@@ -18,7 +18,7 @@ var workerFaults = []scenario{
 			n.start(w.t)
 		}
 	}},
-	{id: "F28", name: "worker_dies_after_the_commit", short: true, twice: true, fault: func(w *world) {
+	{id: "F28", name: "worker_dies_after_the_commit", code: crashing, short: true, twice: true, fault: func(w *world) {
 		w.runVariant(crashing)
 		w.sleep(2 * outage)
 		w.runVariant(nil)
@@ -52,7 +52,7 @@ var workerFaults = []scenario{
 		w.workers[0].thaw()
 		w.sleep(time.Second)
 	}},
-	{id: "F31", name: "changed_workflow_rolled_out", fault: func(w *world) {
+	{id: "F31", name: "changed_workflow_rolled_out", code: nextRelease, fault: func(w *world) {
 		release := w.lock("entities", "EXCLUSIVE") // so that many runs are open
 		w.sleep(4 * time.Second)
 		w.rollTo(nextRelease.build(w.t), w.workers[:1])
@@ -61,7 +61,7 @@ var workerFaults = []scenario{
 		w.rollTo(nextRelease.build(w.t), w.workers[1:])
 		w.sleep(2 * time.Second)
 	}},
-	{id: "F32", name: "changed_workflow_rolled_back_and_forth", mixed: true, fault: func(w *world) {
+	{id: "F32", name: "changed_workflow_rolled_back_and_forth", code: nextRelease, mixed: true, fault: func(w *world) {
 		w.rollTo(nextRelease.build(w.t), w.workers)
 		release := w.lock("entities", "EXCLUSIVE")
 		w.sleep(4 * time.Second)
@@ -76,7 +76,7 @@ var workerFaults = []scenario{
 		w.sleep(outage)
 		undo()
 	}},
-	{id: "F36", name: "steps_panic", fault: func(w *world) {
+	{id: "F36", name: "steps_panic", code: panicking, fault: func(w *world) {
 		w.runVariant(panicking)
 		w.sleep(outage)
 		w.runVariant(nil)

@@ -91,7 +91,7 @@ func newWorld(t testing.TB, s *scenario) *world {
 			n.kill()
 		}
 		if t.Failed() {
-			kept, err := os.MkdirTemp("", "holdfast-chaos-failed-")
+			kept, err := os.MkdirTemp("", "holdfast-chaos-failed-") //nolint:usetesting // it outlives the test
 			t.Logf("logs and ledger are kept in %s: %v", kept, errors.Join(err, os.CopyFS(filepath.Join(kept, s.name), os.DirFS(w.dir))))
 		}
 	})
@@ -302,7 +302,8 @@ func (w *world) count(query string, args ...any) (n int, err error) {
 		return 0, err
 	}
 	defer c.Close(ctx)
-	return n, c.QueryRow(ctx, query, args...).Scan(&n)
+	err = c.QueryRow(ctx, query, args...).Scan(&n)
+	return n, err
 }
 
 // awaitCount waits until a query gives at least a number.
