@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/pprof" //nolint:gosec // nothing serves the default mux that it fills; ours is on loopback, and off by default
+	"net/http/pprof"
 	"time"
 )
 

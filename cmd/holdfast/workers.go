@@ -29,8 +29,9 @@ const workflowTasks = 100
 const operationSlots = 4
 
 // startWorkers runs one worker for each priority, each with slots of its own, so that a flood of normal events cannot delay
-// a critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no flood of events can delay those; one for redriven events, so that a bulk
-// redrive leaves live ones their latency; and one for what orchestrates redrives and sweeps.
+// a critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no
+// flood of events can delay those; one for redriven events, so that a bulk redrive leaves live ones their latency; and one for
+// what orchestrates redrives and sweeps.
 func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err

@@ -112,7 +112,10 @@ func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*Te
 	if err := t.ensureSchemas(ctx); err != nil {
 		return nil, err
 	}
-	return t, t.writeConfig()
+	if err := t.writeConfig(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // ensureSchemas makes the databases, where they are missing, and brings them to the version of the tools.
