@@ -74,7 +74,8 @@ func (s *suite) withoutTemporal(ctx context.Context, node *lab.Node) error {
 			s.plotUsage(got.begun, got.ended)
 		}
 	}
-	s.figure("durable ACKs without Temporal", "/s", figures.AtLeast(10_000), each(turns, func(t turn) float64 { return t.product })...)
+	s.figure("durable ACKs without Temporal", "/s", figures.AtLeast(10_000),
+		each(turns, func(t turn) float64 { return t.product })...)
 	s.figure("durable ACKs / minimal handler", "", figures.AtLeast(0.7),
 		each(turns, func(t turn) float64 { return t.product / t.handler })...)
 	s.figure("ACK p99 without Temporal", "ms", figures.AtMost(25), each(turns, func(t turn) float64 { return t.p99 })...)

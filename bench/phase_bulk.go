@@ -33,7 +33,7 @@ func bulk(ctx context.Context, s *suite) error {
 				continue
 			}
 			s.charge("bulk event", got.used, d.Count)
-			if err := s.plot(ctx, "bulk", lab.ProductDatabase, got); err != nil {
+			if err := s.plot(ctx, "bulk", got); err != nil {
 				return err
 			}
 		}

@@ -27,6 +27,6 @@ func latency(ctx context.Context, s *suite) error {
 		s.figure("ACK to processed p99 at 100/s", "ms", figures.AtMost(100), milliseconds(got.report.Timing.FromAck.P99))
 		s.figure("receipt to processed p50 at 100/s", "ms", nil, milliseconds(got.report.Timing.FromReceipt.P50))
 		s.charge("event at 100/s", got.used, got.result.OK)
-		return s.plot(ctx, "100/s", lab.ProductDatabase, got)
+		return s.plot(ctx, "100/s", got)
 	})
 }

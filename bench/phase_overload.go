@@ -43,7 +43,7 @@ func overload(ctx context.Context, s *suite) error {
 		s.figure("last event after the last request", "s", nil,
 			got.report.Timing.LastProcessed.Sub(got.result.Started.Add(got.result.Elapsed)).Seconds())
 		s.charge("event at twice the rate", got.used, got.result.OK)
-		return errors.Join(err, s.plot(ctx, "overload", lab.ProductDatabase, got))
+		return errors.Join(err, s.plot(ctx, "overload", got))
 	})
 }
 

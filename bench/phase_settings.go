@@ -99,7 +99,7 @@ func (s *suite) dynamicVariants(profile lab.Profile) (all []variant, err error) 
 			return entry
 		})
 		path := filepath.Join(filepath.Dir(s.dir), "without-"+strings.Trim(group, ".")+".yaml")
-		if err := os.WriteFile(path, []byte(left), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(left), 0o644); err != nil { //nolint:gosec // beside our own reports
 			return nil, err
 		}
 		p := profile

@@ -40,18 +40,19 @@ func throughput(ctx context.Context, s *suite) error {
 		}
 		all = append(all, r)
 	}
-	s.figure("end to end / ceiling", "", figures.AtLeast(0.85), each(all, func(r round) float64 { return r.product / r.ceiling })...)
-	s.figure("end to end / naive design", "", figures.AtLeast(4.5), each(all, func(r round) float64 { return r.product / r.naive })...)
-	s.figure("CPU of an event / of an empty workflow", "", nil, each(all, func(r round) float64 { return r.costEach / r.ceilingCost })...)
-	s.figure("CPU of an event / of the naive design", "", nil, each(all, func(r round) float64 { return r.costEach / r.naiveCost })...)
-	s.figure("events end to end", "/s", nil, each(all, func(r round) float64 { return r.product })...)
-	s.figure("empty workflows", "/s", nil, each(all, func(r round) float64 { return r.ceiling })...)
-	s.figure("events of the naive design", "/s", nil, each(all, func(r round) float64 { return r.naive })...)
-	s.figure("CPU of an event", "ms", nil, each(all, func(r round) float64 { return r.costEach })...)
-	s.figure("CPU of an empty workflow", "ms", nil, each(all, func(r round) float64 { return r.ceilingCost })...)
-	s.figure("CPU of an event of the naive design", "ms", nil, each(all, func(r round) float64 { return r.naiveCost })...)
-	s.figure("ACK p50 at full load", "ms", nil, each(all, func(r round) float64 { return r.p50 })...)
-	s.figure("ACK p99 at full load", "ms", nil, each(all, func(r round) float64 { return r.p99 })...)
+	of := func(value func(round) float64) []float64 { return each(all, value) }
+	s.figure("end to end / ceiling", "", figures.AtLeast(0.85), of(func(r round) float64 { return r.product / r.ceiling })...)
+	s.figure("end to end / naive design", "", figures.AtLeast(4.5), of(func(r round) float64 { return r.product / r.naive })...)
+	s.figure("CPU of an event / of an empty workflow", "", nil, of(func(r round) float64 { return r.costEach / r.ceilingCost })...)
+	s.figure("CPU of an event / of the naive design", "", nil, of(func(r round) float64 { return r.costEach / r.naiveCost })...)
+	s.figure("events end to end", "/s", nil, of(func(r round) float64 { return r.product })...)
+	s.figure("empty workflows", "/s", nil, of(func(r round) float64 { return r.ceiling })...)
+	s.figure("events of the naive design", "/s", nil, of(func(r round) float64 { return r.naive })...)
+	s.figure("CPU of an event", "ms", nil, of(func(r round) float64 { return r.costEach })...)
+	s.figure("CPU of an empty workflow", "ms", nil, of(func(r round) float64 { return r.ceilingCost })...)
+	s.figure("CPU of an event of the naive design", "ms", nil, of(func(r round) float64 { return r.naiveCost })...)
+	s.figure("ACK p50 at full load", "ms", nil, of(func(r round) float64 { return r.p50 })...)
+	s.figure("ACK p99 at full load", "ms", nil, of(func(r round) float64 { return r.p99 })...)
 	return nil
 }
 
@@ -83,7 +84,7 @@ func (s *suite) throughputRound(ctx context.Context, n int) (r round, err error)
 		if n > 0 {
 			return nil
 		}
-		return s.plot(ctx, "serve", lab.ProductDatabase, got)
+		return s.plot(ctx, "serve", got)
 	})
 	if err != nil {
 		return r, err

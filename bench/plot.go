@@ -10,12 +10,12 @@ import (
 )
 
 // plot adds what was driven to the plots of the phase: throughput, CPU and memory over time, and the latency.
-func (s *suite) plot(ctx context.Context, name, database string, got driven) error {
+func (s *suite) plot(ctx context.Context, name string, got driven) error {
 	acks := figures.Line{Name: name + ": ACKs", Unit: "a second"}
 	for _, second := range got.result.Seconds {
 		acks.Points = append(acks.Points, [2]float64{float64(second.At), float64(second.OK)})
 	}
-	points, err := s.lab.ProcessedBySecond(ctx, database, got.result.Started, got.ended)
+	points, err := s.lab.ProcessedBySecond(ctx, lab.ProductDatabase, got.result.Started, got.ended)
 	if err != nil {
 		return err
 	}

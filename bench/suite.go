@@ -150,7 +150,7 @@ func (s *suite) keepLogs() string {
 	_ = os.MkdirAll(dir, 0o755)
 	for _, path := range append(logs, more...) {
 		if raw, err := os.ReadFile(path); err == nil {
-			_ = os.WriteFile(filepath.Join(dir, filepath.Base(path)), raw, 0o600) // a log that cannot be kept is no failure
+			_ = os.WriteFile(filepath.Join(dir, filepath.Base(path)), raw, 0o600) //nolint:gosec // beside our reports
 		}
 	}
 	return dir

@@ -69,8 +69,9 @@ func chart(curves []curve, x, y axis, xLabel func(float64) string, yUnit string)
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" width="%.0f" role="img">`, chartWidth, chartHeight, chartWidth)
 	for _, v := range y.ticks() {
 		at := y.place(v)
-		fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" class="grid"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`,
-			marginLeft, chartWidth-marginRight, at, at, marginLeft-6, at+4, number(v))
+		fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" class="grid"/>`,
+			marginLeft, chartWidth-marginRight, at, at)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, marginLeft-6, at+4, number(v))
 	}
 	for _, v := range x.ticks() {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x.place(v), chartHeight-10, xLabel(v))

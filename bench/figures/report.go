@@ -203,8 +203,10 @@ func number(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	case abs >= 10:
 		return trimmed(fmt.Sprintf("%.1f", v))
-	default:
+	case abs >= 0.1 || v == 0:
 		return trimmed(fmt.Sprintf("%.2f", v))
+	default:
+		return fmt.Sprintf("%.2g", v)
 	}
 }
 

@@ -21,23 +21,27 @@ func (l *Lab) Transactions(ctx context.Context, database string) (n int64, err e
 
 // Size of a database in bytes, indexes and all.
 func (l *Lab) Size(ctx context.Context, database string) (n int64, err error) {
-	return n, l.ask(ctx, "postgres", &n, `SELECT pg_database_size($1)`, database)
+	err = l.ask(ctx, "postgres", &n, `SELECT pg_database_size($1)`, database)
+	return n, err
 }
 
 // TemporalSize is that of Temporal's two databases.
 func (l *Lab) TemporalSize(ctx context.Context) (n int64, err error) {
-	return n, l.ask(ctx, "postgres", &n,
+	err = l.ask(ctx, "postgres", &n,
 		`SELECT pg_database_size($1) + pg_database_size($2)`, temporalDatabase, visibilityDatabase)
+	return n, err
 }
 
 // Count counts the rows of a table.
 func (l *Lab) Count(ctx context.Context, database, table string) (n int64, err error) {
-	return n, l.ask(ctx, database, &n, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize())
+	err = l.ask(ctx, database, &n, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize())
+	return n, err
 }
 
 // ServerVersion of PostgreSQL.
 func (l *Lab) ServerVersion(ctx context.Context) (version string, err error) {
-	return version, l.ask(ctx, "postgres", &version, `SHOW server_version`)
+	err = l.ask(ctx, "postgres", &version, `SHOW server_version`)
+	return version, err
 }
 
 // Explain gives the plan of a statement.
@@ -64,6 +68,8 @@ func (l *Lab) ask(ctx context.Context, database string, into any, query string, 
 
 // fill makes events that are long done, with their keys and links, and the entities that they have made: rows as the product
 // writes them, by the million. $EVENTS and $ENTITIES are replaced.
+//
+//nolint:dupword // columns may have the same value
 const fill = `
 SET synchronous_commit = on;
 INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
@@ -80,7 +86,8 @@ SELECT id, 'stripe', '', key, 'event', 'customer.updated', 'processed', 'process
                   'name', 'Ada Lovelace', 'balance', i)))::text AS body) AS b;
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen) SELECT provider, key, id, received_at FROM events;
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
-SELECT id, provider, 'customer', payload #>> '{data,object,id}', 1, 'snapshot', payload #> '{data,object}', occurred_at FROM events;
+SELECT id, provider, 'customer', payload #>> '{data,object,id}', 1, 'snapshot', payload #> '{data,object}', occurred_at
+  FROM events;
 INSERT INTO entities (provider, kind, external_id, state, occurred_at, last_event_id)
 SELECT DISTINCT ON (external_id) provider, kind, external_id, change, occurred_at, event_id
   FROM event_entities ORDER BY external_id, occurred_at DESC;

@@ -30,7 +30,7 @@ func Describe(ctx context.Context, root string) Machine {
 	m := Machine{
 		Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: line("/proc/cpuinfo", `(?m)^model name\s*: (.*)$`),
 		Kernel: line("/proc/sys/kernel/osrelease", `(.*)`), Load: line("/proc/loadavg", `^(\S+)`),
-		Temporal: line(filepath.Join(root, "tools/server/go.mod"), `go\.temporal\.io/server v(\S+)`),
+		Temporal: line(filepath.Join(root, "tools", "server", "go.mod"), `go\.temporal\.io/server v(\S+)`),
 	}
 	kib, _ := strconv.Atoi(line("/proc/meminfo", `MemTotal:\s+(\d+)`))
 	m.MemoryMB = kib >> 10

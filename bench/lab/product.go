@@ -79,7 +79,7 @@ func (l *Lab) environment(database string, more ...string) []string {
 }
 
 // StartProduct starts a role of the product and returns when it is ready.
-func (l *Lab) StartProduct(ctx context.Context, role, database string, more ...string) (*Node, error) {
+func (l *Lab) StartProduct(ctx context.Context, role, database string) (*Node, error) {
 	ports, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,6 @@ func (l *Lab) StartProduct(ctx context.Context, role, database string, more ...s
 		n.Debug = "http://" + ports[2]
 		n.command.Env = append(n.command.Env, "HOLDFAST_DEBUG_ADDR="+ports[2])
 	}
-	n.command.Env = append(n.command.Env, more...)
 	n.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us; we stop it in order
 	if n.log, err = os.OpenFile(filepath.Join(l.Dir, role+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
 		return nil, err
@@ -186,12 +185,18 @@ func Poll(ctx context.Context, isSo func() (bool, error)) error {
 }
 
 func freeAddresses(n int) (addresses []string, err error) {
+	var open []net.Listener // until the end, so that no port is given twice
+	defer func() {
+		for _, listener := range open {
+			listener.Close()
+		}
+	}()
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
-		defer listener.Close() //nolint:revive // all of them at once at the end, so that no port is given twice
+		open = append(open, listener)
 		addresses = append(addresses, listener.Addr().String())
 	}
 	return addresses, nil

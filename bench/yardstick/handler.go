@@ -33,7 +33,8 @@ CREATE INDEX IF NOT EXISTS inbox_by_arrival ON inbox (lane, seq)`
 
 	insertRows = `
 INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at)
-SELECT id::text, id, 'overflow', 'stripe', receipt, body, false, now() FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS r(id, receipt, body)
+SELECT id::text, id, 'overflow', 'stripe', receipt, body, false, now()
+  FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS r(id, receipt, body)
     ON CONFLICT (workflow_id) DO NOTHING`
 )
 

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// startDebug serves profiles of this process, where somebody has asked for it.
+// startDebug serves profiles of this process, where somebody has asked for it. Nothing serves the default mux, which the import
+// fills as well.
 func (p *process) startDebug() error {
 	if p.cfg.Debug.Addr == "" {
 		return nil
