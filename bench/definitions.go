@@ -33,34 +33,21 @@ samples:
 `
 )
 
-// definitions says what this version of the product knows.
-type definitions struct {
-	// noBulk is why there is no bulk lane; "" if there is.
-	noBulk string
-}
-
 // writeDefinitions fills the directory that the product is given.
-func writeDefinitions(dir string) (d definitions, c *providers.Catalogue, err error) {
+func writeDefinitions(dir string) (*providers.Catalogue, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return d, nil, err
+		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "stripe.yaml"), []byte(stripeDefinition), 0o644); err != nil {
-		return d, nil, err
-	}
-	bulk := filepath.Join(dir, "firehose.yaml")
-	if err := os.WriteFile(bulk, []byte(firehoseDefinition), 0o644); err != nil {
-		return d, nil, err
-	}
-	if c, err = providers.Load(dir); err != nil {
-		d.noBulk = "the definitions of this version know no bulk lane: " + err.Error()
-		if err := os.Remove(bulk); err != nil {
-			return d, nil, err
-		}
-		if c, err = providers.Load(dir); err != nil {
-			return d, nil, err
+	for name, text := range map[string]string{stripe: stripeDefinition, firehose: firehoseDefinition} {
+		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o644); err != nil {
+			return nil, err
 		}
 	}
-	return d, c.WithSecrets(func(name string) []string {
+	c, err := providers.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return c.WithSecrets(func(name string) []string {
 		if name == lab.SecretVariable {
 			return []string{lab.Secret}
 		}

@@ -10,9 +10,6 @@ import (
 const bulkEvents = 30_000
 
 func bulk(ctx context.Context, s *suite) error {
-	if s.definitions.noBulk != "" {
-		return &skippedError{s.definitions.noBulk}
-	}
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		var rates, p50s, p99s, acks []float64
 		for n := range s.rounds {

@@ -59,8 +59,3 @@ func chosen(o options) ([]phase, error) {
 		return p.long && !o.long
 	}), nil
 }
-
-// skippedError says that a phase measures something that this binary does not have.
-type skippedError struct{ reason string }
-
-func (e *skippedError) Error() string { return "skipped: " + e.reason }

@@ -21,15 +21,14 @@ import (
 type suite struct {
 	options
 
-	root        string
-	dir         string // of the servers
-	lab         *lab.Lab
-	catalogue   *providers.Catalogue
-	definitions definitions
-	report      *figures.Report
-	phase       *figures.Phase // the one that runs
-	progress    io.Writer
-	drives      int
+	root      string
+	dir       string // of the servers
+	lab       *lab.Lab
+	catalogue *providers.Catalogue
+	report    *figures.Report
+	phase     *figures.Phase // the one that runs
+	progress  io.Writer
+	drives    int
 }
 
 // labDir is below the directory of the reports.
@@ -114,7 +113,7 @@ func (s *suite) open(ctx context.Context, profile lab.Profile) (err error) {
 		return err
 	}
 	definitions := filepath.Join(s.dir, "definitions")
-	if s.definitions, s.catalogue, err = writeDefinitions(definitions); err != nil {
+	if s.catalogue, err = writeDefinitions(definitions); err != nil {
 		return err
 	}
 	s.lab, err = lab.Start(ctx, lab.Options{
@@ -156,17 +155,15 @@ func (s *suite) keepLogs() string {
 	return dir
 }
 
-// run runs a phase. One that is skipped says why, in the report.
 func (s *suite) run(ctx context.Context, p phase) error {
 	s.say("%s: %s", p.name, p.about)
 	s.phase = &figures.Phase{Name: p.name, About: p.about}
 	begun := time.Now()
 	err := p.run(ctx, s)
-	s.phase.Took = time.Since(begun).Round(time.Millisecond)
-	if skipped, ok := errors.AsType[*skippedError](err); ok {
-		s.phase.Skipped, err = skipped.reason, nil
-		s.say("  skipped: %s", skipped.reason)
+	if err != nil {
+		s.phase.Failed = err.Error()
 	}
+	s.phase.Took = time.Since(begun).Round(time.Millisecond)
 	s.report.Phases = append(s.report.Phases, *s.phase)
 	return err
 }

@@ -22,7 +22,7 @@ func report() *figures.Report {
 			Distributions: []figures.Distribution{{Name: "ACK", Points: [][2]float64{{0, 0.5}, {0.5, 1}, {0.99, 20}, {1, 30}}}},
 			Costs:         []figures.Cost{{Name: "event", Labels: map[string]float64{"Temporal": 2, "holdfast": 1.5}}},
 		},
-		{Name: "bulk", Skipped: "there is none"},
+		{Name: "bulk", Failed: "there is none"},
 	}
 	return r
 }
@@ -38,7 +38,7 @@ func TestTheTableBeginsWithTheGoals(t *testing.T) {
 	require.Regexp(t, `^throughput: ratio +0\.86 +≥ 0\.85 +met +0\.86 \(\+0 %\) +0\.9 0\.5 0\.86$`, lines[1])
 	require.Regexp(t, `^latency: p99 +50 +ms +≤ 40 +missed +100 \(-50 %\)$`, lines[2])
 	require.Regexp(t, `^throughput: rate +12,346 +/s`, lines[5])
-	require.Contains(t, b.String(), "skipped bulk: there is none")
+	require.Contains(t, b.String(), "FAILED bulk: there is none")
 }
 
 func TestTheMarkdownHasCostsByProcess(t *testing.T) {
@@ -47,7 +47,7 @@ func TestTheMarkdownHasCostsByProcess(t *testing.T) {
 	require.Contains(t, text, "| throughput: ratio | 0.86  | ≥ 0.85 | met |")
 	require.Contains(t, text, "| CPU, ms for each event | Temporal | holdfast | all |")
 	require.Contains(t, text, "| throughput: event | 2 | 1.5 | 3.5 |")
-	require.Contains(t, text, "Not measured: bulk, because there is none.")
+	require.Contains(t, text, "bulk failed, and its figures are worth nothing: there is none.")
 }
 
 // The page needs nothing from anywhere, and shows names as they are.

@@ -81,8 +81,8 @@ type Phase struct {
 	Name  string        `json:"name"`
 	About string        `json:"about"`
 	Took  time.Duration `json:"took_ns"`
-	// Skipped says why it was not run; "" if it was.
-	Skipped string `json:"skipped,omitempty"`
+	// Failed says why its figures are worth nothing; "" if it held.
+	Failed string `json:"failed,omitempty"`
 	// Lines are plotted over time, Distributions over the share of requests.
 	Lines         []Line         `json:"lines,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"`

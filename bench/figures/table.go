@@ -66,8 +66,8 @@ func (r *Report) Print(w io.Writer, previous *Report) error {
 		return err
 	}
 	for _, p := range r.Phases {
-		if p.Skipped != "" {
-			fmt.Fprintf(w, "skipped %s: %s\n", p.Name, p.Skipped)
+		if p.Failed != "" {
+			fmt.Fprintf(w, "FAILED %s: %s\n", p.Name, p.Failed)
 		}
 	}
 	_, err := fmt.Fprintln(w, strings.Join(r.About, "\n"))
@@ -88,8 +88,8 @@ func (r *Report) Markdown() string {
 	}
 	r.markdownCosts(&b)
 	for _, p := range r.Phases {
-		if p.Skipped != "" {
-			fmt.Fprintf(&b, "\nNot measured: %s, because %s.\n", p.Name, p.Skipped)
+		if p.Failed != "" {
+			fmt.Fprintf(&b, "\n%s failed, and its figures are worth nothing: %s.\n", p.Name, p.Failed)
 		}
 	}
 	fmt.Fprintf(&b, "\n%s; %s.\n", strings.Join(r.About, "; "), r.Options)
