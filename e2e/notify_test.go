@@ -130,7 +130,7 @@ func TestAnOutageIsToldByTheProcess(t *testing.T) {
 	require.Len(t, s.told(), 2)
 }
 
-// An ingress with an error log, and Temporal away:
+// An ingress with an error log, and neither Temporal nor the inbox can commit:
 //   - an authentic request, which could not be accepted, is a row
 //   - one that is not authentic leaves none
 func TestTheErrorLogKnowsNoStrangers(t *testing.T) {
@@ -139,6 +139,7 @@ func TestTheErrorLogKnowsNoStrangers(t *testing.T) {
 	i := newInstallation(t)
 	n := i.start(t, "ingress", "TEMPORAL_ADDRESS="+alone.Address(), "TEMPORAL_NAMESPACE=default")
 	require.NoError(t, alone.Stop())
+	i.exec(t, "ALTER TABLE inbox RENAME TO inbox_away")
 	a, err := n.post("/webhooks/stripe", []byte(`{"id":"evt_forged"}`), "Stripe-Signature", "t=1,v1=00",
 		"X-Request-Id", "forged-request")
 	require.NoError(t, err)

@@ -53,7 +53,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "homemade.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "GITHUB_WEBHOOK_SECRET="+secret)
 	n := i.start(t, "serve")
 	dead := map[string]string{} // block → the event that it is about
 	for _, block := range blocks {
@@ -69,7 +69,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	for _, block := range blocks {
 		if ends(block) {
 			id := i.sendPoison(t, n)
-			i.shell(t, block, id)
+			i.shell(t, n, block, id)
 			if strings.Contains(block, "terminate") {
 				i.awaitStatus(t, id, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED)
 			}
@@ -86,7 +86,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 		if ends(block) {
 			continue
 		}
-		i.shell(t, block, dead[block])
+		i.shell(t, n, block, dead[block])
 		if resets(block) {
 			i.awaitStatus(t, dead[block], enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 		}
@@ -117,10 +117,11 @@ func (i *installation) awaitListed(t *testing.T, n int) {
 	})
 }
 
-// shell runs a block as an operator would who has read the page: with names of his own.
-func (i *installation) shell(t *testing.T, block, workflowID string) {
+// shell runs a block as an operator would who has read the page: with names and a patience of his own.
+func (i *installation) shell(t *testing.T, n *node, block, workflowID string) {
 	t.Helper()
 	script := strings.NewReplacer(exampleWorkflow, workflowID, `"stripe"`, `"homemade"`, "--provider stripe", "--provider homemade",
+		"https://staging.example", n.ingress, "--duration 5m", "--duration 2s",
 		"2026-01-02T15:04:05Z", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)).Replace(block)
 	temporalProgram, err := stacktest.TemporalBinary()
 	require.NoError(t, err)
@@ -133,6 +134,7 @@ func (i *installation) shell(t *testing.T, block, workflowID string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
+	command.Dir = programs
 	command.Env = append(i.environment(), "PATH="+programs+":"+os.Getenv("PATH"),
 		"TEMPORAL_CLI_ADDRESS="+temporal.Address(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
 	out, err := command.CombinedOutput()

@@ -73,7 +73,7 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 		require.Equal(t, StateSpooled, started.State)
 		require.Zero(t, took, "nobody waits for a store that is down")
 		elapse(time.Minute)
-		require.Len(t, c.temporal.started, tripAfter, "the late starts went on")
+		require.Len(t, c.temporal.all(), tripAfter, "the late starts went on")
 		require.Equal(t, tripAfter+1, table.depth())
 	})
 }

@@ -48,7 +48,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	table.gone = func(row event.Waiting) {
 		temporal.mu.Lock()
 		defer temporal.mu.Unlock()
-		if _, ok := temporal.started[row.Receipt.WorkflowID()]; !ok {
+		if _, ok := temporal.all()[row.Receipt.WorkflowID()]; !ok {
 			t.Errorf("%s left the inbox and was never started", row.Receipt.WorkflowID())
 		}
 	}
@@ -82,7 +82,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	synctest.Wait()
 	require.Zero(t, table.depth(), "the inbox is empty")
 	for id := range acknowledged {
-		require.Contains(t, temporal.started, id, "it was acknowledged")
+		require.Contains(t, temporal.all(), id, "it was acknowledged")
 	}
 	for _, stop := range stops {
 		stop()
@@ -140,7 +140,7 @@ func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 			stop := runDrain(t, table, temporal, gate)
 			defer stop()
 			elapse(10 * time.Second)
-			require.Empty(t, table.buried)
+			require.Empty(t, table.graves())
 			if takesOthers {
 				_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(1), nil, false)
 				elapse(maxPostpone + drainPoll)
@@ -148,7 +148,7 @@ func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 				elapse(buryAfter * (maxPostpone + drainPoll))
 			}
 			require.Zero(t, table.depth())
-			buried := table.buried["stripe:evt_0"]
+			buried := table.graves()["stripe:evt_0"]
 			require.Equal(t, event.ClassRejected, buried.Class)
 			require.Equal(t, "not_startable", buried.Code)
 			require.Contains(t, buried.Message, "Blob data size exceeds limit.")

@@ -3,6 +3,7 @@ package ingress
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -41,6 +42,13 @@ func (f *fakeInbox) depth() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.rows)
+}
+
+// graves are what has become dead letters, by workflow ID.
+func (f *fakeInbox) graves() map[string]event.Failure {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.buried)
 }
 
 func (f *fakeInbox) DrainInbox(

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -58,6 +59,13 @@ func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _
 	}
 	f.started[r.WorkflowID()], f.bodies[r.WorkflowID()] = r, body
 	return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateAccepted}, nil
+}
+
+// all are what was started, by workflow ID.
+func (f *fakeStarter) all() map[string]event.Receipt {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.started)
 }
 
 // receipts are those of a provider, in no order.

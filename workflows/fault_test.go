@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,6 +58,8 @@ func seeds(t *testing.T) uint64 {
 type faulty struct {
 	*persistence.Store
 
+	// mu is held for the whole of a call: the test environment may leave one behind and make the next.
+	mu     sync.Mutex
 	random *rand.Rand
 	// share of the calls that fail.
 	share float64
@@ -87,6 +90,8 @@ func (f *faulty) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error
 const maxInRow = 8
 
 func (f *faulty) call(ctx context.Context, name string, do func(context.Context) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.arrive()
 	f.inRow++
 	if f.random.Float64() >= f.share || f.inRow > maxInRow {
@@ -111,6 +116,19 @@ func (f *faulty) call(ctx context.Context, name string, do func(context.Context)
 	return how
 }
 
+// fail sets the share of the calls that fail from now on.
+func (f *faulty) fail(share float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.share = share
+}
+
+func (f *faulty) note(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told = append(f.told, what)
+}
+
 // arrive lets some of the late calls take effect.
 func (f *faulty) arrive() {
 	waiting := f.late
@@ -126,6 +144,8 @@ func (f *faulty) arrive() {
 
 // arriveAll ends the wait of all of them.
 func (f *faulty) arriveAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, do := range f.late {
 		do()
 	}
@@ -146,11 +166,11 @@ func TestProcessEvent_underAnySchedule(t *testing.T) {
 	require.NoError(t, err)
 	for seed := range seeds(t) {
 		s := &schedule{t: t, seed: seed, catalogue: catalogue, store: &faulty{Store: store, random: rand.New(rand.NewPCG(seed, 0))}}
-		s.store.share = []float64{0.3, 0.6, 0.85}[seed%3]
+		s.store.fail([]float64{0.3, 0.6, 0.85}[seed%3])
 		s.load()
 		s.runAll()
 		s.requireConsistent("under faults")
-		s.store.share = 0
+		s.store.fail(0)
 		s.runAll()
 		s.requireConsistent("when well again")
 		require.Empty(t, s.openDeadLetters(), s.told())
@@ -170,6 +190,8 @@ type schedule struct {
 
 // told is what has happened, for the message of a failure.
 func (s *schedule) told() string {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
 	return fmt.Sprintf("seed %d (%s): %q", s.seed, seedsVariable, s.store.told)
 }
 
@@ -200,7 +222,7 @@ func (s *schedule) load() {
 // runAll runs the workflow of each event, one after the other, and lets in the end everything arrive that was late.
 func (s *schedule) runAll() {
 	for i, r := range s.receipts {
-		s.store.told = append(s.store.told, "> "+r.Key+" "+r.ID[30:])
+		s.store.note("> " + r.Key + " " + r.ID[30:])
 		s.run(r, string(s.bodies[i]))
 	}
 	s.store.arriveAll()
