@@ -33,7 +33,7 @@ run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on t
 .PHONY: test
 test: $(TEMPORAL) bin/tctl server ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (several minutes on 2 cores)"
-	go test $(RACE) -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
+	go test $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS) $(PACKAGES)
 
 # SCENARIO is a regular expression, SEED the number that a run has printed, REPORT a file for the table.
 SCENARIO ?=
