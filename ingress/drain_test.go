@@ -46,8 +46,6 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	broken := newFaults(seed, 0.3)
 	table, temporal := newFakeInbox(), newFakeStarter()
 	table.gone = func(row event.Waiting) {
-		temporal.mu.Lock()
-		defer temporal.mu.Unlock()
 		if _, ok := temporal.all()[row.Receipt.WorkflowID()]; !ok {
 			t.Errorf("%s left the inbox and was never started", row.Receipt.WorkflowID())
 		}
