@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -291,14 +292,15 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	d := openDoor(t, "")
 	const body = `{"events":[{"id":"EV1","resource_type":"payments","action":"confirmed","links":{"payment":"PM1"}},` +
 		`{"id":"EV2","resource_type":"payments","action":"confirmed","links":{"payment":"PM2"}}],"meta":{"webhook_id":"WB1"}}`
+	var back atomic.Bool // a start that nobody waits for may still ask
 	d.before = func(r event.Receipt) error {
-		if r.Key == "EV2" {
+		if r.Key == "EV2" && !back.Load() {
 			return errors.New("away")
 		}
 		return nil
 	}
 	require.Equal(t, 503, d.deliver(t, "gocardless", "/webhooks/gocardless", body, true).status)
-	d.before = nil
+	back.Store(true)
 	again := d.deliver(t, "gocardless", "/webhooks/gocardless", body, true)
 	require.Equal(t, 200, again.status)
 	// EV1 may have started before EV2 failed, or not: a batch that fails stops the starts that have not begun.
