@@ -46,16 +46,29 @@ func queueLinks(b *pgx.Batch, r event.Receipt, p event.Parsed, changes []event.O
 }
 
 func queueInsertLinks(b *pgx.Batch, r event.Receipt, p event.Parsed, changes []event.OrderedChange) {
+	if len(changes) > 0 {
+		c := newChangeColumns(changes)
+		b.Queue(insertLinks, r.ID, clean(r.Provider), p.OccurredAt, c.kinds, c.ids, c.ops, c.states, c.versions)
+	}
+}
+
+// changeColumns are the changes of an event as arrays.
+type changeColumns struct {
+	kinds, ids, ops, states []string
+	versions                []*int64
+}
+
+func newChangeColumns(changes []event.OrderedChange) changeColumns {
 	n := len(changes)
-	kinds, ids, ops := make([]string, n), make([]string, n), make([]string, n)
-	states, versions := make([]string, n), make([]*int64, n)
+	columns := changeColumns{
+		kinds: make([]string, n), ids: make([]string, n), ops: make([]string, n), states: make([]string, n),
+		versions: make([]*int64, n),
+	}
 	for i, c := range changes {
-		kinds[i], ids[i], ops[i] = c.Change.Kind, c.Change.ExternalID, string(c.Change.Op)
-		states[i], versions[i] = string(c.Change.State), c.Change.Version
+		columns.kinds[i], columns.ids[i], columns.ops[i] = c.Change.Kind, c.Change.ExternalID, string(c.Change.Op)
+		columns.states[i], columns.versions[i] = string(c.Change.State), c.Change.Version
 	}
-	if n > 0 {
-		b.Queue(insertLinks, r.ID, clean(r.Provider), p.OccurredAt, kinds, ids, ops, states, versions)
-	}
+	return columns
 }
 
 func queueIsLinked(b *pgx.Batch, r event.Receipt, linked *bool) {
