@@ -41,6 +41,9 @@ type Catalogue interface {
 
 // EventStore keeps events.
 type EventStore interface {
+	// ProcessFirst does what Persist and UpsertEntities do, at one go, where an event is new and nothing stands in its way. It
+	// says how far the event is: "" means that nothing has happened, and that the two are to be called.
+	ProcessFirst(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Status, error)
 	// Persist claims the event's key and stores the event, in one transaction. It may be called any number of times.
 	Persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
 }

@@ -44,7 +44,7 @@ func TestAnEventIsOneTrace(t *testing.T) {
 		all := strings.Join(names, "\n")
 		for _, want := range []string{
 			"StartWorkflow:ProcessEvent", "RunWorkflow:ProcessEvent",
-			"RunActivity:ParseEvent", "RunActivity:PersistEvent", "RunActivity:UpsertEntities", "INSERT",
+			"RunActivity:ParseEvent", "RunActivity:PersistEvent", "WITH",
 		} {
 			require.Contains(t, all, want)
 		}

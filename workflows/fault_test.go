@@ -78,6 +78,16 @@ func (f *faulty) Persist(
 	return persisted, err
 }
 
+func (f *faulty) ProcessFirst(
+	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
+) (status event.Status, err error) {
+	err = f.call(ctx, "process", func(ctx context.Context) (err error) {
+		status, err = f.Store.ProcessFirst(ctx, r, body, p, run)
+		return err
+	})
+	return status, err
+}
+
 func (f *faulty) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
 	return f.call(ctx, "upsert", func(ctx context.Context) error { return f.Store.UpsertEntities(ctx, r, p, run) })
 }

@@ -23,7 +23,8 @@ type ProcessResult struct {
 	Owner string `json:"owner,omitempty"`
 }
 
-// ProcessEvent takes one event through parse → persist → upsert entities. What the policies cannot save is recorded as a
+// ProcessEvent takes one event through parse → persist → upsert entities, the last two in one transaction where nothing is in the
+// way. What the policies cannot save is recorded as a
 // dead letter, and the run fails, so that operators find it with ExecutionStatus="Failed".
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	result, parsed, failed := process(ctx, receipt, body)
@@ -55,6 +56,9 @@ func process(
 	}
 	if parsed.Outcome == event.OutcomeIgnored {
 		result.Outcome = event.OutcomeIgnored
+		return result, parsed, nil
+	}
+	if persisted.Processed {
 		return result, parsed, nil
 	}
 

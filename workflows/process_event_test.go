@@ -31,6 +31,7 @@ var (
 type scriptedStore struct {
 	persist, upsert, record []error
 	persisted               event.Persisted
+	first                   event.Status
 	persists, upserts       int
 	deadLetters             []event.DeadLetter
 	at                      []time.Time
@@ -45,6 +46,11 @@ func next(script []error, call int) error {
 		panic(errPanic)
 	}
 	return script[call]
+}
+
+// ProcessFirst leaves it to the two steps, unless the script says otherwise.
+func (s *scriptedStore) ProcessFirst(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Status, error) {
+	return s.first, nil
 }
 
 func (s *scriptedStore) Persist(
@@ -127,6 +133,18 @@ func raw(body string) converter.RawValue {
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON)},
 		Data:     []byte(body),
 	})
+}
+
+// A new event in whose way nothing stands:
+//   - the persist step has processed it, and there is no other
+func TestProcessEvent_succeedsAtOneGo(t *testing.T) {
+	process(t, &scriptedStore{first: event.StatusProcessed}, customerUpdated, outcome{result: event.OutcomeProcessed})
+}
+
+// One that comes late:
+//   - the persist step has stored it, and its entities are folded by the upsert step
+func TestProcessEvent_foldsWhatComesLate(t *testing.T) {
+	process(t, &scriptedStore{first: event.StatusPersisted}, customerUpdated, outcome{result: event.OutcomeProcessed, upserts: 1})
 }
 
 // A good event on a good day:

@@ -74,8 +74,8 @@ func perilous(name, library, what string, odds int) *variant {
 	v := &variant{name: name}
 	for _, step := range []struct{ file, old, new string }{
 		{
-			"persist_event.go", "	return a.Events.Persist(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\n",
-			"PERIL	result, err := a.Events.Persist(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\nPERIL	return result, err\n",
+			"persist_event.go", "	status, err := a.Events.ProcessFirst(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\n",
+			"PERIL	status, err := a.Events.ProcessFirst(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\nPERIL",
 		},
 		{
 			"upsert_entities.go", "	return a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\n",
