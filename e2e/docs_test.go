@@ -75,8 +75,7 @@ func TestAProviderIsAddedByThePage(t *testing.T) {
 	f := &follower{dir: t.TempDir()}
 	require.NoError(t, os.Mkdir(filepath.Join(f.dir, "bin"), 0o750))
 	require.NoError(t, os.Symlink(holdfast, filepath.Join(f.dir, "bin", "holdfast")))
-	i := newInstallation(t, "HOLDFAST_INGRESS_START_TIMEOUT=20s", "HOLDFAST_INGRESS_HANDLER_BUDGET=25s",
-		"HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s")
+	i := newInstallation(t)
 	f.env = i.environment()
 	var n *node
 	for k, step := range stepsOf(t, "docs/providers.md", "Add a provider, step by step") {

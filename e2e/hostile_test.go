@@ -58,8 +58,6 @@ func hostileEnv(t *testing.T, tmp string) []string {
 		"HOLDFAST_PROVIDERS_DIR=" + dir,
 		"HOLDFAST_INGRESS_HEADER_TIMEOUT=2s", "HOLDFAST_INGRESS_BODY_TIMEOUT=3s", "HOLDFAST_INGRESS_WRITE_TIMEOUT=2s",
 		fmt.Sprintf("HOLDFAST_INGRESS_MAX_CONNS_PER_IP=%d", maxConnsPerIP),
-		// A slow machine is not what is tested.
-		"HOLDFAST_INGRESS_START_TIMEOUT=20s", "HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s",
 		"TMPDIR=" + tmp,
 	}
 }

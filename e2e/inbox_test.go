@@ -29,9 +29,9 @@ const inboxRows = "SELECT count(*) FROM inbox"
 func aloneWithTemporal(t *testing.T) (*installation, *stacktest.Temporal) {
 	t.Helper()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
-	i := &installation{database: cluster.Database(t), env: []string{
-		"TEMPORAL_ADDRESS=" + alone.Address(), "TEMPORAL_NAMESPACE=default", "HOLDFAST_INGRESS_ACK_BUDGET=400ms",
-	}}
+	i := &installation{database: cluster.Database(t), env: append([]string{
+		"TEMPORAL_ADDRESS=" + alone.Address(), "TEMPORAL_NAMESPACE=default",
+	}, impatience...)}
 	out, err := i.run(t, "migrate")
 	require.NoError(t, err, out)
 	return i, alone
@@ -197,7 +197,7 @@ func TestPostgresIsAwayAtTheStart(t *testing.T) {
 func TestTemporalIsAwayAndThereIsNoInbox(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
-	i := &installation{env: []string{"TEMPORAL_ADDRESS=" + alone.Address(), "TEMPORAL_NAMESPACE=default"}}
+	i := &installation{env: append([]string{"TEMPORAL_ADDRESS=" + alone.Address(), "TEMPORAL_NAMESPACE=default"}, impatience...)}
 	n := i.launch(t, "ingress", "DATABASE_URL=")
 	eventually(t, time.Minute, "it serves", func() error { _, err := n.post("/webhooks/stripe", nil); return err })
 	require.NoError(t, alone.Stop())
@@ -292,7 +292,7 @@ func (n *node) sendGoCardless(t *testing.T, body []byte) answer {
 func TestALargeBatchIsAccepted(t *testing.T) {
 	t.Parallel()
 	const events = 5000
-	i := newInstallation(t, "GOCARDLESS_WEBHOOK_SECRET="+secret, "HOLDFAST_INGRESS_BODY_LIMIT=1MiB")
+	i := newInstallation(t, append(impatience, "GOCARDLESS_WEBHOOK_SECRET="+secret, "HOLDFAST_INGRESS_BODY_LIMIT=1MiB")...)
 	n := i.start(t, "ingress")
 	var items []string
 	for range events {

@@ -16,8 +16,7 @@ import (
 // What a load leaves behind is checked against its ledger: at once, and again later. A row that is gone then is named.
 func TestALedgerTellsWhatIsLost(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_INGRESS_START_TIMEOUT=20s",
-		"HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s")
+	i := newInstallation(t)
 	n := i.start(t, "serve")
 	file := filepath.Join(t.TempDir(), "ledger")
 	out, err := i.run(t, "bench", "stripe:customer.updated=3", "stripe:payment_intent.succeeded", "--url", n.ingress,

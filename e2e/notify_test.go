@@ -136,7 +136,7 @@ func TestAnOutageIsToldByTheProcess(t *testing.T) {
 func TestTheErrorLogKnowsNoStrangers(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
-	i := newInstallation(t)
+	i := newInstallation(t, impatience...)
 	n := i.start(t, "ingress", "TEMPORAL_ADDRESS="+alone.Address(), "TEMPORAL_NAMESPACE=default")
 	require.NoError(t, alone.Stop())
 	i.exec(t, "ALTER TABLE inbox RENAME TO inbox_away")

@@ -46,6 +46,18 @@ type node struct {
 // secret signs what the tests send.
 const secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz"
 
+// patience is how long an answer waits for Temporal, so that on a busy machine an event is started and not spooled.
+var patience = []string{
+	"HOLDFAST_INGRESS_ACK_BUDGET=15s", "HOLDFAST_INGRESS_START_TIMEOUT=20s", "HOLDFAST_INGRESS_HANDLER_BUDGET=25s",
+	"HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s",
+}
+
+// impatience are the defaults, for what is about the inbox.
+var impatience = []string{
+	"HOLDFAST_INGRESS_ACK_BUDGET=400ms", "HOLDFAST_INGRESS_START_TIMEOUT=2s", "HOLDFAST_INGRESS_HANDLER_BUDGET=3s",
+	"HOLDFAST_INGRESS_SHUTDOWN_GRACE=10s",
+}
+
 func (i *installation) environment(env ...string) []string {
 	all := append(cleanEnvironment(),
 		"DATABASE_URL="+i.database,
@@ -54,8 +66,8 @@ func (i *installation) environment(env ...string) []string {
 		"STRIPE_WEBHOOK_SECRET="+secret,
 		"STANDARD_WEBHOOKS_SECRET="+secret,
 		"HOLDFAST_WORKER_GRACE=5s",
-		"HOLDFAST_INGRESS_ACK_BUDGET=1500ms", // the machine may be busy; what is about the inbox has the default
 	)
+	all = append(all, patience...)
 	return append(append(all, i.env...), env...)
 }
 

@@ -48,9 +48,7 @@ func TestDefinitionsAreReloaded(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	write := func(file, text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	write(tokens, "first-token\n")
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN_FILE="+tokens,
-		// A slow machine is not what is tested.
-		"HOLDFAST_INGRESS_START_TIMEOUT=20s", "HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s")
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN_FILE="+tokens)
 	n, worker := i.start(t, "ingress"), i.start(t, "worker")
 	all := []*node{n, worker}
 	send := func(id, token string) answer {

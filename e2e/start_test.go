@@ -76,5 +76,5 @@ func TestRolesRunApart(t *testing.T) {
 	require.Contains(t, door.metrics(t),
 		`holdfast_events_received_total{event_type="customer.updated",provider="stripe",state="accepted"} 1`)
 	require.Contains(t, worker.metrics(t),
-		`holdfast_step_executions_total{lane="fast",outcome="ok",step="UpsertEntities"} 1`)
+		`holdfast_step_executions_total{lane="fast",outcome="ok",step="PersistEvent"} 1`)
 }
