@@ -18,8 +18,11 @@ const (
 // naiveDatabase is where the naive design writes, so that its rows are not the product's.
 const naiveDatabase = "naive"
 
-// rateOfProduct is the figure that other phases take their load from.
-const rateOfProduct = "throughput: events end to end"
+// rateOfProduct and rateOfCeiling are the figures that other phases take their load from.
+const (
+	rateOfProduct = "throughput: events end to end"
+	rateOfCeiling = "throughput: empty workflows"
+)
 
 // round is what one turn has found, in events a second and ms of CPU an event.
 type round struct {

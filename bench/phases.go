@@ -20,7 +20,8 @@ func phases() []phase {
 	return []phase{
 		{"throughput", "Events end to end, beside the engine's ceiling (empty workflows) and the naive design, in turns.",
 			false, throughput},
-		{"latency", "100 events a second, as they come: the ACK, and the time from there until an event is processed.", false, latency},
+		{"latency", "Events as they come, 100 a second and a quarter of the ceiling: the ACK, and the time until they are processed.",
+			false, latency},
 		{"duplicates", "The same events again: what a duplicate costs, beside what an event costs.", false, duplicates},
 		{"storm", "Requests with wrong signatures, as fast as they go: no store may hear of them.", false, storm},
 		{"memory", "The memory of serve at 250 events a second.", false, memory},

@@ -91,17 +91,30 @@ func questions(ctx context.Context, store *persistence.Store) []question {
 		{"dead letters of a type", dead(event.DeadLetterQuery{Type: eventType})},
 		{"dead letters of a class", dead(event.DeadLetterQuery{Class: event.ClassFailed})},
 		{"a duplicate", func() error { return persistDuplicate(ctx, store) }},
+		{"a new event", func() error { return processDuplicate(ctx, store) }},
 	}
 }
 
 // persistDuplicate asks as an event does whose key is taken. It stores nothing.
 func persistDuplicate(ctx context.Context, store *persistence.Store) error {
-	r := event.Receipt{
+	_, err := store.Persist(ctx, duplicate(), []byte("{}"), event.Parsed{Type: eventType}, event.Run{})
+	return err
+}
+
+// processDuplicate asks as every event does at first. It stores nothing either.
+func processDuplicate(ctx context.Context, store *persistence.Store) error {
+	p := event.Parsed{Type: eventType, OccurredAt: time.Now(), Changes: []event.Change{
+		{Kind: "customer", ExternalID: "cus_old1", Op: event.OpSnapshot, State: []byte("{}")},
+	}}
+	_, err := store.ProcessFirst(ctx, duplicate(), []byte("{}"), p, event.Run{})
+	return err
+}
+
+func duplicate() event.Receipt {
+	return event.Receipt{
 		ID: event.FirstIDAt(time.Now()), Provider: stripe, Key: "evt_old000000000001", KeyFrom: event.KeyFromEvent,
 		ReceivedAt: time.Now().UTC(),
 	}
-	_, err := store.Persist(ctx, r, []byte("{}"), event.Parsed{Type: eventType}, event.Run{})
-	return err
 }
 
 // statements keeps what a store sends.
