@@ -44,6 +44,7 @@ type Drain struct {
 	gate    *Gate
 	limit   time.Duration // of one start
 	metrics drainMetrics
+	waited  time.Duration // for which the oldest event of the last page had waited
 
 	stop, stopped chan struct{}
 	stopOnce      sync.Once
@@ -98,14 +99,15 @@ func (d *Drain) pause(ctx context.Context, pause time.Duration) {
 
 // round takes one page from the inbox, and gives the pause before the next.
 func (d *Drain) round(ctx context.Context) time.Duration {
-	room := d.gate.room()
+	room := d.gate.room(d.waited)
 	if room == 0 {
 		return drainRetry
 	}
 	claim := room * rowsPerStart
-	if room == 1 {
+	if room == 1 { // it is to show whether Temporal is back
 		claim = 1
 	}
+	d.waited = 0
 	n, err := d.take(ctx, claim, room)
 	switch {
 	case ctx.Err() != nil:
@@ -127,7 +129,10 @@ func (d *Drain) take(ctx context.Context, claim, room int) (n int, err error) {
 		}
 	}()
 	return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
-		func(ctx context.Context, rows []event.Waiting) []event.Settled { return d.settle(ctx, rows, room) })
+		func(ctx context.Context, rows []event.Waiting) []event.Settled {
+			d.waited = time.Since(rows[0].Receipt.ReceivedAt)
+			return d.settle(ctx, rows, room)
+		})
 }
 
 // settle starts the workflows of the rows, at most room at the same time.

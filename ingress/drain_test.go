@@ -158,20 +158,62 @@ func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 func TestDrainYieldsToLiveEvents(t *testing.T) {
 	t.Parallel()
 	gate := NewGate(8)
-	require.Equal(t, 4, gate.room())
+	require.Equal(t, 4, gate.room(0))
 	var passes []*pass
 	for range 8 {
 		p, reason := gate.enter(false)
 		require.Empty(t, reason)
 		passes = append(passes, p)
 	}
-	require.Equal(t, 1, gate.room())
+	require.Equal(t, leastRoom, gate.room(0))
 	_, reason := gate.enter(false)
 	require.Equal(t, reasonBusy, reason)
 	for _, p := range passes {
 		p.end(nil)
 	}
-	require.Equal(t, 4, gate.room())
+	require.Equal(t, 4, gate.room(0))
+}
+
+// The longer events wait, the more of them are started beside live ones, up to a quarter; never more while Temporal is away.
+func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
+	t.Parallel()
+	gate := NewGate(32)
+	for range 32 {
+		_, reason := gate.enter(false)
+		require.Empty(t, reason)
+	}
+	for waited, want := range map[time.Duration]int{
+		-time.Hour: leastRoom, 0: leastRoom, 3 * roomGrowth: leastRoom + 3, time.Minute: 8, 1 << 62: 8,
+	} {
+		require.Equal(t, want, gate.room(waited), waited)
+	}
+	for range tripAfter {
+		gate.follow().end(errAway)
+	}
+	require.Zero(t, gate.room(time.Hour))
+}
+
+// Live traffic takes every start that it may, all the time: what waits in the inbox is started all the same.
+func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table, temporal, gate := newFakeInbox(), newFakeStarter(), NewGate(32)
+		for range 32 {
+			_, reason := gate.enter(false)
+			require.Empty(t, reason)
+		}
+		temporal.during = func(context.Context) { elapse(500 * time.Millisecond) }
+		for n := range 100 {
+			r := waiting(n)
+			r.ReceivedAt = time.Now()
+			_, err := table.Spool(t.Context(), event.LaneOverflow, r, nil, false)
+			require.NoError(t, err)
+		}
+		stop := runDrain(t, table, temporal, gate)
+		defer stop()
+		elapse(12 * time.Second) // one after the other they would take 50
+		require.Zero(t, table.depth())
+	})
 }
 
 // The bulk lane is not the drain's.

@@ -15,6 +15,10 @@ const (
 	tripAfter = 5
 	// breakerPause is how long nobody asks a store that counts as down.
 	breakerPause = time.Second
+	// leastRoom is how many events from the inbox may be started at the same time whatever live traffic does, and roomGrowth the
+	// wait of the oldest that makes it one more.
+	leastRoom  = 2
+	roomGrowth = time.Second
 )
 
 // Gate stands before Temporal, for all that starts events in one process. While Temporal is down it lets nobody through but,
@@ -148,9 +152,10 @@ func (g *Gate) confirmedSince(t time.Time) bool {
 // takes says that Temporal has confirmed starts of this process: it is set up well.
 func (g *Gate) takes() bool { return g.confirmedSince(time.Time{}) }
 
-// room is how many events from the inbox may be started at the same time. It is one at least, so that live traffic cannot keep
-// them waiting for ever; one only, while it is not known whether Temporal is back; and none while it is down.
-func (g *Gate) room() int {
+// room is how many events from the inbox may be started at the same time, the oldest of which has waited for so long: as many as
+// live traffic leaves of the half, and a few at least, so that it cannot keep them waiting for ever. These are more the longer
+// they wait, up to a quarter. It is one only, while it is not known whether Temporal is back; and none while it is down.
+func (g *Gate) room(waited time.Duration) int {
 	switch g.breaker.State() {
 	case gobreaker.StateOpen:
 		return 0
@@ -158,9 +163,10 @@ func (g *Gate) room() int {
 		return 1
 	case gobreaker.StateClosed:
 	}
+	least := min(leastRoom+int(max(waited, 0)/roomGrowth), max(g.max/4, leastRoom))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return max(g.max/2-g.live, 1)
+	return max(g.max/2-g.live, least)
 }
 
 // wake makes the drain look at the inbox at once.
