@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -68,12 +69,12 @@ func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
 		return start.wait(ctx)
 	}
 	select {
-	case end := <-start:
-		if end.err == nil {
-			return end.started, nil
+	case <-start.done:
+		if start.err == nil {
+			return start.started, nil
 		}
 		started, err := s.spool(ctx, a, reasonFailed)
-		return started, both(end.err, err)
+		return started, both(start.err, err)
 	case <-a.slow:
 		pass.late()
 		return s.race(ctx, a, start, reasonSlow)
@@ -83,18 +84,21 @@ func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
 }
 
 // race commits to the inbox while the start goes on.
-func (s *Server) race(ctx context.Context, a arrival, start ending, reason string) (Started, error) {
-	spool := make(ending, 1)
+func (s *Server) race(ctx context.Context, a arrival, start *ending, reason string) (Started, error) {
+	spool := newEnding()
 	go func() {
-		started, err := s.spool(ctx, a, reason)
-		spool <- end{started, err}
+		spool.end(s.spoolLate(ctx, a, reason))
+		s.forget(a, start, spool)
 	}()
 	var failed error
+	startDone, spoolDone := start.done, spool.done
 	for range 2 {
-		var first end
+		var first *ending
 		select {
-		case first = <-start:
-		case first = <-spool:
+		case <-startDone:
+			first, startDone = start, nil
+		case <-spoolDone:
+			first, spoolDone = spool, nil
 			if first.err != nil && reason == reasonSlow && s.Gate.isDown() {
 				return Started{}, both(failed, first.err)
 			}
@@ -109,19 +113,37 @@ func (s *Server) race(ctx context.Context, a arrival, start ending, reason strin
 	return Started{}, failed
 }
 
-// end is how a commit has ended; ending gives it once.
-type (
-	end struct {
-		started Started
-		err     error
+// forget has the inbox forget an event that is there, once its start is confirmed after all. An event that was let go while it
+// was being written may be there, too.
+func (s *Server) forget(a arrival, start, spool *ending) {
+	isThere := spool.err == nil && spool.started.State == StateSpooled
+	if !isThere && !errors.Is(spool.err, context.Canceled) {
+		return
 	}
-	ending chan end
-)
+	<-start.done
+	if start.err == nil {
+		s.forgets.add(a.receipt)
+	}
+}
 
-func (e ending) wait(ctx context.Context) (Started, error) {
+// ending is how a commit has ended, for everybody who waits until it is done.
+type ending struct {
+	done    chan struct{}
+	started Started
+	err     error
+}
+
+func newEnding() *ending { return &ending{done: make(chan struct{})} }
+
+func (e *ending) end(started Started, err error) {
+	e.started, e.err = started, err
+	close(e.done)
+}
+
+func (e *ending) wait(ctx context.Context) (Started, error) {
 	select {
-	case end := <-e:
-		return end.started, end.err
+	case <-e.done:
+		return e.started, e.err
 	case <-ctx.Done():
 		return Started{}, context.Cause(ctx)
 	}
@@ -131,14 +153,14 @@ func (e ending) wait(ctx context.Context) (Started, error) {
 const probeGrace = 100 * time.Millisecond
 
 // start begins a start that goes on when nobody waits for it any more, up to its own time-out.
-func (s *Server) start(ctx context.Context, a arrival, pass *pass) ending {
-	ending := make(ending, 1)
+func (s *Server) start(ctx context.Context, a arrival, pass *pass) *ending {
+	ending := newEnding()
 	ctx, cancel := withTimeout(context.WithoutCancel(ctx), s.StartTimeout)
 	go func() {
 		defer cancel()
 		started, err := s.startSafely(ctx, a)
 		pass.end(err)
-		ending <- end{started, err}
+		ending.end(started, err)
 	}()
 	return ending
 }
@@ -159,9 +181,17 @@ func (s *Server) spool(ctx context.Context, a arrival, reason string) (Started, 
 		return started, fmt.Errorf("temporal is %s: %w", reason, err)
 	}
 	s.metrics.spooled(ctx, a.receipt.Provider, reason)
-	if reason != reasonSlow { // that one is being started
-		s.Gate.wake()
+	s.Gate.wake()
+	return started, nil
+}
+
+// spoolLate commits an event to the inbox that is being started. The drain leaves it alone for as long as that can take.
+func (s *Server) spoolLate(ctx context.Context, a arrival, reason string) (Started, error) {
+	started, err := s.inbox.spoolLate(ctx, a.receipt, a.body, a.reject, s.StartTimeout)
+	if err != nil {
+		return started, fmt.Errorf("temporal is %s: %w", reason, err)
 	}
+	s.metrics.spooled(ctx, a.receipt.Provider, reason)
 	return started, nil
 }
 

@@ -162,15 +162,15 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	switch {
 	case err == nil:
 		s.Started = true
-		d.metrics.count(ctx, row, resultOf(started))
+		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
 	case isRefused(err) && (d.gate.takes() || row.Attempts+1 >= buryAfter):
 		s.Dead = whyRefused(row, err)
-		d.metrics.count(ctx, row, "dead")
+		d.metrics.count(ctx, row.Receipt.Provider, "dead")
 		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
 			"step", string(s.Dead.Step), "error_class", string(s.Dead.Class), "error_code", s.Dead.Code)
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
-		d.metrics.count(ctx, row, "failed")
+		d.metrics.count(ctx, row.Receipt.Provider, "failed")
 	}
 	return s
 }

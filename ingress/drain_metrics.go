@@ -6,8 +6,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-
-	"holdfast/event"
 )
 
 // drainMetrics count what becomes of the events that waited in the inbox.
@@ -17,11 +15,11 @@ type drainMetrics struct {
 
 func newDrainMetrics() (m drainMetrics, err error) {
 	m.drained, err = otel.Meter("holdfast/ingress").Int64Counter("holdfast_inbox_drained_total",
-		metric.WithDescription("Events taken from the inbox, by provider and result (started, duplicate, dead, failed)."))
+		metric.WithDescription("Events taken from the inbox, by provider and result (started, duplicate, confirmed, dead, failed)."))
 	return m, err
 }
 
-func (m drainMetrics) count(ctx context.Context, row event.Waiting, result string) {
+func (m drainMetrics) count(ctx context.Context, provider, result string) {
 	m.drained.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("provider", row.Receipt.Provider), attribute.String("result", result)))
+		attribute.String("provider", provider), attribute.String("result", result)))
 }

@@ -60,9 +60,11 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 		Options: Options{Starter: starter, Gate: gates[0], StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond},
 		inbox:   newInbox(inbox),
 	}
-	metrics, err := newRequestMetrics()
+	var err error
+	server.metrics, err = newRequestMetrics()
 	require.NoError(t, err)
-	server.metrics = metrics
+	server.forgets, err = newForgets(inbox)
+	require.NoError(t, err)
 	acknowledged := map[string]bool{}
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
@@ -86,6 +88,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 		stop()
 	}
 	elapse(time.Minute) // starts that nobody waited for
+	require.NoError(t, server.forgets.close(t.Context()))
 }
 
 // Temporal is away and comes back: the inbox is drained at once, and nothing is asked of Temporal meanwhile but a probe now and

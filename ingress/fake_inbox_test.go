@@ -22,6 +22,8 @@ type fakeInbox struct {
 	buried map[string]event.Failure
 	// gone is asked for each row that leaves because it was started.
 	gone func(event.Waiting)
+	// statements is how many took out what was confirmed late.
+	statements int
 }
 
 func newFakeInbox() *fakeInbox {
@@ -29,13 +31,44 @@ func newFakeInbox() *fakeInbox {
 }
 
 func (f *fakeInbox) Spool(_ context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (bool, error) {
+	return f.keep(event.Waiting{Lane: lane, Receipt: r, Body: body, Reject: reject})
+}
+
+func (f *fakeInbox) SpoolLate(
+	_ context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (bool, error) {
+	return f.keep(event.Waiting{
+		Lane: event.LaneOverflow, Receipt: r, Body: body, Reject: reject, DueAt: time.Now().Add(leave),
+	})
+}
+
+func (f *fakeInbox) keep(row event.Waiting) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if slices.ContainsFunc(f.rows, func(w event.Waiting) bool { return w.Receipt.WorkflowID() == r.WorkflowID() }) {
+	if slices.ContainsFunc(f.rows, func(w event.Waiting) bool { return w.Receipt.WorkflowID() == row.Receipt.WorkflowID() }) {
 		return false, nil
 	}
-	f.rows = append(f.rows, event.Waiting{Lane: lane, Receipt: r, Body: body, Reject: reject})
+	f.rows = append(f.rows, row)
 	return true, nil
+}
+
+func (f *fakeInbox) ForgetInbox(_ context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.statements++
+	f.rows = slices.DeleteFunc(f.rows, func(w event.Waiting) bool {
+		id := w.Receipt.WorkflowID()
+		at := slices.Index(workflowIDs, id)
+		if at < 0 || eventIDs[at] != w.Receipt.ID || f.locked[id] {
+			return false
+		}
+		if f.gone != nil {
+			f.gone(w)
+		}
+		providers = append(providers, w.Receipt.Provider)
+		return true
+	})
+	return providers, nil
 }
 
 func (f *fakeInbox) depth() int {
@@ -169,6 +202,24 @@ func (f *faultyInbox) Spool(
 		return err
 	})
 	return stored, err
+}
+
+func (f *faultyInbox) SpoolLate(
+	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (stored bool, err error) {
+	err = f.faults.around(func() (err error) {
+		stored, err = f.fakeInbox.SpoolLate(ctx, r, body, reject, leave)
+		return err
+	})
+	return stored, err
+}
+
+func (f *faultyInbox) ForgetInbox(ctx context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
+	err = f.faults.around(func() (err error) {
+		providers, err = f.fakeInbox.ForgetInbox(ctx, workflowIDs, eventIDs)
+		return err
+	})
+	return providers, err
 }
 
 func (f *faultyInbox) DrainInbox(

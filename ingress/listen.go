@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 
@@ -76,7 +77,7 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
-// Shutdown stops accepting and lets the requests that are under way be answered.
+// Shutdown stops accepting, lets the requests that are under way be answered, and what was confirmed late be forgotten.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
@@ -86,5 +87,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if listener != nil {
 		_ = listener.Close() // fasthttp has closed it, unless it was about to begin
 	}
-	return err
+	return errors.Join(err, s.forgets.close(ctx))
 }

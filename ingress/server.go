@@ -26,6 +26,8 @@ type Options struct {
 	Starter   EventStarter
 	// Inbox takes what Temporal cannot; nil where no database is configured.
 	Inbox Spooler
+	// Forgetter takes out of the inbox what Temporal has confirmed late; nil where there is none.
+	Forgetter InboxForgetter
 	// Gate stands before Temporal. It is shared by all of the process that starts events.
 	Gate *Gate
 	// Pump is told of what waits in the bulk lane; nil where no worker runs in this process.
@@ -90,6 +92,7 @@ type Server struct {
 	proxies proxies
 	starts  singleflight.Group // by workflow ID
 	inbox   *inbox
+	forgets *forgets
 	unread  unread
 	now     func() time.Time
 
@@ -121,8 +124,13 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	forgets, err := newForgets(o.Forgetter)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
-		Options: o, metrics: metrics, limits: limits, proxies: proxies, unread: unread, inbox: newInbox(o.Inbox), now: time.Now,
+		Options: o, metrics: metrics, limits: limits, proxies: proxies, unread: unread,
+		inbox: newInbox(o.Inbox), forgets: forgets, now: time.Now,
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sony/gobreaker/v2"
 
@@ -14,6 +15,8 @@ import (
 // false if one of the same workflow waits already; this one is its duplicate.
 type Spooler interface {
 	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error)
+	// SpoolLate is Spool, to the overflow lane, for an event that is being started: the drain leaves it alone for a while.
+	SpoolLate(ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration) (stored bool, err error)
 }
 
 // errNoInbox is the end of an event that Temporal cannot take where no database is configured.
@@ -41,7 +44,18 @@ func (b *inbox) isThere() bool { return b.spooler != nil }
 func (b *inbox) isDown() bool { return !b.isThere() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.
-func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (s Started, err error) {
+func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (Started, error) {
+	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, reject) })
+}
+
+// spoolLate commits an event to the inbox that is being started.
+func (b *inbox) spoolLate(
+	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (Started, error) {
+	return b.keep(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, reject, leave) })
+}
+
+func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s Started, err error) {
 	if !b.isThere() {
 		return s, errNoInbox
 	}
@@ -51,7 +65,7 @@ func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, bod
 				err = fmt.Errorf("spool event %s: panicked with a %T", r.ID, value)
 			}
 		}()
-		return b.spooler.Spool(ctx, lane, r, body, reject)
+		return spool()
 	})
 	switch {
 	case err != nil:

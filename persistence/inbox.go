@@ -29,8 +29,10 @@ const (
 
 // insertInbox keeps each event once, however often it was sent. It says which of them it has stored.
 const insertInbox = `
-INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at)
-SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[])
+INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at, due_at)
+SELECT w, e, l, p, r, b, j, t, now() + leave
+  FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[],
+              $9::interval[]) AS u(w, e, l, p, r, b, j, t, leave)
     ON CONFLICT (workflow_id) DO NOTHING
 RETURNING event_id`
 
@@ -61,6 +63,7 @@ type inboxRow struct {
 	encoded    []byte // the receipt
 	body       []byte
 	reject     bool
+	leave      time.Duration // until the drain may take it
 	stored     bool
 	left       bool // nobody waits for it any more
 }
@@ -85,16 +88,33 @@ func (w *InboxWriter) Spool(
 	if err != nil {
 		return false, failure("spool event "+clean(r.ID), err)
 	}
+	return w.spool(ctx, row)
+}
+
+// SpoolLate is Spool, to the overflow lane, for an event that is being started: no drain takes it before the time is over.
+func (w *InboxWriter) SpoolLate(
+	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (stored bool, err error) {
+	row, err := newInboxRow(event.LaneOverflow, r, body, reject)
+	if err != nil {
+		return false, failure("spool event "+clean(r.ID), err)
+	}
+	row.leave = leave
+	return w.spool(ctx, row)
+}
+
+func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, err error) {
+	doing := "spool event " + row.receipt.ID
 	group, err := w.add(row)
 	if err != nil {
-		return false, failure("spool event "+r.ID, err)
+		return false, failure(doing, err)
 	}
 	select {
 	case <-group.done:
-		return row.stored, failure("spool event "+r.ID, group.err)
+		return row.stored, failure(doing, group.err)
 	case <-ctx.Done():
 		w.leave(row)
-		return false, failure("spool event "+r.ID, context.Cause(ctx))
+		return false, failure(doing, context.Cause(ctx))
 	}
 }
 
@@ -197,12 +217,13 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	n := len(rows)
 	workflowIDs, lanes, providers := make([]string, n), make([]string, n), make([]string, n)
 	ids, receipts, bodies := make([]pgtype.UUID, n), make([][]byte, n), make([][]byte, n)
-	rejects, times := make([]bool, n), make([]time.Time, n)
+	rejects, times, leaves := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
 	for i, r := range rows {
 		workflowIDs[i], ids[i], lanes[i], providers[i] = r.workflowID, r.id, string(r.lane), clean(r.receipt.Provider)
-		receipts[i], bodies[i], rejects[i], times[i] = r.encoded, r.body, r.reject, r.receipt.ReceivedAt
+		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.encoded, r.body, r.reject, r.receipt.ReceivedAt, r.leave
 	}
-	result, err := s.pool.Query(ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times)
+	result, err := s.pool.Query(
+		ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves)
 	if err != nil {
 		return err
 	}

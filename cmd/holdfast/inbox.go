@@ -8,9 +8,9 @@ import (
 	"holdfast/ingress"
 )
 
-// inboxConns is the pool of the inbox: two groups that are being written, one page that is drained, one look. It is a pool of its
-// own, so that no step keeps an acknowledgement waiting.
-const inboxConns = 4
+// inboxConns is the pool of the inbox: two groups that are being written, one page that is drained, one look, and what is
+// forgotten. It is a pool of its own, so that no step keeps an acknowledgement waiting.
+const inboxConns = 5
 
 // openInbox gives the process its inbox wherever a database is configured, which for an ingress is a matter of choice.
 func (p *process) openInbox(ctx context.Context) error {
@@ -59,6 +59,14 @@ func (p *process) spooler() ingress.Spooler {
 		return nil
 	}
 	return p.inbox.NewInboxWriter()
+}
+
+// forgetter is nil where there is no inbox.
+func (p *process) forgetter() ingress.InboxForgetter {
+	if p.inbox == nil {
+		return nil
+	}
+	return p.inbox
 }
 
 // startDrain starts what waits in the inbox, in every process that could.

@@ -225,6 +225,7 @@ func (p *process) startIngress() error {
 		Catalogue:      p.catalogue,
 		Starter:        p.starter(),
 		Inbox:          p.spooler(),
+		Forgetter:      p.forgetter(),
 		Gate:           p.gate,
 		Pump:           p.pump,
 		Errors:         p.errors,
