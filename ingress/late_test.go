@@ -102,7 +102,8 @@ func (f slowInbox) SpoolLate(
 	return false, context.Cause(ctx)
 }
 
-// The start comes first while the inbox is still writing: what it has written all the same is forgotten.
+// The start comes first while the inbox is still writing: what it has written all the same is forgotten, and the inbox does not
+// count as down for that.
 func TestAStartThatComesFirstIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,6 +118,7 @@ func TestAStartThatComesFirstIsForgotten(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, StateAccepted, started.State)
 		}
+		require.False(t, c.inbox.isDown())
 		elapse(time.Minute)
 		require.Zero(t, table.depth())
 	})

@@ -34,6 +34,7 @@ func newInbox(s Spooler) *inbox {
 		Timeout:      breakerPause,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 		IsSuccessful: func(err error) bool { return err == nil || event.ClassOf(err) == event.ClassRejected },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the start came first
 	})}
 }
 
