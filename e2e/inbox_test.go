@@ -122,6 +122,27 @@ func TestTemporalHangs(t *testing.T) {
 	i.awaitDrained(t, int(load.accepted.Load()))
 }
 
+// Temporal confirms a start after its event was committed to the inbox: the event leaves it again, and no drain starts it twice.
+func TestTemporalConfirmsLate(t *testing.T) {
+	t.Parallel()
+	i, alone := aloneWithTemporal(t)
+	n := i.start(t, "serve",
+		"HOLDFAST_INGRESS_ACK_BUDGET=2s", "HOLDFAST_INGRESS_START_TIMEOUT=9s", "HOLDFAST_INGRESS_HANDLER_BUDGET=10s")
+	require.Equal(t, "accepted", n.send(t, someEvent()).state())
+	require.NoError(t, alone.Freeze())
+	require.Equal(t, "spooled", n.send(t, someEvent()).state())
+	require.Equal(t, 1, i.count(t, inboxRows))
+	require.NoError(t, alone.Thaw())
+	i.awaitDrained(t, 2)
+	eventually(t, time.Minute, "it is counted", func() error {
+		if !strings.Contains(n.metrics(t), `holdfast_inbox_drained_total{provider="stripe",result="confirmed"} 1`) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	require.NotContains(t, n.metrics(t), `result="duplicate"`)
+}
+
 // Both stores are away:
 //   - the answer is 503 with Retry-After, and soon nobody waits for it
 //   - a process that is started meanwhile says the same
