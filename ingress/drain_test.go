@@ -181,15 +181,24 @@ func TestDrainYieldsToLiveEvents(t *testing.T) {
 func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
 	t.Parallel()
 	gate := NewGate(32)
+	var passes []*pass
 	for range 32 {
-		_, reason := gate.enter(false)
+		p, reason := gate.enter(false)
 		require.Empty(t, reason)
+		passes = append(passes, p)
 	}
 	for waited, want := range map[time.Duration]int{
 		-time.Hour: leastRoom, 0: leastRoom, 3 * roomGrowth: leastRoom + 3, time.Minute: 8, 1 << 62: 8,
 	} {
 		require.Equal(t, want, gate.room(waited), waited)
 	}
+	passes[0].end(nil)
+	followed := gate.follow()
+	_, reason := gate.enter(false)
+	require.Equal(t, reasonBusy, reason, "the share of the inbox is none of live events")
+	followed.end(nil)
+	_, reason = gate.enter(false)
+	require.Empty(t, reason)
 	for range tripAfter {
 		gate.follow().end(errAway)
 	}

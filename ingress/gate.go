@@ -23,7 +23,7 @@ const (
 
 // Gate stands before Temporal, for all that starts events in one process. While Temporal is down it lets nobody through but,
 // now and then, one to see; and it bounds how many starts are under way, so that what Temporal cannot take in time does not
-// queue up here. What comes from the inbox takes only the room that live traffic leaves.
+// queue up here. What comes from the inbox takes the room that live traffic leaves, and a share that grows while it waits.
 type Gate struct {
 	max     int
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
@@ -31,10 +31,11 @@ type Gate struct {
 
 	mu        sync.Mutex
 	live      int       // starts under way of requests
+	inbox     int       // and of events from the inbox
 	confirmed time.Time // when Temporal last confirmed a start
 }
 
-// NewGate makes a gate for at most so many starts of requests at the same time.
+// NewGate makes a gate for at most so many starts at the same time.
 func NewGate(maxStarts int) *Gate {
 	g := &Gate{max: maxStarts, wakes: make(chan struct{}, 1)}
 	g.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
@@ -68,7 +69,7 @@ type pass struct {
 	since time.Time
 	told  func(error)
 	once  sync.Once
-	live  bool
+	count *int // of those under way that this one is among
 	// probe: Temporal counts as down, and this start is to show whether it still is.
 	probe bool
 }
@@ -84,37 +85,46 @@ const (
 // enter gives a pass, or the reason why there is none. Forced, there is no limit to how many: for those who have no inbox.
 func (g *Gate) enter(forced bool) (p *pass, reason string) {
 	g.mu.Lock()
-	if g.live >= g.max && !forced {
+	if g.live+min(g.inbox, g.share()) >= g.max && !forced {
 		g.mu.Unlock()
 		return nil, reasonBusy
 	}
 	g.live++
 	g.mu.Unlock()
-	if p = g.ask(true); p == nil {
-		g.leave()
+	if p = g.ask(&g.live); p == nil {
 		return nil, reasonDown
 	}
 	return p, ""
 }
 
 // follow gives a pass to an event from the inbox, whose number the drain bounds itself; nil while Temporal counts as down.
-func (g *Gate) follow() *pass { return g.ask(false) }
+func (g *Gate) follow() *pass {
+	g.mu.Lock()
+	g.inbox++
+	g.mu.Unlock()
+	return g.ask(&g.inbox)
+}
 
-func (g *Gate) ask(live bool) *pass {
+// share is how many starts the inbox may have although live traffic wants them.
+func (g *Gate) share() int { return g.max / 4 }
+
+// ask gives a pass to a start that is counted already, or nil and no longer counts it.
+func (g *Gate) ask(count *int) *pass {
 	told, err := g.breaker.Allow()
 	if err != nil {
+		g.leave(count)
 		return nil
 	}
-	return &pass{gate: g, since: time.Now(), told: told, live: live, probe: g.isDown()}
+	return &pass{gate: g, since: time.Now(), told: told, count: count, probe: g.isDown()}
 }
 
 // isDown says that Temporal counts as down.
 func (g *Gate) isDown() bool { return g.breaker.State() != gobreaker.StateClosed }
 
-func (g *Gate) leave() {
+func (g *Gate) leave(count *int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.live--
+	*count--
 }
 
 // late says that the start has not been confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
@@ -132,9 +142,7 @@ func (p *pass) end(err error) {
 		p.gate.confirm()
 	}
 	p.once.Do(func() { p.told(err) })
-	if p.live {
-		p.gate.leave()
-	}
+	p.gate.leave(p.count)
 }
 
 func (g *Gate) confirm() {
@@ -163,7 +171,7 @@ func (g *Gate) room(waited time.Duration) int {
 		return 1
 	case gobreaker.StateClosed:
 	}
-	least := min(leastRoom+int(max(waited, 0)/roomGrowth), max(g.max/4, leastRoom))
+	least := min(leastRoom+int(max(waited, 0)/roomGrowth), max(g.share(), leastRoom))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return max(g.max/2-g.live, least)

@@ -41,8 +41,8 @@ type Ingress struct {
 	// and acknowledged. It is shorter than the start timeout.
 	AckBudget time.Duration `env:"HOLDFAST_INGRESS_ACK_BUDGET" envDefault:"400ms"`
 	// MaxStarts is how many starts may be under way at the same time in one process; further events go to the inbox at once.
-	// The inbox is drained within the half of it that live events leave free; what has waited there for long, within a quarter
-	// whatever they take.
+	// The inbox is drained within the half of it that live events leave free; what has waited there for long has a quarter of it,
+	// whatever they would take.
 	MaxStarts int `env:"HOLDFAST_INGRESS_MAX_STARTS" envDefault:"32"`
 	// StartTimeout bounds the call that starts the workflow of an event. It is cut loose from the request.
 	StartTimeout time.Duration `env:"HOLDFAST_INGRESS_START_TIMEOUT" envDefault:"2s"`
