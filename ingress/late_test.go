@@ -63,6 +63,7 @@ func TestALateFailureIsNotForgotten(t *testing.T) {
 		require.Equal(t, StateSpooled, started.State)
 		elapse(time.Minute)
 		require.Equal(t, 1, table.depth())
+		synctest.Wait() // the start has ended
 		c.temporal.before = nil
 		stop := runDrain(t, table, c.temporal, c.Gate)
 		elapse(time.Minute)
