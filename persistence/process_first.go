@@ -45,7 +45,8 @@ INSERT INTO events (
        occurred_at, occurred_at_missing, workflow_id, run_id, request_id, correlation_id, status, outcome, processed_at)
 SELECT $1, $2, id, $4::timestamptz, $6, $7, $8, $9::bytea, $10::jsonb, $11::json, $12::jsonb, $13,
        $14::timestamptz, $15::boolean, $16, $17, $18, $19,
-       CASE WHEN done THEN 'processed' ELSE 'persisted' END, CASE WHEN done THEN $25::text END, CASE WHEN done THEN clock_timestamp() END
+       CASE WHEN done THEN 'processed' ELSE 'persisted' END, CASE WHEN done THEN $25::text END,
+       CASE WHEN done THEN clock_timestamp() END
   FROM fresh, (SELECT count(*) = cardinality($20) FROM upserted) AS all_of_them (done)
 RETURNING status`
 )
