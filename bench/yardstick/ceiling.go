@@ -15,7 +15,7 @@ const ceilingQueue = "bench-ceiling"
 // Ceiling runs empty workflows: one workflow for each event cannot be had for less.
 func Ceiling(ctx context.Context, e Engine) (Result, error) {
 	done := newCompletions(e.Count)
-	c, err := dial(ctx, e, done)
+	c, err := dial(ctx, e, done, &client.GrpcCompressionNone{})
 	if err != nil {
 		return Result{}, err
 	}

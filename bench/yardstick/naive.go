@@ -49,7 +49,7 @@ func Naive(ctx context.Context, e Engine, s Store) (Result, error) {
 	}
 	defer store.Close()
 	done := newCompletions(e.Count)
-	c, err := dial(ctx, e, done)
+	c, err := dial(ctx, e, done, nil)
 	if err != nil {
 		return Result{}, err
 	}
