@@ -15,18 +15,31 @@ type arrival struct {
 	body    []byte
 	reject  bool
 	bulk    bool
-	// slow ends with the ACK budget of the request.
-	slow <-chan struct{}
+	// slowAt is the end of the request's ACK budget.
+	slowAt time.Time
 	// turns are those of the request's events to be started.
 	turns chan struct{}
 }
 
+// slow ends with the ACK budget; nil where there is no inbox to turn to then.
+func (s *Server) slow(a arrival) (ends <-chan time.Time, stop func() bool) {
+	timer := time.NewTimer(time.Until(a.slowAt))
+	if !s.inbox.isThere() {
+		return nil, timer.Stop
+	}
+	return timer.C, timer.Stop
+}
+
 // commitInTurn waits for the turn of the event among those of its request; beyond the ACK budget for none.
 func (s *Server) commitInTurn(ctx context.Context, a arrival) (Started, error) {
-	slow := a.slow
-	if !s.inbox.isThere() {
-		slow = nil
+	select {
+	case a.turns <- struct{}{}: // most requests are one event, whose turn it is
+		defer func() { <-a.turns }()
+		return s.commit(ctx, a)
+	default:
 	}
+	slow, stop := s.slow(a)
+	defer stop()
 	select {
 	case a.turns <- struct{}{}:
 	case <-slow:
@@ -68,6 +81,8 @@ func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
 	if !s.inbox.isThere() {
 		return start.wait(ctx)
 	}
+	slow, stop := s.slow(a)
+	defer stop()
 	select {
 	case <-start.done:
 		if start.err == nil {
@@ -75,7 +90,7 @@ func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
 		}
 		started, err := s.spool(ctx, a, reasonFailed)
 		return started, both(start.err, err)
-	case <-a.slow:
+	case <-slow:
 		pass.late()
 		return s.race(ctx, a, start, reasonSlow)
 	case <-ctx.Done():

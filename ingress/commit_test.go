@@ -53,11 +53,9 @@ func (c *committer) send(t *testing.T) (Started, time.Duration, error) {
 	t.Helper()
 	c.next++
 	begin := time.Now()
-	slow, stop := context.WithTimeout(t.Context(), c.AckBudget)
-	defer stop()
 	ctx, cancel := withTimeout(t.Context(), c.Budget)
 	defer cancel()
-	started, err := c.commitOnce(ctx, arrival{receipt: waiting(c.next), slow: slow.Done(), turns: make(chan struct{}, 1)})
+	started, err := c.commitOnce(ctx, arrival{receipt: waiting(c.next), slowAt: begin.Add(c.AckBudget), turns: make(chan struct{}, 1)})
 	return started, time.Since(begin), err
 }
 
@@ -155,7 +153,9 @@ func TestTooManyStartsOverflow(t *testing.T) {
 			states := make(chan State, events)
 			for n := range events {
 				go func() {
-					started, err := c.commitOnce(t.Context(), arrival{receipt: waiting(n), turns: make(chan struct{}, 1)})
+					started, err := c.commitOnce(t.Context(), arrival{
+						receipt: waiting(n), slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
+					})
 					if err != nil {
 						started.State = State(err.Error())
 					}

@@ -68,11 +68,11 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	acknowledged := map[string]bool{}
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
-		slow, stop := context.WithTimeout(t.Context(), server.AckBudget)
 		ctx, cancel := withTimeout(t.Context(), 3*time.Second)
-		_, err := server.commitOnce(ctx, arrival{receipt: r, slow: slow.Done(), turns: make(chan struct{}, 1)})
+		_, err := server.commitOnce(ctx, arrival{
+			receipt: r, slowAt: time.Now().Add(server.AckBudget), turns: make(chan struct{}, 1),
+		})
 		cancel()
-		stop()
 		if err == nil {
 			acknowledged[r.WorkflowID()] = true
 		}

@@ -30,10 +30,9 @@ func TestALateConfirmationIsForgotten(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 3 {
 			all.Go(func() {
-				slow, stop := context.WithTimeout(t.Context(), c.AckBudget)
-				defer stop()
-				started, err := c.commitOnce(t.Context(),
-					arrival{receipt: waiting(n), slow: slow.Done(), turns: make(chan struct{}, 1)})
+				started, err := c.commitOnce(t.Context(), arrival{
+					receipt: waiting(n), slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
+				})
 				if err != nil || started.State != StateSpooled {
 					t.Error(started, err)
 				}

@@ -123,25 +123,31 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 
 // commitAll commits every event of a request, or fails as a whole: the sender then sends the whole request again, and the events
 // that were committed are the duplicates that they are. What of a large batch cannot be started within the ACK budget goes to
-// the inbox, by the hundred.
+// the inbox, by the hundred. A lone event needs no goroutine of its own, which is a tenth of what it costs.
 func (s *Server) commitAll(
 	ctx context.Context, receipts []event.Receipt, items []providers.Item,
 ) ([]Started, error) {
 	ctx, cancel := withTimeout(ctx, s.Budget)
 	defer cancel()
-	budget, stop := context.WithTimeout(context.Background(), s.AckBudget)
-	defer stop()
+	slowAt := time.Now().Add(s.AckBudget)
 	turns := make(chan struct{}, maxConcurrentStarts)
+	arrivalOf := func(i int) arrival {
+		return arrival{
+			receipt: receipts[i], body: items[i].Body, reject: items[i].Redelivery == providers.RejectRedelivery,
+			bulk: items[i].Lane == providers.LaneBulk, slowAt: slowAt, turns: turns,
+		}
+	}
 	started := make([]Started, len(receipts))
+	if len(receipts) == 1 {
+		var err error
+		started[0], err = s.commitOnce(ctx, arrivalOf(0))
+		return started, err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentCommits)
 	for i := range receipts {
-		a := arrival{
-			receipt: receipts[i], body: items[i].Body, reject: items[i].Redelivery == providers.RejectRedelivery,
-			bulk: items[i].Lane == providers.LaneBulk, slow: budget.Done(), turns: turns,
-		}
 		group.Go(func() (err error) {
-			started[i], err = s.commitOnce(ctx, a)
+			started[i], err = s.commitOnce(ctx, arrivalOf(i))
 			return err
 		})
 	}
