@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +22,8 @@ const (
 	maxGroupBytes = 4 << 20
 	// maxWaitingBytes bounds what waits to be inserted while the database is slow or away.
 	maxWaitingBytes = 64 << 20
+	// receiptSize is room for most receipts, in bytes.
+	receiptSize = 512
 	// insertLimit bounds one insert. It is less than the time that a request has.
 	insertLimit = 2 * time.Second
 )
@@ -59,8 +60,9 @@ type inboxRow struct {
 	workflowID string
 	id         pgtype.UUID
 	lane       event.Lane
-	receipt    event.Receipt
-	encoded    []byte // the receipt
+	provider   string
+	receivedAt time.Time
+	receipt    []byte // encoded
 	body       []byte
 	reject     bool
 	leave      time.Duration // until the drain may take it
@@ -69,7 +71,14 @@ type inboxRow struct {
 }
 
 // size is about what a row takes.
-func (r *inboxRow) size() int { return len(r.encoded) + len(r.body) + len(r.workflowID) }
+func (r *inboxRow) size() int { return len(r.receipt) + len(r.body) + len(r.workflowID) }
+
+func (r *inboxRow) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure("spool event "+r.id.String(), err)
+}
 
 // NewInboxWriter makes a writer on the store's pool.
 func (s *Store) NewInboxWriter() *InboxWriter { return &InboxWriter{insert: s.insertInbox} }
@@ -104,23 +113,25 @@ func (w *InboxWriter) SpoolLate(
 }
 
 func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, err error) {
-	doing := "spool event " + row.receipt.ID
 	group, err := w.add(row)
 	if err != nil {
-		return false, failure(doing, err)
+		return false, row.failure(err)
 	}
 	select {
 	case <-group.done:
-		return row.stored, failure(doing, group.err)
+		return row.stored, row.failure(group.err)
 	case <-ctx.Done():
 		w.leave(row)
-		return false, failure(doing, context.Cause(ctx))
+		return false, row.failure(context.Cause(ctx))
 	}
 }
 
 // newInboxRow refuses what the table would, so that no row can spoil the others of its group.
 func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*inboxRow, error) {
-	row := &inboxRow{workflowID: clean(r.WorkflowID()), lane: lane, receipt: r, body: body, reject: reject}
+	row := &inboxRow{
+		workflowID: clean(r.WorkflowID()), lane: lane, provider: clean(r.Provider), receivedAt: r.ReceivedAt,
+		body: body, reject: reject,
+	}
 	if lane != event.LaneOverflow && lane != event.LaneBulk {
 		return nil, event.Rejectf("unknown_lane", "there is no lane %q", clean(string(lane)))
 	}
@@ -131,7 +142,7 @@ func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*i
 		row.body = []byte{}
 	}
 	var err error
-	if row.encoded, err = json.Marshal(r); err != nil {
+	if row.receipt, err = r.AppendJSON(make([]byte, 0, receiptSize)); err != nil {
 		return nil, fmt.Errorf("encode receipt: %w", err)
 	}
 	return row, nil
@@ -219,8 +230,8 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	ids, receipts, bodies := make([]pgtype.UUID, n), make([][]byte, n), make([][]byte, n)
 	rejects, times, leaves := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
 	for i, r := range rows {
-		workflowIDs[i], ids[i], lanes[i], providers[i] = r.workflowID, r.id, string(r.lane), clean(r.receipt.Provider)
-		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.encoded, r.body, r.reject, r.receipt.ReceivedAt, r.leave
+		workflowIDs[i], ids[i], lanes[i], providers[i] = r.workflowID, r.id, string(r.lane), r.provider
+		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.receipt, r.body, r.reject, r.receivedAt, r.leave
 	}
 	result, err := s.pool.Query(
 		ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves)
