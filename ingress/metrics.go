@@ -2,8 +2,10 @@ package ingress
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -21,11 +23,35 @@ type requestMetrics struct {
 	inflight metric.Int64UpDownCounter
 	answers  metric.Int64Counter
 	spools   metric.Int64Counter
+
+	labels *lru.Cache[labels, metric.MeasurementOption]
+}
+
+// labels are a set of attributes: names and values in turn. An attribute whose name is "" is none.
+type labels [6]string
+
+// maxLabels is how many sets are kept ready. There are a few for each provider, unless a sender invents types of events.
+const maxLabels = 1000
+
+// with gives the set as an option. To make it takes longer than to count by it, and the same few are used again and again.
+func (m requestMetrics) with(l labels) metric.MeasurementOption {
+	if option, ok := m.labels.Get(l); ok {
+		return option
+	}
+	var set []attribute.KeyValue
+	for pair := range slices.Chunk(l[:], 2) {
+		if pair[0] != "" {
+			set = append(set, attribute.String(pair[0], pair[1]))
+		}
+	}
+	option := metric.WithAttributeSet(attribute.NewSet(set...))
+	m.labels.Add(l, option)
+	return option
 }
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [6]error
+	var errs [7]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, event type and state (accepted, or where the first one stands)."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
@@ -38,6 +64,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
 	m.spools, errs[5] = meter.Int64Counter("holdfast_events_spooled_total",
 		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
+	m.labels, errs[6] = lru.New[labels, metric.MeasurementOption](maxLabels)
 	for _, e := range errs {
 		if e != nil {
 			return m, e
@@ -47,27 +74,24 @@ func newRequestMetrics() (m requestMetrics, err error) {
 }
 
 func (m requestMetrics) answered(o *observation, took time.Duration) {
-	provider := attribute.String("provider", o.provider)
-	m.latency.Record(o.ctx, took.Seconds(), metric.WithAttributes(provider, attribute.String("outcome", o.outcome)))
+	m.latency.Record(o.ctx, took.Seconds(), m.with(labels{"provider", o.provider, "outcome", o.outcome}))
 	if o.outcome == outcomeRefused {
-		m.refused.Add(o.ctx, 1, metric.WithAttributes(provider, attribute.String("reason", o.reason)))
+		m.refused.Add(o.ctx, 1, m.with(labels{"provider", o.provider, "reason", o.reason}))
 	}
 }
 
 func (m requestMetrics) questionAnswered(ctx context.Context, provider, by string) {
-	m.answers.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("by", by)))
+	m.answers.Add(ctx, 1, m.with(labels{"provider", provider, "by", by}))
 }
 
 func (m requestMetrics) spooled(ctx context.Context, provider, reason string) {
-	m.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
+	m.spools.Add(ctx, 1, m.with(labels{"provider", provider, "reason", reason}))
 }
 
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []Started) {
 	for i, e := range started {
-		s.metrics.events.Add(ctx, 1, metric.WithAttributes(
-			attribute.String("provider", p.Name()),
-			attribute.String("event_type", receipts[i].Type),
-			attribute.String("state", string(e.State)),
-		))
+		s.metrics.events.Add(ctx, 1, s.metrics.with(labels{
+			"provider", p.Name(), "event_type", receipts[i].Type, "state", string(e.State),
+		}))
 	}
 }

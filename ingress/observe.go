@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -74,7 +74,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 
 // begin starts the observation of a request and names it to the sender.
 func (s *Server) begin(c *fiber.Ctx) (*observation, trace.Span) {
-	ctx, span := startSpan(c)
+	ctx, span := s.startSpan(c)
 	o := &observation{ctx: ctx, receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
 	o.requestID = takeID(c, headerRequestID, uuid.NewString)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
@@ -84,21 +84,26 @@ func (s *Server) begin(c *fiber.Ctx) (*observation, trace.Span) {
 	return o, span
 }
 
+// requestSpan is what the span of every request begins with.
+var requestSpan = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot()}
+
 // startSpan begins a trace of our own for each request. The sender's, which anybody can claim, is only linked to.
-func startSpan(c *fiber.Ctx) (context.Context, trace.Span) {
-	carrier := propagation.MapCarrier{"traceparent": string([]byte(c.Get("traceparent")))}
-	remote := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
-	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot()}
-	if remote.IsValid() {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))
+func (s *Server) startSpan(c *fiber.Ctx) (context.Context, trace.Span) {
+	options := requestSpan
+	if parent := c.Request().Header.Peek("traceparent"); len(parent) > 0 {
+		carrier := propagation.MapCarrier{"traceparent": string(parent)}
+		remote := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+		if remote.IsValid() {
+			options = append(slices.Clone(options), trace.WithLinks(trace.Link{SpanContext: remote}))
+		}
 	}
 	//nolint:spancheck // the caller ends it
-	return otel.Tracer("holdfast/ingress").Start(context.Background(), "receive webhook", options...)
+	return s.tracer.Start(context.Background(), "receive webhook", options...)
 }
 
 // takeID takes a header's value as an ID where it is one: short and without anything that could forge a log line.
 func takeID(c *fiber.Ctx, header string, otherwise func() string) string {
-	value := string([]byte(c.Get(header)))
+	value := string(c.Request().Header.Peek(header))
 	if value == "" || len(value) > maxRequestIDLength {
 		return otherwise()
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"holdfast/providers"
 )
@@ -23,25 +24,58 @@ func isCompressed(c *fiber.Ctx) bool {
 	})
 }
 
-// copyRequest takes a request out of Fiber's hands. Everything that Fiber gives is memory that the next request on the
-// connection overwrites, so all of it is copied here, once. BodyRaw, because Body would decompress.
+// copyRequest takes a request out of Fiber's hands. The memory of a request is overwritten by the next one on the connection, so
+// all of it is copied here, once; texts that Fiber gives are copies already. The body is taken from fasthttp, because Fiber would
+// copy it, too, and decompress it.
 func (s *Server) copyRequest(c *fiber.Ctx, params map[string]string, client netip.Addr) *providers.Request {
+	r := c.Request()
 	request := &providers.Request{
-		Method:     strings.Clone(c.Method()),
-		Path:       strings.Clone(c.Path()),
+		Method:     c.Method(),
+		Path:       c.Path(),
 		PathParams: params,
 		Query:      map[string][]string{},
-		Header:     map[string][]string{},
-		Body:       bytes.Clone(c.BodyRaw()),
-		URL:        s.PublicURL + strings.Clone(c.OriginalURL()),
+		Body:       bytes.Clone(r.Body()),
+		URL:        s.PublicURL + c.OriginalURL(),
 		RemoteIP:   client,
 	}
-	for key, value := range c.Request().URI().QueryArgs().All() {
+	for key, value := range r.URI().QueryArgs().All() {
 		request.Query[string(key)] = append(request.Query[string(key)], string(value))
 	}
-	for key, value := range c.Request().Header.All() {
-		name := strings.ToLower(string(key))
-		request.Header[name] = append(request.Header[name], string(value))
-	}
+	request.Header = copyHeader(&r.Header)
 	return request
+}
+
+// copyHeader gives the values of each header by its name in lower case.
+func copyHeader(h *fasthttp.RequestHeader) map[string][]string {
+	n := h.Len()
+	header, values := make(map[string][]string, n), make([]string, 0, n)
+	for key, value := range h.All() {
+		name, i := lowerName(key), len(values)
+		if values = append(values, string(value)); header[name] == nil {
+			header[name] = values[i : i+1 : i+1] // with room for this one only
+		} else {
+			header[name] = append(header[name], values[i])
+		}
+	}
+	return header
+}
+
+// lowerName gives the name of a header in lower case; of those that nearly every request has, without a copy.
+func lowerName(key []byte) string {
+	if name, ok := usualNames[string(key)]; ok {
+		return name
+	}
+	return strings.ToLower(string(key))
+}
+
+var usualNames = map[string]string{
+	fiber.HeaderHost:           "host",
+	fiber.HeaderUserAgent:      "user-agent",
+	fiber.HeaderContentType:    "content-type",
+	fiber.HeaderContentLength:  "content-length",
+	fiber.HeaderAccept:         "accept",
+	fiber.HeaderAcceptEncoding: "accept-encoding",
+	fiber.HeaderConnection:     "connection",
+	headerRequestID:            "x-request-id",
+	headerCorrelationID:        "x-correlation-id",
 }

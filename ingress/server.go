@@ -14,6 +14,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/singleflight"
 
 	"holdfast/event"
@@ -88,6 +90,7 @@ type Server struct {
 
 	app     *fiber.App
 	metrics requestMetrics
+	tracer  trace.Tracer
 	limits  *limits
 	proxies proxies
 	starts  singleflight.Group // by workflow ID
@@ -129,7 +132,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Options: o, metrics: metrics, limits: limits, proxies: proxies, unread: unread,
+		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, unread: unread,
 		inbox: newInbox(o.Inbox), forgets: forgets, now: time.Now,
 	}
 	s.app = fiber.New(fiber.Config{
