@@ -8,6 +8,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
+// usualAttrs is how many a line has at most, with few exceptions.
+const usualAttrs = 16
+
 // LogHandler writes to next. Every line carries the trace_id and span_id of its context, and secrets in it are masked.
 func LogHandler(next slog.Handler) slog.Handler { return logHandler{next: next} }
 
@@ -23,15 +26,19 @@ func (h logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
-	clean := slog.NewRecord(line.Time, line.Level, redactText(line.Message), line.PC)
-	clean.AddAttrs(redactAll(h.carried)...)
+	attrs := make([]slog.Attr, 0, usualAttrs)
+	for _, a := range h.carried {
+		attrs = append(attrs, redact(a))
+	}
 	line.Attrs(func(a slog.Attr) bool {
-		clean.AddAttrs(redact(a))
+		attrs = append(attrs, redact(a))
 		return true
 	})
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
-		clean.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+		attrs = append(attrs, slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
 	}
+	clean := slog.NewRecord(line.Time, line.Level, redactText(line.Message), line.PC)
+	clean.AddAttrs(attrs...) // at once: one by one they would be moved again and again
 	return h.next.Handle(ctx, clean)
 }
 
