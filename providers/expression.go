@@ -23,6 +23,8 @@ type expression struct {
 	source jq
 	code   *gojq.Code
 	reads  reads
+	// names is the way to the value where the expression is nothing but that (.body.id): then it is looked up without jq.
+	names []string
 }
 
 // text is the source; "" for nil.
@@ -58,7 +60,7 @@ func (p *problems) newExpression(field string, source jq) *expression {
 		p.add(field, "does not compile: %v", err)
 		return nil
 	}
-	return &expression{field: field, source: source, code: code, reads: readsOf(query)}
+	return &expression{field: field, source: source, code: code, reads: readsOf(query), names: namesOf(query)}
 }
 
 // errTooMany says that an expression gave more values than are taken.
@@ -69,6 +71,13 @@ var errTooMany = errors.New("too many values")
 func (x *expression) all(ctx context.Context, in input, item any, limit int) (out []any, err error) {
 	if x == nil {
 		return nil, nil
+	}
+	if x.names != nil {
+		v, err := lookUp(in.value, x.names)
+		if err != nil {
+			return nil, err
+		}
+		return []any{v}, nil
 	}
 	defer func() {
 		if recover() != nil {
@@ -96,6 +105,9 @@ func (x *expression) first(ctx context.Context, in input, item any) (v any, err 
 	if x == nil {
 		return nil, nil
 	}
+	if x.names != nil {
+		return lookUp(in.value, x.names)
+	}
 	defer func() {
 		if recover() != nil {
 			v, err = nil, errEvaluation
@@ -104,6 +116,34 @@ func (x *expression) first(ctx context.Context, in input, item any) (v any, err 
 	v, _ = x.code.RunWithContext(ctx, in.value, in.root, item).Next()
 	if err, ok := v.(error); ok {
 		return nil, evaluationError(err)
+	}
+	return v, nil
+}
+
+// namesOf gives the names that a query such as .body.id consists of; nil for any other.
+func namesOf(q *gojq.Query) []string {
+	if q.Term == nil || q.Term.Type != gojq.TermTypeIndex || len(q.FuncDefs) > 0 {
+		return nil
+	}
+	first, ok := constant(q.Term.Index)
+	rest := fixedPath(q.Term.SuffixList)
+	if !ok || len(rest) < len(q.Term.SuffixList) {
+		return nil
+	}
+	return append([]string{first}, rest...)
+}
+
+// lookUp is what jq does with such a query: nothing has no fields, and neither has what is no object.
+func lookUp(v any, names []string) (any, error) {
+	for _, name := range names {
+		switch object := v.(type) {
+		case nil:
+			return nil, nil
+		case map[string]any:
+			v = object[name]
+		default:
+			return nil, errEvaluation
+		}
 	}
 	return v, nil
 }
