@@ -62,29 +62,26 @@ func (c *cutter) find(path []string) error {
 		return c.cut()
 	}
 	if c.peek() != '{' {
-		_, err := c.value()
-		return err
+		return c.skip()
 	}
 	return c.fields(func(name string) error {
 		if name == path[0] {
 			return c.find(path[1:])
 		}
-		_, err := c.value()
-		return err
+		return c.skip()
 	})
 }
 
 func (c *cutter) cut() error {
 	if c.peek() != '[' {
-		_, err := c.value()
-		return err
+		return c.skip()
 	}
 	c.found++
 	c.array.start = c.pos
 	err := c.list('[', ']', func() error {
 		c.peek()
 		start := c.pos
-		_, err := c.value()
+		err := c.skip()
 		c.items = append(c.items, span{start, c.pos})
 		return err
 	})

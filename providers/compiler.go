@@ -54,6 +54,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 	p.redriveOff = c.oneOf("redrive", d.Redrive, "on", "off") == "off"
 	p.base, p.overrides = c.newRules(d)
 	p.identity = identityOf(p)
+	p.wanted = wantedOf(p)
 	p.challenges = c.newChallenges(d.Challenges)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
@@ -91,17 +92,8 @@ func (c *compiler) newPaths(name string, templates []string) []path {
 
 // identityOf collects the paths within the body that type, key and versions are read from.
 func identityOf(p *Provider) [][]string {
-	expressions := []*expression{p.typeOf}
-	all := []*rules{&p.base}
-	for i := range p.overrides {
-		all = append(all, &p.overrides[i].rules)
-	}
-	for _, r := range all {
-		if r.key != nil {
-			for _, part := range r.key.parts {
-				expressions = append(expressions, part.expr)
-			}
-		}
+	expressions := append(p.keyExpressions(), p.typeOf)
+	for _, r := range p.allRules() {
 		for i := range r.entities {
 			expressions = append(expressions, r.entities[i].version)
 		}
@@ -113,4 +105,26 @@ func identityOf(p *Provider) [][]string {
 		}
 	}
 	return paths
+}
+
+// allRules are those of the definition itself and of its overrides.
+func (p *Provider) allRules() []*rules {
+	all := []*rules{&p.base}
+	for i := range p.overrides {
+		all = append(all, &p.overrides[i].rules)
+	}
+	return all
+}
+
+// keyExpressions are the parts of all keys.
+func (p *Provider) keyExpressions() (expressions []*expression) {
+	for _, r := range p.allRules() {
+		if r.key == nil {
+			continue
+		}
+		for _, part := range r.key.parts {
+			expressions = append(expressions, part.expr)
+		}
+	}
+	return expressions
 }

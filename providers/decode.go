@@ -44,27 +44,35 @@ func (p *problems) newDecoders(defs []decodeDefinition) []decoder {
 
 // decode reads a body as its content type says. Errors are of ClassRejected.
 func (p *Provider) decode(contentType string, body []byte) (any, error) {
+	return p.decodeWanted(contentType, body, nil)
+}
+
+// decodeWanted is decode, with no more of a JSON body in the result than what is wanted.
+func (p *Provider) decodeWanted(contentType string, body []byte, w wanted) (any, error) {
 	media := mediaType(contentType)
 	for _, d := range p.decoders {
 		if d.contentType == "" || d.contentType == media {
-			return d.decode(body, p.identity)
+			return d.decode(body, p.identity, w)
 		}
 	}
 	return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
 }
 
 // decode reads a body. A field that is part of the event's identity must not be there twice.
-func (d decoder) decode(body []byte, identity [][]string) (any, error) {
+func (d decoder) decode(body []byte, identity [][]string, w wanted) (any, error) {
 	switch d.as {
 	case "form":
-		return d.decodeForm(body, identity)
+		return d.decodeForm(body, identity, w)
 	case "text":
 		if !utf8.Valid(body) {
 			return nil, event.Rejectf("invalid_utf8", "the body is not UTF-8")
 		}
 		return string(body), nil
 	}
-	v, duplicates, err := decodeJSONNoting(body)
+	if len(d.rubyFields) > 0 {
+		w = nil
+	}
+	v, duplicates, err := decodeJSONNoting(body, w)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +103,7 @@ func (d decoder) decodeFields(m map[string]any) (any, error) {
 }
 
 // decodeForm reads a form: a field that is there once is text, a repeated one is a list.
-func (d decoder) decodeForm(body []byte, identity [][]string) (any, error) {
+func (d decoder) decodeForm(body []byte, identity [][]string, w wanted) (any, error) {
 	if len(body) == 0 {
 		return nil, event.Rejectf("empty_body", "the body is empty")
 	}
@@ -116,7 +124,7 @@ func (d decoder) decodeForm(body []byte, identity [][]string) (any, error) {
 		}
 	}
 	if nested, ok := out[d.jsonField].(string); ok && d.jsonField != "" {
-		return decoder{as: "json"}.decode([]byte(nested), identity)
+		return decoder{as: "json"}.decode([]byte(nested), identity, w)
 	}
 	return out, nil
 }

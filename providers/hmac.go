@@ -14,6 +14,7 @@ import (
 type hmacScheme struct {
 	signed
 	newHash func() hash.Hash
+	size    int // of a hash
 	decode  func(string) ([]byte, error)
 	encode  func([]byte) string
 	base64  bool // the secret is base64
@@ -25,6 +26,7 @@ func (p *problems) newHMAC(field string, d *hmacDefinition) scheme {
 	if p.oneOf(field+".algorithm", d.Algorithm, "sha256", "sha1") == "sha1" {
 		s.newHash = sha1.New
 	}
+	s.size = s.newHash().Size()
 	s.decode, s.encode = hex.DecodeString, hex.EncodeToString
 	if p.oneOf(field+".encoding", d.Encoding, "hex", "base64") == "base64" {
 		strict := base64.StdEncoding.Strict()
@@ -87,7 +89,7 @@ func (s *hmacScheme) authenticate(p *Provider, r *Request, now time.Time) error 
 func (s *hmacScheme) matches(keys [][]byte, o offer) bool {
 	var offered [][]byte
 	for _, text := range o.signatures {
-		if sig, err := s.decode(text); err == nil && len(sig) == s.newHash().Size() {
+		if sig, err := s.decode(text); err == nil && len(sig) == s.size {
 			offered = append(offered, sig)
 		}
 	}

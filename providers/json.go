@@ -13,18 +13,18 @@ const maxDepth = 200
 // decodeJSON reads one JSON text, strictly: UTF-8 without a byte order mark, nothing behind it, no deeper than
 // maxDepth. Numbers stay as they are written (json.Number).
 func decodeJSON(body []byte) (any, error) {
-	v, _, err := decodeJSONNoting(body)
+	v, _, err := decodeJSONNoting(body, nil)
 	return v, err
 }
 
-// decodeJSONNoting also gives the dotted paths of the fields that an object has twice. The last one of them is in the
-// value, while other readers of the same bytes would take the first.
-func decodeJSONNoting(body []byte) (v any, duplicates [][]string, err error) {
+// decodeJSONNoting gives what is wanted, and the dotted paths of the wanted fields that an object has twice. The last one of
+// them is in the value, while other readers of the same bytes would take the first.
+func decodeJSONNoting(body []byte, w wanted) (v any, duplicates [][]string, err error) {
 	if err := checkText(body); err != nil {
 		return nil, nil, err
 	}
 	r := reader{data: string(body)}
-	if v, err = r.value(); err == nil {
+	if v, err = r.value(w); err == nil {
 		err = r.end()
 	}
 	if err != nil {

@@ -52,7 +52,13 @@ func (p *problems) newKept(d keepDefinition, schemes []scheme) kept {
 
 // keep gives what the receipt keeps of a request.
 func (k kept) keep(r *Request) (headers, query, path map[string]string) {
-	headers, query, path = map[string]string{}, map[string]string{}, map[string]string{}
+	headers = make(map[string]string, len(k.headers))
+	if len(k.query) > 0 {
+		query = map[string]string{}
+	}
+	if len(r.PathParams) > 0 {
+		path = map[string]string{}
+	}
 	for _, name := range k.headers {
 		if values := r.Header[name]; len(values) > 0 {
 			headers[name] = cleanText(strings.Join(values, ", "), maxKeptValue)
@@ -110,8 +116,14 @@ func cleanText(s string, size int) string {
 	return s[:size]
 }
 
+// nothing is what is kept of a part that has nothing. Expressions never change what they see.
+var nothing = map[string]any{}
+
 // values turns what is kept into what expressions see.
 func values(m map[string]string) map[string]any {
+	if len(m) == 0 {
+		return nothing
+	}
 	out := make(map[string]any, len(m))
 	for name, value := range maps.All(m) {
 		out[name] = value

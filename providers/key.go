@@ -27,6 +27,8 @@ type keyRule struct {
 	window    event.Duration
 	unsigned  bool
 	readsBody bool
+	// onlyBody: the parts are paths within the body.
+	onlyBody bool
 }
 
 type keyPart struct {
@@ -42,7 +44,7 @@ type identity struct {
 }
 
 func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
-	k := &keyRule{unsigned: d.Unsigned != "", window: defaultFallbackWindow}
+	k := &keyRule{unsigned: d.Unsigned != "", window: defaultFallbackWindow, onlyBody: true}
 	k.fallback = d.Fallback != "" && c.oneOf(field+".fallback", d.Fallback, "body_sha256") != ""
 	if d.FallbackWindow != nil {
 		k.window = event.Duration(*d.FallbackWindow)
@@ -61,6 +63,7 @@ func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
 		if x != nil && x.reads.body {
 			k.readsBody = true
 		}
+		k.onlyBody = k.onlyBody && x != nil && len(x.names) > 0 && x.names[0] == "body"
 		if !part.optional() {
 			needed++
 		}

@@ -25,7 +25,9 @@ type Provider struct {
 	redact            *expression
 	// identity are the paths within the body that type, key and versions are read from.
 	identity [][]string
-	samples  map[string]sample
+	// wanted is what the ingress reads of a body; it takes nothing else out of it.
+	wanted  wanted
+	samples map[string]sample
 	// file is the name of the file, without its folder.
 	file string
 	// tree is the definition as it applies, after all that it extends.

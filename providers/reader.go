@@ -17,11 +17,11 @@ type reader struct {
 	duplicates [][]string
 }
 
-// value reads the value that comes next.
-func (r *reader) value() (any, error) {
+// value reads the value that comes next: all of it, or of an object what is wanted.
+func (r *reader) value(w wanted) (any, error) {
 	switch c := r.peek(); {
 	case c == '{':
-		return r.object()
+		return r.object(w)
 	case c == '[':
 		return r.array()
 	case c == '"':
@@ -75,15 +75,19 @@ func (r *reader) literal(word string) bool {
 	return true
 }
 
-func (r *reader) object() (any, error) {
+func (r *reader) object(w wanted) (any, error) {
 	m := map[string]any{}
 	err := r.fields(func(name string) error {
+		below, ok := w[name]
+		if w != nil && !ok {
+			return r.skip()
+		}
 		_, doubled := m[name]
 		r.path = append(r.path, name)
 		if doubled {
 			r.duplicates = append(r.duplicates, slices.Clone(r.path))
 		}
-		v, err := r.value()
+		v, err := r.value(below)
 		r.path = r.path[:len(r.path)-1]
 		m[name] = v
 		return err
@@ -108,11 +112,26 @@ func (r *reader) fields(visit func(name string) error) error {
 func (r *reader) array() (any, error) {
 	items := []any{}
 	err := r.list('[', ']', func() error {
-		v, err := r.value()
+		v, err := r.value(nil)
 		items = append(items, v)
 		return err
 	})
 	return items, err
+}
+
+// skip checks the value that comes next as strictly as value does, and keeps nothing of it.
+func (r *reader) skip() error {
+	switch r.peek() {
+	case '{':
+		return r.fields(func(string) error { return r.skip() })
+	case '[':
+		return r.list('[', ']', r.skip)
+	case '"':
+		_, err := r.text()
+		return err
+	}
+	_, err := r.value(nil)
+	return err
 }
 
 // list calls visit at each element between two brackets.

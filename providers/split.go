@@ -52,7 +52,7 @@ func (p *Provider) Split(r *Request) ([]Item, error) {
 	}
 	items := make([]Item, 0, len(parts))
 	for _, part := range parts {
-		body, err := p.decode(headers["content-type"], part)
+		body, err := p.decodeWanted(headers["content-type"], part, p.wanted)
 		item := Item{
 			Body: part, Root: root, Redelivery: p.redelivery, Headers: headers, Query: query, Path: path,
 		}
@@ -81,7 +81,7 @@ func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded b
 	name, _ := text(source)
 	item.Source = cleanText(name, maxSource)
 	r := p.rulesFor(item.Type)
-	if r.key == nil || !r.key.unsigned {
+	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
 		in = p.covered(in, passed)
 	}
 	id, err := r.key.identify(ctx, in, decoded, item.Body)
