@@ -227,7 +227,7 @@ func (w *InboxWriter) insertGroup(rows []*inboxRow) (err error) {
 func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	n := len(rows)
 	workflowIDs, lanes, providers := make([]string, n), make([]string, n), make([]string, n)
-	ids, receipts, bodies := make([]pgtype.UUID, n), make([][]byte, n), make([][]byte, n)
+	ids, receipts, bodies := make([]pgtype.UUID, n), make(byteaArray, n), make(byteaArray, n)
 	rejects, times, leaves := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
 	for i, r := range rows {
 		workflowIDs[i], ids[i], lanes[i], providers[i] = r.workflowID, r.id, string(r.lane), r.provider

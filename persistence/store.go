@@ -67,6 +67,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	params["idle_in_transaction_session_timeout"] = statement
 	params["lock_timeout"] = milliseconds(cfg.LockTimeout, defaultLockTimeout)
 	pc.ConnConfig.Tracer = cfg.Tracer
+	pc.AfterConnect = registerTypes
 
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
