@@ -17,12 +17,11 @@ import (
 // requestMetrics count what comes in and how it is answered. Their labels come from definitions and from this package, never
 // from a request that was not authenticated.
 type requestMetrics struct {
-	events   metric.Int64Counter
-	refused  metric.Int64Counter
-	latency  metric.Float64Histogram
-	inflight metric.Int64UpDownCounter
-	answers  metric.Int64Counter
-	spools   metric.Int64Counter
+	events  metric.Int64Counter
+	refused metric.Int64Counter
+	latency metric.Float64Histogram
+	answers metric.Int64Counter
+	spools  metric.Int64Counter
 
 	labels *lru.Cache[labels, metric.MeasurementOption]
 }
@@ -51,26 +50,35 @@ func (m requestMetrics) with(l labels) metric.MeasurementOption {
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [7]error
+	var errs [6]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, event type and state (accepted, or where the first one stands)."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
 		metric.WithDescription("Requests that were refused, by provider and reason."))
 	m.latency, errs[2] = meter.Float64Histogram("holdfast_ack_duration_seconds", metric.WithUnit("s"),
 		metric.WithDescription("Time from a request's arrival to its answer, by provider and outcome."))
-	m.inflight, errs[3] = meter.Int64UpDownCounter("holdfast_requests_inflight",
-		metric.WithDescription("Requests that are being handled."))
-	m.answers, errs[4] = meter.Int64Counter("holdfast_questions_answered_total",
+	m.answers, errs[3] = meter.Int64Counter("holdfast_questions_answered_total",
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
-	m.spools, errs[5] = meter.Int64Counter("holdfast_events_spooled_total",
+	m.spools, errs[4] = meter.Int64Counter("holdfast_events_spooled_total",
 		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
-	m.labels, errs[6] = lru.New[labels, metric.MeasurementOption](maxLabels)
+	m.labels, errs[5] = lru.New[labels, metric.MeasurementOption](maxLabels)
 	for _, e := range errs {
 		if e != nil {
 			return m, e
 		}
 	}
 	return m, nil
+}
+
+// observeInflight tells how many requests are being handled when somebody asks, and not with each of them.
+func (s *Server) observeInflight() error {
+	_, err := otel.Meter("holdfast/ingress").Int64ObservableUpDownCounter("holdfast_requests_inflight",
+		metric.WithDescription("Requests that are being handled."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(s.inflight.Load())
+			return nil
+		}))
+	return err
 }
 
 func (m requestMetrics) answered(o *observation, took time.Duration) {

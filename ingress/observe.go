@@ -60,8 +60,6 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	defer span.End()
 	s.inflight.Add(1)
 	defer s.inflight.Add(-1)
-	s.metrics.inflight.Add(o.ctx, 1)
-	defer s.metrics.inflight.Add(o.ctx, -1)
 	err := c.Next()
 	if err != nil {
 		err = s.refuseError(c, err)

@@ -135,6 +135,9 @@ func New(o Options) (*Server, error) {
 		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, unread: unread,
 		inbox: newInbox(o.Inbox), forgets: forgets, now: time.Now,
 	}
+	if err := s.observeInflight(); err != nil {
+		return nil, err
+	}
 	s.app = fiber.New(fiber.Config{
 		AppName:                      "holdfast",
 		BodyLimit:                    o.BodyLimit,
