@@ -67,6 +67,7 @@ func roleCommand(name, short string, roles role) *cobra.Command {
 // runRoles starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then
 // the ingress, then the workers, then the clients.
 func runRoles(ctx context.Context, cfg config.Config, name string, roles role, started func()) error {
+	collectLess()
 	p, err := newProcess(ctx, cfg, name)
 	if err != nil {
 		return err
