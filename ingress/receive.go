@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -40,13 +41,14 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if isCompressed(c) {
 		return s.refuse(c, codeEncoding)
 	}
-	request := s.copyRequest(c, params, client)
+	request := s.readRequest(c, params, client)
 	if err := provider.Authenticate(request, s.now()); err != nil {
 		return s.refuseUnauthenticated(c, err)
 	}
 	if wait := s.limits.takeProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
+	request.Body = bytes.Clone(request.Body)
 	if reply, ok := provider.Challenge(request); ok {
 		o.outcome = "challenge"
 		return sendReply(c, reply)

@@ -24,17 +24,17 @@ func isCompressed(c *fiber.Ctx) bool {
 	})
 }
 
-// copyRequest takes a request out of Fiber's hands. The memory of a request is overwritten by the next one on the connection, so
-// all of it is copied here, once; texts that Fiber gives are copies already. The body is taken from fasthttp, because Fiber would
-// copy it, too, and decompress it.
-func (s *Server) copyRequest(c *fiber.Ctx, params map[string]string, client netip.Addr) *providers.Request {
+// readRequest takes a request out of Fiber's hands. The memory of a request is overwritten by the next one on the connection, so
+// all of it is copied, once: the body when it turns out to be authentic, everything else here; texts that Fiber gives are copies
+// already. The body is taken from fasthttp, because Fiber would decompress it.
+func (s *Server) readRequest(c *fiber.Ctx, params map[string]string, client netip.Addr) *providers.Request {
 	r := c.Request()
 	request := &providers.Request{
 		Method:     c.Method(),
 		Path:       c.Path(),
 		PathParams: params,
 		Query:      map[string][]string{},
-		Body:       bytes.Clone(r.Body()),
+		Body:       r.Body(),
 		URL:        s.PublicURL + c.OriginalURL(),
 		RemoteIP:   client,
 	}

@@ -79,7 +79,7 @@ const hashLength = 12
 
 func eventHash(body []byte) string {
 	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])[:hashLength]
+	return hex.EncodeToString(sum[:hashLength/2])
 }
 
 // refusalBody is the body of every answer that is not a 2xx.
