@@ -12,7 +12,9 @@ import (
 // Catalogue is a set of providers. It is immutable and safe for concurrent use.
 type Catalogue struct {
 	providers map[string]*Provider
-	routes    []route
+	// fixed leads from the paths without variables to the names of their providers, routes from the others.
+	fixed  map[string]string
+	routes []route
 }
 
 // route leads from a path to a provider.
@@ -23,7 +25,7 @@ type route struct {
 
 // newCatalogue also reports paths that two providers claim.
 func newCatalogue(all []*Provider) (*Catalogue, error) {
-	c := &Catalogue{providers: map[string]*Provider{}}
+	c := &Catalogue{providers: map[string]*Provider{}, fixed: map[string]string{}}
 	claimed := map[string]string{}
 	var errs []error
 	for _, provider := range all {
@@ -37,6 +39,10 @@ func newCatalogue(all []*Provider) (*Catalogue, error) {
 				continue
 			}
 			claimed[path.shape()] = provider.name
+			if path.fixed() == len(path.segments) {
+				c.fixed[strings.Join(path.segments, "/")] = provider.name
+				continue
+			}
 			c.routes = append(c.routes, route{path: path, provider: provider.name})
 		}
 	}
@@ -46,7 +52,7 @@ func newCatalogue(all []*Provider) (*Catalogue, error) {
 
 // WithSecrets gives the same catalogue with secrets. Without them no provider authenticates anybody.
 func (c *Catalogue) WithSecrets(s Secrets) *Catalogue {
-	bound := &Catalogue{providers: make(map[string]*Provider, len(c.providers)), routes: c.routes}
+	bound := &Catalogue{providers: make(map[string]*Provider, len(c.providers)), fixed: c.fixed, routes: c.routes}
 	for name, p := range maps.All(c.providers) {
 		with := *p
 		with.source = s
@@ -78,7 +84,11 @@ func (c *Catalogue) SecretNames() []string {
 // ByPath finds the provider of a path as it was sent (with its escapes, without its query), and the values of the
 // path's variables. Fixed segments go before variables.
 func (c *Catalogue) ByPath(requestPath string) (*Provider, map[string]string, bool) {
-	segments := strings.Split(strings.Trim(requestPath, "/"), "/")
+	requestPath = strings.Trim(requestPath, "/")
+	if name, ok := c.fixed[requestPath]; ok {
+		return c.providers[name], nil, true
+	}
+	segments := strings.Split(requestPath, "/")
 	for i := range c.routes {
 		if params, ok := c.routes[i].path.match(segments); ok {
 			return c.providers[c.routes[i].provider], params, true
