@@ -35,15 +35,14 @@ var batchCounters = sync.OnceValue(func() (m batchMetrics) {
 	return m
 })
 
-func (m batchMetrics) record(ctx context.Context, result BatchResult, took time.Duration) {
-	for outcome, n := range map[event.Outcome]int{
-		event.OutcomeProcessed: result.Processed, event.OutcomeIgnored: result.Ignored,
-		event.OutcomeDuplicate: result.Duplicates, event.OutcomeLeft: result.Left,
-	} {
-		if n > 0 {
-			m.events.Add(ctx, int64(n), metric.WithAttributes(attribute.String("outcome", string(outcome))))
-		}
+func (m batchMetrics) record(ctx context.Context, events []event.Batched, took time.Duration) {
+	outcomes := map[event.Outcome]int64{}
+	for _, e := range events {
+		outcomes[e.Outcome]++
 	}
-	m.size.Record(ctx, int64(result.Taken))
+	for outcome, n := range outcomes {
+		m.events.Add(ctx, n, metric.WithAttributes(attribute.String("outcome", string(outcome))))
+	}
+	m.size.Record(ctx, int64(len(events)))
 	m.duration.Record(ctx, took.Seconds())
 }

@@ -13,9 +13,21 @@ import (
 // BatchStore processes what waits in the bulk lane of the inbox.
 type BatchStore interface {
 	// ProcessBatch takes up to limit events, oldest first, and processes them in one transaction; what fails leaves the batch
-	// for a workflow of its own. A run has one batch, however often this is called for it.
-	ProcessBatch(ctx context.Context, limit int, run event.Run, parse event.Parser) (event.Batch, error)
+	// for a workflow of its own.
+	ProcessBatch(ctx context.Context, limit int, run event.Run, parse event.Parser) ([]event.Batched, error)
+	// BatchedBy are the events that the run has processed before.
+	BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error)
 }
+
+// The bounds of a run. A run costs Temporal as much as several transactions cost PostgreSQL, and an event is processed when its
+// transaction is, so a run has several small ones. It must end well before its time as a local activity does, and its history
+// names every event.
+const (
+	batchesPerRun = 4 // full ones; of smaller ones there are more
+	runFor        = 500 * time.Millisecond
+	// gatherFor lets events gather behind a batch that was less than half full.
+	gatherFor = 25 * time.Millisecond
+)
 
 // BatchResult is what a batch leaves in the history: what became of each event.
 type BatchResult struct {
@@ -31,18 +43,40 @@ type BatchResult struct {
 	Events []string `json:"events,omitempty"`
 }
 
-// ProcessInboxBatch processes up to limit events of the bulk lane, each as ParseEvent, PersistEvent and UpsertEntities would.
+// ProcessInboxBatch processes events of the bulk lane, each as ParseEvent, PersistEvent and UpsertEntities would: up to limit in
+// one transaction, and one transaction after the other until none waits.
+//
+// A run that is executed again, because nobody heard of the first time, takes nothing more and tells what it did.
 func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchResult, error) {
-	start := time.Now()
-	b, err := a.Batches.ProcessBatch(ctx, limit, currentRun(ctx), a.parseSafely)
-	if err != nil {
-		return BatchResult{}, err
+	start, run := time.Now(), currentRun(ctx)
+	all, err := a.Batches.BatchedBy(ctx, run)
+	if err != nil || len(all) > 0 {
+		return batchResult(all), err
 	}
-	result := batchResult(b)
-	if !b.Again {
-		reportBatch(ctx, b, result, time.Since(start))
+	for len(all) <= (batchesPerRun-1)*limit && time.Since(start) < runFor {
+		begun := time.Now()
+		events, err := a.Batches.ProcessBatch(ctx, limit, run, a.parseSafely)
+		if err != nil {
+			return BatchResult{}, err // what has been committed, the next attempt tells
+		}
+		if len(events) == 0 {
+			break
+		}
+		reportBatch(ctx, events, time.Since(begun))
+		if all = append(all, events...); 2*len(events) < limit {
+			gather(ctx)
+		}
 	}
-	return result, nil
+	return batchResult(all), nil
+}
+
+func gather(ctx context.Context) {
+	timer := time.NewTimer(gatherFor)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // parseSafely keeps a definition that panics over one event from failing the others.
@@ -55,9 +89,9 @@ func (a *Activities) parseSafely(r event.Receipt, body []byte) (p event.Parsed, 
 	return a.parse(r, body)
 }
 
-func batchResult(b event.Batch) BatchResult {
-	result := BatchResult{Taken: len(b.Events), Events: make([]string, len(b.Events))}
-	for i, e := range b.Events {
+func batchResult(events []event.Batched) BatchResult {
+	result := BatchResult{Taken: len(events), Events: make([]string, len(events))}
+	for i, e := range events {
 		outcome := string(e.Outcome)
 		switch e.Outcome {
 		case event.OutcomeIgnored:
@@ -75,15 +109,12 @@ func batchResult(b event.Batch) BatchResult {
 	return result
 }
 
-// reportBatch counts what the batch has done, and times each of its events from its receipt, as a workflow does that has one.
-func reportBatch(ctx context.Context, b event.Batch, result BatchResult, took time.Duration) {
-	if result.Taken == 0 {
-		return
-	}
-	batchCounters().record(ctx, result, took)
+// reportBatch counts what a transaction has done, and times each of its events from its receipt, as a workflow does that has one.
+func reportBatch(ctx context.Context, events []event.Batched, took time.Duration) {
+	batchCounters().record(ctx, events, took)
 	type kind struct{ provider, outcome string }
 	now, timers := time.Now(), map[kind]func(time.Duration){}
-	for _, e := range b.Events {
+	for _, e := range events {
 		if e.Outcome == event.OutcomeLeft {
 			continue // its own workflow tells
 		}

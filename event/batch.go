@@ -1,14 +1,6 @@
 package event
 
-// Batch says what became of the events that a batch has taken from the inbox.
-type Batch struct {
-	Events []Batched
-	// Again is set if the run had committed its batch before, and this is only what it has left in the tables: duplicates, and
-	// events that left it, are not among the events any more.
-	Again bool
-}
-
-// Batched is one event of a batch.
+// Batched says what became of an event that a batch has taken from the inbox.
 type Batched struct {
 	Receipt Receipt
 	// Type is that of the parse step; "" for an event that it did not come to.

@@ -22,7 +22,7 @@ const (
 	idlePoll = 500 * time.Millisecond
 	// busyFor is how long after an event the lane counts as busy.
 	busyFor = 5 * time.Second
-	// batchRetry is the pause after a batch that could not be started, or has failed.
+	// batchRetry is the pause after a run that could not be started, or has failed.
 	batchRetry = time.Second
 )
 
@@ -31,15 +31,17 @@ type BulkQueue interface {
 	BulkWaits(ctx context.Context) (bool, error)
 }
 
-// Batches starts batches. NewBatches makes one that has Temporal run them.
+// Batches starts runs of batches. NewBatches makes one that has Temporal run them.
 type Batches interface {
-	// Run starts a batch of at most limit events and waits until it has ended; taken is how many there were.
+	// Run starts a run, whose batches have at most limit events each, and waits until it has ended; taken is how many there were.
 	Run(ctx context.Context, limit int) (taken int, err error)
 }
 
-// Pump starts a batch whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
-// While little comes there is one batch at a time, with a pause behind it; from the first that was half full on there are
+// Pump starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
+// While little comes there is one run at a time, with a pause behind it; from the first with half a batch on there are
 // several, without. Several processes may pump the same lane.
+//
+// While the lane is late it also holds up the acknowledgements of what is put there: see Hold.
 type Pump struct {
 	queue    BulkQueue
 	batches  Batches
@@ -47,13 +49,14 @@ type Pump struct {
 	inFlight int
 	wakes    chan struct{} // for the first loop
 	calls    chan struct{} // for the others
+	lateness lateness
 
 	cancel  context.CancelFunc
 	ctx     context.Context //nolint:containedctx // of the loops, which Stop ends
 	running sync.WaitGroup
 }
 
-// NewPump makes a pump that has at most inFlight batches under way, of at most limit events each.
+// NewPump makes a pump that has at most inFlight runs under way, whose batches have at most limit events each.
 func NewPump(queue BulkQueue, batches Batches, limit, inFlight int) *Pump {
 	p := &Pump{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), calls: signal()}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -69,7 +72,7 @@ func (p *Pump) Start() {
 	p.running.Go(p.poll)
 }
 
-// Stop starts no more batches. Those that are under way end, here or elsewhere.
+// Stop starts no more runs, and holds nobody up. Those that are under way end, here or elsewhere.
 func (p *Pump) Stop() {
 	p.cancel()
 	p.running.Wait()
@@ -91,7 +94,7 @@ func tell(signal chan struct{}) {
 	}
 }
 
-// work runs a batch whenever it is told to.
+// work starts a run whenever it is told to.
 func (p *Pump) work(signal <-chan struct{}) {
 	for {
 		select {

@@ -20,29 +20,29 @@ SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('en
 // the database, moves it to the overflow lane: it leaves the batch for a workflow of its own, and the others stay. So does an
 // event of whose key something is in trouble: a dead letter waits, or the owner is not processed.
 //
-// A run has one batch. If it has committed one, ProcessBatch tells of that and takes nothing.
-func (s *Store) ProcessBatch(ctx context.Context, limit int, run event.Run, parse event.Parser) (event.Batch, error) {
-	b, err := s.processBatch(ctx, limit, run, parse)
-	return b, failure("process batch", err)
+// It gives what became of each event that it has taken.
+func (s *Store) ProcessBatch(
+	ctx context.Context, limit int, run event.Run, parse event.Parser,
+) ([]event.Batched, error) {
+	events, err := s.processBatch(ctx, limit, run, parse)
+	return events, failure("process batch", err)
 }
 
 func (s *Store) processBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
-) (result event.Batch, err error) {
+) (events []event.Batched, err error) {
 	var taken []*batched
 	first := &pgx.Batch{}
 	first.Queue(batchPlans)
-	queueDone(first, run, &result.Events)
 	queueTake(first, limit, &taken)
 	b := &batch{run: run}
 	first.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&b.began) })
 	if b.transaction, err = s.begin(ctx, first); err != nil {
-		return event.Batch{}, err
+		return nil, err
 	}
 	defer b.rollback(ctx)
-	if b.since = time.Now(); len(result.Events) > 0 || len(taken) == 0 {
-		result.Again = len(result.Events) > 0
-		return result, nil
+	if b.since = time.Now(); len(taken) == 0 {
+		return nil, nil
 	}
 	ready := make([]*batched, 0, len(taken))
 	for _, e := range taken {
@@ -51,17 +51,18 @@ func (s *Store) processBatch(
 		}
 	}
 	if err := b.processTogether(ctx, ready); err != nil {
-		return event.Batch{}, err
+		return nil, err
 	}
 	last := &pgx.Batch{}
 	queueGone(last, taken)
 	if err := b.commit(ctx, last); err != nil {
-		return event.Batch{}, err
+		return nil, err
 	}
-	for _, e := range taken {
-		result.Events = append(result.Events, e.Batched)
+	events = make([]event.Batched, len(taken))
+	for i, e := range taken {
+		events[i] = e.Batched
 	}
-	return result, nil
+	return events, nil
 }
 
 // batch is the transaction of one batch.

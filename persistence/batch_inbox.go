@@ -101,19 +101,18 @@ func queueTake(b *pgx.Batch, limit int, into *[]*batched) {
 	})
 }
 
-// queueDone reads what this run has committed before.
-func queueDone(b *pgx.Batch, run event.Run, into *[]event.Batched) {
-	b.Queue(doneByRun, clean(run.WorkflowID), clean(run.RunID)).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var e event.Batched
-			r := &e.Receipt
-			if err := rows.Scan(&r.ID, &r.Provider, &r.Key, &r.ReceivedAt, &e.Type, &e.Outcome); err != nil {
-				return err
-			}
-			*into = append(*into, e)
-		}
-		return rows.Err()
+// BatchedBy are the events that a run has processed in batches, as the tables still tell: the duplicates that were among
+// them, and the events that left, are gone.
+func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error) {
+	rows, err := s.pool.Query(ctx, doneByRun, clean(run.WorkflowID), clean(run.RunID))
+	if err != nil {
+		return nil, failure("read batches of a run", err)
+	}
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Batched, err error) {
+		r := &e.Receipt
+		return e, row.Scan(&r.ID, &r.Provider, &r.Key, &r.ReceivedAt, &e.Type, &e.Outcome)
 	})
+	return events, failure("read batches of a run", err)
 }
 
 // queueGone takes the events out of the bulk lane: those that are done out of the inbox.

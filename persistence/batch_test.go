@@ -25,7 +25,7 @@ func (d *database) bulk(r event.Receipt) event.Receipt {
 }
 
 // batch processes what waits; every event does the same, but for those that are named.
-func (d *database) batch(run event.Run, changes map[string]event.Change) event.Batch {
+func (d *database) batch(run event.Run, changes map[string]event.Change) []event.Batched {
 	d.t.Helper()
 	b, err := d.ProcessBatch(d.t.Context(), 100, run, func(r event.Receipt, _ []byte) (event.Parsed, error) {
 		if change, ok := changes[r.ID]; ok {
@@ -37,9 +37,9 @@ func (d *database) batch(run event.Run, changes map[string]event.Change) event.B
 	return b
 }
 
-func outcomes(b event.Batch) map[string]event.Outcome {
+func outcomes(events []event.Batched) map[string]event.Outcome {
 	all := map[string]event.Outcome{}
-	for _, e := range b.Events {
+	for _, e := range events {
 		all[e.Receipt.ID] = e.Outcome
 	}
 	return all
@@ -59,7 +59,7 @@ func TestPoisonLeavesTheBatch(t *testing.T) {
 	}
 	b := db.batch(newBatchRun(), changes)
 	require.Equal(t, want, outcomes(b))
-	for _, e := range b.Events {
+	for _, e := range b {
 		if e.Outcome == event.OutcomeLeft {
 			require.Equal(t, "program_limit_exceeded", event.CodeOf(e.Reason))
 			require.Equal(t, event.ClassRejected, event.ClassOf(e.Reason))
@@ -102,7 +102,7 @@ func TestRedeliveriesInABatch(t *testing.T) {
 	}
 	b := db.batch(newBatchRun(), nil)
 	require.Equal(t, want, outcomes(b))
-	for _, e := range b.Events {
+	for _, e := range b {
 		if e.Receipt.Key == processed.Key {
 			require.Equal(t, processed.ID, e.Owner)
 		}
@@ -111,19 +111,26 @@ func TestRedeliveriesInABatch(t *testing.T) {
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM inbox`))
 }
 
-// A run that executes its activity again, because nobody heard of the first time, takes nothing more and tells what it did.
-func TestARunHasOneBatch(t *testing.T) {
+// The tables tell what a run has processed, be it in several transactions, so that an attempt whose end nobody heard of is not
+// made again.
+func TestBatchesOfARun(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	run := newBatchRun()
+	none, err := db.BatchedBy(t.Context(), run)
+	require.NoError(t, err)
+	require.Empty(t, none)
 	first := db.bulk(receipt())
-	require.False(t, db.batch(run, nil).Again)
+	require.Len(t, db.batch(run, nil), 1)
+	second := db.bulk(receipt())
+	require.Len(t, db.batch(run, nil), 1)
 	db.bulk(receipt())
 
-	b := db.batch(run, nil)
-	require.True(t, b.Again)
-	require.Len(t, b.Events, 1)
-	got := b.Events[0]
+	b, err := db.BatchedBy(t.Context(), run)
+	require.NoError(t, err)
+	require.Len(t, b, 2)
+	require.Equal(t, second.ID, b[1].Receipt.ID)
+	got := b[0]
 	require.Equal(t, []any{first.ID, first.Key, first.Provider, "thing.changed", event.OutcomeProcessed},
 		[]any{got.Receipt.ID, got.Receipt.Key, got.Receipt.Provider, got.Type, got.Outcome})
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox`))
@@ -164,13 +171,13 @@ func TestConcurrentBatches(t *testing.T) {
 				b, err := db.ProcessBatch(context.Background(), 10, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
 					return parsed(patch("shared", `{"`+r.ID+`":1}`), patch(r.ID[30:31], `{}`)), nil
 				})
-				if err != nil || len(b.Events) == 0 {
+				if err != nil || len(b) == 0 {
 					if err != nil {
 						took.Add(1000)
 					}
 					return
 				}
-				took.Add(int32(len(b.Events)))
+				took.Add(int32(len(b)))
 			}
 		})
 	}
@@ -197,7 +204,7 @@ func TestTransientTroubleKeepsTheBatch(t *testing.T) {
 	require.Equal(t, event.ClassTransient, event.ClassOf(err))
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`))
-	require.Len(t, db.batch(newBatchRun(), nil).Events, 1)
+	require.Len(t, db.batch(newBatchRun(), nil), 1)
 }
 
 // The number of statements does not grow with the batch.
@@ -210,7 +217,7 @@ func TestStatementsOfABatch(t *testing.T) {
 			db.bulk(receipt())
 		}
 		before := count.n.Load()
-		require.Len(t, db.batch(newBatchRun(), nil).Events, n)
+		require.Len(t, db.batch(newBatchRun(), nil), n)
 		return count.n.Load() - before
 	}
 	of(1) // the entity is new

@@ -11,9 +11,9 @@ import (
 // BatchResult is what became of the events of a batch.
 type BatchResult = activities.BatchResult
 
-// ProcessBatch processes up to limit events of the bulk lane, and ends. Which ones it takes is decided where it takes them: they
-// wait in the inbox until its transaction commits, so a run that fails, is terminated or reset loses none, and one that is run
-// again takes what waits by then. What became of each event stands in the result of the one step.
+// ProcessBatch processes events of the bulk lane, up to limit in a transaction, and ends. Which ones it takes is decided where it
+// takes them: they wait in the inbox until their transaction commits, so a run that fails, is terminated or reset loses none, and
+// one that is run again takes what waits by then. What became of each event stands in the result of the one step.
 //
 // The result of the run has the numbers only, so that the history holds the list once.
 func ProcessBatch(ctx workflow.Context, limit int) (BatchResult, error) {

@@ -6,6 +6,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/ingress"
+	"holdfast/persistence"
 )
 
 // inboxConns is the pool of the inbox: two groups that are being written, one page that is drained, one look, and what is
@@ -46,6 +47,23 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 // batchSize is how many events a batch takes at most. Larger ones save little more, hold the locks of their entities for longer,
 // and keep an event waiting for those that it shares the commit with.
 const batchSize = 150
+
+// pumped tells the pump what its batches have taken.
+type pumped struct {
+	*persistence.Store
+
+	pump *ingress.Pump
+}
+
+func (s pumped) ProcessBatch(
+	ctx context.Context, limit int, run event.Run, parse event.Parser,
+) ([]event.Batched, error) {
+	events, err := s.Store.ProcessBatch(ctx, limit, run, parse)
+	if err == nil {
+		s.pump.Took(events)
+	}
+	return events, err
+}
 
 // newPump makes what starts the batches of the bulk lane.
 func (p *process) newPump() *ingress.Pump {

@@ -78,7 +78,8 @@ func (p *process) startWorkers(ctx context.Context) error {
 
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
-		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store, Batches: p.store,
+		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
+		Batches: pumped{p.store, p.pump},
 		Starter: p.starter(), Runs: ingress.NewRuns(p.temporal, p.codec.DataConverter()),
 		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
 		Automatic: p.automaticRedrive(),

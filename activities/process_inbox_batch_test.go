@@ -1,0 +1,98 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"holdfast/event"
+)
+
+// fullLane has batches of given sizes waiting, each of which takes a while.
+type fullLane struct {
+	sizes []int
+	takes time.Duration
+	fails error // of the batch behind the last one
+
+	done []event.Batched
+}
+
+func (l *fullLane) ProcessBatch(context.Context, int, event.Run, event.Parser) ([]event.Batched, error) {
+	<-time.After(l.takes)
+	if len(l.sizes) == 0 {
+		return nil, l.fails
+	}
+	events := make([]event.Batched, l.sizes[0])
+	for i := range events {
+		id := uuid.NewString()
+		events[i] = event.Batched{Receipt: event.Receipt{ID: id, Provider: "stripe", Key: id}, Outcome: event.OutcomeProcessed}
+	}
+	l.sizes, l.done = l.sizes[1:], append(l.done, events...)
+	return events, nil
+}
+
+func (l *fullLane) BatchedBy(context.Context, event.Run) ([]event.Batched, error) { return l.done, nil }
+
+// runBatches runs the activity with batches of at most 10, and gives how long it took.
+func runBatches(t *testing.T, l *fullLane) (result BatchResult, took time.Duration, err error) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	a := &Activities{Batches: l}
+	env.RegisterActivity(a)
+	start := time.Now()
+	value, err := env.ExecuteActivity(a.ProcessInboxBatch, 10)
+	if err == nil {
+		err = value.Get(&result)
+	}
+	return result, time.Since(start), err
+}
+
+// A run has one transaction after the other until none waits, a number of events or a time.
+func TestTransactionsOfARun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		empty, took, err := runBatches(t, &fullLane{})
+		require.NoError(t, err)
+		require.Zero(t, empty.Taken)
+		require.Zero(t, took)
+
+		full := &fullLane{sizes: []int{10, 10, 10, 10, 10, 10}}
+		result, took, err := runBatches(t, full)
+		require.NoError(t, err)
+		require.Equal(t, 40, result.Taken)
+		require.Len(t, result.Events, 40)
+		require.Zero(t, took, "there is no pause behind full ones")
+
+		few, took, err := runBatches(t, &fullLane{sizes: []int{1, 5, 2}})
+		require.NoError(t, err)
+		require.Equal(t, 8, few.Taken)
+		require.Equal(t, 2*gatherFor, took, "behind the first and the last")
+
+		slow := &fullLane{sizes: []int{5, 5, 5, 5, 5}, takes: runFor / 2}
+		late, _, err := runBatches(t, slow)
+		require.NoError(t, err)
+		require.Equal(t, 10, late.Taken)
+	})
+}
+
+// A run that fails behind a transaction that has committed tells of that in its next attempt, and takes nothing more.
+func TestRunTellsWhatItHasCommitted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &fullLane{sizes: []int{10, 3}, fails: errors.New("the database is away")}
+		_, _, err := runBatches(t, l)
+		require.Error(t, err)
+		l.sizes = []int{7}
+		result, _, err := runBatches(t, l)
+		require.NoError(t, err)
+		require.Equal(t, 13, result.Taken)
+		require.Equal(t, []int{7}, l.sizes)
+	})
+}
