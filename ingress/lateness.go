@@ -24,14 +24,15 @@ type lateness struct {
 	at   time.Time
 }
 
-// Took says what a batch of this process has taken, at its end. One that was full has left events waiting, and the lane is late by
-// the age of its oldest; any other has emptied it.
+// Took says what a batch of this process has taken, at its end. One that was full has left events waiting: the lane is late by the
+// age of its oldest, and more runs are called. Any other has emptied the lane.
 func (p *Pump) Took(events []event.Batched) {
 	now, late := time.Now(), time.Duration(0)
 	if len(events) >= p.limit {
 		for _, e := range events {
 			late = max(late, now.Sub(e.Receipt.ReceivedAt))
 		}
+		tell(p.calls)
 	}
 	p.lateness.mu.Lock()
 	defer p.lateness.mu.Unlock()

@@ -38,8 +38,8 @@ type Batches interface {
 }
 
 // Pump starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
-// While little comes there is one run at a time, with a pause behind it; from the first with half a batch on there are
-// several, without. Several processes may pump the same lane.
+// While little comes there is one run at a time, with a pause behind it; each batch that is full calls for one more, up to
+// inFlight. Several processes may pump the same lane.
 //
 // While the lane is late it also holds up the acknowledgements of what is put there: see Hold.
 type Pump struct {
@@ -114,7 +114,6 @@ func (p *Pump) work(signal <-chan struct{}) {
 		case 2*taken >= p.limit:
 			pause = 0
 			p.Wake()
-			tell(p.calls)
 		}
 		p.sleep(pause)
 	}
