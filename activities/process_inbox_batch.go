@@ -23,7 +23,7 @@ type BatchStore interface {
 // transaction is, so a run has several small ones. It must end well before its time as a local activity does, and its history
 // names every event.
 const (
-	batchesPerRun = 4 // full ones; of smaller ones there are more
+	batchesPerRun = 6 // full ones; of smaller ones there are more
 	runFor        = 500 * time.Millisecond
 	// gatherFor lets events gather behind a batch that was less than half full.
 	gatherFor = 25 * time.Millisecond

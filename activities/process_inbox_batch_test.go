@@ -63,11 +63,11 @@ func TestTransactionsOfARun(t *testing.T) {
 		require.Zero(t, empty.Taken)
 		require.Zero(t, took)
 
-		full := &fullLane{sizes: []int{10, 10, 10, 10, 10, 10}}
+		full := &fullLane{sizes: []int{10, 10, 10, 10, 10, 10, 10}}
 		result, took, err := runBatches(t, full)
 		require.NoError(t, err)
-		require.Equal(t, 40, result.Taken)
-		require.Len(t, result.Events, 40)
+		require.Equal(t, 60, result.Taken)
+		require.Len(t, result.Events, 60)
 		require.Zero(t, took, "there is no pause behind full ones")
 
 		few, took, err := runBatches(t, &fullLane{sizes: []int{1, 5, 2}})

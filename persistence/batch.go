@@ -88,9 +88,6 @@ func (t *batch) processTogether(ctx context.Context, events []*batched) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := t.exec(ctx, "savepoint part"); err != nil {
-		return err
-	}
 	err := failure("process events", t.processAll(ctx, events))
 	if err == nil || event.ClassOf(err) == event.ClassTransient {
 		return err
@@ -109,7 +106,7 @@ func (t *batch) processTogether(ctx context.Context, events []*batched) error {
 	return t.processTogether(ctx, events[middle:])
 }
 
-// processAll claims the keys, folds the entities and stores the events, which come last so that their time is that of the end.
+// processAll sets the savepoint, claims the keys, folds the entities and stores the events, which come last so that their time is that of the end.
 // Events that turn out to be duplicates, or in trouble, are marked as that.
 func (t *batch) processAll(ctx context.Context, events []*batched) error {
 	for _, e := range events {

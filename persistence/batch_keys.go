@@ -32,7 +32,8 @@ SELECT wanted.n, held.event_id::text, coalesce(e.status, '')
   LEFT JOIN events AS e ON e.id = held.event_id`
 )
 
-// claimAll gives the events that own their key now, in the order of their keys. The others are duplicates, or leave the batch.
+// claimAll sets the savepoint, and gives the events that own their key now, in the order of their keys. The others are
+// duplicates, or leave the batch.
 func (t *batch) claimAll(ctx context.Context, events []*batched) (claimed []*batched, err error) {
 	sorted := slices.Clone(events)
 	slices.SortFunc(sorted, func(a, b *batched) int {
@@ -40,6 +41,7 @@ func (t *batch) claimAll(ctx context.Context, events []*batched) (claimed []*bat
 	})
 	owned := make(map[string]bool, len(events))
 	b := &pgx.Batch{}
+	b.Queue("savepoint part")
 	queueClaims(b, sorted, owned)
 	if err := t.send(ctx, b); err != nil {
 		return nil, err

@@ -44,9 +44,10 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 	return depth, age, nil
 }
 
-// batchSize is how many events a batch takes at most. Larger ones save little more, hold the locks of their entities for longer,
-// and keep an event waiting for those that it shares the commit with.
-const batchSize = 150
+// batchSize is how many events a batch takes at most. Twice as many cost a twentieth less each; but they hold the locks of their
+// entities for longer, keep an event waiting for those that it shares the commit with, and let more of them queue up before their
+// senders are held up.
+const batchSize = 100
 
 // pumped tells the pump what its batches have taken.
 type pumped struct {
