@@ -24,8 +24,8 @@ type lateness struct {
 	at   time.Time
 }
 
-// Took says what a batch of this process has taken, at its end. One that was full has left events waiting: the lane is late by the
-// age of its oldest, and more runs are called. Any other has emptied the lane.
+// Took says what a batch of this process has taken, at its end. One that was full has left events waiting: the lane is late by
+// the age of its oldest, and more runs are called. Any other has emptied the lane.
 func (p *Pump) Took(events []event.Batched) {
 	now, late := time.Now(), time.Duration(0)
 	if len(events) >= p.limit {

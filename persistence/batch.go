@@ -106,8 +106,8 @@ func (t *batch) processTogether(ctx context.Context, events []*batched) error {
 	return t.processTogether(ctx, events[middle:])
 }
 
-// processAll sets the savepoint, claims the keys, folds the entities and stores the events, which come last so that their time is that of the end.
-// Events that turn out to be duplicates, or in trouble, are marked as that.
+// processAll sets the savepoint, claims the keys, folds the entities and stores the events, which come last so that their time
+// is that of the end. Events that turn out to be duplicates, or in trouble, are marked as that.
 func (t *batch) processAll(ctx context.Context, events []*batched) error {
 	for _, e := range events {
 		e.Outcome, e.Reason = outcomeOf(e.parsed), nil // an attempt with more events may have said otherwise
