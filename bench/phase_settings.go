@@ -91,7 +91,7 @@ func (s *suite) dynamicVariants(profile lab.Profile) (all []variant, err error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, group := range []string{"matching.numTaskqueue", "frontend.", "matching.rps"} {
+	for _, group := range []string{"history.", "matching.numTaskqueue", "frontend.", "matching.rps"} {
 		left := dynamicSetting.ReplaceAllStringFunc(string(raw), func(entry string) string {
 			if strings.HasPrefix(entry, group) {
 				return ""
