@@ -1,7 +1,9 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,10 +14,19 @@ const (
 	// waitShortly keeps an event whose entity somebody else holds from waiting for it before the event is stored.
 	waitShortly = `SELECT set_config('lock_timeout', '500ms', true)`
 
+	// lockRows is lockMany for those who do not look.
+	lockRows = `
+SELECT count(*) FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted (provider, kind, external_id)
+ CROSS JOIN LATERAL (
+       SELECT FROM entities
+        WHERE provider = wanted.provider AND kind = wanted.kind AND external_id = wanted.external_id
+          FOR UPDATE) AS e`
+
 	// processFirst claims the key of an event, as claimKey does, stores the event with its links, and brings its entities up to
-	// date, as Entity.Apply does: a snapshot or a delete that comes after all others replaces the state. One that comes late
-	// leaves its entity alone, and the event persisted, not processed: that takes a fold. Nothing happens, and no row is
-	// returned, if the event has the key or a row already, if another has the key, or if a dead letter of it waits.
+	// date, as Entity.Apply does: a snapshot or a delete that comes after all others replaces the state, and of one before a
+	// later one nothing shows. Where only patches are later the entity is left alone, and the event persisted, not processed:
+	// that takes a fold. Nothing happens, and no row is returned, if the event has the key or a row already, if another has
+	// the key, or if a dead letter of it waits. The entities are locked before, so that what is later stays.
 	processFirst = `
 WITH fresh AS (` + claimOfKey + `
  WHERE NOT EXISTS (SELECT FROM events WHERE id = $3::uuid)
@@ -39,7 +50,13 @@ SELECT $1, kind, external_id, state, op = 'delete', version, $14::timestamptz, i
  WHERE (coalesce(e.version::numeric, '-Infinity'), coalesce(e.occurred_at, '-infinity'),
         coalesce(e.last_event_id, '00000000-0000-0000-0000-000000000000'))
      < (coalesce(excluded.version::numeric, '-Infinity'), excluded.occurred_at, excluded.last_event_id)
-RETURNING 1)
+RETURNING 1),
+outdone AS (
+SELECT FROM changes AS mine
+ WHERE EXISTS (SELECT FROM event_entities AS later
+                WHERE provider = $1 AND kind = mine.kind AND external_id = mine.external_id AND op <> 'patch'
+                  AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+                    > (coalesce(mine.version::numeric, '-Infinity'), $14::timestamptz, mine.id)))
 INSERT INTO events (
        provider, key, id, received_at, source, key_from, type, raw_body, headers, receipt, payload, payload_note,
        occurred_at, occurred_at_missing, workflow_id, run_id, request_id, correlation_id, status, outcome, processed_at)
@@ -47,13 +64,13 @@ SELECT $1, $2, id, $4::timestamptz, $6, $7, $8, $9::bytea, $10::jsonb, $11::json
        $14::timestamptz, $15::boolean, $16, $17, $18, $19,
        CASE WHEN done THEN 'processed' ELSE 'persisted' END, CASE WHEN done THEN $25::text END,
        CASE WHEN done THEN clock_timestamp() END
-  FROM fresh, (SELECT count(*) = cardinality($20) FROM upserted) AS all_of_them (done)
+  FROM fresh, (SELECT CASE count(*) WHEN cardinality($20) THEN true
+                      ELSE count(*) + (SELECT count(*) FROM outdone) = cardinality($20) END FROM upserted) AS all_of_them (done)
 RETURNING status`
 )
 
 // ProcessFirst does what Persist and UpsertEntities do, in one transaction and one round trip, for the common case: an event that
-// nobody has seen, all of whose changes replace the state of their entities, and which comes after the others. It says how far
-// the event is; event.Status("") means that nothing has happened, and so does an error. For the rest there are Persist and
+// nobody has seen, all of whose changes replace the state of their entities. It says how far the event is; event.Status("") means that nothing has happened, and so does an error. For the rest there are Persist and
 // UpsertEntities, each with its own way to fail.
 func (s *Store) ProcessFirst(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
@@ -80,6 +97,7 @@ func (s *Store) processFirst(
 	b := &pgx.Batch{}
 	b.Queue(waitShortly)
 	b.Queue(eventLock, r.ID)
+	queueLockRows(b, clean(r.Provider), changes)
 	b.Queue(processFirst, append(claimOf(r), clean(r.Source), string(r.KeyFrom), clean(p.Type),
 		row.body, row.headers, row.receipt, row.payload, row.note, p.OccurredAt, p.OccurredAtMissing,
 		clean(run.WorkflowID), clean(run.RunID), clean(r.RequestID), clean(r.CorrelationID),
@@ -92,6 +110,21 @@ func (s *Store) processFirst(
 		return "", err
 	}
 	return status, nil
+}
+
+// queueLockRows locks the entities that are there, in the order in which everybody does.
+func queueLockRows(b *pgx.Batch, provider string, changes []event.OrderedChange) {
+	refs := make([]event.EntityRef, len(changes))
+	for i, c := range changes {
+		refs[i] = event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
+	}
+	slices.SortFunc(refs, func(a, b event.EntityRef) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ExternalID, b.ExternalID))
+	})
+	if len(refs) > 0 {
+		providers, kinds, ids := columnsOfMany(refs)
+		b.Queue(lockRows, providers, kinds, ids)
+	}
 }
 
 // replaceAll says that each change replaces the state of an entity of its own.

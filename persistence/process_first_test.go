@@ -35,7 +35,7 @@ func TestProcessFirstLeavesWhatTwoStepsLeave(t *testing.T) {
 				}
 			}
 			require.Greater(t, done[event.StatusProcessed], 40, "the common case is common")
-			require.Greater(t, done[event.StatusPersisted], 5, "some come late")
+			require.Positive(t, done[event.StatusPersisted], "some come late")
 			require.Greater(t, done[""], 20, "some are no case for it")
 			for _, query := range []string{
 				`SELECT to_jsonb(e) - '{persisted_at,processed_at,run_id,receipt}'::text[], receipt::text FROM events AS e
@@ -96,12 +96,28 @@ func TestProcessFirstIsForNewEventsOnly(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM idempotency_keys WHERE event_id = '`+dead.ID+`'`), "nothing has happened")
 }
 
-func TestProcessFirstLeavesTheFoldToTheUpsert(t *testing.T) {
+// Of what comes before a later snapshot nothing shows: it is processed all the same.
+func TestProcessFirstKnowsWhatIsOutdone(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	late, p := receipt(), parsed(snapshot("1", `{"n":1}`), snapshot("2", `{"n":1}`))
 	p.OccurredAt = noon.Add(-time.Hour)
 	db.process(receipt(), parsed(snapshot("1", `{"n":2}`)))
+
+	status, err := db.ProcessFirst(t.Context(), late, body, p, runOf(late))
+	require.NoError(t, err)
+	require.Equal(t, event.StatusProcessed, status)
+	db.requireStates(map[string]string{"1": `{"n":2}`, "2": `{"n":1}`})
+	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM event_entities`))
+}
+
+// Behind a late one there are only patches: they go on top of it, which is the upsert's work.
+func TestProcessFirstLeavesTheFoldToTheUpsert(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	late, p := receipt(), parsed(snapshot("1", `{"n":1}`), snapshot("2", `{"n":1}`))
+	p.OccurredAt = noon.Add(-time.Hour)
+	db.process(receipt(), parsed(patch("1", `{"m":2}`)))
 
 	status, err := db.ProcessFirst(t.Context(), late, body, p, runOf(late))
 	require.NoError(t, err)
@@ -112,10 +128,14 @@ func TestProcessFirstLeavesTheFoldToTheUpsert(t *testing.T) {
 	require.Nil(t, record.ProcessedAt)
 
 	require.NoError(t, db.UpsertEntities(t.Context(), late, p, runOf(late)))
-	for id, want := range map[string]string{"1": `{"n":2}`, "2": `{"n":1}`} {
-		e, err := db.Entity(t.Context(), thing(id))
-		require.NoError(t, err)
-		require.JSONEq(t, want, string(e.State))
+	db.requireStates(map[string]string{"1": `{"n":1,"m":2}`, "2": `{"n":1}`})
+}
+
+func (d *database) requireStates(want map[string]string) {
+	for id, state := range want {
+		e, err := d.Entity(d.t.Context(), thing(id))
+		require.NoError(d.t, err)
+		require.JSONEq(d.t, state, string(e.State))
 	}
 }
 
@@ -158,4 +178,44 @@ func TestTheSameEventFiftyTimesAtOnceIsProcessedOnce(t *testing.T) {
 	}
 	require.Equal(t, map[event.Status]int{event.StatusProcessed: 1, "": 49}, count)
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
+}
+
+// Events of the same few entities, many at once and in no order: each entity ends as the fold of all.
+func TestProcessFirstFoldsUnderConcurrency(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	all := map[event.EntityRef][]event.OrderedChange{}
+	var group errgroup.Group
+	group.SetLimit(16)
+	for n := range 400 {
+		r, id, state := receipt(), fmt.Sprint(random.IntN(4)), fmt.Sprintf(`{"n":%d,"k%d":1}`, n, random.IntN(5))
+		change := snapshot(id, state)
+		if random.IntN(3) == 0 {
+			change = patch(id, state)
+		}
+		p := parsed(change)
+		p.OccurredAt = noon.Add(time.Duration(random.IntN(100)) * time.Second)
+		ref := thing(id)
+		all[ref] = append(all[ref], event.OrderedChange{Order: event.OrderOf(r, p, change), Change: change})
+		group.Go(func() error {
+			status, err := db.ProcessFirst(t.Context(), r, body, p, runOf(r))
+			if status == event.StatusProcessed {
+				return err
+			}
+			if _, err := db.Persist(t.Context(), r, body, p, runOf(r)); err != nil {
+				return err
+			}
+			return db.UpsertEntities(t.Context(), r, p, runOf(r))
+		})
+	}
+	require.NoError(t, group.Wait())
+	for ref, changes := range all {
+		want, err := event.Fold(ref, changes)
+		require.NoError(t, err)
+		got, err := db.Entity(t.Context(), ref)
+		require.NoError(t, err)
+		require.JSONEq(t, string(want.State), string(got.State))
+		require.Zero(t, want.Last.Compare(got.Last))
+	}
 }
