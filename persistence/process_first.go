@@ -70,8 +70,9 @@ RETURNING status`
 )
 
 // ProcessFirst does what Persist and UpsertEntities do, in one transaction and one round trip, for the common case: an event that
-// nobody has seen, all of whose changes replace the state of their entities. It says how far the event is; event.Status("") means that nothing has happened, and so does an error. For the rest there are Persist and
-// UpsertEntities, each with its own way to fail.
+// nobody has seen, all of whose changes replace the state of their entities. It says how far the event is; event.Status("")
+// means that nothing has happened, and so does an error. For the rest there are Persist and UpsertEntities, each with its own way
+// to fail.
 func (s *Store) ProcessFirst(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Status, error) {
