@@ -32,7 +32,7 @@ SELECT e.* FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted (provider, 
           FOR UPDATE) AS e`
 )
 
-// changesByEntity are the changes of a batch, those of each entity in fold order.
+// changesByEntity are the changes of an event or of a batch, those of each entity in fold order.
 type changesByEntity map[event.EntityRef][]event.OrderedChange
 
 func changesOfBatch(events []*batched) changesByEntity {
@@ -50,7 +50,7 @@ func changesOfBatch(events []*batched) changesByEntity {
 	return all
 }
 
-// refs are the entities in the order in which rows are made and locked: bytewise, as in upsert.
+// refs are the entities in the order in which rows are made and locked: bytewise, as in upsertAgain.
 func (c changesByEntity) refs() []event.EntityRef {
 	return slices.SortedFunc(maps.Keys(c), func(a, b event.EntityRef) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ExternalID, b.ExternalID))

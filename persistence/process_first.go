@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -87,8 +86,12 @@ func (s *Store) processFirst(
 		p.Changes = nil
 	}
 	changes, err := changesOf(r, p)
-	if err != nil || !replaceAll(changes) {
+	if err != nil {
 		return "", err
+	}
+	refs := groupByEntity(clean(r.Provider), changes).refs()
+	if !replaceAll(changes, refs) {
+		return "", nil
 	}
 	row, err := newEventRow(r, body)
 	if err != nil {
@@ -98,7 +101,10 @@ func (s *Store) processFirst(
 	b := &pgx.Batch{}
 	b.Queue(waitShortly)
 	b.Queue(eventLock, r.ID)
-	queueLockRows(b, clean(r.Provider), changes)
+	if len(refs) > 0 {
+		providers, kinds, ids := columnsOfMany(refs)
+		b.Queue(lockRows, providers, kinds, ids)
+	}
 	b.Queue(processFirst, append(claimOf(r), clean(r.Source), string(r.KeyFrom), clean(p.Type),
 		row.body, row.headers, row.receipt, row.payload, row.note, p.OccurredAt, p.OccurredAtMissing,
 		clean(run.WorkflowID), clean(run.RunID), clean(r.RequestID), clean(r.CorrelationID),
@@ -113,31 +119,9 @@ func (s *Store) processFirst(
 	return status, nil
 }
 
-// queueLockRows locks the entities that are there, in the order in which everybody does.
-func queueLockRows(b *pgx.Batch, provider string, changes []event.OrderedChange) {
-	refs := make([]event.EntityRef, len(changes))
-	for i, c := range changes {
-		refs[i] = event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
-	}
-	slices.SortFunc(refs, func(a, b event.EntityRef) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ExternalID, b.ExternalID))
-	})
-	if len(refs) > 0 {
-		providers, kinds, ids := columnsOfMany(refs)
-		b.Queue(lockRows, providers, kinds, ids)
-	}
-}
-
 // replaceAll says that each change replaces the state of an entity of its own.
-func replaceAll(changes []event.OrderedChange) bool {
-	type entity struct{ kind, id string }
-	seen := make(map[entity]bool, len(changes))
-	for _, c := range changes {
-		e := entity{c.Change.Kind, c.Change.ExternalID}
-		if c.Change.Op == event.OpPatch || seen[e] {
-			return false
-		}
-		seen[e] = true
-	}
-	return true
+func replaceAll(changes []event.OrderedChange, refs []event.EntityRef) bool {
+	return len(refs) == len(changes) && !slices.ContainsFunc(changes, func(c event.OrderedChange) bool {
+		return c.Change.Op == event.OpPatch
+	})
 }

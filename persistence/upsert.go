@@ -117,8 +117,8 @@ func (t *transaction) refold(ctx context.Context, provider string, refs []event.
 }
 
 // groupByEntity sorts the changes of each entity into fold order.
-func groupByEntity(provider string, changes []event.OrderedChange) map[event.EntityRef][]event.OrderedChange {
-	groups := make(map[event.EntityRef][]event.OrderedChange, len(changes))
+func groupByEntity(provider string, changes []event.OrderedChange) changesByEntity {
+	groups := make(changesByEntity, len(changes))
 	for _, c := range changes {
 		ref := event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
 		groups[ref] = append(groups[ref], c)

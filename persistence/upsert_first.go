@@ -1,9 +1,7 @@
 package persistence
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -45,10 +43,7 @@ type first struct {
 
 func newFirst(r event.Receipt, changes []event.OrderedChange) *first {
 	mine := groupByEntity(clean(r.Provider), changes)
-	refs := slices.SortedFunc(maps.Keys(mine), func(a, b event.EntityRef) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ExternalID, b.ExternalID))
-	})
-	return &first{refs: refs, mine: mine, made: make(map[event.EntityRef]bool, len(refs))}
+	return &first{refs: mine.refs(), mine: mine, made: make(map[event.EntityRef]bool, len(mine))}
 }
 
 // upsertFirst folds an event, and says whether it has done so: not if there are links of the event already.
