@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -115,7 +116,7 @@ func launch(t *testing.T, role string, env []string) *node {
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {
-			t.Logf("the end of the log of %s:\n%s", role, n.log.tail(30))
+			t.Logf("the log of %s is in %s; its end:\n%s", role, n.log.keep(t, role), n.log.tail(5))
 		}
 	})
 	return n
@@ -217,10 +218,28 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// tail is the last lines.
+// tail is the last lines, the beginning of each: what a test says of its failure must not drown in them.
 func (s *syncBuffer) tail(n int) string {
-	lines := strings.Split(s.String(), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+	lines := strings.Split(strings.TrimSpace(s.String()), "\n")
+	lines = lines[max(0, len(lines)-n):]
+	for i, line := range lines {
+		lines[i] = line[:min(len(line), 400)]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// keep writes all of it to a file that outlives the test.
+func (s *syncBuffer) keep(t *testing.T, name string) string {
+	t.Helper()
+	file, err := os.CreateTemp("", "holdfast-"+name+"-*.log")
+	if err == nil {
+		_, err = file.WriteString(s.String())
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return file.Name()
 }
 
 // metrics reads what Prometheus would, without the scopes that OpenTelemetry adds.
