@@ -231,7 +231,7 @@ func (s *syncBuffer) tail(n int) string {
 // keep writes all of it to a file that outlives the test.
 func (s *syncBuffer) keep(t *testing.T, name string) string {
 	t.Helper()
-	file, err := os.CreateTemp("", "holdfast-"+name+"-*.log")
+	file, err := os.CreateTemp("", "holdfast-"+name+"-*.log") //nolint:usetesting // that directory does not outlive the test
 	if err == nil {
 		_, err = file.WriteString(s.String())
 		err = errors.Join(err, file.Close())
