@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -28,8 +27,8 @@ const maxRequestIDLength = 128
 
 // observation is what is known of a request while it is handled. It holds no memory of Fiber's.
 type observation struct {
-	// ctx carries the request's span and nothing else: an event that has been accepted must not be lost because its sender
-	// hung up or the server is shutting down.
+	// ctx carries the span of a request that is authentic and nothing else: an event that has been accepted must not be lost
+	// because its sender hung up or the server is shutting down.
 	ctx           context.Context
 	requestID     string
 	correlationID string
@@ -56,8 +55,7 @@ func observed(c *fiber.Ctx) *observation { return c.Locals(observationKey{}).(*o
 
 // observe surrounds the handling of a request with its span, its metrics and its one log line.
 func (s *Server) observe(c *fiber.Ctx) error {
-	o, span := s.begin(c)
-	defer span.End()
+	o := s.begin(c)
 	s.inflight.Add(1)
 	defer s.inflight.Add(-1)
 	err := c.Next()
@@ -65,38 +63,37 @@ func (s *Server) observe(c *fiber.Ctx) error {
 		err = s.refuseError(c, err)
 	}
 	if o.outcome != outcomeSelfTest {
-		s.report(o, span, c.Response().StatusCode())
+		s.report(o, c.Response().StatusCode())
 	}
 	return err
 }
 
 // begin starts the observation of a request and names it to the sender.
-func (s *Server) begin(c *fiber.Ctx) (*observation, trace.Span) {
-	ctx, span := s.startSpan(c)
-	o := &observation{ctx: ctx, receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
+func (s *Server) begin(c *fiber.Ctx) *observation {
+	o := &observation{ctx: context.Background(), receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
 	o.requestID = takeID(c, headerRequestID, uuid.NewString)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
 	c.Locals(observationKey{}, o)
 	c.Set(headerRequestID, o.requestID)
 	c.Set(headerCorrelationID, o.correlationID)
-	return o, span
+	return o
 }
 
-// requestSpan is what the span of every request begins with.
-var requestSpan = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot()}
-
-// startSpan begins a trace of our own for each request. The sender's, which anybody can claim, is only linked to.
-func (s *Server) startSpan(c *fiber.Ctx) (context.Context, trace.Span) {
-	options := requestSpan
+// startSpan begins a trace of our own for an authentic request, as of its arrival: what strangers send must not fill the store
+// of traces. The sender's trace, which anybody can claim, is only linked to.
+func (s *Server) startSpan(c *fiber.Ctx, o *observation) {
+	options := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot(), trace.WithTimestamp(o.receivedAt),
+	}
 	if parent := c.Request().Header.Peek("traceparent"); len(parent) > 0 {
 		carrier := propagation.MapCarrier{"traceparent": string(parent)}
 		remote := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 		if remote.IsValid() {
-			options = append(slices.Clone(options), trace.WithLinks(trace.Link{SpanContext: remote}))
+			options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))
 		}
 	}
-	//nolint:spancheck // the caller ends it
-	return s.tracer.Start(context.Background(), "receive webhook", options...)
+	//nolint:spancheck // report ends it
+	o.ctx, _ = s.tracer.Start(o.ctx, "receive webhook", options...)
 }
 
 // takeID takes a header's value as an ID where it is one: short and without anything that could forge a log line.
@@ -122,23 +119,51 @@ func reportPanic(c *fiber.Ctx, value any) {
 	slog.ErrorContext(ctx, "request.panicked", "value_type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
 }
 
-func (s *Server) report(o *observation, span trace.Span, status int) {
+// report tells of a request that is answered: the metrics of each, the log of those that somebody may want to read of, the trace
+// of those that have one.
+func (s *Server) report(o *observation, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
 	s.minute.answer(s.now(), took, o.reason)
 	s.recordRefusal(o, status)
-	span.SetAttributes(
-		attribute.String("holdfast.provider", o.provider),
-		attribute.String("holdfast.outcome", o.outcome),
-		attribute.String("holdfast.request_id", o.requestID),
-		attribute.Int("http.response.status_code", status),
-	)
-	level := slog.LevelInfo
-	if status >= fiber.StatusInternalServerError {
+	s.writeLine(o, status, took)
+	o.endSpan(status)
+}
+
+func (s *Server) writeLine(o *observation, status int, took time.Duration) {
+	level, leftOut := slog.LevelInfo, 0
+	switch {
+	case status >= fiber.StatusInternalServerError:
 		level = slog.LevelError
-		span.SetStatus(codes.Error, o.reason)
+	case o.outcome == outcomeRefused:
+		var ok bool
+		if ok, leftOut = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now()); !ok {
+			return
+		}
 	}
-	slog.Log(o.ctx, level, "event.received",
+	fields := []any{
 		"provider", o.provider, "outcome", o.outcome, "reason", o.reason, "status", status, "events", o.events,
-		"request_id", o.requestID, "correlation_id", o.correlationID, "duration_ms", took.Milliseconds())
+		"request_id", o.requestID, "correlation_id", o.correlationID, "duration_ms", took.Milliseconds(),
+	}
+	if leftOut > 0 {
+		fields = append(fields, "left_out", leftOut)
+	}
+	slog.Log(o.ctx, level, "event.received", fields...)
+}
+
+// endSpan ends the span of the request, if it has one.
+func (o *observation) endSpan(status int) {
+	span := trace.SpanFromContext(o.ctx)
+	if span.IsRecording() {
+		span.SetAttributes(
+			attribute.String("holdfast.provider", o.provider),
+			attribute.String("holdfast.outcome", o.outcome),
+			attribute.String("holdfast.request_id", o.requestID),
+			attribute.Int("http.response.status_code", status),
+		)
+		if status >= fiber.StatusInternalServerError {
+			span.SetStatus(codes.Error, o.reason)
+		}
+	}
+	span.End()
 }

@@ -45,6 +45,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if err := provider.Authenticate(request, s.now()); err != nil {
 		return s.refuseUnauthenticated(c, err)
 	}
+	s.startSpan(c, o)
 	if wait := s.limits.takeProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}

@@ -144,13 +144,12 @@ func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
 	if c.Locals(observationKey{}) != nil {
 		return s.refuseError(c, err) // it was read, and its handling is reported already
 	}
-	o, span := s.begin(c)
-	defer span.End()
+	o := s.begin(c)
 	if p, _, ok := s.Catalogue.ByPath(c.Path()); ok {
 		o.provider, o.definition = p.Name(), p
 	}
 	err = s.refuseError(c, err)
-	s.report(o, span, c.Response().StatusCode())
+	s.report(o, c.Response().StatusCode())
 	return err
 }
 

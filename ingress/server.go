@@ -99,6 +99,8 @@ type Server struct {
 	unread  unread
 	now     func() time.Time
 
+	refusalLines refusalLines
+
 	// What the self-test tells.
 	minute   minute
 	inflight atomic.Int64

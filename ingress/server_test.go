@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"holdfast/event"
 	"holdfast/providers"
@@ -310,8 +313,12 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(logged, nil)))
+	otel.SetTracerProvider(trace.NewTracerProvider(trace.WithSpanProcessor(traced)))
 	os.Exit(m.Run())
 }
+
+// traced are the spans of all tests of this package.
+var traced = tracetest.NewSpanRecorder()
 
 // logged is what the server logs in all tests of this package.
 var logged = &recorder{}

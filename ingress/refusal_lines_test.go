@@ -1,0 +1,93 @@
+package ingress
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/trace"
+)
+
+// A storm of one kind of refusal:
+//   - the log gets a hundred lines, then ten a second, the next of which tells how many were left out
+//   - another provider, or another reason, has lines of its own
+func TestAStormOfRefusalsDoesNotFillTheLog(t *testing.T) {
+	t.Parallel()
+	var lines refusalLines
+	forged := refusalKind{"stripe", "bad_signature"}
+	now := time.Unix(1, 0)
+	written := 0
+	for range 1000 {
+		if ok, leftOut := lines.take(forged, now); ok {
+			require.Zero(t, leftOut)
+			written++
+		}
+	}
+	require.Equal(t, 100, written)
+	for _, other := range []refusalKind{{"github", "bad_signature"}, {"stripe", "stale_timestamp"}} {
+		ok, leftOut := lines.take(other, now)
+		require.True(t, ok, other)
+		require.Zero(t, leftOut, other)
+	}
+
+	ok, leftOut := lines.take(forged, now.Add(100*time.Millisecond))
+	require.True(t, ok)
+	require.Equal(t, 900, leftOut)
+	ok, _ = lines.take(forged, now.Add(101*time.Millisecond))
+	require.False(t, ok)
+	ok, leftOut = lines.take(forged, now.Add(200*time.Millisecond))
+	require.True(t, ok)
+	require.Equal(t, 1, leftOut)
+}
+
+// Of a hundred and fifty refusals within a moment a hundred are logged; what was accepted or has failed is logged all the same.
+func TestRefusalsAreLoggedInPart(t *testing.T) {
+	t.Parallel()
+	server, err := New(Options{MaxConns: 1})
+	require.NoError(t, err)
+	server.now = func() time.Time { return time.Unix(1, 0) }
+	report := func(id, outcome string, status int) {
+		server.report(&observation{ctx: t.Context(), receivedAt: server.now(), outcome: outcome, requestID: id}, status)
+	}
+	for n := range 150 {
+		report(fmt.Sprintf("refused-%d-", n), outcomeRefused, 401)
+	}
+	report("accepted-then", "accepted", 202)
+	report("failed-then", outcomeRefused, 503)
+	for id, want := range map[string]bool{
+		"refused-0-": true, "refused-99-": true, "refused-100-": false, "refused-149-": false, "accepted-then": true, "failed-then": true,
+	} {
+		require.Equal(t, want, logged.has(id), id)
+	}
+}
+
+// Only a request that is authentic has a trace; it begins when the request came, and has no parent that a sender could claim.
+func TestOnlyAuthenticRequestsAreTraced(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "")
+	before, forged, authentic := time.Now(), uuid.NewString(), uuid.NewString()
+	for id, sign := range map[string]bool{forged: false, authentic: true} {
+		d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, sign, "webhook-id", id, "x-request-id", id,
+			"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	}
+	require.Empty(t, spansOf(forged))
+	require.Eventually(t, func() bool { return len(spansOf(authentic)) > 0 }, 5*time.Second, time.Millisecond)
+	span := spansOf(authentic)[0]
+	require.WithinRange(t, span.StartTime(), before, time.Now())
+	require.False(t, span.Parent().IsValid())
+	require.Len(t, span.Links(), 1)
+	require.Equal(t, "receive webhook", span.Name())
+}
+
+func spansOf(requestID string) (found []trace.ReadOnlySpan) {
+	for _, span := range traced.Ended() {
+		if slices.Contains(span.Attributes(), attribute.String("holdfast.request_id", requestID)) {
+			found = append(found, span)
+		}
+	}
+	return found
+}
