@@ -70,36 +70,40 @@ type faulty struct {
 
 func (f *faulty) Persist(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
-) (persisted event.Persisted, err error) {
-	err = f.call(ctx, "persist", func(ctx context.Context) (err error) {
-		persisted, err = f.Store.Persist(ctx, r, body, p, run)
-		return err
+) (event.Persisted, error) {
+	return faultyCall(ctx, f, "persist", func(ctx context.Context) (event.Persisted, error) {
+		return f.Store.Persist(ctx, r, body, p, run)
 	})
-	return persisted, err
 }
 
 func (f *faulty) ProcessFirst(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
-) (status event.Status, err error) {
-	err = f.call(ctx, "process", func(ctx context.Context) (err error) {
-		status, err = f.Store.ProcessFirst(ctx, r, body, p, run)
-		return err
+) (event.Status, error) {
+	return faultyCall(ctx, f, "process", func(ctx context.Context) (event.Status, error) {
+		return f.Store.ProcessFirst(ctx, r, body, p, run)
 	})
-	return status, err
 }
 
 func (f *faulty) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
-	return f.call(ctx, "upsert", func(ctx context.Context) error { return f.Store.UpsertEntities(ctx, r, p, run) })
+	_, err := faultyCall(ctx, f, "upsert", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, f.Store.UpsertEntities(ctx, r, p, run)
+	})
+	return err
 }
 
 func (f *faulty) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
-	return f.call(ctx, "record", func(ctx context.Context) error { return f.Store.RecordDeadLetter(ctx, d) })
+	_, err := faultyCall(ctx, f, "record", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, f.Store.RecordDeadLetter(ctx, d)
+	})
+	return err
 }
 
 // maxInRow is less than the ten attempts after which the test environment gives up an activity that a server would go on with.
 const maxInRow = 8
 
-func (f *faulty) call(ctx context.Context, name string, do func(context.Context) error) error {
+// faultyCall makes a call, or fails before or after it, or leaves it to come late. Each call has a result of its own: one that
+// comes late must not write where its caller has long read.
+func faultyCall[T any](ctx context.Context, f *faulty, name string, do func(context.Context) (T, error)) (result T, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.arrive()
@@ -114,16 +118,16 @@ func (f *faulty) call(ctx context.Context, name string, do func(context.Context)
 	f.told = append(f.told, fmt.Sprintf("%s (%s: %v)", name, when, how))
 	switch when {
 	case "after":
-		if err := do(ctx); err != nil {
-			return err
+		if _, err := do(ctx); err != nil {
+			return result, err
 		}
 	case "late":
-		f.late = append(f.late, func() { _ = do(context.Background()) })
+		f.late = append(f.late, func() { _, _ = do(context.Background()) })
 	}
 	if errors.Is(how, errPanic) {
 		panic(errPanic)
 	}
-	return how
+	return result, how
 }
 
 // fail sets the share of the calls that fail from now on.
