@@ -97,12 +97,16 @@ SELECT id, provider, key, type, receipt, raw_body, CASE WHEN n %% 100 = 0 THEN '
        'failed', 'c' || n %% 50, 'made up', 4, occurred_at, occurred_at, workflow_id, run_id, occurred_at, run_id
   FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM events LIMIT %[1]d / 100) AS picked`
 
-// Fill fills a database of the product with events and entities of long ago, and analyses it.
+// Fill fills a database of the product with events and entities of long ago, and leaves it as one is that has had them for
+// long: analysed, and all on disk.
 func (l *Lab) Fill(ctx context.Context, database string, events, entities int) error {
 	if err := l.Exec(ctx, database, fmt.Sprintf(fill, events, entities)); err != nil {
 		return fmt.Errorf("fill %s: %w", database, err)
 	}
-	return l.Exec(ctx, database, `VACUUM (ANALYZE)`)
+	if err := l.Exec(ctx, database, `VACUUM (ANALYZE)`); err != nil {
+		return err
+	}
+	return l.Exec(ctx, database, `CHECKPOINT`)
 }
 
 // ProcessedBySecond is how many events were processed in each second of an interval. Events are found by their ids, which
