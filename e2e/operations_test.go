@@ -131,7 +131,7 @@ func (i *installation) shell(t *testing.T, n *node, block, workflowID string) {
 	} {
 		require.NoError(t, os.Symlink(path, filepath.Join(programs, name)))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), busy*2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	command.Dir = programs

@@ -186,9 +186,13 @@ func freePorts(t *testing.T, n int) []string {
 	return addresses
 }
 
-// eventually polls until check gives nil.
+// busy is how much longer than on a quiet machine anything may take.
+const busy = 3
+
+// eventually polls until check gives nil. The limit is that of a quiet machine.
 func eventually(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
+	limit *= busy
 	deadline := time.Now().Add(limit)
 	var err error
 	for time.Now().Before(deadline) {
