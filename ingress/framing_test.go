@@ -1,6 +1,9 @@
 package ingress
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +91,22 @@ func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
 	require.Equal(t, 1, strings.Count(answer, "HTTP/1.1 "), answer)
 	answer = d.raw(t, head+"Connection: close\r\nContent-Length: 1\r\n\r\nx")
 	require.True(t, strings.HasPrefix(answer, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 401 "), answer)
+}
+
+// A sender that writes all of a body that is too large before it reads gets the answer, and no reset in its place.
+func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "")
+	const length = 3 << 20 // more than the buffers between the two ends hold
+	connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+	require.NoError(t, err)
+	defer func() { _ = connection.Close() }()
+	_, err = fmt.Fprintf(connection, "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s",
+		length, strings.Repeat("x", length))
+	require.NoError(t, err)
+	answer, err := io.ReadAll(connection)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 413 "), string(answer))
 }
 
 // An encoding in a second line is one all the same.

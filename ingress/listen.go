@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -34,16 +35,46 @@ func (s *Server) limitConnections() {
 			handle(c)
 		}
 	}
-	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
+	answer := func(c *fasthttp.RequestCtx, err error) {
 		s.unread.restore(&c.Request.Header)
 		refuse(c, err)
+	}
+	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
+		if errors.Is(err, fasthttp.ErrBodyTooLarge) {
+			discard(c.Conn())
+		}
+		answer(c, err)
 	}
 	server.ExpectHandler = func(c *fasthttp.RequestCtx) int {
 		if c.Request.Header.ContentLength() <= s.bodyLimit(&c.Request.Header) {
 			return fasthttp.StatusContinue
 		}
-		server.ErrorHandler(c, fasthttp.ErrBodyTooLarge)
+		answer(c, fasthttp.ErrBodyTooLarge)
 		return c.Response.StatusCode()
+	}
+}
+
+// The rest of a body that is too large is read for as long as it comes without a pause, and no further than this.
+const (
+	maxDiscarded   = 4 << 20
+	maxDiscardTime = 2 * time.Second
+	discardPause   = 200 * time.Millisecond
+)
+
+// discard reads on, so that a sender who is still writing sees the answer: a connection that is closed with bytes unread is
+// reset, and takes the answer with it.
+func discard(conn net.Conn) {
+	buffer := make([]byte, 16<<10)
+	end := time.Now().Add(maxDiscardTime)
+	for total := 0; total < maxDiscarded && time.Now().Before(end); {
+		if conn.SetReadDeadline(time.Now().Add(discardPause)) != nil {
+			return
+		}
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return
+		}
+		total += n
 	}
 }
 
