@@ -24,8 +24,8 @@ type ProcessResult struct {
 }
 
 // ProcessEvent takes one event through parse → persist → upsert entities, the last two in one transaction where nothing is in the
-// way. What the policies cannot save is recorded as a
-// dead letter, and the run fails, so that operators find it with ExecutionStatus="Failed".
+// way. What the policies cannot save is recorded as a dead letter, and the run fails, so that operators find it with
+// ExecutionStatus="Failed".
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	result, parsed, failed := process(ctx, receipt, body)
 	if failed != nil {
