@@ -76,8 +76,13 @@ func TestDefinitionsAreReloaded(t *testing.T) {
 	write(tokens, "second-token\n")
 	write(filepath.Join(dir, "acme.yaml"), acme+"replies: {accepted: 201}\n")
 	n.reload(t, "providers.reloaded")
+	eventually(t, 10*time.Second, "the new secret is known", func() error {
+		if got := send(uniqueID("a"), "second-token").status; got != 201 {
+			return fmt.Errorf("it answers %d", got)
+		}
+		return nil
+	})
 	require.Equal(t, 401, send(uniqueID("a"), "first-token").status)
-	require.Equal(t, 201, send(uniqueID("a"), "second-token").status)
 	load.stop()
 	require.Positive(t, load.accepted.Load())
 	require.Zero(t, load.unavailable.Load()+load.unreachable.Load()+load.other.Load(), "no request was lost on the way")

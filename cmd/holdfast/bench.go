@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,20 +116,15 @@ func (o *benchOptions) read(cfg config.Config, words []string) (err error) {
 	return err
 }
 
+// forever is longer than any load lasts.
+const forever = 24 * time.Hour
+
 // secretsOnce reads the environment once, and not for each request.
 func secretsOnce(cfg config.Config, given string) providers.Secrets {
-	var read sync.Map // of []string, by name
-	return func(name string) []string {
-		if given != "" {
-			return []string{given}
-		}
-		if known, ok := read.Load(name); ok {
-			return known.([]string) //nolint:forcetypeassert // nothing else is stored
-		}
-		secrets := cfg.Secrets(name)
-		read.Store(name, secrets)
-		return secrets
+	if given != "" {
+		return func(string) []string { return []string{given} }
 	}
+	return rememberSecrets(cfg.Secrets, forever)
 }
 
 func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {

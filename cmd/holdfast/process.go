@@ -71,7 +71,7 @@ func newProcess(ctx context.Context, cfg config.Config, name string) (p *process
 	if err = p.telemetry.ObserveLines(lines); err != nil {
 		return nil, err
 	}
-	if p.catalogue, err = providers.LoadLive(cfg.Providers.Dir, cfg.Secrets); err != nil {
+	if p.catalogue, err = providers.LoadLive(cfg.Providers.Dir, rememberSecrets(cfg.Secrets, secretsFor)); err != nil {
 		return nil, err
 	}
 	if err = cfg.CheckSecrets(p.catalogue.Catalogue().SecretNames()...); err != nil {
