@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	overloadTime   = 30 * time.Second
+	overloadTime   = 20 * time.Second
 	overloadFactor = 2
 	// overloadConnections are more than can wait for half a second each.
 	overloadConnections = 1024

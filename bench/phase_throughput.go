@@ -8,10 +8,10 @@ import (
 	"holdfast/bench/lab"
 )
 
-// How many of each a round takes: some ten seconds of each on two cores.
+// How many of each a round takes: some ten to twenty seconds of each on two slow cores.
 const (
 	ceilingEvents = 3000
-	naiveEvents   = 700
+	naiveEvents   = 500
 	productEvents = 3000
 )
 
