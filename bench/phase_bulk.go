@@ -13,7 +13,7 @@ const (
 	// A closed loop tells what the lane bears, and of latency only how it is when the lane is full. So each round has a second
 	// part: events that are due at fixed moments, at a part of the rate that the first has found.
 	bulkShare = 0.8
-	bulkTime  = 10 * time.Second
+	bulkTime  = 8 * time.Second
 )
 
 // bulkRound are the figures of a round: events per second, the others in ms.

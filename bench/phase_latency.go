@@ -10,7 +10,7 @@ import (
 
 const (
 	latencyRate = 100
-	latencyTime = 25 * time.Second
+	latencyTime = 20 * time.Second
 	// latencyShare of the engine's ceiling is what 100 a second are on the machine that the goals were set on.
 	latencyShare = 0.25
 )
