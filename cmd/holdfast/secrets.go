@@ -12,7 +12,7 @@ import (
 const secretsFor = time.Second
 
 // rememberSecrets reads each secret again only after a time.
-func rememberSecrets(read providers.Secrets, until time.Duration) providers.Secrets {
+func rememberSecrets(read providers.Secrets, lasting time.Duration) providers.Secrets {
 	type reading struct {
 		secrets []string
 		at      time.Time
@@ -21,7 +21,7 @@ func rememberSecrets(read providers.Secrets, until time.Duration) providers.Secr
 	return func(name string) []string {
 		now := time.Now()
 		if last, ok := readings.Load(name); ok {
-			if r := last.(reading); now.Sub(r.at) < until { //nolint:forcetypeassert // nothing else is stored
+			if r := last.(reading); now.Sub(r.at) < lasting { //nolint:forcetypeassert // nothing else is stored
 				return r.secrets
 			}
 		}
