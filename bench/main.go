@@ -73,6 +73,7 @@ func partCommand() *cobra.Command {
 	f.StringVar(&e.Address, "address", "", "")
 	f.StringVar(&e.Namespace, "namespace", "", "")
 	f.IntVar(&e.Count, "count", 0, "")
+	f.Float64Var(&e.Rate, "rate", 0, "")
 	f.IntVar(&e.Starters, "starters", connections, "")
 	f.StringVar(&s.Definitions, "definitions", "", "")
 	result := func(c *cobra.Command, r yardstick.Result, err error) error {
@@ -86,6 +87,10 @@ func partCommand() *cobra.Command {
 			r, err := yardstick.Ceiling(c.Context(), e)
 			return result(c, r, err)
 		}},
+		&cobra.Command{Use: partSteps, RunE: func(c *cobra.Command, _ []string) error {
+			r, err := yardstick.Steps(c.Context(), e, os.Getenv(partDatabase))
+			return result(c, r, err)
+		}},
 		&cobra.Command{Use: partNaive, RunE: func(c *cobra.Command, _ []string) error {
 			s.URL = os.Getenv(partDatabase)
 			r, err := yardstick.Naive(c.Context(), e, s)
@@ -93,6 +98,9 @@ func partCommand() *cobra.Command {
 		}},
 		&cobra.Command{Use: partHandler, RunE: func(c *cobra.Command, _ []string) error {
 			return yardstick.Handler(c.Context(), os.Getenv(partDatabase), c.OutOrStdout())
+		}},
+		&cobra.Command{Use: partRefuser, RunE: func(c *cobra.Command, _ []string) error {
+			return yardstick.Refuser(c.Context(), c.OutOrStdout())
 		}},
 	)
 	return part

@@ -21,8 +21,10 @@ import (
 // The parts that run as processes of their own: see package yardstick.
 const (
 	partCeiling = "ceiling"
+	partSteps   = "steps"
 	partNaive   = "naive"
 	partHandler = "handler"
+	partRefuser = "refuser"
 	// partDatabase is the variable with the database of a part; arguments can be read by everybody.
 	partDatabase = "BENCH_DATABASE"
 )
@@ -30,53 +32,56 @@ const (
 // partLimit bounds a run of a part.
 const partLimit = 10 * time.Minute
 
-func (s *suite) part(ctx context.Context, name, database string, count int64) (*exec.Cmd, error) {
+func (s *suite) part(ctx context.Context, name, database string, flags ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, self, "part", name, "--address", s.lab.Temporal.Address(),
-		"--namespace", s.lab.Temporal.Namespace(), "--count", strconv.FormatInt(count, 10), "--definitions", s.lab.Definitions)
+	command := exec.CommandContext(ctx, self, append([]string{"part", name, "--address", s.lab.Temporal.Address(),
+		"--namespace", s.lab.Temporal.Namespace(), "--definitions", s.lab.Definitions}, flags...)...)
 	command.Env = append(os.Environ(), partDatabase+"="+s.lab.Postgres.URL(database))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 20 * time.Second
 	return command, nil
 }
 
-// measurePart runs a part to its end and gives its rate and what all this has cost.
-func (s *suite) measurePart(ctx context.Context, name, database string, count int64) (rate float64, used lab.Usage, err error) {
+// measurePart runs a part to its end, with so many workflows, and gives its result and what all this has cost. A rate of 0 is as
+// many as can be.
+func (s *suite) measurePart(
+	ctx context.Context, name, database string, count int64, rate float64,
+) (r yardstick.Result, used lab.Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, partLimit)
 	defer cancel()
-	command, err := s.part(ctx, name, database, count)
+	command, err := s.part(ctx, name, database, "--count", strconv.FormatInt(count, 10),
+		"--rate", strconv.FormatFloat(rate, 'f', -1, 64))
 	if err != nil {
-		return 0, nil, err
+		return r, nil, err
 	}
 	var out, failure bytes.Buffer
 	command.Stdout, command.Stderr = &out, &failure
 	before := s.lab.Meter.Look()
 	if err := command.Start(); err != nil {
-		return 0, nil, err
+		return r, nil, err
 	}
 	s.lab.Meter.Track(lab.LabelYardstick, command.Process.Pid)
 	if err := command.Wait(); err != nil {
-		return 0, nil, fmt.Errorf("%s: %w\n%s", name, err, failure.Bytes())
+		return r, nil, fmt.Errorf("%s: %w\n%s", name, err, failure.Bytes())
 	}
-	var r yardstick.Result
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		return 0, nil, fmt.Errorf("read the result of %s: %w", name, err)
+		return r, nil, fmt.Errorf("read the result of %s: %w", name, err)
 	}
 	if err := rest(ctx); err != nil {
-		return 0, nil, err
+		return r, nil, err
 	}
 	used = s.lab.Meter.Look().CPU.Sub(before.CPU)
 	used[lab.LabelYardstick] = r.CPU // without its start
-	return r.PerSecond, used, nil
+	return r, used, nil
 }
 
-// startHandler starts the minimal handler and gives its address.
-func (s *suite) startHandler(ctx context.Context, database string) (url string, stop func() error, err error) {
+// startReceiver starts a part that serves and gives its address.
+func (s *suite) startReceiver(ctx context.Context, name, database string) (url string, stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	command, err := s.part(ctx, partHandler, database, 0)
+	command, err := s.part(ctx, name, database)
 	if err != nil {
 		cancel()
 		return "", nil, err
@@ -95,7 +100,7 @@ func (s *suite) startHandler(ctx context.Context, database string) (url string, 
 	stop = func() error {
 		cancel()
 		if err := command.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%s: %w\n%s", partHandler, err, failure.Bytes())
+			return fmt.Errorf("%s: %w\n%s", name, err, failure.Bytes())
 		}
 		return nil
 	}

@@ -42,7 +42,7 @@ func (s *suite) withoutTemporal(ctx context.Context, node *lab.Node) error {
 	if err := s.awaitInbox(ctx, node); err != nil {
 		return err
 	}
-	handler, stop, err := s.startHandler(ctx, handlerDatabase)
+	handler, stop, err := s.startReceiver(ctx, partHandler, handlerDatabase)
 	if err != nil {
 		return err
 	}

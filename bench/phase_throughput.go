@@ -11,8 +11,9 @@ import (
 // How many of each a round takes: some ten to twenty seconds of each on two slow cores.
 const (
 	ceilingEvents = 3000
-	naiveEvents   = 500
-	productEvents = 3000
+	stepsEvents   = 2000
+	naiveEvents   = 400
+	productEvents = 2500
 )
 
 // naiveDatabase is where the naive design writes, so that its rows are not the product's.
@@ -26,9 +27,9 @@ const (
 
 // round is what one turn has found, in events a second and ms of CPU an event.
 type round struct {
-	ceiling, naive, product          float64
-	ceilingCost, naiveCost, costEach float64
-	p50, p99                         float64
+	ceiling, steps, naive, product              float64
+	ceilingCost, stepsCost, naiveCost, costEach float64
+	p50, p99                                    float64
 }
 
 func throughput(ctx context.Context, s *suite) error {
@@ -46,13 +47,17 @@ func throughput(ctx context.Context, s *suite) error {
 	of := func(value func(round) float64) []float64 { return each(all, value) }
 	s.figure("end to end / ceiling", "", figures.AtLeast(0.85), of(func(r round) float64 { return r.product / r.ceiling })...)
 	s.figure("end to end / naive design", "", figures.AtLeast(4.5), of(func(r round) float64 { return r.product / r.naive })...)
+	s.figure("bare steps / ceiling", "", nil, of(func(r round) float64 { return r.steps / r.ceiling })...)
+	s.figure("end to end / bare steps", "", nil, of(func(r round) float64 { return r.product / r.steps })...)
 	s.figure("CPU of an event / of an empty workflow", "", nil, of(func(r round) float64 { return r.costEach / r.ceilingCost })...)
 	s.figure("CPU of an event / of the naive design", "", nil, of(func(r round) float64 { return r.costEach / r.naiveCost })...)
 	s.figure("events end to end", "/s", nil, of(func(r round) float64 { return r.product })...)
 	s.figure("empty workflows", "/s", nil, of(func(r round) float64 { return r.ceiling })...)
+	s.figure("bare steps", "/s", nil, of(func(r round) float64 { return r.steps })...)
 	s.figure("events of the naive design", "/s", nil, of(func(r round) float64 { return r.naive })...)
 	s.figure("CPU of an event", "ms", nil, of(func(r round) float64 { return r.costEach })...)
 	s.figure("CPU of an empty workflow", "ms", nil, of(func(r round) float64 { return r.ceilingCost })...)
+	s.figure("CPU of bare steps", "ms", nil, of(func(r round) float64 { return r.stepsCost })...)
 	s.figure("CPU of an event of the naive design", "ms", nil, of(func(r round) float64 { return r.naiveCost })...)
 	s.figure("ACK p50 at full load", "ms", nil, of(func(r round) float64 { return r.p50 })...)
 	s.figure("ACK p99 at full load", "ms", nil, of(func(r round) float64 { return r.p99 })...)
@@ -67,11 +72,9 @@ func each[T any](all []T, value func(T) float64) (values []float64) {
 }
 
 func (s *suite) throughputRound(ctx context.Context, n int) (r round, err error) {
-	var used lab.Usage
-	if r.ceiling, used, err = s.measurePart(ctx, partCeiling, naiveDatabase, s.scaled(ceilingEvents)); err != nil {
+	if r.ceiling, r.ceilingCost, err = s.yardstickRound(ctx, n, partCeiling, "empty workflow", ceilingEvents); err != nil {
 		return r, err
 	}
-	r.ceilingCost = s.chargeRound(n, "empty workflow", used, s.scaled(ceilingEvents))
 	err = s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		d := drive{nodes: []*lab.Node{node}}
 		d.Count = s.scaled(productEvents)
@@ -92,11 +95,23 @@ func (s *suite) throughputRound(ctx context.Context, n int) (r round, err error)
 	if err != nil {
 		return r, err
 	}
-	if r.naive, used, err = s.measurePart(ctx, partNaive, naiveDatabase, s.scaled(naiveEvents)); err != nil {
+	if r.steps, r.stepsCost, err = s.yardstickRound(ctx, n, partSteps, "bare steps", stepsEvents); err != nil {
 		return r, err
 	}
-	r.naiveCost = s.chargeRound(n, "event, naive", used, s.scaled(naiveEvents))
+	if r.naive, r.naiveCost, err = s.yardstickRound(ctx, n, partNaive, "event, naive", naiveEvents); err != nil {
+		return r, err
+	}
 	return r, s.checkNaive(ctx, int64(n+1)*s.scaled(naiveEvents))
+}
+
+// yardstickRound gives the rate of a part, and the CPU of each of its workflows in ms.
+func (s *suite) yardstickRound(ctx context.Context, n int, part, name string, events int) (rate, each float64, err error) {
+	count := s.scaled(events)
+	got, used, err := s.measurePart(ctx, part, naiveDatabase, count, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	return got.PerSecond, s.chargeRound(n, name, used, count), nil
 }
 
 // checkNaive: what is compared must have done its work.

@@ -2,9 +2,7 @@ package yardstick
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"sync"
 
 	"github.com/google/uuid"
@@ -65,17 +63,7 @@ func Handler(ctx context.Context, database string, out io.Writer) error {
 	for range writers {
 		writing.Go(func() { write(pool, rows) })
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	server := &fasthttp.Server{Handler: func(c *fasthttp.RequestCtx) { handle(c, rows) }}
-	go func() {
-		<-ctx.Done()
-		_ = server.Shutdown()
-	}()
-	fmt.Fprintln(out, "http://"+listener.Addr().String())
-	err = server.Serve(listener)
+	err = serve(ctx, func(c *fasthttp.RequestCtx) { handle(c, rows) }, out)
 	close(rows)
 	writing.Wait()
 	return err

@@ -3,6 +3,7 @@ package yardstick
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,6 +20,8 @@ type Engine struct {
 	Address, Namespace string
 	// Count of workflows, Starters that start them at the same time.
 	Count, Starters int
+	// Rate of starts per second, each in its moment, whatever becomes of those before it; 0: as many as the starters can.
+	Rate float64
 }
 
 // Result is what a yardstick prints.
@@ -27,6 +30,9 @@ type Result struct {
 	Took      time.Duration `json:"took_ns"`
 	// CPU is what this process has used meanwhile.
 	CPU time.Duration `json:"cpu_ns"`
+	// P50 and P99 of the time from the moment when a start was due until Temporal had confirmed it. Without a rate there is none.
+	P50 time.Duration `json:"p50_ns,omitempty"`
+	P99 time.Duration `json:"p99_ns,omitempty"`
 }
 
 // used is the CPU time of this process so far.
@@ -88,33 +94,68 @@ func dial(
 	return c, nil
 }
 
-// drive starts all workflows, as the closed loop of the load generator does, and waits for the end of the last.
-func drive(ctx context.Context, e Engine, done *completions, start func(ctx context.Context, i int) error) (Result, error) {
+// drive starts all workflows, as the load generator does in its closed loop or in its open one, and waits for the end of the last.
+func drive(ctx context.Context, e Engine, done *completions, start func(ctx context.Context, i int) error) (r Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var (
-		next     atomic.Int64
-		starters sync.WaitGroup
-		begun    = time.Now()
-		before   = used()
-	)
-	for range e.Starters {
-		starters.Go(func() {
-			for i := int(next.Add(1)) - 1; i < e.Count && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				if err := start(ctx, i); err != nil {
-					cancel(fmt.Errorf("start workflow %d: %w", i, err))
-				}
-			}
-		})
+	begun, before := time.Now(), used()
+	begin := func(i int) {
+		if err := start(ctx, i); err != nil {
+			cancel(fmt.Errorf("start workflow %d: %w", i, err))
+		}
 	}
-	starters.Wait()
+	if e.Rate > 0 {
+		r.P50, r.P99 = pace(ctx, e, begin)
+	} else {
+		race(ctx, e, begin)
+	}
 	select {
 	case <-done.all:
 	case <-ctx.Done():
 		return Result{}, context.Cause(ctx)
 	}
-	took := time.Since(begun)
-	return Result{PerSecond: float64(e.Count) / took.Seconds(), Took: took, CPU: used() - before}, nil
+	r.Took = time.Since(begun)
+	r.PerSecond, r.CPU = float64(e.Count)/r.Took.Seconds(), used()-before
+	return r, nil
+}
+
+// race has every starter start the next one as soon as its last one is confirmed.
+func race(ctx context.Context, e Engine, begin func(i int)) {
+	var (
+		next     atomic.Int64
+		starters sync.WaitGroup
+	)
+	for range e.Starters {
+		starters.Go(func() {
+			for i := int(next.Add(1)) - 1; i < e.Count && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				begin(i)
+			}
+		})
+	}
+	starters.Wait()
+}
+
+// pace starts each one when it is due, and tells how long that took.
+func pace(ctx context.Context, e Engine, begin func(i int)) (p50, p99 time.Duration) {
+	var (
+		took  = make([]time.Duration, e.Count)
+		all   sync.WaitGroup
+		begun = time.Now()
+	)
+	for i := range e.Count {
+		due := begun.Add(time.Duration(float64(i) / e.Rate * float64(time.Second)))
+		time.Sleep(time.Until(due)) //nolint:forbidigo // the moments are what is asked for
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			begin(i)
+			took[i] = time.Since(due)
+		})
+	}
+	all.Wait()
+	slices.Sort(took)
+	return took[len(took)/2], took[len(took)*99/100]
 }
 
 // quiet drops the log of the SDK.
