@@ -38,7 +38,8 @@ type Node struct {
 	lab     *Lab
 	command *exec.Cmd
 	log     *os.File
-	exited  chan struct{}
+	exited  chan struct{} // closed once failure is set
+	failure error         // of the process
 }
 
 // Migrate makes a database for the product and brings it up to date.
@@ -104,7 +105,7 @@ func (l *Lab) StartProduct(ctx context.Context, role, database string) (*Node, e
 	n.PID = n.command.Process.Pid
 	l.Meter.Track(LabelHoldfast, n.PID)
 	go func() {
-		_ = n.command.Wait()
+		n.failure = n.command.Wait()
 		close(n.exited)
 	}()
 	if err := n.awaitReady(ctx); err != nil {
@@ -145,12 +146,15 @@ func (n *Node) Get(ctx context.Context, url string) ([]byte, error) {
 	return body, err
 }
 
-// Stop asks the process to end and waits until it has.
+// Stop asks the process to end and waits until it has. That it has not ended in order is an error.
 func (n *Node) Stop() error {
 	defer n.log.Close()
 	_ = n.command.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-n.exited:
+		if n.failure != nil {
+			return fmt.Errorf("holdfast (process %d): %w\n%s", n.PID, n.failure, n.logTail())
+		}
 		return nil
 	case <-time.After(2 * stopLimit):
 		_ = n.command.Process.Kill()

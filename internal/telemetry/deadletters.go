@@ -12,6 +12,9 @@ import (
 // metrics are collected. Where it fails, the gauge is left out and the other metrics stay.
 func (t *Telemetry) ObserveDeadLetters(count func(context.Context) (map[string]int64, error)) error {
 	observe := func(ctx context.Context, o metric.Int64Observer) error {
+		if t.ending.Load() {
+			return nil
+		}
 		open, err := count(ctx)
 		for provider, n := range open {
 			o.Observe(n, metric.WithAttributes(attribute.String("provider", provider)))

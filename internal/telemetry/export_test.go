@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -35,6 +36,22 @@ func TestTracesAndMetricsReachAnOTLPEndpoint(t *testing.T) {
 	defer mu.Unlock()
 	require.Positive(t, paths["/v1/traces"])
 	require.Positive(t, paths["/v1/metrics"])
+}
+
+// At the end of a process the stores are closed before the last metrics are sent, which must not look like a failure.
+func TestTheLastExportAsksNoStore(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer backend.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", backend.URL)
+
+	tel := start(t, telemetry.Options{ExportMetrics: true})
+	require.NoError(t, tel.ObserveDeadLetters(func(context.Context) (map[string]int64, error) {
+		return nil, errors.New("the store is closed")
+	}))
+	require.NoError(t, tel.ObserveInbox(func(context.Context) (map[string]int64, map[string]time.Duration, error) {
+		return nil, nil, errors.New("the store is closed")
+	}))
+	require.NoError(t, tel.Shutdown(t.Context()))
 }
 
 // A back end that accepts connections and never answers is the worst one: nothing fails, everything waits.

@@ -24,6 +24,9 @@ func (t *Telemetry) ObserveInbox(
 		return fmt.Errorf("observe the inbox: %w", err)
 	}
 	_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		if t.ending.Load() {
+			return nil
+		}
 		depth, age, err := count(ctx)
 		for lane, n := range depth {
 			label := metric.WithAttributes(attribute.String("lane", lane))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -32,6 +33,8 @@ type Telemetry struct {
 	Meters *metric.MeterProvider
 
 	registry *prometheus.Registry
+	// ending: what the gauges ask is being closed, or is closed.
+	ending atomic.Bool
 }
 
 // Start sets the process up: the global providers of OpenTelemetry, from which every package takes its tracer and meter,
@@ -64,8 +67,10 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Shutdown exports what is left, until ctx ends, and stops the exporters.
+// Shutdown exports what is left, until ctx ends, and stops the exporters. Gauges that ask a store are left out: stores are closed
+// before.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
+	t.ending.Store(true)
 	if err := errors.Join(t.Traces.Shutdown(ctx), t.Meters.Shutdown(ctx)); err != nil {
 		return fmt.Errorf("shut telemetry down: %w", err)
 	}
