@@ -74,15 +74,7 @@ func sum(costs map[string]float64) (total float64) {
 // drive sends a load, waits until all of it is processed, and checks the ledger. An event that is lost, or there twice, is an
 // error.
 func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
-	s.fillIn(&d)
-	path := filepath.Join(s.dir, fmt.Sprintf("ledger-%d.jsonl", s.drives))
-	s.drives++
-	written, err := ledger.Open(path, ledger.Run{ID: d.Run, Started: time.Now(), Seed: d.Seed})
-	if err != nil {
-		return got, err
-	}
-	d.Ledger = written
-	generator, err := loadgen.New(d.Options)
+	generator, written, path, err := s.generator(&d)
 	if err != nil {
 		return got, err
 	}
@@ -109,6 +101,31 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	got.ended, got.used = after.At, after.CPU.Sub(before.CPU)
 	got.report, err = s.check(ctx, d, path)
 	return got, err
+}
+
+// generator makes the load ready, and the ledger that it writes.
+func (s *suite) generator(d *drive) (g *loadgen.Generator, written *ledger.Writer, path string, err error) {
+	s.fillIn(d)
+	path = filepath.Join(s.dir, fmt.Sprintf("ledger-%d.jsonl", s.drives))
+	s.drives++
+	if written, err = ledger.Open(path, ledger.Run{ID: d.Run, Started: time.Now(), Seed: d.Seed}); err != nil {
+		return nil, nil, "", err
+	}
+	d.Ledger = written
+	if g, err = loadgen.New(d.Options); err != nil {
+		return nil, nil, "", errors.Join(err, written.Close())
+	}
+	return g, written, path, nil
+}
+
+// send sends a load to a receiver that is not ours, by the same means: its ledger is written, and nobody reads it.
+func (s *suite) send(ctx context.Context, d drive) (r loadgen.Result, err error) {
+	generator, written, _, err := s.generator(&d)
+	if err != nil {
+		return r, err
+	}
+	r, err = generator.Run(ctx)
+	return r, errors.Join(err, written.Close())
 }
 
 func (s *suite) fillIn(d *drive) {

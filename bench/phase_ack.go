@@ -88,8 +88,7 @@ func (s *suite) withoutTemporal(ctx context.Context, node *lab.Node) error {
 func (s *suite) load(ctx context.Context, url string) (loadgen.Result, error) {
 	d := drive{}
 	d.Targets, d.Duration = []string{url}, s.lasting(ackTime)
-	s.fillIn(&d)
-	r, err := loadgen.Run(ctx, d.Options)
+	r, err := s.send(ctx, d)
 	if err == nil && (r.OK != r.Requests || r.OK == 0) {
 		err = fmt.Errorf("the minimal handler has taken %d of %d requests: %v %s", r.OK, r.Requests, r.Statuses, r.FirstError)
 	}

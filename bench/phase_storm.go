@@ -16,7 +16,7 @@ import (
 const stormTime = 3 * time.Second
 
 // storesMayHear is how many transactions for each request a storm may cause: the process looks after its own health
-// meanwhile, a few times a second. stormFloor is what the check of the ledger, which reads the database too, may cause in a round.
+// meanwhile, a few times a second. stormFloor is what the check of the ledger, which reads the database, may cause in a round.
 const (
 	storesMayHear = 0.01
 	stormFloor    = 200
@@ -47,8 +47,7 @@ func (s *suite) stormRounds(ctx context.Context, node *lab.Node, refuser string)
 	for n := range s.rounds {
 		base := drive{}
 		base.Targets, base.BadSignatures, base.Duration = []string{refuser}, 1, s.lasting(stormTime)
-		s.fillIn(&base)
-		unread, err := loadgen.Run(ctx, base.Options)
+		unread, err := s.send(ctx, base)
 		if err != nil {
 			return err
 		}

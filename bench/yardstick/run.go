@@ -94,7 +94,7 @@ func dial(
 	return c, nil
 }
 
-// drive starts all workflows, as the load generator does in its closed loop or in its open one, and waits for the end of the last.
+// drive starts all workflows, as the load generator does in its closed loop or its open one, and waits for the end of the last.
 func drive(ctx context.Context, e Engine, done *completions, start func(ctx context.Context, i int) error) (r Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
