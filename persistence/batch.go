@@ -9,10 +9,10 @@ import (
 	"holdfast/event"
 )
 
-// batchPlans makes the statements of a batch be planned once for each connection, and by index alone: they look up some hundred
+// settingsOfPlans make the statements of a transaction be planned once for each connection, and by index alone: they look up few
 // rows in tables of any size, and a plan from the time when a table was empty would read all of it later.
-const batchPlans = `
-SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+const settingsOfPlans = `
+       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
 // ProcessBatch takes up to limit events of the bulk lane from the inbox, oldest first, and does to each what Persist and
@@ -33,7 +33,7 @@ func (s *Store) processBatch(
 ) (events []event.Batched, err error) {
 	var taken []*batched
 	first := &pgx.Batch{}
-	first.Queue(batchPlans)
+	first.Queue(`SELECT ` + settingsOfPlans)
 	queueTake(first, limit, &taken)
 	b := &batch{run: run}
 	first.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&b.began) })
