@@ -141,14 +141,15 @@ func (s *Server) writeLine(o *observation, status int, took time.Duration) {
 			return
 		}
 	}
-	fields := []any{
-		"provider", o.provider, "outcome", o.outcome, "reason", o.reason, "status", status, "events", o.events,
-		"request_id", o.requestID, "correlation_id", o.correlationID, "duration_ms", took.Milliseconds(),
+	fields := []slog.Attr{
+		slog.String("provider", o.provider), slog.String("outcome", o.outcome), slog.String("reason", o.reason),
+		slog.Int("status", status), slog.Int("events", o.events), slog.String("request_id", o.requestID),
+		slog.String("correlation_id", o.correlationID), slog.Int64("duration_ms", took.Milliseconds()),
 	}
 	if leftOut > 0 {
-		fields = append(fields, "left_out", leftOut)
+		fields = append(fields, slog.Int("left_out", leftOut))
 	}
-	slog.Log(o.ctx, level, "event.received", fields...)
+	slog.LogAttrs(o.ctx, level, "event.received", fields...)
 }
 
 // endSpan ends the span of the request, if it has one.
