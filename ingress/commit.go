@@ -196,7 +196,9 @@ func (s *Server) spool(ctx context.Context, a arrival, reason string) (Started, 
 		return started, fmt.Errorf("temporal is %s: %w", reason, err)
 	}
 	s.metrics.spooled(ctx, a.receipt.Provider, reason)
-	s.Gate.wake()
+	if reason != reasonDown { // the drain hears of it when Temporal is back
+		s.Gate.wake()
+	}
 	return started, nil
 }
 
