@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	overloadTime   = 20 * time.Second
+	overloadTime   = 15 * time.Second
 	overloadFactor = 2
 	// overloadConnections are more than can wait for half a second each.
 	overloadConnections = 1024

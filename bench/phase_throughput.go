@@ -10,9 +10,9 @@ import (
 
 // How many of each a round takes: some ten to twenty seconds of each on two slow cores.
 const (
-	ceilingEvents = 3000
-	stepsEvents   = 2000
-	naiveEvents   = 400
+	ceilingEvents = 2500
+	stepsEvents   = 1500
+	naiveEvents   = 250
 	productEvents = 2500
 )
 

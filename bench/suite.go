@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -189,6 +190,23 @@ func (s *suite) say(format string, args ...any) { fmt.Fprintf(s.progress, format
 func (s *suite) figure(name, unit string, goal *figures.Goal, rounds ...float64) {
 	s.report.Add(s.phase.Name+": "+name, unit, goal, rounds...)
 	s.say("  %s: %.4g %s", name, figures.Median(rounds), unit)
+}
+
+// goalCeiling is how many empty workflows a second the machine does that the goals were set on: 360 to 415.
+const goalCeiling = 387
+
+// perCeiling puts rates beside the empty workflows that this machine does, and the goal beside those of the goals' machine. A
+// machine that is half as fast is expected to do half of everything.
+func (s *suite) perCeiling(name string, goal float64, rates ...float64) {
+	ceiling, ok := s.report.Value(rateOfCeiling)
+	if !ok {
+		return
+	}
+	ratios := make([]float64, len(rates))
+	for i, rate := range rates {
+		ratios[i] = rate / ceiling
+	}
+	s.figure(name+" / empty workflows", "", figures.AtLeast(math.Round(goal/goalCeiling*10)/10), ratios...)
 }
 
 // scaled is a number of events, as large as the run wants it.
