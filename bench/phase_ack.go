@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	ackTime = 5 * time.Second
+	ackTime = 4 * time.Second
 	ackGoal = 10_000 // a second
 	// ackDrained is how many events of the inbox are followed to their end.
 	ackDrained = 500

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	bulkEvents = 30_000
+	bulkEvents = 24_000
 	bulkGoal   = 3_000 // a second
 	// A closed loop tells what the lane bears, and of latency only how it is when the lane is full. So each round has a second
 	// part: events that are due at fixed moments, at a part of the rate that the first has found.

@@ -12,7 +12,7 @@ import (
 
 const (
 	memoryRate = 250
-	memoryTime = 30 * time.Second
+	memoryTime = 20 * time.Second
 	memoryLong = 30 * time.Minute
 	// memoryShare is the part of the rate that the machine has shown which it can keep up for long.
 	memoryShare = 0.9
