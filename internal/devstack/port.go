@@ -8,7 +8,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 const loopback = "127.0.0.1"
@@ -50,8 +52,19 @@ func CheckPorts(ports ...Port) error {
 	return errors.Join(problems...)
 }
 
+// A port that we have only tried is not free again while a process is being started that has inherited our socket: it keeps it
+// until it runs its own program. So a port is taken if it is for as long as that.
+const (
+	portTries = 10
+	portPause = 20 * time.Millisecond
+)
+
 func checkPort(port Port) error {
 	err := tryPort(port.Number)
+	for tries := 1; errors.Is(err, syscall.EADDRINUSE) && tries < portTries; tries++ {
+		<-time.After(portPause)
+		err = tryPort(port.Number)
+	}
 	if err == nil {
 		return nil
 	}
@@ -71,13 +84,21 @@ func tryPort(port int) error {
 	return listener.Close()
 }
 
+// Free ports are given in turn, from a random one on, so that servers that start at the same time are not given the same.
+var (
+	firstPort  = rand.IntN(portNumber)
+	portsGiven atomic.Int64
+)
+
+const portNumber = 12000
+
 // freePort is a port that was free a moment ago. It lies below the ports that systems give to outgoing connections, so
 // that none of those sits on it when a server is started again.
 func freePort() (int, error) {
-	const lowest, number, tries = 20000, 12000, 100
+	const lowest, tries = 20000, 100
 	var err error
 	for range tries {
-		port := lowest + rand.IntN(number)
+		port := lowest + (firstPort+int(portsGiven.Add(1)))%portNumber
 		if err = tryPort(port); err == nil {
 			return port, nil
 		}

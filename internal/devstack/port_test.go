@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,6 +32,15 @@ func TestCheckPortsNamesWhoHasThem(t *testing.T) {
 	require.ErrorContains(t, err, "Temporal Web")
 	require.ErrorContains(t, err, "choose another with --ui-port")
 	require.NotContains(t, err.Error(), "operator")
+}
+
+// A process that is being started has the sockets of its parent for a moment.
+func TestAPortThatIsTakenForAMomentIsFree(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	time.AfterFunc(50*time.Millisecond, func() { _ = listener.Close() })
+	require.NoError(t, CheckPorts(Port{Number: listener.Addr().(*net.TCPAddr).Port, Purpose: "ingress"}))
 }
 
 func TestCheckPortsIsSilentAboutFreePorts(t *testing.T) {
