@@ -3,12 +3,9 @@ package yardstick
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
@@ -63,7 +60,7 @@ func Naive(ctx context.Context, e Engine, s Store) (Result, error) {
 	defer w.Stop()
 	run := strings.ToLower(rand.Text())
 	return drive(ctx, e, done, func(ctx context.Context, i int) error {
-		receipt, body := naiveEvent(run, i)
+		receipt, body := stripeEvent(run, i)
 		_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: receipt.WorkflowID(), TaskQueue: naiveQueue},
 			"Naive", receipt, body)
 		return err
@@ -88,27 +85,4 @@ func processNaively(ctx workflow.Context, r event.Receipt, body converter.RawVal
 		return err
 	}
 	return workflow.ExecuteActivity(ctx, do.UpsertEntities, r, parsed).Get(ctx, nil)
-}
-
-// bodySize and entities are those of the product's own load.
-const (
-	bodySize = 600
-	entities = 1000
-)
-
-// naiveEvent is a Stripe event like those that the load generator sends.
-func naiveEvent(run string, i int) (event.Receipt, converter.RawValue) {
-	key := fmt.Sprintf("evt_%s%09d", run, i)
-	body := fmt.Sprintf(`{"id":%q,"object":"event","api_version":"2024-06-20","created":%d,"type":"customer.updated","data":{`+
-		`"object":{"id":"cus_sample%d","object":"customer","name":"Ada Lovelace","email":"ada@example.com","balance":0,`+
-		`"metadata":{"order":%q}},"previous_attributes":{"name":"Ada Byron"}}}`, key, time.Now().Unix(), i%entities, key)
-	body = `{"padding":"` + strings.Repeat("x", max(0, bodySize-len(body)-len(`"padding":"",`))) + `",` + body[1:]
-	receipt := event.Receipt{
-		ID: uuid.Must(uuid.NewV7()).String(), Provider: "stripe", Key: key, KeyFrom: event.KeyFromEvent,
-		Type: "customer.updated", ReceivedAt: time.Now().UTC(), RequestID: key,
-	}
-	payload := &commonpb.Payload{
-		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON)}, Data: []byte(body),
-	}
-	return receipt, converter.NewRawValue(payload)
 }

@@ -56,7 +56,7 @@ func Steps(ctx context.Context, e Engine, database string) (Result, error) {
 	defer w.Stop()
 	run := strings.ToLower(rand.Text())
 	return drive(ctx, e, done, func(ctx context.Context, i int) error {
-		receipt, body := naiveEvent(run, i)
+		receipt, body := stripeEvent(run, i)
 		_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID: receipt.WorkflowID(), TaskQueue: stepsQueue, EnableEagerStart: true,
 		}, "Steps", receipt, body)
