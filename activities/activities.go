@@ -23,13 +23,14 @@ type Activities struct {
 	Batches     BatchStore
 
 	// What redrives and sweeps need.
-	Starter   RunStarter
-	Runs      RunReader
-	Replays   ReplayStore
-	Redrives  RedriveStore
-	Due       DueStore
-	Sweeps    SweepStore
-	Automatic event.AutomaticRedrive
+	Starter  RunStarter
+	Runs     RunReader
+	Replays  ReplayStore
+	Redrives RedriveStore
+	Due      DueStore
+	Sweeps   SweepStore
+	// Automatic is the policy of automatic redrive as it stands now: definitions are reloaded.
+	Automatic func() event.AutomaticRedrive
 	// Errors takes what somebody should be told of and no step reports; nil where there is no error log.
 	Errors ErrorSink
 }
@@ -41,10 +42,11 @@ type Catalogue interface {
 
 // EventStore keeps events.
 type EventStore interface {
-	// ProcessFirst does what Persist and UpsertEntities do, at one go, where an event is new and nothing stands in its way. It
-	// says how far the event is: "" means that nothing has happened, and that the two are to be called.
-	ProcessFirst(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Status, error)
-	// Persist claims the event's key and stores the event, in one transaction. It may be called any number of times.
+	// Process does what Persist and UpsertEntities do, in one transaction. It does not wait for long; where it fails nothing has
+	// happened, and the two go on.
+	Process(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
+	// Persist claims the event's key and stores the event, in one transaction. It may be called any number of times. The error
+	// is an *event.VerdictError, as it is with the other stores, if an operator has decided about the event.
 	Persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
 }
 

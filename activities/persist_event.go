@@ -3,20 +3,40 @@ package activities
 import (
 	"context"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
 )
 
-// PersistEvent stores the event and its raw body, unless another event owns its key. An event that is new and meets no obstacle
-// is processed in the same transaction: one commit instead of two, and no further step. Whatever the obstacle is, the event is
+// PersistEvent stores the event and its raw body, unless another event owns its key. Where nothing stands in the way the event is
+// processed in the same transaction: one commit instead of two, and no further step. Whatever the obstacle is, the event is
 // stored then, and the upsert step meets it.
 func (a *Activities) PersistEvent(
 	ctx context.Context, r event.Receipt, body converter.RawValue, p event.Parsed,
 ) (event.Persisted, error) {
-	status, err := a.Events.ProcessFirst(ctx, r, body.Payload().GetData(), p, currentRun(ctx))
-	if err == nil && status != "" {
-		return event.Persisted{Processed: status == event.StatusProcessed}, nil
+	persisted, err := a.Events.Process(ctx, r, body.Payload().GetData(), p, currentRun(ctx))
+	if err != nil {
+		persisted, err = a.Events.Persist(ctx, r, body.Payload().GetData(), p, currentRun(ctx))
 	}
-	return a.Events.Persist(ctx, r, body.Payload().GetData(), p, currentRun(ctx))
+	if err == nil && persisted.Conflict != nil {
+		reportConflict(ctx, *persisted.Conflict)
+	}
+	persisted.Verdict, err = verdictOf(err)
+	return persisted, err
+}
+
+// reportConflict logs and counts an event that was acknowledged before it was known that another one has its key.
+func reportConflict(ctx context.Context, c event.Conflict) {
+	count, err := otel.Meter("holdfast/activities").Int64Counter("holdfast_event_conflicts_total",
+		metric.WithDescription("Events that were dropped because another event has their key, by provider."))
+	if err == nil {
+		count.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", c.Provider)))
+	}
+	activity.GetLogger(ctx).Warn("event.conflict", "provider", c.Provider, "source", c.Source,
+		"workflow_id", event.WorkflowID(c.Provider, c.Key), "event_id", c.EventID, "owner_id", c.Owner,
+		"fingerprint", c.Fingerprint, "owner_fingerprint", c.OwnerFingerprint)
 }

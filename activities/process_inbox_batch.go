@@ -112,15 +112,15 @@ func batchResult(events []event.Batched) BatchResult {
 // reportBatch counts what a transaction has done, and times each of its events from its receipt, as a workflow does that has one.
 func reportBatch(ctx context.Context, events []event.Batched, took time.Duration) {
 	batchCounters().record(ctx, events, took)
-	type kind struct{ provider, outcome string }
+	type kind struct{ provider, eventType, outcome string }
 	now, timers := time.Now(), map[kind]func(time.Duration){}
 	for _, e := range events {
 		if e.Outcome == event.OutcomeLeft {
 			continue // its own workflow tells
 		}
-		k := kind{e.Receipt.Provider, string(e.Outcome)}
+		k := kind{e.Receipt.Provider, e.Type, string(e.Outcome)}
 		if timers[k] == nil {
-			tags := map[string]string{"provider": k.provider, "outcome": k.outcome}
+			tags := map[string]string{"provider": k.provider, "event_type": k.eventType, "outcome": k.outcome}
 			timers[k] = activity.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record
 		}
 		timers[k](now.Sub(e.Receipt.ReceivedAt))

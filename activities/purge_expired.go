@@ -28,6 +28,8 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept event.Kept) (turn PurgeT
 	if !ok {
 		return PurgeTurn{Drained: true}, nil
 	}
+	stop := keepAlive(ctx)
+	defer stop()
 	end := time.Now().Add(purgeTurn)
 	for time.Now().Before(end) {
 		activity.RecordHeartbeat(ctx, turn.Removed)

@@ -9,11 +9,11 @@ import (
 )
 
 // RecordDeadLetter is the compensation: it keeps an event that the policies could not save, with its raw body and the
-// reason, for an operator to replay.
+// reason, for an operator to replay. If one has decided about the event already, it gives the verdict and keeps nothing.
 func (a *Activities) RecordDeadLetter(
 	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue,
-) error {
-	return a.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
+) (*event.Verdict, error) {
+	return verdictOf(a.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
 		Receipt:     r,
 		Body:        body.Payload().GetData(),
 		State:       event.DeadLetterOpen,
@@ -22,5 +22,5 @@ func (a *Activities) RecordDeadLetter(
 		Failures:    1,
 		FirstFailed: f.At,
 		LastFailed:  f.At,
-	})
+	}))
 }

@@ -11,21 +11,22 @@ import (
 // RedriveDue is one turn of the automatic redrive: it plans what is not planned, and starts what is due for some seconds. It
 // may be killed at any moment and run again. Where automatic redrive is off it does nothing.
 func (a *Activities) RedriveDue(ctx context.Context) (event.DueTurn, error) {
-	if a.Automatic.Attempts == 0 {
+	policy := a.Automatic()
+	if policy.Attempts == 0 {
 		return event.DueTurn{Drained: true}, nil
 	}
 	owner := activity.GetInfo(ctx).WorkflowExecution.ID
-	restart := a.newRestart(owner, a.Automatic.Rate)
+	restart := a.newRestart(owner, policy.Rate)
 	if err := restart.leftovers(ctx); err != nil {
 		return event.DueTurn{}, err
 	}
 	var done event.DueTurn
 	var err error
-	if done.Planned, done.Exhausted, err = a.Due.PlanAutomaticRedrive(ctx, a.Automatic); err != nil {
+	if done.Planned, done.Exhausted, err = a.Due.PlanAutomaticRedrive(ctx, policy); err != nil {
 		return done, err
 	}
 	for turn := newTurn(ctx); !turn.over(); {
-		page, err := a.Due.TakeDue(ctx, owner, a.Automatic, chunkFor(a.Automatic.Rate), inFlight(a.Automatic.Rate))
+		page, err := a.Due.TakeDue(ctx, owner, policy, chunkFor(policy.Rate), inFlight(policy.Rate))
 		if err != nil {
 			return done, err
 		}

@@ -17,7 +17,7 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		if latest.Open {
+		if latest.Open && latest.EventID == d.Receipt.ID {
 			continue
 		}
 		if err := a.Sweeps.ReleaseStale(ctx, d.ID); err != nil {

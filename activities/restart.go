@@ -48,8 +48,8 @@ func (r *restart) fresh(ctx context.Context, letters []event.DeadLetter) error {
 }
 
 // leftovers starts the runs of dead letters that an attempt before this one has taken. It may have been killed after the
-// start, and that run may even have failed again since: so whatever has run after the failure that the dead letter tells of
-// is the run.
+// start, and that run may even have failed again since: so whatever run of the event has followed the failure that the dead
+// letter tells of is the run.
 func (r *restart) leftovers(ctx context.Context) error {
 	for {
 		letters, err := r.store.Unstarted(ctx, r.owner, chunk)
@@ -67,7 +67,7 @@ func (r *restart) startUnlessStarted(ctx context.Context, d event.DeadLetter) {
 	switch {
 	case err != nil:
 		r.keep(func() { r.errs = append(r.errs, err) })
-	case latest.Run.RunID != "" && latest.Run.RunID != d.Run.RunID:
+	case latest.EventID == d.Receipt.ID && latest.Run.RunID != d.Run.RunID:
 		r.keep(func() { r.started[d.ID] = latest.Run.RunID })
 	default:
 		r.start(ctx, d)
@@ -80,7 +80,7 @@ func (r *restart) start(ctx context.Context, d event.DeadLetter) {
 	switch {
 	case err == nil:
 		r.keep(func() { r.started[d.ID] = run.RunID })
-	case errors.As(err, &exists) && exists.Open:
+	case errors.As(err, &exists) && exists.Open && !exists.InTheWay:
 		r.keep(func() { r.started[d.ID] = exists.Run.RunID }) // its sender or an operator was faster
 	case exists != nil || event.ClassOf(err) == event.ClassRejected:
 		slog.WarnContext(ctx, "redrive.skipped", "redrive_id", r.owner, "event_id", d.Receipt.ID,

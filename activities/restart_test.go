@@ -75,28 +75,29 @@ func (w *world) restart(rate float64) *restart {
 	return (&Activities{Starter: w, Replays: w}).newRestart("one", rate)
 }
 
-// An attempt has taken four dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the
-// last, one runs since, and one has run and failed since:
-//   - only the first two are started
+// An attempt has taken five dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the
+// last, one runs since, one has run and failed since, and one runs another event since:
+//   - all but the third and the fourth are started
 func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{
-		unstarted: []event.DeadLetter{buried(1, "forgotten"), buried(2, "waits"), buried(3, "runs"), buried(4, "failed")},
+		unstarted: []event.DeadLetter{buried(1, "forgotten"), buried(2, "waits"), buried(3, "runs"), buried(4, "failed"), buried(5, "other")},
 		latest: map[string]event.LatestRun{
-			"acme:waits":  {Run: event.Run{RunID: "died"}},
-			"acme:runs":   {Run: event.Run{RunID: "r3"}, Open: true},
-			"acme:failed": {Run: event.Run{RunID: "r4"}},
+			"acme:waits":  {Run: event.Run{RunID: "died"}, EventID: "waits"},
+			"acme:runs":   {Run: event.Run{RunID: "r3"}, EventID: "runs", Open: true},
+			"acme:failed": {Run: event.Run{RunID: "r4"}, EventID: "failed"},
+			"acme:other":  {Run: event.Run{RunID: "r5"}, EventID: "another of this key", Open: true},
 		},
 	}
 	require.NoError(t, w.restart(1000).leftovers(t.Context()))
 	slices.Sort(w.starts)
-	require.Equal(t, []string{"acme:forgotten", "acme:waits"}, w.starts)
-	require.Equal(t, map[int64]string{1: "new", 2: "new", 3: "r3", 4: "r4"}, w.marked)
+	require.Equal(t, []string{"acme:forgotten", "acme:other", "acme:waits"}, w.starts)
+	require.Equal(t, map[int64]string{1: "new", 2: "new", 3: "r3", 4: "r4", 5: "new"}, w.marked)
 }
 
-// Of a chunk one starts, one is run by its sender already, one has succeeded, one can never be started, and for one Temporal
-// is away:
-//   - the first two are marked, the next two given back
+// Of a chunk one starts, one is run by its sender already, one has succeeded, one has another event's run in the way, one can
+// never be started, and for one Temporal is away:
+//   - the first two are marked, the next three given back
 //   - the last stays taken, and the attempt fails
 func TestWhatBecomesOfAChunk(t *testing.T) {
 	t.Parallel()
@@ -104,16 +105,18 @@ func TestWhatBecomesOfAChunk(t *testing.T) {
 	w := &world{fails: map[string]error{
 		"acme:runs":      &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
 		"acme:succeeded": &event.RunExistsError{Run: event.Run{RunID: "theirs"}},
+		"acme:other":     &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true, InTheWay: true},
 		"acme:wrong":     event.Rejectf("not_startable", "too large"),
 		"acme:away":      away,
 	}}
 	err := w.restart(1000).fresh(t.Context(), []event.DeadLetter{
 		buried(1, "starts"), buried(2, "runs"), buried(3, "succeeded"), buried(4, "wrong"), buried(5, "away"),
+		buried(6, "other"),
 	})
 	require.ErrorIs(t, err, away)
 	require.Equal(t, map[int64]string{1: "new", 2: "theirs"}, w.marked)
 	slices.Sort(w.given)
-	require.Equal(t, []int64{3, 4}, w.given)
+	require.Equal(t, []int64{3, 4, 6}, w.given)
 }
 
 // Starts keep to the rate, and the pause after the last one is waited out.

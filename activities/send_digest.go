@@ -13,6 +13,9 @@ import (
 // maxDigestLines bounds the kinds of failures that one message tells of; the others are counted.
 const maxDigestLines = 12
 
+// settleLimit bounds what comes after a message.
+const settleLimit = 10 * time.Second
+
 // Digest says what has become of one round of notifications.
 type Digest struct {
 	// Failures is how many there were to tell, Kinds how many groups they make.
@@ -24,12 +27,13 @@ type Digest struct {
 }
 
 // SendDigest tells in one message what has failed since the last one. A storm is a line with a count. A channel that does not
-// take the message is no error of this activity: trying at once again would help nobody.
+// take the message is no error of this activity: trying at once again would help nobody. What is told is noted before, so that a
+// store which takes no notes stops the messages, and does not repeat them.
 func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 	if !u.Notifier.Enabled() {
 		return digest, nil
 	}
-	alerts, err := u.Alerts.PendingAlerts(ctx)
+	claim, alerts, err := u.Alerts.ClaimAlerts(ctx)
 	if err != nil || len(alerts) == 0 {
 		return digest, err
 	}
@@ -44,10 +48,10 @@ func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 		digest.Error = failed.Error()
 		slog.WarnContext(ctx, "notification.failed", "error", digest.Error)
 	}
-	if told == 0 {
-		return digest, nil
-	}
-	return digest, u.Alerts.MarkTold(ctx, alerts)
+	// Also if this attempt is over meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+	defer cancel()
+	return digest, u.Alerts.SettleAlerts(ctx, claim, alerts, told > 0)
 }
 
 func (u *Upkeep) text(digest Digest, groups []event.AlertGroup) string {

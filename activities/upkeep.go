@@ -27,8 +27,10 @@ type RetentionStore interface {
 
 // AlertStore knows what nobody has been told of.
 type AlertStore interface {
-	PendingAlerts(ctx context.Context) ([]event.Alert, error)
-	MarkTold(ctx context.Context, alerts []event.Alert) error
+	// ClaimAlerts takes it: it counts as told from then on.
+	ClaimAlerts(ctx context.Context) (claim int64, alerts []event.Alert, err error)
+	// SettleAlerts ends a claim. If nobody was told, the next claim has the same alerts.
+	SettleAlerts(ctx context.Context, claim int64, alerts []event.Alert, told bool) error
 }
 
 // Notifier tells people. told is how many channels took the message, the error is that of the others.

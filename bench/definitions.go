@@ -14,13 +14,14 @@ const (
 	firehose = "firehose"
 )
 
-// The definitions: Stripe's own without its rate limit, and the same once more in the bulk lane.
+// The definitions: Stripe's own without its rate limit, at normal priority, and the same once more in the bulk lane.
 const (
-	stripeDefinition = "name: stripe\nextends: stripe\nrate: null\n"
+	stripeDefinition = "name: stripe\nextends: stripe\nrate: null\npriority: normal\n"
 
 	firehoseDefinition = `name: firehose
 extends: stripe
 rate: null
+priority: normal
 lane: bulk
 samples:
   customer.updated:

@@ -106,7 +106,7 @@ func processDuplicate(ctx context.Context, store *persistence.Store) error {
 	p := event.Parsed{Type: eventType, OccurredAt: time.Now(), Changes: []event.Change{
 		{Kind: "customer", ExternalID: "cus_old1", Op: event.OpSnapshot, State: []byte("{}")},
 	}}
-	_, err := store.ProcessFirst(ctx, duplicate(), []byte("{}"), p, event.Run{})
+	_, err := store.Process(ctx, duplicate(), []byte("{}"), p, event.Run{})
 	return err
 }
 

@@ -114,7 +114,7 @@ func TestMigrateKeepsTheSchedules(t *testing.T) {
 		require.Equal(t, time.Minute, described.Schedule.Policy.CatchupWindow)
 		return described.Schedule.Spec.Intervals[0].Every
 	}
-	require.Equal(t, 5*time.Minute, interval())
+	require.Equal(t, time.Minute, interval())
 	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleRedrive, "--pause", "--reason", "traffic")
 	i.env = append(i.env, "HOLDFAST_REDRIVE_INTERVAL=10m")
 	out, err := i.run(t, "migrate")

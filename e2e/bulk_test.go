@@ -85,7 +85,9 @@ func TestBulkLane(t *testing.T) {
 	require.Contains(t, out, first)
 	i.replay(t, "batch_fast_lane", workflowID)
 
-	again := n.send(t, customerUpdated(ids[0], "cus_bulk_0", "Ada 0", time.Now()))
+	var sent []byte
+	i.query(t, "SELECT raw_body FROM events WHERE key = $1", []any{ids[0]}, &sent)
+	again := n.send(t, sent)
 	require.Equal(t, "spooled", again.state(), "the ingress does not look into the tables")
 	i.awaitCount(t, time.Minute, 0, bulkInbox)
 	require.Equal(t, events, i.count(t, allEvents))

@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"holdfast/event"
+	"holdfast/workflows"
 )
 
 // poison is signed and is no JSON.
@@ -103,6 +106,37 @@ func TestPoisonIsResetByTemporal(t *testing.T) {
 	i, workflowID := poisoned(t)
 	i.runTool(t, "temporal", "workflow", "reset", "--workflow-id", workflowID,
 		"--type", "FirstWorkflowTask", "--reason", "definition corrected")
+	i.assertRescued(t, workflowID)
+}
+
+// An operator gives the event up, and somebody resets its run all the same: that ends with the outcome discarded, says who decided
+// so, and changes nothing. The event is found by each of its names. Reopened, it is rescued like any other.
+func TestADiscardSticksUntilItIsReopened(t *testing.T) {
+	t.Parallel()
+	i, workflowID := poisoned(t)
+	var id, eventID string
+	i.query(t, "SELECT id::text, event_id::text FROM dead_letters", nil, &id, &eventID)
+	out, err := i.run(t, "dlq", "discard", id, "--reason", "a test of the sender")
+	require.NoError(t, err, out)
+	reset := func() {
+		i.runTool(t, "temporal", "workflow", "reset", "--workflow-id", workflowID, "--type", "FirstWorkflowTask", "--reason", "all of them")
+	}
+	reset()
+	var result workflows.ProcessResult
+	require.NoError(t, i.dial(t).GetWorkflow(t.Context(), workflowID, "").Get(t.Context(), &result))
+	require.Equal(t, event.OutcomeDiscarded, result.Outcome)
+	require.Equal(t, "a test of the sender", result.Verdict.Reason)
+	require.Contains(t, result.Verdict.By, "cli:")
+	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
+	for _, name := range []string{id, eventID, workflowID} {
+		out, err := i.run(t, "event", "show", name)
+		require.NoError(t, err, out)
+		require.Contains(t, out, "(discarded)")
+	}
+
+	out, err = i.run(t, "dlq", "reopen", id)
+	require.NoError(t, err, out)
+	reset()
 	i.assertRescued(t, workflowID)
 }
 

@@ -3,16 +3,13 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 )
 
 // A redelivery while the event is being processed, and one after it:
@@ -54,33 +51,12 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	require.Equal(t, "accepted", first.state())
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 
-	// What the end of the retention does, done at once.
-	c := i.dial(t)
-	eventually(t, 30*time.Second, "the end of the run is on record", func() error {
-		found, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{
-			Query: fmt.Sprintf("WorkflowId = %q AND ExecutionStatus = 'Completed'", workflowID),
-		})
-		if err == nil && found.GetCount() != 1 {
-			err = errors.New("not yet")
-		}
-		return err
-	})
-	_, err := c.WorkflowService().DeleteWorkflowExecution(context.Background(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace:         i.namespace,
-		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID},
-	})
-	require.NoError(t, err)
-	eventually(t, 30*time.Second, "Temporal has forgotten the run", func() error {
-		if _, err := c.DescribeWorkflowExecution(context.Background(), workflowID, ""); err == nil {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	i.forget(t, workflowID, "Completed")
 
 	require.Equal(t, "accepted", n.send(t, body).state())
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	var result struct{ Outcome string }
-	require.NoError(t, c.GetWorkflow(context.Background(), workflowID, "").Get(context.Background(), &result))
+	require.NoError(t, i.dial(t).GetWorkflow(context.Background(), workflowID, "").Get(context.Background(), &result))
 	require.Equal(t, "duplicate", result.Outcome)
 	again := n.send(t, body)
 	require.Equal(t, "processed", again.state())
@@ -90,24 +66,30 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM event_entities WHERE kind = 'customer'"))
 }
 
+// withBriefWindow is an installation with a provider whose dedupe window is a second, and what sends one request of it.
+func withBriefWindow(t *testing.T) (i *installation, send func() answer) {
+	t.Helper()
+	dir := t.TempDir()
+	definition := "name: brief\nextends: standard-webhooks\ndedupe: 1s\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "brief.yaml"), []byte(definition), 0o644))
+	i = newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	n := i.start(t, "serve")
+	id := uniqueID("msg")
+	body := []byte(`{"type":"note.written","timestamp":"2026-01-01T00:00:00Z","data":{"id":"note_1"}}`)
+	return i, func() answer { return n.sendStandard(t, "/webhooks/brief", id, body) }
+}
+
 // A redelivery after the provider's dedupe window:
 //   - it is a new event, with an ID and a row of its own
 func TestAKeyIsFreeAfterItsWindow(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	definition := "name: brief\nextends: standard-webhooks\ndedupe: 1s\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "brief.yaml"), []byte(definition), 0o644))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
-	n := i.start(t, "serve")
-	id := uniqueID("msg")
-	body := []byte(`{"type":"note.written","timestamp":"2026-01-01T00:00:00Z","data":{"id":"note_1"}}`)
-
-	first := n.sendStandard(t, "/webhooks/brief", id, body)
+	i, send := withBriefWindow(t)
+	first := send()
 	require.Equal(t, "accepted", first.state(), string(first.body))
 	i.awaitCount(t, 30*time.Second, 1, processedEvents)
 	var second answer
 	eventually(t, 10*time.Second, "the window is over", func() error {
-		second = n.sendStandard(t, "/webhooks/brief", id, body)
+		second = send()
 		if second.state() != "accepted" {
 			return errors.New("not yet")
 		}

@@ -1,11 +1,12 @@
 package e2e
 
 import (
+	"bytes"
+	"compress/gzip"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,10 +16,11 @@ import (
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"holdfast/event"
 	"holdfast/workflows"
 )
 
-// record adds today's histories to the corpus that package workflows replays: go test ./e2e -run Histories -record v2
+// record adds today's histories to the corpus that package workflows replays: go test ./e2e -run Histor -record v3
 var record = flag.String("record", "", "record histories into workflows/testdata/histories under this prefix")
 
 // Each way that a run can take leaves a history that today's code replays:
@@ -71,7 +73,13 @@ func (i *installation) usesDurableLane(t *testing.T, workflowID string) error {
 // replay asserts that the latest run of a workflow replays, and adds its history to the corpus where that is asked for.
 func (i *installation) replay(t *testing.T, name, workflowID string) {
 	t.Helper()
-	history := &historypb.History{Events: i.history(t, workflowID)}
+	i.replayRun(t, name, event.Run{WorkflowID: workflowID})
+}
+
+// replayRun is replay for one run; the latest where it has no ID.
+func (i *installation) replayRun(t *testing.T, name string, run event.Run) {
+	t.Helper()
+	history := &historypb.History{Events: i.historyOf(t, run)}
 	replayer := worker.NewWorkflowReplayer()
 	workflows.Register(replayer)
 	require.NoError(t, replayer.ReplayWorkflowHistory(nil, history), name)
@@ -80,7 +88,25 @@ func (i *installation) replay(t *testing.T, name, workflowID string) {
 	}
 	text, err := protojson.MarshalOptions{Indent: "  "}.Marshal(history)
 	require.NoError(t, err)
+	text = bytes.ReplaceAll(text, []byte(i.namespace), []byte("default"))
 	path := filepath.Join(root, "workflows", "testdata", "histories", *record+"_"+name+".json")
+	if len(text) > readable {
+		text, path = compressed(t, text), path+".gz"
+	}
 	require.NoFileExists(t, path, "the corpus only grows")
-	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), i.namespace, "default")), 0o644))
+	require.NoError(t, os.WriteFile(path, text, 0o644))
+}
+
+// readable is how long a history may be, in bytes, and still be kept as text: nobody reads the thousands of events of a longer one.
+const readable = 256 << 10
+
+func compressed(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	require.NoError(t, err)
+	_, err = w.Write(text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return packed.Bytes()
 }

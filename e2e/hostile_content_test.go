@@ -12,7 +12,7 @@ const unsupported = "415 encoding_not_supported"
 
 // contentThreats are B19 and B61 to B95: encodings, JSON, numbers and text, nearly all of them signed.
 func contentThreats() []threat {
-	form := "payload=" + url.QueryEscape(`{"action":"opened","n":"`+marker+`"}`)
+	form := "payload=" + url.QueryEscape(`{"action":"opened","pull_request":{"id":1},"n":"`+marker+`"}`)
 	rows := []threat{
 		{id: "B19", what: "no body", bodies: []string{""}, want: "202", stored: "dead empty_body"},
 		{id: "B19", what: "no body and no length", request: "POST /webhooks/hmac HTTP/1.1\r\nHost: x\r\n\r\n", want: refused401},

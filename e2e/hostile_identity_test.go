@@ -83,6 +83,7 @@ func identityThreats() []threat {
 		{id: "B47", what: "an id of NUL and a quote", bodies: []string{`{"id":"$ID\u0000'; DROP TABLE events --"}`}, want: "202", stored: "event", holds: "key LIKE 'h:%'"},
 		{id: "B49", what: "ids that differ in case", bodies: []string{`{"id":"$ID-a"}`, `{"id":"$ID-A"}`}, want: "202, 202", stored: "event"},
 		{id: "B49", what: "é, composed and not", bodies: []string{`{"id":"$ID-` + "\u00e9" + `"}`, `{"id":"$ID-` + "e\u0301" + `"}`}, want: "202, 202", stored: "event"},
+		{id: "B49", what: "halves of surrogate pairs", bodies: []string{`{"id":"$ID\ud800"}`, `{"id":"$ID\udbff"}`}, want: "202, 202", stored: "event"},
 		{id: "B49", what: "ids that differ in a zero", bodies: []string{`{"id":"1$ID"}`, `{"id":"01$ID"}`}, want: "202, 202", stored: "event"},
 		{
 			id: "B49", what: "a number and its text", bodies: []string{`{"id":90071992547409931}`, `{"id":"90071992547409931"}`},

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,6 +49,38 @@ func TestALedgerTellsWhatIsLost(t *testing.T) {
 	var report ledger.Report
 	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&report), out)
 	require.Equal(t, []string{gone.WorkflowID()}, report.Finding(ledger.Lost).Examples)
+}
+
+// A load of which every event dies has measured nothing that anybody wants: the ledger holds, and the command fails.
+func TestALoadOfDeadLettersFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	samples := "samples:\n  note: {headers: {webhook-id: 'msg_{id}'}, body: '\"no JSON \\(.id)\"'}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")+samples), 0o600))
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	n := i.start(t, "serve")
+	command := exec.Command(holdfast, "bench", "homemade", "--url", n.ingress, "--count", "20",
+		"--connections", "2", "--settle", "3m", "--json")
+	command.Env = i.environment()
+	out, err := command.Output()
+	var failed *exec.ExitError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, 1, failed.ExitCode())
+	require.Contains(t, string(failed.Stderr), "acknowledged events are dead letters: `holdfast dlq list` says why")
+	var result struct{ Check ledger.Report }
+	require.NoError(t, json.Unmarshal(out, &result), string(out))
+	require.Positive(t, result.Check.Dead)
+	require.Equal(t, result.Check.Acknowledged, result.Check.Dead)
+	require.True(t, result.Check.Holds())
+
+	command = exec.Command(holdfast, "dlq", "redrive", "--all", "--yes", "--json", "--detach")
+	command.Env = i.environment()
+	out, err = command.Output()
+	require.NoError(t, err)
+	var started event.Redrive
+	require.NoError(t, json.Unmarshal(out, &started), string(out))
+	require.Positive(t, started.Total)
+	require.NotEmpty(t, started.ID)
 }
 
 // Temporal must agree: what was acknowledged has a workflow, and a run that has failed a dead letter.

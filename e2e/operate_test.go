@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +114,54 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, "fail", f.of("database"))
 	require.NotContains(t, fmt.Sprintf("%+v", f), "hush")
+}
+
+// Dead letters and definitions, as the doctor sees them:
+//   - a dead letter that waits is worth a warning; one that is exhausted, or has waited for a day, is a failure
+//   - a definition whose own samples die is found; a reload refuses it and goes on with the old one
+//   - so does a restart say what it has taken, and the other providers are served
+func TestTheDoctorLooksAtEventsThatDie(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "homemade.yaml")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	samples := "samples:\n  note: {headers: {webhook-id: 'msg_{id}'}, body: '{id: .id}'}\n"
+	write(definitionOf("json") + samples)
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	n := i.start(t, "serve")
+	verdicts := func() [2]string {
+		f, _ := i.doctor(t)
+		return [2]string{f.of("dead letters"), f.of("samples")}
+	}
+	require.Equal(t, [2]string{"ok", "ok"}, verdicts())
+
+	i.awaitStatus(t, i.sendPoison(t, n), enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
+	require.Equal(t, [2]string{"warn", "ok"}, verdicts())
+	i.exec(t, "UPDATE dead_letters SET first_failed_at = now() - interval '25 hours'")
+	require.Equal(t, [2]string{"fail", "ok"}, verdicts())
+	i.exec(t, "UPDATE dead_letters SET first_failed_at = now(), state = 'exhausted'")
+	require.Equal(t, [2]string{"fail", "ok"}, verdicts())
+	i.exec(t, "UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discard_reason = 'test'")
+
+	write(strings.Replace(definitionOf("json"), `'"note"'`, ".body.id.type", 1) + samples)
+	require.Equal(t, [2]string{"ok", "fail"}, verdicts())
+	n.reload(t, "providers.rejected")
+	require.Contains(t, n.log.String(), `homemade.yaml: samples[\"note\"]: becomes a dead letter`)
+	send := func(want int) {
+		a := n.sendStandard(t, "/webhooks/homemade", uniqueID("msg"), []byte(`{"id":"7"}`))
+		require.Equal(t, 202, a.status, string(a.body))
+		i.awaitCount(t, time.Minute, want, processedEvents)
+	}
+	send(1)
+	n.terminate(t)
+	n = i.start(t, "serve")
+	require.Contains(t, n.log.String(), "providers.sample_fails")
+	require.Equal(t, 202, n.send(t, customerUpdated(uniqueID("evt"), uniqueID("cus"), "Ada", time.Now())).status)
+	i.awaitCount(t, time.Minute, 2, processedEvents)
+
+	write(definitionOf("json") + samples)
+	n.reload(t, "providers.reloaded")
+	send(3)
 }
 
 func TestTheDoctorLooksAtDurability(t *testing.T) {
@@ -228,7 +278,7 @@ func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	out, err := i.run(t, "purge")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "events")
-	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'purge'"))
+	require.Zero(t, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'purge'"), "it came too late to remove anything")
 }
 
 // One event is expunged:
@@ -252,7 +302,16 @@ func TestAnEventIsExpungedEverywhere(t *testing.T) {
 	}
 	require.Zero(t, i.count(t, "SELECT count(*) FROM entities"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM idempotency_keys"))
-	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'event.expunge' AND reason <> ''"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'event.expunge' AND reason <> ''"+
+		" AND detail ->> 'events' = '1' AND detail ->> 'changes' = '1' AND detail ->> 'runs' = '1'"))
+	for _, name := range []string{a.Events[0].EventID, "stripe:" + id} {
+		out, err = i.run(t, "event", "show", name)
+		require.NoError(t, err, out)
+		require.Contains(t, out, "asked by the customer")
+	}
+	out, err = i.run(t, "purge", "--expunge", a.Events[0].EventID, "--reason", "once more")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "was expunged by cli:")
 	c := i.dial(t)
 	eventually(t, time.Minute, "Temporal has forgotten the run", func() error {
 		if _, err := c.DescribeWorkflowExecution(context.Background(), "stripe:"+id, ""); err == nil {

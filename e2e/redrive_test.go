@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,6 +87,7 @@ func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 
 // A redrive by hand:
 //   - the dry run shows the plan and starts nothing; without --yes and a terminal nothing is started
+//   - without a filter everything has to be asked for
 //   - paused it starts nothing, resumed it goes on, canceled it ends and leaves the rest
 //   - each of these is audited, and an ended one is not changed
 func TestARedriveIsControlled(t *testing.T) {
@@ -95,7 +98,21 @@ func TestARedriveIsControlled(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Regexp(t, `dead letters\s+60`, out)
 	require.Contains(t, out, "failed 60")
-	out, err = i.run(t, "dlq", "redrive")
+	out, err = i.run(t, "dlq", "redrive", "--provider", "stripe", "--source", "shop-a", "--dry-run")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "no dead letter that waits matches: provider stripe, source shop-a")
+	for _, list := range []string{"event list", "dlq list", "dlq redrive"} {
+		out, err = i.run(t, append(strings.Fields(list), "--source", "shop-a")...)
+		require.Error(t, err, list)
+		require.Contains(t, out, "--provider", list)
+	}
+	out, err = i.run(t, "dlq", "redrive", "--yes")
+	require.Error(t, err)
+	require.Contains(t, out, "--all", "everything has to be asked for")
+	out, err = i.run(t, "dlq", "redrive", "--all", "--provider", "stripe", "--yes")
+	require.Error(t, err)
+	require.Contains(t, out, "contradict")
+	out, err = i.run(t, "dlq", "redrive", "--all")
 	require.Error(t, err)
 	require.Contains(t, out, "--yes")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM redrives"))
@@ -104,10 +121,13 @@ func TestARedriveIsControlled(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM redrives"))
 
 	i.start(t, "worker")
-	id := i.startRedrive(t, "--rate", "4/s")
+	id := i.startRedrive(t, "--all", "--rate", "4/s")
 	eventually(t, time.Minute, "it has begun", func() error { return atLeast(i.count(t, processedEvents), 1) })
-	out, err = i.run(t, "redrive", "pause", id, "--reason", "traffic")
+	out, err = i.run(t, "redrive", "pause", id, "--reason", "traffic", "--json")
 	require.NoError(t, err, out)
+	var paused event.Redrive
+	require.NoError(t, json.Unmarshal([]byte(out), &paused), out)
+	require.Equal(t, event.RedrivePaused, paused.State)
 	r := i.awaitRedrive(t, time.Minute, id, event.RedrivePaused)
 	time.Sleep(2 * time.Second) // at 4/s, eight more would be done
 	require.Equal(t, r.Done, i.redrive(t, id).Done)
@@ -128,7 +148,7 @@ func TestARedriveIsControlled(t *testing.T) {
 	require.Equal(t, 4, i.count(t, "SELECT count(*) FROM audit_log WHERE object = $1 AND actor LIKE 'cli:%'", "redrive:"+id))
 	i.replay(t, "redrive_canceled", "redrive/"+id)
 
-	out, err = i.run(t, "dlq", "redrive", "--yes", "--rate", "100/s") // watched to its end
+	out, err = i.run(t, "dlq", "redrive", "--all", "--yes", "--rate", "100/s") // watched to its end
 	require.NoError(t, err, out)
 	require.Contains(t, out, "100%")
 	i.awaitCount(t, time.Minute, 60, processedEvents)
@@ -161,7 +181,7 @@ func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
 		return took
 	}
 	alone := measure()
-	id := i.startRedrive(t, "--rate", "50/s")
+	id := i.startRedrive(t, "--all", "--rate", "50/s")
 	eventually(t, time.Minute, "it has begun", func() error { return atLeast(int(i.redrive(t, id).Done), 1) })
 	during := measure()
 	require.NotZero(t, i.count(t, openDeadLetters), "the redrive was over too soon to show anything")

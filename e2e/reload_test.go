@@ -47,7 +47,7 @@ func TestDefinitionsAreReloaded(t *testing.T) {
 	dir := t.TempDir()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	write := func(file, text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
-	write(tokens, "first-token\n")
+	write(tokens, "token-that-comes-first\n")
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN_FILE="+tokens)
 	n, worker := i.start(t, "ingress"), i.start(t, "worker")
 	all := []*node{n, worker}
@@ -57,32 +57,32 @@ func TestDefinitionsAreReloaded(t *testing.T) {
 		require.NoError(t, err)
 		return a
 	}
-	require.Equal(t, 404, send("early", "first-token").status)
+	require.Equal(t, 404, send("early", "token-that-comes-first").status)
 
 	load := startLoad(n, 4)
 	write(filepath.Join(dir, "acme.yaml"), acme)
 	for _, one := range all {
 		one.reload(t, "providers.reloaded")
 	}
-	require.Equal(t, 202, send(uniqueID("a"), "first-token").status)
+	require.Equal(t, 202, send(uniqueID("a"), "token-that-comes-first").status)
 
 	write(filepath.Join(dir, "acme.yaml"), acme+"priority: urgent\n")
 	for _, one := range all {
 		one.reload(t, "providers.rejected")
 		require.Contains(t, one.log.String(), "acme.yaml: priority:")
 	}
-	require.Equal(t, 202, send(uniqueID("a"), "first-token").status)
+	require.Equal(t, 202, send(uniqueID("a"), "token-that-comes-first").status)
 
-	write(tokens, "second-token\n")
+	write(tokens, "token-that-comes-second\n")
 	write(filepath.Join(dir, "acme.yaml"), acme+"replies: {accepted: 201}\n")
 	n.reload(t, "providers.reloaded")
 	eventually(t, 10*time.Second, "the new secret is known", func() error {
-		if got := send(uniqueID("a"), "second-token").status; got != 201 {
+		if got := send(uniqueID("a"), "token-that-comes-second").status; got != 201 {
 			return fmt.Errorf("it answers %d", got)
 		}
 		return nil
 	})
-	require.Equal(t, 401, send(uniqueID("a"), "first-token").status)
+	require.Equal(t, 401, send(uniqueID("a"), "token-that-comes-first").status)
 	load.stop()
 	require.Positive(t, load.accepted.Load())
 	require.Zero(t, load.unavailable.Load()+load.unreachable.Load()+load.other.Load(), "no request was lost on the way")

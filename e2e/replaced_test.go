@@ -53,12 +53,12 @@ func TestTheReplacedSystemsAreServed(t *testing.T) {
 	require.NotEmpty(t, a.RequestID)
 	require.Len(t, a.Events[0].EventHash, 12)
 	n.deliver(t, 200, "/webhook/rentprog-webhook-create?key="+secret, `{"event":"booking_create","payload":{"id":1,"car_id":7}}`)
-	require.JSONEq(t, `{"id":7,"mileage":20,"company_id":2}`, i.entity(t, "rentprog", "car", "7"))
+	require.JSONEq(t, `{"action":"update","id":7,"mileage":20,"company_id":2}`, i.entity(t, "rentprog", "car", "7"))
 	i.entity(t, "rentprog", "booking", "1")
 	i.entity(t, "rentprog", "branch", "2")
 
 	n.deliver(t, 200, "/webhooks/umnico/"+secret, `{"type":"message.incoming","accountId":9,"leadId":8,"message":{"messageId":"m1"}}`)
-	i.entity(t, "umnico", "message", "m1")
+	i.entity(t, "umnico", "message", "9:m1")
 
 	n.deliver(t, 202, "/webhooks/evolution/fleet-1", `{"event":"connection.update","instance":"fleet-1","data":{"state":"open"}}`,
 		"X-Webhook-Token", secret)
@@ -75,7 +75,42 @@ func TestTheReplacedSystemsAreServed(t *testing.T) {
 	n.deliver(t, 498, "/webhook/gocardless", batch, "Webhook-Signature", hexHMAC("another"))
 	i.entity(t, "gocardless", "transaction", "PM1")
 	i.entity(t, "gocardless", "member", "MD1")
-	i.awaitCount(t, 30*time.Second, 6, processedEvents)
+
+	batch = `{"events":[{"id":"EV3","resource_type":"subscriptions","action":"cancelled","links":{"subscription":"SB1"},
+		"created_at":"2026-05-04T10:00:01Z"},{"id":"EV4","resource_type":"subscriptions","action":"created",
+		"links":{"subscription":"SB1","mandate":"MD1"},"created_at":"2026-05-04T10:00:00Z"}]}`
+	n.deliver(t, 200, "/webhook/gocardless", batch, "Webhook-Signature", hexHMAC(batch))
+	for _, shop := range []string{"shop-a", "shop-b"} {
+		n.deliver(t, 202, "/webhooks/evolution/"+shop, `{"event":"messages.upsert","data":{"key":{"id":"M1"},"pushName":"`+shop+`"}}`,
+			"X-Webhook-Token", secret)
+	}
+	n.deliver(t, 202, "/webhooks/evolution/shop-b", `{"event":"messages.delete","data":{"id":"M1"}}`, "X-Webhook-Token", secret)
+	i.awaitCount(t, 30*time.Second, 11, processedEvents)
+	require.JSONEq(t, `{"push_name":"shop-a"}`, i.entity(t, "evolution", "message", "shop-a:M1"))
+	member, err := i.run(t, "entity", "show", "gocardless", "member", "MD1")
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)member MD1\n.*subscription SB1\n.*"status": "cancelled"`, member)
+	require.Zero(t, i.count(t, "SELECT count(*) FROM entities WHERE deleted AND external_id = 'shop-a:M1'"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE deleted AND external_id = 'shop-b:M1'"))
+}
+
+// The paths of the systems that were replaced, where a folder of definitions has them:
+//   - the instance of Evolution stands in the path
+//   - a provider of the voice platform has its name in it
+func TestTheOldPathsAreServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "EVOLUTION_WEBHOOK_TOKEN="+secret, "CALCOM_WEBHOOK_SECRET="+secret)
+	for _, name := range []string{"evolution", "calcom"} {
+		_, err := i.run(t, "provider", "new", name, "--old-paths", "--dir", dir)
+		require.NoError(t, err)
+	}
+	n := i.start(t, "serve")
+	n.deliver(t, 202, "/webhook/fleet-1", `{"event":"connection.update","data":{"state":"open"}}`, "X-Webhook-Token", secret)
+	const booking = `{"triggerEvent":"BOOKING_CREATED","createdAt":"2026-05-04T10:00:00Z","payload":{"uid":"u1"}}`
+	n.deliver(t, 202, "/api/webhook/calcom", booking, "X-Cal-Signature-256", hexHMAC(booking))
+	i.awaitCount(t, 30*time.Second, 2, processedEvents)
+	require.JSONEq(t, `{"state":"open"}`, i.entity(t, "evolution", "instance", "fleet-1"))
 }
 
 // Retell asks what to do with a call, and its question is an event:

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -58,6 +60,41 @@ func TestAllMistakesAreNamedAtOnce(t *testing.T) {
 	require.NotZero(t, n.command.ProcessState.ExitCode())
 	for _, want := range []string{"HOLDFAST_INGRESS_BODY_LIMIT", "HOLDFAST_WORKER_SLOTS_NORMAL", "HOLDFAST_WORKER_GRACE"} {
 		require.Contains(t, n.log.String(), want)
+	}
+}
+
+// A role with a mistake that its parts find, each kind of which needs no server:
+//   - it ends with the reason, which names what to correct, and without a stack
+func TestEveryRoleSaysWhyItDoesNotStart(t *testing.T) {
+	t.Parallel()
+	definitions := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(definitions, "acme.yaml"), []byte(acme+"priority: urgent\n"), 0o600))
+	mistakes := map[string]struct{ variable, reason string }{
+		"a definition":       {"HOLDFAST_PROVIDERS_DIR=" + definitions, "acme.yaml: priority:"},
+		"a folder":           {"HOLDFAST_PROVIDERS_DIR=/nowhere", "open /nowhere: no such file"},
+		"a secret's file":    {"GITHUB_WEBHOOK_SECRET_FILE=/nowhere", "GITHUB_WEBHOOK_SECRET_FILE names a file"},
+		"a notification URL": {"HOLDFAST_NOTIFY_URLS=nonsense://hush", "HOLDFAST_NOTIFY_URLS: "},
+		"a certificate":      {"TEMPORAL_TLS_SERVER_CA_CERT_PATH=/nowhere", "/nowhere"},
+	}
+	i := &installation{database: "postgres://nobody@127.0.0.1:1/none", namespace: "none"}
+	for _, role := range []string{"serve", "ingress", "worker", "operator"} {
+		for name, mistake := range mistakes {
+			t.Run(role+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				n := i.launch(t, role, mistake.variable)
+				select {
+				case <-n.exited:
+				case <-time.After(busy * 30 * time.Second):
+					require.FailNow(t, "it runs with the mistake")
+				}
+				require.Equal(t, 1, n.command.ProcessState.ExitCode())
+				require.Contains(t, n.log.String(), "holdfast: ")
+				require.Contains(t, n.log.String(), mistake.reason)
+				for _, never := range []string{"panic", "goroutine", "hush"} {
+					require.NotContains(t, n.log.String(), never)
+				}
+			})
+		}
 	}
 }
 

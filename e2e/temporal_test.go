@@ -17,6 +17,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"holdfast/event"
 	"holdfast/internal/devstack/stacktest"
 )
 
@@ -95,12 +96,19 @@ func (i *installation) awaitStatus(t *testing.T, workflowID string, want enumspb
 // history reads all events of the latest run of a workflow.
 func (i *installation) history(t *testing.T, workflowID string) []*historypb.HistoryEvent {
 	t.Helper()
+	return i.historyOf(t, event.Run{WorkflowID: workflowID})
+}
+
+// historyOf reads all events of a run; of the latest where it has no ID.
+func (i *installation) historyOf(t *testing.T, run event.Run) []*historypb.HistoryEvent {
+	t.Helper()
 	var events []*historypb.HistoryEvent
-	pages := i.dial(t).GetWorkflowHistory(context.Background(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	pages := i.dial(t).GetWorkflowHistory(context.Background(), run.WorkflowID, run.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for pages.HasNext() {
-		event, err := pages.Next()
+		e, err := pages.Next()
 		require.NoError(t, err)
-		events = append(events, event)
+		events = append(events, e)
 	}
 	return events
 }

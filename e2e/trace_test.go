@@ -44,7 +44,7 @@ func TestAnEventIsOneTrace(t *testing.T) {
 		all := strings.Join(names, "\n")
 		for _, want := range []string{
 			"StartWorkflow:ProcessEvent", "RunWorkflow:ProcessEvent",
-			"RunActivity:ParseEvent", "RunActivity:PersistEvent", "WITH",
+			"RunActivity:ParseEvent", "RunActivity:PersistEvent", "INSERT", "COMMIT",
 		} {
 			require.Contains(t, all, want)
 		}

@@ -17,6 +17,11 @@ const (
 	PhaseUpkeep Phase = "upkeep"
 )
 
+// Phases are all of them, in their order.
+func Phases() []Phase {
+	return []Phase{PhaseReceive, PhaseParse, PhasePersist, PhaseUpsert, PhaseDeadLetter, PhaseRedrive, PhaseUpkeep}
+}
+
 // ErrorEntry is one row of the error log: an error of any phase, whether or not it was overcome afterwards. Like every
 // error text it holds no payload, header value or secret.
 type ErrorEntry struct {

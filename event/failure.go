@@ -18,6 +18,9 @@ const (
 	ClassFailed Class = "failed"
 )
 
+// Classes are all of them.
+func Classes() []Class { return []Class{ClassTransient, ClassRejected, ClassFailed} }
+
 // Error is an error with its class. Its text reaches logs, histories and dead letters, so whoever makes one keeps payloads
 // and secrets out of it.
 type Error struct {

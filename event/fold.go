@@ -125,3 +125,13 @@ func encodeExact(v any) (json.RawMessage, error) {
 	}
 	return bytes.TrimRight(buf.Bytes(), "\n"), nil
 }
+
+// Canonical is JSON with the names of its objects sorted and no space between, so that what is equal is the same text. Numbers
+// keep their digits.
+func Canonical(raw json.RawMessage) (json.RawMessage, error) {
+	v, err := decodeExact(raw)
+	if err != nil {
+		return nil, err
+	}
+	return encodeExact(v)
+}

@@ -10,3 +10,6 @@ const (
 	// LaneBulk: a batch takes it, because its definition says so.
 	LaneBulk Lane = "bulk"
 )
+
+// Lanes are all of them.
+func Lanes() []Lane { return []Lane{LaneOverflow, LaneBulk} }

@@ -17,6 +17,8 @@ type Parsed struct {
 	Changes []Change `json:"changes,omitempty"`
 	// Policy bounds the durable lane of the steps that follow.
 	Policy Policy `json:"policy"`
+	// RejectRedelivery says that the redelivery of a dead event does not run it again.
+	RejectRedelivery bool `json:"reject_redelivery,omitempty"`
 }
 
 // MaxTypeLength is in bytes: the width of a keyword search attribute in Temporal's SQL visibility store.
@@ -31,20 +33,3 @@ const (
 	PriorityHigh     Priority = "high"
 	PriorityNormal   Priority = "normal"
 )
-
-// Policy is a provider's declared retry policy. It counts executions that failed (ClassFailed); infrastructure trouble
-// (ClassTransient) is retried without being counted, and a rejected event is not retried at all.
-type Policy struct {
-	// Attempts is how many counted executions a step may have, the first included; at least 1.
-	Attempts int `json:"attempts"`
-	// Delays are the pauses after the first, second, … counted failure; the last one repeats. Where it is empty the pause
-	// is InitialInterval × Coefficientⁿ, at most MaximumInterval.
-	Delays          []Duration `json:"delays,omitempty"`
-	InitialInterval Duration   `json:"initial_interval,omitempty"`
-	Coefficient     float64    `json:"coefficient,omitempty"`
-	MaximumInterval Duration   `json:"maximum_interval,omitempty"`
-	// Jitter spreads a pause by up to ± this share of it, 0 to 1.
-	Jitter float64 `json:"jitter,omitempty"`
-	// Timeout bounds one execution of a step.
-	Timeout Duration `json:"timeout"`
-}

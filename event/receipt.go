@@ -20,6 +20,10 @@ type Receipt struct {
 	KeyFrom KeyOrigin `json:"key_from"`
 	// DedupeWindow is how long a redelivery of this key is a duplicate; 0 means for ever.
 	DedupeWindow Duration `json:"dedupe_window,omitempty"`
+	// Fingerprint is what every delivery of the event has in common beside its key: "sha256:" and the hash of the body, or, where
+	// the body is the key, the sender's name of the delivery. An event with the same key and another fingerprint is a conflict;
+	// "" is compared with nothing.
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// Type is the event type as the ingress read it; "" if it could not.
 	Type string `json:"type,omitempty"`
 	// Priority is the task queue class that the definition gives events of this type.

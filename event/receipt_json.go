@@ -19,6 +19,7 @@ func (r Receipt) AppendJSON(to []byte) ([]byte, error) {
 	if r.DedupeWindow != 0 {
 		to = appendText(append(to, `,"dedupe_window":`...), r.DedupeWindow.String())
 	}
+	to = appendFilled(to, `,"fingerprint":`, r.Fingerprint)
 	to = appendFilled(to, `,"type":`, r.Type)
 	to = appendFilled(to, `,"priority":`, string(r.Priority))
 	to, err := appendTime(append(to, `,"received_at":`...), r.ReceivedAt)

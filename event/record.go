@@ -50,8 +50,10 @@ type Link struct {
 // RecordQuery selects stored events, newest first. Empty fields do not restrict.
 type RecordQuery struct {
 	Provider string
-	Type     string
-	Status   Status
+	// Source is the sender within the provider.
+	Source string
+	Type   string
+	Status Status
 	// Key is the idempotency key, as the provider gave it or canonical.
 	Key string
 	// Entity selects the events that changed it; nil does not restrict.
@@ -68,11 +70,13 @@ type RecordQuery struct {
 // DeadLetterQuery selects dead letters, the last failed first. Empty fields do not restrict.
 type DeadLetterQuery struct {
 	Provider string
-	Type     string
-	State    DeadLetterState
-	Class    Class
-	Code     string
-	Step     Step
+	// Source is the sender within the provider.
+	Source string
+	Type   string
+	State  DeadLetterState
+	Class  Class
+	Code   string
+	Step   Step
 	// EventID and WorkflowID select all dead letters of one event, or of one workflow.
 	EventID, WorkflowID string
 	// Since and Until bound the last failure: Since ≤ time < Until.

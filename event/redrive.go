@@ -5,14 +5,19 @@ import "time"
 // RedriveFilter selects the open dead letters of a redrive. Empty fields do not restrict.
 type RedriveFilter struct {
 	Provider string `json:"provider,omitempty"`
-	Type     string `json:"type,omitempty"`
-	Class    Class  `json:"class,omitempty"`
-	Code     string `json:"code,omitempty"`
-	Step     Step   `json:"step,omitempty"`
+	// Source is the sender within the provider.
+	Source string `json:"source,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Class  Class  `json:"class,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Step   Step   `json:"step,omitempty"`
 	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero does not bound.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 }
+
+// IsAll says that the filter restricts nothing.
+func (f RedriveFilter) IsAll() bool { return f == RedriveFilter{} }
 
 // RedrivePlan says what a redrive of a filter would take on, as it stands now.
 type RedrivePlan struct {
@@ -84,15 +89,22 @@ type RedrivePage struct {
 
 // AutomaticRedrive is the policy by which dead letters are run again without anybody asking for it.
 type AutomaticRedrive struct {
+	// RedrivePolicy holds for providers that have none of their own, which stand in Own by their names.
+	RedrivePolicy
+
+	Own map[string]RedrivePolicy
+	// Rate is how many runs are started a second, at most.
+	Rate float64
+}
+
+// RedrivePolicy is when the dead letters of a provider are run again by themselves.
+type RedrivePolicy struct {
 	// Base is the pause between a failure and the first automatic attempt; it doubles with each, ± 20 %.
 	Base time.Duration
 	// Attempts is how many there are at most. Then the dead letter is exhausted.
 	Attempts int
-	// Classes are the classes of failures that are tried again, Off the providers whose events are not.
+	// Classes are the classes of failures that are tried again; none turns automatic attempts off.
 	Classes []Class
-	Off     []string
-	// Rate is how many runs are started a second, at most.
-	Rate float64
 }
 
 // RedriveTurn is what one turn of a bulk redrive has come to.
@@ -111,17 +123,25 @@ type DueTurn struct {
 	Drained   bool  `json:"drained"`
 }
 
-// RunExistsError says that a run was not started because the latest one of its workflow is open or has succeeded.
+// RunExistsError says that a run was not started because the latest one of its workflow is open, or has processed the event.
 type RunExistsError struct {
 	Run Run
-	// Open says that the run goes on; otherwise it has succeeded.
+	// Open says that the run goes on; otherwise it has processed the event.
 	Open bool
+	// InTheWay says of an open run that it decides nothing about the dead letter, which waits on: it is another event's, or it
+	// has recorded that dead letter itself and is not at its end yet.
+	InTheWay bool
 }
 
 // Error names the run.
 func (e *RunExistsError) Error() string {
-	if e.Open {
-		return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " is open"
+	run := "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID
+	switch {
+	case e.InTheWay:
+		return run + " is in the way: try again when it has ended"
+	case e.Open:
+		return run + " is open"
+	default:
+		return run + " has succeeded"
 	}
-	return "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID + " has succeeded"
 }

@@ -50,4 +50,6 @@ type Expunged struct {
 	Entities int `json:"entities"`
 	// Runs is how many runs Temporal was told to delete.
 	Runs int `json:"runs"`
+	// Earlier is set if the event had been expunged before: it says who did so, when and why.
+	Earlier *Verdict `json:"earlier,omitempty"`
 }

@@ -13,6 +13,9 @@ const (
 	StatusDead Status = "dead"
 )
 
+// Statuses are all of them.
+func Statuses() []Status { return []Status{StatusPersisted, StatusProcessed, StatusDead} }
+
 // Outcome is how a run that did not fail has ended.
 type Outcome string
 
@@ -23,6 +26,11 @@ const (
 	OutcomeIgnored Outcome = "ignored"
 	// OutcomeDuplicate: another event owns the key; nothing was changed.
 	OutcomeDuplicate Outcome = "duplicate"
+	// OutcomeDiscarded, OutcomeReplaced and OutcomeExpunged: an operator has decided about the event; nothing was changed. See
+	// Verdict.
+	OutcomeDiscarded Outcome = "discarded"
+	OutcomeReplaced  Outcome = "replaced"
+	OutcomeExpunged  Outcome = "expunged"
 	// OutcomeLeft: of an event in a batch, which gets a workflow of its own.
 	OutcomeLeft Outcome = "left"
 )
@@ -39,9 +47,14 @@ const (
 	StepBatch Step = "batch"
 )
 
+// Steps are all of them, with those at which a run can end from outside.
+func Steps() []Step {
+	return []Step{StepStart, StepParse, StepPersist, StepUpsert, StepBatch, StepRun}
+}
+
 // DeadLetterState is where a dead letter stands:
-// open → redriving → resolved, open → exhausted, open → discarded. One that is exhausted waits like one that is open, but for
-// somebody: its automatic attempts are used up.
+// open → redriving → resolved, open → exhausted, open → discarded → open (reopened). One that is exhausted waits like one that
+// is open, but for somebody: its automatic attempts are used up.
 type DeadLetterState string
 
 // The states of a dead letter.
@@ -52,3 +65,10 @@ const (
 	DeadLetterExhausted DeadLetterState = "exhausted"
 	DeadLetterDiscarded DeadLetterState = "discarded"
 )
+
+// DeadLetterStates are all of them.
+func DeadLetterStates() []DeadLetterState {
+	return []DeadLetterState{
+		DeadLetterOpen, DeadLetterRedriving, DeadLetterResolved, DeadLetterExhausted, DeadLetterDiscarded,
+	}
+}

@@ -24,8 +24,10 @@ type OpenRun struct {
 
 // LatestRun is the latest run of a workflow. The zero value means that there is none (any more).
 type LatestRun struct {
-	Run  Run
-	Open bool
+	Run Run
+	// EventID is the event that it is a run of; empty if the run does not say.
+	EventID string
+	Open    bool
 	// Succeeded says that it has ended well.
 	Succeeded bool
 }
@@ -47,4 +49,21 @@ type SweepPage struct {
 type SweptPage struct {
 	DeadLetters int    `json:"dead_letters"`
 	Next        []byte `json:"next,omitempty"`
+
+	Unswept
+}
+
+// Unswept are runs that a sweep had to pass over. They are looked at again by the next one.
+type Unswept struct {
+	Count int `json:"unswept,omitempty"`
+	// Since is when the first of them was closed.
+	Since time.Time `json:"unswept_since,omitzero"`
+}
+
+// Add adds n runs, the first of which was closed at a time.
+func (u *Unswept) Add(n int, since time.Time) {
+	if n > 0 && (u.Count == 0 || since.Before(u.Since)) {
+		u.Since = since
+	}
+	u.Count += n
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,9 +25,13 @@ const (
 	// The pause before an event that could not be started is tried again: it doubles from the one to the other.
 	minPostpone = time.Second
 	maxPostpone = 15 * time.Second
-	// buryAfter is how many refusals make an event one that Temporal never takes, if it takes no other either. That may
-	// also be a fault of its configuration, which somebody corrects.
-	buryAfter = 10
+	// An event is at fault itself if Temporal has refused it so often, which takes a minute, and has taken another one between
+	// the last two refusals. Where it takes no other one its set-up may be at fault, which somebody corrects.
+	buryAfter = 8
+	// takesFor is how long ago Temporal may have taken another one: the pause before the last refusals.
+	takesFor = maxPostpone
+	// refusedPrefix marks the last error of a row as a refusal.
+	refusedPrefix = "Temporal refuses it: "
 )
 
 // InboxQueue gives out what waits in the inbox.
@@ -39,22 +44,33 @@ type InboxQueue interface {
 // Drain starts the workflows of what waits in the inbox. Several processes may drain the same inbox, and each may die at any
 // time: an event leaves it only after its start is confirmed.
 type Drain struct {
+	// Errors takes what somebody should be told of; nil where there is no error log. It is set before Run.
+	Errors ErrorSink
+
 	queue   InboxQueue
 	starter EventStarter
 	gate    *Gate
 	limit   time.Duration // of one start
 	metrics drainMetrics
-	waited  time.Duration // for which the oldest event of the last page had waited
+	// conflicts tell of what was acknowledged before it was known whose key it has.
+	conflicts conflicts
+	waited    time.Duration // for which the oldest event of the last page had waited
 
 	stop, stopped chan struct{}
 	stopOnce      sync.Once
 }
 
 // NewDrain makes a drain. Its starts go through the gate, and have startTimeout each.
-func NewDrain(queue InboxQueue, starter EventStarter, gate *Gate, startTimeout time.Duration) (*Drain, error) {
+func NewDrain(
+	queue InboxQueue, starter EventStarter, book ConflictBook, gate *Gate, startTimeout time.Duration,
+) (*Drain, error) {
 	metrics, err := newDrainMetrics()
+	if err != nil {
+		return nil, err
+	}
+	conflicts, err := newConflicts(book)
 	return &Drain{
-		queue: queue, starter: starter, gate: gate, limit: startTimeout, metrics: metrics,
+		queue: queue, starter: starter, gate: gate, limit: startTimeout, metrics: metrics, conflicts: conflicts,
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, err
 }
@@ -162,17 +178,39 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	switch {
 	case err == nil:
 		s.Started = true
+		d.conflicts.tell(ctx, started.Conflict)
 		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
-	case isRefused(err) && (d.gate.takes() || row.Attempts+1 >= buryAfter):
+	case errors.Is(err, errTooLarge) || isRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
 		d.metrics.count(ctx, row.Receipt.Provider, "dead")
 		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
 			"step", string(s.Dead.Step), "error_class", string(s.Dead.Class), "error_code", s.Dead.Code)
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
+		if isRefused(err) {
+			s.Error = refusedPrefix + s.Error
+			d.reportRefused(row, s.Error)
+		}
 		d.metrics.count(ctx, row.Receipt.Provider, "failed")
 	}
 	return s
+}
+
+// isAtFault says of an event that was refused once more whether that lies in the event.
+func (d *Drain) isAtFault(row event.Waiting) bool {
+	return row.Attempts+1 >= buryAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
+		d.gate.confirmedSince(time.Now().Add(-takesFor))
+}
+
+// reportRefused tells once of each event that waits although Temporal answers: while its set-up is at fault, nothing else does.
+func (d *Drain) reportRefused(row event.Waiting, why string) {
+	if d.Errors == nil || row.Attempts+1 != buryAfter {
+		return
+	}
+	d.Errors.Record(event.ErrorEntry{
+		Phase: event.PhaseReceive, Provider: row.Receipt.Provider, Class: event.ClassFailed, Code: "start_refused",
+		Message: why, EventID: row.Receipt.ID, Alert: true,
+	})
 }
 
 func (d *Drain) start(ctx context.Context, row event.Waiting) (_ Started, err error) {

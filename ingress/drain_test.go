@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +25,7 @@ func waiting(n int) event.Receipt {
 // runDrain drains until the function that it gives is called.
 func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, gate *Gate) (stop func()) {
 	t.Helper()
-	drain, err := NewDrain(queue, starter, gate, 2*time.Second)
+	drain, err := NewDrain(queue, starter, nil, gate, 2*time.Second)
 	require.NoError(t, err)
 	go drain.Run()
 	return func() { require.NoError(t, drain.Stop(context.Background())) }
@@ -124,37 +127,132 @@ func TestDrainWaitsForTemporal(t *testing.T) {
 	})
 }
 
-// What Temporal refuses for good becomes a dead letter: at once where it takes others, and only after a while where it takes
-// nothing at all, which may be the fault of its configuration.
+// refusing is a Temporal that refuses the events of the keys, and, while its set-up is at fault, all of them.
+type refusing struct {
+	*fakeStarter
+
+	atFault atomic.Bool
+}
+
+func newRefusing(keys ...string) *refusing {
+	temporal := &refusing{fakeStarter: newFakeStarter()}
+	temporal.before = func(r event.Receipt) error {
+		if temporal.atFault.Load() || slices.Contains(keys, r.Key) {
+			return fmt.Errorf("start workflow: %w", serviceerror.NewInvalidArgument("Blob data size exceeds limit."))
+		}
+		return nil
+	}
+	return temporal
+}
+
+// Temporal refuses one event, again and again:
+//   - where it takes others all the while, that one becomes a dead letter after a minute
+//   - where it takes no other, it waits: the set-up may be at fault
 func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 	t.Parallel()
 	for _, takesOthers := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			table, temporal, gate := newFakeInbox(), newFakeStarter(), NewGate(32)
-			temporal.before = func(r event.Receipt) error {
-				if r.Key == "evt_0" {
-					return fmt.Errorf("start workflow: %w", serviceerror.NewInvalidArgument("Blob data size exceeds limit."))
-				}
-				return nil
+			table, temporal, gate := newFakeInbox(), newRefusing("evt_0"), NewGate(32)
+			for n := range 2 {
+				_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(n), nil, false)
 			}
-			_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(0), nil, false)
 			stop := runDrain(t, table, temporal, gate)
 			defer stop()
-			elapse(10 * time.Second)
-			require.Empty(t, table.graves())
-			if takesOthers {
-				_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(1), nil, false)
-				elapse(maxPostpone + drainPoll)
-			} else {
-				elapse(buryAfter * (maxPostpone + drainPoll))
+			for n := range 60 {
+				elapse(time.Second)
+				require.Empty(t, table.graves(), "it may be the fault of the set-up")
+				if takesOthers {
+					_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(n+2), nil, false)
+				}
+			}
+			elapse(2 * maxPostpone)
+			if !takesOthers {
+				require.Empty(t, table.graves())
+				require.Equal(t, 1, table.depth())
+				return
 			}
 			require.Zero(t, table.depth())
+			require.Len(t, table.graves(), 1)
 			buried := table.graves()["stripe:evt_0"]
 			require.Equal(t, event.ClassRejected, buried.Class)
 			require.Equal(t, "not_startable", buried.Code)
 			require.Contains(t, buried.Message, "Blob data size exceeds limit.")
 		})
 	}
+}
+
+// Temporal takes events, then refuses them all, since a search attribute is gone, and takes them again once that is corrected;
+// some have waited for long already, for another reason:
+//   - none becomes a dead letter, and somebody is told
+func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table, temporal, told := newFakeInbox(), newRefusing(), &toldErrors{}
+		drain, err := NewDrain(table, temporal, nil, NewGate(32), 2*time.Second)
+		require.NoError(t, err)
+		drain.Errors = told
+		go drain.Run()
+		defer func() { require.NoError(t, drain.Stop(context.Background())) }()
+		for n := range 20 {
+			_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(n), nil, false)
+			elapse(time.Second)
+		}
+		elapse(drainPoll)
+		require.Zero(t, table.depth())
+		temporal.atFault.Store(true)
+		for n := 20; n < 40; n++ {
+			_, _ = table.keep(event.Waiting{
+				Lane: event.LaneOverflow, Receipt: waiting(n), Attempts: n - 20, LastError: "Temporal was away",
+			})
+		}
+		elapse(10 * time.Minute)
+		require.Equal(t, buryAfter, told.count("start_refused"), "of those that had not waited for longer before")
+		require.Empty(t, table.graves())
+		require.Equal(t, 20, table.depth())
+		temporal.atFault.Store(false)
+		elapse(maxPostpone + drainPoll)
+		require.Empty(t, table.graves())
+		require.Zero(t, table.depth())
+	})
+}
+
+// toldErrors counts entries by code.
+type toldErrors struct {
+	mu    sync.Mutex
+	codes []string
+}
+
+func (e *toldErrors) Record(entry event.ErrorEntry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if entry.Alert {
+		e.codes = append(e.codes, entry.Code)
+	}
+}
+
+func (e *toldErrors) count(code string) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.codes {
+		if c == code {
+			n++
+		}
+	}
+	return n
+}
+
+// What is larger than a message to Temporal may be is at fault itself, whatever Temporal does.
+func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table, temporal := newFakeInbox(), newFakeStarter()
+		temporal.before = func(event.Receipt) error { return fmt.Errorf("start workflow: %w", errTooLarge) }
+		_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(0), nil, false)
+		stop := runDrain(t, table, temporal, NewGate(32))
+		defer stop()
+		elapse(drainPoll)
+		require.Len(t, table.graves(), 1)
+	})
 }
 
 // The drain leaves room to live events, and does not stand still for them.

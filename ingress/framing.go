@@ -1,8 +1,10 @@
 package ingress
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/valyala/fasthttp"
 )
@@ -32,3 +34,22 @@ func isMisframed(h *fasthttp.RequestHeader) bool {
 	}
 	return encoding && (length || !h.IsHTTP11())
 }
+
+// dropTrailers takes out of the headers what stood behind a body in chunks, which fasthttp adds to them: a proxy in front may
+// have checked, limited or rewritten the head only. It reads the head once more, since a name can be in both.
+func dropTrailers(h *fasthttp.RequestHeader) error {
+	if h.ContentLength() != chunked {
+		return nil
+	}
+	var head bytes.Buffer
+	fmt.Fprintf(&head, "%s %s %s\r\n%s\r\n", h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders())
+	var again fasthttp.RequestHeader
+	if err := again.Read(bufio.NewReaderSize(&head, head.Len())); err != nil {
+		return errMisframed
+	}
+	again.CopyTo(h)
+	return nil
+}
+
+// chunked is the length of a body in chunks.
+const chunked = -1

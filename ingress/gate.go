@@ -54,10 +54,10 @@ func NewGate(maxStarts int) *Gate {
 
 // isOutage says that a start has failed for a reason that lies in Temporal, or in the way to it, and not in the event.
 func isOutage(err error) bool {
-	return err != nil && !isRefused(err) && !errors.Is(err, ErrStartContended)
+	return err != nil && !isRefused(err) && !errors.Is(err, ErrStartContended) && !errors.Is(err, ErrKeyBusy)
 }
 
-// isRefused says that Temporal will not take this event, now or later.
+// isRefused says that Temporal does not take this event as it is: for what is in it, or for how Temporal is set up.
 func isRefused(err error) bool {
 	var invalid *serviceerror.InvalidArgument
 	return errors.As(err, &invalid)
@@ -156,9 +156,6 @@ func (g *Gate) confirmedSince(t time.Time) bool {
 	defer g.mu.Unlock()
 	return g.confirmed.After(t)
 }
-
-// takes says that Temporal has confirmed starts of this process: it is set up well.
-func (g *Gate) takes() bool { return g.confirmedSince(time.Time{}) }
 
 // room is how many events from the inbox may be started at the same time, the oldest of which has waited for so long: as many as
 // live traffic leaves of the half, and a few at least, so that it cannot keep them waiting for ever. These are more the longer

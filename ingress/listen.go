@@ -26,7 +26,7 @@ func (s *Server) limitConnections() {
 	server.Handler = func(c *fasthttp.RequestCtx) {
 		s.unread.forget(&c.Request.Header)
 		switch {
-		case isMisframed(&c.Request.Header):
+		case isMisframed(&c.Request.Header), dropTrailers(&c.Request.Header) != nil:
 			c.SetConnectionClose() // what follows may be a piece of the body
 			refuse(c, errMisframed)
 		case !slices.Contains(fiber.DefaultMethods, string(c.Method())):
@@ -78,7 +78,8 @@ func discard(conn net.Conn) {
 	}
 }
 
-// bodyLimit runs outside of every middleware, so that it recovers by itself.
+// bodyLimit is what a definition declares; more than what holds for all only where somebody could be authentic, because anybody
+// can fill a buffer. It runs outside of every middleware, so that it recovers by itself.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
 	defer func() {
 		if recover() != nil {
@@ -90,7 +91,10 @@ func (s *Server) bodyLimit(h *fasthttp.RequestHeader) (limit int) {
 		return s.BodyLimit
 	}
 	provider, _, ok := s.Catalogue.ByPath(string(uri.PathOriginal()))
-	if !ok || provider.BodyLimit() == 0 {
+	switch {
+	case !ok, provider.BodyLimit() == 0:
+		return s.BodyLimit
+	case provider.BodyLimit() > s.BodyLimit && provider.CheckSecrets() != nil:
 		return s.BodyLimit
 	}
 	return provider.BodyLimit()

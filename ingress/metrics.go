@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ type requestMetrics struct {
 // labels are a set of attributes: names and values in turn. An attribute whose name is "" is none.
 type labels [6]string
 
-// maxLabels is how many sets are kept ready. There are a few for each provider, unless a sender invents types of events.
+// maxLabels is how many sets are kept ready. There are a few for each type of event that a definition names.
 const maxLabels = 1000
 
 // with gives the set as an option. To make it takes longer than to count by it, and the same few are used again and again.
@@ -70,15 +71,25 @@ func newRequestMetrics() (m requestMetrics, err error) {
 	return m, nil
 }
 
-// observeInflight tells how many requests are being handled when somebody asks, and not with each of them.
-func (s *Server) observeInflight() error {
-	_, err := otel.Meter("holdfast/ingress").Int64ObservableUpDownCounter("holdfast_requests_inflight",
+// observeNow tells how many requests are being handled, and how long the answers of the last minute took, when somebody asks,
+// and not with each of them.
+func (s *Server) observeNow() error {
+	meter := otel.Meter("holdfast/ingress")
+	_, first := meter.Int64ObservableUpDownCounter("holdfast_requests_inflight",
 		metric.WithDescription("Requests that are being handled."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(s.inflight.Load())
 			return nil
 		}))
-	return err
+	_, second := meter.Float64ObservableGauge("holdfast_ack_last_minute_seconds", metric.WithUnit("s"),
+		metric.WithDescription("How long the answers of the last minute took, by figure (average, p50, p95, p99)."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			for figure, ms := range s.minute.sum(s.now()).latencies().figures() {
+				o.Observe(ms/1000, metric.WithAttributes(attribute.String("figure", figure)))
+			}
+			return nil
+		}))
+	return errors.Join(first, second)
 }
 
 func (m requestMetrics) answered(o *observation, took time.Duration) {
@@ -99,7 +110,7 @@ func (m requestMetrics) spooled(ctx context.Context, provider, reason string) {
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []Started) {
 	for i, e := range started {
 		s.metrics.events.Add(ctx, 1, s.metrics.with(labels{
-			"provider", p.Name(), "event_type", receipts[i].Type, "state", string(e.State),
+			"provider", p.Name(), "event_type", p.TypeLabel(receipts[i].Type), "state", string(e.State),
 		}))
 	}
 }

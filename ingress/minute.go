@@ -21,8 +21,9 @@ type minute struct {
 type second struct {
 	at                  int64 // in Unix seconds
 	accepted, duplicate int64
-	refused             map[string]int64 // by reason, which are ours
+	refused             map[string]int64 // by the code that the sender was given
 	latency             [13]int64
+	took                time.Duration // all answers together
 }
 
 // slot is the second that now belongs to, emptied if it still holds the one of a minute ago.
@@ -44,13 +45,14 @@ func (m *minute) events(now time.Time, accepted, duplicate int) {
 	s.duplicate += int64(duplicate)
 }
 
-// answer counts an answer: how long it took and, if it was a refusal, why.
+// answer counts an answer: how long it took and, if it was a refusal, the code.
 func (m *minute) answer(now time.Time, took time.Duration, reason string) {
 	class, _ := slices.BinarySearch(latencyBounds, float64(took)/float64(time.Millisecond))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.slot(now)
 	s.latency[class]++
+	s.took += took
 	if reason == "" {
 		return
 	}
@@ -67,6 +69,7 @@ type minuteSum struct {
 	Refused   map[string]int64 `json:"refused"`
 	Requests  int64            `json:"requests"`
 	latency   [13]int64
+	took      time.Duration
 }
 
 func (m *minute) sum(now time.Time) minuteSum {
@@ -83,6 +86,7 @@ func (m *minute) sum(now time.Time) minuteSum {
 		for reason, n := range s.refused {
 			sum.Refused[reason] += n
 		}
+		sum.took += s.took
 		for class, n := range s.latency {
 			sum.latency[class] += n
 			sum.Requests += n
@@ -101,4 +105,12 @@ func (s minuteSum) quantile(q float64) float64 {
 		}
 	}
 	return 0
+}
+
+// average is in milliseconds; 0 if there was no answer.
+func (s minuteSum) average() float64 {
+	if s.Requests == 0 {
+		return 0
+	}
+	return float64(s.took) / float64(time.Millisecond) / float64(s.Requests)
 }

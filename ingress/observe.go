@@ -38,6 +38,8 @@ type observation struct {
 	provider   string
 	outcome    string
 	reason     string
+	// code is what a sender is told of the reason, and so all that the public port tells anybody.
+	code code
 	// failure says why an authentic request was not accepted.
 	failure string
 	events  int
@@ -74,6 +76,7 @@ func (s *Server) begin(c *fiber.Ctx) *observation {
 	o.requestID = takeID(c, headerRequestID, uuid.NewString)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
 	c.Locals(observationKey{}, o)
+	setSecurityHeaders(c)
 	c.Set(headerRequestID, o.requestID)
 	c.Set(headerCorrelationID, o.correlationID)
 	return o
@@ -124,7 +127,7 @@ func reportPanic(c *fiber.Ctx, value any) {
 func (s *Server) report(o *observation, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
-	s.minute.answer(s.now(), took, o.reason)
+	s.minute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
 	s.writeLine(o, status, took)
 	o.endSpan(status)

@@ -70,6 +70,9 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *pro
 		return s.refuseUnavailable(c, err)
 	}
 	s.countEvents(o.ctx, provider, receipts, started)
+	for _, e := range started {
+		s.conflicts.tell(o.ctx, e.Conflict)
+	}
 	if reply, ok := s.answer(o, provider, items, receipts); ok {
 		o.outcome, o.events = "answered", len(started)
 		return sendReply(c, reply)
@@ -110,6 +113,7 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 			Key:           item.Key,
 			KeyFrom:       item.KeyFrom,
 			DedupeWindow:  item.DedupeWindow,
+			Fingerprint:   item.Fingerprint,
 			Type:          item.Type,
 			Priority:      item.Priority,
 			ReceivedAt:    o.receivedAt.UTC(),
@@ -177,7 +181,10 @@ func (s *Server) commitOnce(ctx context.Context, a arrival) (_ Started, err erro
 		return Started{}, err
 	}
 	started := result.(Started)
-	if !first && started.State.isNew() {
+	if first {
+		return started, nil
+	}
+	if started.Conflict = a.receipt.ConflictWith(started.EventID, started.Fingerprint); started.State.isNew() {
 		started.State = StateProcessing
 	}
 	return started, nil

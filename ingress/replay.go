@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -14,7 +15,7 @@ import (
 )
 
 // Replay runs a dead-lettered event again on its own queue: the same workflow ID, event ID and bytes. An
-// event.RunExistsError says that its latest run is open or has succeeded.
+// event.RunExistsError says that the latest run of its workflow is open, or has processed the event.
 func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, error) {
 	return s.replay(ctx, d, startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
 }
@@ -29,31 +30,82 @@ func (s *Starter) Redrive(ctx context.Context, d event.DeadLetter) (event.Run, e
 }
 
 func (s *Starter) replay(ctx context.Context, d event.DeadLetter, o client.StartWorkflowOptions) (event.Run, error) {
-	run, err := s.client.ExecuteWorkflow(ctx, o, workflows.TypeProcessEvent, d.Receipt, rawPayload(d.Body))
-	var started *serviceerror.WorkflowExecutionAlreadyStarted
-	var invalid *serviceerror.InvalidArgument
-	switch {
-	case err == nil:
-		return event.Run{WorkflowID: run.GetID(), RunID: run.GetRunID()}, nil
-	case errors.As(err, &started):
-		return event.Run{}, s.existing(ctx, o.ID, started.RunId)
-	case errors.As(err, &invalid):
-		return event.Run{}, event.Rejectf("not_startable", "replay workflow %s: %s", o.ID, invalid.Message)
-	default:
-		return event.Run{}, fmt.Errorf("replay workflow %s: %w", o.ID, err)
+	for range maxStarts {
+		run, err := s.client.ExecuteWorkflow(ctx, o, workflows.TypeProcessEvent, d.Receipt, rawPayload(d.Body))
+		var started *serviceerror.WorkflowExecutionAlreadyStarted
+		var invalid *serviceerror.InvalidArgument
+		switch {
+		case err == nil:
+			return event.Run{WorkflowID: run.GetID(), RunID: run.GetRunID()}, nil
+		case errors.As(err, &invalid):
+			return event.Run{}, event.Rejectf("not_startable", "replay workflow %s: %s", o.ID, invalid.Message)
+		case !errors.As(err, &started):
+			return event.Run{}, fmt.Errorf("replay workflow %s: %w", o.ID, err)
+		}
+		if o.WorkflowIDReusePolicy, err = s.follow(ctx, d, started.RunId); err != nil {
+			return event.Run{}, err
+		}
 	}
+	return event.Run{}, fmt.Errorf("replay workflow %s: %w", o.ID, ErrStartContended)
 }
 
-// existing says what the run is that a replay collided with. One that has failed since is as good as open: it was started by
-// somebody who was faster.
-func (s *Starter) existing(ctx context.Context, workflowID, runID string) error {
-	earlier, err := s.describe(ctx, workflowID, runID)
-	if err != nil {
-		return err
+// follow says how a replay may come after the run that it collided with. It may not, and the error is an event.RunExistsError,
+// if that is open or has processed the event. That it has succeeded is not enough: it may be the run of another event, or have
+// found the key taken.
+func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) (enumspb.WorkflowIdReusePolicy, error) {
+	const afterFailure = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	exists := &event.RunExistsError{Run: event.Run{WorkflowID: d.Receipt.WorkflowID(), RunID: runID}}
+	earlier, err := s.describe(ctx, exists.Run.WorkflowID, runID)
+	if isNotFound(err) {
+		return afterFailure, nil // its retention has ended meanwhile
 	}
-	return &event.RunExistsError{
-		Run:  event.Run{WorkflowID: workflowID, RunID: runID},
-		Open: earlier.State != StateProcessed,
+	if err != nil {
+		return 0, err
+	}
+	isOwn := earlier.EventID == d.Receipt.ID
+	switch {
+	case earlier.State == StateProcessing && runID == d.Run.RunID:
+		return afterFailure, s.awaitEnd(ctx, exists)
+	case earlier.State == StateProcessing:
+		exists.Open, exists.InTheWay = true, !isOwn
+		return 0, exists
+	case earlier.State == StateDead:
+		return afterFailure, nil // it has ended meanwhile
+	case isOwn:
+		result, err := s.result(ctx, exists.Run)
+		if err != nil {
+			return 0, err
+		}
+		if result.Outcome == event.OutcomeProcessed || result.Outcome == event.OutcomeIgnored {
+			return 0, exists
+		}
+	}
+	return enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, nil
+}
+
+// endTimeout is how long a replay waits for the end of the run that has recorded the dead letter: all that this run has left to
+// do is one workflow task.
+const endTimeout = 5 * time.Second
+
+// awaitEnd waits for the end of a run that is about to come to it.
+func (s *Starter) awaitEnd(ctx context.Context, exists *event.RunExistsError) error {
+	limited, cancel := withTimeout(ctx, endTimeout)
+	defer cancel()
+	run := exists.Run
+	last := s.client.GetWorkflowHistory(
+		limited, run.WorkflowID, run.RunID, true, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	if !last.HasNext() {
+		return nil
+	}
+	_, err := last.Next()
+	switch {
+	case err == nil || isNotFound(err):
+		return nil
+	case limited.Err() != nil && ctx.Err() == nil:
+		exists.Open, exists.InTheWay = true, true
+		return exists
+	default:
+		return fmt.Errorf("await end of workflow %s: %w", run.WorkflowID, err)
 	}
 }
 
@@ -70,6 +122,7 @@ func (s *Starter) LatestRun(ctx context.Context, workflowID string) (event.Lates
 	state := stateOf(info.GetStatus())
 	return event.LatestRun{
 		Run:       event.Run{WorkflowID: workflowID, RunID: info.GetExecution().GetRunId()},
+		EventID:   memoEventID(info, s.converter),
 		Open:      state == StateProcessing,
 		Succeeded: state == StateProcessed,
 	}, nil

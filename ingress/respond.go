@@ -17,9 +17,11 @@ import (
 
 // acknowledgement is the body of every 2xx.
 type acknowledgement struct {
-	OK        bool   `json:"ok"`
-	Queued    bool   `json:"queued"`
-	Duplicate bool   `json:"duplicate,omitempty"`
+	OK        bool `json:"ok"`
+	Queued    bool `json:"queued"`
+	Duplicate bool `json:"duplicate,omitempty"`
+	// Conflict: an event of the request is no duplicate of the one that has its key, and was dropped all the same.
+	Conflict  bool   `json:"conflict,omitempty"`
 	RequestID string `json:"request_id"`
 	// DurationMS is the time from the request's arrival to this answer.
 	DurationMS int64               `json:"duration_ms"`
@@ -42,6 +44,8 @@ type acknowledgedEvent struct {
 	Status    State  `json:"status"`
 	// Outcome is the result of the earlier run, if it has one.
 	Outcome event.Outcome `json:"outcome,omitempty"`
+	// Conflict says that the key belongs to another event.
+	Conflict bool `json:"conflict,omitempty"`
 }
 
 // acknowledge answers for events that are all durable now.
@@ -60,7 +64,9 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Sta
 		}
 		body.Events = append(body.Events, acknowledgedEvent{
 			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
+			Conflict: e.Conflict != nil,
 		})
+		body.Conflict = body.Conflict || e.Conflict != nil
 	}
 	s.minute.events(s.now(), n.Accepted, n.Duplicate)
 	if isBatch(items) {
@@ -71,7 +77,22 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Sta
 	if n.Accepted == 0 && n.Duplicate > 0 {
 		status, o.outcome, body.Duplicate = o.definition.Replies().Duplicate, "duplicate", true
 	}
-	return c.Status(status).JSON(body)
+	if body.Conflict {
+		o.outcome = "conflict"
+	}
+	c.Status(status)
+	return s.write(c, o.definition, body)
+}
+
+// write gives the answer in the form that the definition has for it, or else in the usual one.
+func (s *Server) write(c *fiber.Ctx, p *providers.Provider, body acknowledgement) error {
+	if err := c.JSON(body); err != nil {
+		return err
+	}
+	if own, ok := p.ReplyBody(c.Response().Body()); ok {
+		c.Response().SetBody(own)
+	}
+	return nil
 }
 
 // hashLength is in hex digits: enough to tell events apart by eye.
@@ -98,7 +119,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	var requestID string
 	var provider *providers.Provider
 	if o, ok := c.Locals(observationKey{}).(*observation); ok {
-		requestID, provider = o.requestID, o.definition
+		requestID, provider, o.code = o.requestID, o.definition, reason
 		if o.reason == "" {
 			o.reason = string(reason)
 		}

@@ -127,7 +127,10 @@ func (r *Runs) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.De
 		Message: whyClosed(run.Status, last),
 	}}
 	if err := r.readInput(first, &d); err != nil {
-		return nil, fmt.Errorf("read input of workflow %s: %w", run.Run.WorkflowID, err)
+		return nil, event.Rejectf("unreadable_run", "read input of workflow %s: %s", run.Run.WorkflowID, err)
+	}
+	if run.EventID != "" {
+		d.Receipt.ID = run.EventID // the run may have taken on another one since
 	}
 	d.FirstFailed, d.LastFailed = d.Failure.At, d.Failure.At
 	return &d, nil

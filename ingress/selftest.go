@@ -69,9 +69,18 @@ type limitsResult struct {
 }
 
 type latencyResult struct {
-	P50 float64 `json:"p50"`
-	P95 float64 `json:"p95"`
-	P99 float64 `json:"p99"`
+	Average float64 `json:"average"`
+	P50     float64 `json:"p50"`
+	P95     float64 `json:"p95"`
+	P99     float64 `json:"p99"`
+}
+
+func (s minuteSum) latencies() latencyResult {
+	return latencyResult{Average: s.average(), P50: s.quantile(0.5), P95: s.quantile(0.95), P99: s.quantile(0.99)}
+}
+
+func (l latencyResult) figures() map[string]float64 {
+	return map[string]float64{"average": l.Average, "p50": l.P50, "p95": l.P95, "p99": l.P99}
 }
 
 // selfTest keeps the last result.
@@ -89,7 +98,6 @@ func (s *Server) testSelf(c *fiber.Ctx) error {
 	if !result.OK {
 		c.Status(fiber.StatusServiceUnavailable)
 	}
-	c.Set(fiber.HeaderCacheControl, "no-store")
 	return c.JSON(result)
 }
 
@@ -121,7 +129,7 @@ func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 			AckBudgetMS: s.AckBudget.Milliseconds(),
 		},
 		LastMinute: sum,
-		Latency:    latencyResult{P50: sum.quantile(0.5), P95: sum.quantile(0.95), P99: sum.quantile(0.99)},
+		Latency:    sum.latencies(),
 		Dedupe:     dedupeResult{Layers: []string{"workflow_id", "idempotency_keys", "event_id"}},
 	}
 	if total := sum.Accepted + sum.Duplicate; total > 0 {

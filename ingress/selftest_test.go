@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,6 +37,7 @@ func TestAMinuteCountsAMinute(t *testing.T) {
 	require.EqualValues(t, 100, sum.Requests)
 	require.Equal(t, map[string]int64{"unavailable": 2}, sum.Refused)
 	require.Equal(t, []float64{5, 5, 500, 5000}, []float64{sum.quantile(.5), sum.quantile(.97), sum.quantile(.98), sum.quantile(.99)})
+	require.InDelta(t, (98*4+300+3_600_000)/100., sum.average(), .001)
 
 	sum = m.sum(start.Add(60 * time.Second))
 	require.Zero(t, sum.Accepted)
@@ -42,7 +45,7 @@ func TestAMinuteCountsAMinute(t *testing.T) {
 	m.answer(start.Add(60*time.Second), time.Millisecond, "") // takes the place of the first second
 	require.EqualValues(t, 3, m.sum(start.Add(60*time.Second)).Requests)
 	require.Zero(t, m.sum(start.Add(time.Hour)).Requests)
-	require.Zero(t, m.sum(start.Add(time.Hour)).quantile(.99))
+	require.Zero(t, m.sum(start.Add(time.Hour)).latencies())
 }
 
 func newTestServer(t *testing.T, o Options) *Server {
@@ -122,3 +125,22 @@ func TestTheSelfTestIsNoProvider(t *testing.T) {
 	status, _ = ask(t, on, "POST", selfTestPath)
 	require.Equal(t, 404, status)
 }
+
+// Whoever forges a request learns from the self-test what the answer has said already, and not how far the forgery came.
+func TestTheSelfTestSaysNotWhyARequestWasRefused(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "", func(o *Options) { o.SelfTest = &SelfTest{Queues: noQueues} })
+	now := strconv.FormatInt(time.Now().Unix(), 10)
+	for _, signature := range []string{"", "t=" + now + ",v1=00", "t=1,v1=00", "t=x", "v1=00", strings.Repeat("v1=00,", 50)} {
+		got := d.deliver(t, "stripe", "/webhooks/stripe", note, false, "stripe-signature", signature)
+		require.Equal(t, 401, got.status)
+	}
+	response, err := http.Get(d.url + selfTestPath)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	var r selfTestResult
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&r))
+	require.Equal(t, map[string]int64{string(codeUnauthenticated): 6}, r.LastMinute.Refused)
+}
+
+func noQueues(context.Context) ([]event.QueueStats, error) { return nil, nil }

@@ -30,6 +30,8 @@ type Options struct {
 	Inbox Spooler
 	// Forgetter takes out of the inbox what Temporal has confirmed late; nil where there is none.
 	Forgetter InboxForgetter
+	// Conflicts keeps the events whose key another one has; nil where no database is configured.
+	Conflicts ConflictBook
 	// Gate stands before Temporal. It is shared by all of the process that starts events.
 	Gate *Gate
 	// Pump is told of what waits in the bulk lane; nil where no worker runs in this process.
@@ -95,9 +97,11 @@ type Server struct {
 	proxies proxies
 	starts  singleflight.Group // by workflow ID
 	inbox   *inbox
-	forgets *forgets
-	unread  unread
-	now     func() time.Time
+	// conflicts tell of what was dropped.
+	conflicts conflicts
+	forgets   *forgets
+	unread    unread
+	now       func() time.Time
 
 	refusalLines refusalLines
 
@@ -133,11 +137,15 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	conflicts, err := newConflicts(o.Conflicts)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, unread: unread,
-		inbox: newInbox(o.Inbox), forgets: forgets, now: time.Now,
+		inbox: newInbox(o.Inbox), forgets: forgets, conflicts: conflicts, now: time.Now,
 	}
-	if err := s.observeInflight(); err != nil {
+	if err := s.observeNow(); err != nil {
 		return nil, err
 	}
 	s.app = fiber.New(fiber.Config{

@@ -59,10 +59,11 @@ func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _
 	if earlier, ok := f.started[r.WorkflowID()]; ok {
 		return Started{
 			WorkflowID: r.WorkflowID(), EventID: earlier.ID, State: StateProcessed, Outcome: event.OutcomeProcessed,
+			Fingerprint: earlier.Fingerprint, Conflict: r.ConflictWith(earlier.ID, earlier.Fingerprint),
 		}, nil
 	}
 	f.started[r.WorkflowID()], f.bodies[r.WorkflowID()] = r, body
-	return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateAccepted}, nil
+	return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateAccepted, Fingerprint: r.Fingerprint}, nil
 }
 
 // all are what was started, by workflow ID.

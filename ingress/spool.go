@@ -12,7 +12,8 @@ import (
 )
 
 // Spooler keeps acknowledged events until somebody works them off: a nil error means that the event is committed. Stored is
-// false if one of the same workflow waits already; this one is its duplicate.
+// false if one of the same workflow waits already; this one is its duplicate. An *event.ConflictError says that it is another
+// event.
 type Spooler interface {
 	Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error)
 	// SpoolLate is Spool, to the overflow lane, for an event that is being started: the drain leaves it alone for a while.
@@ -60,19 +61,29 @@ func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s Started, er
 	if !b.isThere() {
 		return s, errNoInbox
 	}
+	var conflict *event.Conflict
 	stored, err := b.breaker.Execute(func() (stored bool, err error) {
 		defer func() {
 			if value := recover(); value != nil { // nobody above recovers in this goroutine
 				err = fmt.Errorf("spool event %s: panicked with a %T", r.ID, value)
 			}
 		}()
-		return spool()
+		var refused *event.ConflictError
+		if stored, err = spool(); errors.As(err, &refused) {
+			conflict, err = &refused.Conflict, nil
+		}
+		return stored, err
 	})
 	switch {
 	case err != nil:
 		return s, err
 	case stored:
-		return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateSpooled}, nil
+		return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateSpooled, Fingerprint: r.Fingerprint}, nil
+	case conflict != nil:
+		return Started{
+			WorkflowID: r.WorkflowID(), EventID: conflict.Owner, State: StateProcessing, Fingerprint: conflict.OwnerFingerprint,
+			Conflict: conflict,
+		}, nil
 	default:
 		return Started{WorkflowID: r.WorkflowID(), State: StateProcessing}, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -44,6 +45,10 @@ type Started struct {
 	State   State
 	// Outcome is that of the run, if State is StateProcessed; "" if it could not be read.
 	Outcome event.Outcome
+	// Fingerprint is that of the event that has the key; "" if it is not on record.
+	Fingerprint string
+	// Conflict is set if the event is no duplicate of the one that has its key, and was dropped all the same.
+	Conflict *event.Conflict
 }
 
 // Starter starts the one workflow of an event. A nil error means that Temporal has committed: this run, or an earlier one
@@ -62,19 +67,23 @@ func NewStarter(c client.Client, with converter.DataConverter) *Starter {
 // maxStarts bounds how often a start follows the run it collided with: that run can close, or be deleted, in between.
 const maxStarts = 3
 
+// ErrKeyBusy is returned while an event of another dedupe window is still being processed: there is one run of a key at a time.
+var ErrKeyBusy = errors.New("an event of another dedupe window is still being processed under this key")
+
 // ErrStartContended is returned if other starts of the same key came first every time.
 var ErrStartContended = errors.New("runs of this key keep changing")
 
 // Start runs the event, or finds the run that has it already. A redelivery of a failed event runs it again under the event's
-// first ID, unless reject is set; one that comes after the dedupe window is a new event. An event whose own run has failed is
-// no redelivery: that it had been started was not known.
+// first ID, unless reject is set; one that comes a dedupe window later, or earlier, is an event of its own. One with the same key
+// that is another event all the same is dropped as a conflict, and never run in place of the one that has failed. An event whose
+// own run has failed is no redelivery: that it had been started was not known.
 func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error) {
 	own := r.ID
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	for range maxStarts {
 		runID, err := s.execute(ctx, r, body, reuse)
 		if err == nil {
-			return Started{WorkflowID: r.WorkflowID(), RunID: runID, EventID: r.ID, State: StateAccepted}, nil
+			return Started{WorkflowID: r.WorkflowID(), RunID: runID, EventID: r.ID, State: StateAccepted, Fingerprint: r.Fingerprint}, nil
 		}
 		var started *serviceerror.WorkflowExecutionAlreadyStarted
 		if !errors.As(err, &started) {
@@ -87,12 +96,17 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		if err != nil {
 			return Started{}, err
 		}
+		earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
 		switch {
-		case earlier.State == StateDead && !reject && earlier.EventID != own:
+		case earlier.EventID == own:
+			return s.withOutcome(ctx, earlier.Started), nil
+		case r.ApartFrom(earlier.receivedAt) && earlier.State == StateProcessing:
+			return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrKeyBusy)
+		case r.ApartFrom(earlier.receivedAt):
+			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+		case earlier.State == StateDead && !reject && earlier.Conflict == nil:
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 			r.ID = cmp.Or(earlier.EventID, r.ID)
-		case earlier.State == StateProcessed && earlier.expired(r):
-			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 		default:
 			return s.withOutcome(ctx, earlier.Started), nil
 		}
@@ -129,7 +143,7 @@ func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.S
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
-		Memo:                                     map[string]any{workflows.MemoEventID: r.ID},
+		Memo:                                     memoOf(r),
 		StaticSummary:                            summary(r),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			searchProvider.ValueSet(r.Provider),
@@ -138,29 +152,26 @@ func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.S
 	}
 }
 
+// memoOf is what a later start of the same key has to know of the event.
+func memoOf(r event.Receipt) map[string]any {
+	memo := map[string]any{workflows.MemoEventID: r.ID}
+	if r.Fingerprint != "" {
+		memo[workflows.MemoFingerprint] = r.Fingerprint
+	}
+	return memo
+}
+
 var (
 	searchProvider  = temporal.NewSearchAttributeKeyKeyword(workflows.SearchProvider)
 	searchEventType = temporal.NewSearchAttributeKeyKeyword(workflows.SearchEventType)
 )
 
-// summary is the line that Temporal Web shows for the run.
-func summary(r event.Receipt) string {
-	if r.Type == "" {
-		return r.Provider + " (no type)"
-	}
-	return r.Provider + " " + r.Type
-}
-
 // earlierRun is the run that a start collided with.
 type earlierRun struct {
 	Started
 
-	startedAt time.Time
-}
-
-// expired says that the run is too old for r to be its duplicate.
-func (e earlierRun) expired(r event.Receipt) bool {
-	return r.DedupeWindow > 0 && r.ReceivedAt.Sub(e.startedAt) > time.Duration(r.DedupeWindow)
+	// receivedAt is when its event came, which may have waited before it was started.
+	receivedAt time.Time
 }
 
 func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earlierRun, error) {
@@ -169,15 +180,20 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 		return earlierRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
 	info := response.GetWorkflowExecutionInfo()
-	return earlierRun{
+	earlier := earlierRun{
 		Started: Started{
-			WorkflowID: workflowID,
-			RunID:      runID,
-			EventID:    memoEventID(info, s.converter),
-			State:      stateOf(info.GetStatus()),
+			WorkflowID:  workflowID,
+			RunID:       runID,
+			EventID:     memoEventID(info, s.converter),
+			State:       stateOf(info.GetStatus()),
+			Fingerprint: memoOfRun(info, s.converter, workflows.MemoFingerprint),
 		},
-		startedAt: info.GetStartTime().AsTime(),
-	}, nil
+		receivedAt: info.GetStartTime().AsTime(),
+	}
+	if id, err := uuid.Parse(earlier.EventID); err == nil && id.Version() == 7 {
+		earlier.receivedAt = time.Unix(id.Time().UnixTime())
+	}
+	return earlier, nil
 }
 
 // withOutcome adds the result of an earlier run. It is a courtesy to the sender, so that nothing hangs on it.
@@ -185,10 +201,8 @@ func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 	if e.State != StateProcessed {
 		return e
 	}
-	ctx, cancel := withTimeout(ctx, outcomeTimeout)
-	defer cancel()
-	var result workflows.ProcessResult
-	if err := s.client.GetWorkflow(ctx, e.WorkflowID, e.RunID).Get(ctx, &result); err != nil {
+	result, err := s.result(ctx, event.Run{WorkflowID: e.WorkflowID, RunID: e.RunID})
+	if err != nil {
 		return e
 	}
 	e.Outcome = result.Outcome
@@ -198,15 +212,29 @@ func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 	return e
 }
 
+// result is that of a run that has completed.
+func (s *Starter) result(ctx context.Context, run event.Run) (result workflows.ProcessResult, err error) {
+	ctx, cancel := withTimeout(ctx, outcomeTimeout)
+	defer cancel()
+	if err := s.client.GetWorkflow(ctx, run.WorkflowID, run.RunID).Get(ctx, &result); err != nil {
+		return result, fmt.Errorf("read result of workflow %s: %w", run.WorkflowID, err)
+	}
+	return result, nil
+}
+
 // outcomeTimeout bounds the look at an earlier result.
 const outcomeTimeout = 500 * time.Millisecond
 
-func memoEventID(info *workflowpb.WorkflowExecutionInfo, from converter.DataConverter) (id string) {
-	field := info.GetMemo().GetFields()[workflows.MemoEventID]
-	if field == nil || from.FromPayload(field, &id) != nil {
+func memoEventID(info *workflowpb.WorkflowExecutionInfo, from converter.DataConverter) string {
+	return memoOfRun(info, from, workflows.MemoEventID)
+}
+
+func memoOfRun(info *workflowpb.WorkflowExecutionInfo, from converter.DataConverter, name string) (text string) {
+	field := info.GetMemo().GetFields()[name]
+	if field == nil || from.FromPayload(field, &text) != nil {
 		return ""
 	}
-	return id
+	return text
 }
 
 func stateOf(status enumspb.WorkflowExecutionStatus) State {

@@ -21,6 +21,8 @@ const (
 	TwoEnds Invariant = "two_ends"
 	// Stuck: stored, and neither processed nor a dead letter, or in the inbox still.
 	Stuck Invariant = "stuck"
+	// Undone: an operator has given the event up, and it has an effect on entities, is processed, or waits as a dead letter.
+	Undone Invariant = "undone"
 	// Leaks: connections that hold a transaction open and do nothing.
 	Leaks Invariant = "leaks"
 	// Running: workflows that are not at their end. From Temporal.

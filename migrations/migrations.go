@@ -31,7 +31,7 @@ const (
 )
 
 // Up brings the database at url to the newest version. It may run in many processes at once: one migrates, the others
-// wait for it. Killed half-way, it continues where it was: each file is one transaction.
+// wait for it. Killed half-way, it continues where it was: each file is one transaction, or its statements can be run again.
 func Up(ctx context.Context, url string) (err error) {
 	db, err := open(url)
 	if err != nil {
@@ -39,6 +39,9 @@ func Up(ctx context.Context, url string) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 
+	if err := refusePooler(ctx, db); err != nil {
+		return err
+	}
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPeriod, lockTries))
 	if err != nil {
 		return fmt.Errorf("make migration lock: %w", err)
@@ -53,6 +56,28 @@ func Up(ctx context.Context, url string) (err error) {
 		return fmt.Errorf("migrate database: %w", err)
 	}
 	return nil
+}
+
+// ErrPooler says why no pooler will do: the lock that lets one process migrate belongs to a session, which a pooler may give to somebody else.
+var ErrPooler = errors.New("a pooler such as PgBouncer is in front of the database: use the address of PostgreSQL itself")
+
+// refusePooler compares the process that answers with the one that greeted us.
+func refusePooler(ctx context.Context, db *sql.DB) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to migrate: %w", err)
+	}
+	defer conn.Close()
+	var answers uint32
+	if err := conn.QueryRowContext(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeDescribeExec).Scan(&answers); err != nil {
+		return fmt.Errorf("look for a pooler: %w", err)
+	}
+	return conn.Raw(func(driver any) error {
+		if c, ok := driver.(*stdlib.Conn); ok && c.Conn().PgConn().PID() != answers {
+			return fmt.Errorf("migrate database: %w", ErrPooler)
+		}
+		return nil
+	})
 }
 
 // Current is the version that the database at url has, 0 for an empty one, and the one that this program wants. It

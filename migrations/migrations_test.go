@@ -2,8 +2,11 @@ package migrations_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -74,7 +77,7 @@ func TestADatabaseThatIsBehindSaysSo(t *testing.T) {
 	exec(t, url, `DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`)
 	have, want, err := migrations.Current(t.Context(), url)
 	require.NoError(t, err)
-	require.Equal(t, want-1, have)
+	require.Less(t, have, want)
 }
 
 func TestManyMigrateAtOnce(t *testing.T) {
@@ -109,6 +112,40 @@ func TestErrorsDoNotQuoteTheURL(t *testing.T) {
 	require.NotContains(t, err.Error(), "CANARY")
 }
 
+// Dead letters that were there before their source had a column take it from their receipt, and the file can be run again.
+func TestOldDeadLettersGetTheirSource(t *testing.T) {
+	t.Parallel()
+	url := cluster.Database(t)
+	require.NoError(t, migrations.Up(t.Context(), url))
+	text, err := os.ReadFile("0024_index_sources.sql")
+	require.NoError(t, err)
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	for k, receipt := range []string{
+		`{"id":"1","provider":"evolution","source":"shop-a","key":"k"}`,
+		`{"id":"1","provider":"evolution","source":"\u0026 \"b\"","key":"k"}`,
+		`{"id":"1","provider":"evolution","source":"\u0000","key":"k"}`,
+		`{"id":"1","provider":"evolution","key":"k","headers":{"a":"\u0000"},"path":{"source":"shop-b"}}`,
+	} {
+		_, err := conn.Exec(t.Context(), `
+INSERT INTO dead_letters (id, event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message,
+       attempts, first_failed_at, last_failed_at, workflow_id, run_id)
+OVERRIDING SYSTEM VALUE
+VALUES ($1, gen_random_uuid(), 'evolution', 'k', 't', $2::json, '', 'parse', 'failed', 'c', '', 1, now(), now(), 'w', 'r')`,
+			k+1, receipt)
+		require.NoError(t, err)
+	}
+	for statement := range strings.SplitSeq(string(text), ";\n") {
+		_, err := conn.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	rows, _ := conn.Query(t.Context(), `SELECT source FROM dead_letters ORDER BY id`)
+	sources, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"shop-a", `& "b"`, "", ""}, sources)
+}
+
 // Every file bounds how long it waits for locks: a migration that waits behind a long transaction blocks all who come
 // after it.
 func TestEveryFileBoundsItsLocks(t *testing.T) {
@@ -123,7 +160,7 @@ func TestEveryFileBoundsItsLocks(t *testing.T) {
 		files++
 		text, err := os.ReadFile(name.Name())
 		require.NoError(t, err)
-		const form = `^-- (?s:.*)-- Locks: (?s:.*)-- \+goose Up\nSET LOCAL lock_timeout = `
+		const form = `^-- (?s:.*)-- Locks: (?s:.*)-- \+goose Up\nSET (LOCAL )?lock_timeout = `
 		require.Regexp(t, form, string(text), name.Name())
 		require.NotContains(t, string(text), "+goose Down", "there is no way down")
 	}
@@ -131,3 +168,80 @@ func TestEveryFileBoundsItsLocks(t *testing.T) {
 }
 
 func sqlFile(name string) bool { return len(name) > 4 && name[len(name)-4:] == ".sql" }
+
+// indexedWhole is the last file that may build an index of a large table while its writers wait: it has been released.
+const indexedWhole = "0015"
+
+// An index of a table that was there before is built beside its writers, in a file without a transaction that sets its own timeouts. An
+// attempt that was not finished leaves an index that serves nobody, so the statement before removes that.
+func TestIndexesAreBuiltBesideWriters(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("*.sql")
+	require.NoError(t, err)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if name[:len(indexedWhole)] > indexedWhole {
+			require.NoError(t, checkIndexes(string(text)), name)
+		}
+	}
+}
+
+var (
+	comment     = regexp.MustCompile(`(?m)--.*$`)
+	createTable = regexp.MustCompile(`(?i)CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)`)
+	createIndex = regexp.MustCompile(
+		`(?i)CREATE\s+(?:UNIQUE\s+)?INDEX\s+(CONCURRENTLY\s+)?(?:IF\s+NOT\s+EXISTS\s+)?(\w+)\s+ON\s+(?:ONLY\s+)?(\w+)`)
+)
+
+// checkIndexes says what is wrong with the indexes that a file builds.
+func checkIndexes(file string) error {
+	sql := comment.ReplaceAllString(file, "")
+	created := map[string]bool{}
+	for _, table := range createTable.FindAllStringSubmatch(sql, -1) {
+		created[table[1]] = true
+	}
+	for _, index := range createIndex.FindAllStringSubmatch(sql, -1) {
+		concurrently, name, table := index[1] != "", index[2], index[3]
+		if created[table] {
+			continue
+		}
+		if !concurrently {
+			return fmt.Errorf("index %s: writers of %s wait while it is built: CREATE INDEX CONCURRENTLY", name, table)
+		}
+		for _, wanted := range []string{
+			`DROP INDEX CONCURRENTLY IF EXISTS ` + name + `;\s+CREATE (UNIQUE )?INDEX CONCURRENTLY ` + name + ` ON`,
+			`^\s*SET lock_timeout = [^;]+;\s+SET statement_timeout = `,
+			`RESET lock_timeout;\s+RESET statement_timeout;\s*$`,
+		} {
+			if !regexp.MustCompile(wanted).MatchString(sql) {
+				return fmt.Errorf("index %s: the file does not have %s", name, wanted)
+			}
+		}
+		if !strings.Contains(file, "-- +goose NO TRANSACTION\n") {
+			return fmt.Errorf("index %s: a transaction can build none beside writers: -- +goose NO TRANSACTION", name)
+		}
+	}
+	return nil
+}
+
+func TestIndexesThatMakeWritersWaitAreFound(t *testing.T) {
+	t.Parallel()
+	const (
+		begin = "-- +goose NO TRANSACTION\n-- +goose Up\nSET lock_timeout = '5s';\nSET statement_timeout = 0;\n"
+		drop  = "DROP INDEX CONCURRENTLY IF EXISTS a;\n"
+		build = "CREATE INDEX CONCURRENTLY a ON events (id);\n"
+		end   = "RESET lock_timeout;\nRESET statement_timeout;\n"
+	)
+	require.NoError(t, checkIndexes(begin+drop+build+end))
+	require.NoError(t, checkIndexes("CREATE TABLE events (id int);\nCREATE INDEX a ON events (id);"))
+	for _, wrong := range []string{
+		begin + drop + "CREATE INDEX a ON events (id);\n" + end,
+		begin + drop + "create unique index a on events (id);\n" + end,
+		begin + build + end, begin + drop + build, drop + build + end,
+		strings.Replace(begin, "NO TRANSACTION", "Up", 1) + drop + build + end,
+		strings.Replace(begin, "SET statement_timeout = 0;", "", 1) + drop + build + end,
+	} {
+		require.Error(t, checkIndexes(wrong), wrong)
+	}
+}

@@ -34,6 +34,7 @@ var access = map[string]Role{
 	"GET /entities/:provider/:kind/:external_id": RoleViewer,
 	"GET /entities/:provider/:kind/:external_id/timeline": RoleViewer,
 	"GET /errors":                    RoleViewer,
+	"GET /conflicts":                 RoleViewer,
 	"GET /stats":                     RoleViewer,
 	"GET /redrives":                  RoleViewer,
 	"GET /redrives/:id":              RoleViewer,
@@ -44,6 +45,7 @@ var access = map[string]Role{
 	"POST /dead-letters/:id/replay":  RoleOperator,
 	"POST /dead-letters/:id/edit":    RoleOperator,
 	"POST /dead-letters/:id/discard": RoleOperator,
+	"POST /dead-letters/:id/reopen":  RoleOperator,
 	"POST /redrives":                 RoleOperator,
 	"POST /redrives/:id/pause":       RoleOperator,
 	"POST /redrives/:id/resume":      RoleOperator,
@@ -95,7 +97,8 @@ func (g *gate) guard(method, path string) fiber.Handler {
 	}
 }
 
-// identify finds out who calls. An address with many wrong tokens behind it is not listened to, whatever it shows.
+// identify finds out who calls. A token that is right passes from everywhere: who guesses behind an address that many share must
+// not keep the operators out. A wrong one is told no more from an address that has shown many.
 func (g *gate) identify(c *fiber.Ctx) (caller, error) {
 	if err := refuseForeignPage(c, len(g.tokens) == 0, g.guests(c)); err != nil {
 		return caller{}, err
@@ -103,15 +106,14 @@ func (g *gate) identify(c *fiber.Ctx) (caller, error) {
 	if len(g.tokens) == 0 {
 		return localCaller, nil
 	}
+	header := c.Get(fiber.HeaderAuthorization)
+	if who, ok := g.tokens.find(header); ok {
+		return who, nil
+	}
 	address := c.Context().RemoteIP()
 	if wait := g.lockout.remaining(address); wait > 0 {
 		setRetryAfter(c, wait)
 		return caller{}, refuse(codeLockedOut)
-	}
-	header := c.Get(fiber.HeaderAuthorization)
-	who, ok := g.tokens.find(header)
-	if ok {
-		return who, nil
 	}
 	if header != "" && g.lockout.fail(address) {
 		g.log.Warn("operator.locked_out", "address", address.String())

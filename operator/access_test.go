@@ -33,6 +33,8 @@ func sample(path string) string {
 		return `{"body":"{}"}`
 	case strings.HasSuffix(path, "/cleanup"):
 		return `{"older_than":"720h"}`
+	case strings.HasSuffix(path, "/redrives"):
+		return `{"all":true}`
 	default:
 		return ""
 	}
@@ -110,10 +112,14 @@ func TestWrongTokensLockAnAddressOut(t *testing.T) {
 		r := ask(t, "GET", url+"/events", "", "Authorization", "Bearer "+wrong)
 		require.Equal(t, 401, r.status, i)
 	}
-	r := ask(t, "GET", url+"/events", "", bearer(texts[operator.RoleViewer])...)
+	r := ask(t, "GET", url+"/events", "", "Authorization", "Bearer wrong")
 	require.Equal(t, "429 locked_out", fmt.Sprint(r.status, " ", r.Error.Code))
 	require.Regexp(t, `^(29\d|300)$`, r.header.Get("Retry-After"))
 	require.Equal(t, 200, ask(t, "GET", url+"/healthz", "").status, "probes go on")
+	for role, text := range texts {
+		require.Equal(t, 200, ask(t, "GET", url+"/events", "", bearer(text)...).status, "%s shares the address with a guesser", role)
+	}
+	require.Equal(t, 429, ask(t, "GET", url+"/events", "", "Authorization", "Bearer wrong").status, "a good token unlocks nobody else")
 }
 
 func TestALockoutEndsAndItsMemoryIsBounded(t *testing.T) {

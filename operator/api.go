@@ -16,6 +16,7 @@ type API struct {
 	Entities    EntityStore
 	Audit       AuditLog
 	Errors      ErrorLog
+	Conflicts   ConflictList
 	Stats       Statistics
 	Redrives    Redriver
 	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
@@ -29,14 +30,24 @@ type EventStore interface {
 	// Event is one event with its body and links, or event.ErrNotFound.
 	Event(ctx context.Context, id string) (event.Record, error)
 	Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error)
+	// Verdict is what an operator has decided about an event, or event.ErrNotFound.
+	Verdict(ctx context.Context, eventID string) (event.Verdict, error)
+	// WaitingEvent is an event that waits in the inbox, or event.ErrNotFound.
+	WaitingEvent(ctx context.Context, id string) (event.Waiting, error)
+	// ConflictOfEvent is the conflict that an event was dropped for, or event.ErrNotFound.
+	ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error)
 }
 
 // DeadLetterStore reads and closes dead letters. Each change writes one audit entry in its transaction, and is refused
 // with a *event.StateError where the state does not allow it.
 type DeadLetterStore interface {
 	DeadLetter(ctx context.Context, id int64) (event.DeadLetter, error)
+	// DeadLetterOfEvent is the latest of an event.
+	DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error)
 	DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error)
 	DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error
+	// ReopenDeadLetter takes a discard back.
+	ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) error
 	DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) error
 	CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by event.Actor) (removed int64, err error)
 }
@@ -112,6 +123,7 @@ func (a *API) routes() []route {
 		route{"GET", "/dead-letters", "dead letters, the last failed first", a.listDeadLetters},
 		route{"GET", "/dead-letters/:id", "one dead letter with its body", a.showDeadLetter},
 		route{"POST", "/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter},
+		route{"POST", "/dead-letters/:id/reopen", "take a discard back", a.reopenDeadLetter},
 		route{"DELETE", "/dead-letters/:id", "remove a closed dead letter", a.deleteDeadLetter},
 		route{"POST", "/dead-letters/cleanup", "remove what was closed long ago", a.cleanUpDeadLetters})
 	add(a.Replays != nil,
@@ -122,6 +134,8 @@ func (a *API) routes() []route {
 		route{"GET", "/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline})
 	add(a.Audit != nil, route{"GET", "/audit", "what operators did, newest first", a.listAudit})
 	add(a.Errors != nil, route{"GET", "/errors", "errors of all phases, newest first", a.listErrors})
+	add(a.Conflicts != nil,
+		route{"GET", "/conflicts", "events that were dropped because another has their key, the last seen first", a.listConflicts})
 	add(a.Stats != nil, route{"GET", "/stats", "what there is to do and what was done", a.showStats})
 	add(a.Redrives != nil,
 		route{"GET", "/redrives", "the latest redrives", a.listRedrives},

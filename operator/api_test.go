@@ -45,6 +45,12 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"an age of no unit":       {"POST", "/dead-letters/cleanup", `{"older_than":"30"}`, "400 bad_field", ""},
 		"a rate beyond the limit": {"POST", "/redrives", `{"rate":1e6}`, "400 bad_field", "rate"},
 		"a class of its own":      {"POST", "/redrives", `{"class":"x"}`, "400 bad_field", "class"},
+		"a step of its own":       {"POST", "/redrives/plan", `{"step":"x"}`, "400 bad_field", "step"},
+		"a redrive of no time":    {"POST", "/redrives", `{"since":"2026-01-02T00:00:00Z","until":"2026-01-01T00:00:00Z"}`, "400 bad_field", "until"},
+		"nothing to redrive":      {"POST", "/redrives", ``, "400 missing_field", "all"},
+		"an empty redrive":        {"POST", "/redrives", `{"rate":5,"reason":"x"}`, "400 missing_field", "all"},
+		"not all, and no filter":  {"POST", "/redrives", `{"all":false}`, "400 missing_field", "all"},
+		"all, but only some":      {"POST", "/redrives", `{"all":true,"provider":"acme"}`, "400 bad_field", "all"},
 		"a number that is none":   {"GET", "/dead-letters/x", ``, "400 bad_parameter", "id"},
 		"a number below one":      {"POST", "/dead-letters/0/replay", ``, "400 bad_parameter", "id"},
 		"an ID that is none":      {"GET", "/events/7", ``, "400 bad_parameter", "id"},
@@ -53,6 +59,15 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"one twice":               {"GET", "/events?type=a&type=b", ``, "400 unknown_parameter", "type"},
 		"one of a change":         {"POST", "/dead-letters/7/replay?dry_run=true", ``, "400 unknown_parameter", "dry_run"},
 		"a status of its own":     {"GET", "/events?status=lost", ``, "400 bad_parameter", "status"},
+		"a state of its own":      {"GET", "/dead-letters?state=all", ``, "400 bad_parameter", "state"},
+		"a step of no event":      {"GET", "/dead-letters?step=bogus", ``, "400 bad_parameter", "step"},
+		"a class of no error":     {"GET", "/dead-letters?class=bogus", ``, "400 bad_parameter", "class"},
+		"a phase of no error":     {"GET", "/errors?phase=bogus", ``, "400 bad_parameter", "phase"},
+		"a class of no entry":     {"GET", "/errors?class=bogus", ``, "400 bad_parameter", "class"},
+		"a period without time":   {"GET", "/errors?since=1h&until=2h", ``, "400 bad_parameter", "until"},
+		"one of the audit log":    {"GET", "/audit?since=1h&until=2h", ``, "400 bad_parameter", "until"},
+		"one of dead letters":     {"GET", "/dead-letters?since=1h&until=2h", ``, "400 bad_parameter", "until"},
+		"one of events":           {"GET", "/events?since=1h&until=2h", ``, "400 bad_parameter", "until"},
 		"a NUL in a parameter":    {"GET", "/events?type=a%00", ``, "400 bad_parameter", "type"},
 		"a time that is none":     {"GET", "/events?since=yesterday", ``, "400 bad_parameter", "since"},
 		"a time beyond times":     {"GET", "/events?since=9999-12-31T23:59:59Z", ``, "400 bad_parameter", "since"},
@@ -62,6 +77,10 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"the cursor of another":   {"GET", "/events?cursor=" + base64.RawURLEncoding.EncodeToString([]byte(`{"id":7}`)), ``, "400 bad_cursor", ""},
 		"an entity without kind":  {"GET", "/events?provider=a&entity_id=1", ``, "400 bad_parameter", "entity_id"},
 		"a key of no provider":    {"GET", "/dead-letters?key=1", ``, "400 bad_parameter", "key"},
+		"a source of no provider": {"GET", "/events?source=shop-a", ``, "400 bad_parameter", "source"},
+		"a dropped one's as well": {"GET", "/conflicts?source=shop-a", ``, "400 bad_parameter", "source"},
+		"a dead one's as well":    {"GET", "/dead-letters?source=shop-a", ``, "400 bad_parameter", "source"},
+		"a redrive's as well":     {"POST", "/redrives", `{"source":"shop-a"}`, "400 missing_field", "provider"},
 		"a path that is no text":  {"GET", "/entities/acme/thing/%ff", ``, "400 bad_parameter", "external_id"},
 	} {
 		r := ask(t, c.method, base+c.path, c.content)
@@ -72,6 +91,14 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		require.Equal(t, "no-store", r.header.Get("Cache-Control"), name)
 	}
 	require.Empty(t, behind.called())
+	for path, detail := range map[string]string{
+		"/dead-letters?state=opne": `want open, redriving, resolved, exhausted or discarded; did you mean open?`,
+		"/errors?phase=receved": `want receive, parse, persist, upsert, dead_letter, redrive or upkeep; ` +
+			`did you mean receive?`,
+		"/events?status=bogus": `want persisted, processed or dead`,
+	} {
+		require.Equal(t, detail, ask(t, "GET", base+path, "").Error.Detail)
+	}
 	r := ask(t, "POST", base+"/dead-letters/7/discard", `{"reason":"x"}`, "Content-Type", "text/plain")
 	require.Equal(t, "415 unsupported_media_type", fmt.Sprint(r.status, " ", r.Error.Code))
 }
@@ -94,6 +121,45 @@ func TestErrorsFromBehindAreTranslated(t *testing.T) {
 		require.NotContains(t, string(r.body), "CANARY")
 		require.Equal(t, r.status == 503, r.header.Get("Retry-After") != "")
 	}
+}
+
+// An event that has a row and a verdict is shown with both.
+func TestAnEventIsShownWithTheVerdictOnIt(t *testing.T) {
+	t.Parallel()
+	verdict := &event.Verdict{EventID: someID, Outcome: event.OutcomeDiscarded, By: "ada", At: noon, Reason: "a test"}
+	_, base := serve(t, operator.Options{API: (&stub{verdict: verdict}).api()})
+	r := ask(t, "GET", base+"/events/"+someID, "")
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Contains(t, string(r.body), `"outcome":"discarded","at":"2026-11-21T12:00:00Z","by":"ada","reason":"a test"`)
+}
+
+// An event that has no row is found all the same: in the inbox, by its dead letter, by what was decided about it, or by the event
+// that has its key.
+func TestAnEventWithoutARow(t *testing.T) {
+	t.Parallel()
+	behind := &stub{noRow: true}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "GET", base+"/events/"+someID, "")
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Contains(t, string(r.body), `"status":"dead"`)
+	require.NotContains(t, string(r.body), "persisted_at")
+
+	behind.waiting = &event.Waiting{Receipt: someReceipt(), Body: body}
+	r = ask(t, "GET", base+"/events/"+someID, "")
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Contains(t, string(r.body), `"status":"waiting"`)
+	behind.waiting = nil
+
+	behind.noLetter = true
+	behind.conflict = &event.Conflict{Owner: "the-first"}
+	r = ask(t, "GET", base+"/events/"+someID, "")
+	require.Equal(t, "404 it was dropped: event the-first has its key", fmt.Sprint(r.status, " ", r.Error.Detail))
+	behind.conflict = nil
+	require.Equal(t, 404, ask(t, "GET", base+"/events/"+someID, "").status)
+	behind.verdict = &event.Verdict{EventID: someID, Outcome: event.OutcomeExpunged, By: "ada", At: noon}
+	r = ask(t, "GET", base+"/events/"+someID, "")
+	require.Equal(t, "410 gone", fmt.Sprint(r.status, " ", r.Error.Code))
+	require.Equal(t, "event "+someID+" was expunged by ada at 2026-11-21T12:00:00Z", r.Error.Detail)
 }
 
 func TestFiltersReachTheStore(t *testing.T) {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"encoding/base64"
 	"time"
 
@@ -15,6 +16,7 @@ type deadLetterView struct {
 	ID            int64                 `json:"id"`
 	EventID       string                `json:"event_id"`
 	Provider      string                `json:"provider"`
+	Source        string                `json:"source,omitempty"`
 	Key           string                `json:"key"`
 	Type          string                `json:"type"`
 	State         event.DeadLetterState `json:"state"`
@@ -35,8 +37,8 @@ type deadLetterView struct {
 
 func viewDeadLetter(d event.DeadLetter) deadLetterView {
 	return deadLetterView{
-		ID: d.ID, EventID: d.Receipt.ID, Provider: d.Receipt.Provider, Key: d.Receipt.Key, Type: d.Receipt.Type,
-		State: d.State, Run: d.Run, Failure: d.Failure, Failures: d.Failures, ReceivedAt: d.Receipt.ReceivedAt,
+		ID: d.ID, EventID: d.Receipt.ID, Provider: d.Receipt.Provider, Source: d.Receipt.Source, Key: d.Receipt.Key,
+		Type: d.Receipt.Type, State: d.State, Run: d.Run, Failure: d.Failure, Failures: d.Failures, ReceivedAt: d.Receipt.ReceivedAt,
 		FirstFailed: d.FirstFailed, LastFailed: d.LastFailed, ResolvedAt: d.ResolvedAt, ResolvedRun: d.ResolvedRun,
 		DiscardedAt: d.DiscardedAt, DiscardedBy: d.DiscardedBy, DiscardReason: d.DiscardReason,
 		ReplacedBy: d.ReplacedBy, Replaces: d.Receipt.Replaces,
@@ -52,14 +54,15 @@ type deadLetterDetail struct {
 }
 
 func (a *API) listDeadLetters(c *fiber.Ctx) error {
-	q := queryOf(c, "provider", "type", "state", "class", "code", "step", "key", "event_id", "since", "until", "limit",
-		"cursor")
+	q := queryOf(c, "provider", "source", "type", "state", "class", "code", "step", "key", "event_id", "since", "until",
+		"limit", "cursor")
 	wanted := event.DeadLetterQuery{
-		Provider: q.text("provider"), Type: q.text("type"), Code: q.text("code"), Step: event.Step(q.text("step")),
-		State: event.DeadLetterState(q.oneOf("state", "open", "redriving", "resolved", "exhausted", "discarded")),
-		Class: event.Class(q.oneOf("class", "transient", "rejected", "failed")),
-		Since: q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+		Provider: q.text("provider"), Source: q.source(), Type: q.text("type"), Code: q.text("code"),
+		State: choose(q, "state", event.DeadLetterStates()), Class: choose(q, "class", event.Classes()),
+		Step:  choose(q, "step", event.Steps()),
+		Limit: q.limit() + 1,
 	}
+	wanted.Since, wanted.Until = q.period()
 	if key := q.text("key"); key != "" {
 		if wanted.Provider == "" {
 			q.refuse("key") // a key is one of a provider
@@ -139,9 +142,24 @@ func (a *API) discardDeadLetter(c *fiber.Ctx) error {
 	if by.Reason == "" {
 		return refuseField(codeMissingField, "reason")
 	}
+	return a.changed(c, id, by, a.DeadLetters.DiscardDeadLetter)
+}
+
+func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
+	id, by, err := changeOf(c)
+	if err != nil {
+		return err
+	}
+	return a.changed(c, id, by, a.DeadLetters.ReopenDeadLetter)
+}
+
+// changed makes a change of a dead letter, and answers with what that is then.
+func (a *API) changed(
+	c *fiber.Ctx, id int64, by event.Actor, change func(context.Context, int64, event.Actor) error,
+) error {
 	ctx, cancel := within(c)
 	defer cancel()
-	if err := a.DeadLetters.DiscardDeadLetter(ctx, id, by); err != nil {
+	if err := change(ctx, id, by); err != nil {
 		return err
 	}
 	d, err := a.DeadLetters.DeadLetter(ctx, id)

@@ -31,6 +31,7 @@ const (
 	codeForeignPage      code = "foreign_page"
 	codeNotFound         code = "not_found"
 	codeNoSuchThing      code = "no_such_thing"
+	codeGone             code = "gone"
 	codeMethod           code = "method_not_allowed"
 	codeTimeout          code = "timeout"
 	codeWrongState       code = "wrong_state"
@@ -62,6 +63,7 @@ var failures = map[code]struct {
 	codeForeignPage:      {fiber.StatusForbidden, "The request seems to come from a page of another site."},
 	codeNotFound:         {fiber.StatusNotFound, "There is nothing here. GET / lists what there is."},
 	codeNoSuchThing:      {fiber.StatusNotFound, "There is no such thing."},
+	codeGone:             {fiber.StatusGone, "Nothing is left of it: an operator has decided so."},
 	codeMethod:           {fiber.StatusMethodNotAllowed, "This path does not take that method."},
 	codeTimeout:          {fiber.StatusRequestTimeout, "The request did not arrive in time."},
 	codeWrongState:       {fiber.StatusConflict, "It is not in a state in which that can be done."},
@@ -124,6 +126,7 @@ func shown(err error) *refusal {
 	var own *refusal
 	var state *event.StateError
 	var exists *event.RunExistsError
+	var verdict *event.VerdictError
 	var classed *event.Error
 	var fibers *fiber.Error
 	switch {
@@ -131,6 +134,8 @@ func shown(err error) *refusal {
 		return own
 	case errors.Is(err, event.ErrNotFound):
 		return refuse(codeNoSuchThing)
+	case errors.As(err, &verdict):
+		return &refusal{code: codeGone, detail: verdict.Error()}
 	case errors.As(err, &state):
 		return &refusal{code: codeWrongState, detail: state.Error()}
 	case errors.As(err, &exists):

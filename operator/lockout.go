@@ -17,8 +17,8 @@ const (
 	lockoutAddresses = 4096
 )
 
-// lockout counts wrong tokens by address. Guessing a token of 256 bits is hopeless anyway; this keeps attempts from
-// costing more than a look, and makes them stand out in the log.
+// lockout counts wrong tokens by address. Guessing a token of 256 bits is hopeless anyway; this makes attempts stand out in
+// the log.
 type lockout struct {
 	now func() time.Time
 

@@ -19,8 +19,9 @@ func (a *API) listAudit(c *fiber.Ctx) error {
 	q := queryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
 	wanted := event.AuditQuery{
 		Actor: q.text("actor"), Action: q.text("action"), Object: q.text("object"),
-		Since: q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+		Limit: q.limit() + 1,
 	}
+	wanted.Since, wanted.Until = q.period()
 	if place := cursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
@@ -39,10 +40,11 @@ func (a *API) listAudit(c *fiber.Ctx) error {
 func (a *API) listErrors(c *fiber.Ctx) error {
 	q := queryOf(c, "phase", "provider", "class", "code", "event_id", "since", "until", "limit", "cursor")
 	wanted := event.ErrorQuery{
-		Phase: event.Phase(q.text("phase")), Provider: q.text("provider"), Code: q.text("code"),
-		Class:   event.Class(q.oneOf("class", "transient", "rejected", "failed")),
-		EventID: q.text("event_id"), Since: q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+		Phase: choose(q, "phase", event.Phases()), Provider: q.text("provider"), Code: q.text("code"),
+		Class:   choose(q, "class", event.Classes()),
+		EventID: q.text("event_id"), Limit: q.limit() + 1,
 	}
+	wanted.Since, wanted.Until = q.period()
 	if wanted.EventID != "" && uuid.Validate(wanted.EventID) != nil {
 		q.refuse("event_id")
 	}

@@ -3,8 +3,12 @@ package operator_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/operator"
 )
 
@@ -61,6 +66,91 @@ func TestTheDocumentIsTrue(t *testing.T) {
 		requireDocumented(t, document, path, operation, route.Method, wrong)
 	}
 	require.Empty(t, documented, "documented and not served")
+}
+
+// The values that the document names are those that there are.
+func TestTheDocumentNamesEveryValue(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	var document any
+	require.NoError(t, json.Unmarshal(text, &document))
+	sets := map[string]any{
+		"class": anyOf(event.Classes()), "step": anyOf(event.Steps()), "phase": anyOf(event.Phases()),
+	}
+	seen := map[string]int{}
+	requireValues(t, document, func(name string, schema map[string]any) {
+		if wanted, ok := sets[name]; ok && schema["type"] == "string" {
+			require.Equal(t, wanted, schema["enum"], name)
+			seen[name]++
+		}
+	})
+	for name := range sets {
+		require.Greater(t, seen[name], 1, name)
+	}
+}
+
+var routeInText = regexp.MustCompile("`(GET|POST|DELETE) (/[^` ?]*)")
+
+// The routes that pages name are there, on this port or on the public one.
+func TestThePagesNameRoutesThatExist(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	require.NoError(t, err)
+	known := map[string]bool{}
+	for path, item := range document.Paths.Map() {
+		for method := range item.Operations() {
+			known[method+" "+variable.ReplaceAllString(path, "{}")] = true
+		}
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	require.NoError(t, err)
+	named := 0
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, route := range routeInText.FindAllStringSubmatch(string(text), -1) {
+			if !strings.HasPrefix(route[2], "/webhooks/") {
+				require.True(t, known[route[1]+" "+variable.ReplaceAllString(route[2], "{}")], "%s names %s", page, route[0])
+				named++
+			}
+		}
+	}
+	require.Greater(t, named, 10)
+}
+
+var variable = regexp.MustCompile(`\{\w+\}`)
+
+func anyOf[T ~string](all []T) (values []any) {
+	for _, one := range all {
+		values = append(values, string(one))
+	}
+	return values
+}
+
+// requireValues calls check with each parameter and each property below the value.
+func requireValues(t *testing.T, value any, check func(name string, schema map[string]any)) {
+	t.Helper()
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			requireValues(t, one, check)
+		}
+	case map[string]any:
+		if schema, ok := v["schema"].(map[string]any); ok && v["in"] == "query" {
+			check(fmt.Sprint(v["name"]), schema)
+		}
+		if properties, ok := v["properties"].(map[string]any); ok {
+			for name, property := range properties {
+				if schema, ok := property.(map[string]any); ok {
+					check(name, schema)
+				}
+			}
+		}
+		for _, one := range v {
+			requireValues(t, one, check)
+		}
+	}
 }
 
 // requireDocumented holds an answer against the document.

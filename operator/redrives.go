@@ -11,6 +11,8 @@ type redriveRequest struct {
 	event.RedriveFilter
 	reasoned
 
+	// All says that everything is meant, which an empty filter alone does not.
+	All bool `json:"all"`
 	// Rate is how many runs are started a second; 0 is event.DefaultRedriveRate. A plan has none.
 	Rate float64 `json:"rate"`
 }
@@ -23,16 +25,23 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 		return body, err
 	}
 	for field, text := range map[string]string{
-		"provider": body.Provider, "type": body.Type, "code": body.Code, "step": string(body.Step),
+		"provider": body.Provider, "source": body.Source, "type": body.Type, "code": body.Code,
 	} {
 		if len(text) > maxText || !isText(text) {
 			return body, refuseField(codeBadField, field)
 		}
 	}
-	switch body.Class {
-	case "", event.ClassTransient, event.ClassRejected, event.ClassFailed:
-	default:
-		return body, refuseField(codeBadField, "class")
+	if body.Source != "" && body.Provider == "" {
+		return body, refuseField(codeMissingField, "provider") // a source is one of a provider
+	}
+	if _, err := event.Choose(string(body.Class), event.Classes()); err != nil {
+		return body, refuseChoice(codeBadField, "class", err)
+	}
+	if _, err := event.Choose(string(body.Step), event.Steps()); err != nil {
+		return body, refuseChoice(codeBadField, "step", err)
+	}
+	if !holdsTime(body.Since, body.Until) {
+		return body, refuseField(codeBadField, "until")
 	}
 	if body.Rate == 0 {
 		body.Rate = event.DefaultRedriveRate
@@ -61,6 +70,12 @@ func (a *API) startRedrive(c *fiber.Ctx) error {
 	body, err := redriveOf(c)
 	if err != nil {
 		return err
+	}
+	switch all := body.IsAll(); {
+	case all && !body.All:
+		return refuseField(codeMissingField, "all")
+	case body.All && !all:
+		return refuseField(codeBadField, "all")
 	}
 	ctx, cancel := within(c)
 	defer cancel()

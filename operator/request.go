@@ -16,6 +16,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
+
+	"holdfast/event"
 )
 
 // maxText bounds a parameter or a short field of a body, in bytes.
@@ -111,13 +113,32 @@ func (q *query) refuse(name string) {
 
 func (q *query) text(name string) string { return q.values.Get(name) }
 
-// oneOf is a value out of a list, or "".
-func (q *query) oneOf(name string, allowed ...string) string {
-	value := q.values.Get(name)
-	if value != "" && !slices.Contains(allowed, value) {
-		q.refuse(name)
+// source is a sender within the provider that stands beside it, or "".
+func (q *query) source() string {
+	source := q.text("source")
+	if source != "" && q.text("provider") == "" {
+		q.refuse("source")
+	}
+	return source
+}
+
+// choose is a value out of a closed set, or "".
+func choose[T ~string](q *query, name string, all []T) T {
+	value, err := event.Choose(q.values.Get(name), all)
+	if err != nil && q.err == nil {
+		q.err = refuseChoice(codeBadParameter, name, err)
 	}
 	return value
+}
+
+// refuseChoice says which values there are.
+func refuseChoice(c code, field string, err error) *refusal {
+	r := &refusal{code: c, field: field}
+	var choice *event.ChoiceError
+	if errors.As(err, &choice) {
+		r.detail = choice.Advice()
+	}
+	return r
 }
 
 // time is a time in RFC 3339, or a duration that counts back from now ("24h"). It is zero where there is none.
@@ -135,6 +156,20 @@ func (q *query) time(name string) time.Time {
 		return time.Time{}
 	}
 	return time.Now().Add(-ago)
+}
+
+// period is a stretch of time that has something in it.
+func (q *query) period() (since, until time.Time) {
+	since, until = q.time("since"), q.time("until")
+	if !holdsTime(since, until) {
+		q.refuse("until")
+	}
+	return since, until
+}
+
+// holdsTime is false for bounds that nothing can be between. Zero does not bound.
+func holdsTime(since, until time.Time) bool {
+	return since.IsZero() || until.IsZero() || since.Before(until)
 }
 
 // isStorable keeps times within what both a timestamptz and an ID can hold.

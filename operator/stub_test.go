@@ -26,6 +26,11 @@ type stub struct {
 	events event.RecordQuery
 	edit   event.Edit
 	err    error
+
+	noRow, noLetter bool
+	verdict         *event.Verdict
+	waiting         *event.Waiting
+	conflict        *event.Conflict
 }
 
 func (s *stub) call(name string) error {
@@ -85,7 +90,38 @@ func someLetter() event.DeadLetter {
 }
 
 func (s *stub) Event(context.Context, string) (event.Record, error) {
+	if s.noRow {
+		return event.Record{}, event.ErrNotFound
+	}
 	return someRecord(), s.call("event")
+}
+
+func (s *stub) Verdict(context.Context, string) (event.Verdict, error) {
+	if s.verdict == nil {
+		return event.Verdict{}, event.ErrNotFound
+	}
+	return *s.verdict, nil
+}
+
+func (s *stub) WaitingEvent(context.Context, string) (event.Waiting, error) {
+	if s.waiting == nil {
+		return event.Waiting{}, event.ErrNotFound
+	}
+	return *s.waiting, nil
+}
+
+func (s *stub) ConflictOfEvent(context.Context, string) (event.Conflict, error) {
+	if s.conflict == nil {
+		return event.Conflict{}, event.ErrNotFound
+	}
+	return *s.conflict, nil
+}
+
+func (s *stub) DeadLetterOfEvent(context.Context, string) (event.DeadLetter, error) {
+	if s.noLetter {
+		return event.DeadLetter{}, event.ErrNotFound
+	}
+	return someLetter(), nil
 }
 
 func (s *stub) Events(_ context.Context, q event.RecordQuery) ([]event.Record, error) {
@@ -107,6 +143,10 @@ func (s *stub) DeadLetters(context.Context, event.DeadLetterQuery) ([]event.Dead
 
 func (s *stub) DiscardDeadLetter(_ context.Context, _ int64, by event.Actor) error {
 	return s.changed("discard", by)
+}
+
+func (s *stub) ReopenDeadLetter(_ context.Context, _ int64, by event.Actor) error {
+	return s.changed("reopen", by)
 }
 
 func (s *stub) DeleteDeadLetter(_ context.Context, _ int64, by event.Actor) error {
@@ -145,6 +185,10 @@ func (s *stub) EntityAsOf(context.Context, event.EntityRef, time.Time) (event.En
 
 func (s *stub) TimelinePage(context.Context, event.TimelineQuery) ([]event.Link, error) {
 	return []event.Link{someLink()}, s.call("timeline")
+}
+
+func (s *stub) Conflicts(context.Context, event.ConflictQuery) ([]event.Conflict, error) {
+	return []event.Conflict{{ID: 1, Provider: "stripe", Source: "a", Key: "k", Type: "t", Times: 1}}, nil
 }
 
 func (s *stub) AuditLog(context.Context, event.AuditQuery) ([]event.AuditEntry, error) {
@@ -200,7 +244,7 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 // api is the whole API on a stub.
 func (s *stub) api() *operator.API {
 	return &operator.API{
-		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Stats: s, Redrives: s,
+		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s,
 		Redactor: s, Payloads: s,
 	}
 }

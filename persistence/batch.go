@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -9,16 +10,10 @@ import (
 	"holdfast/event"
 )
 
-// settingsOfPlans make the statements of a transaction be planned once for each connection, and by index alone: they look up few
-// rows in tables of any size, and a plan from the time when a table was empty would read all of it later.
-const settingsOfPlans = `
-       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
-       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
-
-// ProcessBatch takes up to limit events of the bulk lane from the inbox, oldest first, and does to each what Persist and
-// UpsertEntities do, in one transaction and a fixed number of statements. Whatever fails with an event, and is not the trouble of
-// the database, moves it to the overflow lane: it leaves the batch for a workflow of its own, and the others stay. So does an
-// event of whose key something is in trouble: a dead letter waits, or the owner is not processed.
+// ProcessBatch takes up to limit events of the bulk lane from the inbox, oldest first, and does to each what Process does, in one
+// transaction. Whatever fails with an event, and is not the trouble of the database, moves it to the overflow lane: it leaves the
+// batch for a workflow of its own, and the others stay. So does an event that needs what somebody holds, and one of whose key
+// something is in trouble: a dead letter waits, or the owner is not processed.
 //
 // It gives what became of each event that it has taken.
 func (s *Store) ProcessBatch(
@@ -32,95 +27,145 @@ func (s *Store) processBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
 ) (events []event.Batched, err error) {
 	var taken []*batched
-	first := &pgx.Batch{}
-	first.Queue(`SELECT ` + settingsOfPlans)
-	queueTake(first, limit, &taken)
-	b := &batch{run: run}
-	first.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&b.began) })
-	if b.transaction, err = s.begin(ctx, first); err != nil {
+	t, err := s.beginBatch(ctx, alone, func(b *pgx.Batch) { queueTake(b, limit, &taken) })
+	if err != nil {
 		return nil, err
 	}
-	defer b.rollback(ctx)
-	if b.since = time.Now(); len(taken) == 0 {
+	defer t.rollback(ctx)
+	if len(taken) == 0 {
 		return nil, nil
 	}
-	ready := make([]*batched, 0, len(taken))
+	mine := taken[:0:0]
+	keys := map[string]bool{}
 	for _, e := range taken {
-		if e.prepare(parse); e.Reason == nil {
-			ready = append(ready, e)
+		if keys[e.workflowID] {
+			e.stay() // of two windows of one key, the second waits for the next batch
+			continue
+		}
+		keys[e.workflowID] = true
+		e.prepare(parse, run)
+		mine = append(mine, e)
+	}
+	if err := s.processTaken(ctx, t, mine, time.Now().Add(lookFor)); err != nil {
+		return nil, err
+	}
+	for _, e := range taken {
+		events = append(events, e.Batched)
+	}
+	return slices.DeleteFunc(events, func(e event.Batched) bool { return e.Outcome == "" }), nil // it stays
+}
+
+// beginBatch opens a transaction that holds rows of the inbox.
+func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch)) (*writing, error) {
+	b := &pgx.Batch{}
+	queueSettings(b, p)
+	hold(b)
+	tx, err := s.begin(ctx, b)
+	return &writing{transaction: tx}, err
+}
+
+// lookFor bounds the search for events that keep others waiting. What has not been looked at by then stays for the next batch.
+const lookFor = time.Second
+
+// processTaken processes events whose rows t holds, and commits. Where one of them may be the reason that this fails, those that
+// somebody holds up leave together, and the others are halved until the one that fails is alone, and leaves. Each part begins
+// anew, so that none waits for what another is held up by.
+//
+// What fails with one that has left already is the trouble of the database, whatever it looks like.
+func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched, until time.Time) error {
+	stays := slices.ContainsFunc(events, func(e *batched) bool { return e.Reason == nil })
+	err := t.processTaken(ctx, events)
+	if err == nil || !stays || !isOfOne(err) {
+		return err
+	}
+	t.rollback(ctx)
+	if isRace(err) && time.Now().Before(until) {
+		return s.processAgain(ctx, events, until) // what others have made meanwhile is there now
+	}
+	why := failure("process event", err)
+	if isLockTrouble(err) {
+		found, err := s.leaveHeldUp(ctx, events, why)
+		if err != nil {
+			return err
+		}
+		if found {
+			return s.processAgain(ctx, events, until)
 		}
 	}
-	if err := b.processTogether(ctx, ready); err != nil {
-		return nil, err
-	}
-	last := &pgx.Batch{}
-	queueGone(last, taken)
-	if err := b.commit(ctx, last); err != nil {
-		return nil, err
-	}
-	events = make([]event.Batched, len(taken))
-	for i, e := range taken {
-		events[i] = e.Batched
-	}
-	return events, nil
-}
-
-// batch is the transaction of one batch.
-type batch struct {
-	*transaction
-
-	run event.Run
-	// began is the database's time at our time since.
-	began, since time.Time
-}
-
-// now is the database's time, as it was asked for once.
-func (t *batch) now() time.Time { return t.began.Add(time.Since(t.since)) }
-
-func (t *batch) exec(ctx context.Context, sql string) error {
-	_, err := t.conn.Exec(ctx, sql)
-	return err
-}
-
-// processTogether processes events at one go. Should that fail, and not for the database's own trouble, it halves them until
-// the one that fails is alone, and leaves the batch.
-func (t *batch) processTogether(ctx context.Context, events []*batched) error {
-	if len(events) == 0 {
-		return nil
-	}
-	err := failure("process events", t.processAll(ctx, events))
-	if err == nil || event.ClassOf(err) == event.ClassTransient {
-		return err
-	}
-	if err := t.exec(ctx, "rollback to savepoint part"); err != nil {
-		return err
-	}
 	if len(events) == 1 {
-		events[0].leave(err)
-		return nil
+		events[0].leave(why)
+		return s.processAgain(ctx, events, until)
 	}
 	middle := len(events) / 2
-	if err := t.processTogether(ctx, events[:middle]); err != nil {
+	if err := s.processAgain(ctx, events[:middle], until); err != nil {
 		return err
 	}
-	return t.processTogether(ctx, events[middle:])
+	if time.Now().After(until) {
+		for _, e := range events[middle:] {
+			e.stay()
+		}
+		return nil
+	}
+	return s.processAgain(ctx, events[middle:], until)
 }
 
-// processAll sets the savepoint, claims the keys, folds the entities and stores the events, which come last so that their time
-// is that of the end. Events that turn out to be duplicates, or in trouble, are marked as that.
-func (t *batch) processAll(ctx context.Context, events []*batched) error {
+// leaveHeldUp takes the events out of the batch that somebody holds up.
+func (s *Store) leaveHeldUp(ctx context.Context, events []*batched, why error) (found bool, err error) {
+	heldUp, err := s.heldUp(ctx, writesOf(events))
 	for _, e := range events {
-		e.Outcome, e.Reason = outcomeOf(e.parsed), nil // an attempt with more events may have said otherwise
+		if e.write != nil && heldUp[e.write] {
+			e.leave(why)
+			found = true
+		}
 	}
-	claimed, err := t.claimAll(ctx, events)
-	if err != nil || len(claimed) == 0 {
+	return found, err
+}
+
+// patienceFor is short while an event is looked for that others wait for.
+func patienceFor(events []*batched) patience {
+	if len(events) == 1 {
+		return alone
+	}
+	return inCompany
+}
+
+// processAgain takes events once more, but for those that another batch has taken since.
+func (s *Store) processAgain(ctx context.Context, events []*batched, until time.Time) error {
+	held := map[string]bool{}
+	t, err := s.beginBatch(ctx, patienceFor(events), func(b *pgx.Batch) { queueHold(b, events, held) })
+	if err != nil {
 		return err
 	}
-	if err := t.copyLinks(ctx, claimed); err != nil {
-		return err
+	defer t.rollback(ctx)
+	var mine []*batched
+	for _, e := range events {
+		if held[e.Receipt.ID] {
+			mine = append(mine, e)
+		} else {
+			e.stay()
+		}
 	}
-	if err := t.foldBatch(ctx, changesOfBatch(claimed)); err != nil {
-		return err
+	return s.processTaken(ctx, t, mine, until)
+}
+
+// writesOf are those of the events that are still in the batch.
+func writesOf(events []*batched) (ws []*write) {
+	for _, e := range events {
+		if e.Reason == nil {
+			ws = append(ws, e.write)
+		}
 	}
-	return t.copyEvents(ctx, claimed)
+	return ws
+}
+
+func (t *writing) processTaken(ctx context.Context, events []*batched) error {
+	t.events, t.held = writesOf(events), map[event.EntityRef]event.Entity{}
+	if len(t.events) > 0 {
+		b := &pgx.Batch{}
+		t.queueLook(b)
+		if err := t.send(ctx, b); err != nil {
+			return err
+		}
+	}
+	return t.finish(ctx, func(b *pgx.Batch) { queueGone(b, events) })
 }

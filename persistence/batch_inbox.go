@@ -2,7 +2,7 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,7 +12,7 @@ import (
 const (
 	// takeInbox passes over what another batch has taken. The index of arrival serves it, and ends it.
 	takeInbox = `
-SELECT i.workflow_id, i.receipt, i.raw_body,
+SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.raw_body,
        EXISTS (SELECT FROM dead_letters AS d
                 WHERE d.workflow_id = i.workflow_id AND d.state IN ('open', 'redriving', 'exhausted'))
   FROM inbox AS i
@@ -21,9 +21,14 @@ SELECT i.workflow_id, i.receipt, i.raw_body,
  LIMIT $1
    FOR UPDATE OF i SKIP LOCKED`
 
-	deleteTaken = `DELETE FROM inbox WHERE workflow_id = ANY ($1)`
+	holdTaken = `
+SELECT event_id::text FROM inbox
+ WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[]) AND lane = 'bulk' FOR UPDATE SKIP LOCKED`
 
-	moveToOverflow = `UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1)`
+	deleteTaken = `DELETE FROM inbox WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
+
+	moveToOverflow = `
+UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
 
 	doneByRun = `
 SELECT id::text, provider, key, received_at, type, outcome FROM events
@@ -38,13 +43,11 @@ SELECT EXISTS (SELECT FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 FOR KE
 type batched struct {
 	event.Batched
 
-	workflowID string // this, and the receipt, as the inbox has it
-	receipt    []byte
+	workflowID string // as the inbox has it
+	readable   bool   // whether its receipt is
 	body       []byte
 	inTrouble  bool // a dead letter of its key waits
-	parsed     event.Parsed
-	changes    []event.OrderedChange
-	row        eventRow
+	write      *write
 }
 
 // errInTrouble: a dead letter of this key waits, or its owner is not processed. What a redelivery means for those is decided
@@ -56,48 +59,72 @@ var errInTrouble = &event.Error{
 // leave takes the event out of the batch.
 func (e *batched) leave(why error) { e.Outcome, e.Reason = event.OutcomeLeft, why }
 
+// stay leaves the event where it is, for another batch.
+func (e *batched) stay() { e.Outcome = "" }
+
 // prepare does everything that needs no database: parse, and encode the columns.
-func (e *batched) prepare(parse event.Parser) {
-	if err := e.encode(parse); err != nil {
+func (e *batched) prepare(parse event.Parser, run event.Run) {
+	if err := e.encode(parse, run); err != nil {
 		e.leave(err)
 	}
 }
 
-func (e *batched) encode(parse event.Parser) (err error) {
-	if json.Unmarshal(e.receipt, &e.Receipt) != nil {
+func (e *batched) encode(parse event.Parser, run event.Run) error {
+	if !e.readable {
 		return errMalformedReceipt
 	}
 	if e.inTrouble {
 		return errInTrouble
 	}
-	if e.parsed, err = parse(e.Receipt, e.body); err != nil {
+	p, err := parse(e.Receipt, e.body)
+	if err != nil {
 		return err
 	}
-	e.Type = e.parsed.Type
-	if e.parsed.Outcome == event.OutcomeIgnored {
-		e.parsed.Changes = nil
-	}
-	if e.changes, err = changesOf(e.Receipt, e.parsed); err != nil {
-		return err
-	}
-	e.row, err = newEventRow(e.Receipt, e.body)
+	e.Type = p.Type
+	e.write, err = newWrite(e.Receipt, e.body, p, run, wholeEvent)
 	return err
 }
 
-var errMalformedReceipt = &event.Error{
-	Class: event.ClassRejected, Code: "malformed_receipt", Text: "the receipt in the inbox is no receipt",
+// conclude notes how the event will have ended once its transaction has committed. What is no plain duplicate leaves the batch.
+func (e *batched) conclude() {
+	if e.Reason != nil {
+		return
+	}
+	w := e.write.Written
+	if w.Verdict != nil || w.OwnerWaits || w.Conflict != nil || w.OwnerStatus != "" && w.OwnerStatus != event.StatusProcessed {
+		e.leave(errInTrouble)
+		return
+	}
+	e.Outcome, e.Owner = w.Outcome, w.Owner
 }
 
 func queueTake(b *pgx.Batch, limit int, into *[]*batched) {
 	b.Queue(takeInbox, limit).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			e := &batched{}
-			if err := rows.Scan(&e.workflowID, &e.receipt, &e.body, &e.inTrouble); err != nil {
+			var receipt []byte
+			var id, provider string
+			var receivedAt time.Time
+			if err := rows.Scan(&e.workflowID, &receipt, &id, &provider, &receivedAt, &e.body, &e.inTrouble); err != nil {
 				return err
 			}
+			e.Receipt, e.readable = readReceipt(receipt, e.workflowID, id, provider, receivedAt)
 			*into = append(*into, e)
 		}
 		return rows.Err()
+	})
+}
+
+// queueHold locks the rows of events that were taken before.
+func queueHold(b *pgx.Batch, events []*batched, held map[string]bool) {
+	workflowIDs, ids := make([]string, len(events)), make([]string, len(events))
+	for i, e := range events {
+		workflowIDs[i], ids[i] = e.workflowID, e.Receipt.ID
+	}
+	b.Queue(holdTaken, workflowIDs, ids).Query(func(rows pgx.Rows) error {
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { held[id] = true; return nil })
+		return err
 	})
 }
 
@@ -117,19 +144,19 @@ func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, 
 
 // queueGone takes the events out of the bulk lane: those that are done out of the inbox.
 func queueGone(b *pgx.Batch, taken []*batched) {
-	var done, left []string
+	var done, doneIDs, left, leftIDs []string
 	for _, e := range taken {
-		if e.Outcome == event.OutcomeLeft {
-			left = append(left, e.workflowID)
+		if e.conclude(); e.Outcome == event.OutcomeLeft {
+			left, leftIDs = append(left, e.workflowID), append(leftIDs, e.Receipt.ID)
 		} else {
-			done = append(done, e.workflowID)
+			done, doneIDs = append(done, e.workflowID), append(doneIDs, e.Receipt.ID)
 		}
 	}
 	if len(done) > 0 {
-		b.Queue(deleteTaken, done)
+		b.Queue(deleteTaken, done, doneIDs)
 	}
 	if len(left) > 0 {
-		b.Queue(moveToOverflow, left)
+		b.Queue(moveToOverflow, left, leftIDs)
 	}
 }
 

@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -183,28 +184,127 @@ func TestConcurrentBatches(t *testing.T) {
 	}
 	all.Wait()
 	require.EqualValues(t, n, took.Load())
-	require.Equal(t, n, value[int](db, `SELECT count(*) FROM events`))
-	require.Equal(t, n, value[int](db, `SELECT count(*) FROM jsonb_object_keys((SELECT state FROM entities WHERE external_id = 'shared'))`))
+	// On a busy machine they may wait for each other for too long: what has left the lane for that is not lost.
+	left := value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'overflow'`)
+	require.Less(t, left, n/2)
+	require.Equal(t, n-left, value[int](db, `SELECT count(*) FROM events`))
+	require.Equal(t, n-left, value[int](db, `SELECT count(*) FROM jsonb_object_keys((SELECT state FROM entities WHERE external_id = 'shared'))`))
 }
 
 // While the database is in trouble nothing leaves the inbox.
 func TestTransientTroubleKeepsTheBatch(t *testing.T) {
 	t.Parallel()
-	db := open(t, func(c *persistence.Config) { c.LockTimeout = 50 * time.Millisecond })
-	db.process(receipt(), parsed(snapshot("1", `{}`)))
+	db := open(t)
 	db.bulk(receipt())
-	tx, err := db.sql.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `SELECT FROM entities FOR UPDATE`)
-	require.NoError(t, err)
-
-	_, err = db.ProcessBatch(t.Context(), 10, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
+	_, err := db.ProcessBatch(t.Context(), 10, newBatchRun(), func(event.Receipt, []byte) (event.Parsed, error) {
+		db.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 		return parsed(snapshot("1", `{"n":2}`)), nil
 	})
 	require.Equal(t, event.ClassTransient, event.ClassOf(err))
-	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`))
 	require.Len(t, db.batch(newBatchRun(), nil), 1)
+}
+
+// hold has a transaction of somebody else run a statement, and gives what ends it.
+func (d *database) hold(statement string, args ...any) (release func()) {
+	d.t.Helper()
+	tx, err := connect(d.t, d.url).Begin(d.t.Context())
+	require.NoError(d.t, err)
+	_, err = tx.Exec(d.t.Context(), statement, args...)
+	require.NoError(d.t, err)
+	return func() { require.NoError(d.t, tx.Rollback(context.Background())) }
+}
+
+// Who waits for a row that somebody holds leaves the batch, and waits alone: an entity, one that is being made, a key.
+func TestWhoWaitsForALockLeavesTheBatch(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]func(db *database, r event.Receipt) func(){
+		"an entity": func(db *database, _ event.Receipt) func() {
+			return db.hold(`SELECT FROM entities WHERE external_id = 'held' FOR UPDATE`)
+		},
+		"an entity that is being made": func(db *database, _ event.Receipt) func() {
+			db.exec(`DELETE FROM entities WHERE external_id = 'held'`)
+			return db.hold(`INSERT INTO entities (provider, kind, external_id) VALUES ('acme', 'thing', 'held')`)
+		},
+		"a key": func(db *database, r event.Receipt) func() {
+			return db.hold(`INSERT INTO idempotency_keys (provider, key, event_id, first_seen) VALUES ('acme', $1, $2, now())`,
+				r.Key, receipt().ID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			db.process(receipt(), parsed(snapshot("held", `{}`)))
+			changes, want := map[string]event.Change{}, map[string]event.Outcome{}
+			var culprit event.Receipt
+			for i := range 40 {
+				r := db.bulk(receipt())
+				if want[r.ID] = event.OutcomeProcessed; i == 3 {
+					culprit, changes[r.ID], want[r.ID] = r, snapshot("held", `{"n":1}`), event.OutcomeLeft
+				}
+			}
+			release := hold(db, culprit)
+			seen := map[string]event.Outcome{}
+			for len(seen) < len(want) {
+				b := db.batch(newBatchRun(), changes)
+				require.NotEmpty(t, b, "each batch settles something")
+				maps.Copy(seen, outcomes(b))
+			}
+			require.Equal(t, want, seen)
+			require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'overflow'`))
+			require.Zero(t, value[int](db, `SELECT count(*) FROM inbox WHERE lane = 'bulk'`))
+			release()
+			db.process(culprit, parsed(snapshot("held", `{"n":1}`)))
+		})
+	}
+}
+
+// Of an entity that all events change, and somebody holds, all leave at once: to look for each of them would take for ever.
+func TestAllWhoWaitForAnEntityLeaveTogether(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.process(receipt(), parsed(snapshot("1", `{}`)))
+	for range 60 {
+		db.bulk(receipt())
+	}
+	release := db.hold(`SELECT FROM entities FOR UPDATE`)
+	defer release()
+	b := db.batch(newBatchRun(), nil)
+	require.Len(t, b, 60)
+	for _, e := range b {
+		require.Equal(t, event.OutcomeLeft, e.Outcome)
+		require.Equal(t, "lock_not_available", event.CodeOf(e.Reason))
+	}
+}
+
+// A statement that does not end is one event's trouble, too, and a batch that looks for it commits what it has found out.
+func TestAStatementThatDoesNotEndLeavesTheBatch(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.exec(`CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN IF NEW.change ? 'hang' THEN PERFORM pg_sleep(60); END IF; RETURN NEW; END $$`)
+	db.exec(`CREATE TRIGGER hang BEFORE INSERT ON event_entities FOR EACH ROW EXECUTE FUNCTION hang()`)
+	changes := map[string]event.Change{}
+	for i := range 8 {
+		if r := db.bulk(receipt()); i == 2 {
+			changes[r.ID] = snapshot("1", `{"hang":true}`)
+		}
+	}
+	left := 0
+	for n := 0; n < 8; {
+		b := db.batch(newBatchRun(), changes)
+		require.NotEmpty(t, b)
+		n += len(b)
+		for _, e := range b {
+			if e.Outcome == event.OutcomeLeft {
+				left++
+				require.Equal(t, "query_canceled", event.CodeOf(e.Reason))
+			}
+		}
+	}
+	require.Equal(t, 1, left)
+	require.Equal(t, 7, value[int](db, `SELECT count(*) FROM events WHERE status = 'processed'`))
 }
 
 // The number of statements does not grow with the batch.

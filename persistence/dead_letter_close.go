@@ -11,10 +11,13 @@ import (
 	"holdfast/event"
 )
 
+// holdEvent takes the lock of the event that a dead letter is of, which comes before that of the row.
+const holdEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text, 0)) FROM dead_letters WHERE id = $1`
+
 // holdDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile
 // waits. isFree: nobody is working on it, or whoever did has not been heard of for a redriveLease.
 const holdDeadLetter = `
-SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, receipt,
+SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, provider, receipt,
        state IN ('open', 'exhausted')
            OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval)
   FROM dead_letters WHERE id = $1 FOR UPDATE`
@@ -23,7 +26,7 @@ const (
 	discardDeadLetter = `
 UPDATE dead_letters
    SET state = 'discarded', redriving_since = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
-       discard_reason = $3
+       discard_reason = $3, replaced_by = nullif($4, '')::uuid
  WHERE id = $1`
 
 	deleteDeadLetter = `DELETE FROM dead_letters WHERE id = $1`
@@ -44,6 +47,7 @@ type heldDeadLetter struct {
 	replacedBy string
 	eventID    string
 	workflowID string
+	provider   string
 	receipt    []byte
 	isFree     bool
 }
@@ -66,34 +70,38 @@ func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
 // hold begins a transaction with a dead letter in it.
 func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *transaction, err error) {
 	b := &pgx.Batch{}
+	b.Queue(holdEvent, id)
 	b.Queue(holdDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.receipt, &h.isFree)
+		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree)
 	})
 	h.id = id
 	tx, err = s.begin(ctx, b)
 	return h, tx, err
 }
 
-// DiscardDeadLetter gives an event up for good: its dead letter is kept, and is no longer redriven. The error is a
-// *event.StateError if it is resolved, being redriven or discarded already.
+// DiscardDeadLetter gives an event up for good: no attempt will process it, and what it did to entities is taken back. Its dead
+// letter is kept. The error is a *event.StateError if it is resolved, being redriven or discarded already.
 func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error {
-	return s.closeDeadLetter(ctx, "discard", id, func(h heldDeadLetter, b *pgx.Batch) error {
+	return s.closeDeadLetter(ctx, "discard", id, func(tx *transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if !h.isFree {
 			return h.refusal()
 		}
 		if by.Reason == "" {
 			return errNoReason
 		}
-		b.Queue(discardDeadLetter, id, clip(clean(by.Name), maxAuditName), clip(clean(by.Reason), maxAuditReason))
-		queueAudit(b, by.Did("dead_letter.discard", h.object(), h.detail(nil)))
+		taken, err := tx.giveUp(ctx, h, verdictBy(by, h.eventID, event.OutcomeDiscarded))
+		if err != nil {
+			return err
+		}
+		queueAudit(b, by.Did("dead_letter.discard", h.object(), h.detail(taken.detail())))
 		return nil
 	})
 }
 
 // DeleteDeadLetter removes a dead letter that is resolved or discarded; of others it would be the end of the event, so
-// the error is a *event.StateError.
+// the error is a *event.StateError. A verdict stays.
 func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) error {
-	return s.closeDeadLetter(ctx, "delete", id, func(h heldDeadLetter, b *pgx.Batch) error {
+	return s.closeDeadLetter(ctx, "delete", id, func(_ *transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterResolved && h.state != event.DeadLetterDiscarded {
 			return h.refusal()
 		}
@@ -103,9 +111,23 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) 
 	})
 }
 
-// closeDeadLetter runs a change of one dead letter, which queues its statements or refuses.
+// giveUp passes a verdict on the event of a dead letter, and closes that.
+func (t *transaction) giveUp(ctx context.Context, h heldDeadLetter, v event.Verdict) (effects, error) {
+	var r event.Receipt
+	if err := json.Unmarshal(h.receipt, &r); err != nil {
+		return effects{}, fmt.Errorf("decode receipt: %w", err)
+	}
+	b := &pgx.Batch{}
+	b.Queue(discardDeadLetter, h.id, v.By, v.Reason, v.ReplacedBy)
+	if err := t.send(ctx, b); err != nil {
+		return effects{}, err
+	}
+	return t.pass(ctx, v, r)
+}
+
+// closeDeadLetter runs a change of one dead letter, which queues its last statements or refuses.
 func (s *Store) closeDeadLetter(
-	ctx context.Context, verb string, id int64, change func(heldDeadLetter, *pgx.Batch) error,
+	ctx context.Context, verb string, id int64, change func(*transaction, heldDeadLetter, *pgx.Batch) error,
 ) error {
 	doing := fmt.Sprintf("%s dead letter %d", verb, id)
 	held, tx, err := s.hold(ctx, id)
@@ -114,7 +136,7 @@ func (s *Store) closeDeadLetter(
 	}
 	defer tx.rollback(ctx)
 	b := &pgx.Batch{}
-	if err := change(held, b); err != nil {
+	if err := change(tx, held, b); err != nil {
 		return failure(doing, err)
 	}
 	return failure(doing, tx.commit(ctx, b))

@@ -49,7 +49,8 @@ func TestADiscardedDeadLetterIsKeptAndNotReplayed(t *testing.T) {
 	require.Len(t, entries, 1)
 	require.Equal(t, "dead_letter.discard", entries[0].Action)
 	require.Equal(t, "ada", entries[0].Actor)
-	require.JSONEq(t, `{"event_id":"`+r.ID+`","workflow_id":"`+r.WorkflowID()+`","state":"open"}`, string(entries[0].Detail))
+	require.JSONEq(t, `{"event_id":"`+r.ID+`","workflow_id":"`+r.WorkflowID()+`","state":"open",
+		"changes":0,"entities":0}`, string(entries[0].Detail))
 }
 
 func TestADeadLetterThatIsBeingRedrivenIsNotDiscarded(t *testing.T) {

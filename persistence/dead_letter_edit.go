@@ -23,27 +23,19 @@ SELECT n FROM generate_series(1, 1000) AS n
 
 // The edited event takes over what its original has died of, and has not failed yet itself. It begins as being redriven,
 // by whoever edited it; should that one die before the run is started, it is open again after a redriveLease.
-const (
-	insertEdited = `
+const insertEdited = `
 INSERT INTO dead_letters (
-       event_id, provider, key, type, receipt, raw_body, state, redriving_since, step, error_class, error_code,
+       event_id, provider, source, key, type, receipt, raw_body, state, redriving_since, step, error_class, error_code,
        error_message, attempts, failures, first_failed_at, last_failed_at, workflow_id, run_id)
-SELECT $2::uuid, provider, $3, type, $4::json, $5::bytea, 'redriving', clock_timestamp(), step, error_class, error_code,
+SELECT $2::uuid, provider, source, $3, type, $4::json, $5::bytea, 'redriving', clock_timestamp(), step, error_class, error_code,
        error_message, attempts, 0, first_failed_at, last_failed_at, $6, ''
   FROM dead_letters WHERE id = $1
 RETURNING id`
 
-	replaceDeadLetter = `
-UPDATE dead_letters
-   SET state = 'discarded', redriving_since = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
-       discard_reason = $3, replaced_by = $4::uuid
- WHERE id = $1`
-)
-
 // EditDeadLetter makes a new event of a dead-lettered one, with another body, and gives it as a dead letter that is
 // being redriven: the caller starts its run, or gives it back (GiveBack, without an owner). The original is kept as discarded,
-// and each of the two names the other. Nothing is lost if the caller dies: the edited event is then a dead letter like
-// any other. The error is a *event.StateError if the original is not open.
+// what it did to entities is taken back, and each of the two names the other. Nothing is lost if the caller dies: the edited
+// event is then a dead letter like any other. The error is a *event.StateError if the original is not open.
 func (s *Store) EditDeadLetter(ctx context.Context, e event.Edit, by event.Actor) (event.DeadLetter, error) {
 	doing := fmt.Sprintf("edit dead letter %d", e.DeadLetter)
 	id, err := s.edit(ctx, e, by)
@@ -75,14 +67,19 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 		body = []byte{}
 	}
 	sum := sha256.Sum256(body)
+	verdict := verdictBy(by, held.eventID, event.OutcomeReplaced)
+	verdict.Reason, verdict.ReplacedBy = orDefault(verdict.Reason, "edited"), e.EventID
+	taken, err := tx.giveUp(ctx, held, verdict)
+	if err != nil {
+		return 0, err
+	}
 	b := &pgx.Batch{}
-	b.Queue(replaceDeadLetter, e.DeadLetter, clip(clean(by.Name), maxAuditName),
-		clip(clean(orDefault(by.Reason, "edited")), maxAuditReason), e.EventID)
 	b.Queue(insertEdited, e.DeadLetter, e.EventID, revised.Key, receipt, body, revised.WorkflowID()).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
-	queueAudit(b, by.Did("dead_letter.edit", held.object(), held.detail(map[string]any{
-		"replaced_by": e.EventID, "new_workflow_id": revised.WorkflowID(), "new_sha256": hex.EncodeToString(sum[:]),
-	})))
+	detail := taken.detail()
+	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()
+	detail["new_sha256"] = hex.EncodeToString(sum[:])
+	queueAudit(b, by.Did("dead_letter.edit", held.object(), held.detail(detail)))
 	return id, tx.commit(ctx, b)
 }
 
@@ -106,5 +103,6 @@ func (t *transaction) revise(ctx context.Context, held heldDeadLetter, eventID s
 		return r, err
 	}
 	r.ID, r.Replaces, r.Key = eventID, r.ID, event.RevisedKey(root, n)
+	r.Fingerprint = "" // it was that of the original's body
 	return r, nil
 }

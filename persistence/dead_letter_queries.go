@@ -43,6 +43,7 @@ func (s *Store) DeadLetterOfEvent(ctx context.Context, eventID string) (event.De
 func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error) {
 	list := newList(deadLetterColumns + ` FROM dead_letters`)
 	list.equal("provider", q.Provider)
+	list.ofSource(q.Source)
 	list.equal("type", q.Type)
 	list.equal("state", string(q.State))
 	list.equal("error_class", string(q.Class))

@@ -131,6 +131,36 @@ func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 	require.Equal(t, run.RunID, db.deadLetterOf(second).ResolvedRun)
 }
 
+// The owner of a key is dead, and its redelivery has an ID of its own: the answer says that the owner waits, until that is
+// processed or given up.
+func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for name, end := range map[string]func(event.Receipt){
+		"processed": func(r event.Receipt) { db.process(r, parsed()) },
+		"discarded": func(r event.Receipt) {
+			by := event.Actor{Name: "ada", Reason: "test"}
+			require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, by))
+		},
+	} {
+		owner, again := receipt(), receipt()
+		again.Key = owner.Key
+		waits := func() bool {
+			persisted, err := db.Persist(t.Context(), again, body, parsed(), runOf(again))
+			require.NoError(t, err)
+			require.Equal(t, owner.ID, persisted.Owner)
+			return persisted.OwnerWaits
+		}
+		_, err := db.Persist(t.Context(), owner, body, parsed(), runOf(owner))
+		require.NoError(t, err)
+		require.False(t, waits(), "it is being processed")
+		db.record(deadLetter(owner))
+		require.True(t, waits(), name)
+		end(owner)
+		require.False(t, waits(), name)
+	}
+}
+
 func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 	t.Parallel()
 	db := open(t)

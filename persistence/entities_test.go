@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -275,6 +276,7 @@ func TestUnusableEntitiesAreTheEventsOwnFault(t *testing.T) {
 		"malformed_entity_id":    snapshot("a\x00b", `{}`),
 		"state_not_json":         snapshot("1", `{"secret":`),
 		"state_not_object":       snapshot("1", `["secret"]`),
+		"state_too_large":        snapshot("1", numberBomb("n", 256<<10)),
 		"program_limit_exceeded": snapshot(incompressible(9000), `{}`),
 	} {
 		err := db.UpsertEntities(t.Context(), r, parsed(c), runOf(r))
@@ -283,4 +285,51 @@ func TestUnusableEntitiesAreTheEventsOwnFault(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret")
 	}
 	require.Equal(t, event.StatusPersisted, db.status(r.ID))
+}
+
+// numberBomb is an object with a list of numbers, each of six bytes, that PostgreSQL writes out with 309 digits.
+func numberBomb(field string, size int) string {
+	return `{"` + field + `":[` + strings.Repeat("1e308,", size/6) + `0]}`
+}
+
+// A body of numbers that expand to many times its size:
+//   - it is stored as it is, without a projection, whose note says so
+//   - as a patch it is refused, and what it was to change stays as it was
+func TestANumberBombIsKeptAndNotExpanded(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	bomb := []byte(numberBomb("n", 256<<10))
+	good, bad := receipt(), receipt()
+	require.NoError(t, process(db, arrival{good, parsed(snapshot("1", `{"a":1}`))}))
+	_, err := db.Persist(t.Context(), bad, bomb, parsed(), runOf(bad))
+	require.NoError(t, err)
+	require.Equal(t, bomb, value[[]byte](db, `SELECT raw_body FROM events WHERE id = $1`, bad.ID))
+	require.Equal(t, "too_large", value[string](db, `SELECT payload_note FROM events WHERE id = $1 AND payload IS NULL`, bad.ID))
+
+	err = db.UpsertEntities(t.Context(), bad, parsed(patch("1", string(bomb))), runOf(bad))
+	requireFailure(t, err, event.ClassRejected, "state_too_large")
+	require.JSONEq(t, `{"a":1}`, value[string](db, `SELECT state::text FROM entities`))
+}
+
+// Patches that add up: the one that would make an entity too large is refused, and coming late is no way around that.
+func TestAnEntityDoesNotGrowWithoutBound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	start := time.Now()
+	at := func(minute int, c event.Change) arrival {
+		a := arrival{receipt(), parsed(c)}
+		a.parsed.OccurredAt = start.Add(time.Duration(minute) * time.Minute).UTC().Truncate(time.Microsecond)
+		return a
+	}
+	grow := func(i int) event.Change { return patch("1", numberBomb("n"+strconv.Itoa(i), 20_000)) } // a megabyte each
+	require.NoError(t, process(db, at(0, snapshot("1", `{"text":"`+strings.Repeat("x", 15<<19)+`"}`))))
+	require.NoError(t, process(db, at(1, patch("1", `{"small":1}`))))
+	before := value[string](db, `SELECT md5(state::text) FROM entities`)
+	for name, a := range map[string]arrival{"newest": at(100, grow(100)), "late": at(0, grow(101))} {
+		requireFailure(t, process(db, a), event.ClassRejected, "entity_too_large")
+		require.Equal(t, before, value[string](db, `SELECT md5(state::text) FROM entities`), name)
+		require.Equal(t, event.StatusPersisted, db.status(a.receipt.ID), name)
+	}
+	require.NoError(t, process(db, at(101, patch("1", `{"text":null}`))), "it can shrink")
+	require.NoError(t, process(db, at(102, grow(102))))
 }

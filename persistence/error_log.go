@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -57,13 +58,10 @@ func column(entries []event.ErrorEntry, of func(event.ErrorEntry) any) []any {
 
 // knownPhase makes sure that an entry is never refused for its phase.
 func knownPhase(p event.Phase) event.Phase {
-	switch p {
-	case event.PhaseReceive, event.PhaseParse, event.PhasePersist, event.PhaseUpsert, event.PhaseDeadLetter,
-		event.PhaseRedrive:
+	if slices.Contains(event.Phases(), p) {
 		return p
-	default:
-		return event.PhaseUpkeep
 	}
+	return event.PhaseUpkeep
 }
 
 func metaColumn(meta map[string]string) string {

@@ -29,6 +29,10 @@ func failure(doing string, err error) error {
 	if errors.As(err, &state) {
 		return fmt.Errorf("%s: %w", doing, state)
 	}
+	var verdict *event.VerdictError
+	if errors.As(err, &verdict) {
+		return fmt.Errorf("%s: %w", doing, verdict)
+	}
 	if errors.Is(err, pgx.ErrNoRows) || errors.Is(err, event.ErrNotFound) {
 		return fmt.Errorf("%s: %w", doing, event.ErrNotFound)
 	}
@@ -64,6 +68,9 @@ func connectError(err *pgconn.ConnectError) *event.Error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		e.Text = "the database refuses the connection: " + conditionOf(pg.Code) + ", SQLSTATE " + pg.Code
+		if pg.Code == "08P01" { // so does PgBouncer, of settings that are made at connect
+			e.Text += "; if " + errPooler.Text
+		}
 	}
 	return e
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
 	"holdfast/persistence"
 )
 
@@ -38,15 +37,12 @@ func benchmarkEvent(b *testing.B, transactions, callers int) {
 		p := parsed(snapshot(r.ID, state), snapshot("cus_"+strconv.Itoa(rand.IntN(1000)), state))
 		p.OccurredAt = time.Now()
 		if transactions == 1 {
-			status, err := db.ProcessFirst(b.Context(), r, body, p, runOf(r))
+			_, err := db.Process(b.Context(), r, body, p, runOf(r))
 			require.NoError(b, err)
-			if status == event.StatusProcessed {
-				return
-			} // else it has come late
-		} else {
-			_, err := db.Persist(b.Context(), r, body, p, runOf(r))
-			require.NoError(b, err)
+			return
 		}
+		_, err := db.Persist(b.Context(), r, body, p, runOf(r))
+		require.NoError(b, err)
 		require.NoError(b, db.UpsertEntities(b.Context(), r, p, runOf(r)))
 	}
 	for range 50 * callers {

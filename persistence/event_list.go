@@ -25,6 +25,7 @@ const touchesEntity = `id IN (SELECT event_id FROM event_entities
 func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {
 	list := newList(recordColumns + ` FROM events`)
 	list.equal("provider", q.Provider)
+	list.ofSource(q.Source)
 	list.equal("type", q.Type)
 	list.equal("status", string(q.Status))
 	list.ofKey(q.Provider, q.Key)

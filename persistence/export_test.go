@@ -25,3 +25,15 @@ func (s *Store) CustomPlans(ctx context.Context) (map[string]int, error) {
 	_, err = pgx.ForEachRow(rows, []any{&statement, &n}, func() error { plans[statement] = n; return nil })
 	return plans, err
 }
+
+// OccupyAlone takes all places of those who wait for locks, and gives what frees them.
+func (s *Store) OccupyAlone() (free func()) {
+	for range cap(s.group.alone) {
+		s.group.alone <- struct{}{}
+	}
+	return func() {
+		for range cap(s.group.alone) {
+			<-s.group.alone
+		}
+	}
+}

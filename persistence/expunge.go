@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,6 +18,7 @@ SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
 SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 
 	whereWaiting = `SELECT receipt, workflow_id FROM inbox WHERE event_id = $1::uuid`
+	lockWaiting  = whereWaiting + ` FOR UPDATE`
 
 	latestOfWorkflow = `
 SELECT coalesce((SELECT max(id::text) FROM (
@@ -39,12 +39,6 @@ SELECT coalesce((SELECT max(id::text) FROM (
 	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
 	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
 	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
-
-	// keepKey makes sure that a redelivery stays a duplicate, also of an event that had died before it owned its key.
-	keepKey = `
-INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at)
-VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END)
-    ON CONFLICT DO NOTHING`
 )
 
 // WorkflowsOf are the workflows that have run an event. Event.ErrNotFound: nothing is known of it.
@@ -122,85 +116,75 @@ func scanTrace(row pgx.CollectableRow) (t trace, err error) {
 
 // Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, and what it
 // did to entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a
-// duplicate, and an audit row. It must not be processed meanwhile: a step that runs would write the event again.
-func (s *Store) Expunge(ctx context.Context, id string, by event.Actor) (event.Expunged, error) {
-	e, err := s.expunge(ctx, id, by)
+// duplicate, the verdict, and an audit row that counts what has gone, with the runs that the caller has had deleted. It may be
+// repeated, and then says who was the first.
+func (s *Store) Expunge(ctx context.Context, id string, runs int, by event.Actor) (event.Expunged, error) {
+	e := event.Expunged{EventID: id, Runs: runs}
+	err := s.expunge(ctx, &e, by)
 	return e, failure("expunge event "+clean(id), err)
 }
 
-func (s *Store) expunge(ctx context.Context, id string, by event.Actor) (e event.Expunged, err error) {
+func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) error {
 	var (
-		traces []trace
-		b      = &pgx.Batch{}
+		traces  []trace
+		verdict *event.Verdict
+		b       = &pgx.Batch{}
 	)
-	e.EventID = id
 	collect := func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, scanTrace)
 		traces = append(traces, found...)
 		return err
 	}
-	b.Queue(whereWaiting+" FOR UPDATE", id).Query(collect) // before the event's lock, as the drain does
-	b.Queue(eventLock, id)
-	b.Queue(whereExpunged, id).Query(collect)
-	b.Queue(providerOfLinks, id).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
+	b.Queue(lockWaiting, e.EventID).Query(collect) // before the event's lock, as the drain does
+	b.Queue(eventLock, e.EventID)
+	b.Queue(whereExpunged, e.EventID).Query(collect)
+	b.Queue(providerOfLinks, e.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
+	queueVerdict(b, e.EventID, &verdict)
 	tx, err := s.begin(ctx, b)
 	if err != nil {
-		return e, err
+		return err
 	}
 	defer tx.rollback(ctx)
-	if len(traces) == 0 && e.Provider == "" {
-		return e, event.ErrNotFound
+	if len(traces) == 0 && e.Provider == "" && verdict == nil {
+		return event.ErrNotFound
 	}
-	for _, t := range traces {
-		e.Provider = t.receipt.Provider
-		if !slices.Contains(e.WorkflowIDs, t.workflowID) {
-			e.WorkflowIDs = append(e.WorkflowIDs, t.workflowID)
+	if verdict != nil && verdict.Outcome == event.OutcomeExpunged {
+		e.Earlier = verdict
+	}
+	if err := tx.expunge(ctx, e, traces, by); err != nil {
+		return err
+	}
+	return tx.auditExpunge(ctx, e, by)
+}
+
+func (t *transaction) expunge(ctx context.Context, e *event.Expunged, traces []trace, by event.Actor) error {
+	var receipts []event.Receipt
+	for _, known := range traces {
+		e.Provider = known.receipt.Provider
+		receipts = append(receipts, known.receipt)
+		if !slices.Contains(e.WorkflowIDs, known.workflowID) {
+			e.WorkflowIDs = append(e.WorkflowIDs, known.workflowID)
 		}
 	}
-	refolded, err := tx.takeBack(ctx, &e)
+	taken, err := t.pass(ctx, verdictBy(by, e.EventID, event.OutcomeExpunged), receipts...)
 	if err != nil {
-		return e, err
+		return err
 	}
-	err = tx.finishExpunge(ctx, &e, traces, refolded, by)
-	return e, err
-}
-
-// takeBack removes the changes of the event, and gives the entities without them.
-func (t *transaction) takeBack(ctx context.Context, e *event.Expunged) ([]event.Entity, error) {
-	var locked []lockedEntity
+	e.Changes, e.Entities = taken.changes, taken.entities
 	b := &pgx.Batch{}
-	queueLock(b, event.Receipt{ID: e.EventID, Provider: e.Provider}, nil, &locked)
-	b.Queue(deleteLinks, e.EventID).Exec(countInto(&e.Changes))
-	if err := t.send(ctx, b); err != nil {
-		return nil, err
-	}
-	refs := make([]event.EntityRef, len(locked))
-	for i, l := range locked {
-		refs[i] = l.EntityRef
-	}
-	e.Entities = len(refs)
-	return t.refold(ctx, clean(e.Provider), refs)
-}
-
-func (t *transaction) finishExpunge(
-	ctx context.Context, e *event.Expunged, traces []trace, refolded []event.Entity, by event.Actor,
-) error {
-	b := &pgx.Batch{}
-	queueEntities(b, clean(e.Provider), refolded)
-	for _, known := range traces {
-		r := known.receipt
-		b.Queue(keepKey, clean(r.Provider), clean(r.Key), e.EventID, r.ReceivedAt, time.Duration(r.DedupeWindow))
-	}
 	b.Queue(expungeEvent, e.EventID).Exec(countInto(&e.Events))
 	b.Queue(expungeDeadLetters, e.EventID).Exec(countInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(countInto(&e.Errors))
 	b.Queue(expungeWaiting, e.EventID).Exec(countInto(&e.Waiting))
-	detail, err := json.Marshal(event.Expunged{
-		EventID: e.EventID, Provider: e.Provider, WorkflowIDs: e.WorkflowIDs, Entities: e.Entities, Changes: e.Changes,
-	})
+	return t.send(ctx, b)
+}
+
+func (t *transaction) auditExpunge(ctx context.Context, e *event.Expunged, by event.Actor) error {
+	detail, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
+	b := &pgx.Batch{}
 	queueAudit(b, by.Did("event.expunge", "event:"+e.EventID, detail))
 	return t.commit(ctx, b)
 }

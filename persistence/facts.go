@@ -15,6 +15,8 @@ type Facts struct {
 	Now time.Time
 	// InRecovery is set on a standby, which takes no writes.
 	InRecovery bool
+	// StatementTimeout is what bounds a statement, as PostgreSQL writes it; "0" is nothing.
+	StatementTimeout string
 	// Settings are those that durability depends on, by name.
 	Settings map[string]string
 	// Connections are those of all clients, MaxConnections what the server takes.
@@ -34,7 +36,7 @@ SELECT current_setting('server_version_num')::integer, clock_timestamp(), pg_is_
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
        current_setting('max_connections')::integer, pg_database_size(current_database()),
        CASE WHEN pg_has_role(current_user, 'pg_read_all_settings', 'member')
-            THEN current_setting('data_directory') ELSE '' END`
+            THEN current_setting('data_directory') ELSE '' END, current_setting('statement_timeout')`
 
 	selectSettings = `
 SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'full_page_writes')`
@@ -49,7 +51,8 @@ func (s *Store) Facts(ctx context.Context) (f Facts, err error) {
 	f.Settings = map[string]string{}
 	b := &pgx.Batch{}
 	b.Queue(selectFacts).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&f.Version, &f.Now, &f.InRecovery, &f.Connections, &f.MaxConnections, &f.Size, &f.DataDirectory)
+		return row.Scan(&f.Version, &f.Now, &f.InRecovery, &f.Connections, &f.MaxConnections, &f.Size, &f.DataDirectory,
+			&f.StatementTimeout)
 	})
 	b.Queue(selectSettings).Query(func(rows pgx.Rows) error {
 		var name, value string

@@ -2,12 +2,14 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
@@ -28,19 +30,26 @@ const (
 	insertLimit = 2 * time.Second
 )
 
-// insertInbox keeps each event once, however often it was sent. It says which of them it has stored.
+// insertInbox keeps each event once for a dedupe window, however often it was sent. It says which of them it has stored. The
+// windows are those of a calendar, so that a duplicate across the border of two is stored; the drain finds that it is one.
 const insertInbox = `
-INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at, due_at)
-SELECT w, e, l, p, r, b, j, t, now() + leave
+INSERT INTO inbox (
+       workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at, due_at, dedupe_from, fingerprint)
+SELECT w, e, l, p, r, b, j, t, now() + leave, d, nullif(f, '')
   FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[],
-              $9::interval[]) AS u(w, e, l, p, r, b, j, t, leave)
-    ON CONFLICT (workflow_id) DO NOTHING
+              $9::interval[], $10::timestamptz[], $11::text[]) AS u(w, e, l, p, r, b, j, t, leave, d, f)
+    ON CONFLICT (workflow_id, dedupe_from) DO NOTHING
 RETURNING event_id`
+
+// waitingOwner is the event that was there first.
+const waitingOwner = `
+SELECT event_id::text, coalesce(fingerprint, '') FROM inbox WHERE workflow_id = $1 AND dedupe_from = $2::timestamptz`
 
 // InboxWriter commits events to the inbox. Callers that come at the same time share one statement and one commit; a lone one
 // waits for nobody. It is safe for concurrent use.
 type InboxWriter struct {
 	insert func(context.Context, []*inboxRow) error
+	owner  func(context.Context, *inboxRow) (id, fingerprint string, err error)
 
 	mu       sync.Mutex
 	waiting  []*inboxGroup // the last one gathers
@@ -58,6 +67,8 @@ type inboxGroup struct {
 
 type inboxRow struct {
 	workflowID string
+	dedupeFrom pgtype.Timestamptz
+	event      event.Receipt
 	id         pgtype.UUID
 	lane       event.Lane
 	provider   string
@@ -81,15 +92,18 @@ func (r *inboxRow) failure(err error) error {
 }
 
 // NewInboxWriter makes a writer on the store's pool.
-func (s *Store) NewInboxWriter() *InboxWriter { return &InboxWriter{insert: s.insertInbox} }
+func (s *Store) NewInboxWriter() *InboxWriter {
+	return &InboxWriter{insert: s.insertInbox, owner: s.waitingOwner}
+}
 
 // errInboxBusy: the database takes less than comes.
 var errInboxBusy = &event.Error{
 	Class: event.ClassTransient, Code: "inbox_busy", Text: "too many events wait to be written to the inbox",
 }
 
-// Spool commits one event to the inbox. Stored is false if one of the same workflow waits there already: this one is its
-// duplicate, and is not kept. After an error it may be in the inbox all the same.
+// Spool commits one event to the inbox. Stored is false if one of the same workflow and dedupe window waits there already: this
+// one is its duplicate, and is not kept. An *event.ConflictError says that it is none, and is not kept either. After any other
+// error it may be in the inbox all the same.
 func (w *InboxWriter) Spool(
 	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool,
 ) (stored bool, err error) {
@@ -119,18 +133,47 @@ func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, er
 	}
 	select {
 	case <-group.done:
-		return row.stored, row.failure(group.err)
+		if group.err != nil || row.stored || row.event.Fingerprint == "" {
+			return row.stored, row.failure(group.err)
+		}
+		return false, w.conflict(ctx, row)
 	case <-ctx.Done():
 		w.leave(row)
 		return false, row.failure(context.Cause(ctx))
 	}
 }
 
+// conflict is the *event.ConflictError of an event that is no duplicate of the one that waits; nil if it is one, or if that has
+// gone meanwhile.
+func (w *InboxWriter) conflict(ctx context.Context, row *inboxRow) error {
+	owner, fingerprint, err := w.owner(ctx, row)
+	if err != nil || owner == "" {
+		return row.failure(err)
+	}
+	if c := row.event.ConflictWith(owner, fingerprint); c != nil {
+		return &event.ConflictError{Conflict: *c}
+	}
+	return nil
+}
+
+func (s *Store) waitingOwner(ctx context.Context, row *inboxRow) (id, fingerprint string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, insertLimit)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, waitingOwner, row.workflowID, row.dedupeFrom).Scan(&id, &fingerprint)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", "", nil
+	}
+	return id, fingerprint, err
+}
+
 // newInboxRow refuses what the table would, so that no row can spoil the others of its group.
 func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*inboxRow, error) {
 	row := &inboxRow{
 		workflowID: clean(r.WorkflowID()), lane: lane, provider: clean(r.Provider), receivedAt: r.ReceivedAt,
-		body: body, reject: reject,
+		body: body, reject: reject, event: r, dedupeFrom: pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity},
+	}
+	if start := r.WindowStart(); !start.IsZero() {
+		row.dedupeFrom = pgtype.Timestamptz{Valid: true, Time: start}
 	}
 	if lane != event.LaneOverflow && lane != event.LaneBulk {
 		return nil, event.Rejectf("unknown_lane", "there is no lane %q", clean(string(lane)))
@@ -229,12 +272,14 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 	workflowIDs, lanes, providers := make([]string, n), make([]string, n), make([]string, n)
 	ids, receipts, bodies := make([]pgtype.UUID, n), make(byteaArray, n), make(byteaArray, n)
 	rejects, times, leaves := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
+	windows, fingerprints := make([]pgtype.Timestamptz, n), make([]string, n)
 	for i, r := range rows {
 		workflowIDs[i], ids[i], lanes[i], providers[i] = r.workflowID, r.id, string(r.lane), r.provider
 		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.receipt, r.body, r.reject, r.receivedAt, r.leave
+		windows[i], fingerprints[i] = r.dedupeFrom, clean(r.event.Fingerprint)
 	}
 	result, err := s.pool.Query(
-		ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves)
+		ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves, windows, fingerprints)
 	if err != nil {
 		return err
 	}

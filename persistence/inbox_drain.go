@@ -2,8 +2,6 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,20 +10,25 @@ import (
 )
 
 const (
-	waitingColumns = `SELECT seq, lane, receipt, reject, attempts, coalesce(last_error, ''), due_at, raw_body FROM inbox`
+	waitingColumns = `
+SELECT seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts, coalesce(last_error, ''),
+       due_at, raw_body FROM inbox`
 
 	// claimInbox passes over what another process works on.
 	claimInbox = waitingColumns + `
  WHERE lane = $1 AND due_at <= clock_timestamp() ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED`
 
-	deleteInbox = `DELETE FROM inbox WHERE workflow_id = ANY($1::text[])`
+	// Two events of one workflow may wait, each of its dedupe window.
+	deleteInbox = `DELETE FROM inbox WHERE workflow_id = ANY($1::text[]) AND event_id = ANY($2::uuid[])`
 
 	postponeInbox = `
-UPDATE inbox SET attempts = attempts + 1, last_error = $2, due_at = clock_timestamp() + $3::interval WHERE workflow_id = $1`
+UPDATE inbox SET attempts = attempts + 1, last_error = $2, due_at = clock_timestamp() + $3::interval
+ WHERE workflow_id = $1 AND event_id = $4::uuid`
 )
 
 // DrainInbox takes up to limit rows of a lane, oldest first, that are due and that nobody else works on, and settles each as
-// settle says (one answer a row, in their order). It gives how many it took. The rows are locked until settle returns, which
+// settle says (one answer a row, in their order). A row whose receipt this version cannot read becomes a dead letter, and settle
+// does not see it. It gives how many it took. The rows are locked until settle returns, which
 // must therefore be soon; should the process die meanwhile, they are as they were.
 func (s *Store) DrainInbox(
 	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
@@ -37,7 +40,7 @@ func (s *Store) DrainInbox(
 func (s *Store) drainInbox(
 	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
 ) (int, error) {
-	var rows []event.Waiting
+	var rows []waiting
 	b := &pgx.Batch{}
 	b.Queue(claimInbox, string(lane), limit).Query(func(found pgx.Rows) (err error) {
 		rows, err = pgx.CollectRows(found, scanWaiting)
@@ -51,67 +54,79 @@ func (s *Store) drainInbox(
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	return len(rows), tx.settle(ctx, rows, settle(ctx, rows))
+	var readable []event.Waiting
+	for _, row := range rows {
+		if row.unread == nil {
+			readable = append(readable, row.Waiting)
+		}
+	}
+	var settled []event.Settled
+	if len(readable) > 0 {
+		settled = settle(ctx, readable)
+	}
+	return len(rows), tx.settle(ctx, rows, settled)
 }
 
-func (t *transaction) settle(ctx context.Context, rows []event.Waiting, settled []event.Settled) error {
-	var gone []string
+// settle has an answer for each row that could be read.
+func (t *transaction) settle(ctx context.Context, rows []waiting, settled []event.Settled) error {
+	var gone, goneIDs []string
+	leaves := func(row waiting) { gone, goneIDs = append(gone, row.workflowID), append(goneIDs, row.Receipt.ID) }
 	b := &pgx.Batch{}
-	for i, row := range rows {
-		id := clean(row.Receipt.WorkflowID())
-		switch s := settled[i]; {
-		case s.Started:
-			gone = append(gone, id)
-		case s.Dead != nil:
-			if err := t.bury(ctx, row, *s.Dead); err != nil {
+	for _, row := range rows {
+		if row.unread != nil {
+			if err := t.buryUnread(ctx, row); err != nil {
 				return err
 			}
-			gone = append(gone, id)
+			leaves(row)
+			continue
+		}
+		s := settled[0]
+		settled = settled[1:]
+		switch {
+		case s.Started:
+			leaves(row)
+		case s.Dead != nil:
+			if err := t.bury(ctx, row.Waiting, *s.Dead); err != nil {
+				return err
+			}
+			leaves(row)
 		case s.Error != "":
-			b.Queue(postponeInbox, id, clip(clean(s.Error), maxMessage), s.Retry)
+			b.Queue(postponeInbox, row.workflowID, clip(clean(s.Error), maxMessage), s.Retry, row.Receipt.ID)
 		}
 	}
 	if len(gone) > 0 {
-		b.Queue(deleteInbox, gone)
+		b.Queue(deleteInbox, gone, goneIDs)
 	}
 	return t.commit(ctx, b)
 }
 
 // bury opens a dead letter for an event that had no run. It claims the key first, as no run has: should another event own it,
-// this one is its duplicate.
+// this one is its duplicate, or a conflict that is kept.
 func (t *transaction) bury(ctx context.Context, row event.Waiting, f event.Failure) error {
 	r := row.Receipt
-	var owner string
-	var stored bool
+	dead := &writing{events: []*write{{receipt: r, extent: rowOnly}}}
 	b := &pgx.Batch{}
-	b.Queue(eventLock, r.ID)
-	queueClaim(b, r)
-	queueOwner(b, r, &owner, &stored)
+	dead.queueLook(b)
 	if err := t.send(ctx, b); err != nil {
 		return err
 	}
-	if owner != r.ID {
-		return nil
+	w := dead.events[0]
+	if err := w.judge(); err != nil {
+		return err
 	}
 	letter := &pgx.Batch{}
+	if w.Conflict != nil {
+		queueConflict(letter, *w.Conflict)
+	}
+	if !w.owns() {
+		return t.send(ctx, letter)
+	}
 	if err := queueDeadLetter(letter, event.DeadLetter{
 		Receipt: r, Body: row.Body, Failure: f, Run: event.Run{WorkflowID: r.WorkflowID()},
 	}); err != nil {
 		return err
 	}
 	return t.send(ctx, letter)
-}
-
-func scanWaiting(row pgx.CollectableRow) (w event.Waiting, err error) {
-	var receipt []byte
-	if err := row.Scan(&w.Seq, &w.Lane, &receipt, &w.Reject, &w.Attempts, &w.LastError, &w.DueAt, &w.Body); err != nil {
-		return w, err
-	}
-	if err := json.Unmarshal(receipt, &w.Receipt); err != nil {
-		return w, fmt.Errorf("decode receipt: %w", err)
-	}
-	w.DueAt = w.DueAt.UTC()
-	return w, nil
 }
 
 // countInbox is exact.

@@ -153,9 +153,57 @@ func TestExpungeReachesTheInbox(t *testing.T) {
 	ids, err := d.WorkflowsOf(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, []string{r.WorkflowID()}, ids)
-	gone, err := d.Expunge(t.Context(), id, event.Actor{Name: "ada", Reason: "asked to"})
+	gone, err := d.Expunge(t.Context(), id, 0, event.Actor{Name: "ada", Reason: "asked to"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, gone.Waiting)
 	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
 	require.Equal(t, r.ID, value[string](d, `SELECT event_id::text FROM idempotency_keys WHERE provider = 'acme'`))
+}
+
+// A receipt that this version cannot read becomes a dead letter with its bytes, whichever lane it is in, and nothing waits behind it.
+func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+	newer := []byte(`{"id":{"v":8},"headers":["a","b"]}`)
+	for name, unread := range map[string][]byte{
+		"a newer one": newer, "no JSON": []byte("\x00\xff"), "empty": {}, "of nobody": []byte(`{}`), "null": []byte(`null`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t)
+			first := d.spool(event.LaneBulk, 1)[0]
+			second := d.spool(event.LaneOverflow, 1)[0]
+			d.exec(`UPDATE inbox SET receipt = $1`, unread)
+			good := d.spool(event.LaneOverflow, 5)
+
+			page, err := d.Inbox(t.Context(), event.InboxQuery{})
+			require.NoError(t, err)
+			require.Len(t, page, 7)
+			require.Equal(t, "this version cannot read the receipt in the inbox", page[0].LastError)
+			require.Equal(t, []string{first.ID, first.Provider, first.Key},
+				[]string{page[0].Receipt.ID, page[0].Receipt.Provider, page[0].Receipt.Key})
+
+			b := d.batch(newBatchRun(), nil)
+			require.Len(t, b, 1)
+			require.Equal(t, "malformed_receipt", event.CodeOf(b[0].Reason))
+			require.Equal(t, first.ID, b[0].Receipt.ID)
+			var seen []event.Waiting
+			n, err := d.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.Settled{Started: true}, &seen))
+			require.NoError(t, err)
+			require.Equal(t, 7, n)
+			require.Len(t, seen, len(good))
+			require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+
+			for _, r := range []event.Receipt{first, second} {
+				letter, err := d.DeadLetterOfEvent(t.Context(), r.ID)
+				require.NoError(t, err)
+				require.Equal(t, event.DeadLetterOpen, letter.State)
+				require.Equal(t, "malformed_receipt", letter.Failure.Code)
+				require.Equal(t, body, letter.Body)
+				require.Equal(t, r.WorkflowID(), letter.Run.WorkflowID)
+				require.Equal(t, unread, value[[]byte](d, `SELECT unread_receipt FROM dead_letters WHERE event_id = $1`, r.ID))
+				d.process(letter.Receipt, parsed()) // its replay
+			}
+			require.Zero(t, value[int](d, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
+		})
+	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	waitingOfWorkflow = waitingColumns + ` WHERE workflow_id = $1`
+	waitingOfWorkflow = waitingColumns + ` WHERE workflow_id = $1 ORDER BY seq LIMIT 1`
 
 	// No index serves it: it reads the inbox, which is small or about to be.
 	waitingOfEvent = waitingColumns + ` WHERE event_id = $1::uuid`
@@ -24,21 +24,23 @@ func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting,
 		l.where("seq > %s", q.After)
 	}
 	sql, args := l.page("seq", q.Limit)
-	page, err := pgx.CollectRows(s.query(ctx, sql, args...), scanWaiting)
-	for i := range page {
+	rows, err := pgx.CollectRows(s.query(ctx, sql, args...), scanWaiting)
+	page := make([]event.Waiting, len(rows))
+	for i, row := range rows {
+		page[i] = row.Waiting
 		page[i].Body = nil
 	}
 	return page, failure("list the inbox", err)
 }
 
-// WaitingByWorkflow is the event of a workflow that waits in the inbox. Event.ErrNotFound: none does.
+// WaitingByWorkflow is the event of a workflow that waits in the inbox, of several the first. Event.ErrNotFound: none does.
 func (s *Store) WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error) {
 	w, err := pgx.CollectExactlyOneRow(s.query(ctx, waitingOfWorkflow, clean(workflowID)), scanWaiting)
-	return w, failure("read waiting event of workflow "+clean(workflowID), err)
+	return w.Waiting, failure("read waiting event of workflow "+clean(workflowID), err)
 }
 
 // WaitingEvent is an event that waits in the inbox. Event.ErrNotFound: it does not.
 func (s *Store) WaitingEvent(ctx context.Context, id string) (event.Waiting, error) {
 	w, err := pgx.CollectExactlyOneRow(s.query(ctx, waitingOfEvent, id), scanWaiting)
-	return w, failure("read waiting event "+clean(id), err)
+	return w.Waiting, failure("read waiting event "+clean(id), err)
 }

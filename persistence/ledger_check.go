@@ -56,6 +56,9 @@ const clockSkew = time.Hour
 
 // OpenLedgerCheck loads a ledger. The check must be closed.
 func (s *Store) OpenLedgerCheck(ctx context.Context, l ledger.Ledger) (*LedgerCheck, error) {
+	if s.pooled {
+		return nil, failure("open ledger check", errNoSession)
+	}
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, failure("open ledger check", err)

@@ -222,6 +222,29 @@ func TestTwoEndsAndNone(t *testing.T) {
 	})
 }
 
+// An event that was given up has no effect, is not processed and does not wait: whatever undoes that shows.
+func TestUndone(t *testing.T) {
+	t.Parallel()
+	for name, undo := range map[string]string{
+		"link":   `INSERT INTO event_entities VALUES ($1, 'acme', 'thing', '1', 1, 'patch', '{}', NULL, now())`,
+		"status": `UPDATE events SET status = 'processed', processed_at = now(), outcome = 'processed' WHERE id = $1`,
+		"letter": `UPDATE dead_letters SET state = 'open' WHERE event_id = $1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBookkeeper(t)
+			r := b.sent(202)
+			_, err := b.Persist(t.Context(), r, body, parsed(), runOf(r))
+			require.NoError(t, err)
+			b.record(deadLetter(r))
+			require.NoError(t, b.DiscardDeadLetter(t.Context(), b.deadLetterOf(r).ID, ada))
+			b.finds(broken{})
+			b.exec(undo, r.ID)
+			require.Equal(t, []string{r.WorkflowID()}, b.report().Finding(ledger.Undone).Examples)
+		})
+	}
+}
+
 func TestLeaks(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)

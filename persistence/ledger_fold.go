@@ -22,20 +22,20 @@ SELECT provider, kind, external_id FROM entities WHERE last_event_id IN (SELECT 
 
 	// Whole histories, and by another way than that of refold.
 	readAllLinks = `
-SELECT kind, external_id, op, change, version, occurred_at, event_id::text
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
   FROM event_entities
- WHERE provider = $1 AND (kind, external_id) IN (SELECT * FROM unnest($2::text[], $3::text[]))
+ WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
  ORDER BY event_id, position`
 
 	// The comparison is that of writeEntities. A row that should not be there has no last event here.
 	wrongEntities = `
-SELECT f.kind, f.external_id
-  FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::text[])
-       AS f (kind, external_id, state, deleted, version, occurred_at, last_event_id)
-  LEFT JOIN entities AS e ON e.provider = $1 AND e.kind = f.kind AND e.external_id = f.external_id
+SELECT f.provider, f.kind, f.external_id
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::text[])
+       AS f (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id)
+  LEFT JOIN entities AS e ON e.provider = f.provider AND e.kind = f.kind AND e.external_id = f.external_id
  WHERE (e.state, e.deleted, e.version, e.occurred_at, e.last_event_id)
        IS DISTINCT FROM (f.state::jsonb, f.deleted, f.version, f.occurred_at, nullif(f.last_event_id, '')::uuid)
- ORDER BY 1, 2`
+ ORDER BY 1, 2, 3`
 )
 
 // checkFolds folds each entity that an event of the ledger has touched from all its links, by the model that is specified
@@ -50,30 +50,21 @@ func checkFolds(ctx context.Context, tx pgx.Tx) (ledger.Finding, error) {
 		return wrong, err
 	}
 	for chunk := range slices.Chunk(refs, foldsAtOnce) {
-		for len(chunk) > 0 {
-			provider := chunk[0].Provider
-			n := slices.IndexFunc(chunk, func(r event.EntityRef) bool { return r.Provider != provider })
-			if n < 0 {
-				n = len(chunk)
-			}
-			if err := addWrongFolds(ctx, tx, provider, chunk[:n], &wrong); err != nil {
-				return wrong, err
-			}
-			chunk = chunk[n:]
+		if err := addWrongFolds(ctx, tx, chunk, &wrong); err != nil {
+			return wrong, err
 		}
 	}
 	return wrong, nil
 }
 
-// addWrongFolds checks entities of one provider.
-func addWrongFolds(ctx context.Context, tx pgx.Tx, provider string, refs []event.EntityRef, wrong *ledger.Finding) error {
-	folded, err := foldLinks(ctx, tx, provider, refs)
+func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, wrong *ledger.Finding) error {
+	folded, err := foldLinks(ctx, tx, refs)
 	if err != nil {
 		return err
 	}
-	rows, _ := tx.Query(ctx, wrongEntities, append([]any{provider}, foldedColumns(folded)...)...)
-	var kind, id string
-	_, err = pgx.ForEachRow(rows, []any{&kind, &id}, func() error {
+	rows, _ := tx.Query(ctx, wrongEntities, columnsOfEntities(folded)...)
+	var provider, kind, id string
+	_, err = pgx.ForEachRow(rows, []any{&provider, &kind, &id}, func() error {
 		wrong.Count++
 		if len(wrong.Examples) < maxExamples {
 			wrong.Examples = append(wrong.Examples, provider+"/"+kind+"/"+id)
@@ -83,20 +74,16 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, provider string, refs []event
 	return err
 }
 
-func foldLinks(ctx context.Context, tx pgx.Tx, provider string, refs []event.EntityRef) ([]event.Entity, error) {
-	kinds, ids := columnsOf(refs)
-	rows, _ := tx.Query(ctx, readAllLinks, provider, kinds, ids)
-	links, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.OrderedChange, error) { return scanOrdered(row) })
-	if err != nil {
+func foldLinks(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) ([]event.Entity, error) {
+	histories := make(changesByEntity, len(refs))
+	providers, kinds, ids := columnsOfRefs(refs)
+	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
+	if err := collectHistories(rows, histories); err != nil {
 		return nil, err
-	}
-	histories := make(map[event.EntityRef][]event.OrderedChange, len(refs))
-	for _, l := range links {
-		ref := event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID}
-		histories[ref] = append(histories[ref], l)
 	}
 	folded := make([]event.Entity, len(refs))
 	for i, ref := range refs {
+		var err error
 		if folded[i], err = event.Fold(ref, histories[ref]); err != nil {
 			return nil, err
 		}

@@ -62,6 +62,13 @@ SELECT workflow_id FROM ledger_events AS e
  UNION
 SELECT workflow_id FROM ledger_inbox`},
 
+	{ledger.Undone, `
+SELECT workflow_id FROM ledger_events AS e JOIN verdicts AS v ON v.event_id = e.id
+ WHERE e.status = 'processed' OR EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = e.id)
+ UNION
+SELECT workflow_id FROM ledger_dead AS d JOIN verdicts AS v USING (event_id)
+ WHERE d.state IN ('open', 'redriving', 'exhausted')`},
+
 	{ledger.Leaks, `
 SELECT coalesce(application_name, '') || ' pid ' || pid FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'

@@ -25,6 +25,14 @@ func (l *list) equal(column, value string) {
 	}
 }
 
+// ofSource restricts to a sender within a provider; an empty one does not restrict. The indexes of sources hold only rows that
+// have one, and PostgreSQL does not know that of an argument.
+func (l *list) ofSource(source string) {
+	if source != "" {
+		l.where("source = %s AND source <> ''", clean(source))
+	}
+}
+
 // between restricts a time to since ≤ column < until; a zero time does not restrict.
 func (l *list) between(column string, since, until time.Time) {
 	if !since.IsZero() {

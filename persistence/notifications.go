@@ -2,7 +2,8 @@ package persistence
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -34,16 +35,138 @@ UPDATE dead_letters AS d SET notified_failures = told.failures
  WHERE d.id = told.id AND d.notified_failures < told.failures`
 
 	markEntries = `UPDATE error_log SET alert_pending = false WHERE id = ANY ($1)`
+
+	insertClaim = `
+INSERT INTO notification_claims (dead_letters, told_before, entries)
+VALUES ($1::bigint[], $2::integer[], $3::bigint[]) RETURNING id`
+
+	deleteClaim = `DELETE FROM notification_claims WHERE id = $1`
+
+	// oldClaims are those that nobody works on any more.
+	oldClaims = `
+SELECT id, dead_letters, told_before, entries FROM notification_claims
+ WHERE claimed_at < now() - $1::interval ORDER BY id`
+
+	unmarkDeadLetters = `
+UPDATE dead_letters AS d SET notified_failures = claim.told_before
+  FROM unnest($1::bigint[], $2::integer[]) AS claim (id, told_before)
+ WHERE d.id = claim.id AND d.notified_failures > claim.told_before`
+
+	unmarkEntries = `UPDATE error_log SET alert_pending = true WHERE id = ANY ($1)`
 )
 
-// PendingAlerts is what nobody has been told of yet: failures of dead letters that still wait, and alerts of the error log.
-func (s *Store) PendingAlerts(ctx context.Context) ([]event.Alert, error) {
+// claimFor is longer than a round can take.
+const claimFor = 6 * time.Minute
+
+// ClaimAlerts takes what nobody has been told of yet: failures of dead letters that still wait, and alerts of the error log.
+// They count as told from now on; SettleAlerts says how it went. What was claimed long ago, and never settled, is taken as
+// well.
+func (s *Store) ClaimAlerts(ctx context.Context) (claim int64, alerts []event.Alert, err error) {
+	claim, alerts, err = s.claimAlerts(ctx)
+	return claim, alerts, failure("claim alerts", err)
+}
+
+func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []event.Alert, err error) {
+	if err := s.giveBackOld(ctx); err != nil {
+		return 0, nil, err
+	}
+	if alerts, err = s.pendingAlerts(ctx); err != nil || len(alerts) == 0 {
+		return 0, nil, err
+	}
+	before := marksBefore(alerts)
+	if err := s.pool.QueryRow(ctx, insertClaim, before.letters, before.told, before.entries).Scan(&claim); err != nil {
+		return 0, nil, err
+	}
+	now := marksBefore(alerts)
+	for i := range now.letters {
+		now.told[i] = int32(alerts[i].Failures) // the letters come first
+	}
+	if err := s.mark(ctx, now, markDeadLetters, markEntries); err != nil {
+		return 0, nil, errors.Join(err, s.giveBack(ctx, claim, before))
+	}
+	return claim, alerts, nil
+}
+
+// SettleAlerts ends a claim: somebody has been told, or nobody has, and then the next claim has the same alerts.
+func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []event.Alert, told bool) error {
+	const doing = "settle alerts"
+	if !told {
+		return failure(doing, s.giveBack(ctx, claim, marksBefore(alerts)))
+	}
+	_, err := s.pool.Exec(ctx, deleteClaim, claim)
+	return failure(doing, err)
+}
+
+// marks say of dead letters how many of their failures count as told, and name rows of the error log.
+type marks struct {
+	letters []int64
+	told    []int32
+	entries []int64
+}
+
+// marksBefore are those before the alerts are told.
+func marksBefore(alerts []event.Alert) marks {
+	m := marks{letters: []int64{}, told: []int32{}, entries: []int64{}} // no array is NULL
+	for _, a := range alerts {
+		if a.DeadLetter == 0 {
+			m.entries = append(m.entries, a.Entry)
+			continue
+		}
+		m.letters, m.told = append(m.letters, a.DeadLetter), append(m.told, int32(int64(a.Failures)-a.Count))
+	}
+	return m
+}
+
+func (s *Store) giveBackOld(ctx context.Context) error {
+	var claim int64
+	var before marks
+	old := map[int64]marks{}
+	columns := []any{&claim, &before.letters, &before.told, &before.entries}
+	_, err := pgx.ForEachRow(s.query(ctx, oldClaims, claimFor), columns, func() error {
+		old[claim] = before
+		before = marks{}
+		return nil
+	})
+	for claim, before := range old {
+		err = errors.Join(err, s.giveBack(ctx, claim, before))
+	}
+	return err
+}
+
+// giveBack makes the alerts of a claim pending again.
+func (s *Store) giveBack(ctx context.Context, claim int64, before marks) error {
+	if err := s.mark(ctx, before, unmarkDeadLetters, unmarkEntries); err != nil {
+		return err
+	}
+	_, err := s.pool.Exec(ctx, deleteClaim, claim)
+	return err
+}
+
+// mark sets the marks, some of them at a time.
+func (s *Store) mark(ctx context.Context, m marks, letters, entries string) error {
+	for from := 0; from < max(len(m.letters), len(m.entries)); from += markAtOnce {
+		b := &pgx.Batch{}
+		b.Queue(letters, part(m.letters, from), part(m.told, from))
+		b.Queue(entries, part(m.entries, from))
+		if err := s.sendOnly(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func part[T any](all []T, from int) []T {
+	from = min(from, len(all))
+	return all[from:min(from+markAtOnce, len(all))]
+}
+
+func (s *Store) pendingAlerts(ctx context.Context) ([]event.Alert, error) {
 	alerts, err := pgx.CollectRows(s.query(ctx, pendingDeadLetters, maxAlerts), scanDeadLetterAlert)
 	if err != nil {
-		return nil, failure("read pending alerts", err)
+		return nil, err
 	}
 	entries, err := pgx.CollectRows(s.query(ctx, pendingEntries, maxAlerts), scanEntryAlert)
-	return append(alerts, entries...), failure("read pending alerts", err)
+	return append(alerts, entries...), err
 }
 
 func scanDeadLetterAlert(row pgx.CollectableRow) (a event.Alert, err error) {
@@ -55,26 +178,4 @@ func scanEntryAlert(row pgx.CollectableRow) (a event.Alert, err error) {
 	err = row.Scan(&a.Entry, &a.Phase, &a.Provider, &a.Class, &a.Code, &a.Count, &a.Example, &a.First)
 	a.Last = a.First
 	return a, err
-}
-
-// MarkTold notes that somebody has been told. Failures that have come since are still pending.
-func (s *Store) MarkTold(ctx context.Context, alerts []event.Alert) error {
-	for chunk := range slices.Chunk(alerts, markAtOnce) {
-		var letters, entries []int64
-		var failures []int32
-		for _, a := range chunk {
-			if a.DeadLetter == 0 {
-				entries = append(entries, a.Entry)
-				continue
-			}
-			letters, failures = append(letters, a.DeadLetter), append(failures, int32(a.Failures))
-		}
-		b := &pgx.Batch{}
-		b.Queue(markDeadLetters, letters, failures)
-		b.Queue(markEntries, entries)
-		if err := s.sendOnly(ctx, b); err != nil {
-			return failure("mark alerts as told", err)
-		}
-	}
-	return nil
 }

@@ -23,7 +23,7 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
 		{At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "not an alert"},
 	}))
-	pending, err := db.PendingAlerts(t.Context())
+	claim, pending, err := db.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	groups := event.GroupAlerts(pending)
 	require.Len(t, groups, 2)
@@ -34,18 +34,76 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 	again := deadLetterOf(receipts[0]) // it fails again while the message is on its way
 	again.Run = anotherRun(receipts[0])
 	require.NoError(t, db.RecordDeadLetter(t.Context(), again))
-	require.NoError(t, db.MarkTold(t.Context(), pending))
-	require.NoError(t, db.MarkTold(t.Context(), pending), "twice is as good as once")
-	pending, err = db.PendingAlerts(t.Context())
+	require.NoError(t, db.SettleAlerts(t.Context(), claim, pending, true))
+	require.NoError(t, db.SettleAlerts(t.Context(), claim, pending, true), "twice is as good as once")
+	claim, pending, err = db.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
 	require.EqualValues(t, 1, pending[0].Count)
+	require.NoError(t, db.SettleAlerts(t.Context(), claim, pending, false))
 
 	id := pending[0].DeadLetter
 	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
-	pending, err = db.PendingAlerts(t.Context())
+	_, pending, err = db.ClaimAlerts(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, pending)
+}
+
+// What is claimed is nobody else's, until the claim is given back or was left behind; then all of it is pending again.
+func TestAClaimOfAlertsIsGivenBack(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for range 2500 {
+		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
+	}
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
+	}))
+	for _, giveBack := range []func(claim int64, alerts []event.Alert){
+		func(claim int64, alerts []event.Alert) {
+			require.NoError(t, db.SettleAlerts(t.Context(), claim, alerts, false))
+		},
+		func(int64, []event.Alert) {
+			db.exec(`UPDATE notification_claims SET claimed_at = now() - interval '7 min'`)
+		},
+		func(claim int64, alerts []event.Alert) {
+			require.NoError(t, db.SettleAlerts(t.Context(), claim, alerts, true))
+		},
+	} {
+		claim, alerts, err := db.ClaimAlerts(t.Context())
+		require.NoError(t, err)
+		require.Len(t, alerts, 2501)
+		_, others, err := db.ClaimAlerts(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, others)
+		giveBack(claim, alerts)
+	}
+	require.Zero(t, value[int](db, `SELECT count(*) FROM notification_claims`))
+}
+
+// A database that takes no writes gives no alerts to tell: nobody could note that they were.
+func TestAReadOnlyDatabaseGivesNoAlerts(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
+	readOnly := func(setting string) {
+		db.exec(`DO $$ BEGIN
+			EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = ` + setting + `', current_database());
+			PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+			  WHERE datname = current_database() AND pid <> pg_backend_pid();
+		END $$`)
+		db.Pool().Reset()
+	}
+	readOnly("on")
+	for range 3 {
+		_, alerts, err := db.ClaimAlerts(t.Context())
+		require.Error(t, err)
+		require.Empty(t, alerts)
+	}
+	readOnly("off")
+	_, alerts, err := db.ClaimAlerts(t.Context())
+	require.NoError(t, err)
+	require.Len(t, alerts, 1)
 }
 
 func TestStatsCountAWindow(t *testing.T) {

@@ -104,7 +104,8 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 		{"inside", 15 * time.Minute, 15*time.Minute - time.Microsecond, true},
 		{"exactly at the end", 15 * time.Minute, 15 * time.Minute, false},
 		{"after", 15 * time.Minute, time.Hour, false},
-		{"an older one that comes late", 15 * time.Minute, -time.Hour, true},
+		{"an older one inside", 15 * time.Minute, time.Microsecond - 15*time.Minute, true},
+		{"an older one that comes late", 15 * time.Minute, -time.Hour, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +119,7 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.duplicate, persisted.Duplicate)
 			owner := second.ID
-			if c.duplicate {
+			if c.duplicate || c.later < 0 {
 				owner = first.ID
 			}
 			require.Equal(t, owner, value[string](db, `SELECT event_id::text FROM idempotency_keys`))

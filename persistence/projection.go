@@ -13,6 +13,9 @@ const (
 	maxDigits     = 1000
 	maxExponent   = 308
 	maxProjection = 64 << 20
+	// maxExpansion is how many bytes the numbers of a document may take beyond those that they are written with: 1e308 is read
+	// back as 309 digits.
+	maxExpansion = 1 << 20
 )
 
 // Notes on a projection. A value was changed: it is no longer what the bytes say.
@@ -31,8 +34,8 @@ const replacement = "\uFFFD"
 
 // project turns JSON into JSON that jsonb accepts: \u0000, lone surrogates and invalid UTF-8 become U+FFFD, and
 // numbers that are out of range become strings of their text. JSON without any of that comes back as it is. The
-// projection is nil where there can be none; note is empty if nothing was changed, else a comma-separated list of
-// the notes above.
+// projection is nil where there can be none, or where it would be many times as long as the JSON; note is empty if nothing
+// was changed, else a comma-separated list of the notes above.
 //
 // It takes linear time and never computes with a number.
 func project(raw []byte) (projection []byte, note string) {
@@ -45,8 +48,17 @@ func project(raw []byte) (projection []byte, note string) {
 		return nil, noteTooDeep
 	}
 	p := projector{in: raw, out: make([]byte, 0, len(raw))}
-	p.run()
+	if p.run(); p.expansion > maxExpansion {
+		return nil, noteTooLarge
+	}
 	return p.out, strings.Join(p.notes, ",")
+}
+
+// expandedSize is how long valid JSON is once PostgreSQL has written out its numbers.
+func expandedSize(raw []byte) int {
+	p := projector{in: raw, out: make([]byte, 0, len(raw))}
+	p.run()
+	return len(p.out) + p.expansion
 }
 
 // depth is how deep valid JSON nests.
@@ -85,6 +97,8 @@ type projector struct {
 	out   []byte
 	at    int
 	notes []string
+	// expansion is how many digits PostgreSQL adds.
+	expansion int
 }
 
 func (p *projector) run() {
@@ -173,8 +187,9 @@ func (p *projector) number() {
 		end++
 	}
 	literal := p.in[p.at:end]
-	if fitsNumeric(literal) {
+	if exponent, ok := exponentOf(literal); ok {
 		p.out = append(p.out, literal...)
+		p.expansion += exponent
 	} else {
 		p.note(noteNumber)
 		p.out = append(p.out, '"')
@@ -184,21 +199,21 @@ func (p *projector) number() {
 	p.at = end
 }
 
-// fitsNumeric says whether a JSON number has at most maxDigits digits and an exponent of at most ± maxExponent.
-func fitsNumeric(literal []byte) bool {
+// exponentOf is the size of a JSON number's exponent; ok is false where that is above maxExponent, or where the number has more
+// than maxDigits digits.
+func exponentOf(literal []byte) (value int, ok bool) {
 	mantissa, exponent := literal, []byte(nil)
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
 		mantissa, exponent = literal[:i], bytes.TrimLeft(literal[i+1:], "+-0")
 	}
 	digits := len(mantissa) - bytes.Count(mantissa, []byte("-")) - bytes.Count(mantissa, []byte("."))
 	if digits > maxDigits || len(exponent) > len("308") {
-		return false
+		return 0, false
 	}
-	value := 0
 	for _, c := range exponent {
 		value = value*10 + int(c-'0')
 	}
-	return value <= maxExponent
+	return value, value <= maxExponent
 }
 
 func (p *projector) copy(n int) {

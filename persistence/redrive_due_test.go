@@ -10,7 +10,12 @@ import (
 )
 
 var automatic = event.AutomaticRedrive{
-	Base: time.Hour, Attempts: 2, Classes: []event.Class{event.ClassFailed}, Off: []string{"quiet"}, Rate: 10,
+	RedrivePolicy: event.RedrivePolicy{Base: time.Hour, Attempts: 2, Classes: []event.Class{event.ClassFailed}},
+	Own: map[string]event.RedrivePolicy{
+		"quiet": {Base: time.Hour, Attempts: 2},
+		"hasty": {Base: time.Minute, Attempts: 1, Classes: []event.Class{event.ClassRejected, event.ClassTransient}},
+	},
+	Rate: 10,
 }
 
 func failedNow(d *event.DeadLetter) { d.Failure.Class, d.Failure.At = event.ClassFailed, time.Now() }
@@ -66,6 +71,35 @@ func TestAutomaticAttemptsDoubleAndEnd(t *testing.T) {
 	again.Run = anotherRun(r)
 	db.record(again)
 	require.InEpsilon(t, 3600, pause(), 0.2)
+}
+
+// A provider with a policy of its own has its base, its attempts and its classes; the others keep theirs.
+func TestAProviderHasItsOwnAutomaticRedrive(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	of := func(provider string, class event.Class) event.DeadLetter {
+		return db.deadLetterOf(db.bury(1, failedNow, func(d *event.DeadLetter) {
+			d.Receipt.Provider, d.Failure.Class = provider, class
+		})[0])
+	}
+	hasty, another := of("hasty", event.ClassRejected), of("acme", event.ClassFailed)
+	of("hasty", event.ClassFailed)
+	of("acme", event.ClassRejected)
+	pause := func(d event.DeadLetter) float64 {
+		return value[float64](db, `SELECT extract(epoch FROM next_redrive_at - last_failed_at)::float8 FROM dead_letters WHERE id = $1`, d.ID)
+	}
+	require.Empty(t, db.due())
+	require.InEpsilon(t, 60, pause(hasty), 0.2)
+	require.InEpsilon(t, 3600, pause(another), 0.2)
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM dead_letters WHERE next_redrive_at IS NULL`))
+
+	db.later(3 * time.Minute)
+	require.Equal(t, []int64{hasty.ID}, db.due())
+	hasty.Run = anotherRun(hasty.Receipt)
+	db.record(hasty)
+	require.Empty(t, db.due())
+	require.Equal(t, event.DeadLetterExhausted, db.deadLetterOf(hasty.Receipt).State, "it had its one attempt")
+	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(another.Receipt).State)
 }
 
 // What is left to the operators:

@@ -65,6 +65,7 @@ func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.
 func (l *list) redrivable(f event.RedriveFilter) {
 	l.where("state IN ('open', 'exhausted')")
 	l.equal("provider", f.Provider)
+	l.ofSource(f.Source)
 	l.equal("type", f.Type)
 	l.equal("error_class", string(f.Class))
 	l.equal("error_code", f.Code)

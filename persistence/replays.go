@@ -22,9 +22,11 @@ import (
 // stopped half-way, or its run takes long.
 const redriveLease = 15 * time.Minute
 
-// taken is what every way of taking a dead letter sets. $1 is the owner.
-const taken = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL,
-       redrive_id = $1`
+// taken is what every way of taking a dead letter sets, takenNow that without the owner, which is $1.
+const (
+	takenNow = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
+	taken    = takenNow + `, redrive_id = $1`
+)
 
 const (
 	takeForReplay = `

@@ -13,6 +13,9 @@ import (
 // rows waits no longer than that, and rows that somebody holds are left for the next batch.
 const purgeRows = 500
 
+// purgeLinkRows bounds the changes that one transaction removes: of one entity there may be millions before a snapshot.
+const purgeLinkRows = 20_000
+
 // Only events that are processed go, or that were given up: what still waits for somebody is never too old.
 const purgeEvents = `
 DELETE FROM events WHERE id IN (
@@ -27,29 +30,29 @@ DELETE FROM events WHERE id IN (
 RETURNING id::text`
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that
-// was purged itself. That one stays, and so does all that follows it. So an entity keeps its state, a late event finds
+// these events made. That one stays, and so does all that follows it. So an entity keeps its state, a late event finds
 // what it folds onto, and a correction of any event that is still there falls back to what was before it.
+//
+// It begins with the events at hand, and so reads nothing of an entity that they only patch or mention, however many others
+// do. What comes late, before a snapshot that was purged earlier, goes with the next one of its entity.
 //
 // An event is purged if its row is gone; $2 only saves the look for those that are too young to be.
 const purgeLinks = `
-WITH touched AS (
-     SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id = ANY ($1::uuid[])
-), base AS (
-     SELECT t.provider, t.kind, t.external_id, r.version, r.occurred_at, r.event_id, r.position
-       FROM touched AS t
-      CROSS JOIN LATERAL (
-            SELECT coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id, position
-              FROM event_entities AS l
-             WHERE l.provider = t.provider AND l.kind = t.kind AND l.external_id = t.external_id AND l.op <> 'patch'
-               AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
-             ORDER BY coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC, position DESC
-             LIMIT 1) AS r
+WITH base AS MATERIALIZED (
+     SELECT DISTINCT ON (provider, kind, external_id)
+            provider, kind, external_id, coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id, position
+       FROM event_entities
+      WHERE event_id = ANY ($1::uuid[]) AND op <> 'patch'
+      ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,
+            position DESC
 )
-DELETE FROM event_entities AS l USING base AS b
- WHERE l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id
-   AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
-     < (b.version, b.occurred_at, b.event_id, b.position)
-   AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)`
+DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
+       SELECT l.ctid FROM base AS b
+         JOIN event_entities AS l ON l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id
+        WHERE (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
+            < (b.version, b.occurred_at, b.event_id, b.position)
+          AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
+        LIMIT $3))`
 
 const (
 	purgeErrors = `
@@ -71,33 +74,70 @@ DELETE FROM idempotency_keys WHERE (provider, key) IN (
 // PurgeBatch removes some of what was kept since before a time, the oldest first, in one short transaction, and says how
 // many rows of it have gone. When it says 0, nothing is left to remove. It may run beside itself.
 func (s *Store) PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (removed int64, err error) {
-	doing := "purge " + string(kept)
-	switch kept {
-	case event.KeptEvents:
-		removed, err = s.purgeEvents(ctx, before)
-	case event.KeptDeadLetters:
-		removed, err = s.purge(ctx, cleanDeadLetters, before, "", purgeRows)
-	case event.KeptErrors:
-		removed, err = s.purge(ctx, purgeErrors, before, purgeRows)
-	case event.KeptAudit:
-		removed, err = s.purge(ctx, purgeAudit, before, purgeRows)
-	case event.KeptKeys:
-		removed, err = s.purge(ctx, purgeKeys, before, purgeRows)
-	}
-	return removed, failure(doing, err)
+	return s.purgeBatch(ctx, purge{kept: kept, before: before})
 }
 
-func (s *Store) purge(ctx context.Context, sql string, args ...any) (removed int64, err error) {
+// PurgeBatchBy is PurgeBatch for an operator: the transaction that removes rows has an audit row that counts them.
+func (s *Store) PurgeBatchBy(
+	ctx context.Context, kept event.Kept, before time.Time, by event.Actor,
+) (removed int64, err error) {
+	return s.purgeBatch(ctx, purge{kept: kept, before: before, by: &by})
+}
+
+// purge is what one batch is to remove, and for whom; nobody is the schedule.
+type purge struct {
+	kept   event.Kept
+	before time.Time
+	by     *event.Actor
+}
+
+func (p purge) queueAudit(b *pgx.Batch, removed int64) {
+	if p.by == nil || removed == 0 {
+		return
+	}
+	detail := detailOf(map[string]any{"kept": p.kept, "before": p.before.UTC(), "removed": removed})
+	queueAudit(b, p.by.Did("purge", "retention", detail))
+}
+
+func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {
+	switch p.kept {
+	case event.KeptEvents:
+		removed, err = s.purgeEvents(ctx, p)
+	case event.KeptDeadLetters:
+		removed, err = s.removeOld(ctx, p, cleanDeadLetters, p.before, "", purgeRows)
+	case event.KeptErrors:
+		removed, err = s.removeOld(ctx, p, purgeErrors, p.before, purgeRows)
+		if err == nil && removed == 0 { // they are reported as errors are, and kept for as long
+			removed, err = s.removeOld(ctx, p, purgeConflicts, p.before, purgeRows)
+		}
+	case event.KeptAudit:
+		removed, err = s.removeOld(ctx, p, purgeAudit, p.before, purgeRows)
+	case event.KeptKeys:
+		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
+	}
+	return removed, failure("purge "+string(p.kept), err)
+}
+
+func (s *Store) removeOld(ctx context.Context, p purge, sql string, args ...any) (removed int64, err error) {
 	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + settingsOfPlans)
 	b.Queue(allowAuditPurge)
 	b.Queue(sql, args...).Exec(countInto(&removed))
-	return removed, s.sendOnly(ctx, b)
+	tx, err := s.begin(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.rollback(ctx)
+	last := &pgx.Batch{}
+	p.queueAudit(last, removed)
+	return removed, tx.commit(ctx, last)
 }
 
-func (s *Store) purgeEvents(ctx context.Context, before time.Time) (removed int64, err error) {
+func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err error) {
 	var ids []string
-	bound := event.FirstIDAt(before)
+	bound := event.FirstIDAt(p.before)
 	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + settingsOfPlans)
 	b.Queue(purgeEvents, bound, purgeRows).Query(func(rows pgx.Rows) (err error) {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
@@ -107,9 +147,20 @@ func (s *Store) purgeEvents(ctx context.Context, before time.Time) (removed int6
 		return 0, err
 	}
 	defer tx.rollback(ctx)
+	var links int64
 	b = &pgx.Batch{}
 	if len(ids) > 0 {
-		b.Queue(purgeLinks, ids, bound)
+		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(countInto(&links))
 	}
-	return int64(len(ids)), tx.commit(ctx, b)
+	p.queueAudit(b, int64(len(ids)))
+	if err := tx.commit(ctx, b); err != nil {
+		return 0, err
+	}
+	for links == purgeLinkRows && err == nil {
+		b = &pgx.Batch{}
+		b.Queue(`SELECT ` + settingsOfPlans)
+		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(countInto(&links))
+		err = s.sendOnly(ctx, b)
+	}
+	return int64(len(ids)), err
 }

@@ -1,6 +1,8 @@
 package persistence
 
 import (
+	"errors"
+
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast/event"
@@ -8,7 +10,7 @@ import (
 
 // classOf is the policy by SQLSTATE. Message texts never decide: they are translated and change.
 func classOf(pg *pgconn.PgError) event.Class {
-	if transientStates[pg.Code] || isStalePlan(pg) {
+	if transientStates[pg.Code] || isStalePlan(pg) || isLostRace(pg) {
 		return event.ClassTransient
 	}
 	if len(pg.Code) != 5 {
@@ -29,6 +31,8 @@ var transientStates = map[string]bool{
 	"25006": true, // read only: a standby, or a disk that an operator protects
 	"25P03": true, // idle in transaction: this process was stopped half-way
 	"25P04": true, // transaction timeout
+	"26000": true, // a prepared statement that this session does not have, or has already: a pooler has changed it
+	"42P05": true,
 	"40001": true,
 	"40003": true, // the commit's fate is unknown; every transaction may run again
 	"40P01": true,
@@ -39,6 +43,27 @@ var transientStates = map[string]bool{
 	"57P03": true,
 	"57P05": true, // idle session timeout
 	"XX000": true,
+}
+
+// isLockTrouble: what the transaction needs is held by another (lock_timeout, statement_timeout, deadlock).
+func isLockTrouble(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	return pg.Code == "55P03" || pg.Code == "57014" || pg.Code == "40P01"
+}
+
+// isOfOne says whether an error of a transaction over several events may be that of one among them: its own fault, or what
+// somebody holds or has made. The rest is trouble of the database, which all of them share.
+func isOfOne(err error) bool {
+	return err != nil &&
+		(isLockTrouble(err) || isRace(err) || event.ClassOf(failure("write events", err)) != event.ClassTransient)
+}
+
+// isLostRace: an entity that was not there when the transaction looked was made before it could make it.
+func isLostRace(pg *pgconn.PgError) bool {
+	return pg.Code == "23505" && pg.ConstraintName == "entities_pkey"
 }
 
 // isStalePlan: a migration changed a table under a prepared statement, which the driver has forgotten by now.
@@ -73,6 +98,7 @@ var conditions = map[string]string{
 	"25006": "read_only_sql_transaction",
 	"25P02": "in_failed_sql_transaction",
 	"25P03": "idle_in_transaction_session_timeout",
+	"26000": "invalid_sql_statement_name",
 	"28000": "invalid_authorization_specification",
 	"28P01": "invalid_password",
 	"3D000": "invalid_catalog_name",
@@ -83,6 +109,7 @@ var conditions = map[string]string{
 	"42703": "undefined_column",
 	"42804": "datatype_mismatch",
 	"42P01": "undefined_table",
+	"42P05": "duplicate_prepared_statement",
 	"53100": "disk_full",
 	"53200": "out_of_memory",
 	"53300": "too_many_connections",

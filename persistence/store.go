@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,11 +44,14 @@ const (
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	pool *pgxpool.Pool
+	pool  *pgxpool.Pool
+	group *group
+	// pooled: sessions are not ours, see pooler.go.
+	pooled bool
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
-// error is a URL that cannot be read.
+// error is a URL that cannot be read, or asks for what cannot work.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -60,20 +64,35 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if pc.ConnConfig.ConnectTimeout == 0 {
 		pc.ConnConfig.ConnectTimeout = connectTimeout
 	}
-	statement := milliseconds(cfg.StatementTimeout, defaultStatementTimeout)
+	pooled, err := isForPooler(pc.ConnConfig.DefaultQueryExecMode)
+	if err != nil {
+		return nil, err
+	}
 	params := pc.ConnConfig.RuntimeParams
 	params["application_name"] = orDefault(cfg.ApplicationName, defaultApplicationName)
-	params["statement_timeout"] = statement
-	params["idle_in_transaction_session_timeout"] = statement
-	params["lock_timeout"] = milliseconds(cfg.LockTimeout, defaultLockTimeout)
+	if !pooled {
+		statement := milliseconds(cfg.StatementTimeout, defaultStatementTimeout)
+		params["statement_timeout"] = statement
+		params["idle_in_transaction_session_timeout"] = statement
+		params["lock_timeout"] = milliseconds(cfg.LockTimeout, defaultLockTimeout)
+	}
 	pc.ConnConfig.Tracer = cfg.Tracer
-	pc.AfterConnect = registerTypes
+	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		if !pooled && !strings.Contains(cfg.URL, execModeNamed) {
+			if err := refusePooler(ctx, c); err != nil {
+				return err
+			}
+		}
+		return registerTypes(ctx, c)
+	}
 
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, failure("open database", err)
 	}
-	return &Store{pool: pool}, nil
+	s := &Store{pool: pool, pooled: pooled}
+	s.group = newGroup(s)
+	return s, nil
 }
 
 // Pool is the pool behind the store, for its metrics only.

@@ -2,19 +2,26 @@ package persistence
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
 )
 
 const (
-	// A run that has failed has recorded its dead letter, and a later failure may stand in its place; any other has not.
+	// A run that has failed has recorded its dead letter, and a later failure may stand in its place. Any other has not; should
+	// the event have failed once more since, that dead letter is enough.
 	selectUnrecorded = `
 SELECT c.position
-  FROM unnest($1::uuid[], $2::text[], $3::boolean[]) WITH ORDINALITY AS c (event_id, run_id, failed, position)
+  FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[])
+       WITH ORDINALITY AS c (event_id, run_id, failed, closed_at, position)
  WHERE NOT EXISTS (SELECT FROM events WHERE id = c.event_id AND status = 'processed')
-   AND NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = c.event_id AND (c.failed OR d.run_id = c.run_id))
+   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id)
+   AND NOT EXISTS (SELECT FROM dead_letters AS d
+                    WHERE d.event_id = c.event_id
+                      AND (c.failed OR d.run_id = c.run_id OR d.last_failed_at >= c.closed_at))
  ORDER BY c.position`
 
 	selectStored = `SELECT id::text FROM events WHERE id = ANY($1::uuid[])`
@@ -27,17 +34,16 @@ UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id
  WHERE id = $1 AND state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval`
 )
 
-// Unrecorded are those of the runs whose event is neither processed nor, for this run, a dead letter. Runs without an
-// event ID are among them.
+// Unrecorded are those of the runs whose event is neither processed nor, for this run, a dead letter, and on which there is no
+// verdict. Runs without an event ID, or with one that is none of ours, are among them.
 func (s *Store) Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
-	ids, runIDs, failed := make([]*string, len(runs)), make([]string, len(runs)), make([]bool, len(runs))
+	ids, runIDs := make([]pgtype.UUID, len(runs)), make([]string, len(runs))
+	failed, closed := make([]bool, len(runs)), make([]time.Time, len(runs))
 	for i, run := range runs {
-		if run.EventID != "" {
-			ids[i] = &run.EventID
-		}
-		runIDs[i], failed[i] = clean(run.Run.RunID), run.Status == "failed"
+		ids[i] = idOf(run.EventID)
+		runIDs[i], failed[i], closed[i] = clean(run.Run.RunID), run.Status == "failed", run.ClosedAt
 	}
-	rows, err := s.pool.Query(ctx, selectUnrecorded, ids, runIDs, failed)
+	rows, err := s.pool.Query(ctx, selectUnrecorded, ids, runIDs, failed, closed)
 	if err != nil {
 		return nil, failure("compare runs", err)
 	}
@@ -52,9 +58,21 @@ func (s *Store) Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event
 	return unrecorded, nil
 }
 
+// idOf is an ID that somebody else has written; null if it is none of an event.
+func idOf(text string) (id pgtype.UUID) {
+	if id.Scan(text) != nil {
+		return pgtype.UUID{}
+	}
+	return id
+}
+
 // StoredEvents are those of the IDs that have a row.
 func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool, error) {
-	rows, err := s.pool.Query(ctx, selectStored, ids)
+	wanted := make([]pgtype.UUID, len(ids))
+	for i, id := range ids {
+		wanted[i] = idOf(id)
+	}
+	rows, err := s.pool.Query(ctx, selectStored, wanted)
 	if err != nil {
 		return nil, failure("compare events", err)
 	}

@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -15,23 +16,29 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 	processed, dead, lost := receipt(), receipt(), receipt()
 	db.process(processed, parsed())
 	db.record(deadLetter(dead))
+	died := db.deadLetterOf(dead).LastFailed
+	at := died.Add(-time.Second)
 	closed := func(r event.Receipt, run event.Run, status string) event.ClosedRun {
-		return event.ClosedRun{Run: run, EventID: r.ID, Status: status}
+		return event.ClosedRun{Run: run, EventID: r.ID, Status: status, ClosedAt: at}
 	}
 	nameless := event.ClosedRun{Run: event.Run{RunID: uuid.NewString()}, Status: "terminated"}
+	foreign := event.ClosedRun{Run: event.Run{RunID: uuid.NewString()}, EventID: "nobody", Status: "terminated"}
+	later := event.ClosedRun{Run: anotherRun(dead), EventID: dead.ID, Status: "terminated", ClosedAt: died.Add(time.Second)}
 	all := []event.ClosedRun{
 		closed(processed, anotherRun(processed), "terminated"),
 		closed(dead, runOf(dead), "terminated"),
-		closed(dead, anotherRun(dead), "failed"), // a later failure stands in its place
-		closed(dead, anotherRun(dead), "terminated"),
+		closed(dead, anotherRun(dead), "failed"),     // a later failure stands in its place
+		closed(dead, anotherRun(dead), "terminated"), // it has failed since
+		later,
 		closed(lost, runOf(lost), "failed"),
 		nameless,
+		foreign,
 	}
 	got, err := db.Unrecorded(t.Context(), all)
 	require.NoError(t, err)
-	require.Equal(t, all[3:], got)
+	require.Equal(t, all[4:], got)
 
-	stored, err := db.StoredEvents(t.Context(), []string{processed.ID, lost.ID})
+	stored, err := db.StoredEvents(t.Context(), []string{processed.ID, lost.ID, "nobody", ""})
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{processed.ID: true}, stored)
 }

@@ -15,7 +15,9 @@ const rollbackTimeout = time.Second
 // eventLock is the first statement of every transaction that changes an event: at any time, one transaction works
 // on one event, whether or not it has a row yet. So what a transaction reads of its event stays true until it
 // commits.
-const eventLock = `SELECT pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
+const eventLock = `SELECT ` + lockOfEvent
+
+const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 
 // transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
 type transaction struct {
@@ -38,10 +40,16 @@ func (s *Store) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
 	first.Queue("begin")
 	first.QueuedQueries = append(first.QueuedQueries, b.QueuedQueries...)
 	tx := &transaction{conn: conn}
+	begun := false
+	defer func() { // also where the driver panics: the pool is not one smaller for ever
+		if !begun {
+			tx.rollback(ctx)
+		}
+	}()
 	if err := tx.send(ctx, first); err != nil {
-		tx.rollback(ctx)
 		return nil, err
 	}
+	begun = true
 	return tx, nil
 }
 

@@ -17,6 +17,7 @@ type Reason string
 const (
 	ReasonNoSecret            Reason = "no_secret"
 	ReasonPlaceholderSecret   Reason = "placeholder_secret"
+	ReasonShortSecret         Reason = "short_secret"
 	ReasonUnusableSecret      Reason = "unusable_secret"
 	ReasonAddress             Reason = "address_not_allowed"
 	ReasonMissingSignature    Reason = "missing_signature"
@@ -39,8 +40,9 @@ const (
 var ranks = func() map[Reason]int {
 	m := map[Reason]int{}
 	for i, r := range []Reason{
-		ReasonNoSecret, ReasonPlaceholderSecret, ReasonUnusableSecret, ReasonAddress, ReasonMissingSignature,
-		ReasonMissingToken, ReasonMissingTimestamp, ReasonMissingID, ReasonAmbiguousHeader, ReasonMalformedHeader,
+		ReasonNoSecret, ReasonPlaceholderSecret, ReasonShortSecret, ReasonUnusableSecret, ReasonAddress,
+		ReasonMissingSignature, ReasonMissingToken,
+		ReasonMissingTimestamp, ReasonMissingID, ReasonAmbiguousHeader, ReasonMalformedHeader,
 		ReasonMalformedTimestamp, ReasonTooManySignatures, ReasonMalformedToken, ReasonUnsignedBody, ReasonBadToken,
 		ReasonBadSignature, ReasonExpired, ReasonStaleTimestamp, ReasonTimestampFromFuture,
 	} {

@@ -168,6 +168,9 @@ func TestNoSecretFailsClosed(t *testing.T) {
 		{[]string{"whsec_test_secret"}, ReasonPlaceholderSecret},
 		{[]string{"no-secret-provided"}, ReasonPlaceholderSecret},
 		{[]string{"", "CHANGEME"}, ReasonPlaceholderSecret},
+		{[]string{"a"}, ReasonShortSecret},
+		{[]string{"whsec_MDEyMzQ1Nj"}, ReasonShortSecret},
+		{[]string{"changeme", "elevenchars"}, ReasonShortSecret},
 	} {
 		p := providerOf(t, "stripe", c.secrets...)
 		for _, secret := range append(c.secrets, "x") {
@@ -187,7 +190,7 @@ func TestNoSecretFailsClosed(t *testing.T) {
 // for HMAC.
 func TestUnusableSecrets(t *testing.T) {
 	t.Parallel()
-	for _, secret := range []string{"whsec_not base64!", "whsk_aG9sZGZhc3Q=", "whpk_aG9sZGZhc3Q="} {
+	for _, secret := range []string{"whsec_this is not base64!", "whsk_aG9sZGZhc3QgaG9sZGZhc3Q=", "whpk_aG9sZGZhc3QgaG9sZGZhc3Q="} {
 		p := providerOf(t, "standard-webhooks", secret)
 		require.Equal(t, ReasonUnusableSecret, reasonOf(p.CheckSecrets()), secret)
 		require.Error(t, p.Authenticate(signedRequest(t, p, secretOfTests), clock))

@@ -82,7 +82,9 @@ func (c *cutter) cut() error {
 		c.peek()
 		start := c.pos
 		err := c.skip()
-		c.items = append(c.items, span{start, c.pos})
+		if len(c.items) <= maxItems { // one more is too many, and more than that need not be known
+			c.items = append(c.items, span{start, c.pos})
+		}
 		return err
 	})
 	c.array.end = c.pos

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-
-	"github.com/itchyny/gojq"
 )
 
 // maxChallengeReply is in bytes: what a sender may have us say back.
@@ -45,12 +43,12 @@ func (p *Provider) Challenge(r *Request) (reply Reply, ok bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
-	headers, query, path := p.kept.keep(r)
-	body, err := p.decode(headers["content-type"], r.Body)
+	shown, _ := p.kept.keep(r)
+	body, err := p.decode(shown.headers["content-type"], r.Body)
 	if err != nil {
 		return Reply{}, false
 	}
-	in := newInput(headers, query, path, body, nil)
+	in := newInput(shown.headers, shown.query, shown.path, body, nil)
 	for i := range p.challenges {
 		if reply, ok := p.challenges[i].answer(ctx, in); ok {
 			return reply, true
@@ -72,7 +70,7 @@ func (c *challenge) answer(ctx context.Context, in input) (Reply, bool) {
 	case string:
 		reply.Body = []byte(v)
 	default:
-		reply.Body, err = gojq.Marshal(v)
+		reply.Body, err = marshal(v, maxChallengeReply)
 	}
 	return reply, err == nil && len(reply.Body) <= maxChallengeReply
 }

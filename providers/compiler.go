@@ -12,6 +12,8 @@ type compiler struct {
 	kept       kept
 	coverage   coverage
 	pathParams []string
+	// hasSource: the definition tells the provider's senders apart.
+	hasSource bool
 }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
@@ -47,11 +49,13 @@ func (c *compiler) compile(d *definition) *Provider {
 func (c *compiler) compileEvents(p *Provider, d *definition) {
 	c.required("type", string(d.Type))
 	p.typeOf = c.expression("type", d.Type)
+	p.unsigned = d.Unsigned != ""
 	p.sourceOf = c.expression("source", d.Source)
+	c.hasSource = d.Source != ""
 	if c.oneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
 		p.redelivery = RejectRedelivery
 	}
-	p.redriveOff = c.oneOf("redrive", d.Redrive, "on", "off") == "off"
+	p.redrive = c.newRedrive(d.Redrive)
 	p.base, p.overrides = c.newRules(d)
 	p.identity = identityOf(p)
 	p.wanted = wantedOf(p)
@@ -59,6 +63,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
 	p.samples = c.newSamples(d.Samples)
+	p.typeLabels = newTypeLabels(d)
 }
 
 // compileLimits compiles what the ingress enforces.
@@ -66,6 +71,7 @@ func (c *compiler) compileLimits(p *Provider, d *definition) {
 	p.rate = c.newRate("rate", d.Rate)
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
+	p.replyBody = c.newExpression("replies.body", d.Replies.Body)
 }
 
 // expression compiles an expression of an event and checks that what it names is kept.
@@ -125,6 +131,7 @@ func (p *Provider) keyExpressions() (expressions []*expression) {
 		for _, part := range r.key.parts {
 			expressions = append(expressions, part.expr)
 		}
+		expressions = append(expressions, r.key.fingerprint.delivery)
 	}
 	return expressions
 }

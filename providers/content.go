@@ -83,17 +83,30 @@ func (c content) sum(h hash.Hash, v signedParts) []byte {
 	return h.Sum(nil)
 }
 
-// checkBody refuses a body that {params} does not cover and whose hash is not in the (signed) query either.
+// checkBody refuses a body that {params} does not cover: one that is no form, or not wholly one, unless its hash is in the
+// (signed) query. A hash that is there holds for any body, so that none can take the place of the one that was hashed.
 func (c content) checkBody(r *Request) error {
-	if c.bodyHash == "" || len(r.Body) == 0 || isForm(r) {
+	if c.bodyHash == "" {
 		return nil
 	}
-	want, err := hex.DecodeString(firstOf(r.Query[c.bodyHash]))
-	got := sha256.Sum256(r.Body)
-	if err != nil || !slices.Equal(want, got[:]) {
-		return deny(ReasonUnsignedBody)
+	if len(r.Header["content-type"]) > 1 { // it decides what is covered
+		return deny(ReasonAmbiguousHeader)
 	}
-	return nil
+	switch declared := r.Query[c.bodyHash]; {
+	case len(declared) > 0:
+		want, err := hex.DecodeString(declared[0])
+		got := sha256.Sum256(r.Body)
+		if err == nil && slices.Equal(want, got[:]) {
+			return nil
+		}
+	case len(r.Body) == 0:
+		return nil
+	case isForm(r):
+		if fields, err := url.ParseQuery(string(r.Body)); err == nil && len(fields) > 0 {
+			return nil
+		}
+	}
+	return deny(ReasonUnsignedBody)
 }
 
 // urls are the forms of the request's URL that a sender may have signed: as called, without its port, and with the
@@ -121,7 +134,8 @@ func isForm(r *Request) bool {
 	return mediaType(firstOf(r.Header["content-type"])) == formType
 }
 
-// sortedParams is every form field's name and value, sorted, each pair once.
+// sortedParams is every form field's name and value, sorted, each pair once. Of a body that is no form it is nothing: checkBody
+// refuses that.
 func sortedParams(r *Request) string {
 	if !isForm(r) {
 		return ""

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -52,18 +53,29 @@ func (p *Provider) covered(in input, passed scheme) input {
 // checkKeyReads refuses a key expression that names what no scheme covers.
 func (p *problems) checkKeyReads(field string, x *expression, c coverage) {
 	const advice = "which no signature covers: take the key from signed material, or say why not under `unsigned`"
-	if x == nil || c.all {
+	if x == nil {
 		return
 	}
-	for _, name := range sortedNames(x.reads.headers) {
+	for _, what := range c.uncovered(x.reads) {
+		p.add(field, "reads %s, %s", what, advice)
+	}
+}
+
+// uncovered names what of the reads is not covered.
+func (c coverage) uncovered(r reads) (what []string) {
+	if c.all {
+		return nil
+	}
+	for _, name := range sortedNames(r.headers) {
 		if !slices.Contains(c.headers, name) {
-			p.add(field, "reads the header %q, %s", name, advice)
+			what = append(what, fmt.Sprintf("the header %q", name))
 		}
 	}
 	if c.url {
-		return
+		return what
 	}
-	for _, name := range append(sortedNames(x.reads.query), sortedNames(x.reads.path)...) {
-		p.add(field, "reads %q of query or path, %s", name, advice)
+	for _, name := range append(sortedNames(r.query), sortedNames(r.path)...) {
+		what = append(what, fmt.Sprintf("%q of query or path", name))
 	}
+	return what
 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"slices"
@@ -42,27 +43,50 @@ func (p *problems) newDecoders(defs []decodeDefinition) []decoder {
 	return decoders
 }
 
-// decode reads a body as its content type says. Errors are of ClassRejected.
+// decode reads a body as its content type says. Errors are of ClassRejected; beside one there may be what could be read.
 func (p *Provider) decode(contentType string, body []byte) (any, error) {
-	return p.decodeWanted(contentType, body, nil)
+	return p.decodeWanted(contentType, body, nil, false)
 }
 
-// decodeWanted is decode, with no more of a JSON body in the result than what is wanted.
-func (p *Provider) decodeWanted(contentType string, body []byte, w wanted) (any, error) {
-	media := mediaType(contentType)
-	for _, d := range p.decoders {
-		if d.contentType == "" || d.contentType == media {
-			return d.decode(body, p.identity, w)
+// decodeIdentity is decode for keys: with no more of a JSON body in the result than what the ingress reads of it, and no two
+// texts as one.
+func (p *Provider) decodeIdentity(contentType string, body []byte) (any, error) {
+	return p.decodeWanted(contentType, body, p.wanted, true)
+}
+
+func (p *Provider) decodeWanted(contentType string, body []byte, w wanted, exactly bool) (any, error) {
+	d, ok := p.decoderOf(mediaType(contentType), body)
+	if !ok {
+		return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
+	}
+	return d.decode(body, p.identity, w, exactly)
+}
+
+// decoderOf gives the rule for a body. No signature covers the type of its content, so that of two rules, one for forms and one
+// for JSON, the body itself decides: no form begins like an object.
+func (p *Provider) decoderOf(media string, body []byte) (decoder, bool) {
+	fits := func(d decoder) bool { return d.contentType == "" || d.contentType == media }
+	i := slices.IndexFunc(p.decoders, fits)
+	if i < 0 {
+		return decoder{}, false
+	}
+	meant := "form"
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		meant = "json"
+	}
+	if as := p.decoders[i].as; as != meant && as != "text" {
+		if other := slices.IndexFunc(p.decoders, func(d decoder) bool { return d.as == meant }); other >= 0 {
+			i = other
 		}
 	}
-	return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
+	return p.decoders[i], true
 }
 
 // decode reads a body. A field that is part of the event's identity must not be there twice.
-func (d decoder) decode(body []byte, identity [][]string, w wanted) (any, error) {
+func (d decoder) decode(body []byte, identity [][]string, w wanted, exactly bool) (any, error) {
 	switch d.as {
 	case "form":
-		return d.decodeForm(body, identity, w)
+		return d.decodeForm(body, identity, w, exactly)
 	case "text":
 		if !utf8.Valid(body) {
 			return nil, event.Rejectf("invalid_utf8", "the body is not UTF-8")
@@ -72,11 +96,11 @@ func (d decoder) decode(body []byte, identity [][]string, w wanted) (any, error)
 	if len(d.rubyFields) > 0 {
 		w = nil
 	}
-	v, duplicates, err := decodeJSONNoting(body, w)
+	v, doubled, err := decodeJSONWatching(body, w, identity, exactly)
 	if err != nil {
 		return nil, err
 	}
-	if anyOverlap(duplicates, identity) {
+	if doubled {
 		return nil, event.Rejectf("duplicate_key", "a field that identifies the event is there twice")
 	}
 	m, ok := v.(map[string]any)
@@ -86,8 +110,10 @@ func (d decoder) decode(body []byte, identity [][]string, w wanted) (any, error)
 	return d.decodeFields(m)
 }
 
-// decodeFields replaces texts in Ruby's notation by what they mean.
+// decodeFields replaces texts in Ruby's notation by what they mean. One that means nothing stays, beside the error: what stands
+// around it can still be read.
 func (d decoder) decodeFields(m map[string]any) (any, error) {
+	var failed error
 	for _, name := range d.rubyFields {
 		s, ok := m[name].(string)
 		if !ok {
@@ -95,15 +121,16 @@ func (d decoder) decodeFields(m map[string]any) (any, error) {
 		}
 		v, err := decodeRubyOrJSON(s)
 		if err != nil {
-			return nil, err
+			failed = err
+			continue
 		}
 		m[name] = v
 	}
-	return m, nil
+	return m, failed
 }
 
 // decodeForm reads a form: a field that is there once is text, a repeated one is a list.
-func (d decoder) decodeForm(body []byte, identity [][]string, w wanted) (any, error) {
+func (d decoder) decodeForm(body []byte, identity [][]string, w wanted, exactly bool) (any, error) {
 	if len(body) == 0 {
 		return nil, event.Rejectf("empty_body", "the body is empty")
 	}
@@ -124,19 +151,17 @@ func (d decoder) decodeForm(body []byte, identity [][]string, w wanted) (any, er
 		}
 	}
 	if nested, ok := out[d.jsonField].(string); ok && d.jsonField != "" {
-		return decoder{as: "json"}.decode([]byte(nested), identity, w)
+		return decoder{as: "json"}.decode([]byte(nested), identity, w, exactly)
 	}
 	return out, nil
 }
 
-// anyOverlap tells whether a path of the one list leads to, or through, a path of the other.
-func anyOverlap(some, others [][]string) bool {
-	for _, a := range some {
-		for _, b := range others {
-			n := min(len(a), len(b))
-			if slices.Equal(a[:n], b[:n]) {
-				return true
-			}
+// overlapsAny tells whether a path leads to, or through, one of the others.
+func overlapsAny(path []string, others [][]string) bool {
+	for _, other := range others {
+		n := min(len(path), len(other))
+		if slices.Equal(path[:n], other[:n]) {
+			return true
 		}
 	}
 	return false

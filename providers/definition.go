@@ -21,17 +21,20 @@ type definition struct {
 	Batch      *batchDefinition      `yaml:"batch"`
 	Source     jq                    `yaml:"source"`
 	Type       jq                    `yaml:"type"`
-	Key        *keyDefinition        `yaml:"key"`
-	Dedupe     *duration             `yaml:"dedupe"`
-	Redelivery string                `yaml:"redelivery"`
-	// Redrive is on (default), or off for events that are not to be run again by themselves once they are dead.
-	Redrive    string             `yaml:"redrive"`
+	// Unsigned is the reason why type, source and entities may come from something that the signature does not cover.
+	Unsigned   string             `yaml:"unsigned"`
+	Key        *keyDefinition     `yaml:"key"`
+	Dedupe     *duration          `yaml:"dedupe"`
+	Redelivery string             `yaml:"redelivery"`
+	Redrive    redriveDefinition  `yaml:"redrive"`
 	OccurredAt []timeDefinition   `yaml:"occurred_at"`
 	Entities   []entityDefinition `yaml:"entities"`
 	Priority   string             `yaml:"priority"`
 	// Lane is workflow (default: each event is one), or bulk: batches take the events from the inbox.
-	Lane       string               `yaml:"lane"`
-	Timeout    *duration            `yaml:"timeout"`
+	Lane    string    `yaml:"lane"`
+	Timeout *duration `yaml:"timeout"`
+	// OnTimeout is retry (default: a time-out says nothing of the event), or fail.
+	OnTimeout  string               `yaml:"on_timeout"`
 	Retry      *retryDefinition     `yaml:"retry"`
 	Overrides  []overrideDefinition `yaml:"overrides"`
 	Rate       *rateDefinition      `yaml:"rate"`
@@ -169,9 +172,14 @@ type batchDefinition struct {
 }
 
 type keyDefinition struct {
+	// Parts are expressions; the last may be the word body_sha256, for the hash of the body.
 	Parts          []partDefinition `yaml:"parts"`
 	Fallback       string           `yaml:"fallback"` // body_sha256
 	FallbackWindow *duration        `yaml:"fallback_window"`
+	// Varies are the dotted paths of values in the body that may differ between deliveries of one event; * is the whole body.
+	Varies []string `yaml:"varies"`
+	// Delivery is what the sender calls a delivery: the same body under another name is a conflict, where the body is the key.
+	Delivery jq `yaml:"delivery"`
 	// Unsigned is the reason why the key may come from something that the signature does not cover.
 	Unsigned string `yaml:"unsigned"`
 }
@@ -195,19 +203,35 @@ type entityDefinition struct {
 	Kind     string   `yaml:"kind"`
 	KindFrom jq       `yaml:"kind_from"`
 	ID       jq       `yaml:"id"`
+	// Scope says where the ID is unique: at the provider, or within the source of the event, which then is part of it.
+	Scope    string   `yaml:"scope"`
 	Op       string   `yaml:"op"`
 	DeleteOn []string `yaml:"delete_on"`
 	State    jq       `yaml:"state"`
-	Version  jq       `yaml:"version"`
+	// Related leads from fields of the state to the kinds of other entities, whose IDs are the names in the field's object.
+	Related map[string]string `yaml:"related"`
+	Version jq                `yaml:"version"`
 }
 
 type retryDefinition struct {
-	Attempts    int        `yaml:"attempts"`
+	Attempts    *int       `yaml:"attempts"`
 	Delays      []duration `yaml:"delays"`
 	Initial     *duration  `yaml:"initial"`
 	Coefficient float64    `yaml:"coefficient"`
 	Maximum     *duration  `yaml:"maximum"`
 	Jitter      *float64   `yaml:"jitter"`
+}
+
+// redriveDefinition says when dead events are run again by themselves; what it leaves out is configured for all providers. A
+// text alone is that of Automatic.
+type redriveDefinition struct {
+	// Automatic is on (default), or off, which leaves them to the operators.
+	Automatic string `yaml:"automatic"`
+	// Base is the pause before the first attempt; it doubles with each.
+	Base     *duration `yaml:"base"`
+	Attempts int       `yaml:"attempts"`
+	// Classes are those of the failures that are tried again: transient, failed, rejected.
+	Classes []string `yaml:"classes"`
 }
 
 // overrideDefinition changes parts of the definition for some types of event; the first one that fits applies.
@@ -221,6 +245,7 @@ type overrideDefinition struct {
 	Priority   string             `yaml:"priority"`
 	Lane       string             `yaml:"lane"`
 	Timeout    *duration          `yaml:"timeout"`
+	OnTimeout  string             `yaml:"on_timeout"`
 	Retry      *retryDefinition   `yaml:"retry"`
 }
 
@@ -241,6 +266,8 @@ type repliesDefinition struct {
 	TooLarge    int `yaml:"too_large"`    // the body is over the limit: 413
 	RateLimited int `yaml:"rate_limited"` // a rate is exceeded: 429, with Retry-After
 	Unavailable int `yaml:"unavailable"`  // nothing could be stored: 503, with Retry-After
+	// Body makes the body of every 2xx to events. Its input is the usual one.
+	Body jq `yaml:"body"`
 }
 
 // questionDefinition is for events whose sender waits for an answer. They are stored and processed like any other; once they

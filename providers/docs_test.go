@@ -57,8 +57,12 @@ func keyInWords(p *Provider) string {
 		}
 		parts = append(parts, text)
 	}
+	if p.base.key.hashed {
+		parts = append(parts, "the body's hash")
+	}
 	words := strings.Join(parts, " : ")
 	switch {
+	case p.base.key.hashed:
 	case p.base.key.fallback && len(parts) > 0:
 		words += ", or the body's hash"
 	case p.base.key.fallback:
@@ -163,7 +167,8 @@ func TestPageNamesRulesAndLimits(t *testing.T) {
 	t.Parallel()
 	page := readDocs(t)
 	for _, rule := range []Rule{
-		RuleInvalid, RuleNoSamples, RuleSampleFails, RuleSampleType, RuleSharedKey, RuleUnreachable, RuleSecret,
+		RuleInvalid, RuleNoSamples, RuleSampleFails, RuleSampleType, RuleSharedKey, RuleUnreachable, RuleUnscoped, RuleUnsigned,
+		RuleSecret,
 	} {
 		require.Contains(t, page, "| `"+string(rule)+"` |")
 	}

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-
-	"github.com/itchyny/gojq"
+	"strings"
 
 	"holdfast/event"
 )
@@ -21,6 +20,16 @@ const (
 	maxVersion = 1 << 62
 )
 
+// scope is where the ID of an entity is unique.
+type scope string
+
+const (
+	// scopeUntold is taken for scopeProvider, which is what definitions meant before they could say it.
+	scopeUntold   scope = ""
+	scopeProvider scope = "provider"
+	scopeSource   scope = "source"
+)
+
 var kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // entityRule maps an event to changes of entities.
@@ -31,9 +40,11 @@ type entityRule struct {
 	kind     string
 	kindFrom *expression
 	id       *expression
+	scope    scope
 	op       event.Op
 	deleteOn []glob
 	state    *expression
+	related  map[string]string
 	version  *expression
 }
 
@@ -55,9 +66,21 @@ func (c *compiler) newEntity(at string, d entityDefinition) entityRule {
 		c.add(at+".kind", "%q is not a name of a kind: want letters, digits, _ . and -", d.Kind)
 	}
 	c.required(at+".id", string(d.ID))
+	if e.scope = scope(d.Scope); d.Scope != "" {
+		c.oneOf(at+".scope", d.Scope, string(scopeProvider), string(scopeSource))
+	}
+	if e.scope == scopeSource && !c.hasSource {
+		c.add(at+".scope", "the definition has no source")
+	}
 	if d.State == "" && e.op == event.OpSnapshot {
 		c.add(at+".state", "is missing: a snapshot replaces the state")
 	}
+	for field, kind := range d.Related {
+		if !isKind(kind) || d.Kind == "" {
+			c.add(at+".related."+field, "want the name of a kind, in a rule that names its own")
+		}
+	}
+	e.related = d.Related
 	e.when = c.expression(at+".when", d.When)
 	e.each = c.expression(at+".each", d.Each)
 	e.kindFrom = c.expression(at+".kind_from", d.KindFrom)
@@ -72,9 +95,9 @@ func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString
 // changesOf gives what an event does to entities. Where two rules name the same entity, the first one counts.
 func changesOf(ctx context.Context, rules []entityRule, eventType string, in input) ([]event.Change, error) {
 	var changes []event.Change
-	seen := map[[2]string]bool{}
+	seen, room := map[[2]string]bool{}, maxStateBytes
 	for i := range rules {
-		found, err := rules[i].changes(ctx, eventType, in)
+		found, err := rules[i].changes(ctx, eventType, in, &room)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +114,8 @@ func changesOf(ctx context.Context, rules []entityRule, eventType string, in inp
 	return changes, nil
 }
 
-func (e *entityRule) changes(ctx context.Context, eventType string, in input) ([]event.Change, error) {
+// changes gives those of one rule. Room is what is left for states.
+func (e *entityRule) changes(ctx context.Context, eventType string, in input, room *int) ([]event.Change, error) {
 	if len(e.types) > 0 && !anyMatch(e.types, eventType) {
 		return nil, nil
 	}
@@ -107,25 +131,28 @@ func (e *entityRule) changes(ctx context.Context, eventType string, in input) ([
 	items := []any{nil}
 	if e.each != nil {
 		var err error
-		if items, err = e.each.all(ctx, in, nil, maxOutputs); err != nil {
+		if items, err = e.each.all(ctx, in); err != nil {
 			return nil, e.each.failed(err)
 		}
 	}
 	var changes []event.Change
 	for _, item := range items {
-		c, ok, err := e.change(ctx, eventType, in, item)
+		c, ok, err := e.change(ctx, eventType, in, item, *room)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
 			changes = append(changes, c)
+			*room -= len(c.State)
 		}
 	}
 	return changes, nil
 }
 
 // change gives one change; ok is false where the event does not name the entity.
-func (e *entityRule) change(ctx context.Context, eventType string, in input, item any) (event.Change, bool, error) {
+func (e *entityRule) change(
+	ctx context.Context, eventType string, in input, item any, room int,
+) (event.Change, bool, error) {
 	c := event.Change{Kind: e.kind, Op: e.op}
 	if anyMatch(e.deleteOn, eventType) {
 		c.Op = event.OpDelete
@@ -145,20 +172,32 @@ func (e *entityRule) change(ctx context.Context, eventType string, in input, ite
 	if !ok || c.Kind == "" {
 		return c, false, nil
 	}
+	if e.scope == scopeSource {
+		id = scopedID(in.source, id)
+	}
 	if c.ExternalID = id; id != cleanText(id, maxExternalID) {
 		return c, false, event.Rejectf("bad_entity_id", "the id of an entity is too long or has control characters")
 	}
 	if !isKind(c.Kind) {
 		return c, false, event.Rejectf("bad_entity_kind", "the kind of an entity is not a name")
 	}
-	if c.State, err = e.stateOf(ctx, in, item); err != nil {
+	if c.State, err = e.stateOf(ctx, in, item, room); err != nil {
 		return c, false, err
 	}
 	c.Version, err = e.versionOf(ctx, in, item)
 	return c, err == nil, err
 }
 
-func (e *entityRule) stateOf(ctx context.Context, in input, item any) (json.RawMessage, error) {
+// scopedID is the ID of an entity within a source: no two pairs give one, since the source holds no colon. Where an event has no
+// source it speaks of the provider's own things.
+func scopedID(source, id string) string {
+	if source == "" {
+		return id
+	}
+	return strings.NewReplacer("%", "%25", ":", "%3A").Replace(source) + ":" + id
+}
+
+func (e *entityRule) stateOf(ctx context.Context, in input, item any, room int) (json.RawMessage, error) {
 	if e.state == nil {
 		return nil, nil
 	}
@@ -170,8 +209,8 @@ func (e *entityRule) stateOf(ctx context.Context, in input, item any) (json.RawM
 	if !ok {
 		return nil, event.Rejectf("bad_state", "the state of an entity is not an object")
 	}
-	text, err := gojq.Marshal(state)
-	if err != nil || len(text) > maxStateBytes {
+	text, err := marshal(state, room)
+	if err != nil || len(text) > room {
 		return nil, e.state.fail("jq_too_large")
 	}
 	return text, nil

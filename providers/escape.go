@@ -12,8 +12,8 @@ var jsonEscapes = map[byte]byte{
 }
 
 // unescape gives what stands between the quotes of a JSON string. Half of a surrogate pair becomes U+FFFD, as in
-// encoding/json.
-func unescape(s string, escaped bool) (string, error) {
+// encoding/json; exactly, it becomes bytes of its own, which are no UTF-8.
+func unescape(s string, escaped, exactly bool) (string, error) {
 	if !escaped {
 		return s, nil
 	}
@@ -39,12 +39,17 @@ func unescape(s string, escaped bool) (string, error) {
 		if n == 0 {
 			return "", errMalformed
 		}
-		out, s = utf8.AppendRune(out, c), rest[1+n:]
+		if exactly && utf16.IsSurrogate(c) {
+			out = append(out, 0xe0|byte(c>>12), 0x80|byte(c>>6)&0xbf, 0x80|byte(c)&0xbf)
+		} else {
+			out = utf8.AppendRune(out, c) // U+FFFD for a surrogate
+		}
+		s = rest[1+n:]
 	}
 }
 
 // unescapeUnicode reads the digits of one escape, or of the two that make a surrogate pair, and gives their length; 0 if
-// there are none.
+// there are none. It gives half of a pair as it is.
 func unescapeUnicode(s string) (rune, int) {
 	c, ok := fourHex(s)
 	if !ok {
@@ -60,7 +65,7 @@ func unescapeUnicode(s string) (rune, int) {
 			}
 		}
 	}
-	return utf8.RuneError, 4
+	return c, 4
 }
 
 func fourHex(s string) (rune, bool) {

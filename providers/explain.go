@@ -156,8 +156,8 @@ func (p *Provider) explain(item *Item, passed scheme, now time.Time) ExplainedEv
 func (item *Item) receipt(provider string, now time.Time) event.Receipt {
 	return event.Receipt{
 		Provider: provider, Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-		Type: item.Type, Priority: item.Priority, ReceivedAt: now, Headers: item.Headers, Query: item.Query,
-		Path: item.Path, Root: item.Root,
+		Fingerprint: item.Fingerprint, Type: item.Type, Priority: item.Priority, ReceivedAt: now, Headers: item.Headers,
+		Query: item.Query, Path: item.Path, Root: item.Root,
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"holdfast/event"
 )
 
-// The bounds of one evaluation. The deadline is for all expressions of one request or one parse together.
+// The bounds of one evaluation, beside its budget. The deadline is for all expressions of one request or one parse together, the
+// bytes for all states of one event.
 const (
 	evaluationDeadline = time.Second
 	maxOutputs         = 1000
@@ -39,6 +40,8 @@ func (x *expression) text() string {
 type input struct {
 	value map[string]any
 	root  any
+	// source is that of the event, uncut: entities may be scoped by it.
+	source string
 }
 
 // newExpression compiles the source, or reports why it cannot be used; nil for "".
@@ -55,20 +58,20 @@ func (p *problems) newExpression(field string, source jq) *expression {
 		p.add(field, "%s", reason)
 		return nil
 	}
-	code, err := gojq.Compile(query, gojq.WithVariables([]string{"$root", "$item"}))
-	if err != nil {
+	x := &expression{field: field, source: source, reads: readsOf(query), names: namesOf(query)}
+	if x.code, err = compileMetered(query); err != nil {
 		p.add(field, "does not compile: %v", err)
 		return nil
 	}
-	return &expression{field: field, source: source, code: code, reads: readsOf(query), names: namesOf(query)}
+	return x
 }
 
 // errTooMany says that an expression gave more values than are taken.
 var errTooMany = errors.New("too many values")
 
-// all gives the values of the expression, at most limit of them. An error is context.DeadlineExceeded, errTooMany, or
-// errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
-func (x *expression) all(ctx context.Context, in input, item any, limit int) (out []any, err error) {
+// all gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
+// errTooCostly, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
+func (x *expression) all(ctx context.Context, in input) (out []any, err error) {
 	if x == nil {
 		return nil, nil
 	}
@@ -84,7 +87,8 @@ func (x *expression) all(ctx context.Context, in input, item any, limit int) (ou
 			out, err = nil, errEvaluation
 		}
 	}()
-	iter := x.code.RunWithContext(ctx, in.value, in.root, item)
+	m := newMeter(ctx)
+	iter := x.code.RunWithContext(m, in.value, in.root, nil, m)
 	for {
 		v, ok := iter.Next()
 		if !ok {
@@ -93,7 +97,7 @@ func (x *expression) all(ctx context.Context, in input, item any, limit int) (ou
 		if err, ok := v.(error); ok {
 			return nil, evaluationError(err)
 		}
-		if len(out) == limit {
+		if len(out) == maxOutputs {
 			return nil, errTooMany
 		}
 		out = append(out, v)
@@ -113,7 +117,8 @@ func (x *expression) first(ctx context.Context, in input, item any) (v any, err 
 			v, err = nil, errEvaluation
 		}
 	}()
-	v, _ = x.code.RunWithContext(ctx, in.value, in.root, item).Next()
+	m := newMeter(ctx)
+	v, _ = x.code.RunWithContext(m, in.value, in.root, item, m).Next()
 	if err, ok := v.(error); ok {
 		return nil, evaluationError(err)
 	}
@@ -155,6 +160,9 @@ func evaluationError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return context.DeadlineExceeded
 	}
+	if errors.Is(err, errTooCostly) {
+		return errTooCostly
+	}
 	return errEvaluation
 }
 
@@ -169,6 +177,8 @@ func (x *expression) failed(err error) *event.Error {
 		code = "jq_deadline"
 	case errors.Is(err, errTooMany):
 		code = "jq_too_many_values"
+	case errors.Is(err, errTooCostly):
+		code = "jq_too_costly"
 	}
 	return x.fail(code)
 }
@@ -176,4 +186,12 @@ func (x *expression) failed(err error) *event.Error {
 // fail is an error of the definition, told by the field alone.
 func (x *expression) fail(code string) *event.Error {
 	return &event.Error{Class: event.ClassFailed, Code: code, Text: "evaluate " + x.field}
+}
+
+// marshal is the JSON of what an expression gave, if it is not much longer than limit.
+func marshal(v any, limit int) ([]byte, error) {
+	if !isShort(v, limit) {
+		return nil, errTooCostly
+	}
+	return gojq.Marshal(v)
 }

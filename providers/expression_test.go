@@ -35,8 +35,8 @@ func TestPathsAreLookedUpAsJQDoes(t *testing.T) {
 			got, err := x.first(context.Background(), in, nil)
 			require.Equal(t, wrong, err, "%s of %s", source, text)
 			require.Equal(t, want, got, "%s of %s", source, text)
-			wantAll, wrong := withJQ.all(context.Background(), in, nil, maxOutputs)
-			gotAll, err := x.all(context.Background(), in, nil, maxOutputs)
+			wantAll, wrong := withJQ.all(context.Background(), in)
+			gotAll, err := x.all(context.Background(), in)
 			require.Equal(t, wrong, err, "%s of %s", source, text)
 			require.Equal(t, wantAll, gotAll, "%s of %s", source, text)
 		}

@@ -13,24 +13,50 @@ const maxDepth = 200
 // decodeJSON reads one JSON text, strictly: UTF-8 without a byte order mark, nothing behind it, no deeper than
 // maxDepth. Numbers stay as they are written (json.Number).
 func decodeJSON(body []byte) (any, error) {
-	v, _, err := decodeJSONNoting(body, nil)
+	v, _, err := decodeJSONWatching(body, nil, nil, false)
 	return v, err
 }
 
-// decodeJSONNoting gives what is wanted, and the dotted paths of the wanted fields that an object has twice. The last one of
-// them is in the value, while other readers of the same bytes would take the first.
-func decodeJSONNoting(body []byte, w wanted) (v any, duplicates [][]string, err error) {
+// decodeJSONWatching gives what is wanted, and whether a wanted field at, above or below a watched path is there twice. The
+// last one is in the value, while other readers of the same bytes would take the first. Exactly, no two texts become one.
+func decodeJSONWatching(body []byte, w wanted, watched [][]string, exactly bool) (v any, doubled bool, err error) {
 	if err := checkText(body); err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
-	r := reader{data: string(body)}
+	r := reader{data: string(body), watched: watched, exact: exactly}
 	if v, err = r.value(w); err == nil {
 		err = r.end()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
-	return v, r.duplicates, nil
+	return v, r.doubled, nil
+}
+
+// textField gives the text of one field of a JSON object, "" where it is no text; of two fields of that name, the last. It builds
+// nothing else, because nobody has vouched for the body yet.
+func textField(body []byte, name string) (value string, err error) {
+	if err := checkText(body); err != nil {
+		return "", err
+	}
+	r := reader{data: string(body)}
+	if r.peek() != '{' {
+		return "", errMalformed
+	}
+	err = r.fields(func(field string) (err error) {
+		if field != name {
+			return r.skip()
+		}
+		if value = ""; r.peek() != '"' {
+			return r.skip()
+		}
+		value, err = r.text()
+		return err
+	})
+	if err == nil {
+		err = r.end()
+	}
+	return value, err
 }
 
 // checkText refuses bytes that are no text.

@@ -50,8 +50,26 @@ func (p *problems) newKept(d keepDefinition, schemes []scheme) kept {
 	return k
 }
 
-// keep gives what the receipt keeps of a request.
-func (k kept) keep(r *Request) (headers, query, path map[string]string) {
+// keep gives what the receipt keeps of a request, and what of it keys are made of: the same, but nothing is cut or cleaned, so
+// that no two values become one.
+func (k kept) keep(r *Request) (shown, whole particulars) {
+	changed := false
+	shown = k.take(r, func(s string) string {
+		clean := cleanText(s, maxKeptValue)
+		changed = changed || clean != s
+		return clean
+	})
+	if !changed {
+		return shown, shown
+	}
+	return shown, k.take(r, func(s string) string { return s })
+}
+
+// particulars are what is kept of a request beside its body.
+type particulars struct{ headers, query, path map[string]string }
+
+func (k kept) take(r *Request, form func(string) string) particulars {
+	var headers, query, path map[string]string
 	headers = make(map[string]string, len(k.headers))
 	if len(k.query) > 0 {
 		query = map[string]string{}
@@ -61,20 +79,20 @@ func (k kept) keep(r *Request) (headers, query, path map[string]string) {
 	}
 	for _, name := range k.headers {
 		if values := r.Header[name]; len(values) > 0 {
-			headers[name] = cleanText(strings.Join(values, ", "), maxKeptValue)
+			headers[name] = form(strings.Join(values, ", "))
 		}
 	}
 	for _, name := range k.query {
 		if values := r.Query[name]; len(values) > 0 {
-			query[name] = cleanText(values[0], maxKeptValue)
+			query[name] = form(values[0])
 		}
 	}
 	for name, value := range r.PathParams {
 		if !slices.Contains(k.hiddenPath, name) {
-			path[name] = cleanText(value, maxKeptValue)
+			path[name] = form(value)
 		}
 	}
-	return headers, query, path
+	return particulars{headers, query, path}
 }
 
 // checkReads refuses an expression that names something which is not kept, and so would never be there.

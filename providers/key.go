@@ -3,6 +3,7 @@ package providers
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -20,6 +21,9 @@ const (
 	missingKeyPrefix = "missing:"
 )
 
+// bodyHash is the fallback, and the part of a key that is the hash of the body.
+const bodyHash = "body_sha256"
+
 // keyRule says how an event is identified.
 type keyRule struct {
 	parts     []keyPart
@@ -29,6 +33,9 @@ type keyRule struct {
 	readsBody bool
 	// onlyBody: the parts are paths within the body.
 	onlyBody bool
+	// hashed: the hash of the body is the last part.
+	hashed      bool
+	fingerprint fingerprintRule
 }
 
 type keyPart struct {
@@ -38,22 +45,29 @@ type keyPart struct {
 
 // identity is the key of one event.
 type identity struct {
-	key    string
-	from   event.KeyOrigin
-	window event.Duration
+	key  string
+	from event.KeyOrigin
+	// isFallback: the key is not what the definition makes of an event, and has a window of its own.
+	isFallback bool
+	window     event.Duration
 }
 
 func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
 	k := &keyRule{unsigned: d.Unsigned != "", window: defaultFallbackWindow, onlyBody: true}
-	k.fallback = d.Fallback != "" && c.oneOf(field+".fallback", d.Fallback, "body_sha256") != ""
+	k.fingerprint = c.newFingerprint(field, d)
+	k.fallback = d.Fallback != "" && c.oneOf(field+".fallback", d.Fallback, bodyHash) != ""
 	if d.FallbackWindow != nil {
 		k.window = event.Duration(*d.FallbackWindow)
 	}
 	if len(d.Parts) == 0 && !k.fallback {
 		c.add(field, "want parts, or a fallback, or both")
 	}
+	parts := d.Parts
+	if n := len(parts); n > 0 && parts[n-1].Expr == bodyHash {
+		k.hashed, parts = true, parts[:n-1]
+	}
 	needed := 0
-	for i, part := range d.Parts {
+	for i, part := range parts {
 		at := fmt.Sprintf("%s.parts[%d]", field, i)
 		c.required(at, string(part.Expr))
 		x := c.expression(at, part.Expr)
@@ -69,7 +83,7 @@ func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
 		}
 		k.parts = append(k.parts, keyPart{expr: x, optional: part.optional()})
 	}
-	if len(d.Parts) > 0 && needed == 0 {
+	if len(d.Parts) > 0 && needed == 0 && !k.hashed {
 		c.add(field+".parts", "are all optional: at least one must identify the event")
 	}
 	return k
@@ -78,50 +92,83 @@ func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
 func (d partDefinition) optional() bool { return d.Optional }
 
 // identify gives the key of an event. A body that could not be decoded has no identity of its own unless the key is
-// made of headers alone. The error is context.DeadlineExceeded, and nothing else.
-func (k *keyRule) identify(ctx context.Context, in input, decoded bool, body []byte) (identity, error) {
+// made of headers alone. The scope is what tells equal bodies apart. The error is context.DeadlineExceeded, and nothing else.
+func (k *keyRule) identify(ctx context.Context, in input, decoded bool, scope string, body []byte) (identity, error) {
+	hash := func() string { return hashOf(scope, body) }
 	if k != nil && (decoded || !k.readsBody) {
-		key, err := k.join(ctx, in)
-		if err != nil {
-			return identity{}, err
-		}
-		if key != "" {
-			return identity{key: key, from: event.KeyFromEvent}, nil
+		id, err := k.join(ctx, in, hash)
+		if err != nil || id.key != "" {
+			return id, err
 		}
 	}
-	sum := sha256.Sum256(body)
-	hash := hex.EncodeToString(sum[:])
 	if k != nil && k.fallback {
-		return identity{key: bodyKeyPrefix + hash, from: event.KeyFromBody, window: k.window}, nil
+		return identity{key: bodyKeyPrefix + hash(), from: event.KeyFromBody, isFallback: true, window: k.window}, nil
 	}
-	return identity{key: missingKeyPrefix + hash, from: event.KeyFromNothing, window: defaultFallbackWindow}, nil
+	return identity{
+		key: missingKeyPrefix + hash(), from: event.KeyFromNothing, isFallback: true, window: defaultFallbackWindow,
+	}, nil
 }
 
-// join evaluates the parts; "" if one that is needed gives nothing. An expression that fails gives nothing.
-func (k *keyRule) join(ctx context.Context, in input) (string, error) {
+// hashOf is the hash of a body, and of the sender where the body does not name it.
+func hashOf(scope string, body []byte) string {
+	h := sha256.New()
+	if scope != "" {
+		fmt.Fprintf(h, "%d:%s", len(scope), scope)
+	}
+	h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// join evaluates the parts; its key is "" if one that is needed gives nothing, or if all of them do and the body is none of them.
+// An expression that fails gives nothing.
+func (k *keyRule) join(ctx context.Context, in input, hash func() string) (identity, error) {
 	var texts []string
+	var found bool
 	for _, part := range k.parts {
 		v, err := part.expr.first(ctx, in, nil)
 		if isDeadline(err) {
-			return "", err
+			return identity{}, err
 		}
 		s, ok := text(v)
 		if !ok && !part.optional {
-			return "", nil
+			return identity{}, nil
 		}
-		texts = append(texts, s)
+		texts, found = append(texts, s), found || ok
 	}
-	if len(texts) == 1 {
-		return texts[0], nil
+	switch {
+	case k.hashed && !found:
+		return identity{key: bodyKeyPrefix + hash(), from: event.KeyFromBody}, nil
+	case k.hashed:
+		return identity{key: joinKey(append(texts, hash())), from: event.KeyFromBody}, nil
+	case !found:
+		return identity{}, nil
+	case len(texts) == 1:
+		return identity{key: texts[0], from: event.KeyFromEvent}, nil
 	}
-	return joinKey(texts), nil
+	return identity{key: joinKey(texts), from: event.KeyFromEvent}, nil
 }
 
-// joinKey joins with colons so that no two lists of parts give one key: a colon within a part is escaped.
+// joinKey joins with colons so that no two lists of parts give one key, and so that a part which no workflow ID can hold
+// leaves the others readable: it becomes its hash.
 func joinKey(parts []string) string {
-	escape := strings.NewReplacer("%", "%25", ":", "%3A")
 	for i, s := range parts {
-		parts[i] = escape.Replace(s)
+		if strings.HasPrefix(s, partHashPrefix) || strings.ContainsFunc(s, func(c rune) bool { return !isPartRune(c) }) {
+			sum := sha256.Sum256([]byte(s))
+			parts[i] = partHashPrefix + partHashEncoding.EncodeToString(sum[:partHashBytes])
+		}
 	}
 	return strings.Join(parts, ":")
+}
+
+// partHashPrefix marks a part that is a hash; a part that begins like one is hashed as well. 128 bits are enough to tell the
+// parts of all keys apart, and leave room for several.
+const (
+	partHashPrefix = "h."
+	partHashBytes  = 16
+)
+
+var partHashEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+func isPartRune(c rune) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }

@@ -1,6 +1,9 @@
 package providers
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Finding is one remark about a definition.
 type Finding struct {
@@ -26,6 +29,8 @@ const (
 	RuleSharedKey   Rule = "shared-key"
 	RuleUnreachable Rule = "unreachable"
 	RuleIneffective Rule = "ineffective"
+	RuleUnscoped    Rule = "unscoped"
+	RuleUnsigned    Rule = "unsigned"
 	RuleSecret      Rule = "secret"
 )
 
@@ -45,6 +50,8 @@ type linter struct {
 	told     map[string]bool
 }
 
+func newLinter(p *Provider) *linter { return &linter{provider: p, told: map[string]bool{}} }
+
 // add notes a finding, each once.
 func (l *linter) add(field string, rule Rule, format string, args ...any) {
 	f := Finding{File: l.provider.file, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)}
@@ -55,22 +62,29 @@ func (l *linter) add(field string, rule Rule, format string, args ...any) {
 }
 
 // Lint looks for what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
-// key, secrets (as they are now) that authenticate nobody.
+// key, types and entities from what nobody vouches for, secrets (as they are now) that authenticate nobody.
 func (p *Provider) Lint() []Finding {
-	l := &linter{provider: p, told: map[string]bool{}}
+	l := newLinter(p)
 	l.checkOverrides()
 	l.checkLane("", &p.base)
+	l.checkRetry("", &p.base)
 	l.checkBaseEntities()
 	l.checkEntities("entities", p.base.entities, nil)
 	for i, o := range p.overrides {
-		l.checkLane(fmt.Sprintf("overrides[%d].", i), &o.rules)
+		at := fmt.Sprintf("overrides[%d].", i)
+		l.checkLane(at, &o.rules)
+		if q := o.rules.policy; q.Attempts != p.base.policy.Attempts || !slices.Equal(q.Delays, p.base.policy.Delays) {
+			l.checkRetry(at, &o.rules)
+		}
 		if !sameRules(o.rules.entities, p.base.entities) {
 			l.checkEntities(fmt.Sprintf("overrides[%d].entities", i), o.rules.entities, o.types)
 		}
 	}
 	l.checkQuestions()
 	l.checkDecoders()
+	l.checkUnsigned()
 	l.checkSecrets()
+	l.checkReply()
 	l.checkSamples()
 	return l.found
 }

@@ -50,11 +50,20 @@ func (l *linter) checkLane(at string, r *rules) {
 	}
 }
 
+// checkRetry looks for delays behind the last attempt.
+func (l *linter) checkRetry(at string, r *rules) {
+	if unused := len(r.policy.Delays) - (r.policy.Attempts - 1); unused > 0 {
+		l.add(at+"retry.delays", RuleIneffective, "%d attempts have %d pauses between them: the last %d of the list are never used",
+			r.policy.Attempts, r.policy.Attempts-1, unused)
+	}
+}
+
 // checkEntities looks at one list of entity rules, which applies to the types `within` (nil: to all).
 func (l *linter) checkEntities(field string, rules []entityRule, within []glob) {
 	for i := range rules {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		e := &rules[i]
+		l.checkScope(at, e)
 		if !anyOverlaps(e.types, within) {
 			l.unreached(at+".types", "the override is for other types")
 		}
@@ -73,9 +82,17 @@ func (l *linter) checkEntities(field string, rules []entityRule, within []glob) 
 	}
 }
 
+// checkScope looks for a rule that takes what two sources say of two things for what is said of one.
+func (l *linter) checkScope(at string, e *entityRule) {
+	if l.provider.sourceOf != nil && e.scope == scopeUntold {
+		l.add(at+".scope", RuleUnscoped, "is missing: events come from several sources, so say `source`, or `provider` where "+
+			"an ID is unique over all of them")
+	}
+}
+
 // shadows tells whether e names every entity that other names.
 func (e *entityRule) shadows(other *entityRule) bool {
-	return e.when == nil && e.kind == other.kind && e.kindFrom.text() == other.kindFrom.text() &&
+	return e.when == nil && e.scope == other.scope && e.kind == other.kind && e.kindFrom.text() == other.kindFrom.text() &&
 		e.id.text() == other.id.text() && e.each.text() == other.each.text() && coveredBy(other.types, e.types)
 }
 
@@ -128,6 +145,36 @@ func (l *linter) checkDecoders() {
 	}
 }
 
+// checkUnsigned looks for types, sources and entities that come from what one of the schemes does not cover: with one signed body
+// anybody could make any of them. Keys like that are refused by the compiler.
+func (l *linter) checkUnsigned() {
+	if l.provider.unsigned {
+		return
+	}
+	l.checkCovered(l.provider.typeOf)
+	l.checkCovered(l.provider.sourceOf)
+	for _, r := range l.provider.allRules() {
+		for i := range r.entities {
+			e := &r.entities[i]
+			for _, x := range []*expression{e.when, e.each, e.kindFrom, e.id, e.state, e.version} {
+				l.checkCovered(x)
+			}
+		}
+	}
+}
+
+func (l *linter) checkCovered(x *expression) {
+	if x == nil {
+		return
+	}
+	for _, s := range l.provider.schemes {
+		for _, what := range s.covers().uncovered(x.reads) {
+			l.add(x.field, RuleUnsigned, "reads %s, which no signature covers: take it from the body, or say why not under `unsigned`",
+				what)
+		}
+	}
+}
+
 // checkSecrets looks at the secrets that are configured: what is not configured at all is nobody's mistake. A secret that one
 // of the schemes can use may be of no use to another.
 func (l *linter) checkSecrets() {
@@ -139,12 +186,22 @@ func (l *linter) checkSecrets() {
 				l.add("", RuleSecret, "the secret %s is empty or cannot be read: it authenticates nobody", name)
 			case IsPlaceholder(s):
 				l.add("", RuleSecret, "the secret %s is a placeholder that everybody knows: it authenticates nobody", name)
+			case isShortSecret(s) && !l.isNetwork(name):
+				l.add("", RuleSecret, "the secret %s has fewer than %d characters: it authenticates nobody", name, minSecret)
 			}
 		}
 		if len(given) > 0 && l.unusable(name) {
 			l.add("", RuleSecret, "the secret %s is not in the form that the scheme needs", name)
 		}
 	}
+}
+
+// isNetwork tells whether a reference names networks, which are as short as they are.
+func (l *linter) isNetwork(name string) bool {
+	return slices.ContainsFunc(l.provider.schemes, func(s scheme) bool {
+		_, is := s.(*addressScheme)
+		return is && s.reference() == name
+	})
 }
 
 func (l *linter) unusable(name string) bool {

@@ -18,6 +18,20 @@ var lintSecrets = func() []string {
 	return []string{"whsec_" + key, key, privatePrefix + key}
 }()
 
+// FailingSamples runs the samples of all definitions that are not built in. A finding says that events like the sample become
+// dead letters, or are dropped as duplicates of others.
+func (c *Catalogue) FailingSamples() []Finding {
+	var found []Finding
+	for _, name := range c.Names() {
+		if p := c.providers[name]; p.origin != OriginBuiltIn {
+			l := newLinter(p)
+			l.checkSamples()
+			found = append(found, l.found...)
+		}
+	}
+	return slices.DeleteFunc(found, func(f Finding) bool { return f.Rule != RuleSampleFails && f.Rule != RuleSharedKey })
+}
+
 // checkSamples runs every sample through what the ingress and the parse step do.
 func (l *linter) checkSamples() {
 	if len(l.provider.samples) == 0 {
@@ -30,6 +44,15 @@ func (l *linter) checkSamples() {
 				break // the second event of a sample fails like the first
 			}
 		}
+	}
+}
+
+// checkReply runs the form of the reply on what it would be made of.
+func (l *linter) checkReply() {
+	const accepted = `{"ok":true,"queued":true,"request_id":"r","duration_ms":1,"events":[` +
+		`{"workflow_id":"p:k","event_id":"e","event_hash":"000000000000","status":"accepted"}]}`
+	if _, ok := l.provider.ReplyBody([]byte(accepted)); !ok && l.provider.replyBody != nil {
+		l.add("replies.body", RuleSampleFails, "fails on the usual body: the sender would be answered with that one")
 	}
 }
 

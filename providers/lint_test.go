@@ -23,7 +23,7 @@ func TestCatalogueIsClean(t *testing.T) {
 // sampled is a definition that the linter has nothing against; tests change one thing about it.
 const sampled = minimal + `
 entities:
-  - {kind: order, types: ["order.*"], id: .body.order, delete_on: [order.deleted]}
+  - {kind: order, types: ["order.*"], scope: provider, id: .body.order, delete_on: [order.deleted]}
 occurred_at: [{expr: .body.at, units: [rfc3339]}]
 samples:
   order.paid: {body: '{id: "evt_\(.id)", type: "order.paid", order: "o\(.id)", at: .rfc3339}'}
@@ -57,7 +57,11 @@ func TestLint(t *testing.T) {
 		"sample fails":        {"order: \"o", "order: (1 | .x), o: \"o", `samples["order.paid"]`, RuleSampleFails, "cannot be made"},
 		"sample is no object": {"'{id:", "'[1] | {id:", `samples["order.paid"]`, RuleSampleFails, "cannot be made"},
 		"wrong name":          {"  order.paid:", "  order.sent:", `samples["order.sent"]`, RuleSampleType, "is of type order.paid"},
-		"bulk is not urgent":  {"type: .body.type", "lane: bulk\npriority: high\ntype: .body.type", "lane", RuleIneffective, "priority high"},
+		"unscoped": {
+			"scope: provider, id: .body.order, delete_on: [order.deleted]}\n", "id: .body.order, delete_on: [order.deleted]}\nsource: .body.id\n",
+			"entities[0].scope", RuleUnscoped, "is missing",
+		},
+		"bulk is not urgent": {"type: .body.type", "lane: bulk\npriority: high\ntype: .body.type", "lane", RuleIneffective, "priority high"},
 		"override is covered": {
 			"samples:", "overrides: [{types: [\"order.*\"], priority: high}, {types: [order.a, order.b]}]\nsamples:",
 			"overrides[1]", RuleUnreachable, "overrides[0] covers it",
@@ -82,7 +86,7 @@ func TestLint(t *testing.T) {
 		},
 		"deletion of other types": {"[order.deleted]", "[\"*.deleted\", item.deleted]", "entities[0].delete_on[1]", RuleUnreachable, "other types"},
 		"entity twice": {
-			"occurred_at:", "  - {kind: order, types: [order.paid], id: .body.order}\noccurred_at:", "entities[1]", RuleUnreachable,
+			"occurred_at:", "  - {kind: order, types: [order.paid], scope: provider, id: .body.order}\noccurred_at:", "entities[1]", RuleUnreachable,
 			"entities[0] names",
 		},
 		"question twice": {
@@ -117,10 +121,11 @@ func TestLintOfSecrets(t *testing.T) {
 	require.Empty(t, lintOf(t, sampled, secretOfTests))
 	require.Contains(t, lintOf(t, sampled, "changeme")[0].Message, "ACME_SECRET is a placeholder")
 	require.Contains(t, lintOf(t, sampled, secretOfTests, " ")[0].Message, "ACME_SECRET is empty")
+	require.Contains(t, lintOf(t, sampled, secretOfTests, "elevenchars")[0].Message, "ACME_SECRET has fewer than 12 characters")
 	base64Key := strings.Replace(sampled, "signed:", "key: base64\n      signed:", 1)
-	require.Contains(t, lintOf(t, base64Key, "not base64!")[0].Message, "not in the form")
-	for _, f := range lintOf(t, base64Key, "not base64!") {
-		require.NotContains(t, f.Message, "not base64!")
+	require.Contains(t, lintOf(t, base64Key, "this is not base64!")[0].Message, "not in the form")
+	for _, f := range lintOf(t, base64Key, "this is not base64!") {
+		require.NotContains(t, f.Message, "this is not base64!")
 	}
 }
 

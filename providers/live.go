@@ -1,32 +1,68 @@
 package providers
 
-import "sync/atomic"
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+)
 
 // Live is the catalogue of a running process: Reload replaces it as a whole. Whoever holds a Provider goes on with the one
 // that it has, so that a request that is under way is not disturbed. It is safe for concurrent use.
 type Live struct {
 	dir     string
 	secrets Secrets
+	accept  func(*Catalogue) error
 	current atomic.Pointer[Catalogue]
 }
 
-// LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets.
-func LoadLive(dir string, s Secrets) (*Live, error) {
-	l := &Live{dir: dir, secrets: s}
-	if err := l.Reload(); err != nil {
+// LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets. What accept has an error
+// for is not loaded, now or later; nil accepts everything. A sample that fails is no reason not to start: the senders of all
+// other providers would find nobody.
+func LoadLive(dir string, s Secrets, accept func(*Catalogue) error) (*Live, error) {
+	l := &Live{dir: dir, secrets: s, accept: accept}
+	next, err := l.load()
+	if err != nil {
 		return nil, err
 	}
+	l.current.Store(next)
 	return l, nil
 }
 
-// Reload reads all definitions anew. One mistake in one file, and the catalogue stays as it was; the error is that of Load.
+// Reload reads all definitions anew. One mistake in one file, or one sample that fails and did not fail before, and the
+// catalogue stays as it was; the error joins a *DefinitionError for each.
 func (l *Live) Reload() error {
-	next, err := Load(l.dir)
+	next, err := l.load()
 	if err != nil {
 		return err
 	}
-	l.current.Store(next.WithSecrets(l.secrets))
+	if failing := next.FailingSamples(); len(failing) > 0 {
+		before := l.Catalogue().FailingSamples() // it must stay possible to correct something else
+		failing = slices.DeleteFunc(failing, func(f Finding) bool { return slices.Contains(before, f) })
+		if err := refusal(failing); err != nil {
+			return err
+		}
+	}
+	l.current.Store(next)
 	return nil
+}
+
+func (l *Live) load() (*Catalogue, error) {
+	next, err := Load(l.dir)
+	if err == nil && l.accept != nil {
+		err = l.accept(next)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return next.WithSecrets(l.secrets), nil
+}
+
+func refusal(failing []Finding) error {
+	var errs []error
+	for _, f := range failing {
+		errs = append(errs, &DefinitionError{File: f.File, Field: f.Field, Reason: f.Message})
+	}
+	return errors.Join(errs...)
 }
 
 // Catalogue is the one that is valid at this moment.

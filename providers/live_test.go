@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ func TestReload(t *testing.T) {
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	live, err := LoadLive(dir, secretsOf(secretOfTests))
+	live, err := LoadLive(dir, secretsOf(secretOfTests), nil)
 	require.NoError(t, err)
 	before, _ := live.Lookup("acme")
 
@@ -37,9 +38,72 @@ func TestReload(t *testing.T) {
 	require.Zero(t, before.BodyLimit(), "who holds a provider goes on with it")
 }
 
+// What every event would die of is not reloaded, however valid its file:
+//   - a sample that becomes a dead letter, or two that share a key, keeps the old definitions
+//   - what fails already does not stand in the way of what corrects another file
+//   - a start takes what there is, since the other providers need one
+func TestReloadRunsTheSamples(t *testing.T) {
+	t.Parallel()
+	const good = minimal + `
+samples:
+  order.paid: {body: '{id: .id, type: "order.paid"}'}
+`
+	dead := strings.Replace(good, "type: .body.type", "type: .body.type.name", 1)
+	shared := strings.Replace(good, "[.body.id]", "[.body.type]", 1)
+	require.NotEqual(t, good, dead)
+	require.NotEqual(t, good, shared)
+	dir := writeDefinitions(t, map[string]string{"acme.yaml": good})
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	live, err := LoadLive(dir, nil, nil)
+	require.NoError(t, err)
+	before := live.Catalogue()
+	require.Empty(t, before.FailingSamples())
+
+	write("acme.yaml", dead)
+	require.ErrorContains(t, live.Reload(), `acme.yaml: samples["order.paid"]: becomes a dead letter`)
+	write("acme.yaml", shared)
+	require.ErrorContains(t, live.Reload(), `acme.yaml: samples["order.paid"]: two events of it`)
+	require.Same(t, before, live.Catalogue())
+
+	write("acme.yaml", dead)
+	restarted, err := LoadLive(dir, nil, nil)
+	require.NoError(t, err)
+	require.Len(t, restarted.Catalogue().FailingSamples(), 1)
+	write("beta.yaml", strings.Replace(good, "name: acme", "name: beta", 1))
+	require.NoError(t, restarted.Reload())
+	_, ok := restarted.Lookup("beta")
+	require.True(t, ok)
+	write("acme.yaml", good)
+	require.NoError(t, restarted.Reload())
+	require.Empty(t, restarted.Catalogue().FailingSamples())
+}
+
+// A reload takes nothing that a start would refuse.
+func TestReloadChecksWhatAStartChecks(t *testing.T) {
+	t.Parallel()
+	dir := writeDefinitions(t, map[string]string{"acme.yaml": minimal})
+	accept := func(c *Catalogue) error {
+		if _, ok := c.Lookup("beta"); ok {
+			return errors.New("no beta")
+		}
+		return nil
+	}
+	live, err := LoadLive(dir, nil, accept)
+	require.NoError(t, err)
+	before := live.Catalogue()
+	text := strings.Replace(minimal, "name: acme", "name: beta", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "beta.yaml"), []byte(text), 0o600))
+	require.EqualError(t, live.Reload(), "no beta")
+	require.Same(t, before, live.Catalogue())
+	_, err = LoadLive(dir, nil, accept)
+	require.EqualError(t, err, "no beta")
+}
+
 func TestReloadWhileItIsRead(t *testing.T) {
 	t.Parallel()
-	live, err := LoadLive(writeDefinitions(t, map[string]string{"acme.yaml": minimal}), nil)
+	live, err := LoadLive(writeDefinitions(t, map[string]string{"acme.yaml": minimal}), nil, nil)
 	require.NoError(t, err)
 	var readers sync.WaitGroup
 	done := make(chan struct{})

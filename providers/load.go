@@ -40,6 +40,9 @@ func sourcesOf(dir string) ([]fs.FS, error) {
 	if dir == "" {
 		return []fs.FS{builtIn}, nil
 	}
+	if _, err := os.ReadDir(dir); err != nil { // the errors of an os.DirFS do not name it
+		return nil, fmt.Errorf("read folder of definitions: %w", err)
+	}
 	return []fs.FS{builtIn, os.DirFS(dir)}, nil
 }
 

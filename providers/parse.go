@@ -30,7 +30,12 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	if err := p.checkKey(ctx, r, rules, in, body); err != nil {
 		return event.Parsed{}, err
 	}
-	return rules.parse(ctx, r, eventType, in)
+	if in.source, err = p.sourceText(ctx, in); err != nil {
+		return event.Parsed{}, err
+	}
+	parsed, err := rules.parse(ctx, r, eventType, in)
+	parsed.RejectRedelivery = p.redelivery == RejectRedelivery
+	return parsed, err
 }
 
 // inputOf decodes an event and the envelope that it came from.
@@ -59,7 +64,7 @@ func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *rules, 
 	if r.KeyFrom != event.KeyFromNothing {
 		return nil
 	}
-	id, err := rules.key.identify(ctx, in, true, body)
+	id, err := rules.key.identify(ctx, in, true, "", body)
 	if err != nil {
 		return p.typeOf.failed(err)
 	}

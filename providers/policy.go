@@ -5,9 +5,12 @@ import "holdfast/event"
 // maxAttempts keeps a policy from running for ever.
 const maxAttempts = 100
 
-func (c *compiler) newPolicy(field string, d *retryDefinition, timeout event.Duration) event.Policy {
-	p := event.Policy{Attempts: d.Attempts, Jitter: defaultJitter, Timeout: timeout}
-	if d.Attempts < 1 || d.Attempts > maxAttempts {
+// newPolicy reads what a definition says of retries, which changes nothing about time-outs.
+func (c *compiler) newPolicy(field string, d *retryDefinition, before event.Policy) event.Policy {
+	p := event.Policy{
+		Attempts: d.attempts(), Jitter: defaultJitter, Timeout: before.Timeout, FailOnTimeout: before.FailOnTimeout,
+	}
+	if p.Attempts < 1 || p.Attempts > maxAttempts {
 		c.add(field+".attempts", "want 1 to %d, the first execution included", maxAttempts)
 	}
 	if d.Jitter != nil {
@@ -30,6 +33,17 @@ func (c *compiler) newPolicy(field string, d *retryDefinition, timeout event.Dur
 	}
 	c.setBackoff(field, d, &p)
 	return p
+}
+
+// attempts are as many as there are delays to part them, if the definition does not say.
+func (d *retryDefinition) attempts() int {
+	switch {
+	case d.Attempts != nil:
+		return *d.Attempts
+	case len(d.Delays) > 0:
+		return len(d.Delays) + 1
+	}
+	return defaultAttempts
 }
 
 func (c *compiler) setBackoff(field string, d *retryDefinition, p *event.Policy) {

@@ -15,14 +15,18 @@ type Provider struct {
 	batch             []string
 	challenges        []challenge
 	typeOf, sourceOf  *expression
-	base              rules
-	overrides         []override
-	redelivery        Redelivery
-	redriveOff        bool
-	rate, clientRate  *Rate
-	replies           Replies
-	questions         []question
-	redact            *expression
+	// unsigned: type and entities may come from what no signature covers.
+	unsigned         bool
+	base             rules
+	overrides        []override
+	redelivery       Redelivery
+	redrive          Redrive
+	typeLabels       typeLabels
+	rate, clientRate *Rate
+	replies          Replies
+	replyBody        *expression
+	questions        []question
+	redact           *expression
 	// identity are the paths within the body that type, key and versions are read from.
 	identity [][]string
 	// wanted is what the ingress reads of a body; it takes nothing else out of it.
@@ -77,8 +81,8 @@ func (p *Provider) Replies() Replies { return p.replies }
 // AckStatus is the status of the reply to an event that was accepted.
 func (p *Provider) AckStatus() int { return p.replies.Accepted }
 
-// RedriveOff says that dead letters are left to the operators: nothing runs them again by itself.
-func (p *Provider) RedriveOff() bool { return p.redriveOff }
+// Redrive is when dead events of this provider are run again by themselves.
+func (p *Provider) Redrive() Redrive { return p.redrive }
 
 // Rate bounds the requests to this provider; nil if they are not bounded.
 func (p *Provider) Rate() *Rate { return p.rate }

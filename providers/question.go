@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/itchyny/gojq"
-
 	"holdfast/event"
 )
 
@@ -95,7 +93,7 @@ func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
 	if err != nil {
 		return Reply{}, q.fallback.failed(err)
 	}
-	answer, err := gojq.Marshal(v)
+	answer, err := marshal(v, maxAnswer)
 	if err != nil || len(answer) > maxAnswer {
 		return Reply{}, q.fallback.fail("jq_too_large")
 	}

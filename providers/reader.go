@@ -2,7 +2,6 @@ package providers
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 )
 
@@ -10,11 +9,15 @@ import (
 // parts of the request's own bytes), sees doubled fields, bounds the depth, and takes the strings out of one copy of
 // the body.
 type reader struct {
-	data       string
-	pos        int
-	depth      int
-	path       []string
-	duplicates [][]string
+	data  string
+	pos   int
+	depth int
+	exact bool // keep halves of surrogate pairs apart
+	path  []string
+	// watched are the paths that must not be there twice. Which one is does not matter, and is not kept: a body may have as many
+	// doubled fields as it has room for.
+	watched [][]string
+	doubled bool
 }
 
 // value reads the value that comes next: all of it, or of an object what is wanted.
@@ -26,7 +29,7 @@ func (r *reader) value(w wanted) (any, error) {
 		return r.array()
 	case c == '"':
 		return r.text()
-	case c == '-' || ('0' <= c && c <= '9'):
+	case isNumeric(c):
 		return r.number()
 	case r.literal("true"):
 		return true, nil
@@ -82,10 +85,9 @@ func (r *reader) object(w wanted) (any, error) {
 		if w != nil && !ok {
 			return r.skip()
 		}
-		_, doubled := m[name]
 		r.path = append(r.path, name)
-		if doubled {
-			r.duplicates = append(r.duplicates, slices.Clone(r.path))
+		if _, there := m[name]; there && overlapsAny(r.path, r.watched) {
+			r.doubled = true
 		}
 		v, err := r.value(below)
 		r.path = r.path[:len(r.path)-1]
@@ -121,18 +123,24 @@ func (r *reader) array() (any, error) {
 
 // skip checks the value that comes next as strictly as value does, and keeps nothing of it.
 func (r *reader) skip() error {
-	switch r.peek() {
-	case '{':
+	var err error
+	switch c := r.peek(); {
+	case c == '{':
 		return r.fields(func(string) error { return r.skip() })
-	case '[':
+	case c == '[':
 		return r.list('[', ']', r.skip)
-	case '"':
-		_, err := r.text()
-		return err
+	case c == '"':
+		_, err = r.text()
+	case isNumeric(c):
+		_, err = r.number()
+	default:
+		_, err = r.value(nil)
 	}
-	_, err := r.value(nil)
 	return err
 }
+
+// isNumeric tells whether a number begins with this byte.
+func isNumeric(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 
 // list calls visit at each element between two brackets.
 func (r *reader) list(open, end byte, visit func() error) error {
@@ -167,7 +175,7 @@ func (r *reader) text() (string, error) {
 		switch c := r.data[r.pos]; {
 		case c == '"':
 			r.pos++
-			return unescape(r.data[start+1:r.pos-1], escaped)
+			return unescape(r.data[start+1:r.pos-1], escaped, r.exact)
 		case c < ' ':
 			return "", errMalformed
 		case c == '\\':
@@ -179,23 +187,23 @@ func (r *reader) text() (string, error) {
 }
 
 // number reads a number and leaves it as it is written.
-func (r *reader) number() (any, error) {
+func (r *reader) number() (json.Number, error) {
 	start := r.pos
 	r.literal("-")
 	switch {
 	case r.literal("0"):
 	case r.digits() == 0:
-		return nil, errMalformed
+		return "", errMalformed
 	}
 	if r.literal(".") && r.digits() == 0 {
-		return nil, errMalformed
+		return "", errMalformed
 	}
 	if r.literal("e") || r.literal("E") {
 		if !r.literal("+") {
 			r.literal("-")
 		}
 		if r.digits() == 0 {
-			return nil, errMalformed
+			return "", errMalformed
 		}
 	}
 	return json.Number(r.data[start:r.pos]), nil

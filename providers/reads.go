@@ -18,6 +18,9 @@ type reads struct {
 	fields [][]string
 }
 
+// onlyBody tells whether nothing but the body is read.
+func (r *reads) onlyBody() bool { return len(r.headers)+len(r.query)+len(r.path)+len(r.whole) == 0 }
+
 func readsOf(q *gojq.Query) reads {
 	r := reads{
 		headers: map[string]bool{}, query: map[string]bool{}, path: map[string]bool{},

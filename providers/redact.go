@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/itchyny/gojq"
-
 	"holdfast/event"
 )
 
@@ -50,5 +48,5 @@ func (p *Provider) Redact(r event.Receipt, body []byte) (json.RawMessage, error)
 			return nil, p.redact.failed(err)
 		}
 	}
-	return gojq.Marshal(v)
+	return marshal(v, maxBodyLimit)
 }

@@ -1,8 +1,11 @@
 package providers
 
 import (
+	"context"
 	"net/http"
 	"time"
+
+	"github.com/itchyny/gojq"
 
 	"holdfast/event"
 )
@@ -22,6 +25,26 @@ type Replies struct {
 	TooLarge    int
 	RateLimited int
 	Unavailable int
+}
+
+// ReplyBody is the body of a 2xx in the definition's own form; ok is false if it has none, or if that fails: what is durable is
+// acknowledged in any case. The usual body is a JSON object.
+func (p *Provider) ReplyBody(usual []byte) (body []byte, ok bool) {
+	if p.replyBody == nil {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	defer cancel()
+	v, err := decodeJSON(usual)
+	fields, isObject := v.(map[string]any)
+	if err != nil || !isObject {
+		return nil, false
+	}
+	if v, err = p.replyBody.first(ctx, input{value: fields}, nil); err != nil {
+		return nil, false
+	}
+	body, err = gojq.Marshal(v)
+	return body, err == nil && len(body) <= maxAnswer
 }
 
 func (c *compiler) newReplies(d repliesDefinition) Replies {

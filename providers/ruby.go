@@ -19,26 +19,39 @@ func decodeRubyOrJSON(s string) (any, error) {
 	if !utf8.ValidString(s) {
 		return nil, errMalformedRuby
 	}
-	r := ruby{reader{data: s}}
-	v, err := r.value()
-	if err != nil || r.end() != nil {
-		return nil, errMalformedRuby
+	for _, lenient := range []bool{false, true} {
+		r := ruby{reader: reader{data: s}, lenient: lenient}
+		if v, err := r.value(); err == nil && r.end() == nil {
+			return v, nil
+		}
 	}
-	return v, nil
+	return nil, errMalformedRuby
 }
 
 // ruby reads Ruby's notation of nil, booleans, numbers, strings, symbols, arrays and hashes.
 type ruby struct {
 	reader
+	// lenient takes what only this notation's authors could have meant: see ruby_lenient.go.
+	lenient bool
 }
 
 func (r *ruby) value() (any, error) {
+	if !r.lenient {
+		return r.strict()
+	}
+	return r.guess()
+}
+
+func (r *ruby) strict() (any, error) {
 	switch c := r.peek(); {
 	case c == '{':
 		return r.hash()
 	case c == '[':
 		items := []any{}
 		err := r.list('[', ']', func() error {
+			if r.trailing(']') {
+				return nil
+			}
 			v, err := r.value()
 			items = append(items, v)
 			return err
@@ -62,6 +75,9 @@ func (r *ruby) value() (any, error) {
 func (r *ruby) hash() (any, error) {
 	m := map[string]any{}
 	err := r.list('{', '}', func() error {
+		if r.trailing('}') {
+			return nil
+		}
 		name, err := r.key()
 		if err != nil {
 			return err
@@ -94,7 +110,7 @@ func (r *ruby) key() (string, error) {
 	if (short || c == '"') && r.take(':') {
 		return name, nil
 	}
-	if short || !r.take('=') || !r.literal(">") {
+	if short && !r.lenient || !r.take('=') || !r.literal(">") {
 		return "", errMalformedRuby
 	}
 	return name, nil
@@ -170,8 +186,11 @@ func (r *ruby) escape(b *strings.Builder) error {
 		return err
 	}
 	plain, ok := rubyEscapes[c]
-	if !ok {
+	if !ok && !r.lenient {
 		return errMalformedRuby
+	}
+	if !ok {
+		plain = c
 	}
 	b.WriteByte(plain)
 	return nil

@@ -34,10 +34,28 @@ func TestRubyNotation(t *testing.T) {
 func TestWhatIsNotRubyIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
-		``, `{`, `{"a"=>}`, `{"a"=>1,}`, `{"a" 1}`, `{"a"=>1} x`, `{"a"=>"x}`, `{"a"=>"\q"}`, `{"a"=>"\u12"}`,
-		`{"a"=>"\u{1234567}"}`, `{"a"=>#<Object>}`, `{"a"=>01}`, `{=>1}`, "{\"a\"=>\"\xff\"}", `{a=>1}`,
+		``, `{`, `{"a"=>}`, `{"a"=>1,,}`, `{"a" 1}`, `{"a"=>1} x`, `{"a"=>"x}`, `{"a"=>"\u12"}`, `{"a"=>{"b"=>1}`, `[,]`,
+		`{"a"=>"\u{1234567}"}`, `{"a"=>#<Object}`, `{=>1}`, "{\"a\"=>\"\xff\"}", `{"a"=>1, "b"=>1 2 "3"}`, `{"a"=>{]}`,
 	} {
 		_, err := decodeRubyOrJSON(s)
 		require.Error(t, err, s)
+	}
+}
+
+// What an inspected object prints is taken as text by a second reading, and nothing of it is left out.
+func TestLenientRuby(t *testing.T) {
+	t.Parallel()
+	for ruby, want := range map[string]string{
+		`{"id"=>7, "at"=>Wed, 01 May 2024 10:00:00 UTC +00:00, "to"=>nil}`: `{"id":7,"at":"Wed, 01 May 2024 10:00:00 UTC +00:00","to":null}`,
+		`{"at"=>2024-05-01 10:00:00 UTC, "n"=>[1, 2]}`:                     `{"at":"2024-05-01 10:00:00 UTC","n":[1,2]}`,
+		`{"sum"=>#<Money "1, EUR">, "x"=>{"y"=>#<A {:b=>1}>}}`:             `{"sum":"#<Money \"1, EUR\">","x":{"y":"#<A {:b=>1}>"}}`,
+		`{"a"=>[1, 2,], "b"=>{"c"=>1,},}`:                                  `{"a":[1,2],"b":{"c":1}}`,
+		`{a=>1, "b"=>"\q", "c"=>01, "d"=>Infinity}`:                        `{"a":1,"b":"q","c":"01","d":null}`,
+	} {
+		v, err := decodeRubyOrJSON(ruby)
+		require.NoError(t, err, ruby)
+		got, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(got), ruby)
 	}
 }

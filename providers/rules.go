@@ -24,13 +24,13 @@ type override struct {
 	rules rules
 }
 
-// The policy of definitions that say nothing: three tries within about twenty minutes.
+// The policy of definitions that say nothing: one try, and one after each of the delays.
 var (
 	defaultDelays = []event.Duration{
 		event.Duration(time.Minute), event.Duration(5 * time.Minute), event.Duration(15 * time.Minute),
 	}
 	defaultTimeout  = event.Duration(3 * time.Minute)
-	defaultAttempts = 3
+	defaultAttempts = len(defaultDelays) + 1
 	defaultJitter   = 0.2
 )
 
@@ -47,7 +47,7 @@ func (c *compiler) newRules(d *definition) (rules, []override) {
 	}
 	base = c.change("", base, overrideDefinition{
 		Key: d.Key, Dedupe: d.Dedupe, OccurredAt: d.OccurredAt, Entities: d.Entities,
-		Timeout: d.Timeout, Retry: d.Retry,
+		Timeout: d.Timeout, OnTimeout: d.OnTimeout, Retry: d.Retry,
 	})
 	var overrides []override
 	for i, o := range d.Overrides {
@@ -84,7 +84,10 @@ func (c *compiler) change(at string, r rules, o overrideDefinition) rules {
 		r.lane = Lane(c.oneOf(at+"lane", o.Lane, string(LaneWorkflow), string(LaneBulk)))
 	}
 	if o.Retry != nil {
-		r.policy = c.newPolicy(at+"retry", o.Retry, r.policy.Timeout)
+		r.policy = c.newPolicy(at+"retry", o.Retry, r.policy)
+	}
+	if o.OnTimeout != "" {
+		r.policy.FailOnTimeout = c.oneOf(at+"on_timeout", o.OnTimeout, "retry", "fail") == "fail"
 	}
 	if o.Timeout != nil {
 		r.policy.Timeout = event.Duration(*o.Timeout)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/itchyny/gojq"
 )
 
 // sample makes an event of one type as the provider would send it.
@@ -32,6 +30,47 @@ func (c *compiler) newSamples(defs map[string]sampleDefinition) map[string]sampl
 
 // SampleTypes are the types of event that the definition has a sample of, sorted.
 func (p *Provider) SampleTypes() []string { return slices.Sorted(maps.Keys(p.samples)) }
+
+// Envelope is the request around a body that is not a sample's, with the headers of the sample of its type. Without a type, or
+// for one that has no sample, they are those that all samples have in common; open are those that all of them have as well, and
+// each with a value of its own: what the event is stands in them.
+func (p *Provider) Envelope(eventType, id string) (r *Request, open []string) {
+	r = &Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
+	r.setHeader("content-type", "application/json")
+	headers := p.samples[eventType].headers
+	if _, known := p.samples[eventType]; !known {
+		headers, open = p.commonHeaders()
+	}
+	for name, value := range headers {
+		r.setHeader(strings.ToLower(name), strings.ReplaceAll(value, "{id}", id))
+	}
+	return r, open
+}
+
+func (p *Provider) commonHeaders() (common map[string]string, open []string) {
+	values, having := map[string]map[string]bool{}, map[string]int{}
+	common = map[string]string{}
+	for _, s := range p.samples {
+		for name, value := range s.headers {
+			name = strings.ToLower(name)
+			if having[name]++; values[name] == nil {
+				values[name] = map[string]bool{}
+			}
+			values[name][value], common[name] = true, value
+		}
+	}
+	for name, n := range having {
+		switch {
+		case n < len(p.samples):
+			delete(common, name)
+		case len(values[name]) > 1:
+			delete(common, name)
+			open = append(open, name)
+		}
+	}
+	slices.Sort(open)
+	return common, open
+}
 
 // defaultEntity is the name of the entities that samples speak of.
 const defaultEntity = "sample"
@@ -61,7 +100,7 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*Reque
 	r := &Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
 	if text, ok := v.(string); ok {
 		r.Body = []byte(text)
-	} else if r.Body, err = gojq.Marshal(v); err != nil {
+	} else if r.Body, err = marshal(v, maxBodyLimit); err != nil {
 		return nil, s.body.failed(err)
 	}
 	r.setHeader("content-type", "application/json")

@@ -17,13 +17,26 @@ var placeholders = []string{
 	"none", "undefined", "no-secret-provided",
 }
 
+// minSecret is how many bytes a secret has at least, without its prefix: what is shorter can be guessed.
+const minSecret = 12
+
 // IsPlaceholder tells whether a secret is empty, or one that everybody knows. Such a secret never authenticates.
 func IsPlaceholder(secret string) bool {
-	s := strings.ToLower(strings.TrimSpace(secret))
-	for _, prefix := range []string{"whsec_", "whpk_", "whsk_", "pdl_ntfset_"} {
-		s = strings.TrimPrefix(s, prefix)
-	}
+	s := strings.ToLower(withoutPrefix(secret))
 	return s == "" || slices.Contains(placeholders, s) || strings.HasPrefix(strings.ToLower(secret), "whsec_test_")
+}
+
+// isShortSecret tells whether a secret can be guessed. It never authenticates either.
+func isShortSecret(secret string) bool { return len(withoutPrefix(secret)) < minSecret }
+
+func withoutPrefix(secret string) string {
+	s := strings.TrimSpace(secret)
+	for _, prefix := range []string{"whsec_", "whpk_", "whsk_", "pdl_ntfset_"} {
+		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+			s = s[len(prefix):]
+		}
+	}
+	return s
 }
 
 // secrets gives the usable secrets of a reference.
@@ -38,6 +51,8 @@ func (p *Provider) secrets(reference string) ([]string, error) {
 		case strings.TrimSpace(s) == "":
 		case IsPlaceholder(s) && !p.placeholders:
 			reason = ReasonPlaceholderSecret
+		case isShortSecret(s) && !p.placeholders:
+			reason = ReasonShortSecret
 		default:
 			usable = append(usable, s)
 		}
@@ -63,7 +78,7 @@ func (p *Provider) CheckSecrets() error {
 		if err == nil {
 			return nil
 		}
-		if first == nil || reasonOf(err) == ReasonPlaceholderSecret {
+		if first == nil || ranks[reasonOf(err)] > ranks[reasonOf(first)] {
 			first = err
 		}
 	}

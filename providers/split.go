@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"holdfast/event"
 )
@@ -23,10 +24,14 @@ type Item struct {
 	Priority     event.Priority
 	Lane         Lane
 	DedupeWindow event.Duration
-	Redelivery   Redelivery
+	// Fingerprint is that of the receipt.
+	Fingerprint string
+	Redelivery  Redelivery
 	// Headers, Query and Path are what the receipt keeps.
 	Headers, Query, Path map[string]string
 }
+
+var errNoEvent = errors.New("no event")
 
 // maxSource is in bytes.
 const maxSource = 200
@@ -44,21 +49,27 @@ func newInput(headers, query, path map[string]string, body, root any) input {
 func (p *Provider) Split(r *Request) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
-	headers, query, path := p.kept.keep(r)
+	shown, whole := p.kept.keep(r)
 	parts, root := p.partsOf(r.Body)
 	var rootValue any
 	if root != nil {
-		rootValue, _ = decodeJSON(root)
+		rootValue, _, _ = decodeJSONWatching(root, nil, nil, true)
 	}
 	items := make([]Item, 0, len(parts))
 	for _, part := range parts {
-		body, err := p.decodeWanted(headers["content-type"], part, p.wanted)
+		body, err := p.decodeIdentity(shown.headers["content-type"], part)
 		item := Item{
-			Body: part, Root: root, Redelivery: p.redelivery, Headers: headers, Query: query, Path: path,
+			Body: part, Root: root, Redelivery: p.redelivery, Headers: shown.headers, Query: shown.query, Path: shown.path,
 		}
-		in := newInput(headers, query, path, body, rootValue)
-		whole := len(p.batch) > 0 && root == nil // a batch that could not be split is no event
-		if err := p.identify(ctx, &item, in, err == nil && !whole, r.passed); err != nil {
+		if len(p.batch) > 0 && root == nil { // a batch that could not be split is no event
+			body, err = nil, errNoEvent
+		}
+		in := newInput(shown.headers, shown.query, shown.path, body, rootValue)
+		if err := p.describeItem(ctx, &item, in); err != nil {
+			return nil, err
+		}
+		in = newInput(whole.headers, whole.query, whole.path, body, rootValue)
+		if err := p.identify(ctx, &item, in, err == nil, r.passed); err != nil {
 			return nil, err
 		}
 		items = append(items, item)
@@ -66,34 +77,67 @@ func (p *Provider) Split(r *Request) ([]Item, error) {
 	return items, nil
 }
 
-// identify fills in what the expressions say of an item.
-func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded bool, passed scheme) error {
-	if decoded {
+// describeItem fills in what an item is: type and source. What could be read of a body that is not decoded still gives them, and
+// people find it by them.
+func (p *Provider) describeItem(ctx context.Context, item *Item, in input) error {
+	if in.value["body"] != nil {
 		var err error
 		if item.Type, err = p.eventType(ctx, in); isDeadline(err) {
 			return p.typeOf.failed(err)
 		}
 	}
-	source, err := p.sourceOf.first(ctx, in, nil)
-	if isDeadline(err) {
-		return p.sourceOf.failed(err)
+	source, err := p.sourceText(ctx, in)
+	if err != nil {
+		return err
 	}
-	name, _ := text(source)
-	item.Source = cleanText(name, maxSource)
-	r := p.rulesFor(item.Type)
+	item.Source = cleanText(source, maxSource)
+	return nil
+}
+
+// identify gives an item its key.
+func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded bool, passed scheme) error {
+	r, all := p.rulesFor(item.Type), in
 	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
 		in = p.covered(in, passed)
 	}
-	id, err := r.key.identify(ctx, in, decoded, item.Body)
+	scope, err := p.scopeOf(ctx, all, passed)
+	if err != nil {
+		return err
+	}
+	id, err := r.key.identify(ctx, in, decoded, scope, item.Body)
 	if err != nil {
 		return p.typeOf.failed(err)
 	}
+	if r.key != nil {
+		if item.Fingerprint, err = r.key.fingerprint.of(ctx, id, all, item.Body); err != nil {
+			return p.typeOf.failed(err)
+		}
+	}
 	item.Key, item.KeyFrom = event.CanonicalKey(p.name, id.key), id.from
 	item.Priority, item.Lane, item.DedupeWindow = r.priority, r.laneOf(item), r.dedupe
-	if id.from != event.KeyFromEvent {
+	if id.isFallback {
 		item.DedupeWindow = id.window
 	}
 	return nil
+}
+
+// scopeOf is the source where the body alone does not tell it: equal bodies from two sources are two events. It is read from what
+// the scheme covers, even if the key is not, so that nobody can make one event two.
+func (p *Provider) scopeOf(ctx context.Context, in input, passed scheme) (string, error) {
+	if p.sourceOf == nil || p.sourceOf.reads.onlyBody() {
+		return "", nil
+	}
+	return p.sourceText(ctx, p.covered(in, passed))
+}
+
+// sourceText is the source as it is; "" if the event has none. The error is only ever that the evaluation took too long.
+func (p *Provider) sourceText(ctx context.Context, in input) (string, error) {
+	v, err := p.sourceOf.first(ctx, in, nil)
+	if isDeadline(err) {
+		return "", p.sourceOf.failed(err)
+	}
+	source, _ := text(v)
+	return source, nil
 }
 
 // eventType is the type as it is stored: bounded, without control characters; "" if the event has none.

@@ -53,12 +53,10 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 	case "path":
 		return r.PathParams[s.name], nil
 	case "body":
-		tree, err := decodeJSON(r.Body)
+		token, err := textField(r.Body, s.name)
 		if err != nil {
 			return "", deny(ReasonMalformedToken)
 		}
-		m, _ := tree.(map[string]any)
-		token, _ := m[s.name].(string)
 		return token, nil
 	}
 	return r.header(s.name)

@@ -55,6 +55,11 @@ func (p *problems) fill(field string, tree any, to reflect.Value) {
 	case *duration:
 		p.fillDuration(field, tree, v)
 		return
+	case *redriveDefinition:
+		if s, ok := tree.(string); ok {
+			v.Automatic = s
+			return
+		}
 	case *partDefinition:
 		if s, ok := tree.(string); ok {
 			v.Expr = jq(s)

@@ -10,9 +10,9 @@ import (
 )
 
 // Replay runs one dead letter again: the same workflow ID, event ID and bytes. One that does not wait is refused with an
-// *event.StateError, as is one whose event has an open run already; one whose latest run has succeeded, with an
-// *event.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed between its steps, it
-// leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it.
+// *event.StateError, as is one whose event has an open run already; one whose latest run has processed the event, or stands in
+// the way, with an *event.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed between
+// its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it.
 func (s *Service) Replay(ctx context.Context, id int64, actor event.Actor) (event.Replayed, error) {
 	owner := "replay-" + rand.Text()
 	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
@@ -50,7 +50,7 @@ func (s *Service) start(ctx context.Context, owner string, d event.DeadLetter) (
 	switch {
 	case err == nil:
 		return run, s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: run.RunID})
-	case errors.As(err, &exists) && exists.Open:
+	case errors.As(err, &exists) && exists.Open && !exists.InTheWay:
 		// It stays taken: that run decides what becomes of it.
 		refused := fmt.Errorf("%w: %w", &event.StateError{ID: d.ID, State: event.DeadLetterRedriving}, exists)
 		return event.Run{}, errors.Join(refused,

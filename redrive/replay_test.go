@@ -47,7 +47,7 @@ func (d *desk) GiveBack(_ context.Context, owner string, ids ...int64) error {
 // What becomes of a dead letter that was taken, by how the start of its run ends:
 //   - started: the run is kept
 //   - its event has an open run already: it stays with that run, and the replay is refused
-//   - its latest run has succeeded, or Temporal is away: it waits again
+//   - its latest run has succeeded, a run is in the way, or Temporal is away: it waits again
 func TestWhatBecomesOfAReplay(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")
@@ -62,6 +62,11 @@ func TestWhatBecomesOfAReplay(t *testing.T) {
 			answer:  &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
 			is:      func(err error) bool { return errors.As(err, new(*event.StateError)) },
 			started: map[int64]string{7: "theirs"},
+		},
+		"in the way": {
+			answer: &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true, InTheWay: true},
+			is:     func(err error) bool { return errors.As(err, new(*event.RunExistsError)) },
+			given:  []int64{7},
 		},
 		"succeeded": {
 			answer: &event.RunExistsError{Run: event.Run{RunID: "theirs"}},

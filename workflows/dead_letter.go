@@ -8,17 +8,19 @@ import (
 	"holdfast/event"
 )
 
-// deadLetter records the event and gives the error that the run fails with. It works on a context of its own, so that a
-// canceled run is recorded too.
-func deadLetter(ctx workflow.Context, receipt event.Receipt, body converter.RawValue, failed event.Failure) error {
+// deadLetter records the event and gives the error that the run fails with, or the verdict on the event if there is one. It works
+// on a context of its own, so that a canceled run is recorded too.
+func deadLetter(
+	ctx workflow.Context, receipt event.Receipt, body converter.RawValue, failed event.Failure,
+) (verdict *event.Verdict, err error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	err := workflow.ExecuteActivity(withDeadLetterLane(ctx), do.RecordDeadLetter, receipt, failed, body).Get(ctx, nil)
-	if err != nil {
-		return err // only an operator who fails the activity by hand gets here
+	err = workflow.ExecuteActivity(withDeadLetterLane(ctx), do.RecordDeadLetter, receipt, failed, body).Get(ctx, &verdict)
+	if err != nil || verdict != nil {
+		return verdict, err // an error only an operator who fails the activity by hand gets here
 	}
 	reportDeadLetter(ctx, receipt, failed)
 	message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
-	return temporal.NewApplicationErrorWithOptions(message, ErrorDeadLettered,
+	return nil, temporal.NewApplicationErrorWithOptions(message, ErrorDeadLettered,
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{failed}})
 }

@@ -76,11 +76,11 @@ func (f *faulty) Persist(
 	})
 }
 
-func (f *faulty) ProcessFirst(
+func (f *faulty) Process(
 	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
-) (event.Status, error) {
-	return faultyCall(ctx, f, "process", func(ctx context.Context) (event.Status, error) {
-		return f.Store.ProcessFirst(ctx, r, body, p, run)
+) (event.Persisted, error) {
+	return faultyCall(ctx, f, "process", func(ctx context.Context) (event.Persisted, error) {
+		return f.Store.Process(ctx, r, body, p, run)
 	})
 }
 

@@ -54,6 +54,8 @@ const (
 
 	// MemoEventID is the entry in a run's memo that lets a redelivery run a failed event again under its own ID.
 	MemoEventID = "event_id"
+	// MemoFingerprint is the entry that tells another event of the key from another delivery of this one.
+	MemoFingerprint = "fingerprint"
 
 	// ErrorDeadLettered is the type of the error that a run fails with once its dead letter is recorded.
 	ErrorDeadLettered = "EventDeadLettered"

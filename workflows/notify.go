@@ -7,7 +7,7 @@ import (
 )
 
 // Notify tells people what has failed since the last time. A schedule starts it, and skips it while the one before still
-// works. What was told is noted on the failures themselves, so that no crash makes it forget any.
+// works. What is told is claimed on the failures themselves, so that no crash makes it forget any, nor tell it without end.
 func Notify(ctx workflow.Context) (activities.Digest, error) {
 	var digest activities.Digest
 	lane := workflow.WithHeartbeatTimeout(withOperationLane(ctx, "digest"), 0) // a slow channel shows no progress

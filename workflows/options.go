@@ -3,7 +3,6 @@ package workflows
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 	"strconv"
 	"time"
 
@@ -40,6 +39,10 @@ const heartbeatTimeout = 15 * time.Second
 // counted are the error types that end an activity, for the workflow to decide by.
 func counted() []string { return []string{string(event.ClassFailed), string(event.ClassRejected)} }
 
+// overtime is the server's name for an attempt that took longer than it may. The end of a worker is another: it is noticed by the
+// missing heartbeat, and retried whatever the definition says.
+const overtime = "TemporalTimeout:StartToClose"
+
 // defaultPolicy is for the parse step, whose result is what brings the provider's own policy. Parsing is a pure computation,
 // so a retry helps only where a worker does not have the definition yet, as in the middle of a deploy.
 func defaultPolicy() event.Policy {
@@ -67,6 +70,10 @@ func withFastLane(ctx workflow.Context, name event.Step) workflow.Context {
 // withDurableLane is for events in trouble: visible, pausable and resettable. The server retries what is transient without
 // limit; one attempt is bounded by the policy's timeout, and by the life of its worker.
 func withDurableLane(ctx workflow.Context, p event.Policy, summary string) workflow.Context {
+	ending := counted()
+	if p.FailOnTimeout {
+		ending = append(ending, overtime)
+	}
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: time.Duration(p.Timeout),
 		HeartbeatTimeout:    heartbeatTimeout,
@@ -75,7 +82,7 @@ func withDurableLane(ctx workflow.Context, p event.Policy, summary string) workf
 			InitialInterval:        transientInterval,
 			BackoffCoefficient:     transientCoefficient,
 			MaximumInterval:        transientMaximum,
-			NonRetryableErrorTypes: counted(),
+			NonRetryableErrorTypes: ending,
 		},
 	})
 }
@@ -114,13 +121,7 @@ func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
 // delay is the pause after the nth counted failure, n from 1. Its jitter comes from the event's ID, so that a replay of the
 // history computes the same pause.
 func delay(p event.Policy, n int, eventID string) time.Duration {
-	pause := float64(p.InitialInterval) * math.Pow(max(p.Coefficient, 1), float64(n-1))
-	if len(p.Delays) > 0 {
-		pause = float64(p.Delays[min(n, len(p.Delays))-1])
-	} else if p.MaximumInterval > 0 {
-		pause = min(pause, float64(p.MaximumInterval))
-	}
-	return time.Duration(pause * (1 + p.Jitter*spread(eventID, n)))
+	return time.Duration(float64(p.Pause(n)) * (1 + p.Jitter*spread(eventID, n)))
 }
 
 // spread is a number in [-1, 1) that is always the same for an event and attempt, and even over many events.

@@ -21,15 +21,33 @@ type ProcessResult struct {
 	Outcome event.Outcome `json:"outcome"`
 	// Owner is the event that owns the key, if Outcome is duplicate.
 	Owner string `json:"owner,omitempty"`
+	// Verdict says who has decided, when and why, if Outcome is discarded, replaced or expunged.
+	Verdict *event.Verdict `json:"verdict,omitempty"`
+
+	rescues bool // the owner is dead, and this is its redelivery
+}
+
+// decided is the result of a run that an operator's verdict has ended.
+func (r ProcessResult) decided(v *event.Verdict) ProcessResult {
+	r.Outcome, r.Verdict = v.Outcome, v
+	return r
 }
 
 // ProcessEvent takes one event through parse → persist → upsert entities, the last two in one transaction where nothing is in the
 // way. What the policies cannot save is recorded as a dead letter, and the run fails, so that operators find it with
-// ExecutionStatus="Failed".
+// ExecutionStatus="Failed". An event that an operator has decided about ends with the outcome of the verdict, whatever becomes of
+// its steps.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	result, parsed, failed := process(ctx, receipt, body)
+	if result.rescues && takesOver(ctx, &receipt, result.Owner) {
+		result, parsed, failed = process(ctx, receipt, body)
+	}
 	if failed != nil {
-		return ProcessResult{}, deadLetter(ctx, receipt, body, *failed)
+		verdict, err := deadLetter(ctx, receipt, body, *failed)
+		if verdict == nil {
+			return ProcessResult{}, err
+		}
+		result = result.decided(verdict)
 	}
 	reportProcessed(ctx, receipt, parsed, result)
 	return result, nil
@@ -50,8 +68,12 @@ func process(
 	if failed = persist.run(ctx, &persisted, receipt, body, parsed); failed != nil {
 		return result, parsed, failed
 	}
+	if persisted.Verdict != nil {
+		return result.decided(persisted.Verdict), parsed, nil
+	}
 	if persisted.Duplicate {
 		result.Outcome, result.Owner = event.OutcomeDuplicate, persisted.Owner
+		result.rescues = persisted.OwnerWaits && persisted.Conflict == nil && !parsed.RejectRedelivery
 		return result, parsed, nil
 	}
 	if parsed.Outcome == event.OutcomeIgnored {
@@ -63,5 +85,20 @@ func process(
 	}
 
 	upsert := step{name: event.StepUpsert, activity: do.UpsertEntities, policy: parsed.Policy, eventID: receipt.ID}
-	return result, parsed, upsert.run(ctx, nil, receipt, parsed)
+	var verdict *event.Verdict
+	if failed = upsert.run(ctx, &verdict, receipt, parsed); failed == nil && verdict != nil {
+		result = result.decided(verdict)
+	}
+	return result, parsed, failed
+}
+
+// takesOver makes the run one of the dead event that owns the key, as the ingress does where Temporal still knows that one. The
+// memo says so to everybody who asks whose run this is.
+func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
+	if workflow.GetVersion(ctx, versionTakeOver, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return false
+	}
+	receipt.ID = owner
+	_ = workflow.UpsertMemo(ctx, map[string]any{MemoEventID: owner}) // it fails only where a text cannot be encoded
+	return true
 }

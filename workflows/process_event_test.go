@@ -6,13 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities"
 	"holdfast/event"
@@ -31,11 +34,12 @@ var (
 type scriptedStore struct {
 	persist, upsert, record []error
 	persisted               event.Persisted
-	first                   event.Status
+	first                   event.Persisted
 	persists, upserts       int
 	deadLetters             []event.DeadLetter
 	at                      []time.Time
 	now                     func() time.Time
+	logger                  log.Logger // nil: the test environment's own
 }
 
 func next(script []error, call int) error {
@@ -48,10 +52,15 @@ func next(script []error, call int) error {
 	return script[call]
 }
 
-// ProcessFirst leaves it to the two steps, unless the script says otherwise.
-func (s *scriptedStore) ProcessFirst(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Status, error) {
+// Process leaves it to the two steps, unless the script says otherwise.
+func (s *scriptedStore) Process(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error) {
+	if !s.first.Processed {
+		return s.first, errObstacle
+	}
 	return s.first, nil
 }
+
+var errObstacle = errors.New("something stands in the way")
 
 func (s *scriptedStore) Persist(
 	context.Context, event.Receipt, []byte, event.Parsed, event.Run,
@@ -90,6 +99,9 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 	require.NoError(t, err)
 
 	var suite testsuite.WorkflowTestSuite
+	if store.logger != nil {
+		suite.SetLogger(store.logger)
+	}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
 	env.SetTestTimeout(30 * time.Second)
@@ -117,6 +129,37 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 	require.Equal(t, want, got)
 }
 
+// An operator has decided about the event: whichever step meets the verdict, the run ends with its outcome and says who, when and
+// why. No step is tried again, and no dead letter is reported.
+func TestAVerdictEndsTheRun(t *testing.T) {
+	t.Parallel()
+	verdict := event.Verdict{EventID: receipt().ID, Outcome: event.OutcomeDiscarded, By: "ada", Reason: "a test of the sender",
+		At: time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)}
+	refused := []error{&event.VerdictError{Verdict: verdict}}
+	for name, c := range map[string]struct {
+		store scriptedStore
+		body  string
+		want  outcome
+	}{
+		"persist": {scriptedStore{persist: refused}, customerUpdated, outcome{persists: 1}},
+		"upsert":  {scriptedStore{upsert: refused}, customerUpdated, outcome{persists: 1, upserts: 1}},
+		"parse":   {scriptedStore{record: refused}, `{`, outcome{deadLetters: 1}},
+		"failing": {scriptedStore{persist: []error{errRejected}, record: refused}, customerUpdated, outcome{persists: 1, deadLetters: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.want.result = event.OutcomeDiscarded
+			process(t, &c.store, c.body, c.want, func(env *testsuite.TestWorkflowEnvironment) {
+				t.Cleanup(func() {
+					var result workflows.ProcessResult
+					require.NoError(t, env.GetWorkflowResult(&result))
+					require.Equal(t, &verdict, result.Verdict)
+				})
+			})
+		})
+	}
+}
+
 func receipt() event.Receipt {
 	return event.Receipt{
 		ID:         "0192f0a0-0000-7000-8000-000000000001",
@@ -138,13 +181,7 @@ func raw(body string) converter.RawValue {
 // A new event in whose way nothing stands:
 //   - the persist step has processed it, and there is no other
 func TestProcessEvent_succeedsAtOneGo(t *testing.T) {
-	process(t, &scriptedStore{first: event.StatusProcessed}, customerUpdated, outcome{result: event.OutcomeProcessed})
-}
-
-// One that comes late:
-//   - the persist step has stored it, and its entities are folded by the upsert step
-func TestProcessEvent_foldsWhatComesLate(t *testing.T) {
-	process(t, &scriptedStore{first: event.StatusPersisted}, customerUpdated, outcome{result: event.OutcomeProcessed, upserts: 1})
+	process(t, &scriptedStore{first: event.Persisted{Processed: true}}, customerUpdated, outcome{result: event.OutcomeProcessed})
 }
 
 // A good event on a good day:
@@ -159,6 +196,82 @@ func TestProcessEvent_succeedsOnTheFastLane(t *testing.T) {
 func TestProcessEvent_endsAsDuplicate(t *testing.T) {
 	store := &scriptedStore{persisted: event.Persisted{Duplicate: true, Owner: "another"}}
 	process(t, store, customerUpdated, outcome{result: event.OutcomeDuplicate, persists: 1})
+}
+
+// ownedStore is one in which a dead event owns the key.
+type ownedStore struct {
+	scriptedStore
+
+	owner, resolved string
+	asked           []string // event IDs
+}
+
+func (s *ownedStore) Persist(_ context.Context, r event.Receipt, _ []byte, _ event.Parsed, _ event.Run) (event.Persisted, error) {
+	s.asked = append(s.asked, r.ID)
+	if r.ID != s.owner {
+		return event.Persisted{Duplicate: true, Owner: s.owner, OwnerWaits: true}, nil
+	}
+	return event.Persisted{}, nil
+}
+
+func (s *ownedStore) UpsertEntities(_ context.Context, r event.Receipt, _ event.Parsed, _ event.Run) error {
+	s.upserts++
+	s.resolved = r.ID
+	return next(s.upsert, s.upserts-1)
+}
+
+// rescue runs the workflow over the redelivery of a Stripe event that has died and owns the key.
+func rescue(t *testing.T, store *ownedStore, arrange ...func(*testsuite.TestWorkflowEnvironment)) (
+	env *testsuite.TestWorkflowEnvironment, memo map[string]any,
+) {
+	t.Helper()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	classify, err := activities.NewInterceptor(nil)
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	env = suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
+	workflows.Register(env)
+	env.RegisterActivity(&activities.Activities{Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store})
+	env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) { memo, _ = args.Get(0).(map[string]any) }).Return(nil).Maybe()
+	for _, f := range arrange {
+		f(env)
+	}
+	env.ExecuteWorkflow(workflows.TypeProcessEvent, receipt(), raw(customerUpdated))
+	require.True(t, env.IsWorkflowCompleted())
+	return env, memo
+}
+
+// A dead event owns the key, and Temporal no longer knows it:
+//   - the run goes on as that event, and says so in its memo and its result
+//   - what fails then is a failure of that event
+//   - on a worker of before it ends as its duplicate
+func TestProcessEvent_takesOverFromADeadOwner(t *testing.T) {
+	store := &ownedStore{owner: "0198-dead"}
+	env, memo := rescue(t, store)
+	require.NoError(t, env.GetWorkflowError())
+	var result workflows.ProcessResult
+	require.NoError(t, env.GetWorkflowResult(&result))
+	require.Equal(t, workflows.ProcessResult{EventID: store.owner, Outcome: event.OutcomeProcessed}, result)
+	require.Equal(t, []string{receipt().ID, store.owner}, store.asked)
+	require.Equal(t, store.owner, store.resolved)
+	require.Equal(t, map[string]any{workflows.MemoEventID: store.owner}, memo)
+
+	store = &ownedStore{owner: "0198-dead", scriptedStore: scriptedStore{upsert: []error{errRejected}}}
+	env, _ = rescue(t, store)
+	require.Error(t, env.GetWorkflowError())
+	require.Len(t, store.deadLetters, 1)
+	require.Equal(t, store.owner, store.deadLetters[0].Receipt.ID)
+
+	store = &ownedStore{owner: "0198-dead"}
+	env, memo = rescue(t, store, func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnGetVersion("take-over-dead-owner", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	})
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, env.GetWorkflowResult(&result))
+	require.Equal(t, event.OutcomeDuplicate, result.Outcome)
+	require.Nil(t, memo)
 }
 
 // The store is away for longer than any policy allows attempts:

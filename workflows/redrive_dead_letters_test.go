@@ -102,25 +102,38 @@ func TestRedriveDue_worksUntilNothingIsDue(t *testing.T) {
 
 // A sweep after another one:
 //   - it looks back to 15 minutes before the end of that one, page by page
+//   - to what that one had to pass over, where that is longer ago, for a week at most
 //   - the first one ever looks back a week
 func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
-	for name, last := range map[string]*workflows.SweepResult{
-		"the first": nil,
-		"a later":   {Until: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+	const week = 7 * 24 * time.Hour
+	ago := func(d time.Duration) event.Unswept { return event.Unswept{Count: 1, Since: time.Now().Add(-d)} }
+	for name, c := range map[string]struct {
+		last  time.Duration // ago; 0: there was none
+		over  event.Unswept
+		since time.Duration // ago
+	}{
+		"the first":                      {since: week},
+		"a later":                        {last: time.Hour, since: time.Hour + 15*time.Minute},
+		"long after the last":            {last: 2 * week, since: 2*week + 15*time.Minute},
+		"runs were passed over":          {last: time.Hour, over: ago(3 * time.Hour), since: 3 * time.Hour},
+		"runs of just now":               {last: time.Hour, over: ago(time.Hour), since: time.Hour + 15*time.Minute},
+		"runs of more than a week ago":   {last: time.Hour, over: ago(2 * week), since: week},
+		"the last one was long ago, too": {last: 2 * week, over: ago(3 * week), since: 2*week + 15*time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := operation(t)
-			since := env.Now().Add(-7 * 24 * time.Hour)
-			if last != nil {
-				env.SetLastCompletionResult(*last)
-				since = last.Until.Add(-15 * time.Minute)
+			now := time.Now()
+			env.SetStartTime(now)
+			since := now.Add(-c.since)
+			if c.last > 0 {
+				env.SetLastCompletionResult(workflows.SweepResult{Until: now.Add(-c.last), Unswept: c.over})
 			}
 			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p event.SweepPage) bool {
 				return len(p.Token) == 0 && p.Since.Sub(since).Abs() < time.Second
-			})).Return(event.SweptPage{DeadLetters: 2, Next: []byte("next")}, nil).Once()
+			})).Return(event.SweptPage{DeadLetters: 2, Next: []byte("next"), Unswept: event.Unswept{Count: 1, Since: now}}, nil).Once()
 			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p event.SweepPage) bool {
 				return string(p.Token) == "next"
-			})).Return(event.SweptPage{DeadLetters: 1}, nil).Once()
+			})).Return(event.SweptPage{DeadLetters: 1, Unswept: event.Unswept{Count: 2, Since: since}}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
 			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
@@ -130,6 +143,8 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 			require.NoError(t, env.GetWorkflowResult(&result))
 			require.Equal(t, 3, result.DeadLetters)
 			require.Equal(t, 4, result.Released)
+			require.Equal(t, 3, result.Count)
+			require.WithinDuration(t, since, result.Since, time.Second)
 			require.Equal(t, map[string]int{"slow": 1}, result.Stuck)
 			env.AssertExpectations(t)
 		})

@@ -8,28 +8,37 @@ import (
 	"holdfast/event"
 )
 
-// metricEventDuration times an event from its receipt to the end of its run, by provider and outcome. Temporal's handlers
-// for logs and metrics keep silent during a replay, so each end is told once.
+// metricEventDuration times an event from its receipt to the end of its run, by provider, type and outcome. Temporal's handlers
+// for logs and metrics keep silent during a replay, so each end is told once. The handler of the process makes one type of all
+// that no definition names.
 const metricEventDuration = "holdfast_event_duration"
 
 func reportProcessed(ctx workflow.Context, r event.Receipt, p event.Parsed, result ProcessResult) {
-	took := report(ctx, r, string(result.Outcome))
-	workflow.GetLogger(ctx).Info("event.processed",
+	took := report(ctx, r, p.Type, string(result.Outcome))
+	fields := []any{
 		"event_id", r.ID, "provider", r.Provider, "event_type", p.Type, "outcome", string(result.Outcome),
-		"entities", len(p.Changes), "request_id", r.RequestID, "correlation_id", r.CorrelationID, "duration_ms", took)
+		"entities", len(p.Changes), "request_id", r.RequestID, "correlation_id", r.CorrelationID, "duration_ms", took,
+	}
+	if result.Owner != "" {
+		fields = append(fields, "owner_id", result.Owner)
+	}
+	if v := result.Verdict; v != nil {
+		fields = append(fields, "decided_by", v.By, "decided_at", v.At, "decided_because", v.Reason, "replaced_by", v.ReplacedBy)
+	}
+	workflow.GetLogger(ctx).Info("event.processed", fields...)
 }
 
 func reportDeadLetter(ctx workflow.Context, r event.Receipt, f event.Failure) {
-	took := report(ctx, r, "dead")
+	took := report(ctx, r, r.Type, "dead")
 	workflow.GetLogger(ctx).Error("event.dead_lettered",
 		"event_id", r.ID, "provider", r.Provider, "event_type", r.Type, "outcome", "dead",
 		"step", string(f.Step), "error_class", string(f.Class), "error_code", f.Code, "error", f.Message,
 		"attempts", f.Attempts, "request_id", r.RequestID, "correlation_id", r.CorrelationID, "duration_ms", took)
 }
 
-func report(ctx workflow.Context, r event.Receipt, outcome string) (milliseconds int64) {
+func report(ctx workflow.Context, r event.Receipt, eventType, outcome string) (milliseconds int64) {
 	took := workflow.Now(ctx).Sub(r.ReceivedAt)
-	tags := map[string]string{"provider": r.Provider, "outcome": outcome}
+	tags := map[string]string{"provider": r.Provider, "event_type": eventType, "outcome": outcome}
 	workflow.GetMetricsHandler(ctx).WithTags(tags).Timer(metricEventDuration).Record(took)
 	return int64(took / time.Millisecond)
 }

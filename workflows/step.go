@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -41,8 +42,24 @@ func (s step) run(ctx workflow.Context, result any, args ...any) *event.Failure 
 		}
 		lane := withDurableLane(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", s.name, counted+1, s.policy.Attempts))
 		err = workflow.ExecuteActivity(lane, s.activity, args...).Get(ctx, result)
+		if s.policy.FailOnTimeout && isOvertime(err) {
+			return s.overtime(ctx, counted)
+		}
 	}
 	return nil
+}
+
+// overtime is the failure of a step that the definition gives one time only. It is final: nothing runs it again by itself.
+func (s step) overtime(ctx workflow.Context, counted int) *event.Failure {
+	return &event.Failure{
+		Step: s.name, Class: event.ClassRejected, Code: "timeout", Attempts: counted + 1, At: workflow.Now(ctx).UTC(),
+		Message: "an execution took longer than " + s.policy.Timeout.String() + ", which the definition lets fail for good",
+	}
+}
+
+func isOvertime(err error) bool {
+	var timeout *temporal.TimeoutError
+	return errors.As(err, &timeout) && timeout.TimeoutType() == enums.TIMEOUT_TYPE_START_TO_CLOSE
 }
 
 func (s step) failure(ctx workflow.Context, err error, counted int) *event.Failure {

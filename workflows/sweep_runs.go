@@ -22,6 +22,8 @@ type SweepResult struct {
 	Until time.Time `json:"until"`
 	// DeadLetters were recorded for runs that had ended from outside.
 	DeadLetters int `json:"dead_letters"`
+
+	event.Unswept
 	// Stuck are the open runs that somebody should look at, by reason.
 	Stuck map[string]int `json:"stuck,omitempty"`
 	// Released are dead letters whose redrive had no run, Woken the redrives that have not ended: each has a workflow now.
@@ -40,11 +42,7 @@ func SweepRuns(ctx workflow.Context) (SweepResult, error) {
 			return result, err
 		}
 	}
-	since := last.Until.Add(-sweepOverlap)
-	if last.Until.IsZero() {
-		since = result.Until.Add(-firstSweep)
-	}
-	if err := sweepClosed(ctx, since, &result); err != nil {
+	if err := sweepClosed(ctx, sweepSince(last, result.Until), &result); err != nil {
 		return result, err
 	}
 	before := result.Until.Add(-sweepOpenAfter)
@@ -60,6 +58,22 @@ func SweepRuns(ctx workflow.Context) (SweepResult, error) {
 	return result, err
 }
 
+// sweepSince is how far a sweep looks back: behind the end of the last one, and to what that has passed over, for a week. The
+// cause may be gone by now, as when a payload key is there again.
+func sweepSince(last SweepResult, now time.Time) time.Time {
+	since, first := last.Until.Add(-sweepOverlap), now.Add(-firstSweep)
+	switch {
+	case last.Until.IsZero():
+		return first
+	case last.Count == 0 || last.Since.After(since) || first.After(since):
+		return since
+	case last.Since.Before(first):
+		return first
+	default:
+		return last.Since
+	}
+}
+
 // sweepClosed goes page by page, so that a mass termination is no single activity.
 func sweepClosed(ctx workflow.Context, since time.Time, result *SweepResult) error {
 	page := event.SweepPage{Since: since, Until: result.Until}
@@ -70,6 +84,7 @@ func sweepClosed(ctx workflow.Context, since time.Time, result *SweepResult) err
 			return err
 		}
 		result.DeadLetters += swept.DeadLetters
+		result.Add(swept.Count, swept.Since)
 		if len(swept.Next) == 0 {
 			return nil
 		}

@@ -23,6 +23,7 @@ type household struct {
 	alerts  []event.Alert
 	told    []event.Alert
 	send    []error
+	settle  []error
 	texts   []string
 }
 
@@ -37,10 +38,23 @@ func (h *household) PurgeBatch(_ context.Context, kept event.Kept, _ time.Time) 
 	return n, nil
 }
 
-func (h *household) PendingAlerts(context.Context) ([]event.Alert, error) { return h.alerts, nil }
+func (h *household) ClaimAlerts(context.Context) (int64, []event.Alert, error) {
+	claimed := h.alerts
+	h.alerts = nil
+	return 1, claimed, nil
+}
 
-func (h *household) MarkTold(_ context.Context, alerts []event.Alert) error {
-	h.told = append(h.told, alerts...)
+func (h *household) SettleAlerts(_ context.Context, _ int64, alerts []event.Alert, told bool) error {
+	if len(h.settle) > 0 {
+		err := h.settle[0]
+		h.settle = h.settle[1:]
+		return err
+	}
+	if told {
+		h.told = append(h.told, alerts...)
+	} else {
+		h.alerts = alerts
+	}
 	return nil
 }
 
@@ -119,6 +133,19 @@ func TestADigestIsToldOrKept(t *testing.T) {
 	require.Contains(t, h.texts[1], "holdfast test: 1040 failed\n"+
 		"stripe · rejected · malformed_json × 1000, Jan 1 00:00:00 to 00:01:00 UTC, e.g. stripe:evt_1\n"+
 		"dead_letter · failed · insufficient_privilege × 40, ")
+}
+
+// The store takes no notes any more after a message was sent: it is sent once, however often the step is tried.
+func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
+	t.Parallel()
+	h := &household{settle: []error{errOutage, errOutage}, alerts: []event.Alert{{DeadLetter: 1, Failures: 1}}}
+	log := &sink{}
+	var digest activities.Digest
+	for range 3 {
+		h.run(t, workflows.TypeNotify, nil, log, &digest)
+	}
+	require.Len(t, h.texts, 1)
+	require.Len(t, log.entries, 1, "the note has failed")
 }
 
 // Each failure of a step is an entry: which event, phase, class, lane and attempt. A dead letter that cannot be recorded for

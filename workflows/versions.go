@@ -8,4 +8,10 @@ package workflows
 // An entry is never removed while a run that started before it can still be open, reset or queried. The histories in
 // testdata/histories are replayed by a test against today's code; that corpus only ever grows.
 //
-// No entry yet: the histories recorded so far replay as they are.
+// What a definition declares anew is no entry: it reaches a run with the result of its parse step (event.Policy), in which it is
+// missing where the run is older (FailOnTimeout). That a run ends with the outcome of a verdict hangs on results of activities
+// that no history from before has.
+
+// versionTakeOver: a run that finds its key with an event whose dead letter waits goes on as that event; before, it ended as that
+// one's duplicate. The persist step of a newer worker may have said so to an older one, which took no notice.
+const versionTakeOver = "take-over-dead-owner"

@@ -3,6 +3,7 @@ package yardstick
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strings"
 	"time"
 
@@ -70,9 +71,11 @@ func Naive(ctx context.Context, e Engine, s Store) (Result, error) {
 // twoSteps is the store without the short cut that the product takes.
 type twoSteps struct{ *persistence.Store }
 
-func (twoSteps) ProcessFirst(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Status, error) {
-	return "", nil
+func (twoSteps) Process(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error) {
+	return event.Persisted{}, errTwoSteps
 }
+
+var errTwoSteps = errors.New("the naive design takes two")
 
 func processNaively(ctx workflow.Context, r event.Receipt, body converter.RawValue) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})

@@ -153,6 +153,9 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 	switch {
 	case result.Check != nil && !result.Check.Holds():
 		return brokenError(*result.Check, result.Unfinished)
+	case result.Check != nil && result.Check.Dead > 0:
+		return fmt.Errorf("%d of %d acknowledged events are dead letters: `holdfast dlq list` says why", result.Check.Dead,
+			result.Check.Acknowledged)
 	case result.Load.OK == 0 && o.BadSignatures < 1:
 		return errors.New("nothing was acknowledged")
 	case result.Unfinished > 0:

@@ -15,53 +15,60 @@ import (
 func deadLetterCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dlq",
-		Short:   "List, show, replay, redrive, edit, discard and remove dead letters",
+		Short:   "List, show, replay, redrive, edit, discard, reopen and remove dead letters",
 		GroupID: groupOperate,
 	}
 	command.AddCommand(deadLetterListCommand(), deadLetterShowCommand(), deadLetterReplayCommand(), deadLetterRedriveCommand())
-	command.AddCommand(deadLetterEditCommand(), deadLetterDiscardCommand(), deadLetterDeleteCommand(), deadLetterCleanupCommand())
+	command.AddCommand(deadLetterEditCommand(), deadLetterDiscardCommand(), deadLetterReopenCommand())
+	command.AddCommand(deadLetterDeleteCommand(), deadLetterCleanupCommand())
 	return command
 }
 
+// anyState does not restrict a list.
+const anyState event.DeadLetterState = "all"
+
 func deadLetterListCommand() *cobra.Command {
 	var query event.DeadLetterQuery
-	var state, class, since, until string
+	state := event.DeadLetterOpen
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List dead letters, the last failed first",
 		Args:  cobra.NoArgs,
-		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
-			if query.Since, query.Until, err = parsePeriod(since, until); err != nil {
-				return err
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
+			if err := checkSource(query.Provider, query.Source); err != nil {
+				return &usageError{c.CommandPath(), err}
 			}
-			query.Class, query.State = event.Class(class), event.DeadLetterState(state)
-			if state == "all" {
+			if query.State = state; state == anyState {
 				query.State = ""
 			}
 			page, err := t.store.DeadLetters(c.Context(), query)
 			if err != nil {
 				return err
 			}
+			doubtProvider(c, t.cfg, query.Provider, len(page))
 			return t.print(c, page, func(w io.Writer) error { return writeDeadLetters(w, page) })
 		}),
 	}
 	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	addSourceFlag(command, &query.Source)
 	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
-	command.Flags().StringVar(&class, "error-class", "", "only those of this class: transient, rejected or failed")
+	addChoiceFlag(command, &query.Class, "error-class", "only those of this class", event.Classes())
 	command.Flags().StringVar(&query.Code, "error-code", "", "only those of this code")
-	command.Flags().StringVar(&query.EventID, "event", "", "only those of the event with this ID")
-	addPeriodFlags(command, &since, &until)
-	command.Flags().StringVar(&state, "state", "open", "open, redriving, resolved, exhausted, discarded or all")
-	command.Flags().IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
+	addChoiceFlag(command, &query.Step, "step", "only those that failed at this step", event.Steps())
+	addEventFlag(command, &query.EventID, "event", "only those of the event with this ID")
+	addPeriodFlags(command, &query.Since, &query.Until)
+	addChoiceFlag(command, &state, "state", "only those in this state", append(event.DeadLetterStates(), anyState))
+	addLimitFlag(command, &query.Limit, 50)
 	addJSONFlag(command)
 	return command
 }
 
 func writeDeadLetters(w io.Writer, page []event.DeadLetter) error {
-	table := newTable(w, "ID", "STATE", "PROVIDER", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED", "WORKFLOW")
+	table := newTable(w, "ID", "STATE", "PROVIDER", "SOURCE", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED", "WORKFLOW")
 	for _, d := range page {
-		table.row(strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Type, string(d.Failure.Step),
-			string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures), d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID)
+		table.row(strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
+			string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
+			d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID)
 	}
 	return table.flush()
 }
@@ -76,14 +83,18 @@ func deadLetterShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.print(c, struct {
-				event.DeadLetter
-				RawBody []byte `json:"raw_body"`
-			}{d, d.Body}, func(w io.Writer) error { return writeDeadLetter(w, d) })
+			return printDeadLetter(c, t, d)
 		}),
 	}
 	addJSONFlag(command)
 	return command
+}
+
+func printDeadLetter(c *cobra.Command, t *tools, d event.DeadLetter) error {
+	return t.print(c, struct {
+		event.DeadLetter
+		RawBody []byte `json:"raw_body"`
+	}{d, d.Body}, func(w io.Writer) error { return writeDeadLetter(w, d) })
 }
 
 func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
@@ -93,6 +104,7 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 		"workflow", d.Run.WorkflowID,
 		"run", d.Run.RunID,
 		"provider", d.Receipt.Provider,
+		"source", d.Receipt.Source,
 		"type", d.Receipt.Type,
 		"received", d.Receipt.ReceivedAt.Format(time.RFC3339Nano),
 		"failed at step", fmt.Sprintf("%s (%s, %s)", d.Failure.Step, d.Failure.Class, d.Failure.Code),
@@ -178,9 +190,13 @@ func deadLetterID(argument string) (int64, error) {
 func awaitRun(c *cobra.Command, t *tools, started event.Run) error {
 	var result struct {
 		Outcome event.Outcome `json:"outcome"`
+		Owner   string        `json:"owner"`
 	}
 	if err := t.temporal.GetWorkflow(c.Context(), started.WorkflowID, started.RunID).Get(c.Context(), &result); err != nil {
 		return fmt.Errorf("it failed again: %w", err)
+	}
+	if result.Outcome == event.OutcomeDuplicate {
+		return fmt.Errorf("the event was not processed: event %s has its key", result.Owner)
 	}
 	_, err := fmt.Fprintln(c.OutOrStdout(), result.Outcome)
 	return err

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -23,7 +23,7 @@ func actorOf(c *cobra.Command) event.Actor {
 func deadLetterDiscardCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "discard ID --reason WHY",
-		Short: "Give an event up for good: its dead letter is kept, and no longer redriven",
+		Short: "Give an event up: no attempt processes it any more, and what it did to entities is taken back",
 		Args:  cobra.ExactArgs(1),
 		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
 			id, err := deadLetterID(args[0])
@@ -39,6 +39,27 @@ func deadLetterDiscardCommand() *cobra.Command {
 	}
 	addReasonFlag(command)
 	_ = command.MarkFlagRequired(reasonFlag)
+	return command
+}
+
+func deadLetterReopenCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "reopen ID",
+		Short: "Take a discard back: the dead letter is open again, and can be replayed",
+		Args:  cobra.ExactArgs(1),
+		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
+			id, err := deadLetterID(args[0])
+			if err != nil {
+				return err
+			}
+			if err := t.store.ReopenDeadLetter(c.Context(), id, actorOf(c)); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "reopened dead letter %d: holdfast dlq replay %d runs it\n", id, id)
+			return err
+		}),
+	}
+	addReasonFlag(command)
 	return command
 }
 
@@ -65,15 +86,11 @@ func deadLetterDeleteCommand() *cobra.Command {
 
 func deadLetterCleanupCommand() *cobra.Command {
 	var cleanup event.Cleanup
-	var olderThan string
 	command := &cobra.Command{
 		Use:   "cleanup --older-than AGE",
 		Short: "Remove dead letters that were resolved or discarded that long ago",
 		Args:  cobra.NoArgs,
-		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
-			if cleanup.Before, err = parseMoment(olderThan, time.Now()); err != nil {
-				return err
-			}
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
 			var all int64
 			for {
 				removed, err := t.store.CleanUpDeadLetters(c.Context(), cleanup, actorOf(c))
@@ -85,11 +102,18 @@ func deadLetterCleanupCommand() *cobra.Command {
 					break
 				}
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "removed %d dead letters\n", all)
+			doubtProvider(c, t.cfg, cleanup.Provider, int(all))
+			_, err := fmt.Fprintf(c.OutOrStdout(), "removed %d dead letters\n", all)
 			return err
 		}),
 	}
-	command.Flags().StringVar(&olderThan, "older-than", "", "how long ago (30d, 720h), or before when (RFC 3339)")
+	given := func() error {
+		if cleanup.Before.IsZero() {
+			return errors.New("want a time")
+		}
+		return nil
+	}
+	command.Flags().Var(moment{&cleanup.Before, given}, "older-than", "how long ago (30d, 720h), or before when (RFC 3339)")
 	command.Flags().StringVar(&cleanup.Provider, "provider", "", "only those of this provider")
 	_ = command.MarkFlagRequired("older-than")
 	addReasonFlag(command)

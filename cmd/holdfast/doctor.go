@@ -60,8 +60,7 @@ func doctorCommand() *cobra.Command {
 			}
 			defer stop()
 			d.examine(c.Context())
-			asJSON, _ := c.Flags().GetBool(jsonFlag)
-			if err := d.report(c.OutOrStdout(), asJSON); err != nil {
+			if err := d.report(c.OutOrStdout(), asksJSON(c)); err != nil {
 				return err
 			}
 			if n := d.failures(); n > 0 {
@@ -83,7 +82,7 @@ func newDoctor(ctx context.Context) (*doctor, func(), error) {
 	quiet.Format = config.LogText
 	setLogger(quiet, os.Stderr)
 	d := &doctor{cfg: cfg}
-	if d.temporal, err = newTemporalClient(cfg, nil); err != nil {
+	if d.temporal, err = newTemporalClient(cfg, nil, nil); err != nil {
 		return nil, nil, err
 	}
 	if !cfg.Database.URL.IsSet() {

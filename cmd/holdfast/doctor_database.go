@@ -43,9 +43,11 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 		return
 	}
 	d.examineServer(facts)
+	d.examinePooling(ctx, facts)
 	d.examineSettings(facts.Settings)
 	d.examineClock("clock of the database", facts.Now, begin, time.Now())
 	d.examineInbox(ctx)
+	d.examineDeadLetters(ctx)
 	d.examineUntold(facts)
 	d.examineDisk("disk of the database", facts.DataDirectory)
 }
@@ -74,6 +76,20 @@ func (d *doctor) examineServer(f persistence.Facts) {
 	d.found("connections", either(enough, verdictWarn),
 		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections, d.cfg.PoolSize()+inboxConns),
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
+}
+
+// examinePooling looks at what stands between this process and PostgreSQL.
+func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
+	pooling, err := d.store.Pooling(ctx)
+	switch {
+	case err != nil:
+		d.found("pooler", verdictFail, err.Error(), "see docs/operations.md, PgBouncer")
+	case f.StatementTimeout == "0":
+		d.found("pooler", verdictWarn, string(pooling)+"; no timeout bounds a statement",
+			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/operations.md, PgBouncer")
+	default:
+		d.found("pooler", verdictOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
+	}
 }
 
 // examineSettings looks at what a 2xx rests on: what PostgreSQL has committed must be on disk.
@@ -121,6 +137,40 @@ func (d *doctor) examineInbox(ctx context.Context) {
 	}
 	d.found("inbox", v, fmt.Sprintf("%d event(s) wait for Temporal, the oldest for %s", overflow.Depth, age.Round(time.Second)),
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
+}
+
+// unattendedFor is how long a dead letter may wait before somebody should have looked at it: automatic redrive has ended by then,
+// and what it leaves out has been told.
+const unattendedFor = 24 * time.Hour
+
+// examineDeadLetters: those that are exhausted, or have waited for long, wait for nobody but an operator.
+func (d *doctor) examineDeadLetters(ctx context.Context) {
+	stats, err := d.store.Stats(ctx, time.Minute)
+	if err != nil {
+		d.found("dead letters", verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	waiting, oldest := map[event.DeadLetterState]int64{}, stats.At
+	for _, c := range stats.DeadLetters {
+		waiting[c.State] += c.Count
+		if c.State != event.DeadLetterRedriving && c.Oldest.Before(oldest) {
+			oldest = c.Oldest
+		}
+	}
+	age := stats.At.Sub(oldest)
+	v := verdictOK
+	switch {
+	case waiting[event.DeadLetterExhausted] > 0 || age > unattendedFor:
+		v = verdictFail
+	case waiting[event.DeadLetterOpen] > 0:
+		v = verdictWarn
+	}
+	detail := "none"
+	if len(waiting) > 0 {
+		detail = fmt.Sprintf("%s; the oldest waits for %s", counts(waiting), age.Round(time.Second))
+	}
+	d.found("dead letters", v, detail, "`holdfast dlq list` (--state exhausted) says why; correct the cause and run them again "+
+		"(`holdfast dlq redrive`), or discard them")
 }
 
 // untoldFor is how long alerts may wait before something is wrong with all channels.

@@ -13,7 +13,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/ingress"
-	"holdfast/workflows"
 )
 
 // leastRetention lets somebody who was away over a weekend still read and reset what has failed.
@@ -81,29 +80,6 @@ func (d *doctor) examineRetention(retention time.Duration) {
 	d.found("retention", either(retention >= leastRetention, verdictWarn), detail, fmt.Sprintf(
 		"runs can be read and reset for %s only: temporal operator namespace update -n %s --retention 72h", retention,
 		d.cfg.Temporal.Namespace))
-}
-
-func (d *doctor) examineSchedules(ctx context.Context) {
-	ids := []string{}
-	for _, s := range schedules(d.cfg) {
-		ids = append(ids, s.ID)
-	}
-	if d.cfg.Notify.URLs.IsSet() {
-		ids = append(ids, workflows.ScheduleNotify)
-	}
-	for _, id := range ids {
-		check := "schedule " + id
-		described, err := d.temporal.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
-		switch {
-		case err != nil:
-			d.found(check, verdictFail, err.Error(), "run `holdfast migrate` (the schedule of notifications: start a worker)")
-		case described.Schedule.State.Paused:
-			d.found(check, verdictWarn, "paused: "+described.Schedule.State.Note,
-				"temporal schedule toggle --schedule-id "+id+" --unpause --reason …")
-		default:
-			d.found(check, verdictOK, fmt.Sprintf("has run %d time(s)", described.Info.NumActions), "")
-		}
-	}
 }
 
 func (d *doctor) examineQueues(ctx context.Context) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/providers"
 )
 
 func entityCommand() *cobra.Command {
@@ -40,10 +42,15 @@ func entityShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			related, err := readRelated(c.Context(), t, entity, at)
+			if err != nil {
+				return err
+			}
 			return t.print(c, struct {
 				event.Entity
-				Timeline []event.Link `json:"timeline"`
-			}{entity, timeline}, func(w io.Writer) error { return writeEntity(w, entity, timeline) })
+				Related  []event.Entity `json:"related,omitempty"`
+				Timeline []event.Link   `json:"timeline"`
+			}{entity, related, timeline}, func(w io.Writer) error { return writeEntity(w, entity, related, timeline) })
 		}),
 	}
 	command.Flags().StringVar(&asOf, "as-of", "", "as it was then: how long ago (90m, 7d) or when (RFC 3339)")
@@ -55,12 +62,7 @@ func entityShowCommand() *cobra.Command {
 func readEntity(
 	ctx context.Context, t *tools, ref event.EntityRef, at time.Time,
 ) (entity event.Entity, timeline []event.Link, err error) {
-	if at.IsZero() {
-		entity, err = t.store.Entity(ctx, ref)
-	} else {
-		entity, err = t.store.EntityAsOf(ctx, ref, at)
-	}
-	if err != nil {
+	if entity, err = readState(ctx, t, ref, at); err != nil {
 		return entity, nil, err
 	}
 	timeline, err = t.store.Timeline(ctx, ref)
@@ -69,7 +71,53 @@ func readEntity(
 	}), err
 }
 
-func writeEntity(w io.Writer, e event.Entity, timeline []event.Link) error {
+func readState(ctx context.Context, t *tools, ref event.EntityRef, at time.Time) (event.Entity, error) {
+	if at.IsZero() {
+		return t.store.Entity(ctx, ref)
+	}
+	return t.store.EntityAsOf(ctx, ref, at)
+}
+
+// readRelated reads what the definition says the entity leads to. What is not there, or was not there yet, is left out.
+func readRelated(ctx context.Context, t *tools, e event.Entity, at time.Time) (related []event.Entity, err error) {
+	catalogue, err := providers.Load(t.cfg.Providers.Dir)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the entity itself can be shown without definitions
+	}
+	p, ok := catalogue.Lookup(e.Provider)
+	if !ok {
+		return nil, nil
+	}
+	for _, ref := range p.Related(e) {
+		one, err := readState(ctx, t, ref, at)
+		switch {
+		case errors.Is(err, event.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			related = append(related, one)
+		}
+	}
+	return related, nil
+}
+
+func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline []event.Link) error {
+	if err := writeState(w, e); err != nil {
+		return err
+	}
+	for _, one := range related {
+		if err := writeState(w, one); err != nil {
+			return err
+		}
+	}
+	table := newTable(w, "OCCURRED", "EVENT", "TYPE", "CHANGE", "STATE")
+	for _, l := range timeline {
+		table.row(l.OccurredAt.Format(time.RFC3339), l.EventID, l.EventType, string(l.Op), shorten(string(l.State)))
+	}
+	return table.flush()
+}
+
+func writeState(w io.Writer, e event.Entity) error {
 	title := e.Provider + " " + e.Kind + " " + e.ExternalID
 	if e.Deleted {
 		title += " (deleted)"
@@ -78,10 +126,6 @@ func writeEntity(w io.Writer, e event.Entity, timeline []event.Link) error {
 	if err := json.Indent(&state, e.State, "", "  "); err != nil {
 		return fmt.Errorf("indent state: %w", err)
 	}
-	fmt.Fprintf(w, "%s\n%s\n\n", printable(title), printable(state.String()))
-	table := newTable(w, "OCCURRED", "EVENT", "TYPE", "CHANGE", "STATE")
-	for _, l := range timeline {
-		table.row(l.OccurredAt.Format(time.RFC3339), l.EventID, l.EventType, string(l.Op), shorten(string(l.State)))
-	}
-	return table.flush()
+	_, err := fmt.Fprintf(w, "%s\n%s\n\n", printable(title), printable(state.String()))
+	return err
 }

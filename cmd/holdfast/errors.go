@@ -22,32 +22,28 @@ func errorCommand() *cobra.Command {
 
 func errorListCommand() *cobra.Command {
 	var query event.ErrorQuery
-	var phase, class, since string
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the error log, newest first; a row of a storm stands for as many errors as it says",
 		Args:  cobra.NoArgs,
-		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
-			query.Phase, query.Class = event.Phase(phase), event.Class(class)
-			if query.Since, err = parseMoment(since, time.Now()); err != nil {
-				return err
-			}
+		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
 			page, err := t.store.Errors(c.Context(), query)
 			if err != nil {
 				return err
 			}
+			doubtProvider(c, t.cfg, query.Provider, len(page))
 			return t.print(c, page, func(w io.Writer) error { return writeErrors(w, page) })
 		}),
 	}
 	flags := command.Flags()
-	flags.StringVar(&phase, "phase", "", "receive, parse, persist, upsert, dead_letter, redrive or upkeep")
+	addChoiceFlag(command, &query.Phase, "phase", "only those of this phase", event.Phases())
 	flags.StringVar(&query.Provider, "provider", "", "only those of this provider")
-	flags.StringVar(&class, "class", "", "transient, rejected or failed")
+	addChoiceFlag(command, &query.Class, "class", "only those of this class", event.Classes())
 	flags.StringVar(&query.Code, "code", "", "only those with this code")
-	flags.StringVar(&query.EventID, "event", "", "only those of this event id")
-	flags.StringVar(&since, "since", "", "only those since then: 90m, 7d, or a time")
-	flags.Int64Var(&query.Before, "before", 0, "only those before the one with this ID (the next page)")
-	flags.IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
+	addEventFlag(command, &query.EventID, "event", "only those of the event with this ID")
+	addPeriodFlags(command, &query.Since, &query.Until)
+	addPageFlag(command, &query.Before, "before", "only those before the one with this ID (the next page)")
+	addLimitFlag(command, &query.Limit, 50)
 	addJSONFlag(command)
 	return command
 }

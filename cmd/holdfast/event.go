@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,34 +27,35 @@ func eventCommand() *cobra.Command {
 
 func eventListCommand() *cobra.Command {
 	var query event.RecordQuery
-	var status, entity, since, until string
+	var entity string
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List stored events, newest first",
 		Args:  cobra.NoArgs,
 		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
-			if query.Since, query.Until, err = parsePeriod(since, until); err != nil {
-				return err
-			}
 			if query.Entity, err = entityOfProvider(query.Provider, entity); err != nil {
-				return err
+				return &usageError{c.CommandPath(), err}
 			}
-			query.Status = event.Status(status)
+			if err := checkSource(query.Provider, query.Source); err != nil {
+				return &usageError{c.CommandPath(), err}
+			}
 			page, err := t.store.Events(c.Context(), query)
 			if err != nil {
 				return err
 			}
+			doubtProvider(c, t.cfg, query.Provider, len(page))
 			return t.print(c, page, func(w io.Writer) error { return writeEvents(w, page) })
 		}),
 	}
 	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	addSourceFlag(command, &query.Source)
 	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
-	command.Flags().StringVar(&status, "status", "", "only those that are persisted, processed or dead")
+	addChoiceFlag(command, &query.Status, "status", "only those of this status", event.Statuses())
 	command.Flags().StringVar(&query.Key, "key", "", "only those of this idempotency key")
 	command.Flags().StringVar(&entity, "entity", "", "with --provider: only those that changed this entity, KIND/ID")
-	addPeriodFlags(command, &since, &until)
-	command.Flags().StringVar(&query.Before, "before", "", "only those before the event with this ID (the next page)")
-	command.Flags().IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
+	addPeriodFlags(command, &query.Since, &query.Until)
+	addEventFlag(command, &query.Before, "before", "only those before the event with this ID (the next page)")
+	addLimitFlag(command, &query.Limit, 50)
 	addJSONFlag(command)
 	return command
 }
@@ -71,9 +73,9 @@ func entityOfProvider(provider, text string) (*event.EntityRef, error) {
 }
 
 func writeEvents(w io.Writer, page []event.Record) error {
-	table := newTable(w, "ID", "STATUS", "PROVIDER", "TYPE", "RECEIVED", "WORKFLOW")
+	table := newTable(w, "ID", "STATUS", "PROVIDER", "SOURCE", "TYPE", "RECEIVED", "WORKFLOW")
 	for _, e := range page {
-		table.row(e.Receipt.ID, string(e.Status), e.Receipt.Provider, e.Type,
+		table.row(e.Receipt.ID, string(e.Status), e.Receipt.Provider, e.Receipt.Source, e.Type,
 			e.Receipt.ReceivedAt.Format(time.RFC3339), e.Run.WorkflowID)
 	}
 	return table.flush()
@@ -82,23 +84,88 @@ func writeEvents(w io.Writer, page []event.Record) error {
 func eventShowCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one event, by its ID or its workflow's: where it stands, its entities, its body",
+		Short: "Show one event, by its ID, its workflow's or its dead letter's: where it stands, its entities, its body",
 		Args:  cobra.ExactArgs(1),
 		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
-			record, err := findEvent(c.Context(), t, args[0])
-			if errors.Is(err, event.ErrNotFound) { // it may not have come so far
-				if waiting, err := findWaiting(c.Context(), t, args[0]); err == nil {
-					return t.print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
-				}
-			}
-			if err != nil {
-				return err
-			}
-			return t.print(c, record, func(w io.Writer) error { return writeEvent(w, record) })
+			return showEvent(c, t, args[0])
 		}),
 	}
 	addJSONFlag(command)
 	return command
+}
+
+// showEvent shows the event wherever it is: it may wait in the inbox still, have died before it had a row, or be gone but for the
+// verdict on it.
+func showEvent(c *cobra.Command, t *tools, id string) error {
+	ctx := c.Context()
+	if number, err := strconv.ParseInt(id, 10, 64); err == nil {
+		letter, err := t.store.DeadLetter(ctx, number)
+		if err != nil {
+			return err
+		}
+		return printDeadLetter(c, t, letter)
+	}
+	record, err := findEvent(ctx, t, id)
+	if err == nil {
+		return printEvent(c, t, record)
+	}
+	if !errors.Is(err, event.ErrNotFound) {
+		return err
+	}
+	if waiting, err := findWaiting(ctx, t, id); err == nil {
+		return t.print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
+	}
+	if eventID, unknown := eventIDOf(ctx, t, id); unknown == nil {
+		if letter, err := t.store.DeadLetterOfEvent(ctx, eventID); err == nil {
+			return printDeadLetter(c, t, letter)
+		}
+		if verdict, err := t.store.Verdict(ctx, eventID); err == nil {
+			return t.print(c, verdict, func(w io.Writer) error { return writeVerdict(w, verdict) })
+		}
+		if conflict, err := t.store.ConflictOfEvent(ctx, eventID); err == nil {
+			return t.print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
+		}
+	}
+	return err
+}
+
+// printEvent shows a stored event, and what was decided about it.
+func printEvent(c *cobra.Command, t *tools, r event.Record) error {
+	shown := struct {
+		event.Record
+
+		Verdict *event.Verdict `json:"verdict,omitempty"`
+	}{Record: r}
+	verdict, err := t.store.Verdict(c.Context(), r.Receipt.ID)
+	if err == nil {
+		shown.Verdict = &verdict
+	} else if !errors.Is(err, event.ErrNotFound) {
+		return err
+	}
+	return t.print(c, shown, func(w io.Writer) error { return writeEvent(w, r, shown.Verdict) })
+}
+
+func writeDropped(w io.Writer, c event.Conflict) error {
+	return writeFields(w,
+		"event", c.EventID,
+		"status", "dropped: another event has its key",
+		"provider", c.Provider,
+		"source", c.Source,
+		"key", c.Key,
+		"owner of the key", c.Owner,
+		"received", c.LastSeen.Format(time.RFC3339Nano),
+	)
+}
+
+func writeVerdict(w io.Writer, v event.Verdict) error {
+	return writeFields(w,
+		"event", v.EventID,
+		"status", string(v.Outcome),
+		"by", v.By,
+		"at", v.At.Format(time.RFC3339Nano),
+		"because", v.Reason,
+		"replaced by event", v.ReplacedBy,
+	)
 }
 
 func findEvent(ctx context.Context, t *tools, id string) (event.Record, error) {
@@ -111,7 +178,7 @@ func findEvent(ctx context.Context, t *tools, id string) (event.Record, error) {
 	return event.Record{}, fmt.Errorf("%q is neither the ID of an event (a UUID) nor of a workflow (provider:key)", id)
 }
 
-func writeEvent(w io.Writer, r event.Record) error {
+func writeEvent(w io.Writer, r event.Record, v *event.Verdict) error {
 	var processed string
 	if r.ProcessedAt != nil {
 		processed = fmt.Sprintf("%s (%s after receipt)",
@@ -140,6 +207,13 @@ func writeEvent(w io.Writer, r event.Record) error {
 	)
 	if err != nil {
 		return err
+	}
+	if v != nil {
+		err := writeFields(w, "decided", string(v.Outcome), "by", v.By, "at", v.At.Format(time.RFC3339Nano), "because", v.Reason,
+			"replaced by event", v.ReplacedBy)
+		if err != nil {
+			return err
+		}
 	}
 	if err := writeLinks(w, r.Links); err != nil {
 		return err

@@ -88,15 +88,24 @@ func (p *process) forgetter() ingress.InboxForgetter {
 	return p.inbox
 }
 
+// conflicts is nil where there is no inbox.
+func (p *process) conflicts() ingress.ConflictBook {
+	if p.inbox == nil {
+		return nil
+	}
+	return p.inbox
+}
+
 // startDrain starts what waits in the inbox, in every process that could.
 func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
 	}
-	drain, err := ingress.NewDrain(p.inbox, p.starter(), p.gate, p.cfg.Ingress.StartTimeout)
+	drain, err := ingress.NewDrain(p.inbox, p.starter(), p.conflicts(), p.gate, p.cfg.Ingress.StartTimeout)
 	if err != nil {
 		return err
 	}
+	drain.Errors = p.errors
 	p.drain = drain
 	go drain.Run()
 	return nil

@@ -25,24 +25,23 @@ func inboxCommand() *cobra.Command {
 
 func inboxListCommand() *cobra.Command {
 	var query event.InboxQuery
-	var lane string
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List what waits in the inbox, in the order of arrival",
 		Args:  cobra.NoArgs,
 		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
-			query.Lane = event.Lane(lane)
 			page, err := t.store.Inbox(c.Context(), query)
 			if err != nil {
 				return err
 			}
+			doubtProvider(c, t.cfg, query.Provider, len(page))
 			return t.print(c, page, func(w io.Writer) error { return writeInbox(w, page) })
 		}),
 	}
-	command.Flags().StringVar(&lane, "lane", "", "only those in this lane: overflow or bulk")
+	addChoiceFlag(command, &query.Lane, "lane", "only those in this lane", event.Lanes())
 	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
-	command.Flags().Int64Var(&query.After, "after", 0, "only those after the one with this number (the next page)")
-	command.Flags().IntVar(&query.Limit, "limit", 50, "how many at most, 1 to 500")
+	addPageFlag(command, &query.After, "after", "only those after the one with this number (the next page)")
+	addLimitFlag(command, &query.Limit, 50)
 	addJSONFlag(command)
 	return command
 }

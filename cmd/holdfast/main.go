@@ -17,7 +17,7 @@ func main() {
 	defer stop()
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "holdfast:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -35,10 +35,14 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		eventCommand(), inboxCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), providerCommand(), sendCommand(),
-		benchCommand(), verifyLedgerCommand(), auditCommand(), tokenCommand(), payloadKeyCommand(),
+		benchCommand(), verifyLedgerCommand(), auditCommand(), conflictsCommand(), tokenCommand(), payloadKeyCommand(),
 		errorCommand(), statsCommand(), doctorCommand(), purgeCommand(),
 		configCommand(), healthCommand(), versionCommand(),
 	)
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	strict(root)
 	return root
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,10 @@ func migrate(c *cobra.Command, cfg config.Config) error {
 	if err := migrations.Up(c.Context(), cfg.Database.URL.Reveal()); err != nil {
 		return err
 	}
-	temporal, err := newTemporalClient(cfg, nil)
+	if err := enforceVerdicts(c.Context(), cfg); err != nil {
+		return err
+	}
+	temporal, err := newTemporalClient(cfg, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -44,5 +48,17 @@ func migrate(c *cobra.Command, cfg config.Config) error {
 		return err
 	}
 	_, err = fmt.Fprintln(c.OutOrStdout(), "database and namespace are up to date")
+	return err
+}
+
+// enforceVerdicts takes back what events that were given up before there were verdicts have left on entities: a fold is no task
+// for SQL.
+func enforceVerdicts(ctx context.Context, cfg config.Config) error {
+	store, err := openStore(ctx, cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	_, err = store.EnforceVerdicts(ctx)
 	return err
 }

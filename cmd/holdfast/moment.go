@@ -29,7 +29,7 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 	return now.UTC().Add(-ago), nil
 }
 
-func moment(t time.Time) string {
+func momentText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -43,7 +43,7 @@ func (p *process) operatorAPI(ctx context.Context) (*operator.API, error) {
 	p.onStop("operators' database", func(context.Context) error { store.Close(); return nil })
 	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
 	api := &operator.API{
-		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store,
+		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
 		Stats:   statistics{store, ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}},
 		Replays: redrives, Redrives: redrives, Redactor: redactor{p.catalogue},
 	}

@@ -26,6 +26,7 @@ import (
 // process is one running Holdfast: what its roles share, and what ends them.
 type process struct {
 	cfg       config.Config
+	roles     role
 	telemetry *telemetry.Telemetry
 	catalogue *providers.Live
 	codec     *payloadcodec.Codec
@@ -53,39 +54,42 @@ type stop struct {
 }
 
 // newProcess makes what the roles share. Nothing is connected yet: every store may be down, and come up later.
-func newProcess(ctx context.Context, cfg config.Config, name string) (p *process, err error) {
-	p = &process{cfg: cfg, codec: cfg.PayloadCodec(), failed: make(chan error, 8), gate: ingress.NewGate(cfg.Ingress.MaxStarts)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.stop())
-		}
-	}()
+func newProcess(ctx context.Context, cfg config.Config, name string, roles role) (*process, error) {
+	p := &process{
+		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
+		gate: ingress.NewGate(cfg.Ingress.MaxStarts),
+	}
+	if err := p.share(ctx, name); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+func (p *process) share(ctx context.Context, name string) (err error) {
+	cfg := p.cfg
 	lines := telemetry.NewLines(os.Stderr)
 	setLogger(cfg.Log, lines)
 	p.onStop("log", flushLog(lines))
 	telemetry.LogErrors(slog.Default())
 	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
-		return nil, err
+		return err
 	}
 	p.onStop("telemetry", p.telemetry.Shutdown)
 	if err = p.telemetry.ObserveLines(lines); err != nil {
-		return nil, err
+		return err
 	}
-	if p.catalogue, err = providers.LoadLive(cfg.Providers.Dir, rememberSecrets(cfg.Secrets, secretsFor)); err != nil {
-		return nil, err
-	}
-	if err = cfg.CheckSecrets(p.catalogue.Catalogue().SecretNames()...); err != nil {
-		return nil, err
+	if err = p.loadDefinitions(); err != nil {
+		return err
 	}
 	if p.notifier, err = newNotifier(cfg); err != nil {
-		return nil, err
+		return err
 	}
 	p.reloadOnHangup()
-	if p.temporal, err = newTemporalClient(cfg, p.telemetry); err != nil {
-		return nil, err
+	if p.temporal, err = newTemporalClient(cfg, p.telemetry, p.typeLabel); err != nil {
+		return err
 	}
 	p.onStop("Temporal client", func(context.Context) error { p.temporal.Close(); return nil })
-	return p, nil
+	return nil
 }
 
 func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telemetry.Telemetry, error) {

@@ -19,26 +19,27 @@ const progressInterval = 500 * time.Millisecond
 
 // watchRedrive shows a bar on a terminal, and a line where something has changed elsewhere, until the redrive has ended and
 // so has each run that it started. Whoever stops watching does not stop the redrive.
-func watchRedrive(c *cobra.Command, t *tools, id string) error {
-	out := c.OutOrStdout()
+func watchRedrive(c *cobra.Command, t *tools, id string) (r event.Redrive, err error) {
+	out := aside(c)
 	live := isTerminal(out)
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
 	for last := ""; ; {
-		r, err := t.redrives().Redrive(c.Context(), id)
+		now, err := t.redrives().Redrive(c.Context(), id)
 		if errors.Is(err, context.Canceled) {
 			fmt.Fprintf(out, "\nthe redrive goes on: %s redrive watch|pause|cancel %s\n", os.Args[0], id)
-			return nil
+			return r, nil
 		}
 		if err != nil {
-			return err
+			return r, err
 		}
+		r = now
 		if line := progressLine(r); line != last {
 			last = line
 			writeProgress(out, live, line)
 		}
 		if r.State.Ended() && r.InFlight == 0 {
-			return endOfRedrive(out, live, r)
+			return r, endOfRedrive(out, live, r)
 		}
 		select {
 		case <-ticker.C:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/providers"
 )
@@ -45,6 +46,26 @@ func findProvider(catalogue *providers.Catalogue, name string) (*providers.Provi
 		return nil, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", "))
 	}
 	return provider, nil
+}
+
+// doubtProvider says beside an empty answer that no definition has the name that was asked for. That is no mistake: what was
+// received outlives its definition.
+func doubtProvider(c *cobra.Command, cfg config.Config, name string, found int) {
+	if name == "" || found > 0 {
+		return
+	}
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return // `holdfast doctor` tells it
+	}
+	if _, known := catalogue.Lookup(name); known {
+		return
+	}
+	doubt := fmt.Sprintf("holdfast: no definition has the name %q", name)
+	if near := event.Nearest(name, catalogue.Names()); near != "" {
+		doubt += "; did you mean " + near + "?"
+	}
+	fmt.Fprintln(c.ErrOrStderr(), doubt)
 }
 
 // listedProvider is a line of the list.
@@ -122,8 +143,10 @@ func writeProvider(w io.Writer, p *providers.Provider) error {
 	if p.Extends() != "" {
 		source += ", extends " + p.Extends()
 	}
-	fmt.Fprintf(w, "# source:  %s\n# paths:   %s\n# auth:    %s\n# secrets: %s\n", source, strings.Join(p.Paths(), " "),
-		strings.Join(p.Schemes(), " | "), strings.Join(listed.Secrets, " "))
+	fmt.Fprintf(w, "# source:  %s\n# paths:   %s\n# auth:    %s\n", source, strings.Join(p.Paths(), " "),
+		strings.Join(p.Schemes(), " | "))
+	fmt.Fprintf(w, "# limits:  %s\n# redrive: %s\n# secrets: %s\n", limits(p), redriveOf(p.Redrive()),
+		strings.Join(listed.Secrets, " "))
 	if fmt.Fprintf(w, "# state:   %s", listed.state()); !listed.Open {
 		fmt.Fprintf(w, " (%s)", listed.Closed)
 	}

@@ -43,6 +43,7 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 	if err != nil {
 		return err
 	}
+	checked.Findings = append([]providers.Finding{}, checked.Findings...) // none is [] in JSON
 	err = printValue(c, checked, func(w io.Writer) error {
 		for _, f := range checked.Findings {
 			fmt.Fprintln(w, printable(f.String()))
@@ -70,12 +71,17 @@ func secretsToCheck(cfg config.Config) providers.Secrets {
 
 func providerNewCommand() *cobra.Command {
 	var dir string
+	var oldPaths bool
 	command := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Print a commented definition to begin with, or write it into a folder",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			text, err := providers.Skeleton(args[0])
+			begin := providers.Skeleton
+			if oldPaths {
+				begin = providers.OldPaths
+			}
+			text, err := begin(args[0])
 			if err != nil {
 				return err
 			}
@@ -87,6 +93,8 @@ func providerNewCommand() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&dir, "dir", "", "folder to write NAME.yaml into; a file that is there already is left alone")
+	command.Flags().BoolVar(&oldPaths, "old-paths", false,
+		"an override that opens the paths of the system that the provider's events went to before")
 	return command
 }
 

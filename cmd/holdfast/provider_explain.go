@@ -78,7 +78,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 		}
 	}
 	e := p.Explain(request, now)
-	if err := printValue(c, e, func(w io.Writer) error { return writeExplanation(w, e) }); err != nil {
+	if err := printValue(c, e, func(w io.Writer) error { return writeExplanation(w, p, e) }); err != nil {
 		return err
 	}
 	if e.Refused != "" {
@@ -165,7 +165,7 @@ func readBody(stdin io.Reader, file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-func writeExplanation(w io.Writer, e providers.Explanation) error {
+func writeExplanation(w io.Writer, p *providers.Provider, e providers.Explanation) error {
 	verdict := "yes, by " + e.Scheme
 	if e.Refused != "" {
 		verdict = "refused: " + string(e.Refused)
@@ -174,7 +174,8 @@ func writeExplanation(w io.Writer, e providers.Explanation) error {
 	if e.Challenge {
 		reply += " (a handshake, not an event): " + e.Reply
 	}
-	if err := writeFields(w, "authentic", verdict, "reply", reply); err != nil {
+	err := writeFields(w, "authentic", verdict, "reply", reply, "limits", limits(p), "redrive", redriveOf(p.Redrive()))
+	if err != nil {
 		return err
 	}
 	if e.Refused == "" && !e.Challenge && len(e.Events) == 0 {

@@ -37,6 +37,9 @@ func TestWriteADefinition(t *testing.T) {
 	out, err := run(t, "", "provider", "check", file)
 	require.NoError(t, err)
 	require.Equal(t, "ok: acme\n", out)
+	out, err = run(t, "", "provider", "check", file, "--json")
+	require.NoError(t, err)
+	require.Contains(t, out, `"findings": []`)
 	out, err = run(t, "", "provider", "check")
 	require.NoError(t, err)
 	require.Contains(t, out, "ok: acme, calcom, ")
@@ -105,7 +108,7 @@ func TestExplainARequest(t *testing.T) {
 		`event 1 of 2`, `workflow +gocardless:EV1x1`, `key +EV1x1 \(from the parts of the key\)`,
 		`key.parts\[0\] +\.body\.id  gave EV1x1`, `type +payments.confirmed`,
 		`occurred +2025-10-09T08:53:20Z, from \.body\.created_at \(rfc3339\)`, `priority +normal`, `lane +a workflow of its own`, `duplicate +for ever`,
-		`retries +4 attempts of 3m each, after 2m, 4m, 8m \(± 0 %\)`, `patch payment PMSAMPLE .*`, `event 2 of 2`,
+		`retries +4 attempts of 3m each: at once, then after 2m, 4m, 8m \(14m in all, ± 0 %\)`, `patch payment PMSAMPLE .*`, `event 2 of 2`,
 		`workflow +gocardless:EV2x1`,
 	} {
 		require.Regexp(t, "(?m)^ *"+line+"$", out)
@@ -122,23 +125,46 @@ func TestExplainARequest(t *testing.T) {
 	require.Contains(t, out, "refused: no_secret")
 }
 
+// Rates count for each process, and a definition may have its own automatic redrive: show and explain say so.
+func TestLimitsAndRedriveAreStated(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"stripe": {
+			"2000 requests in 1m; each process counts for itself",
+			"by itself after HOLDFAST_REDRIVE_BASE, then after twice as long each, at most HOLDFAST_REDRIVE_ATTEMPTS times",
+		},
+		"rentprog": {
+			"30 requests in 1s from one address; each process counts for itself",
+			"by itself after 1m, then after twice as long each, at most 3 times",
+		},
+		"gocardless": {"none", ""},
+	} {
+		shown, err := run(t, "", "provider", "show", name)
+		require.NoError(t, err)
+		require.Contains(t, shown, "# limits:  "+want[0]+"\n")
+		require.Contains(t, shown, "# redrive: "+want[1])
+		explained, _ := run(t, "{}", "provider", "explain", name, "--body", "-")
+		require.Regexp(t, "(?m)^limits +"+want[0]+"$", explained)
+		require.Regexp(t, "(?m)^redrive +"+want[1], explained)
+	}
+}
+
 // Path, query, address and time of a request count as they would on arrival; --sign is for looking at the mapping alone.
 func TestExplainWhatIsNotInTheBody(t *testing.T) {
 	const body = `{"event":"car_update","payload":"{\"id\"=>65001}"}`
 	explain := func(args ...string) (string, error) {
 		return run(t, body, append([]string{"provider", "explain", "rentprog", "--body", "-"}, args...)...)
 	}
-	out, err := explain("--url", "https://hooks.example.com/webhooks/rentprog/tok3n", "--secret", "tok3n")
+	out, err := explain("--url", "https://hooks.example.com/webhooks/rentprog/tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
 	require.NoError(t, err)
 	require.Contains(t, out, "auth[0]: token in path token")
 	require.Contains(t, out, "from the SHA-256 of the body")
-	_, err = explain("--url", "/webhooks/rentprog?key=tok3n", "--secret", "tok3n")
+	_, err = explain("--url", "/webhooks/rentprog?key=tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
 	require.NoError(t, err)
 	_, err = explain("--remote-ip", "192.0.2.7", "--secret", "192.0.2.0/24")
 	require.NoError(t, err)
 	_, err = explain("--remote-ip", "198.51.100.7", "--secret", "192.0.2.0/24")
 	require.Error(t, err)
-	_, err = explain("--url", "https://hooks.example.com/webhooks/stripe", "--secret", "tok3n")
+	_, err = explain("--url", "https://hooks.example.com/webhooks/stripe", "--secret", "tok3n-of-the-tests")
 	require.ErrorContains(t, err, "is none of rentprog")
 	out, err = explain("--sign", "--json")
 	require.NoError(t, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,13 +47,11 @@ func purgeExpired(c *cobra.Command, t *tools, by event.Actor) error {
 		if !ok {
 			continue
 		}
-		n, err := purgeAll(c.Context(), t, kept, before)
-		if removed[kept] = n; err != nil {
-			return errors.Join(err, auditPurge(c.Context(), t, removed, by))
+		n, err := purgeAll(c.Context(), t, kept, before, by)
+		if err != nil {
+			return err
 		}
-	}
-	if err := auditPurge(c.Context(), t, removed, by); err != nil {
-		return err
+		removed[kept] = n
 	}
 	return t.print(c, removed, func(w io.Writer) error {
 		table := newTable(w, "KEPT", "REMOVED")
@@ -69,22 +66,13 @@ func purgeExpired(c *cobra.Command, t *tools, by event.Actor) error {
 	})
 }
 
-func purgeAll(ctx context.Context, t *tools, kept event.Kept, before time.Time) (total int64, err error) {
+func purgeAll(ctx context.Context, t *tools, kept event.Kept, before time.Time, by event.Actor) (total int64, err error) {
 	for {
-		n, err := t.store.PurgeBatch(ctx, kept, before)
+		n, err := t.store.PurgeBatchBy(ctx, kept, before, by)
 		if total += n; err != nil || n == 0 {
 			return total, err
 		}
 	}
-}
-
-// auditPurge says what has gone, also where the purge did not come to its end.
-func auditPurge(ctx context.Context, t *tools, removed map[event.Kept]int64, by event.Actor) error {
-	detail, err := json.Marshal(removed)
-	if err != nil {
-		return err
-	}
-	return t.store.Audit(ctx, by.Did("purge", "retention", detail))
 }
 
 // expungeEvent begins with Temporal: should it fail half-way, the database still knows which runs there are, and the command
@@ -101,12 +89,14 @@ func expungeEvent(c *cobra.Command, t *tools, argument string, by event.Actor) e
 	if err != nil {
 		return err
 	}
-	gone, err := t.store.Expunge(c.Context(), id, by)
+	gone, err := t.store.Expunge(c.Context(), id, runs, by)
 	if err != nil {
 		return err
 	}
-	gone.Runs = runs
 	return t.print(c, gone, func(w io.Writer) error {
+		if gone.Earlier != nil {
+			fmt.Fprintf(w, "%s\n", &event.VerdictError{Verdict: *gone.Earlier})
+		}
 		_, err := fmt.Fprintf(w, "event %s is expunged: %d row(s), %d dead letter(s), %d change(s) of %d entities, %d run(s)\n",
 			gone.EventID, gone.Events, gone.DeadLetters, gone.Changes, gone.Entities, gone.Runs)
 		return err

@@ -44,7 +44,7 @@ func redriveListCommand() *cobra.Command {
 			return t.print(c, all, func(w io.Writer) error { return writeRedrives(w, all) })
 		}),
 	}
-	command.Flags().IntVar(&limit, "limit", 20, "how many at most, 1 to 500")
+	addLimitFlag(command, &limit, 20)
 	addJSONFlag(command)
 	return command
 }
@@ -96,14 +96,20 @@ func writeRedrive(w io.Writer, r event.Redrive) error {
 }
 
 func redriveWatchCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "watch ID",
 		Short: "Show the progress of a redrive until it has ended",
 		Args:  cobra.ExactArgs(1),
 		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
-			return watchRedrive(c, t, args[0])
+			r, err := watchRedrive(c, t, args[0])
+			if asksJSON(c) && r.ID != "" {
+				return errors.Join(t.print(c, r, nil), err)
+			}
+			return err
 		}),
 	}
+	addJSONFlag(command)
+	return command
 }
 
 func redriveChangeCommand(verb, short string, to event.RedriveState) *cobra.Command {
@@ -117,15 +123,16 @@ func redriveChangeCommand(verb, short string, to event.RedriveState) *cobra.Comm
 			if err != nil {
 				return err
 			}
-			return writeRedrive(c.OutOrStdout(), r)
+			return t.print(c, r, func(w io.Writer) error { return writeRedrive(w, r) })
 		}),
 	}
 	command.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	addJSONFlag(command)
 	return command
 }
 
 func deadLetterRedriveCommand() *cobra.Command {
-	var o redriveOptions
+	o := redriveOptions{rate: event.DefaultRedriveRate}
 	command := &cobra.Command{
 		Use:   "redrive",
 		Short: "Run all dead letters again that a filter finds, at a rate",
@@ -136,13 +143,14 @@ func deadLetterRedriveCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&o.filter.Provider, "provider", "", "only those of this provider")
+	addSourceFlag(command, &o.filter.Source)
 	flags.StringVar(&o.filter.Type, "type", "", "only those of this event type")
-	flags.StringVar(&o.class, "error-class", "", "only those that are transient, failed or rejected")
+	addChoiceFlag(command, &o.filter.Class, "error-class", "only those of this class", event.Classes())
 	flags.StringVar(&o.filter.Code, "code", "", "only those with this error code")
-	flags.StringVar(&o.step, "step", "", "only those that failed at parse, persist, upsert or run")
-	flags.StringVar(&o.since, "since", "", "only those that last failed since then: 2h, 7d or 2026-01-02T15:04:05Z")
-	flags.StringVar(&o.until, "until", "", "only those that last failed before then")
-	flags.StringVar(&o.rate, "rate", strconv.Itoa(event.DefaultRedriveRate)+"/s", "how many runs to start, at most: 50/s, 600/m")
+	addChoiceFlag(command, &o.filter.Step, "step", "only those that failed at this step", event.Steps())
+	addPeriodFlags(command, &o.filter.Since, &o.filter.Until)
+	flags.BoolVar(&o.all, "all", false, "all that wait: without a filter, nothing else starts them")
+	flags.Var(perSecond{&o.rate}, "rate", "how many runs to start, at most: 50/s, 600/m")
 	flags.StringVar(&o.reason, "reason", "", "why, for the audit log")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan and start nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
@@ -152,49 +160,72 @@ func deadLetterRedriveCommand() *cobra.Command {
 }
 
 type redriveOptions struct {
-	filter                                  event.RedriveFilter
-	class, step, since, until, rate, reason string
-	dryRun, yes, detach                     bool
+	filter                   event.RedriveFilter
+	rate                     float64
+	reason                   string
+	all, dryRun, yes, detach bool
 }
 
 func (o *redriveOptions) run(c *cobra.Command, t *tools) error {
-	perSecond, err := o.parse(time.Now())
-	if err != nil {
+	if err := checkSource(o.filter.Provider, o.filter.Source); err != nil {
+		return &usageError{c.CommandPath(), err}
+	}
+	if err := o.checkScope(); err != nil {
 		return err
 	}
 	plan, err := t.redrives().PlanRedrive(c.Context(), o.filter)
 	if err != nil {
 		return err
 	}
-	if err := t.print(c, plan, func(w io.Writer) error { return writePlan(w, o.filter, plan, perSecond) }); err != nil {
-		return err
+	doubtProvider(c, t.cfg, o.filter.Provider, int(plan.Count))
+	only := o.dryRun || plan.Count == 0
+	if !asksJSON(c) || only {
+		if err := t.print(c, plan, func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }); err != nil {
+			return err
+		}
 	}
-	if o.dryRun || plan.Count == 0 {
+	if only {
 		return nil
 	}
 	if !o.yes && !confirm(c, fmt.Sprintf("Run %d dead letters again?", plan.Count)) {
 		return errors.New("nothing was started (--yes starts it without asking)")
 	}
-	r, err := t.redrives().StartRedrive(c.Context(), o.filter, perSecond, commandLineActor(o.reason))
-	if r.ID != "" {
-		fmt.Fprintf(c.OutOrStdout(), "redrive %s\n", r.ID)
-	}
-	if err != nil || o.detach {
+	r, err := t.redrives().StartRedrive(c.Context(), o.filter, o.rate, commandLineActor(o.reason))
+	if r.ID == "" {
 		return err
 	}
-	return watchRedrive(c, t, r.ID)
+	fmt.Fprintf(aside(c), "redrive %s\n", r.ID)
+	if err == nil && !o.detach {
+		var seen event.Redrive
+		if seen, err = watchRedrive(c, t, r.ID); seen.ID != "" {
+			r = seen
+		}
+	}
+	if asksJSON(c) {
+		return errors.Join(t.print(c, r, nil), err)
+	}
+	return err
 }
 
-func (o *redriveOptions) parse(now time.Time) (perSecond float64, err error) {
-	var errs [3]error
-	o.filter.Class, o.filter.Step = event.Class(o.class), event.Step(o.step)
-	o.filter.Since, errs[0] = parseMoment(o.since, now)
-	o.filter.Until, errs[1] = parseMoment(o.until, now)
-	perSecond, errs[2] = event.ParseRate(o.rate)
-	if !slices.Contains([]event.Class{"", event.ClassTransient, event.ClassFailed, event.ClassRejected}, o.filter.Class) {
-		err = fmt.Errorf("%q is no class of errors: want transient, failed or rejected", o.class)
+// checkScope wants everything to be asked for by name: a filter that was forgotten must not run it.
+func (o *redriveOptions) checkScope() error {
+	switch {
+	case o.all && !o.filter.IsAll():
+		return errors.New("--all and a filter contradict each other")
+	case !o.all && !o.dryRun && o.filter.IsAll():
+		return errors.New("say which dead letters: --provider, --error-class, --since …, or --all")
 	}
-	return perSecond, errors.Join(append(errs[:], err)...)
+	return nil
+}
+
+// perSecond is a rate, in runs a second.
+type perSecond struct{ to *float64 }
+
+func (f perSecond) String() string { return rate(*f.to) }
+func (f perSecond) Type() string   { return "string" }
+func (f perSecond) Set(text string) (err error) {
+	*f.to, err = event.ParseRate(text)
+	return err
 }
 
 func writePlan(w io.Writer, f event.RedriveFilter, plan event.RedrivePlan, perSecond float64) error {
@@ -224,8 +255,8 @@ func counts[K ~string](m map[K]int64) string {
 func filterText(f event.RedriveFilter) string {
 	var parts []string
 	for _, part := range [][2]string{
-		{"provider", f.Provider}, {"type", f.Type}, {"class", string(f.Class)}, {"code", f.Code}, {"step", string(f.Step)},
-		{"since", moment(f.Since)}, {"until", moment(f.Until)},
+		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"class", string(f.Class)}, {"code", f.Code},
+		{"step", string(f.Step)}, {"since", momentText(f.Since)}, {"until", momentText(f.Until)},
 	} {
 		if part[1] != "" {
 			parts = append(parts, part[0]+" "+part[1])
@@ -246,7 +277,7 @@ func confirm(c *cobra.Command, question string) bool {
 	if !isTerminal(c.InOrStdin()) {
 		return false
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s [y/N] ", question)
+	fmt.Fprintf(aside(c), "%s [y/N] ", question)
 	var answer string
 	_, _ = fmt.Fscanln(c.InOrStdin(), &answer) // no answer is no
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")

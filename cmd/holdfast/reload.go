@@ -7,7 +7,30 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"holdfast/providers"
 )
+
+// loadDefinitions refuses what a reload refuses, but for samples that fail: of those it warns.
+func (p *process) loadDefinitions() (err error) {
+	secrets := rememberSecrets(p.cfg.Secrets, secretsFor)
+	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, p.acceptDefinitions); err != nil {
+		return err
+	}
+	for _, f := range p.catalogue.Catalogue().FailingSamples() {
+		slog.Error("providers.sample_fails", "error", f.String())
+	}
+	return nil
+}
+
+// acceptDefinitions refuses those whose secrets or handlers are configured and cannot be read.
+func (p *process) acceptDefinitions(c *providers.Catalogue) error {
+	err := p.cfg.CheckSecrets(c.SecretNames()...)
+	if p.roles.has(roleIngress) {
+		err = errors.Join(err, p.cfg.CheckHandlers(c.HandlerNames()...))
+	}
+	return err
+}
 
 // reloadOnHangup reads the definitions anew at every SIGHUP. A mistake keeps those that are valid. It begins before the
 // process serves, since a SIGHUP that nobody waits for ends it.

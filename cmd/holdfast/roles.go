@@ -68,7 +68,7 @@ func roleCommand(name, short string, roles role) *cobra.Command {
 // the ingress, then the workers, then the clients.
 func runRoles(ctx context.Context, cfg config.Config, name string, roles role, started func()) error {
 	collectLess()
-	p, err := newProcess(ctx, cfg, name)
+	p, err := newProcess(ctx, cfg, name, roles)
 	if err != nil {
 		return err
 	}
@@ -219,14 +219,12 @@ func (p *process) startHistory() http.Handler {
 
 func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
-	if err := p.cfg.CheckHandlers(p.catalogue.Catalogue().HandlerNames()...); err != nil {
-		return err
-	}
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Starter:        p.starter(),
 		Inbox:          p.spooler(),
 		Forgetter:      p.forgetter(),
+		Conflicts:      p.conflicts(),
 		Gate:           p.gate,
 		Pump:           p.pump,
 		Errors:         p.errors,

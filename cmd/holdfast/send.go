@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,18 +158,24 @@ func (s *sender) request() (*providers.Request, error) {
 	return r, nil
 }
 
-// unsigned is the sample, or the given body with the headers of the sample of its type.
+// unsigned is the sample, or the given body with the headers of the sample of its type. Where the headers say what the event is
+// and nobody has said it, it would only become a dead letter.
 func (s *sender) unsigned(id string) (*providers.Request, error) {
-	r, err := s.provider.Sample(s.eventType, id, time.Now())
 	if s.body == nil {
-		return r, err
+		return s.provider.Sample(s.eventType, id, time.Now())
 	}
-	if err != nil {
-		r = &providers.Request{Method: http.MethodPost, Path: s.provider.Paths()[0], Header: map[string][]string{
-			"content-type": {"application/json"},
-		}}
-	}
+	r, open := s.provider.Envelope(s.eventType, id)
 	r.Body = s.body
+	open = slices.DeleteFunc(open, func(name string) bool {
+		return slices.ContainsFunc(s.headers, func(line string) bool {
+			before, _, _ := strings.Cut(line, ":")
+			return strings.EqualFold(strings.TrimSpace(before), name)
+		})
+	})
+	if len(open) > 0 {
+		return nil, fmt.Errorf("the type of an event of %s stands in %s: name the type (%s), or give the header with --header",
+			s.provider.Name(), strings.Join(open, " and "), strings.Join(s.provider.SampleTypes(), ", "))
+	}
 	return r, nil
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,14 +95,38 @@ func TestSendEverything(t *testing.T) {
 func TestSendAFile(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
 	file := filepath.Join(t.TempDir(), "body.json")
-	require.NoError(t, os.WriteFile(file, []byte("{\"action\":\"opened\"}\n"), 0o600))
+	body := []byte(`{"action":"opened","issue":{}}` + "\n")
+	require.NoError(t, os.WriteFile(file, body, 0o600))
 	_, err := run(t, "", "send", "github", "issues.opened", "--file", file, "--header", "X-GitHub-Delivery: mine",
 		"--url", r.URL+"/webhooks/github", "--secret", secretOfTests)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"github:mine": 1}, r.keys)
+	sum := sha256.Sum256(body)
+	require.Equal(t, map[string]int{"github:sha256:" + hex.EncodeToString(sum[:]): 1}, r.keys)
 	_, err = run(t, `{"id":"evt_7","type":"x"}`, "send", "stripe", "--file", "-", "--url", r.URL, "--secret", secretOfTests)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.keys["stripe:evt_7"])
+}
+
+// A body of one's own whose type stands in a header: the type is asked for, unless the header is given.
+func TestSendAFileAsksForTheType(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	file := filepath.Join(t.TempDir(), "body.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"action":"opened"}`), 0o600))
+	to := []string{"--file", file, "--url", r.URL, "--secret", secretOfTests}
+	for provider, header := range map[string]string{"github": "x-github-event", "shopify": "x-shopify-topic"} {
+		for _, args := range [][]string{{"send", provider}, {"send", provider, "nothing.known"}} {
+			_, err := run(t, "", append(args, to...)...)
+			require.ErrorContains(t, err, "the type of an event of "+provider+" stands in "+header)
+			require.ErrorContains(t, err, "name the type (")
+		}
+	}
+	require.Empty(t, r.keys, "nothing was sent")
+	_, err := run(t, "", append([]string{"send", "github", "--header", "X-GitHub-Event: issues"}, to...)...)
+	require.NoError(t, err)
+	_, err = run(t, "", append([]string{"send", "standard-webhooks"}, to...)...)
+	require.NoError(t, err, "one that has its ID in a header gets one")
+	require.Len(t, r.keys, 2)
+	require.Empty(t, r.denied)
 }
 
 func TestSendRefusals(t *testing.T) {

@@ -45,7 +45,7 @@ func watchStats(c *cobra.Command, t *tools, window time.Duration) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		if asJSON, _ := c.Flags().GetBool(jsonFlag); !asJSON {
+		if !asksJSON(c) {
 			fmt.Fprint(c.OutOrStdout(), "\x1b[H\x1b[2J") // to the top of an empty screen
 		}
 		if err := printStats(c, t, window); err != nil {

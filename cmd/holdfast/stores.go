@@ -41,7 +41,10 @@ func openStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 }
 
 // newTemporalClient is lazy: Temporal may be down now, and come and go.
-func newTemporalClient(cfg config.Config, t *telemetry.Telemetry) (client.Client, error) {
+// Its metrics are those of a process with telemetry, and label the types of events; t is nil for a tool.
+func newTemporalClient(
+	cfg config.Config, t *telemetry.Telemetry, label func(provider, eventType string) string,
+) (client.Client, error) {
 	options, err := cfg.TemporalOptions()
 	if err != nil {
 		return nil, err
@@ -55,7 +58,7 @@ func newTemporalClient(cfg config.Config, t *telemetry.Telemetry) (client.Client
 			return nil, err
 		}
 		options.Interceptors = []interceptor.ClientInterceptor{tracing}
-		options.MetricsHandler = t.TemporalMetrics()
+		options.MetricsHandler = t.TemporalMetrics(label)
 	}
 	return client.NewLazyClient(options)
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"holdfast/providers"
 	"holdfast/workflows"
 )
 
@@ -67,4 +68,12 @@ func (p *process) probeTemporal() func(context.Context) error {
 		prepared.Store(true)
 		return nil
 	}
+}
+
+// typeLabel is the type of an event as metrics have it.
+func (p *process) typeLabel(provider, eventType string) string {
+	if d, ok := p.catalogue.Lookup(provider); ok {
+		return d.TypeLabel(eventType)
+	}
+	return providers.OtherType
 }

@@ -40,7 +40,7 @@ func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Com
 			return err
 		}
 		defer store.Close()
-		temporal, err := newTemporalClient(cfg, nil)
+		temporal, err := newTemporalClient(cfg, nil, nil)
 		if err != nil {
 			return err
 		}
@@ -59,6 +59,19 @@ const jsonFlag = "json"
 
 func addJSONFlag(c *cobra.Command) { c.Flags().Bool(jsonFlag, false, "print JSON") }
 
+func asksJSON(c *cobra.Command) bool {
+	asked, _ := c.Flags().GetBool(jsonFlag)
+	return asked
+}
+
+// aside is where to say what is not the result: what is asked for as JSON is one document and nothing else.
+func aside(c *cobra.Command) io.Writer {
+	if asksJSON(c) {
+		return c.ErrOrStderr()
+	}
+	return c.OutOrStdout()
+}
+
 // print is printValue.
 func (t *tools) print(c *cobra.Command, value any, text func(io.Writer) error) error {
 	return printValue(c, value, text)
@@ -66,7 +79,7 @@ func (t *tools) print(c *cobra.Command, value any, text func(io.Writer) error) e
 
 // printValue writes the value as JSON where the flag asks for it, and as text otherwise.
 func printValue(c *cobra.Command, value any, text func(io.Writer) error) error {
-	if asJSON, _ := c.Flags().GetBool(jsonFlag); asJSON {
+	if asksJSON(c) {
 		encoder := json.NewEncoder(c.OutOrStdout())
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(value)

@@ -135,6 +135,7 @@ var explained = map[ledger.Invariant]string{
 	ledger.Fold:       "entity is not the fold of its events",
 	ledger.TwoEnds:    "processed, and a dead letter",
 	ledger.Stuck:      "neither processed nor a dead letter",
+	ledger.Undone:     "given up by an operator, and not without effect",
 	ledger.Leaks:      "connection idle in a transaction",
 	ledger.Running:    "workflow still running",
 	ledger.NoWorkflow: "acknowledged, and no workflow",

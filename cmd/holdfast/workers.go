@@ -36,6 +36,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
 	}
+	if err := p.observeQueues(); err != nil {
+		return err
+	}
 	go p.scheduleNotifications(ctx)
 	classify, err := activities.NewInterceptor(p.errors)
 	if err != nil {
@@ -82,30 +85,9 @@ func (p *process) activities() *activities.Activities {
 		Batches: pumped{p.store, p.pump},
 		Starter: p.starter(), Runs: ingress.NewRuns(p.temporal, p.codec.DataConverter()),
 		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
-		Automatic: p.automaticRedrive(),
+		Automatic: p.automaticRedrive,
 		Errors:    p.errors,
 	}
-}
-
-// automaticRedrive is the policy of the configuration and of the definitions. The zero value is none.
-func (p *process) automaticRedrive() event.AutomaticRedrive {
-	cfg := p.cfg.Redrive
-	if !cfg.Automatic {
-		return event.AutomaticRedrive{}
-	}
-	policy := event.AutomaticRedrive{
-		Base: cfg.Base, Attempts: cfg.Attempts, Rate: cfg.Rate,
-		Classes: []event.Class{event.ClassFailed, event.ClassTransient},
-	}
-	if cfg.Rejected {
-		policy.Classes = append(policy.Classes, event.ClassRejected)
-	}
-	for _, name := range p.catalogue.Catalogue().Names() {
-		if provider, ok := p.catalogue.Lookup(name); ok && provider.RedriveOff() {
-			policy.Off = append(policy.Off, name)
-		}
-	}
-	return policy
 }
 
 // stopAll lets the workers finish at the same time, so that the grace is one and not one for each.

@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -61,10 +63,16 @@ func contact(id string, n int, at time.Time) message {
 		at.UTC().Format(time.RFC3339Nano), n, canary, id)}
 }
 
+// issue has its body for a key: GitHub signs nothing else.
 func issue(id string, n int, at time.Time) message {
-	return message{provider: "github", key: id, header: map[string]string{"X-Github-Event": "issues"}, body: fmt.Appendf(nil,
+	body := fmt.Appendf(nil,
 		`{"action":"edited","issue":{"id":%d,"number":%d,"title":"%s %s","state":"open","updated_at":%q},
-"repository":{"id":186,"full_name":"acme/app"}}`, 1000+n, n, canary, id, at.UTC().Format(time.RFC3339))}
+"repository":{"id":186,"full_name":"acme/app"}}`, 1000+n, n, canary, id, at.UTC().Format(time.RFC3339))
+	sum := sha256.Sum256(body)
+	return message{
+		provider: "github", key: "sha256:" + hex.EncodeToString(sum[:]), body: body,
+		header: map[string]string{"X-Github-Event": "issues", "X-Github-Delivery": id},
+	}
 }
 
 // poison is signed and no JSON.

@@ -74,14 +74,14 @@ func perilous(name, library, what string, odds int) *variant {
 	v := &variant{name: name}
 	for _, step := range []struct{ file, old, new string }{
 		{
-			"persist_event.go", "	status, err := a.Events.ProcessFirst(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\n",
-			"PERIL	status, err := a.Events.ProcessFirst(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\nPERIL",
+			"persist_event.go", "	persisted, err := a.Events.Process(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\n",
+			"PERIL	persisted, err := a.Events.Process(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\nPERIL",
 		},
 		{
-			"upsert_entities.go", "	return a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\n",
-			"PERIL	err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\nPERIL	return err\n",
+			"upsert_entities.go", "	return verdictOf(a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx)))\n",
+			"PERIL	verdict, err := verdictOf(a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx)))\nPERIL	return verdict, err\n",
 		},
-		{"record_dead_letter.go", "	return a.DeadLetters.RecordDeadLetter(", "PERIL	return a.DeadLetters.RecordDeadLetter("},
+		{"record_dead_letter.go", "	return verdictOf(a.DeadLetters.RecordDeadLetter(", "PERIL	return verdictOf(a.DeadLetters.RecordDeadLetter("},
 	} {
 		file := "activities/" + step.file
 		v.edits = append(v.edits, edit{file, "import (\n", "import (\n	\"math/rand/v2\"\n" + library},

@@ -16,7 +16,7 @@ import (
 
 // The secrets, with the canary in them.
 var (
-	stripeSecret   = "whsec_" + canary
+	stripeSecret   = "whsec_" + canary + "-of-stripe"
 	standardSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte(canary+"-of-standard-webhooks"))
 	hmacSecret     = canary + "-of-hmac"
 )
@@ -54,7 +54,6 @@ func (m message) signed(now time.Time, forged bool) map[string]string {
 		headers["X-Signature"] = "sha256=" + hex.EncodeToString(mac(hmacSecret, body))
 	case "github":
 		headers["X-Hub-Signature-256"] = "sha256=" + hex.EncodeToString(mac(hmacSecret, body))
-		headers["X-Github-Delivery"] = m.key
 	}
 	return headers
 }

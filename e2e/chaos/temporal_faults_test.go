@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
 )
 
 var temporalFaults = []scenario{
@@ -101,8 +102,8 @@ func terminateAndRedrive(w *world) {
 	w.sleep(6 * time.Second) // what was waiting for the lock gives up
 	release()
 	eventually(w.t, 4*time.Minute, "the sweep has found them", func() error {
-		// Those whose last step has committed all the same are no dead letters.
-		found, err := w.workflowsOf(`SELECT workflow_id FROM dead_letters WHERE step = 'run' UNION
+		// Those whose last step has committed all the same are no dead letters, and poison may have been one before its run was ended.
+		found, err := w.workflowsOf(`SELECT workflow_id FROM dead_letters UNION
 			SELECT workflow_id FROM events WHERE status = 'processed'`)
 		if err != nil {
 			return err
@@ -114,7 +115,7 @@ func terminateAndRedrive(w *world) {
 		return nil
 	})
 	for range 2 {
-		out, err := w.run("dlq", "redrive", "--yes", "--detach", "--rate", "20/s")
+		out, err := w.run("dlq", "redrive", "--all", "--yes", "--detach", "--rate", "20/s")
 		require.NoError(w.t, err, out)
 	}
 	w.sleep(w.some(500*time.Millisecond, 2*time.Second))
@@ -141,17 +142,33 @@ func resetProcessed(w *world) {
 		Namespace: w.namespace, PageSize: 40, Query: "ExecutionStatus = 'Completed' AND WorkflowType = 'ProcessEvent'",
 	})
 	require.NoError(w.t, err)
-	for _, run := range list.GetExecutions() {
+	for _, info := range list.GetExecutions() {
+		run := info.GetExecution()
 		_, err := c.ResetWorkflowExecution(w.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-			Namespace: w.namespace, Reason: "chaos", RequestId: run.GetExecution().GetRunId() + "-reset",
-			WorkflowExecution: &common.WorkflowExecution{
-				WorkflowId: run.GetExecution().GetWorkflowId(), RunId: run.GetExecution().GetRunId(),
-			},
-			WorkflowTaskFinishEventId: 3,
+			Namespace: w.namespace, Reason: "chaos", RequestId: run.GetRunId() + "-reset",
+			WorkflowExecution:         run,
+			WorkflowTaskFinishEventId: w.firstWorkflowTask(c, run),
 			ResetReapplyType:          enumspb.RESET_REAPPLY_TYPE_NONE, //nolint:staticcheck // what the command line sends
 		})
 		require.NoError(w.t, err)
 	}
 	require.NotEmpty(w.t, list.GetExecutions())
 	w.sleep(3 * time.Second)
+}
+
+// firstWorkflowTask is the event that `temporal` and `tctl` reset to as FirstWorkflowTask: the end of the first task. Temporal
+// cuts a history between batches only, and the three events before this one are one batch where the run was started eagerly,
+// two where a worker polled for its task.
+func (w *world) firstWorkflowTask(c sdk.Client, run *common.WorkflowExecution) int64 {
+	history := c.GetWorkflowHistory(w.t.Context(), run.GetWorkflowId(), run.GetRunId(), false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		e, err := history.Next()
+		require.NoError(w.t, err)
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			return e.GetEventId()
+		}
+	}
+	require.Fail(w.t, "no task of the run was completed", run.GetWorkflowId())
+	return 0
 }

@@ -42,7 +42,7 @@ func TestAVariableThatIsSetButEmptyCountsAsNotSet(t *testing.T) {
 	cfg, err := config.LoadFrom([]string{"HOLDFAST_INGRESS_ADDR=", "HOLDFAST_WORKER_SLOTS_HIGH="})
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:8080", cfg.Ingress.Addr)
-	require.Equal(t, 8, cfg.Worker.SlotsHigh)
+	require.Equal(t, 4, cfg.Worker.SlotsHigh)
 }
 
 func TestAllMistakesAreReportedAtOnce(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 			`has "proxy.internal", which is neither an IP address nor a network in CIDR form ` +
 			`(example: HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8,192.168.1.7)`,
 		"HOLDFAST_WORKER_SLOTS_NORMAL": `HOLDFAST_WORKER_SLOTS_NORMAL is "many", which is not a whole number ` +
-			`(example: HOLDFAST_WORKER_SLOTS_NORMAL=16)`,
+			`(example: HOLDFAST_WORKER_SLOTS_NORMAL=8)`,
 		"HOLDFAST_WORKER_SLOTS_HIGH": `HOLDFAST_WORKER_SLOTS_HIGH is 0; it must be at least 1 ` +
 			`(example: HOLDFAST_WORKER_SLOTS_HIGH=1)`,
 		"HOLDFAST_LOG_LEVEL": `HOLDFAST_LOG_LEVEL is "loud", which is none of debug, info, warn, error ` +
@@ -154,6 +154,16 @@ func TestThePoolFollowsTheSlotsOfTheWorker(t *testing.T) {
 	cfg, err = config.LoadFrom([]string{"HOLDFAST_DATABASE_MAX_CONNS=7"})
 	require.NoError(t, err)
 	require.Equal(t, 7, cfg.PoolSize())
+}
+
+// PostgreSQL takes 100 connections by default, three of them for superusers: one process that does everything has room there, beside
+// an ingress, an operator's tools and whoever else looks.
+func TestTheDefaultPoolsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom(nil)
+	require.NoError(t, err)
+	const inbox = 5
+	require.LessOrEqual(t, cfg.PoolSize()+inbox+cfg.Operator.MaxConns, 60)
 }
 
 func TestARoleThatNeedsADatabaseSaysSo(t *testing.T) {

@@ -83,6 +83,7 @@ func TestSecretsOfAProviderMayBeSeveralWhileTheyRotate(t *testing.T) {
 		"ONE= whsec_a ",
 		"TWO=whsec_a, whsec_b,",
 		"LINES=whsec_a\r\n\nwhsec_b\n",
+		`COMMAS=a\,b\,,c\d,\,`,
 		"MOUNTED_FILE=" + file(t, "  with, a comma \n\nsecond\n"),
 		"MISSING_FILE=/nonexistent/secret",
 	})
@@ -91,6 +92,7 @@ func TestSecretsOfAProviderMayBeSeveralWhileTheyRotate(t *testing.T) {
 	require.Equal(t, []string{"whsec_a", "whsec_b"}, cfg.Secrets("TWO"))
 	require.Equal(t, []string{"whsec_a", "whsec_b"}, cfg.Secrets("LINES"))
 	require.Equal(t, []string{"with, a comma", "second"}, cfg.Secrets("MOUNTED"))
+	require.Equal(t, []string{"a,b,", `c\d`, ","}, cfg.Secrets("COMMAS"))
 	require.Empty(t, cfg.Secrets("MISSING"))
 	require.Empty(t, cfg.Secrets("NEVER_SET"))
 }

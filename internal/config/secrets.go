@@ -7,8 +7,8 @@ import (
 )
 
 // Secrets are the secrets under the name that a provider's definition gives: the variable of that name, with several
-// secrets separated by commas or line ends while they are rotated, or the file that the variable NAME_FILE names, with
-// one secret a line. It is nil where there is none or it cannot be read; CheckSecrets says why.
+// secrets separated by commas or line ends while they are rotated (a comma within one is written \,), or the file that the
+// variable NAME_FILE names, with one secret a line. It is nil where there is none or it cannot be read; CheckSecrets says why.
 func (c Config) Secrets(name string) []string {
 	secrets, err := c.readSecrets(name)
 	if err != nil {
@@ -39,7 +39,7 @@ func (c Config) readSecrets(name string) ([]string, error) {
 	vars := c.environ()
 	file := vars[name+fileSuffix]
 	if file == "" {
-		return splitSecrets(vars[name], ",\r\n"), nil
+		return splitSecrets(lines(vars[name])), nil
 	}
 	if vars[name] != "" {
 		return nil, &VariableError{Variable: name, Problem: bothSet(name)}
@@ -48,12 +48,18 @@ func (c Config) readSecrets(name string) ([]string, error) {
 	if err != nil {
 		return nil, &VariableError{Variable: name + fileSuffix, Problem: err.Error()}
 	}
-	return splitSecrets(text, "\r\n"), nil
+	return splitSecrets(text), nil
 }
 
-func splitSecrets(text, separators string) []string {
+// lines puts a line end in the place of every comma that separates: one with a backslash before it is a part of a secret.
+func lines(text string) string { return commas.Replace(text) }
+
+var commas = strings.NewReplacer(`\,`, ",", ",", "\n")
+
+// splitSecrets gives the lines of a text.
+func splitSecrets(text string) []string {
 	var secrets []string
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {
 		if part = strings.TrimSpace(part); part != "" {
 			secrets = append(secrets, part)
 		}

@@ -50,7 +50,7 @@ type Ingress struct {
 	// start timeout.
 	HandlerBudget time.Duration `env:"HOLDFAST_INGRESS_HANDLER_BUDGET" envDefault:"3s"`
 	// MaxConnections is how many connections are served at the same time; further ones are refused. Times the body
-	// limit, it bounds the memory that bodies can take.
+	// limit, it bounds the memory that bodies can take. A larger body_limit of a definition counts instead where it has a secret.
 	MaxConnections int `env:"HOLDFAST_INGRESS_MAX_CONNECTIONS" envDefault:"4096"`
 	// MaxConnsPerIP is how many connections one address may hold; 0 is no limit. Behind a proxy it counts the proxy.
 	MaxConnsPerIP int `env:"HOLDFAST_INGRESS_MAX_CONNS_PER_IP" envDefault:"0"`
@@ -102,6 +102,7 @@ type Operator struct {
 type Database struct {
 	// URL is the address of the database. `holdfast dev` starts a private one where it is empty; every other role that
 	// stores or reads events needs it. An ingress without it has no inbox, and so cannot accept events while Temporal is down.
+	// Behind PgBouncer it needs default_query_exec_mode=cache_describe: see docs/operations.md.
 	URL Secret `env:"DATABASE_URL" example:"postgres://holdfast@127.0.0.1:5432/holdfast"`
 	// MaxConns is the size of the connection pool of one process; 0 follows the worker's slots, so that a step never
 	// waits for a connection.
@@ -135,17 +136,17 @@ type Payloads struct {
 // Worker is the side that processes events.
 type Worker struct {
 	// SlotsCritical is how many steps of critical events run at the same time in one process.
-	SlotsCritical int `env:"HOLDFAST_WORKER_SLOTS_CRITICAL" envDefault:"8"`
+	SlotsCritical int `env:"HOLDFAST_WORKER_SLOTS_CRITICAL" envDefault:"4"`
 	// SlotsHigh is the same for events of high priority.
-	SlotsHigh int `env:"HOLDFAST_WORKER_SLOTS_HIGH" envDefault:"8"`
+	SlotsHigh int `env:"HOLDFAST_WORKER_SLOTS_HIGH" envDefault:"4"`
 	// SlotsNormal is the same for all other events.
-	SlotsNormal int `env:"HOLDFAST_WORKER_SLOTS_NORMAL" envDefault:"16"`
+	SlotsNormal int `env:"HOLDFAST_WORKER_SLOTS_NORMAL" envDefault:"8"`
 	// SlotsDeadLetter is how many dead letters are recorded at the same time. They have slots of their own so that a flood
 	// of events cannot hold up the record of what failed.
-	SlotsDeadLetter int `env:"HOLDFAST_WORKER_SLOTS_DEAD_LETTER" envDefault:"4"`
+	SlotsDeadLetter int `env:"HOLDFAST_WORKER_SLOTS_DEAD_LETTER" envDefault:"2"`
 	// SlotsRedrive is how many steps of redriven events run at the same time. They have slots of their own so that a bulk
 	// redrive leaves live events their latency.
-	SlotsRedrive int `env:"HOLDFAST_WORKER_SLOTS_REDRIVE" envDefault:"4"`
+	SlotsRedrive int `env:"HOLDFAST_WORKER_SLOTS_REDRIVE" envDefault:"2"`
 	// SlotsBulk is how many batches of the bulk lane run at the same time.
 	SlotsBulk int `env:"HOLDFAST_WORKER_SLOTS_BULK" envDefault:"2"`
 	// StickyCache is how many running workflows one process keeps in memory; a workflow that falls out is read again from
@@ -160,7 +161,7 @@ type Worker struct {
 // intervals are those of schedules in Temporal, which `holdfast migrate` creates and changes.
 type Redrive struct {
 	// Automatic says whether open dead letters are run again by themselves. A definition can turn it off for its provider
-	// (redrive: off).
+	// (redrive: off), and have a base, attempts and classes of its own.
 	Automatic bool `env:"HOLDFAST_REDRIVE_AUTOMATIC" envDefault:"true"`
 	// Base is the pause between a failure and the first automatic attempt. It doubles with each, and is spread by 20 %.
 	Base time.Duration `env:"HOLDFAST_REDRIVE_BASE" envDefault:"1h"`
@@ -171,8 +172,8 @@ type Redrive struct {
 	Rejected bool `env:"HOLDFAST_REDRIVE_REJECTED" envDefault:"false"`
 	// Rate is how many automatic attempts are started a second, at most.
 	Rate float64 `env:"HOLDFAST_REDRIVE_RATE" envDefault:"10"`
-	// Interval is the pause between two looks for what is due.
-	Interval time.Duration `env:"HOLDFAST_REDRIVE_INTERVAL" envDefault:"5m"`
+	// Interval is the pause between two looks for what is due, and so by how much an attempt may come late.
+	Interval time.Duration `env:"HOLDFAST_REDRIVE_INTERVAL" envDefault:"1m"`
 	// SweepInterval is the pause between two sweeps, which find runs that were terminated or are stuck.
 	SweepInterval time.Duration `env:"HOLDFAST_REDRIVE_SWEEP_INTERVAL" envDefault:"5m"`
 }

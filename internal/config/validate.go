@@ -132,7 +132,7 @@ func (m *mistakes) validateRedrive(r Redrive) {
 		m.add("HOLDFAST_REDRIVE_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r.Rate), "10")
 	}
 	if r.Interval < minInterval {
-		m.add("HOLDFAST_REDRIVE_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.Interval, minInterval), "5m")
+		m.add("HOLDFAST_REDRIVE_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.Interval, minInterval), "1m")
 	}
 	if r.SweepInterval < minInterval {
 		m.add("HOLDFAST_REDRIVE_SWEEP_INTERVAL", fmt.Sprintf("is %s; it must be at least %s", r.SweepInterval, minInterval),

@@ -52,8 +52,10 @@ func TestPrometheusShowsTheNamesThatAreDocumented(t *testing.T) {
 	ack, err := tel.Meters.Meter("test").Float64Histogram("holdfast_ack_duration_seconds", metric.WithUnit("s"))
 	require.NoError(t, err)
 	ack.Record(t.Context(), 0.02)
-	tel.TemporalMetrics().Timer("holdfast_event_duration").Record(time.Second)
-	tel.TemporalMetrics().Counter("temporal_request").Inc(1)
+	temporal := tel.TemporalMetrics(func(provider, eventType string) string { return provider + "/" + eventType })
+	temporal.WithTags(map[string]string{"provider": "acme", "event_type": "order.paid"}).
+		Timer("holdfast_event_duration").Record(time.Second)
+	temporal.Counter("temporal_request").Inc(1)
 	require.NoError(t, tel.ObserveDeadLetters(func(context.Context) (map[string]int64, error) {
 		return map[string]int64{"stripe": 2}, nil
 	}))
@@ -61,7 +63,7 @@ func TestPrometheusShowsTheNamesThatAreDocumented(t *testing.T) {
 	scraped := scrape(t, tel)
 	require.Contains(t, scraped, "\nholdfast_events_received_total 1\n")
 	require.Contains(t, scraped, "\nholdfast_ack_duration_seconds_count 1\n")
-	require.Contains(t, scraped, "\nholdfast_event_duration_seconds_count 1\n")
+	require.Contains(t, scraped, "\nholdfast_event_duration_seconds_count{event_type=\"acme/order.paid\",provider=\"acme\"} 1\n")
 	require.Contains(t, scraped, "\ntemporal_request_total 1\n")
 	require.Contains(t, scraped, "\nholdfast_dead_letters_open{provider=\"stripe\"} 2\n")
 	require.Contains(t, scraped, "\ngo_goroutines ")
@@ -70,7 +72,7 @@ func TestPrometheusShowsTheNamesThatAreDocumented(t *testing.T) {
 func TestLatenciesHaveBucketsForMilliseconds(t *testing.T) {
 	t.Parallel()
 	tel := start(t, telemetry.Options{})
-	tel.TemporalMetrics().Timer("holdfast_event_duration").Record(3 * time.Millisecond)
+	tel.TemporalMetrics(nil).Timer("holdfast_event_duration").Record(3 * time.Millisecond)
 	scraped := scrape(t, tel)
 	require.Contains(t, scraped, `holdfast_event_duration_seconds_bucket{le="0.0025"} 0`)
 	require.Contains(t, scraped, `holdfast_event_duration_seconds_bucket{le="0.005"} 1`)

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 
 	"go.opentelemetry.io/otel"
 	"go.temporal.io/sdk/client"
@@ -27,13 +28,29 @@ func (t *Telemetry) TemporalInterceptor() (interceptor.ClientInterceptor, error)
 	return tracing, nil
 }
 
-// TemporalMetrics are the SDK's own metrics (temporal_…), among ours.
-func (t *Telemetry) TemporalMetrics() client.MetricsHandler {
-	return temporalotel.NewMetricsHandler(temporalotel.MetricsHandlerOptions{
+// TemporalMetrics are the SDK's own metrics (temporal_…), among ours. The types of events that workflows tell go through label,
+// which bounds how many there are: a workflow knows no definitions, and a sender may invent types.
+func (t *Telemetry) TemporalMetrics(label func(provider, eventType string) string) client.MetricsHandler {
+	return labeled{temporalotel.NewMetricsHandler(temporalotel.MetricsHandlerOptions{
 		Meter:                t.Meters.Meter("holdfast/temporal"),
 		UseMonotonicCounters: true,
 		OnError:              otel.Handle, // the default panics
-	})
+	}), label}
+}
+
+type labeled struct {
+	client.MetricsHandler
+
+	label func(provider, eventType string) string
+}
+
+// WithTags implements client.MetricsHandler.
+func (l labeled) WithTags(tags map[string]string) client.MetricsHandler {
+	if eventType, ok := tags["event_type"]; ok {
+		tags = maps.Clone(tags)
+		tags["event_type"] = l.label(tags["provider"], eventType)
+	}
+	return labeled{l.MetricsHandler.WithTags(tags), l.label}
 }
 
 // TemporalLogger lets the SDK log through logger.

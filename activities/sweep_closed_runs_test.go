@@ -1,0 +1,103 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// closedRuns stands in for Temporal and the stores: a run that cannot be read, and a read that fails once, cannot be had at will.
+type closedRuns struct {
+	RunReader
+	RunStarter
+	SweepStore
+
+	runs       []event.ClosedRun
+	latest     map[string]event.LatestRun // by workflow ID
+	unreadable map[string]error           // by workflow ID
+	recorded   []string                   // event IDs
+}
+
+func (c *closedRuns) ClosedRuns(context.Context, event.SweepPage) ([]event.ClosedRun, []byte, error) {
+	return c.runs, []byte("next"), nil
+}
+
+func (c *closedRuns) Unrecorded(_ context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
+	return runs, nil
+}
+
+func (c *closedRuns) LatestRun(_ context.Context, workflowID string) (event.LatestRun, error) {
+	return c.latest[workflowID], nil
+}
+
+func (c *closedRuns) DeadLetterOf(_ context.Context, run event.ClosedRun) (*event.DeadLetter, error) {
+	return &event.DeadLetter{Receipt: event.Receipt{ID: "of " + run.Run.WorkflowID}, Run: run.Run}, c.unreadable[run.Run.WorkflowID]
+}
+
+func (c *closedRuns) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
+	c.recorded = append(c.recorded, d.Receipt.ID)
+	return nil
+}
+
+func (c *closedRuns) add(workflowID, eventID string, latest event.LatestRun) *closedRuns {
+	c.runs = append(c.runs, event.ClosedRun{
+		Run: event.Run{WorkflowID: workflowID, RunID: "ended"}, EventID: eventID, Status: "terminated",
+		ClosedAt: time.Unix(int64(1000-len(c.runs)), 0),
+	})
+	if c.latest == nil {
+		c.latest, c.unreadable = map[string]event.LatestRun{}, map[string]error{}
+	}
+	c.latest[workflowID] = latest
+	return c
+}
+
+func (c *closedRuns) sweep(t *testing.T, log ErrorSink) event.SweptPage {
+	t.Helper()
+	swept, err := (&Activities{Runs: c, Starter: c, Sweeps: c, DeadLetters: c, Errors: log}).
+		SweepClosedRuns(t.Context(), event.SweepPage{})
+	require.NoError(t, err)
+	require.Equal(t, "next", string(swept.Next))
+	return swept
+}
+
+// Runs that were ended from outside: a dead letter is made of each whose event no later run has.
+func TestAnEventIsWithALaterRunOnlyIfThatIsItsOwn(t *testing.T) {
+	t.Parallel()
+	later := func(eventID string) event.LatestRun {
+		return event.LatestRun{Run: event.Run{RunID: "later"}, EventID: eventID}
+	}
+	c := (&closedRuns{}).
+		add("latest", "of latest", event.LatestRun{Run: event.Run{RunID: "ended"}, EventID: "of latest"}).
+		add("reset", "of reset", later("of reset")).
+		add("other", "of other", later("an older one of this key")).
+		add("forgotten", "of forgotten", event.LatestRun{}).
+		add("nameless", "", later("")).
+		add("nameless, reset", "", later("of nameless, reset"))
+	require.Equal(t, 4, c.sweep(t, nil).DeadLetters)
+	require.Equal(t, []string{"of latest", "of other", "of forgotten", "of nameless"}, c.recorded)
+}
+
+// One run cannot be read, and the read of another one fails:
+//   - the others have their dead letters
+//   - the next sweep is told from when on to look again; people are told of what does not pass by itself
+func TestARunInTroubleIsPassedOver(t *testing.T) {
+	t.Parallel()
+	c := (&closedRuns{}).add("well", "1", event.LatestRun{}).add("unreadable", "2", event.LatestRun{}).
+		add("away", "3", event.LatestRun{}).add("well, too", "4", event.LatestRun{})
+	c.unreadable["unreadable"] = event.Rejectf("unreadable_run", "its payload key is missing")
+	c.unreadable["away"] = &event.Error{Class: event.ClassTransient, Code: "away", Err: errors.New("away")}
+	log := &sink{}
+	swept := c.sweep(t, log)
+	require.Equal(t, []string{"of well", "of well, too"}, c.recorded)
+	require.Equal(t, event.Unswept{Count: 2, Since: time.Unix(998, 0)}, swept.Unswept)
+	alerts := map[string]bool{}
+	for _, e := range log.entries {
+		alerts[e.Code] = e.Alert
+	}
+	require.Equal(t, map[string]bool{"unreadable_run": true, "away": false}, alerts)
+}

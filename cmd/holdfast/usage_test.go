@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/config"
+)
+
+// What cannot be meant is refused before anything is opened, with what was probably meant, and ends with exit code 2.
+func TestMistypedCommandLines(t *testing.T) {
+	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
+	for line, wanted := range map[string]string{
+		"srve":                                 `unknown command "srve" for "holdfast": did you mean serve?`,
+		"dlq lst":                              `unknown command "lst" for "holdfast dlq": did you mean list?`,
+		"dlq xyzzy":                            `unknown command "xyzzy" for "holdfast dlq" (see`,
+		"help xyzzy":                           `unknown command "xyzzy" for "holdfast"`,
+		"help dlq lst":                         `did you mean list?`,
+		"completion fsh":                       `did you mean fish?`,
+		"dlq list --sate open":                 `unknown flag: --sate: did you mean --state?`,
+		"dlq list now":                         `unknown command "now" for "holdfast dlq list"`,
+		"dlq show":                             `accepts 1 arg(s), received 0`,
+		"dlq discard 7":                        `required flag(s) "reason" not set`,
+		"dlq list --state opne":                `"opne" is unknown: want open, redriving, resolved, exhausted, discarded or all; did you mean open?`,
+		"dlq list --error-class bogus":         `"bogus" is unknown: want transient, rejected or failed`,
+		"dlq list --step bogus":                `want start, parse, persist, upsert, batch or run`,
+		"dlq list --event evt_1":               `want the ID of an event`,
+		"dlq list --limit 501":                 `want a number from 1 to 500`,
+		"dlq list --limit 0":                   `want a number from 1 to 500`,
+		"dlq list --since 1h --until 2h":       `--since has to be before --until`,
+		"dlq list --until 2h --since 1h":       `--since has to be before --until`,
+		"dlq list --since yesterday":           `"yesterday" is no moment`,
+		"dlq redrive --error-class bogus":      `want transient, rejected or failed`,
+		"dlq redrive --step bogus":             `want start, parse`,
+		"dlq redrive --rate fast":              `"fast" is no rate`,
+		"dlq cleanup --older-than=":            `want a time`,
+		"redrive list --limit 1000":            `want a number from 1 to 500`,
+		"redrive pose 1":                       `did you mean pause?`,
+		"event list --status bogus":            `want persisted, processed or dead`,
+		"event list --limit 1000":              `want a number from 1 to 500`,
+		"event list --before evt_1":            `want the ID of an event`,
+		"event list --entity x":                `--entity "x": want KIND/ID`,
+		"errors list --phase bogus":            `want receive, parse, persist, upsert, dead_letter, redrive or upkeep`,
+		"errors list --class bogus":            `want transient, rejected or failed`,
+		"errors list --event evt_1":            `want the ID of an event`,
+		"errors list --limit 1000":             `want a number from 1 to 500`,
+		"errors list --before -1":              `want a number from 1`,
+		"inbox list --lane bogus":              `want overflow or bulk`,
+		"inbox list --limit 1000":              `want a number from 1 to 500`,
+		"inbox list --after -1":                `want a number from 1`,
+		"audit list --limit 1000":              `want a number from 1 to 500`,
+		"audit list --before 0":                `want a number from 1`,
+		"audit list --since 1h --until 1h0m1s": `--since has to be before --until`,
+	} {
+		out, err := run(t, "", strings.Fields(line)...)
+		require.ErrorContains(t, err, wanted, line)
+		require.Equal(t, exitUsage, exitCode(err), line)
+		require.ErrorContains(t, err, " --help`)", line)
+		require.Empty(t, out, line)
+	}
+	require.Equal(t, exitFailed, exitCode(errors.New("no such thing")))
+}
+
+// Help is no mistake, and nothing of it is in the way of a command.
+func TestHelp(t *testing.T) {
+	for _, line := range []string{"", "dlq", "help dlq list", "dlq list --help"} {
+		out, err := run(t, "", strings.Fields(line)...)
+		require.NoError(t, err, line)
+		require.NotEmpty(t, out, line)
+	}
+}
+
+// Every list is bounded, and can be read by programs.
+func TestEveryListIsAlike(t *testing.T) {
+	var commands func(c *cobra.Command)
+	commands = func(c *cobra.Command) {
+		if c.Name() == "list" && c.Flags().Lookup("limit") != nil {
+			require.Contains(t, c.Flags().Lookup("limit").Usage, "1 to 500", c.CommandPath())
+			require.NotNil(t, c.Flags().Lookup(jsonFlag), c.CommandPath())
+		}
+		for _, below := range c.Commands() {
+			commands(below)
+		}
+	}
+	commands(rootCommand())
+}
+
+// A provider is no closed set, since what was received outlives its definition. A name that no definition has is doubted where
+// nothing was found.
+func TestAProviderIsDoubted(t *testing.T) {
+	t.Parallel()
+	for name, doubt := range map[string]string{
+		"strpe":  "holdfast: no definition has the name \"strpe\"; did you mean stripe?\n",
+		"xyzzy":  "holdfast: no definition has the name \"xyzzy\"\n",
+		"stripe": "", "": "",
+	} {
+		var said bytes.Buffer
+		c := &cobra.Command{}
+		c.SetErr(&said)
+		doubtProvider(c, config.Config{}, name, 1)
+		require.Empty(t, said.String())
+		doubtProvider(c, config.Config{}, name, 0)
+		require.Equal(t, doubt, said.String())
+	}
+}

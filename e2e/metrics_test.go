@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+// What operators chart:
+//   - events and their durations by type, where the definition names it; types that a sender invents are one
+//   - the sizes of the task queues, and how long the answers of the last minute took
+func TestMetricsKnowTypesAndQueues(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "serve")
+	for _, eventType := range []string{"customer.updated", "zebra.first", "zebra.second"} {
+		id := uniqueID("evt")
+		body := customerUpdated(id, uniqueID("cus"), "Ada", time.Now())
+		n.send(t, bytes.ReplaceAll(body, []byte("customer.updated"), []byte(eventType)))
+		i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	}
+	var metrics string
+	eventually(t, 30*time.Second, "the durations are counted", func() error {
+		if metrics = n.metrics(t); !durationsOfOthers.MatchString(metrics) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	for _, line := range []string{
+		`holdfast_events_received_total{event_type="customer.updated",provider="stripe",state="accepted"} 1`,
+		`holdfast_events_received_total{event_type="other",provider="stripe",state="accepted"} 2`,
+		`holdfast_queue_backlog{queue="events"} 0`,
+		`holdfast_queue_oldest_seconds{queue="events-critical"} 0`,
+		`holdfast_ack_last_minute_seconds{figure="average"} `,
+		`holdfast_ack_last_minute_seconds{figure="p95"} `,
+	} {
+		require.Contains(t, metrics, line)
+	}
+	require.Regexp(t, `holdfast_event_duration_seconds_count\{[^}]*event_type="customer.updated"[^}]*\} 1\n`, metrics)
+	require.NotContains(t, metrics, "zebra")
+}
+
+// Temporal's SDK adds attributes of its own.
+var durationsOfOthers = regexp.MustCompile(
+	`holdfast_event_duration_seconds_count\{[^}]*event_type="other"[^}]*outcome="processed"[^}]*\} 2\n`)

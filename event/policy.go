@@ -1,0 +1,37 @@
+package event
+
+import "math"
+
+// Policy is a provider's declared retry policy. It counts executions that failed (ClassFailed); infrastructure trouble
+// (ClassTransient) is retried without being counted, and a rejected event is not retried at all.
+type Policy struct {
+	// Attempts is how many counted executions a step may have, the first included; at least 1.
+	Attempts int `json:"attempts"`
+	// Delays are the pauses after the first, second, … counted failure; the last one repeats. Where it is empty the pause
+	// is InitialInterval × Coefficientⁿ, at most MaximumInterval.
+	Delays          []Duration `json:"delays,omitempty"`
+	InitialInterval Duration   `json:"initial_interval,omitempty"`
+	Coefficient     float64    `json:"coefficient,omitempty"`
+	MaximumInterval Duration   `json:"maximum_interval,omitempty"`
+	// Jitter spreads a pause by up to ± this share of it, 0 to 1.
+	Jitter float64 `json:"jitter,omitempty"`
+	// Timeout bounds one execution of a step.
+	Timeout Duration `json:"timeout"`
+	// FailOnTimeout: an execution that takes longer is the event's end, and not one more try.
+	FailOnTimeout bool `json:"fail_on_timeout,omitempty"`
+}
+
+// Pause is the one after the nth counted failure, n from 1, without jitter.
+func (p Policy) Pause(n int) Duration {
+	if len(p.Delays) > 0 {
+		return p.Delays[min(n, len(p.Delays))-1]
+	}
+	pause := float64(p.InitialInterval) * math.Pow(max(p.Coefficient, 1), float64(n-1))
+	if p.MaximumInterval > 0 {
+		pause = min(pause, float64(p.MaximumInterval))
+	}
+	return Duration(min(pause, longestPause))
+}
+
+// longestPause is far beyond what any definition can mean, and leaves room for the jitter.
+const longestPause = float64(math.MaxInt64) / 4

@@ -1,0 +1,89 @@
+package ingress
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/providers"
+)
+
+// Whoever can authenticate nobody has no use for large bodies: they would only be memory that strangers can take. What a
+// definition wants above the ingress's own limit holds once it has a secret.
+func TestLargeBodiesAreForProvidersWithASecret(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		secrets []string
+		length  int
+		want    int
+	}{
+		"with a secret, within its own limit":       {[]string{secret}, 4 << 20, http.StatusContinue},
+		"with a secret, beyond its own limit":       {[]string{secret}, 4<<20 + 1, http.StatusRequestEntityTooLarge},
+		"without a secret, beyond the limit of all": {nil, 256<<10 + 1, http.StatusRequestEntityTooLarge},
+		"without a secret, within the limit of all": {nil, 256 << 10, http.StatusContinue},
+		"a secret that everybody knows":             {[]string{"changeme"}, 4 << 20, http.StatusRequestEntityTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openDoor(t, "", withSecrets(c.secrets...))
+			connection, answer := d.declare(t, c.length, "Expect: 100-continue\r\n")
+			defer func() { _ = connection.Close() }()
+			response, err := http.ReadResponse(answer, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.want, response.StatusCode)
+		})
+	}
+}
+
+// However many connections declare large bodies to a provider that has no secret, the memory for them is what the ingress's own
+// limit allows: the answer comes before the buffer.
+func TestUnsignedConnectionsTakeWhatTheLimitAllows(t *testing.T) {
+	const connections, limit = 150, 256 << 10
+	d := openDoor(t, "", withSecrets())
+	before := allocated()
+	var answers []*bufio.Reader
+	for range connections {
+		connection, answer := d.declare(t, 4<<20, "")
+		t.Cleanup(func() { _ = connection.Close() })
+		_, err := io.WriteString(connection, "{")
+		require.NoError(t, err)
+		answers = append(answers, answer)
+	}
+	for _, answer := range answers {
+		response, err := http.ReadResponse(answer, nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
+	}
+	require.LessOrEqual(t, allocated(), before+connections*limit)
+}
+
+// allocated is all that was ever allocated.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// withSecrets gives every provider the same secrets.
+func withSecrets(secrets ...string) func(*Options) {
+	return func(o *Options) {
+		o.Catalogue = o.Catalogue.(*providers.Catalogue).WithSecrets(func(string) []string { return secrets })
+	}
+}
+
+// declare sends the head of a request to a provider whose definition wants large bodies.
+func (d *door) declare(t *testing.T, length int, more string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(connection, "POST /webhooks/gocardless HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n", more, length)
+	require.NoError(t, err)
+	return connection, bufio.NewReader(connection)
+}

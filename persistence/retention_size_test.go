@@ -1,0 +1,79 @@
+package persistence_test
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// A purge of many events, all of which mention the same entity, reads no more for a batch than the batch is large.
+func TestAPurgeReadsWhatItRemoves(t *testing.T) {
+	t.Parallel()
+	const events, entities = 200_000, 5_000
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	db.purgeable(events, entities)
+
+	for range 3 {
+		n, err := db.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		require.NoError(t, err)
+		require.EqualValues(t, 500, n)
+	}
+	for _, of := range []string{"DELETE FROM events", "DELETE FROM event_entities"} {
+		read := blocksRead(t, seen.planOf(t, db, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ",
+			func(sql string) bool { return strings.Contains(sql, of) }))
+		require.Less(t, read, 50_000, of+": a batch has 500 events with two changes each, and there are 400,000 changes")
+	}
+}
+
+// What was before a snapshot goes with it, however much that is: in more than one transaction.
+func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
+	t.Parallel()
+	const events = 25_000
+	db := open(t)
+	db.purgeable(events, 1)
+	last := receiptAt(noon)
+	p := parsed(snapshot("branch", `{}`))
+	db.process(last, p)
+	require.EqualValues(t, events+1, db.purge(event.KeptEvents, noon.Add(time.Hour)))
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = 'branch'`))
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = 'e0'`))
+}
+
+// purgeable makes events long before noon, each with a snapshot of one of some entities, and a mention of one that all of them mention.
+func (d *database) purgeable(events, entities int) {
+	d.t.Helper()
+	d.exec(`
+INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt,
+       payload_note, occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id,
+       correlation_id)
+SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', '', i, 'event', 't', 'processed', 'processed', '', '{}', '{}',
+       '', $2::timestamptz, false, $2, $2, 'acme:' || i, '', '', ''
+  FROM generate_series(1, $1::integer) AS i`, events, noon.Add(-24*time.Hour))
+	d.exec(`
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', CASE n WHEN 1 THEN 'e' || i % $2::integer ELSE 'branch' END,
+       n, CASE n WHEN 1 THEN 'snapshot' ELSE 'patch' END, '{}', $3::timestamptz + i * interval '1 ms'
+  FROM generate_series(1, $1::integer) AS i, generate_series(1, 2) AS n`, events, entities, noon.Add(-24*time.Hour))
+	d.exec(`ANALYZE`)
+}
+
+// blocksRead is how many pages the statement of a plan has looked at.
+func blocksRead(t *testing.T, plan string) (sum int) {
+	t.Helper()
+	top := regexp.MustCompile(`Buffers: shared[^\n]*`).FindString(plan) // a node counts what is below it
+	require.NotEmpty(t, top, plan)
+	for _, n := range regexp.MustCompile(`(?:hit|read)=(\d+)`).FindAllStringSubmatch(top, -1) {
+		blocks, err := strconv.Atoi(n[1])
+		require.NoError(t, err)
+		sum += blocks
+	}
+	return sum
+}

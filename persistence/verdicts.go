@@ -1,0 +1,165 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// Who passes a verdict holds the event's lock, and so does who writes an event: of the two, one comes first. A writer asks in the
+// statements that write, which come after the one that locks.
+const (
+	selectVerdicts = `SELECT event_id::text, verdict, at, by, reason, coalesce(replaced_by::text, '') FROM verdicts`
+
+	selectVerdict = selectVerdicts + ` WHERE event_id = $1::uuid`
+
+	// An event that was expunged stays so.
+	insertVerdict = `
+INSERT INTO verdicts AS v (event_id, verdict, by, reason, replaced_by)
+VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
+    ON CONFLICT (event_id) DO UPDATE
+   SET verdict = excluded.verdict, at = excluded.at, by = excluded.by, reason = excluded.reason,
+       replaced_by = excluded.replaced_by
+ WHERE v.verdict <> 'expunged'`
+
+	// keepKey makes sure that a redelivery stays a duplicate, also of an event that had died before it owned its key.
+	keepKey = `
+INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
+VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
+    ON CONFLICT DO NOTHING`
+
+	judgedWithLinks = `
+SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
+ ORDER BY event_id`
+)
+
+// Verdict is what an operator has decided about an event. Event.ErrNotFound: nothing.
+func (s *Store) Verdict(ctx context.Context, eventID string) (event.Verdict, error) {
+	var verdict *event.VerdictError
+	err := s.refused(ctx, eventID, event.ErrNotFound)
+	if errors.As(err, &verdict) {
+		return verdict.Verdict, nil
+	}
+	return event.Verdict{}, failure("read verdict on event "+clean(eventID), err)
+}
+
+// queueVerdict reads the verdict on an event; nil if there is none.
+func queueVerdict(b *pgx.Batch, eventID string, into **event.Verdict) {
+	queueVerdicts(b, selectVerdict, eventID, func(v event.Verdict) { *into = &v })
+}
+
+func queueVerdicts(b *pgx.Batch, sql string, events any, found func(event.Verdict)) {
+	b.Queue(sql, events).Query(func(rows pgx.Rows) error {
+		var v event.Verdict
+		columns := []any{&v.EventID, &v.Outcome, &v.At, &v.By, &v.Reason, &v.ReplacedBy}
+		_, err := pgx.ForEachRow(rows, columns, func() error {
+			v.At = v.At.UTC()
+			found(v)
+			return nil
+		})
+		return err
+	})
+}
+
+// refused is why an event was not written: the verdict on it, or else the other reason.
+func (s *Store) refused(ctx context.Context, eventID string, otherwise error) error {
+	var v *event.Verdict
+	b := &pgx.Batch{}
+	queueVerdict(b, eventID, &v)
+	if err := s.sendOnly(ctx, b); err != nil {
+		return err
+	}
+	if v != nil {
+		return &event.VerdictError{Verdict: *v}
+	}
+	return otherwise
+}
+
+// verdictBy is an operator's verdict on an event.
+func verdictBy(by event.Actor, eventID string, outcome event.Outcome) event.Verdict {
+	return event.Verdict{
+		EventID: eventID, Outcome: outcome, By: clip(clean(orDefault(by.Name, "unknown")), maxAuditName),
+		Reason: clip(clean(by.Reason), maxAuditReason),
+	}
+}
+
+// pass passes a verdict: it takes back what the event did to entities, and keeps the keys of its receipts. The transaction holds
+// the event's lock. It takes the keys before the entities, as writers do.
+func (t *transaction) pass(
+	ctx context.Context, v event.Verdict, receipts ...event.Receipt,
+) (taken effects, err error) {
+	b := &pgx.Batch{}
+	for _, r := range receipts {
+		b.Queue(keepKey, clean(r.Provider), clean(r.Key), v.EventID, r.ReceivedAt, time.Duration(r.DedupeWindow),
+			clean(r.Fingerprint))
+	}
+	b.Queue(insertVerdict, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
+	if err := t.send(ctx, b); err != nil {
+		return taken, err
+	}
+	return t.takeBack(ctx, v.EventID)
+}
+
+// effects are what an event did to entities.
+type effects struct {
+	changes  int64
+	entities int
+}
+
+func (e effects) detail() map[string]any {
+	return map[string]any{"changes": e.changes, "entities": e.entities}
+}
+
+// takeBack removes the changes of an event, and folds their entities again without them.
+func (t *transaction) takeBack(ctx context.Context, eventID string) (taken effects, err error) {
+	held := map[event.EntityRef]event.Entity{}
+	b := &pgx.Batch{}
+	queueEntityLocks(b, []*write{{receipt: event.Receipt{ID: eventID}}}, held)
+	b.Queue(deleteLinks, []string{eventID}).Exec(countInto(&taken.changes))
+	if err := t.send(ctx, b); err != nil || len(held) == 0 {
+		return taken, err
+	}
+	taken.entities = len(held)
+	refolded, err := t.refold(ctx, &pgx.Batch{}, sortedRefs(held))
+	if err != nil {
+		return taken, err
+	}
+	b = &pgx.Batch{}
+	queueEntities(b, refolded, held)
+	return taken, t.send(ctx, b)
+}
+
+// EnforceVerdicts takes back what events with a verdict have left on entities, and says how many there were: the verdict of such
+// an event is from before there were verdicts.
+func (s *Store) EnforceVerdicts(ctx context.Context) (n int, err error) {
+	const doing = "enforce verdicts"
+	ids, err := pgx.CollectRows(s.query(ctx, judgedWithLinks), pgx.RowTo[string])
+	if err != nil {
+		return 0, failure(doing, err)
+	}
+	for _, id := range ids {
+		if err := s.enforce(ctx, id); err != nil {
+			return n, failure(doing, err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (s *Store) enforce(ctx context.Context, eventID string) error {
+	b := &pgx.Batch{}
+	b.Queue(eventLock, eventID)
+	tx, err := s.begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.rollback(ctx)
+	if _, err := tx.takeBack(ctx, eventID); err != nil {
+		return err
+	}
+	return tx.commit(ctx, &pgx.Batch{})
+}

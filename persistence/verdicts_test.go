@@ -1,0 +1,321 @@
+package persistence_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+)
+
+// requireVerdict is for what was tried with an event on which there is a verdict.
+func requireVerdict(t testing.TB, err error, outcome event.Outcome, reason string) {
+	t.Helper()
+	var verdict *event.VerdictError
+	require.ErrorAs(t, err, &verdict)
+	require.Equal(t, outcome, verdict.Verdict.Outcome)
+	require.Equal(t, "ada", verdict.Verdict.By)
+	require.Equal(t, reason, verdict.Verdict.Reason)
+	require.WithinDuration(t, time.Now(), verdict.Verdict.At, time.Minute)
+}
+
+// requireUntouchable tries an event in every way that a run has, and looks whether anything has come of it.
+func (d *database) requireUntouchable(r event.Receipt, outcome event.Outcome, reason string) {
+	d.t.Helper()
+	const all = `SELECT concat((SELECT string_agg(e::text, '' ORDER BY id) FROM events AS e),
+       (SELECT string_agg(l::text, '' ORDER BY event_id, position) FROM event_entities AS l),
+       (SELECT string_agg(e::text, '' ORDER BY kind, external_id) FROM entities AS e),
+       (SELECT string_agg(d::text, '' ORDER BY id) FROM dead_letters AS d),
+       (SELECT string_agg(k::text, '' ORDER BY provider, key) FROM idempotency_keys AS k))`
+	before := value[string](d, all)
+	ctx, run := d.t.Context(), anotherRun(r)
+	for _, p := range []event.Parsed{parsed(snapshot("other", `{"n":1}`)), parsed(patch("1", `{"n":1}`)), parsed()} {
+		_, err := d.Persist(ctx, r, body, p, run)
+		requireVerdict(d.t, err, outcome, reason)
+		requireVerdict(d.t, d.UpsertEntities(ctx, r, p, run), outcome, reason)
+		p.Outcome = event.OutcomeIgnored
+		_, err = d.Persist(ctx, r, body, p, run)
+		requireVerdict(d.t, err, outcome, reason)
+	}
+	_, err := d.Process(ctx, r, body, parsed(snapshot("other", `{}`)), run)
+	requireVerdict(d.t, err, outcome, reason)
+	requireVerdict(d.t, d.RecordDeadLetter(ctx, died(r, time.Now())), outcome, reason)
+	require.Empty(d.t, d.unrecorded(r), "the sweep has no business with it")
+	require.Equal(d.t, before, value[string](d, all))
+}
+
+func (d *database) unrecorded(r event.Receipt) []event.ClosedRun {
+	d.t.Helper()
+	runs, err := d.Unrecorded(d.t.Context(), []event.ClosedRun{{Run: anotherRun(r), EventID: r.ID, Status: "terminated"}})
+	require.NoError(d.t, err)
+	return runs
+}
+
+// A discarded event stays discarded, whatever tries it again: also once its dead letter and its key are gone. A redelivery is a
+// duplicate of it, as long as the window says.
+func TestADiscardedEventStaysDiscarded(t *testing.T) {
+	t.Parallel()
+	for name, die := range map[string]func(*database, event.Receipt){
+		"before it had a row": func(*database, event.Receipt) {},
+		"stored": func(d *database, r event.Receipt) {
+			_, err := d.Persist(d.t.Context(), r, body, parsed(patch("1", `{"n":1}`)), runOf(r))
+			require.NoError(d.t, err)
+		},
+		"processed, and dead since": func(d *database, r event.Receipt) { d.process(r, parsed(patch("1", `{"n":1}`))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			r := receipt()
+			die(db, r)
+			db.record(died(r, time.Now().Add(time.Second)))
+			require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+			db.requireUntouchable(r, event.OutcomeDiscarded, ada.Reason)
+
+			again := r
+			again.ID = receipt().ID
+			persisted, err := db.Persist(t.Context(), again, body, parsed(), runOf(again))
+			require.NoError(t, err)
+			require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID}, persisted)
+
+			require.NoError(t, db.DeleteDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+			db.exec(`DELETE FROM idempotency_keys`)
+			db.exec(`DELETE FROM events`)
+			db.requireUntouchable(r, event.OutcomeDiscarded, ada.Reason)
+		})
+	}
+}
+
+// The bulk lane leaves an event with a verdict to a workflow of its own, which says what the verdict is.
+func TestABatchLeavesAnEventWithAVerdict(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]string{"with its key": `SELECT 1`, "without": `DELETE FROM idempotency_keys`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			r, id := db.letter()
+			require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+			db.exec(keep)
+			other := db.bulk(receipt())
+			db.bulk(r)
+			require.Equal(t, map[string]event.Outcome{r.ID: event.OutcomeLeft, other.ID: event.OutcomeProcessed},
+				outcomes(db.batch(newBatchRun(), nil)))
+			require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
+		})
+	}
+}
+
+// What a discarded event had done to entities is taken back at once, and does not come back with what is folded later.
+func TestADiscardedEventHasNoEffect(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	at := func(minutes int, changes ...event.Change) event.Parsed {
+		p := parsed(changes...)
+		p.OccurredAt = noon.Add(time.Duration(minutes) * time.Minute)
+		return p
+	}
+	db.process(receipt(), at(0, patch("1", `{"a":1}`)))
+	r := receipt()
+	db.process(r, at(10, patch("1", `{"b":2}`), snapshot("2", `{"c":3}`)))
+	db.record(died(r, time.Now().Add(time.Second))) // it was reset, and died
+	db.requireStates(map[string]string{"1": `{"a":1,"b":2}`, "2": `{"c":3}`})
+
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+	db.requireStates(map[string]string{"1": `{"a":1}`})
+	_, err := db.Entity(t.Context(), thing("2"))
+	require.ErrorIs(t, err, event.ErrNotFound)
+	require.Zero(t, value[int](db, `SELECT count(*) FROM event_entities WHERE event_id = $1`, r.ID))
+	var detail struct{ Changes, Entities int }
+	require.NoError(t, json.Unmarshal(db.audit()[0].Detail, &detail))
+	require.Equal(t, struct{ Changes, Entities int }{2, 2}, detail)
+
+	db.process(receipt(), at(5, patch("1", `{"d":4}`)))
+	db.requireStates(map[string]string{"1": `{"a":1,"d":4}`})
+	was, err := db.EntityAsOf(t.Context(), thing("1"), noon.Add(time.Hour))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":1,"d":4}`, string(was.State))
+}
+
+// Of an event and its edit one counts: the original is replaced, whatever tries it again.
+func TestAReplacedEventStaysReplaced(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r, id := db.letter()
+	edit, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+	require.NoError(t, err)
+	db.requireUntouchable(r, event.OutcomeReplaced, ada.Reason)
+	_, err = db.Persist(t.Context(), r, body, parsed(), runOf(r))
+	require.ErrorContains(t, err, "event "+edit.Receipt.ID+" counts instead")
+	require.NoError(t, db.UpsertEntitiesAfterPersist(edit.Receipt))
+	require.Equal(t, event.StatusProcessed, db.status(edit.Receipt.ID))
+}
+
+// Reopen is the one way back, and on record: the event is processed like any other then.
+func TestAReopenedEventIsProcessed(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r, id := db.letter()
+	requireState(t, db.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
+	require.NoError(t, db.ReopenDeadLetter(t.Context(), id, ada))
+	require.Equal(t, []string{"dead_letter.reopen", "dead_letter.discard"}, []string{db.audit()[0].Action, db.audit()[1].Action})
+	got := db.deadLetterOf(r)
+	require.Equal(t, event.DeadLetterOpen, got.State)
+	require.Empty(t, got.DiscardedBy)
+	db.process(r, parsed(snapshot("1", `{"n":1}`)))
+	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(r).State)
+	db.requireStates(map[string]string{"1": `{"n":1}`})
+	requireState(t, db.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterResolved)
+}
+
+// Of an event, its edit and the edit of that one counts at most, in whatever order they are discarded and reopened.
+func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	_, first := db.letter()
+	edit := func(id int64) int64 {
+		d, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+		require.NoError(t, err)
+		require.NoError(t, db.GiveBack(t.Context(), "", d.ID))
+		return d.ID
+	}
+	second := edit(first)
+	requireState(t, db.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
+	third := edit(second)
+	requireState(t, db.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
+
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), third, ada))
+	require.NoError(t, db.ReopenDeadLetter(t.Context(), third, ada), "its original is still replaced by it")
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), third, ada))
+	require.NoError(t, db.ReopenDeadLetter(t.Context(), second, ada))
+	requireState(t, db.ReopenDeadLetter(t.Context(), third, ada), event.DeadLetterDiscarded)
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), second, ada))
+
+	var group errgroup.Group
+	for _, id := range []int64{first, second, third} {
+		group.Go(func() error { _ = db.ReopenDeadLetter(t.Context(), id, ada); return nil })
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM verdicts`))
+}
+
+// A discard and a run that processes the event meanwhile: one of them comes first, and the other knows.
+func TestADiscardAndARunAtOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for n := range 30 {
+		r, id := db.letter()
+		entity := fmt.Sprint("raced-", n)
+		var discard, process error
+		var group errgroup.Group
+		group.Go(func() error { discard = db.DiscardDeadLetter(t.Context(), id, ada); return nil })
+		group.Go(func() error {
+			p := parsed(snapshot(entity, `{"n":1}`))
+			if _, process = db.Persist(t.Context(), r, body, p, runOf(r)); process == nil {
+				process = db.UpsertEntities(t.Context(), r, p, runOf(r))
+			}
+			return nil
+		})
+		require.NoError(t, group.Wait())
+		links := value[int](db, `SELECT count(*) FROM event_entities WHERE event_id = $1`, r.ID)
+		if discard == nil {
+			requireVerdict(t, process, event.OutcomeDiscarded, ada.Reason)
+			require.Zero(t, links)
+		} else {
+			requireState(t, discard, event.DeadLetterResolved)
+			require.NoError(t, process)
+			require.Equal(t, 1, links)
+		}
+	}
+}
+
+// An event that was expunged is known: whatever tries it again, and a second expunge, which removes what has come since. Both are
+// on record with what they have removed.
+func TestAnExpungeIsOnRecord(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	db.process(r, parsed(snapshot("1", `{"n":1}`)))
+	db.record(died(r, time.Now().Add(time.Second)))
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
+	last := func() (e event.Expunged) {
+		require.NoError(t, json.Unmarshal(db.audit()[0].Detail, &e))
+		return e
+	}
+	gone, err := db.Expunge(t.Context(), r.ID, 3, ada)
+	require.NoError(t, err)
+	require.Equal(t, event.Expunged{EventID: r.ID, Provider: "acme", WorkflowIDs: []string{r.WorkflowID()}, Events: 1,
+		DeadLetters: 1, Changes: 1, Errors: 1, Entities: 1, Runs: 3}, gone)
+	require.Equal(t, gone, last())
+	db.requireUntouchable(r, event.OutcomeExpunged, ada.Reason)
+
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
+	gone, err = db.Expunge(t.Context(), r.ID, 0, event.Actor{Name: "eve", Reason: "again"})
+	require.NoError(t, err)
+	require.NotNil(t, gone.Earlier)
+	require.Equal(t, "ada", gone.Earlier.By)
+	require.EqualValues(t, 1, gone.Errors)
+	require.Zero(t, gone.Events)
+	require.Equal(t, gone, last())
+	db.requireUntouchable(r, event.OutcomeExpunged, ada.Reason)
+
+	_, err = db.Expunge(t.Context(), receipt().ID, 0, ada)
+	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// The letters that were closed before there were verdicts:
+//   - what was discarded or replaced gets its verdict and its key, and what it left on entities is taken back
+//   - what was processed after all, or waits again, has none
+func TestClosedLettersGetTheirVerdict(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	closed := func(die func(event.Receipt)) event.Receipt {
+		r := receipt()
+		r.DedupeWindow, r.Headers = event.Duration(90*time.Minute), map[string]string{"x": "a\x00\"dedupe_window\":\"5h\""}
+		die(r)
+		db.record(died(r, time.Now().Add(time.Second)))
+		db.exec(`UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discarded_by = 'ada', discard_reason = 'x'
+		          WHERE event_id = $1`, r.ID)
+		return r
+	}
+	parseless := closed(func(event.Receipt) {})
+	linked := closed(func(r event.Receipt) { db.process(r, parsed(patch("1", `{"a":1}`))) })
+	db.process(receipt(), parsed(patch("1", `{"b":2}`)))
+	replaced := closed(func(event.Receipt) {})
+	edit := receipt()
+	db.exec(`UPDATE dead_letters SET replaced_by = $2 WHERE event_id = $1`, replaced.ID, edit.ID)
+	rescued := closed(func(event.Receipt) {})
+	waiting := closed(func(event.Receipt) {})
+	text, err := os.ReadFile("../migrations/0017_create_verdicts.sql")
+	require.NoError(t, err)
+	db.process(rescued, parsed(patch("2", `{}`)))
+	db.record(died(waiting, time.Now().Add(time.Minute)))
+	db.exec(`DROP TABLE verdicts`)
+	_, sql, _ := strings.Cut(string(text), "-- +goose Up")
+	db.exec(sql)
+
+	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM verdicts`))
+	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(rescued).State)
+	for _, r := range []event.Receipt{parseless, replaced} {
+		require.Equal(t, "01:30:00 "+r.ID, value[string](db,
+			`SELECT (expires_at - first_seen)::text || ' ' || event_id FROM idempotency_keys WHERE key = $1`, r.Key))
+	}
+	require.Equal(t, edit.ID, value[string](db, `SELECT replaced_by::text FROM verdicts WHERE event_id = $1`, replaced.ID))
+	db.requireStates(map[string]string{"1": `{"a":1,"b":2}`})
+	n, err := db.EnforceVerdicts(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	db.requireStates(map[string]string{"1": `{"b":2}`})
+	db.requireUntouchable(linked, event.OutcomeDiscarded, "x")
+	db.requireUntouchable(replaced, event.OutcomeReplaced, "x")
+	n, err = db.EnforceVerdicts(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n)
+}

@@ -1,0 +1,120 @@
+package providers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"holdfast/event"
+)
+
+// everything stands among the paths that vary for the whole body.
+const everything = "*"
+
+// maxFingerprint is in bytes.
+const maxFingerprint = 200
+
+// fingerprintRule says what every delivery of an event has in common beside its key. An event of the same key with another
+// fingerprint is a conflict: two events that the sender, or somebody in between, gives one name.
+type fingerprintRule struct {
+	// varies are the paths of values that may differ between deliveries.
+	varies [][]string
+	// ignored: the whole body may differ.
+	ignored  bool
+	delivery *expression
+}
+
+func (c *compiler) newFingerprint(field string, d *keyDefinition) (f fingerprintRule) {
+	for i, path := range d.Varies {
+		names := strings.Split(path, ".")
+		for _, name := range names {
+			if name == "" {
+				c.add(fmt.Sprintf("%s.varies[%d]", field, i), "want the dotted path of a value in the body, such as attempt, or *")
+				break
+			}
+		}
+		f.ignored = f.ignored || path == everything
+		f.varies = append(f.varies, names)
+	}
+	f.delivery = c.expression(field+".delivery", d.Delivery)
+	return f
+}
+
+// of gives the fingerprint of an event; "" where any delivery of its key is as good as another. A key that is made of the body
+// leaves the sender's own name of the delivery to compare, whoever vouches for it.
+func (f fingerprintRule) of(ctx context.Context, id identity, in input, body []byte) (string, error) {
+	if id.from != event.KeyFromEvent {
+		v, err := f.delivery.first(ctx, in, nil)
+		if isDeadline(err) {
+			return "", err
+		}
+		name, _ := text(v)
+		return cleanText(name, maxFingerprint), nil
+	}
+	if f.ignored {
+		return "", nil
+	}
+	h := sha256.New()
+	if len(f.varies) == 0 || !writeWithout(h, body, f.varies) {
+		h.Reset()
+		_, _ = h.Write(body)
+	}
+	return bodyKeyPrefix + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// writeWithout writes the body without the values at the paths; ok is false if it is not JSON.
+func writeWithout(w io.Writer, body []byte, paths [][]string) (ok bool) {
+	if checkText(body) != nil {
+		return false
+	}
+	s := sieve{reader: reader{data: string(body)}, to: w}
+	if s.pass(paths) != nil || s.end() != nil {
+		return false
+	}
+	_, err := io.WriteString(w, s.data[s.written:])
+	return err == nil
+}
+
+// sieve writes a body without some of its values.
+type sieve struct {
+	reader
+
+	to      io.Writer
+	written int // up to where the body is written, or left out
+}
+
+// pass takes the next value apart as far as the paths lead.
+func (s *sieve) pass(paths [][]string) error {
+	if s.peek() != '{' {
+		return s.skip()
+	}
+	return s.fields(func(name string) error {
+		var below [][]string
+		for _, path := range paths {
+			switch {
+			case path[0] != name:
+			case len(path) == 1:
+				return s.leaveOut()
+			default:
+				below = append(below, path[1:])
+			}
+		}
+		if below == nil {
+			return s.skip()
+		}
+		return s.pass(below)
+	})
+}
+
+func (s *sieve) leaveOut() error {
+	s.peek()
+	if _, err := io.WriteString(s.to, s.data[s.written:s.pos]); err != nil {
+		return err
+	}
+	err := s.skip()
+	s.written = s.pos
+	return err
+}

@@ -1,0 +1,65 @@
+package providers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// keyOf is the key of a request that is authentic.
+func keyOf(t require.TestingT, p *Provider, r *Request) string {
+	r.passed = p.schemes[0]
+	items, err := p.Split(r)
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	return items[0].Key
+}
+
+// An id is its UTF-16 code units, however they are escaped and whether or not they make characters:
+//   - two ids are one key only if they are one id
+//   - and so in a form that holds JSON
+func TestKeysAreMadeOfCodeUnits(t *testing.T) {
+	t.Parallel()
+	units := rapid.SliceOfN(rapid.SampledFrom([]uint16{'a', 0, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xfffd, 0xe000, 0xffff}), 1, 4)
+	hmac, slack := providerOf(t, "hmac", secretOfTests), providerOf(t, "slack", secretOfTests)
+	escaped := func(id []uint16) string {
+		var text strings.Builder
+		for _, unit := range id {
+			fmt.Fprintf(&text, `\u%04x`, unit)
+		}
+		return text.String()
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := escaped(units.Draw(t, "a")), escaped(units.Draw(t, "b"))
+		for _, c := range []struct {
+			p           *Provider
+			kind, event string
+		}{
+			{hmac, "application/json", `{"id":"%s"}`},
+			{slack, formType, `payload={"trigger_id":"%s"}`},
+		} {
+			key := func(id string) string {
+				return keyOf(t, c.p, &Request{
+					Body: fmt.Appendf(nil, c.event, id), Header: map[string][]string{"content-type": {c.kind}},
+				})
+			}
+			require.Equal(t, a == b, key(a) == key(b), "%s, %s", a, b)
+		}
+	})
+}
+
+// A header that names the event is what was sent, and not what a receipt shows of it.
+func TestKeysAreMadeOfWholeHeaders(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "token", secretOfTests)
+	long := strings.Repeat("k", maxKeptValue)
+	seen := map[string]string{}
+	for _, id := range []string{"a\xff", "a\xfe", "a\xff\xff", "a\ufffd", "a\x01", "a", long, long + "1", long + "2"} {
+		key := keyOf(t, p, &Request{Body: []byte(`{}`), Header: map[string][]string{"idempotency-key": {id}}})
+		require.Empty(t, seen[key], "%q", id)
+		seen[key] = fmt.Sprintf("%q", id)
+	}
+}

@@ -1,0 +1,116 @@
+package providers
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// What may be allocated for a body, all in all and garbage included: so many bytes for each of its own, and a little. The dearest
+// is an object with one field, six bytes of JSON that take a map of over three hundred.
+const (
+	allocatedPerByte = 80
+	allocatedAtLeast = 128 << 10
+)
+
+// allocatedBy is how much a function allocates. It must not run beside other tests.
+func allocatedBy(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// doubledFields has as many doubled fields as fit, as deep as a body may be nested.
+func doubledFields(size int) []byte {
+	const depth = 199
+	open, shut := strings.Repeat(`{"a":`, depth-1), strings.Repeat("}", depth-1)
+	fields := strings.Repeat(`"":0,`, (size-len(open)-len(shut))/5-1)
+	return []byte(open + "{" + fields + `"":0}` + shut)
+}
+
+// repeated is a JSON array of one text, as often as it fits.
+func repeated(value string, size int) []byte {
+	return []byte("[" + strings.Repeat(value+",", (size-2)/(len(value)+1)-1) + value + "]")
+}
+
+// field is an object with a value behind one name.
+func field(name string, value []byte) []byte {
+	return []byte(`{"` + name + `":` + string(value) + `}`)
+}
+
+// costlyBodies take the most memory for their size that we know of, each in its own way.
+func costlyBodies() [][]byte {
+	const size = 256 << 10
+	nested := strings.Repeat(`{"":`, 197) + "0" + strings.Repeat("}", 197)
+	bodies := [][]byte{doubledFields(size), []byte(strings.Repeat(`{"a":[`, 99) + strings.Repeat("]}", 99))}
+	for _, value := range []string{"0", "{}", "[]", `""`, `"\n"`, `{"":0}`, `{"":[]}`, `[[0]]`, nested} {
+		bodies = append(bodies, field("token", repeated(value, size)), field("id", repeated(value, size)))
+	}
+	return bodies
+}
+
+// memoryProvider reads the body before anybody is authentic.
+func memoryProvider(t testing.TB) *Provider {
+	t.Helper()
+	c, err := Load(writeDefinitions(t, map[string]string{"memory.yaml": `
+name: memory
+secrets: MEMORY_SECRET
+auth: [{token: {in: body, name: token}}]
+type: .body.type
+key: {parts: [.body.id]}
+`}))
+	require.NoError(t, err)
+	p, ok := c.WithSecrets(secretsOf(secretOfTests)).Lookup("memory")
+	require.True(t, ok)
+	return p
+}
+
+// FuzzMemory: whatever is in a body, what is allocated for it is a small multiple of its size: next to nothing before the sender
+// is authentic.
+func FuzzMemory(f *testing.F) {
+	p := memoryProvider(f)
+	for _, body := range costlyBodies() {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		size := uint64(len(body))
+		r := &Request{Method: "POST", Path: "/webhooks/memory", Body: body, Header: map[string][]string{}}
+		got := allocatedBy(func() { _ = p.Authenticate(r, time.Time{}) })
+		require.LessOrEqual(t, got, 4*size+allocatedAtLeast, "authenticate %d bytes", size)
+		var items []Item
+		got = allocatedBy(func() { items, _ = p.Split(r) })
+		require.LessOrEqual(t, got, allocatedPerByte*size+allocatedAtLeast, "split %d bytes", size)
+		require.Len(t, items, 1)
+		got = allocatedBy(func() { _, _ = p.Parse(receiptOf(p, items[0]), body) })
+		require.LessOrEqual(t, got, allocatedPerByte*size+allocatedAtLeast, "parse %d bytes", size)
+	})
+}
+
+// A doubled field that is part of the identity is noticed wherever it stands, among however many that are not.
+func TestDoubledIdentityIsFoundAmongMany(t *testing.T) {
+	t.Parallel()
+	p := memoryProvider(t)
+	many := bytes.Repeat([]byte(`"x":{"id":1,"id":2},`), 100)
+	for body, code := range map[string]string{
+		`{` + string(many) + `"type":"a","id":"1"}`:          "",
+		`{` + string(many) + `"type":"a","id":"1","id":"2"}`: "duplicate_key",
+		`{"id":{"a":1,"a":2},` + string(many) + `"type":""}`: "duplicate_key",
+	} {
+		items, err := p.Split(&Request{Method: "POST", Body: []byte(body)})
+		require.NoError(t, err)
+		_, err = p.Parse(receiptOf(p, items[0]), items[0].Body)
+		if code == "" {
+			require.NoError(t, err, "%.20s", body)
+			continue
+		}
+		require.Equal(t, code, event.CodeOf(err), "%.20s", body)
+	}
+}

@@ -1,0 +1,56 @@
+package providers
+
+import (
+	"time"
+
+	"holdfast/event"
+)
+
+// Redrive is what a definition says of when its dead events are run again by themselves. What it leaves out is zero.
+type Redrive struct {
+	// Off leaves them to the operators.
+	Off      bool
+	Base     event.Duration
+	Attempts int
+	// Classes are the classes of failures that are tried again.
+	Classes []event.Class
+}
+
+// Over is the policy that applies where another one holds for what the definition leaves out.
+func (r Redrive) Over(policy event.RedrivePolicy) event.RedrivePolicy {
+	if r.Base > 0 {
+		policy.Base = time.Duration(r.Base)
+	}
+	if r.Attempts > 0 {
+		policy.Attempts = r.Attempts
+	}
+	if len(r.Classes) > 0 {
+		policy.Classes = r.Classes
+	}
+	if r.Off {
+		policy.Classes = nil
+	}
+	return policy
+}
+
+// maxRedrives bounds the attempts, whose pauses double.
+const maxRedrives = 20
+
+func (c *compiler) newRedrive(d redriveDefinition) Redrive {
+	r := Redrive{Off: c.oneOf("redrive.automatic", d.Automatic, "on", "off") == "off", Attempts: d.Attempts}
+	if d.Base != nil {
+		if r.Base = event.Duration(*d.Base); r.Base <= 0 {
+			c.add("redrive.base", "want more than 0")
+		}
+	}
+	if d.Attempts < 0 || d.Attempts > maxRedrives {
+		c.add("redrive.attempts", "want 1 to %d", maxRedrives)
+	}
+	for _, class := range d.Classes {
+		if class == "" {
+			c.add("redrive.classes", "want transient, failed or rejected each")
+		}
+		r.Classes = append(r.Classes, event.Class(c.oneOf("redrive.classes", class, "transient", "failed", "rejected")))
+	}
+	return r
+}

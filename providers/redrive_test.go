@@ -1,0 +1,28 @@
+package providers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// A definition says when its dead events are run again; what it leaves out stays as configured.
+func TestADefinitionHasItsRedrive(t *testing.T) {
+	t.Parallel()
+	configured := event.RedrivePolicy{Base: time.Hour, Attempts: 3, Classes: []event.Class{event.ClassFailed}}
+	for text, want := range map[string]event.RedrivePolicy{
+		"on":                    configured,
+		"off":                   {Base: time.Hour, Attempts: 3},
+		"{automatic: off}":      {Base: time.Hour, Attempts: 3},
+		"{base: 1m}":            {Base: time.Minute, Attempts: 3, Classes: configured.Classes},
+		"{attempts: 5}":         {Base: time.Hour, Attempts: 5, Classes: configured.Classes},
+		"{classes: [rejected]}": {Base: time.Hour, Attempts: 3, Classes: []event.Class{event.ClassRejected}},
+	} {
+		p, err := loadOne(t, minimal+"redrive: "+text+"\n")
+		require.NoError(t, err, text)
+		require.Equal(t, want, p.Redrive().Over(configured), text)
+	}
+}

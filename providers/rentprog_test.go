@@ -1,0 +1,109 @@
+package providers
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// rentprogRequest is one of RentProg's: the payload is Ruby's notation, in a string.
+func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, headers ...string) *Request {
+	t.Helper()
+	text, err := json.Marshal(payload)
+	require.NoError(t, err)
+	r := &Request{Method: "POST", Path: p.Paths()[0], Header: map[string][]string{}, Body: []byte(
+		`{"event":"` + eventType + `","payload":` + string(text) + `}`)}
+	for i := 0; i < len(headers); i += 2 {
+		r.setHeader(headers[i], headers[i+1])
+	}
+	require.NoError(t, p.SignWithSecrets(r, clock))
+	require.NoError(t, p.Authenticate(r, clock))
+	return r
+}
+
+func splitOne(t testing.TB, p *Provider, r *Request) Item {
+	t.Helper()
+	items, err := p.Split(r)
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	return items[0]
+}
+
+// An event of RentProg is told by its three IDs, its time and its bytes together: each of them alone may be the same for two
+// events. The same of all is the same event.
+func TestRentprogKeyIsAllThatTellsEventsApart(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	one, two := `{"id"=>1, "mileage"=>[1, 2]}`, `{"id"=>2, "mileage"=>[1, 2]}`
+	all := []string{"x-webhook-id", "w", "x-event-id", "e", "x-delivery-id", "d", "x-timestamp", "1"}
+	keys := map[string]int{}
+	for i, c := range []struct {
+		payload string
+		headers []string
+	}{
+		{one, nil}, {two, nil}, {one, all}, {two, all}, {one, all[:2]}, {two, all[:2]}, {one, all[:4]}, {one, all[:6]},
+		{one, []string{"x-event-id", "w"}}, {one, append([]string{"x-timestamp", "2"}, all[:6]...)},
+	} {
+		key := splitOne(t, p, rentprogRequest(t, p, "car_update", c.payload, c.headers...)).Key
+		require.Equal(t, key, splitOne(t, p, rentprogRequest(t, p, "car_update", c.payload, c.headers...)).Key)
+		require.NotContains(t, keys, key, "event %d has the key of event %d", i, keys[key])
+		keys[key] = i
+	}
+}
+
+// A car that moves to another branch names both, and keeps the one that it came from.
+func TestRentprogBranchChangeNamesBothBranches(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	for payload, want := range map[string]struct {
+		state    string
+		branches []string
+	}{
+		`{"id"=>7, "company_id"=>[9001, 9002]}`: {
+			`{"action":"update","id":7,"company_id":9002,"previous_company_id":9001}`, []string{"9002", "9001"}},
+		`{"id"=>7, "company_id"=>[nil, 9002]}`: {`{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
+		`{"id"=>7, "company_id"=>9002}`:        {`{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
+	} {
+		item := splitOne(t, p, rentprogRequest(t, p, "car_update", payload))
+		parsed, err := p.Parse(receiptOf(p, item), item.Body)
+		require.NoError(t, err)
+		require.Equal(t, "car", parsed.Changes[0].Kind)
+		require.JSONEq(t, want.state, string(parsed.Changes[0].State))
+		var branches []string
+		for _, c := range parsed.Changes {
+			if c.Kind == "branch" {
+				branches = append(branches, c.ExternalID)
+			}
+		}
+		require.Equal(t, want.branches, branches)
+	}
+}
+
+// What cannot be read keeps the type that stands beside it: an operator finds the dead letter by it.
+func TestMalformedRubyKeepsTheType(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	item := splitOne(t, p, rentprogRequest(t, p, "booking_update", `{"id"=>1, "note"=>"cut off`, "x-event-id", "e1"))
+	require.Equal(t, "booking_update", item.Type)
+	require.True(t, strings.HasPrefix(item.Key, ":e1:"), item.Key)
+	_, err := p.Parse(receiptOf(p, item), item.Body)
+	require.Equal(t, "malformed_ruby", event.CodeOf(err))
+	require.Equal(t, event.ClassRejected, event.ClassOf(err))
+}
+
+// RentProg's receivers knew their answer by these names.
+func TestRentprogReply(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	body, ok := p.ReplyBody([]byte(
+		`{"ok":true,"queued":true,"request_id":"r","duration_ms":3,"events":[{"event_hash":"0123456789ab"}]}`))
+	require.True(t, ok)
+	require.JSONEq(t, `{"ok":true,"queued":true,"request_id":"r","duration_ms":3,"events":[{"event_hash":"0123456789ab"}],
+		"event_hash":"0123456789ab","syncMs":3}`, string(body))
+	_, ok = providerOf(t, "stripe", secretOfTests).ReplyBody([]byte(`{}`))
+	require.False(t, ok)
+}

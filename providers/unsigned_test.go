@@ -1,0 +1,162 @@
+package providers
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// itemOf is the only event of a request that a scheme has let in.
+func itemOf(t testing.TB, p *Provider, passed scheme, r *Request) Item {
+	t.Helper()
+	r.passed = passed
+	items, err := p.Split(r)
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	return items[0]
+}
+
+// keysOf are the keys of a request's events.
+func keysOf(t testing.TB, p *Provider, passed scheme, r *Request) (keys []string) {
+	t.Helper()
+	r.passed = passed
+	items, err := p.Split(r)
+	require.NoError(t, err)
+	for _, item := range items {
+		keys = append(keys, item.Key)
+	}
+	return keys
+}
+
+// Of every built-in provider, whose signature leaves something out, what it leaves out makes no second event: neither a header
+// that is changed nor one that is taken away. Shopify's topic is the exception: one body comes under several.
+func TestUnsignedPartsMakeNoSecondEvent(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t, secretOfTests)
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		for _, kind := range p.SampleTypes() {
+			for _, s := range p.schemes {
+				covered := s.covers()
+				if covered.all {
+					continue
+				}
+				sample := func() *Request {
+					r, err := p.Sample(kind, "one", clock)
+					require.NoError(t, err)
+					require.True(t, slices.ContainsFunc(lintSecrets, func(secret string) bool { return s.sign(r, secret, clock) == nil }))
+					return r
+				}
+				first := sample()
+				if _, handshake := p.Challenge(first); handshake {
+					continue
+				}
+				keys := keysOf(t, p, s, first)
+				for _, header := range p.kept.headers {
+					if slices.Contains(covered.headers, header) || strings.HasSuffix(header, "shopify-topic") {
+						continue
+					}
+					for _, value := range []string{"", "another", "application/json", formType} {
+						r := sample()
+						if r.Header = maps.Clone(r.Header); value == "" {
+							delete(r.Header, header)
+						} else {
+							r.setHeader(header, value)
+						}
+						require.Equal(t, keys, keysOf(t, p, s, r), "%s %s: %s: %s", name, kind, header, value)
+					}
+				}
+			}
+		}
+	}
+}
+
+// One signed body of GitHub, sent again with what is not signed:
+//   - it is the same event, whatever its delivery and its event are called
+//   - under another delivery it is a conflict
+//   - an event that the body does not fit has no type
+func TestGitHubSignsTheBodyAlone(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "github", secretOfTests)
+	send := func(kind, delivery, body string) Item {
+		return itemOf(t, p, p.schemes[0], &Request{Body: []byte(body), Header: map[string][]string{
+			"x-github-event": {kind}, "x-github-delivery": {delivery},
+		}})
+	}
+	const label = `{"action":"deleted","label":{"id":1},"repository":{"id":2},"sender":{"id":3}}`
+	first := send("label", "a", label)
+	require.Equal(t, "label.deleted", first.Type)
+	again, other, renamed := send("label", "a", label), send("label", "b", label), send("repository", "a", label)
+	require.Equal(t, first, again)
+	require.Equal(t, first.Key, other.Key)
+	require.NotEqual(t, first.Fingerprint, other.Fingerprint)
+	require.Equal(t, first.Key, renamed.Key)
+	require.Empty(t, renamed.Type)
+	for body, kinds := range map[string]map[string]string{
+		`{"action":"deleted","repository":{"id":2},"organization":{},"sender":{"id":3}}`: {
+			"repository": "repository.deleted", "issues": "", "release": "", "installation": "installation.deleted",
+			"watch": "watch.deleted",
+		},
+		`{"action":"deleted","novel":{},"repository":{"id":2}}`: {"repository": "", "installation": "", "novel": "novel.deleted"},
+		`{"action":"deleted","issue":{"id":1},"comment":{"id":2}}`: {
+			"issues": "", "issue_comment": "issue_comment.deleted", "pull_request": "", "push": "",
+		},
+		`{"ref":"refs/heads/main","after":"a","commits":[],"head_commit":null,"repository":{}}`: {
+			"push": "push", "create": "", "repository": "",
+		},
+		`{"action":"opened","issue":{"id":1},"label":{},"repository":{}}`: {"issues": "issues.opened", "label": "", "release": ""},
+	} {
+		for kind, want := range kinds {
+			require.Equal(t, want, send(kind, "a", body).Type, "%s as %s", body, kind)
+		}
+	}
+}
+
+// What GitHub has sent is of the type that its header names.
+func TestRecordedEventsOfGitHubKeepTheirType(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "github", secretOfTests)
+	files, err := filepath.Glob(filepath.Join(sharedFixtures(t), "github", "*.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		require.NoError(t, err)
+		kind, _, _ := strings.Cut(filepath.Base(file), ".")
+		kind = strings.TrimSuffix(kind, ".json")
+		var read struct{ Action string }
+		require.NoError(t, json.Unmarshal(body, &read))
+		item := itemOf(t, p, p.schemes[0], &Request{Body: body, Header: map[string][]string{"x-github-event": {kind}}})
+		require.Equal(t, strings.TrimSuffix(kind+"."+read.Action, "."), item.Type, file)
+	}
+}
+
+// One signed body of Shopify under another topic, or another event's id.
+func TestShopifySignsTheBodyAlone(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "shopify", secretOfTests)
+	send := func(topic, id, body string) Item {
+		return itemOf(t, p, p.schemes[0], &Request{Body: []byte(body), Header: map[string][]string{
+			"x-shopify-topic": {topic}, "x-shopify-event-id": {id},
+		}})
+	}
+	const customer = `{"id":7,"admin_graphql_api_id":"gid://shopify/Customer/7","updated_at":"2026-01-01T00:00:00Z"}`
+	first, other := send("customers/update", "a", customer), send("customers/update", "b", customer)
+	require.Equal(t, first.Key, other.Key)
+	require.NotEqual(t, first.Fingerprint, other.Fingerprint)
+	require.NotEqual(t, first.Key, send("customers/create", "a", customer).Key, "one body comes under several topics")
+	require.Equal(t, "customers/update", first.Type)
+	require.Empty(t, send("orders/updated", "a", customer).Type)
+	require.Empty(t, send("customers/delete", "a", customer).Type)
+	require.Equal(t, "customers/delete", send("customers/delete", "a", `{"id":7,"phone":null}`).Type)
+	require.Equal(t, "themes/publish", send("themes/publish", "a", `{"id":7,"updated_at":"x"}`).Type)
+	parsed, err := p.Parse(receiptOf(p, send("orders/delete", "a", customer)), []byte(customer))
+	require.NoError(t, err)
+	require.Empty(t, parsed.Changes)
+}

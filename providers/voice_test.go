@@ -1,0 +1,77 @@
+package providers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+func mustParse(t testing.TB, p *Provider, body string) (Item, event.Parsed) {
+	t.Helper()
+	item, parsed, err := parse(t, p, body)
+	require.NoError(t, err)
+	return item, parsed
+}
+
+// A call of Retell is found by its ID wherever that stands.
+func TestRetellCallAtTheTop(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "retell", secretOfTests)
+	for _, name := range []string{"call_started", "call_ended", "call_analyzed"} {
+		fields := `"call_id":"c1","call_status":"ended","start_timestamp":1777888800000,"end_timestamp":1777888860000`
+		below, deep := mustParse(t, p, `{"event":"`+name+`","call":{`+fields+`}}`)
+		atTop, flat := mustParse(t, p, `{"event":"`+name+`",`+fields+`}`)
+		require.Equal(t, below.Key, atTop.Key)
+		require.True(t, strings.HasPrefix(atTop.Key, name+":c1"), atTop.Key)
+		require.Equal(t, deep.Changes, flat.Changes)
+		require.Equal(t, deep.OccurredAt, flat.OccurredAt)
+		require.False(t, flat.OccurredAtMissing)
+	}
+}
+
+// Two webhooks of Cal.com that say the same of a booking differ by milliseconds, and are one event; what happens to it later, or
+// to another seat, or the other way round, is another.
+func TestCalcomSaysTheSameInOneSecond(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "calcom", secretOfTests)
+	key := func(trigger, createdAt, attendee string) string {
+		item, _ := mustParse(t, p, `{"triggerEvent":"`+trigger+`","createdAt":"`+createdAt+`","payload":{"uid":"u1","attendees":[`+attendee+`]}}`)
+		return item.Key
+	}
+	const ada = `{"email":"ada@example.com"}`
+	first := key("BOOKING_CREATED", "2026-05-04T10:00:00.100Z", ada)
+	require.Equal(t, "BOOKING_CREATED:u1::20260504T100000:", first[:strings.Index(first, "h.")])
+	require.Equal(t, first, key("BOOKING_CREATED", "2026-05-04T10:00:00.900Z", ada))
+	require.NotEqual(t, first, key("BOOKING_CREATED", "2026-05-04T10:00:01.100Z", ada))
+	require.NotEqual(t, first, key("BOOKING_CREATED", "2026-05-04T10:00:00.100Z", `{"email":"bob@example.com"}`))
+	require.NotEqual(t, first, key("BOOKING_CANCELLED", "2026-05-04T10:00:00.100Z", ada))
+	require.NotEqual(t, key("BOOKING_NO_SHOW_UPDATED", "2026-05-04T10:00:00.1Z", `{"email":"a@b.c","noShow":true}`),
+		key("BOOKING_NO_SHOW_UPDATED", "2026-05-04T10:00:00.2Z", `{"email":"a@b.c","noShow":false}`))
+}
+
+// Who did not come stands in the state of the booking, and of the guest.
+func TestCalcomKeepsTheNoShow(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "calcom", secretOfTests)
+	for _, value := range []string{"true", "false"} {
+		_, parsed := mustParse(t, p, `{"triggerEvent":"BOOKING_NO_SHOW_UPDATED","createdAt":"2026-05-04T10:00:00Z","payload":{
+			"bookingUid":"u1","bookingId":9,"attendees":[{"email":"ada@example.com","noShow":`+value+`}]}}`)
+		require.JSONEq(t, `{"booking_id":9,"noShow":{"ada@example.com":`+value+`}}`, string(parsed.Changes[0].State))
+		require.Equal(t, "attendee", parsed.Changes[1].Kind)
+		require.JSONEq(t, `{"noShow":`+value+`}`, string(parsed.Changes[1].State))
+	}
+}
+
+// The queues that the old systems had.
+func TestPrioritiesOfPaymentsAndBookings(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]event.Priority{"stripe": event.PriorityCritical, "calcom": event.PriorityHigh} {
+		p := providerOf(t, name, secretOfTests)
+		for _, r := range p.allRules() {
+			require.Equal(t, want, r.priority, name)
+		}
+	}
+}
