@@ -179,7 +179,7 @@ func TestAnEventThatBreaksAConstraintIsRejected(t *testing.T) {
 	r.ID = secret[:4] + "-is-no-uuid"
 	_, err = db.Persist(t.Context(), r, body, parsed(), runOf(r))
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
-	require.Equal(t, "invalid_text_representation", event.CodeOf(err))
+	require.Equal(t, "malformed_id", event.CodeOf(err))
 }
 
 func TestAMissingMigrationIsNotTheEventsFault(t *testing.T) {
