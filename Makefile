@@ -15,7 +15,7 @@ TEMPORAL_ON_PATH := $(shell temporal --version 2>/dev/null | sed -n 's/.*version
 TEMPORAL_NEWEST := $(shell printf '%s\n' $(TEMPORAL_PINNED) $(TEMPORAL_ON_PATH) | sort -V | tail -n 1)
 TEMPORAL := $(if $(filter $(TEMPORAL_PINNED),$(TEMPORAL_NEWEST)),bin/temporal)
 
-# Narrow a run with e.g. `make test PACKAGES=./ingress TESTFLAGS='-run TestReceive -v'`.
+# Narrow a run with e.g. `make test PACKAGES=./ingress TESTFLAGS='-run TestReceive'`.
 PACKAGES ?= ./...
 TESTFLAGS ?=
 
@@ -30,10 +30,16 @@ help: ## List the targets
 run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on this machine; Ctrl-C ends it
 	@exec bin/holdfast dev
 
+# GOTESTSUM_FORMAT=standard-verbose shows every test as it runs, see bin/gotestsum --help.
+export GOTESTSUM_FORMAT ?= pkgname-and-test-fails
+TIMES := bin/test-times.json
+
 .PHONY: test
-test: $(TEMPORAL) bin/tctl server ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
-	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (several minutes on 2 cores)"
-	go test $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS) $(PACKAGES)
+test: $(TEMPORAL) bin/tctl server bin/gotestsum ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about ten minutes on 2 cores)"
+	@bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events $(TIMES) --packages '$(PACKAGES)' \
+		-- $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
+		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); exit $$code
 
 # SCENARIO is a regular expression, SEED the number that a run has printed, REPORT a file for the table.
 SCENARIO ?=
@@ -94,6 +100,17 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 		done; \
 	done
 
+# What measures the product is counted apart from it; a test's helpers count as tests.
+.PHONY: size
+size: ## Count the lines of Go and SQL, by room
+	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
+		{ room = FILENAME; sub("/[^/]*$$", "", room) } \
+		FILENAME ~ /_test\.go$$|stacktest/ { tests[room]++; t++; rooms[room]; next } \
+		room ~ /^(bench|loadgen|ledger)/ { measuring[room]++; m++; rooms[room]; next } \
+		{ product[room]++; p++; rooms[room] } \
+		END { for (room in rooms) printf "%-32s %8d %10d %8d\n", room, product[room], measuring[room], tests[room] | "sort"; close("sort"); \
+			printf "%-32s %8d %10d %8d\n%-32s %8s %10s %8s\n", "", p, m, t, "", "product", "measuring", "tests" }'
+
 .PHONY: fmt
 fmt: ## Format the code
 	gofmt -w .
@@ -120,6 +137,9 @@ bin/temporal: tools/temporal/go.mod
 
 bin/tctl: tools/tctl/go.mod
 	$(call build-tool,tctl,github.com/temporalio/tctl/cmd/tctl,1 minute)
+
+bin/gotestsum: tools/gotestsum/go.mod
+	$(call build-tool,gotestsum,gotest.tools/gotestsum,10 seconds)
 
 bin/golangci-lint: tools/lint/go.mod
 	$(call build-tool,lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,2 minutes)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,7 +21,13 @@ var (
 	root     string // of the repository
 )
 
+// atOnce is how many tests run side by side unless -parallel says otherwise: most wait for processes, not for a core.
+const atOnce = "6"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
 	code := stacktest.Main(m, func() (err error) {
 		if root, err = stacktest.RepositoryRoot(); err != nil {
 			return err
