@@ -69,6 +69,15 @@ func FirstIDAt(t time.Time) string {
 	return ms[:8] + "-" + ms[8:] + "-0000-0000-000000000000"
 }
 
+// TimeOfID is when an ID (UUIDv7) was made, in whole milliseconds; ok is false if the ID says no time.
+func TimeOfID(id string) (made time.Time, ok bool) {
+	if len(id) != len("00000000-0000-7000-8000-000000000000") || id[8] != '-' || id[13] != '-' || id[14] != '7' {
+		return time.Time{}, false
+	}
+	ms, err := strconv.ParseUint(id[:8]+id[9:13], 16, 64)
+	return time.UnixMilli(int64(ms)), err == nil //nolint:gosec // 48 bits fit
+}
+
 // revision marks the key of an event that was made from another one by an edit.
 const revision = ":r"
 

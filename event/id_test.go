@@ -3,6 +3,7 @@ package event_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -53,4 +54,17 @@ func TestWorkflowIDsAreInjective(t *testing.T) {
 			require.Regexp(t, `^[A-Za-z0-9._:-]+$`, id(a, x))
 		}
 	})
+}
+
+func TestAnIDSaysWhenItWasMade(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1795330000123)
+	id := event.FirstIDAt(at)
+	made, ok := event.TimeOfID(id[:14] + "7" + id[15:])
+	require.True(t, ok)
+	require.True(t, made.Equal(at))
+	for _, none := range []string{"", id, "req_1", "zzzzzzzz-zzzz-7000-8000-000000000000"} {
+		_, ok := event.TimeOfID(none)
+		require.False(t, ok, none)
+	}
 }

@@ -26,6 +26,7 @@ var readsAll = map[string]string{
 	"whereWaiting":   "the inbox is small, or about to be",
 	"waitingOfEvent": "the inbox is small, or about to be",
 	"lockWaiting":    "the inbox is small, or about to be",
+	"idsOfRequest":   "the inbox is small, or about to be; the other two tables go by an index",
 }
 
 // Every statement of the package that has an argument finds its rows by an index, whatever the argument is: all constant texts that

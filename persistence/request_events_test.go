@@ -1,0 +1,41 @@
+package persistence_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// The ID of a request leads to what it brought, wherever that is by now; and an ID that says no time leads nowhere.
+func TestARequestLeadsToItsEvents(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	request := uuid.Must(uuid.NewV7()).String()
+	of := func(id string) event.Receipt {
+		r := receipt()
+		r.RequestID = id
+		return r
+	}
+	stored, dead, waiting, other := of(request), of(request), of(request), of(uuid.Must(uuid.NewV7()).String())
+	db.process(stored, parsed())
+	db.process(other, parsed())
+	db.record(deadLetter(dead))
+	spooled, err := db.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waiting, body, false)
+	require.NoError(t, err)
+	require.True(t, spooled)
+
+	ids, err := db.EventsOfRequest(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, []string{stored.ID, dead.ID, waiting.ID}, ids)
+	ids, err = db.EventsOfRequest(t.Context(), other.RequestID)
+	require.NoError(t, err)
+	require.Equal(t, []string{other.ID}, ids)
+
+	for _, none := range []string{uuid.Must(uuid.NewV7()).String(), uuid.NewString(), "chosen-by-the-sender", ""} {
+		_, err = db.EventsOfRequest(t.Context(), none)
+		require.ErrorIs(t, err, event.ErrNotFound, none)
+	}
+}
