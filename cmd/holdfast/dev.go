@@ -29,7 +29,13 @@ func devCommand() *cobra.Command {
 		Short:   "Run everything on this machine: PostgreSQL, Temporal, and all roles (make run)",
 		GroupID: groupRun,
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runDev(c) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := config.Load()
+			if err != nil {
+				return err
+			}
+			return runDev(c.Context(), cfg, c.OutOrStdout())
+		},
 	}
 }
 
@@ -43,29 +49,27 @@ type devStack struct {
 	temporal *devstack.Temporal
 }
 
-func runDev(c *cobra.Command) (err error) {
-	cfg, err := config.Load()
-	if err != nil {
-		return err
-	}
+// runDev starts what is missing, prepares it, runs every role on it, and stops all of it when the context ends.
+func runDev(parent context.Context, cfg config.Config, out io.Writer) (err error) {
 	setLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText}, os.Stderr)
-	ctx, cancel := context.WithCancelCause(c.Context())
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 
 	stack := &devStack{}
 	defer func() { err = errors.Join(err, stack.stop()) }()
-	if err := stack.start(ctx, cfg, c.OutOrStdout()); err != nil {
+	if err := stack.start(ctx, cfg, out); err != nil {
 		return err
 	}
 	if cfg, err = stack.configure(cfg); err != nil {
 		return err
 	}
-	if err := migrate(c, cfg); err != nil {
+	if err := migrate(ctx, cfg); err != nil {
 		return err
 	}
+	fmt.Fprintln(out, upToDate)
 	go stack.watch(cancel)
-	err = runRoles(ctx, cfg, "dev", roleIngress|roleWorker|roleOperator, func() { stack.welcome(c.OutOrStdout(), cfg) })
-	if cause := context.Cause(ctx); err == nil && c.Context().Err() == nil {
+	err = runRoles(ctx, cfg, "dev", roleIngress|roleWorker|roleOperator, func() { stack.welcome(out, cfg) })
+	if cause := context.Cause(ctx); err == nil && parent.Err() == nil {
 		return cause
 	}
 	return err

@@ -2,14 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"time"
 
-	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
 	"holdfast/internal/config"
@@ -36,6 +30,12 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
+// report is what an examination has found; it is OK if no check has failed.
+type report struct {
+	Findings []finding `json:"findings"`
+	OK       bool      `json:"ok"`
+}
+
 // doctor looks at an installation from where it stands.
 type doctor struct {
 	cfg      config.Config
@@ -47,59 +47,41 @@ type doctor struct {
 // doctorLimit bounds each look.
 const doctorLimit = 5 * time.Second
 
-func doctorCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Look for what is wrong with this installation, and say what to do (exit 1 if something is)",
-		GroupID: groupOperate,
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			d, stop, err := newDoctor(c.Context())
-			if err != nil {
-				return err
-			}
-			defer stop()
-			d.examine(c.Context())
-			if err := d.report(c.OutOrStdout(), asksJSON(c)); err != nil {
-				return err
-			}
-			if n := d.failures(); n > 0 {
-				return fmt.Errorf("%d check(s) failed", n)
-			}
-			return nil
-		},
-	}
-	addJSONFlag(command)
-	return command
-}
-
-func newDoctor(ctx context.Context) (*doctor, func(), error) {
-	cfg, _, err := config.LoadBesideDev()
-	if err != nil {
-		return nil, nil, err
-	}
-	quiet := cfg.Log
-	quiet.Format = config.LogText
-	setLogger(quiet, os.Stderr)
+// examine looks at everything. Its error says that it could not even begin.
+func examine(ctx context.Context, cfg config.Config) (report, error) {
 	d := &doctor{cfg: cfg}
+	var err error
 	if d.temporal, err = newTemporalClient(cfg, nil, nil); err != nil {
-		return nil, nil, err
+		return report{}, err
 	}
-	if !cfg.Database.URL.IsSet() {
-		return d, d.temporal.Close, nil
+	defer d.temporal.Close()
+	if cfg.Database.URL.IsSet() {
+		if d.store, err = openStore(ctx, cfg, nil); err != nil {
+			return report{}, err
+		}
+		defer d.store.Close()
 	}
-	if d.store, err = openStore(ctx, cfg, nil); err != nil {
-		d.temporal.Close()
-		return nil, nil, err
-	}
-	return d, func() { d.store.Close(); d.temporal.Close() }, nil
-}
-
-func (d *doctor) examine(ctx context.Context) {
 	d.examineDatabase(ctx)
 	d.examineTemporal(ctx)
 	d.examineProviders()
 	d.examineHost()
+	return newReport(d.findings), nil
+}
+
+func newReport(findings []finding) report {
+	r := report{Findings: findings}
+	r.OK = r.failures() == 0
+	return r
+}
+
+// failures counts the checks that have failed.
+func (r report) failures() (n int) {
+	for _, f := range r.Findings {
+		if f.Verdict == verdictFail {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *doctor) found(check string, v verdict, detail, advice string) {
@@ -115,31 +97,4 @@ func either(ok bool, otherwise verdict) verdict {
 		return verdictOK
 	}
 	return otherwise
-}
-
-func (d *doctor) failures() (n int) {
-	for _, f := range d.findings {
-		if f.Verdict == verdictFail {
-			n++
-		}
-	}
-	return n
-}
-
-func (d *doctor) report(w io.Writer, asJSON bool) error {
-	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(map[string]any{"ok": d.failures() == 0, "findings": d.findings})
-	}
-	var failed []error
-	for _, f := range d.findings {
-		_, err := fmt.Fprintf(w, "%-4s  %-22s %s\n", f.Verdict, f.Check, printable(f.Detail))
-		failed = append(failed, err)
-		if f.Advice != "" {
-			_, err := fmt.Fprintf(w, "%30s %s\n", "→", f.Advice)
-			failed = append(failed, err)
-		}
-	}
-	return errors.Join(failed...)
 }

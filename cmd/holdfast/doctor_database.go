@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/event"
@@ -165,9 +166,15 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 	case waiting[event.DeadLetterOpen] > 0:
 		v = verdictWarn
 	}
+	var counted []string
+	for _, state := range event.DeadLetterStates() {
+		if n := waiting[state]; n > 0 {
+			counted = append(counted, fmt.Sprintf("%s %d", state, n))
+		}
+	}
 	detail := "none"
-	if len(waiting) > 0 {
-		detail = fmt.Sprintf("%s; the oldest waits for %s", counts(waiting), age.Round(time.Second))
+	if len(counted) > 0 {
+		detail = fmt.Sprintf("%s; the oldest waits for %s", strings.Join(counted, ", "), age.Round(time.Second))
 	}
 	d.found("dead letters", v, detail, "`holdfast dlq list` (--state exhausted) says why; correct the cause and run them again "+
 		"(`holdfast dlq redrive`), or discard them")

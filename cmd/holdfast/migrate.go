@@ -21,19 +21,28 @@ func migrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return migrate(c, cfg)
+			if err := migrate(c.Context(), cfg); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), upToDate)
+			return err
 		},
 	}
 }
 
-func migrate(c *cobra.Command, cfg config.Config) error {
+// upToDate is what is printed once an installation is prepared.
+const upToDate = "database and namespace are up to date"
+
+// migrate prepares what an installation stands on: the tables, the namespace's search attributes, the schedules. It may run any
+// number of times.
+func migrate(ctx context.Context, cfg config.Config) error {
 	if err := cfg.RequireDatabase(); err != nil {
 		return err
 	}
-	if err := migrations.Up(c.Context(), cfg.Database.URL.Reveal()); err != nil {
+	if err := migrations.Up(ctx, cfg.Database.URL.Reveal()); err != nil {
 		return err
 	}
-	if err := enforceVerdicts(c.Context(), cfg); err != nil {
+	if err := enforceVerdicts(ctx, cfg); err != nil {
 		return err
 	}
 	temporal, err := newTemporalClient(cfg, nil, nil)
@@ -41,14 +50,10 @@ func migrate(c *cobra.Command, cfg config.Config) error {
 		return err
 	}
 	defer temporal.Close()
-	if err := registerSearchAttributes(c.Context(), temporal, cfg.Temporal.Namespace); err != nil {
+	if err := registerSearchAttributes(ctx, temporal, cfg.Temporal.Namespace); err != nil {
 		return err
 	}
-	if err := ensureSchedules(c.Context(), temporal, schedules(cfg)...); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(c.OutOrStdout(), "database and namespace are up to date")
-	return err
+	return ensureSchedules(ctx, temporal, schedules(cfg)...)
 }
 
 // enforceVerdicts takes back what events that were given up before there were verdicts have left on entities: a fold is no task

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/internal/config"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
@@ -44,7 +42,7 @@ func (p *process) operatorAPI(ctx context.Context) (*operator.API, error) {
 	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
 	api := &operator.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
-		Stats:   statistics{store, ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}},
+		Stats:   newStatistics(p.cfg, store, p.temporal),
 		Replays: redrives, Redrives: redrives, Redactor: redactor{p.catalogue},
 	}
 	if p.codec.Encrypts() {
@@ -64,28 +62,6 @@ func openOperatorStore(
 		ApplicationName:  "holdfast-operator",
 		Tracer:           t.DatabaseTracer(),
 	})
-}
-
-// statistics are what the database and Temporal know. Those of Temporal are left out while it does not answer.
-type statistics struct {
-	store  *persistence.Store
-	queues ingress.Queues
-}
-
-// queuesTimeout bounds the question for the queues, so that statistics come while Temporal is down.
-const queuesTimeout = 2 * time.Second
-
-func (s statistics) Stats(ctx context.Context, window time.Duration) (event.Stats, error) {
-	stats, err := s.store.Stats(ctx, window)
-	if err != nil {
-		return event.Stats{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, queuesTimeout)
-	defer cancel()
-	if queues, err := s.queues.Read(ctx); err == nil {
-		stats.Queues = queues
-	}
-	return stats, nil
 }
 
 // redactor hides what the definitions of providers hide; of a provider that is not known, everything.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/ingress"
 )
 
 // watchEvery is the pause between two looks of `stats --watch`.
@@ -63,26 +61,11 @@ func watchStats(c *cobra.Command, t *tools, window time.Duration) error {
 }
 
 func printStats(c *cobra.Command, t *tools, window time.Duration) error {
-	stats, err := readStats(c.Context(), t, window)
+	stats, err := newStatistics(t.cfg, t.store, t.temporal).Stats(c.Context(), window)
 	if err != nil {
 		return err
 	}
 	return t.print(c, stats, func(w io.Writer) error { return writeStats(w, stats) })
-}
-
-// readStats does without the queues if Temporal does not answer: the rest is worth seeing then, too.
-func readStats(ctx context.Context, t *tools, window time.Duration) (event.Stats, error) {
-	stats, err := t.store.Stats(ctx, window)
-	if err != nil {
-		return stats, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	queues, err := ingress.Queues{Client: t.temporal, Namespace: t.cfg.Temporal.Namespace}.Read(ctx)
-	if err == nil {
-		stats.Queues = queues
-	}
-	return stats, nil
 }
 
 func writeStats(w io.Writer, s event.Stats) error {
