@@ -124,7 +124,7 @@ func secretsOnce(cfg config.Config, given string) providers.Secrets {
 	if given != "" {
 		return func(string) []string { return []string{given} }
 	}
-	return rememberSecrets(cfg.Secrets, forever)
+	return config.RememberSecrets(cfg.Secrets, forever)
 }
 
 func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {

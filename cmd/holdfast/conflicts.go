@@ -28,7 +28,7 @@ func conflictsListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
 			if err := checkSource(query.Provider, query.Source); err != nil {
-				return &usageError{c.CommandPath(), err}
+				return misuse(c, err)
 			}
 			page, err := t.store.Conflicts(c.Context(), query)
 			if err != nil {

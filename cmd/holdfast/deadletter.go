@@ -36,7 +36,7 @@ func deadLetterListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error {
 			if err := checkSource(query.Provider, query.Source); err != nil {
-				return &usageError{c.CommandPath(), err}
+				return misuse(c, err)
 			}
 			if query.State = state; state == anyState {
 				query.State = ""

@@ -113,7 +113,7 @@ func deadLetterCleanupCommand() *cobra.Command {
 		}
 		return nil
 	}
-	command.Flags().Var(moment{&cleanup.Before, given}, "older-than", "how long ago (30d, 720h), or before when (RFC 3339)")
+	addTimeFlag(command, &cleanup.Before, given, "older-than", "how long ago (30d, 720h), or before when (RFC 3339)")
 	command.Flags().StringVar(&cleanup.Provider, "provider", "", "only those of this provider")
 	_ = command.MarkFlagRequired("older-than")
 	addReasonFlag(command)

@@ -34,10 +34,10 @@ func eventListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) (err error) {
 			if query.Entity, err = entityOfProvider(query.Provider, entity); err != nil {
-				return &usageError{c.CommandPath(), err}
+				return misuse(c, err)
 			}
 			if err := checkSource(query.Provider, query.Source); err != nil {
-				return &usageError{c.CommandPath(), err}
+				return misuse(c, err)
 			}
 			page, err := t.store.Events(c.Context(), query)
 			if err != nil {

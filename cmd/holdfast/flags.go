@@ -96,6 +96,11 @@ func (f moment) Set(text string) (err error) {
 	return f.in()
 }
 
+// addTimeFlag adds a flag for a time; in, unless it is nil, refuses some.
+func addTimeFlag(c *cobra.Command, to *time.Time, in func() error, name, usage string) {
+	c.Flags().Var(moment{to, in}, name, usage)
+}
+
 func addPeriodFlags(c *cobra.Command, since, until *time.Time) {
 	in := func() error {
 		if !since.IsZero() && !until.IsZero() && !since.Before(*until) {
@@ -103,6 +108,6 @@ func addPeriodFlags(c *cobra.Command, since, until *time.Time) {
 		}
 		return nil
 	}
-	c.Flags().Var(moment{since, in}, "since", "not before: how long ago (90m, 7d) or when (RFC 3339)")
-	c.Flags().Var(moment{until, in}, "until", "before: how long ago (90m, 7d) or when (RFC 3339)")
+	addTimeFlag(c, since, in, "since", "not before: how long ago (90m, 7d) or when (RFC 3339)")
+	addTimeFlag(c, until, in, "until", "before: how long ago (90m, 7d) or when (RFC 3339)")
 }

@@ -168,7 +168,7 @@ type redriveOptions struct {
 
 func (o *redriveOptions) run(c *cobra.Command, t *tools) error {
 	if err := checkSource(o.filter.Provider, o.filter.Source); err != nil {
-		return &usageError{c.CommandPath(), err}
+		return misuse(c, err)
 	}
 	if err := o.checkScope(); err != nil {
 		return err

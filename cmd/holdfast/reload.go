@@ -7,13 +7,19 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
+	"holdfast/internal/config"
 	"holdfast/providers"
 )
 
+// secretsFor is how long a secret that was read is taken for the current one: a forged request must not cost the reading of a
+// file, and nobody who rotates a secret notices a second.
+const secretsFor = time.Second
+
 // loadDefinitions refuses what a reload refuses, but for samples that fail: of those it warns.
 func (p *process) loadDefinitions() (err error) {
-	secrets := rememberSecrets(p.cfg.Secrets, secretsFor)
+	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
 	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, p.acceptDefinitions); err != nil {
 		return err
 	}

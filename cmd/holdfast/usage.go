@@ -31,6 +31,9 @@ type usageError struct {
 	err     error
 }
 
+// misuse makes an error one of usage.
+func misuse(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), err} }
+
 // Error ends with where to look.
 func (e *usageError) Error() string {
 	return fmt.Sprintf("%s (see `%s --help`)", e.err, e.command)
@@ -42,7 +45,7 @@ func (e *usageError) Unwrap() error { return e.err }
 // strict makes every command below c refuse what it does not know. By itself cobra prints the help of a group of commands for
 // any word behind it, and calls that a success.
 func strict(c *cobra.Command) {
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c.CommandPath(), nearFlag(c, err)} })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misuse(c, nearFlag(c, err)) })
 	if !c.Runnable() {
 		c.DisableFlagsInUseLine = true
 		c.Args, c.RunE = cobra.ArbitraryArgs, helpOrRefuse
@@ -51,11 +54,11 @@ func strict(c *cobra.Command) {
 	c.Args = func(c *cobra.Command, given []string) error {
 		if args != nil {
 			if err := args(c, given); err != nil {
-				return &usageError{c.CommandPath(), err}
+				return misuse(c, err)
 			}
 		}
 		if err := c.ValidateRequiredFlags(); err != nil {
-			return &usageError{c.CommandPath(), err}
+			return misuse(c, err)
 		}
 		return nil
 	}
@@ -82,7 +85,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 	if near := event.Nearest(word, names); near != "" {
 		err = fmt.Errorf("%w: did you mean %s?", err, near)
 	}
-	return &usageError{c.CommandPath(), err}
+	return misuse(c, err)
 }
 
 func nearFlag(c *cobra.Command, err error) error {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestSecretsAreReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reads, current := 0, "old"
-		secrets := rememberSecrets(func(name string) []string {
+		secrets := RememberSecrets(func(name string) []string {
 			reads++
 			return []string{name + " " + current}
 		}, time.Second)

@@ -1,18 +1,12 @@
-package main
+package config
 
 import (
 	"sync"
 	"time"
-
-	"holdfast/providers"
 )
 
-// secretsFor is how long a secret that was read is taken for the current one: a forged request must not cost the reading of a
-// file, and nobody who rotates a secret notices a second.
-const secretsFor = time.Second
-
-// rememberSecrets reads each secret again only after a time.
-func rememberSecrets(read providers.Secrets, lasting time.Duration) providers.Secrets {
+// RememberSecrets gives what Config.Secrets gives, and reads each secret again only after a time.
+func RememberSecrets(read func(name string) []string, lasting time.Duration) func(name string) []string {
 	type reading struct {
 		secrets []string
 		at      time.Time
