@@ -22,32 +22,11 @@ func main() {
 }
 
 func rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "holdfast",
-		Short:         "Receive webhooks and never lose one",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	root.AddGroup(
-		&cobra.Group{ID: groupRun, Title: "Run it:"},
-		&cobra.Group{ID: groupOperate, Title: "Operate it:"},
-	)
-	root.AddCommand(
+	return newRoot(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		eventCommand(), inboxCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), providerCommand(), sendCommand(),
 		benchCommand(), verifyLedgerCommand(), auditCommand(), conflictsCommand(), tokenCommand(), payloadKeyCommand(),
 		errorCommand(), statsCommand(), doctorCommand(), purgeCommand(),
 		configCommand(), healthCommand(), versionCommand(),
 	)
-	root.SetHelpCommand(helpCommand())
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	strict(root)
-	return root
 }
-
-// The groups of `holdfast help`.
-const (
-	groupRun     = "run"
-	groupOperate = "operate"
-)
