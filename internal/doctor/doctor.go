@@ -31,8 +31,8 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// report is what an examination has found; it is OK if no check has failed.
-type report struct {
+// Report is what an examination has found; it is OK if no check has failed.
+type Report struct {
 	Findings []Finding `json:"findings"`
 	OK       bool      `json:"ok"`
 }
@@ -49,16 +49,16 @@ type doctor struct {
 const doctorLimit = 5 * time.Second
 
 // Examine looks at everything. Its error says that it could not even begin.
-func Examine(ctx context.Context, cfg config.Config) (report, error) {
+func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	d := &doctor{cfg: cfg}
 	var err error
 	if d.temporal, err = installation.NewTemporalClient(cfg, nil, nil); err != nil {
-		return report{}, err
+		return Report{}, err
 	}
 	defer d.temporal.Close()
 	if cfg.Database.URL.IsSet() {
 		if d.store, err = installation.OpenStore(ctx, cfg, nil); err != nil {
-			return report{}, err
+			return Report{}, err
 		}
 		defer d.store.Close()
 	}
@@ -69,14 +69,14 @@ func Examine(ctx context.Context, cfg config.Config) (report, error) {
 	return newReport(d.findings), nil
 }
 
-func newReport(findings []Finding) report {
-	r := report{Findings: findings}
+func newReport(findings []Finding) Report {
+	r := Report{Findings: findings}
 	r.OK = r.Failures() == 0
 	return r
 }
 
 // Failures counts the checks that have failed.
-func (r report) Failures() (n int) {
+func (r Report) Failures() (n int) {
 	for _, f := range r.Findings {
 		if f.Verdict == verdictFail {
 			n++

@@ -13,6 +13,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// Command is `holdfast dlq`.
 func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dlq",
@@ -92,6 +93,7 @@ func showCommand() *cobra.Command {
 	return command
 }
 
+// Print shows one dead letter.
 func Print(c *cobra.Command, t *cli.Tools, d event.DeadLetter) error {
 	return t.Print(c, struct {
 		event.DeadLetter

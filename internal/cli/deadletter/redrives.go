@@ -13,6 +13,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// RedriveCommand is `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "redrive",

@@ -8,6 +8,7 @@ import (
 	"holdfast/providers"
 )
 
+// Command is `holdfast provider`.
 func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "provider",

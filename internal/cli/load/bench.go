@@ -35,6 +35,7 @@ type benchResult struct {
 	Unfinished int `json:"unfinished"`
 }
 
+// BenchCommand is `holdfast bench`.
 func BenchCommand() *cobra.Command {
 	var o benchOptions
 	command := &cobra.Command{

@@ -29,6 +29,7 @@ type sendOptions struct {
 	secret              string // "" means the configured ones
 }
 
+// SendCommand is `holdfast send`.
 func SendCommand() *cobra.Command {
 	var o sendOptions
 	command := &cobra.Command{

@@ -19,6 +19,7 @@ import (
 // settleInterval is the pause between two looks at what is unfinished.
 const settleInterval = 250 * time.Millisecond
 
+// VerifyLedgerCommand is `holdfast verify-ledger`.
 func VerifyLedgerCommand() *cobra.Command {
 	var settle time.Duration
 	var withoutTemporal bool

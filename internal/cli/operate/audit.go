@@ -11,6 +11,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// AuditCommand is `holdfast audit`.
 func AuditCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "audit",

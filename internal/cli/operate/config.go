@@ -9,6 +9,7 @@ import (
 	"holdfast/internal/config"
 )
 
+// ConfigCommand is `holdfast config`.
 func ConfigCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "config",

@@ -11,6 +11,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// ConflictsCommand is `holdfast conflicts`.
 func ConflictsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "conflicts",

@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/installation"
 )
 
+// DoctorCommand is `holdfast doctor`.
 func DoctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "doctor",

@@ -17,6 +17,7 @@ import (
 	"holdfast/providers"
 )
 
+// EntityCommand is `holdfast entity`.
 func EntityCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "entity",

@@ -11,6 +11,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// ErrorCommand is `holdfast errors`.
 func ErrorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "errors",

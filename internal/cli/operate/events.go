@@ -12,6 +12,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// EventCommand is `holdfast event`.
 func EventCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "event",

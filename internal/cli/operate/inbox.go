@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// InboxCommand is `holdfast inbox`.
 func InboxCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "inbox",

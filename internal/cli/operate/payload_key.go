@@ -9,6 +9,7 @@ import (
 	"holdfast/internal/payloadcodec"
 )
 
+// PayloadKeyCommand is `holdfast payload-key`.
 func PayloadKeyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "payload-key",

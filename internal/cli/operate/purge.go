@@ -13,6 +13,7 @@ import (
 	"holdfast/internal/installation"
 )
 
+// PurgeCommand is `holdfast purge`.
 func PurgeCommand() *cobra.Command {
 	var expunge, reason string
 	command := &cobra.Command{

@@ -17,6 +17,7 @@ import (
 // watchEvery is the pause between two looks of `stats --watch`.
 const watchEvery = 2 * time.Second
 
+// StatsCommand is `holdfast stats`.
 func StatsCommand() *cobra.Command {
 	var watch bool
 	var window time.Duration

@@ -9,6 +9,7 @@ import (
 	"holdfast/operator"
 )
 
+// TokenCommand is `holdfast token`.
 func TokenCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "token",

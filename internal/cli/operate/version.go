@@ -9,6 +9,7 @@ import (
 	"holdfast/internal/cli"
 )
 
+// VersionCommand is `holdfast version`.
 func VersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
