@@ -1,5 +1,5 @@
-// Command holdfast is the one binary of Holdfast: every role, and the tools to operate it. It only wires the packages
-// together; what it does stands in them.
+// Command holdfast is the one binary of Holdfast: every role, and the tools to operate it. It names its commands and must never
+// know what one does.
 package main
 
 import (
@@ -10,6 +10,12 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/cli/deadletter"
+	"holdfast/internal/cli/definition"
+	"holdfast/internal/cli/load"
+	"holdfast/internal/cli/operate"
 )
 
 func main() {
@@ -17,37 +23,19 @@ func main() {
 	defer stop()
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "holdfast:", err)
-		os.Exit(exitCode(err))
+		os.Exit(cli.ExitCode(err))
 	}
 }
 
 func rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "holdfast",
-		Short:         "Receive webhooks and never lose one",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	root.AddGroup(
-		&cobra.Group{ID: groupRun, Title: "Run it:"},
-		&cobra.Group{ID: groupOperate, Title: "Operate it:"},
-	)
-	root.AddCommand(
+	return cli.NewRoot(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
-		eventCommand(), inboxCommand(), entityCommand(), deadLetterCommand(), redriveCommand(), providerCommand(), sendCommand(),
-		benchCommand(), verifyLedgerCommand(), auditCommand(), conflictsCommand(), tokenCommand(), payloadKeyCommand(),
-		errorCommand(), statsCommand(), doctorCommand(), purgeCommand(),
-		configCommand(), healthCommand(), versionCommand(),
+		operate.EventCommand(), operate.InboxCommand(), operate.EntityCommand(),
+		deadletter.Command(), deadletter.RedriveCommand(),
+		definition.Command(),
+		load.SendCommand(), load.BenchCommand(), load.VerifyLedgerCommand(),
+		operate.AuditCommand(), operate.ConflictsCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
+		operate.ErrorCommand(), operate.StatsCommand(), operate.DoctorCommand(), operate.PurgeCommand(),
+		operate.ConfigCommand(), operate.HealthCommand(), operate.VersionCommand(),
 	)
-	root.SetHelpCommand(helpCommand())
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	strict(root)
-	return root
 }
-
-// The groups of `holdfast help`.
-const (
-	groupRun     = "run"
-	groupOperate = "operate"
-)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -9,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"holdfast/internal/config"
+	"holdfast/internal/cli"
 )
 
 // What cannot be meant is refused before anything is opened, with what was probably meant, and ends with exit code 2.
@@ -59,11 +58,11 @@ func TestMistypedCommandLines(t *testing.T) {
 	} {
 		out, err := run(t, "", strings.Fields(line)...)
 		require.ErrorContains(t, err, wanted, line)
-		require.Equal(t, exitUsage, exitCode(err), line)
+		require.Equal(t, 2, cli.ExitCode(err), line)
 		require.ErrorContains(t, err, " --help`)", line)
 		require.Empty(t, out, line)
 	}
-	require.Equal(t, exitFailed, exitCode(errors.New("no such thing")))
+	require.Equal(t, 1, cli.ExitCode(errors.New("no such thing")))
 }
 
 // Help is no mistake, and nothing of it is in the way of a command.
@@ -81,30 +80,11 @@ func TestEveryListIsAlike(t *testing.T) {
 	commands = func(c *cobra.Command) {
 		if c.Name() == "list" && c.Flags().Lookup("limit") != nil {
 			require.Contains(t, c.Flags().Lookup("limit").Usage, "1 to 500", c.CommandPath())
-			require.NotNil(t, c.Flags().Lookup(jsonFlag), c.CommandPath())
+			require.NotNil(t, c.Flags().Lookup("json"), c.CommandPath())
 		}
 		for _, below := range c.Commands() {
 			commands(below)
 		}
 	}
 	commands(rootCommand())
-}
-
-// A provider is no closed set, since what was received outlives its definition. A name that no definition has is doubted where
-// nothing was found.
-func TestAProviderIsDoubted(t *testing.T) {
-	t.Parallel()
-	for name, doubt := range map[string]string{
-		"strpe":  "holdfast: no definition has the name \"strpe\"; did you mean stripe?\n",
-		"xyzzy":  "holdfast: no definition has the name \"xyzzy\"\n",
-		"stripe": "", "": "",
-	} {
-		var said bytes.Buffer
-		c := &cobra.Command{}
-		c.SetErr(&said)
-		doubtProvider(c, config.Config{}, name, 1)
-		require.Empty(t, said.String())
-		doubtProvider(c, config.Config{}, name, 0)
-		require.Equal(t, doubt, said.String())
-	}
 }

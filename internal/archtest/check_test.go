@@ -48,8 +48,17 @@ func TestBreachesOfTheTableAreFound(t *testing.T) {
 			"internal/config imports holdfast/event: " + whyPlumbing,
 		},
 		"code for tests in the binary": {
-			Package{Path: "cmd/holdfast", Imports: []string{"holdfast/ingress", "holdfast/internal/devstack/stacktest"}},
+			Package{Path: "cmd/holdfast", Imports: []string{"holdfast/internal/process", "holdfast/internal/devstack/stacktest"}},
 			"cmd/holdfast imports holdfast/internal/devstack/stacktest: the binary carries no code for tests",
+		},
+		"a command line in a process": {
+			Package{Path: "internal/process", Imports: []string{"holdfast/ingress", "github.com/spf13/cobra"}},
+			"internal/process imports github.com/spf13/cobra: it wires the roles together, and can be run by whoever has a " +
+				"configuration",
+		},
+		"a decision in the program": {
+			Package{Path: "cmd/holdfast", Imports: []string{"holdfast/persistence"}},
+			"cmd/holdfast imports holdfast/persistence: it names the commands, and does nothing by itself",
 		},
 		"code among the end-to-end tests": {
 			Package{Path: "e2e", HasCode: true},
@@ -81,7 +90,7 @@ func TestWhatTheTableAllowsIsNoBreach(t *testing.T) {
 			TestImports: []string{"holdfast/providers", "holdfast/internal/devstack/stacktest"},
 		},
 		{Path: "persistence", TestImports: []string{"holdfast/migrations", "holdfast/internal/devstack/stacktest"}},
-		{Path: "cmd/holdfast", Imports: []string{"holdfast/ingress", "github.com/spf13/cobra"}},
+		{Path: "cmd/holdfast", Imports: []string{"holdfast/internal/process", "github.com/spf13/cobra"}},
 		{Path: "e2e", TestImports: []string{"holdfast/cmd/holdfast", "holdfast/persistence"}},
 	}, Table))
 }

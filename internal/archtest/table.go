@@ -38,7 +38,8 @@ const (
 		"replaced without it"
 	whyNoIO       = "a workflow is replayed: whatever is not decided by its history makes the replay differ"
 	whyNoTemporal = "rows must mean the same whoever writes them; orchestration stands in workflows"
-	whyPlumbing   = "plumbing serves the domain and knows nothing of it; cmd copies values between them"
+	whyNoProcess  = "a tool works beside whatever runs, and runs none of it"
+	whyPlumbing   = "plumbing serves the domain and knows nothing of it; internal/process copies values between them"
 )
 
 // Table is the import table of the architecture.
@@ -183,10 +184,78 @@ var Table = []Rule{
 		Why:     "a judge of the code depends on none of it",
 	},
 	{
-		Package:   "cmd/holdfast",
-		Why:       "it wires everything together",
-		Ours:      []string{anything},
-		Libraries: []string{anything},
+		Package: "internal/installation",
+		Why:     "what all processes and tools share is opened in one way, whoever asks for it",
+		Ours: []string{"event", "ingress", "internal/config", "internal/notify", "internal/telemetry", "migrations",
+			"persistence", "workflows"},
+		Libraries: []string{"go.temporal.io/api", "go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!",
+			"go.temporal.io/sdk/temporal"},
+	},
+	{
+		Package: "internal/process",
+		Why:     "it wires the roles together, and can be run by whoever has a configuration",
+		Ours: []string{"activities", "delivery", "event", "ingress", "internal/buildinfo", "internal/config",
+			"internal/installation", "internal/notify", "internal/payloadcodec", "internal/telemetry", "migrations", "operator",
+			"persistence", "providers", "redrive", "workflows"},
+		Libraries: []string{"go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!", "go.temporal.io/sdk/worker"},
+		Never:     []Ban{{"holdfast/internal/devstack", "what runs in production starts no servers"}},
+	},
+	{
+		Package: "internal/dev",
+		Why:     "one machine with everything on it is a process beside servers, and no role of its own",
+		Ours: []string{"internal/config", "internal/devstack", "internal/installation", "internal/process", "providers",
+			"workflows"},
+		Libraries: []string{"golang.org/x/sync"},
+	},
+	{
+		Package: "internal/doctor",
+		Why:     "it looks at an installation as it is, and shows nothing by itself",
+		Ours: []string{"event", "ingress", "internal/config", "internal/installation", "migrations", "persistence", "providers",
+			"workflows"},
+		Libraries: []string{"github.com/google/uuid", "go.temporal.io/api", "go.temporal.io/sdk/client"},
+		Never:     []Ban{{"holdfast/internal/process", "a patient that is down is examined as well"}},
+	},
+	{
+		Package:   "internal/cli",
+		Why:       "all commands have one form, whatever they are about",
+		Ours:      []string{"event", "ingress", "internal/config", "internal/installation", "persistence", "providers", "redrive"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/sdk/client"},
+		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
+	},
+	{
+		Package: "internal/cli/operate",
+		Why:     "a command asks and prints; what is asked for stands in the domain",
+		Ours: []string{"event", "ingress", "internal/buildinfo", "internal/cli", "internal/cli/deadletter", "internal/config",
+			"internal/doctor", "internal/installation", "internal/payloadcodec", "operator", "providers"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
+		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
+	},
+	{
+		Package:   "internal/cli/deadletter",
+		Why:       "a command asks and prints; what is asked for stands in the domain",
+		Ours:      []string{"event", "internal/cli"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
+	},
+	{
+		Package:   "internal/cli/definition",
+		Why:       "a definition can be tried out without any server",
+		Ours:      []string{"event", "internal/cli", "internal/config", "providers"},
+		Libraries: []string{"github.com/spf13/cobra"},
+	},
+	{
+		Package: "internal/cli/load",
+		Why:     "what is sent is judged from the ledger and from what is stored, whoever received it",
+		Ours: []string{"internal/cli", "internal/config", "internal/installation", "ledger", "ledger/visibility", "loadgen",
+			"persistence", "providers"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
+		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
+	},
+	{
+		Package: "cmd/holdfast",
+		Why:     "it names the commands, and does nothing by itself",
+		Ours: []string{"internal/cli", "internal/cli/deadletter", "internal/cli/definition", "internal/cli/load",
+			"internal/cli/operate", "internal/config", "internal/dev", "internal/installation", "internal/process"},
+		Libraries: []string{"github.com/spf13/cobra"},
 		Never:     []Ban{{"holdfast/internal/devstack/stacktest", "the binary carries no code for tests"}},
 	},
 	{

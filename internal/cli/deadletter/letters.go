@@ -1,0 +1,164 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+)
+
+// Command is `holdfast dlq`.
+func Command() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "dlq",
+		Short:   "List, show, replay, redrive, edit, discard, reopen and remove dead letters",
+		GroupID: cli.GroupOperate,
+	}
+	command.AddCommand(listCommand(), showCommand(), replayCommand(), startCommand())
+	command.AddCommand(editCommand(), discardCommand(), reopenCommand())
+	command.AddCommand(deleteCommand(), cleanupCommand())
+	return command
+}
+
+// anyState does not restrict a list.
+const anyState event.DeadLetterState = "all"
+
+func listCommand() *cobra.Command {
+	var query event.DeadLetterQuery
+	state := event.DeadLetterOpen
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List dead letters, the last failed first",
+		Args:  cobra.NoArgs,
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
+			if err := cli.CheckSource(query.Provider, query.Source); err != nil {
+				return cli.Misuse(c, err)
+			}
+			if query.State = state; state == anyState {
+				query.State = ""
+			}
+			page, err := t.Store.DeadLetters(c.Context(), query)
+			if err != nil {
+				return err
+			}
+			cli.DoubtProvider(c, t.Cfg, query.Provider, len(page))
+			return t.Print(c, page, func(w io.Writer) error { return writeDeadLetters(w, page) })
+		}),
+	}
+	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	cli.AddSourceFlag(command, &query.Source)
+	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
+	cli.AddChoiceFlag(command, &query.Class, "error-class", "only those of this class", event.Classes())
+	command.Flags().StringVar(&query.Code, "error-code", "", "only those of this code")
+	cli.AddChoiceFlag(command, &query.Step, "step", "only those that failed at this step", event.Steps())
+	cli.AddEventFlag(command, &query.EventID, "event", "only those of the event with this ID")
+	cli.AddPeriodFlags(command, &query.Since, &query.Until)
+	cli.AddChoiceFlag(command, &state, "state", "only those in this state", append(event.DeadLetterStates(), anyState))
+	cli.AddLimitFlag(command, &query.Limit, 50)
+	cli.AddJSONFlag(command)
+	return command
+}
+
+func writeDeadLetters(w io.Writer, page []event.DeadLetter) error {
+	table := cli.NewTable(w, "ID", "STATE", "PROVIDER", "SOURCE", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED",
+		"WORKFLOW")
+	for _, d := range page {
+		table.Row(strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
+			string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
+			d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID)
+	}
+	return table.Flush()
+}
+
+func showCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one dead letter: what failed, why, since when, and the body",
+		Args:  cobra.ExactArgs(1),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			d, err := findDeadLetter(c.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			return Print(c, t, d)
+		}),
+	}
+	cli.AddJSONFlag(command)
+	return command
+}
+
+// Print shows one dead letter.
+func Print(c *cobra.Command, t *cli.Tools, d event.DeadLetter) error {
+	return t.Print(c, struct {
+		event.DeadLetter
+		RawBody []byte `json:"raw_body"`
+	}{d, d.Body}, func(w io.Writer) error { return writeDeadLetter(w, d) })
+}
+
+func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
+	err := cli.WriteFields(w,
+		"dead letter", strconv.FormatInt(d.ID, 10)+" ("+string(d.State)+")",
+		"event", d.Receipt.ID,
+		"workflow", d.Run.WorkflowID,
+		"run", d.Run.RunID,
+		"provider", d.Receipt.Provider,
+		"source", d.Receipt.Source,
+		"type", d.Receipt.Type,
+		"received", d.Receipt.ReceivedAt.Format(time.RFC3339Nano),
+		"failed at step", fmt.Sprintf("%s (%s, %s)", d.Failure.Step, d.Failure.Class, d.Failure.Code),
+		"reason", d.Failure.Message,
+		"attempts", strconv.Itoa(d.Failure.Attempts),
+		"failures", strconv.Itoa(d.Failures),
+		"first failed", d.FirstFailed.Format(time.RFC3339Nano),
+		"last failed", d.LastFailed.Format(time.RFC3339Nano),
+		"automatic attempts", automaticAttempts(d),
+		"resolved by run", d.ResolvedRun,
+		"discarded by", d.DiscardedBy,
+		"discarded because", d.DiscardReason,
+		"replaced by event", d.ReplacedBy,
+		"replaces event", d.Receipt.Replaces,
+	)
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteBody(w, d.Body); err != nil {
+		return err
+	}
+	if d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted {
+		_, err = fmt.Fprintf(w, "\nOnce the cause is gone: holdfast dlq replay %d --wait\n", d.ID)
+	}
+	return err
+}
+
+func automaticAttempts(d event.DeadLetter) string {
+	switch {
+	case d.NextRedriveAt != nil:
+		return fmt.Sprintf("%d, the next one from %s", d.AutoAttempts, d.NextRedriveAt.Format(time.RFC3339))
+	case d.AutoAttempts > 0:
+		return strconv.Itoa(d.AutoAttempts)
+	default:
+		return ""
+	}
+}
+
+func findDeadLetter(ctx context.Context, t *cli.Tools, argument string) (event.DeadLetter, error) {
+	id, err := deadLetterID(argument)
+	if err != nil {
+		return event.DeadLetter{}, err
+	}
+	return t.Store.DeadLetter(ctx, id)
+}
+
+func deadLetterID(argument string) (int64, error) {
+	id, err := strconv.ParseInt(argument, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", argument)
+	}
+	return id, nil
+}

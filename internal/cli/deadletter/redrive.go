@@ -1,0 +1,137 @@
+package deadletter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+)
+
+func startCommand() *cobra.Command {
+	o := redriveOptions{rate: event.DefaultRedriveRate}
+	command := &cobra.Command{
+		Use:   "redrive",
+		Short: "Run all dead letters again that a filter finds, at a rate",
+		Args:  cobra.NoArgs,
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
+			return o.run(c, t)
+		}),
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.filter.Provider, "provider", "", "only those of this provider")
+	cli.AddSourceFlag(command, &o.filter.Source)
+	flags.StringVar(&o.filter.Type, "type", "", "only those of this event type")
+	cli.AddChoiceFlag(command, &o.filter.Class, "error-class", "only those of this class", event.Classes())
+	flags.StringVar(&o.filter.Code, "code", "", "only those with this error code")
+	cli.AddChoiceFlag(command, &o.filter.Step, "step", "only those that failed at this step", event.Steps())
+	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
+	flags.BoolVar(&o.all, "all", false, "all that wait: without a filter, nothing else starts them")
+	flags.Var(perSecond{&o.rate}, "rate", "how many runs to start, at most: 50/s, 600/m")
+	flags.StringVar(&o.reason, "reason", "", "why, for the audit log")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan and start nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.detach, "detach", false, "do not watch the progress")
+	cli.AddJSONFlag(command)
+	return command
+}
+
+type redriveOptions struct {
+	filter                   event.RedriveFilter
+	rate                     float64
+	reason                   string
+	all, dryRun, yes, detach bool
+}
+
+func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
+	if err := cli.CheckSource(o.filter.Provider, o.filter.Source); err != nil {
+		return cli.Misuse(c, err)
+	}
+	if err := o.checkScope(); err != nil {
+		return err
+	}
+	plan, err := t.Redrives().PlanRedrive(c.Context(), o.filter)
+	if err != nil {
+		return err
+	}
+	cli.DoubtProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
+	only := o.dryRun || plan.Count == 0
+	if !cli.AsksJSON(c) || only {
+		if err := t.Print(c, plan, func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }); err != nil {
+			return err
+		}
+	}
+	if only {
+		return nil
+	}
+	if !o.yes && !cli.Confirm(c, fmt.Sprintf("Run %d dead letters again?", plan.Count)) {
+		return errors.New("nothing was started (--yes starts it without asking)")
+	}
+	r, err := t.Redrives().StartRedrive(c.Context(), o.filter, o.rate, cli.CommandLineActor(o.reason))
+	if r.ID == "" {
+		return err
+	}
+	fmt.Fprintf(cli.Aside(c), "redrive %s\n", r.ID)
+	if err == nil && !o.detach {
+		var seen event.Redrive
+		if seen, err = watchRedrive(c, t, r.ID); seen.ID != "" {
+			r = seen
+		}
+	}
+	if cli.AsksJSON(c) {
+		return errors.Join(t.Print(c, r, nil), err)
+	}
+	return err
+}
+
+// checkScope wants everything to be asked for by name: a filter that was forgotten must not run it.
+func (o *redriveOptions) checkScope() error {
+	switch {
+	case o.all && !o.filter.IsAll():
+		return errors.New("--all and a filter contradict each other")
+	case !o.all && !o.dryRun && o.filter.IsAll():
+		return errors.New("say which dead letters: --provider, --error-class, --since …, or --all")
+	}
+	return nil
+}
+
+// perSecond is a rate, in runs a second.
+type perSecond struct{ to *float64 }
+
+func (f perSecond) String() string { return rate(*f.to) }
+func (f perSecond) Type() string   { return "string" }
+func (f perSecond) Set(text string) (err error) {
+	*f.to, err = event.ParseRate(text)
+	return err
+}
+
+func writePlan(w io.Writer, f event.RedriveFilter, plan event.RedrivePlan, perSecond float64) error {
+	if plan.Count == 0 {
+		_, err := fmt.Fprintf(w, "no dead letter that waits matches: %s\n", filterText(f))
+		return err
+	}
+	takes := time.Duration(float64(plan.Count) / perSecond * float64(time.Second)).Round(time.Second)
+	return cli.WriteFields(w,
+		"filter", filterText(f),
+		"dead letters", number(plan.Count),
+		"oldest", plan.Oldest.Format(time.RFC3339),
+		"by class", counts(plan.ByClass),
+		"by provider", counts(plan.ByProvider),
+		"takes", takes.String()+" or more, at "+rate(perSecond),
+	)
+}
+
+func counts[K ~string](m map[K]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, m[name]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,68 @@
+package definition
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+func checkCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "check [FILE | DIR]",
+		Short: "Check definitions, and run their samples (exit 1 if there is something to say)",
+		Long: "Check one definition or those of a folder; without an argument those that are built in and those of\n" +
+			"HOLDFAST_PROVIDERS_DIR. What a definition extends is looked for beside it and among the built-in ones.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, _, err := config.LoadBesideDev()
+			if err != nil {
+				return err
+			}
+			return checkProviders(c, cfg, args)
+		},
+	}
+	cli.AddJSONFlag(command)
+	return command
+}
+
+func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err error) {
+	var checked providers.Checked
+	if len(args) == 0 {
+		checked, err = providers.CheckAll(cfg.Providers.Dir, secretsToCheck(cfg))
+	} else {
+		checked, err = providers.CheckPath(args[0], secretsToCheck(cfg))
+	}
+	if err != nil {
+		return err
+	}
+	checked.Findings = append([]providers.Finding{}, checked.Findings...) // none is [] in JSON
+	err = cli.PrintValue(c, checked, func(w io.Writer) error {
+		for _, f := range checked.Findings {
+			fmt.Fprintln(w, cli.Printable(f.String()))
+		}
+		if len(checked.Findings) == 0 {
+			fmt.Fprintf(w, "ok: %s\n", strings.Join(checked.Names, ", "))
+		}
+		return nil
+	})
+	if n := len(checked.Findings); err == nil && n > 0 {
+		return fmt.Errorf("%d to correct", n)
+	}
+	return err
+}
+
+// secretsToCheck gives a secret that is configured and cannot be read as an empty one, where a role would see none.
+func secretsToCheck(cfg config.Config) providers.Secrets {
+	return func(name string) []string {
+		if secrets := cfg.Secrets(name); secrets != nil || !cfg.HasSecret(name) {
+			return secrets
+		}
+		return []string{""}
+	}
+}

@@ -1,0 +1,38 @@
+package definition
+
+import (
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+// Command is `holdfast provider`.
+func Command() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "provider",
+		Short:   "List, show, check, try and begin definitions of providers",
+		GroupID: cli.GroupOperate,
+	}
+	command.AddCommand(listCommand(), showCommand(), checkCommand(), explainCommand(),
+		newCommand())
+	return command
+}
+
+// withCatalogue gives a command the definitions and their secrets, as a role started here would have them.
+func withCatalogue(
+	run func(*cobra.Command, *providers.Catalogue, []string) error,
+) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, _, err := config.LoadBesideDev()
+		if err != nil {
+			return err
+		}
+		catalogue, err := providers.Load(cfg.Providers.Dir)
+		if err != nil {
+			return err
+		}
+		return run(c, catalogue.WithSecrets(cfg.Secrets), args)
+	}
+}

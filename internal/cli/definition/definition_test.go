@@ -1,0 +1,176 @@
+package definition
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// A definition is begun, checked, listed and tried before any server has seen it.
+func TestWriteADefinition(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOLDFAST_PROVIDERS_DIR", dir)
+	t.Setenv("ACME_WEBHOOK_SECRET", secretOfTests)
+
+	printed, err := run(t, "", "provider", "new", "acme")
+	require.NoError(t, err)
+	file := filepath.Join(dir, "acme.yaml")
+	_, err = run(t, "", "provider", "new", "acme", "--dir", dir)
+	require.NoError(t, err)
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, printed, string(written))
+	_, err = run(t, "", "provider", "new", "acme", "--dir", dir)
+	require.ErrorIs(t, err, os.ErrExist)
+	_, err = run(t, "", "provider", "new", "Acme!")
+	require.ErrorContains(t, err, "is no name")
+
+	out, err := run(t, "", "provider", "check", file)
+	require.NoError(t, err)
+	require.Equal(t, "ok: acme\n", out)
+	out, err = run(t, "", "provider", "check", file, "--json")
+	require.NoError(t, err)
+	require.Contains(t, out, `"findings": []`)
+	out, err = run(t, "", "provider", "check")
+	require.NoError(t, err)
+	require.Contains(t, out, "ok: acme, calcom, ")
+
+	out, err = run(t, "", "provider", "list")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^acme +acme +open +own +/webhooks/acme$`, out)
+	require.Regexp(t, `(?m)^gocardless +GoCardless +closed +built-in +/webhooks/gocardless /webhook/gocardless$`, out)
+
+	out, err = run(t, "", "provider", "show", "acme")
+	require.NoError(t, err)
+	require.Contains(t, out, "# secrets: ACME_WEBHOOK_SECRET\n# state:   open\n\nname: acme\n")
+	_, err = run(t, "", "provider", "show", "nobody")
+	require.ErrorContains(t, err, "there are: acme, calcom")
+}
+
+// What is wrong is told with its place, and fails.
+func TestCheckFails(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOLDFAST_PROVIDERS_DIR", dir)
+	text, err := providers.Skeleton("acme")
+	require.NoError(t, err)
+	file := filepath.Join(dir, "acme.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text+"what: 1\n"), 0o600))
+	out, err := run(t, "", "provider", "check")
+	require.ErrorContains(t, err, "1 to correct")
+	require.Equal(t, "acme.yaml: what: is not a field [invalid]\n", out)
+
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	t.Setenv("ACME_WEBHOOK_SECRET", "changeme")
+	out, err = run(t, "", "provider", "check", dir)
+	require.Error(t, err)
+	require.Contains(t, out, "ACME_WEBHOOK_SECRET is a placeholder")
+	t.Setenv("ACME_WEBHOOK_SECRET", "")
+	empty := filepath.Join(dir, "secret")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	t.Setenv("ACME_WEBHOOK_SECRET_FILE", empty)
+	out, err = run(t, "", "provider", "check", file, "--json")
+	require.Error(t, err)
+	var checked providers.Checked
+	require.NoError(t, json.Unmarshal([]byte(out), &checked))
+	require.Equal(t, providers.RuleSecret, checked.Findings[0].Rule)
+	require.Contains(t, checked.Findings[0].Message, "is empty or cannot be read")
+}
+
+// A recorded request is explained: the batch of GoCardless, event by event.
+func TestExplainARequest(t *testing.T) {
+	now := time.Unix(1_760_000_000, 0)
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	p, _ := catalogue.Lookup("gocardless")
+	r, err := p.Sample("payments.confirmed", "x1", now)
+	require.NoError(t, err)
+	require.NoError(t, p.Sign(r, secretOfTests, now))
+	body := filepath.Join(t.TempDir(), "body.json")
+	require.NoError(t, os.WriteFile(body, r.Body, 0o600))
+	args := []string{
+		"provider", "explain", "gocardless", "--body", body, "--header", "Webhook-Signature: " + r.Header["webhook-signature"][0],
+		"--now", "1760000000",
+	}
+
+	out, err := run(t, "", append(args, "--secret", secretOfTests)...)
+	require.NoError(t, err)
+	for _, line := range []string{
+		`authentic +yes, by auth\[0\]: HMAC in webhook-signature, with GOCARDLESS_WEBHOOK_SECRET`, `reply +200 OK`,
+		`event 1 of 2`, `workflow +gocardless:EV1x1`, `key +EV1x1 \(from the parts of the key\)`,
+		`key.parts\[0\] +\.body\.id  gave EV1x1`, `type +payments.confirmed`,
+		`occurred +2025-10-09T08:53:20Z, from \.body\.created_at \(rfc3339\)`, `priority +normal`, `lane +a workflow of its own`, `duplicate +for ever`,
+		`retries +4 attempts of 3m each: at once, then after 2m, 4m, 8m \(14m in all, ± 0 %\)`, `patch payment PMSAMPLE .*`, `event 2 of 2`,
+		`workflow +gocardless:EV2x1`,
+	} {
+		require.Regexp(t, "(?m)^ *"+line+"$", out)
+	}
+	require.NotContains(t, out, secretOfTests)
+
+	out, err = run(t, "", append(args, "--json", "--secret", "another secret")...)
+	require.ErrorContains(t, err, "refused: bad_signature")
+	var e providers.Explanation
+	require.NoError(t, json.Unmarshal([]byte(out), &e))
+	require.Equal(t, 498, e.Status)
+	out, err = run(t, "", args...)
+	require.ErrorContains(t, err, "refused: no_secret")
+	require.Contains(t, out, "refused: no_secret")
+}
+
+// Rates count for each process, and a definition may have its own automatic redrive: show and explain say so.
+func TestLimitsAndRedriveAreStated(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"stripe": {
+			"2000 requests in 1m; each process counts for itself",
+			"by itself after HOLDFAST_REDRIVE_BASE, then after twice as long each, at most HOLDFAST_REDRIVE_ATTEMPTS times",
+		},
+		"rentprog": {
+			"30 requests in 1s from one address; each process counts for itself",
+			"by itself after 1m, then after twice as long each, at most 3 times",
+		},
+		"gocardless": {"none", ""},
+	} {
+		shown, err := run(t, "", "provider", "show", name)
+		require.NoError(t, err)
+		require.Contains(t, shown, "# limits:  "+want[0]+"\n")
+		require.Contains(t, shown, "# redrive: "+want[1])
+		explained, _ := run(t, "{}", "provider", "explain", name, "--body", "-")
+		require.Regexp(t, "(?m)^limits +"+want[0]+"$", explained)
+		require.Regexp(t, "(?m)^redrive +"+want[1], explained)
+	}
+}
+
+// Path, query, address and time of a request count as they would on arrival; --sign is for looking at the mapping alone.
+func TestExplainWhatIsNotInTheBody(t *testing.T) {
+	const body = `{"event":"car_update","payload":"{\"id\"=>65001}"}`
+	explain := func(args ...string) (string, error) {
+		return run(t, body, append([]string{"provider", "explain", "rentprog", "--body", "-"}, args...)...)
+	}
+	out, err := explain("--url", "https://hooks.example.com/webhooks/rentprog/tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
+	require.NoError(t, err)
+	require.Contains(t, out, "auth[0]: token in path token")
+	require.Contains(t, out, "from the SHA-256 of the body")
+	_, err = explain("--url", "/webhooks/rentprog?key=tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
+	require.NoError(t, err)
+	_, err = explain("--remote-ip", "192.0.2.7", "--secret", "192.0.2.0/24")
+	require.NoError(t, err)
+	_, err = explain("--remote-ip", "198.51.100.7", "--secret", "192.0.2.0/24")
+	require.Error(t, err)
+	_, err = explain("--url", "https://hooks.example.com/webhooks/stripe", "--secret", "tok3n-of-the-tests")
+	require.ErrorContains(t, err, "is none of rentprog")
+	out, err = explain("--sign", "--json")
+	require.NoError(t, err)
+	var e providers.Explanation
+	require.NoError(t, json.Unmarshal([]byte(out), &e))
+	require.Equal(t, event.KeyFromBody, e.Events[0].KeyFrom)
+	for _, args := range [][]string{{"--remote-ip", "x"}, {"--header", "no colon"}, {"--url", ":"}} {
+		_, err = explain(args...)
+		require.Error(t, err)
+	}
+}

@@ -1,0 +1,234 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/config"
+	"holdfast/internal/installation"
+	"holdfast/ledger"
+	"holdfast/loadgen"
+	"holdfast/providers"
+)
+
+// benchOptions are the flags of a load, before they are read.
+type benchOptions struct {
+	loadgen.Options
+	rate, ramp, duplicates, badSignatures string
+	secret, ledger                        string
+	settle                                time.Duration
+}
+
+// benchResult is what --json prints.
+type benchResult struct {
+	Load loadgen.Result `json:"load"`
+	// Check is nil if there is no database.
+	Check *ledger.Report `json:"check,omitempty"`
+	// Unfinished counts the events that were acknowledged and not at their end when the check was made.
+	Unfinished int `json:"unfinished"`
+}
+
+// BenchCommand is `holdfast bench`.
+func BenchCommand() *cobra.Command {
+	var o benchOptions
+	command := &cobra.Command{
+		Use:   "bench PROVIDER[:TYPE][=WEIGHT]...",
+		Short: "Load any deployment with signed events, and check that none is lost (exit 1 if one is)",
+		Long: `Load any deployment with signed events, as fast as its connections are answered or at a rate (an open loop: latency
+is measured from when each request was due). With DATABASE_URL, or beside a dev stack, it then waits until all is processed,
+and checks what is stored against what was sent; elsewhere, keep the ledger (--ledger) and run verify-ledger where the
+database is.`,
+		GroupID: cli.GroupOperate,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, _, err := config.LoadBesideDev()
+			if err != nil {
+				return err
+			}
+			if err := o.read(cfg, args); err != nil {
+				return err
+			}
+			return bench(c, cfg, &o)
+		},
+	}
+	o.flags(command)
+	return command
+}
+
+func (o *benchOptions) flags(command *cobra.Command) {
+	cli.AddJSONFlag(command)
+	f := command.Flags()
+	f.StringArrayVar(&o.Targets, "url", nil, "where to send it, with or without a path; many take turns (default: the ingress of "+
+		"the configuration)")
+	f.IntVar(&o.Connections, "connections", 16, "how many requests are in flight at most")
+	f.StringVar(&o.rate, "rate", "", "how many requests begin in a second (100/s) or a minute (600/m); default: as fast as it goes")
+	f.StringVar(&o.ramp, "ramp", "", "the rate at the end of --duration; it changes evenly from --rate")
+	f.DurationVar(&o.Duration, "duration", 0, "how long to send; default 10s, unless there is a --count")
+	f.Int64Var(&o.Count, "count", 0, "how many requests to send")
+	f.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long to wait for an answer")
+	f.StringVar(&o.duplicates, "duplicates", "", "share of the requests that repeat one of this run, such as 30%")
+	f.StringVar(&o.badSignatures, "bad-signatures", "", "share of the requests that nobody has signed, such as 5%")
+	f.IntVar(&o.Batch, "batch", 0, "events in a request, for providers that have batches; default: as many as the sample")
+	f.IntVar(&o.BodySize, "body-size", 0, "pad the body of a request to so many bytes")
+	f.IntVar(&o.Entities, "entities", 1000, "how many things the events are about, where the sample lets it be chosen")
+	f.DurationVar(&o.Spread, "spread", 0, "how far back the times of events lie, at random, so that they come out of order")
+	f.Uint64Var(&o.Seed, "seed", 0, "decides what is sent in which order; default: a random one, which is printed")
+	f.StringVar(&o.secret, "secret", "", "what to sign with (default: the configured secrets)")
+	f.StringVar(&o.ledger, "ledger", "", "file to note all requests and answers in, for verify-ledger; an old one is added to")
+	f.DurationVar(&o.settle, "settle", time.Minute, "how long to wait afterwards until all is processed")
+}
+
+// read makes options of flags and arguments.
+func (o *benchOptions) read(cfg config.Config, words []string) (err error) {
+	for _, one := range []struct {
+		to    *float64
+		flag  string
+		text  string
+		parse func(flag, s string) (float64, error)
+	}{
+		{&o.Rate, "rate", o.rate, parseRate}, {&o.RateTo, "ramp", o.ramp, parseRate},
+		{&o.Duplicates, "duplicates", o.duplicates, parseShare},
+		{&o.BadSignatures, "bad-signatures", o.badSignatures, parseShare},
+	} {
+		if *one.to, err = one.parse(one.flag, one.text); err != nil {
+			return err
+		}
+	}
+	if o.Duration == 0 && o.Count == 0 {
+		o.Duration = 10 * time.Second
+	}
+	if len(o.Targets) == 0 {
+		o.Targets, o.PublicURL = []string{"http://" + reachable(cfg.Ingress.Addr)}, cfg.Ingress.PublicURL
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64() //nolint:gosec // no secret
+	}
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return err
+	}
+	o.Mix, err = parseMix(catalogue.WithSecrets(secretsOnce(cfg, o.secret)), words)
+	o.Run = loadgen.RandomRun()
+	return err
+}
+
+// forever is longer than any load lasts.
+const forever = 24 * time.Hour
+
+// secretsOnce reads the environment once, and not for each request.
+func secretsOnce(cfg config.Config, given string) providers.Secrets {
+	if given != "" {
+		return func(string) []string { return []string{given} }
+	}
+	return config.RememberSecrets(cfg.Secrets, forever)
+}
+
+func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
+	checked := cfg.RequireDatabase() == nil
+	if o.ledger == "" && checked {
+		file, err := os.CreateTemp("", "holdfast-*.ledger")
+		if err != nil {
+			return err
+		}
+		o.ledger = file.Name()
+		_ = file.Close()
+		defer func() { err = removeUnlessBroken(o.ledger, err) }()
+	}
+	var result benchResult
+	if result.Load, err = o.send(c); err != nil {
+		return err
+	}
+	if checked {
+		if err := result.check(c, cfg, o); err != nil {
+			return err
+		}
+	}
+	if err := cli.PrintValue(c, result, result.write); err != nil {
+		return err
+	}
+	switch {
+	case result.Check != nil && !result.Check.Holds():
+		return brokenError(*result.Check, result.Unfinished)
+	case result.Check != nil && result.Check.Dead > 0:
+		return fmt.Errorf("%d of %d acknowledged events are dead letters: `holdfast dlq list` says why", result.Check.Dead,
+			result.Check.Acknowledged)
+	case result.Load.OK == 0 && o.BadSignatures < 1:
+		return errors.New("nothing was acknowledged")
+	case result.Unfinished > 0:
+		return fmt.Errorf("%d events are not at their end after %s", result.Unfinished, o.settle)
+	default:
+		return nil
+	}
+}
+
+// send runs the load, with a bar for whoever watches.
+func (o *benchOptions) send(c *cobra.Command) (loadgen.Result, error) {
+	if o.ledger != "" {
+		w, err := ledger.Open(o.ledger, ledger.Run{ID: o.Run, Started: time.Now(), Seed: o.Seed})
+		if err != nil {
+			return loadgen.Result{}, err
+		}
+		defer w.Close()
+		o.Ledger = w
+	}
+	g, err := loadgen.New(o.Options)
+	if err != nil {
+		return loadgen.Result{}, err
+	}
+	stop := watchLoad(c.ErrOrStderr(), g, o.Options)
+	result, err := g.Run(c.Context())
+	stop()
+	return result, err
+}
+
+// check waits until all is processed and judges it.
+func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions) error {
+	l, err := ledger.ReadFile(o.ledger)
+	if err != nil {
+		return err
+	}
+	store, err := installation.OpenStore(c.Context(), cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	check, err := store.OpenLedgerCheck(c.Context(), l)
+	if err != nil {
+		return err
+	}
+	defer check.Close()
+	errOut := c.ErrOrStderr()
+	live := cli.IsTerminal(errOut)
+	r.Unfinished, err = waitSettled(c.Context(), check, o.settle, func(left int) {
+		if live {
+			cli.WriteProgress(errOut, live, fmt.Sprintf("%d are not processed yet", left))
+		}
+	})
+	if live {
+		fmt.Fprintln(errOut)
+	}
+	if err != nil {
+		return err
+	}
+	report, err := check.Report(c.Context())
+	r.Check = &report
+	return err
+}
+
+func (r *benchResult) write(w io.Writer) error {
+	if err := writeLoad(w, &r.Load); err != nil || r.Check == nil {
+		return err
+	}
+	if err := writeTiming(w, r.Check.Timing); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return writeReport(w, *r.Check)
+}

@@ -1,0 +1,75 @@
+package load
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/ledger"
+)
+
+// Without a database nothing is checked, but the ledger is kept.
+func TestBenchAnyReceiver(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	file := filepath.Join(t.TempDir(), "ledger")
+	out, err := run(t, "", "bench", "stripe:customer.updated=2", "github", "--count", "200", "--duplicates", "30%",
+		"--bad-signatures", "5%", "--connections", "8", "--rate", "5000/s", "--seed", "7", "--url", r.URL, "--secret", secretOfTests,
+		"--ledger", file)
+	require.NoError(t, err)
+	for _, line := range []string{
+		`requests +200 in .*`, `acknowledged .*/s`, `202 Accepted +\d+`, `401 Unauthorized +\d+`, `accepted +\d+`, `duplicates +\d+`,
+		`sent as bad_signature +\d+`, `latency +p50 .* p90 .* p99 .* p99.9 .* max .*`,
+	} {
+		require.Regexp(t, `(?m)^ *`+line+`$`, out)
+	}
+	require.NotContains(t, out, "INVARIANT")
+	l, err := ledger.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, uint64(7), l.Runs[0].Seed)
+	acknowledged := map[string]int{}
+	for _, e := range l.Entries {
+		if e.Outcome() == ledger.OutcomeOK {
+			acknowledged[e.WorkflowID()]++
+		}
+	}
+	require.Equal(t, r.keys, acknowledged)
+
+	out, err = run(t, "", "bench", "stripe", "--count", "3", "--json", "--url", r.URL, "--secret", secretOfTests)
+	require.NoError(t, err)
+	var result benchResult
+	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&result))
+	require.Equal(t, int64(3), result.Load.OK)
+	require.Nil(t, result.Check)
+}
+
+// A load of which nothing arrives has measured nothing.
+func TestBenchNobody(t *testing.T) {
+	_, err := run(t, "", "bench", "stripe", "--count", "3", "--url", "http://127.0.0.1:1", "--secret", secretOfTests)
+	require.ErrorContains(t, err, "nothing was acknowledged")
+}
+
+func TestBenchRefusals(t *testing.T) {
+	for wanted, args := range map[string][]string{
+		"STRIPE_WEBHOOK_SECRET set":  {"stripe"},
+		"there are: calcom":          {"nobody"},
+		"has no sample of":           {"stripe:nothing", "--secret", "s"},
+		"is no address to send to":   {"stripe", "--url", "ftp://x", "--secret", "s"},
+		"connections: want":          {"stripe", "--connections", "5000", "--secret", "s"},
+		"--rate:":                    {"stripe", "--rate", "fast"},
+		"--ramp:":                    {"stripe", "--ramp", "1/h"},
+		"--duplicates:":              {"stripe", "--duplicates", "300%"},
+		"with a weight above 0":      {"stripe=none"},
+		"requires at least 1 arg":    {},
+		"needs one to begin with":    {"stripe", "--ramp", "5", "--secret", "s"},
+		"no provider of the mix has": {"stripe", "--batch", "5", "--secret", "s"},
+	} {
+		_, err := run(t, "", append([]string{"bench"}, args...)...)
+		require.ErrorContains(t, err, wanted)
+	}
+	_, err := run(t, "", "bench", "rentprog:car_update", "--count", "1", "--url", "http://127.0.0.1:1", "--secret", "s3cret-token")
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "s3cret-token")
+}

@@ -1,0 +1,59 @@
+package load
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"holdfast/internal/cli"
+	"holdfast/loadgen"
+	"holdfast/providers"
+)
+
+// parseMix reads PROVIDER[:TYPE][=WEIGHT], one or more.
+func parseMix(c *providers.Catalogue, words []string) (mix []loadgen.Share, err error) {
+	for _, word := range words {
+		share := loadgen.Share{Weight: 1}
+		what, weight, given := strings.Cut(word, "=")
+		if given {
+			if share.Weight, err = strconv.ParseFloat(weight, 64); err != nil || !(share.Weight > 0) {
+				return nil, fmt.Errorf("%q: want PROVIDER, PROVIDER:TYPE or PROVIDER:TYPE=WEIGHT, with a weight above 0", word)
+			}
+		}
+		name, eventType, _ := strings.Cut(what, ":")
+		if share.Provider, err = cli.FindProvider(c, name); err != nil {
+			return nil, err
+		}
+		share.Type = eventType
+		mix = append(mix, share)
+	}
+	return mix, nil
+}
+
+// parseRate reads "100/s", "600/m" or a number a second; "" is 0.
+func parseRate(flag, s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	number, unit, _ := strings.Cut(s, "/")
+	n, err := strconv.ParseFloat(number, 64)
+	if unit == "m" {
+		n /= 60
+	}
+	if err != nil || (unit != "" && unit != "s" && unit != "m") || !(n > 0.001 && n <= 1e6) {
+		return 0, fmt.Errorf("--%s: %q is none: want a number a second such as 100/s, or a minute such as 600/m", flag, s)
+	}
+	return n, nil
+}
+
+// parseShare reads "30%"; "" is 0.
+func parseShare(flag, s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
+	if err != nil || !(n >= 0 && n <= 100) {
+		return 0, fmt.Errorf("--%s: %q is no share: want 0%% to 100%%", flag, s)
+	}
+	return n / 100, nil
+}

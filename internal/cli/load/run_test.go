@@ -1,0 +1,24 @@
+package load
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"holdfast/internal/cli"
+)
+
+const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
+
+// run runs a command of this package and gives what it prints to standard output.
+func run(t *testing.T, stdin string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := cli.NewRoot(SendCommand(), BenchCommand(), VerifyLedgerCommand())
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&bytes.Buffer{})
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}

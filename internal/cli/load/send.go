@@ -1,0 +1,191 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+// sendOptions say what to send, and where.
+type sendOptions struct {
+	provider, eventType string
+	url                 string // "" means the ingress of the configuration
+	file                string // "" means the definition's sample
+	headers             []string
+	secret              string // "" means the configured ones
+}
+
+// SendCommand is `holdfast send`.
+func SendCommand() *cobra.Command {
+	var o sendOptions
+	command := &cobra.Command{
+		Use:     "send PROVIDER [TYPE]",
+		Short:   "Send a correctly signed event, as the provider would, to any address (exit 1 if it is not accepted)",
+		GroupID: cli.GroupOperate,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.provider = args[0]
+			if len(args) > 1 {
+				o.eventType = args[1]
+			}
+			cfg, isDev, err := config.LoadBesideDev()
+			if err != nil {
+				return err
+			}
+			return send(c, cfg, isDev, o)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.url, "url", "", "where to send it, with or without a path (default: the ingress of the configuration)")
+	flags.StringVar(&o.file, "file", "", "file with the body to send, - is standard input (default: the definition's sample)")
+	flags.StringArrayVar(&o.headers, "header", nil, "a header as 'Name: value'; may be given many times")
+	flags.StringVar(&o.secret, "secret", "", "what to sign with (default: the configured secrets)")
+	return command
+}
+
+func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error {
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return err
+	}
+	catalogue = catalogue.WithSecrets(func(name string) []string {
+		if o.secret != "" {
+			return []string{o.secret}
+		}
+		return cfg.Secrets(name)
+	})
+	provider, err := cli.FindProvider(catalogue, o.provider)
+	if err != nil {
+		return err
+	}
+	s, err := newSender(c.InOrStdin(), cfg, provider, o)
+	if err != nil {
+		return err
+	}
+	answer, err := s.send(c.Context())
+	if err != nil {
+		return err
+	}
+	return answer.report(c.OutOrStdout(), cfg, isDev)
+}
+
+// sender makes, signs and sends an event.
+type sender struct {
+	provider  *providers.Provider
+	eventType string
+	body      []byte // nil means the sample
+	headers   []string
+	target    *url.URL
+	// public is what the receiver calls itself, for schemes that sign the URL; "" if that is the target.
+	public string
+	client *http.Client
+}
+
+func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o sendOptions) (*sender, error) {
+	s := &sender{provider: p, eventType: o.eventType, headers: o.headers, client: newClient()}
+	if types := p.SampleTypes(); s.eventType == "" && o.file == "" && len(types) > 0 {
+		s.eventType = types[0]
+	}
+	var err error
+	if o.file != "" {
+		if s.body, err = cli.ReadBody(stdin, o.file); err != nil {
+			return nil, err
+		}
+	}
+	if o.url == "" {
+		o.url = "http://" + reachable(cfg.Ingress.Addr)
+		s.public = strings.TrimSuffix(cfg.Ingress.PublicURL, "/")
+	}
+	s.target, err = url.Parse(o.url)
+	if err != nil || s.target.Host == "" || (s.target.Scheme != "http" && s.target.Scheme != "https") {
+		return nil, fmt.Errorf("%q is no address to send to: want http://host or http://host/path", o.url)
+	}
+	return s, nil
+}
+
+// reachable turns an address to listen on into one to call: every interface is also the loopback.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if address, _ := netip.ParseAddr(host); err == nil && (host == "" || address.IsUnspecified()) {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return listen
+}
+
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout:       30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// request makes the signed request of a new event.
+func (s *sender) request() (*providers.Request, error) {
+	r, err := s.unsigned(strings.ReplaceAll(uuid.NewString(), "-", "")[:24])
+	if err != nil {
+		return nil, err
+	}
+	if err := cli.SetHeaders(r, s.headers); err != nil {
+		return nil, err
+	}
+	target := *s.target
+	if target.Path == "" || target.Path == "/" {
+		target.Path = r.Path
+	}
+	called := target.Scheme + "://" + target.Host
+	signed := called
+	if s.public != "" {
+		signed = s.public
+	}
+	r.Path, r.Query, r.URL = target.EscapedPath(), target.Query(), signed+target.RequestURI()
+	if err := s.provider.SignWithSecrets(r, time.Now()); err != nil {
+		return nil, fmt.Errorf("sign event: %w: %s is to be set, or give a secret with --secret", err,
+			strings.Join(s.provider.SecretNames(), " or "))
+	}
+	r.URL = called + strings.TrimPrefix(r.URL, signed)
+	return r, nil
+}
+
+// unsigned is the sample, or the given body with the headers of the sample of its type. Where the headers say what the event is
+// and nobody has said it, it would only become a dead letter.
+func (s *sender) unsigned(id string) (*providers.Request, error) {
+	if s.body == nil {
+		return s.provider.Sample(s.eventType, id, time.Now())
+	}
+	r, open := s.provider.Envelope(s.eventType, id)
+	r.Body = s.body
+	open = slices.DeleteFunc(open, func(name string) bool {
+		return slices.ContainsFunc(s.headers, func(line string) bool {
+			before, _, _ := strings.Cut(line, ":")
+			return strings.EqualFold(strings.TrimSpace(before), name)
+		})
+	})
+	if len(open) > 0 {
+		return nil, fmt.Errorf("the type of an event of %s stands in %s: name the type (%s), or give the header with --header",
+			s.provider.Name(), strings.Join(open, " and "), strings.Join(s.provider.SampleTypes(), ", "))
+	}
+	return r, nil
+}
+
+// send delivers a new event.
+func (s *sender) send(ctx context.Context) (sentAnswer, error) {
+	r, err := s.request()
+	if err != nil {
+		return sentAnswer{}, err
+	}
+	return deliver(ctx, s.client, r)
+}

@@ -1,0 +1,87 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+// sentAnswer is what a receiver has answered.
+type sentAnswer struct {
+	status int
+	took   time.Duration
+	body   []byte
+}
+
+// answeredEvents is what a Holdfast says in its answer; another receiver says nothing of the kind.
+type answeredEvents struct {
+	Events []struct {
+		WorkflowID string `json:"workflow_id"`
+		EventID    string `json:"event_id"`
+		Status     string `json:"status"`
+	} `json:"events"`
+}
+
+func deliver(ctx context.Context, client *http.Client, r *providers.Request) (sentAnswer, error) {
+	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return sentAnswer{}, err
+	}
+	for name, values := range r.Header {
+		for _, value := range values {
+			request.Header.Add(name, value)
+		}
+	}
+	start := time.Now()
+	response, err := client.Do(request)
+	if err != nil {
+		return sentAnswer{}, withoutURL(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	return sentAnswer{response.StatusCode, time.Since(start), body}, err
+}
+
+// withoutURL takes the URL out of a client's error: path and query may hold a token.
+func withoutURL(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return fmt.Errorf("send: %w", failed.Err)
+	}
+	return err
+}
+
+func (a sentAnswer) accepted() bool { return a.status >= 200 && a.status < 300 }
+
+func (a sentAnswer) events() (answered answeredEvents) {
+	_ = json.Unmarshal(a.body, &answered)
+	return answered
+}
+
+// report prints the answer and where to look next.
+func (a sentAnswer) report(w io.Writer, cfg config.Config, isDev bool) error {
+	fmt.Fprintf(w, "%d %s in %s\n%s\n", a.status, http.StatusText(a.status), a.took.Round(time.Millisecond),
+		cli.Printable(string(a.body)))
+	if !a.accepted() {
+		return errors.New("the event was not accepted")
+	}
+	for _, e := range a.events().Events {
+		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], cli.Printable(e.EventID))
+		if isDev {
+			fmt.Fprintf(w, "Temporal Web  http://127.0.0.1:%d/namespaces/%s/workflows/%s\n",
+				cfg.Dev.TemporalUIPort, cfg.Temporal.Namespace, cli.Printable(e.WorkflowID))
+		}
+	}
+	return nil
+}

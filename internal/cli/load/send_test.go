@@ -1,0 +1,155 @@
+package load
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/providers"
+)
+
+// receiver authenticates what it gets as an ingress would, and tells what it has had before.
+type receiver struct {
+	*httptest.Server
+	catalogue *providers.Catalogue
+
+	mu     sync.Mutex
+	keys   map[string]int
+	denied []error
+}
+
+func newReceiver(t *testing.T, secret string) *receiver {
+	t.Helper()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	r := &receiver{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} }), keys: map[string]int{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(r.receive))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body)
+	p, params, ok := r.catalogue.ByPath(request.URL.EscapedPath())
+	if !ok {
+		http.NotFound(w, request)
+		return
+	}
+	got := &providers.Request{
+		Method: request.Method, Path: request.URL.EscapedPath(), PathParams: params, Query: request.URL.Query(), Body: body,
+		Header: map[string][]string{}, URL: r.URL + request.URL.RequestURI(), RemoteIP: netip.MustParseAddr("192.0.2.7"),
+	}
+	for name, values := range request.Header {
+		got.Header[strings.ToLower(name)] = values
+	}
+	e := p.Explain(got, time.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Refused != "" {
+		r.denied = append(r.denied, fmt.Errorf("%s: %s", p.Name(), e.Refused))
+		w.WriteHeader(e.Status)
+		return
+	}
+	if e.Challenge {
+		fmt.Fprint(w, e.Reply)
+		return
+	}
+	var told []string
+	for _, one := range e.Events {
+		status := "accepted"
+		if r.keys[one.WorkflowID]++; r.keys[one.WorkflowID] > 1 {
+			status = "processed"
+		}
+		told = append(told, fmt.Sprintf(`{"workflow_id":%q,"event_id":"0","status":%q}`, one.WorkflowID, status))
+	}
+	w.WriteHeader(http.StatusAccepted)
+	fmt.Fprintf(w, `{"ok":true,"events":[%s]}`, strings.Join(told, ","))
+}
+
+// Every sample of every provider arrives authentic, whatever the scheme.
+func TestSendEverything(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	for _, name := range r.catalogue.Names() {
+		p, _ := r.catalogue.Lookup(name)
+		for _, eventType := range p.SampleTypes() {
+			out, err := run(t, "", "send", name, eventType, "--url", r.URL, "--secret", secretOfTests)
+			require.NoError(t, err, "%s %s: %v %s", name, eventType, r.denied, out)
+		}
+	}
+	require.Empty(t, r.denied)
+}
+
+// A body of one's own is signed as it is, with the headers of its type.
+func TestSendAFile(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	file := filepath.Join(t.TempDir(), "body.json")
+	body := []byte(`{"action":"opened","issue":{}}` + "\n")
+	require.NoError(t, os.WriteFile(file, body, 0o600))
+	_, err := run(t, "", "send", "github", "issues.opened", "--file", file, "--header", "X-GitHub-Delivery: mine",
+		"--url", r.URL+"/webhooks/github", "--secret", secretOfTests)
+	require.NoError(t, err)
+	sum := sha256.Sum256(body)
+	require.Equal(t, map[string]int{"github:sha256:" + hex.EncodeToString(sum[:]): 1}, r.keys)
+	_, err = run(t, `{"id":"evt_7","type":"x"}`, "send", "stripe", "--file", "-", "--url", r.URL, "--secret", secretOfTests)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.keys["stripe:evt_7"])
+}
+
+// A body of one's own whose type stands in a header: the type is asked for, unless the header is given.
+func TestSendAFileAsksForTheType(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	file := filepath.Join(t.TempDir(), "body.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"action":"opened"}`), 0o600))
+	to := []string{"--file", file, "--url", r.URL, "--secret", secretOfTests}
+	for provider, header := range map[string]string{"github": "x-github-event", "shopify": "x-shopify-topic"} {
+		for _, args := range [][]string{{"send", provider}, {"send", provider, "nothing.known"}} {
+			_, err := run(t, "", append(args, to...)...)
+			require.ErrorContains(t, err, "the type of an event of "+provider+" stands in "+header)
+			require.ErrorContains(t, err, "name the type (")
+		}
+	}
+	require.Empty(t, r.keys, "nothing was sent")
+	_, err := run(t, "", append([]string{"send", "github", "--header", "X-GitHub-Event: issues"}, to...)...)
+	require.NoError(t, err)
+	_, err = run(t, "", append([]string{"send", "standard-webhooks"}, to...)...)
+	require.NoError(t, err, "one that has its ID in a header gets one")
+	require.Len(t, r.keys, 2)
+	require.Empty(t, r.denied)
+}
+
+func TestSendRefusals(t *testing.T) {
+	for wanted, args := range map[string][]string{
+		"STRIPE_WEBHOOK_SECRET is to be set": {"send", "stripe", "customer.updated"},
+		"there are: calcom":                  {"send", "nobody"},
+		"has no sample of":                   {"send", "stripe", "nothing", "--secret", "s"},
+		"is no address to send to":           {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
+	} {
+		_, err := run(t, "", args...)
+		require.ErrorContains(t, err, wanted)
+	}
+	_, err := run(t, "", "send", "rentprog", "car_update", "--url", "http://127.0.0.1:1", "--secret", "s3cret-token")
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "s3cret-token")
+}
+
+func TestReachable(t *testing.T) {
+	t.Parallel()
+	for listen, call := range map[string]string{
+		":8080": "127.0.0.1:8080", "0.0.0.0:80": "127.0.0.1:80", "[::]:80": "127.0.0.1:80", "10.0.0.1:80": "10.0.0.1:80",
+		"localhost:80": "localhost:80",
+	} {
+		require.Equal(t, call, reachable(listen))
+	}
+}

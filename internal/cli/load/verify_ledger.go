@@ -1,0 +1,115 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/ledger"
+	"holdfast/ledger/visibility"
+	"holdfast/persistence"
+)
+
+// settleInterval is the pause between two looks at what is unfinished.
+const settleInterval = 250 * time.Millisecond
+
+// VerifyLedgerCommand is `holdfast verify-ledger`.
+func VerifyLedgerCommand() *cobra.Command {
+	var settle time.Duration
+	var withoutTemporal bool
+	command := &cobra.Command{
+		Use:     "verify-ledger FILE",
+		Short:   "Check that nothing of a ledger is lost, doubled or changed (exit 1 if something is)",
+		GroupID: cli.GroupOperate,
+		Args:    cobra.ExactArgs(1),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			l, err := ledger.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			check, err := t.Store.OpenLedgerCheck(c.Context(), l)
+			if err != nil {
+				return err
+			}
+			defer check.Close()
+			deadline := time.Now().Add(settle)
+			left, err := waitSettled(c.Context(), check, settle, func(int) {})
+			if err != nil {
+				return err
+			}
+			report, err := check.Report(c.Context())
+			if err != nil {
+				return err
+			}
+			if !withoutTemporal {
+				found, err := waitAgreed(c.Context(), deadline, func(ctx context.Context) ([]ledger.Finding, error) {
+					return visibility.Check(ctx, t.Temporal, check, l)
+				})
+				if err != nil {
+					return fmt.Errorf("%w (--without-temporal leaves it out)", err)
+				}
+				report.Findings = append(report.Findings, found...)
+			}
+			if err := t.Print(c, report, func(w io.Writer) error { return writeReport(w, report) }); err != nil {
+				return err
+			}
+			return brokenError(report, left)
+		}),
+	}
+	cli.AddJSONFlag(command)
+	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all that was acknowledged is at its end")
+	command.Flags().BoolVar(&withoutTemporal, "without-temporal", false, "do not ask Temporal about the workflows")
+	return command
+}
+
+// waitSettled waits until all that was acknowledged is at its end, but no longer than it may, and gives how many are not.
+func waitSettled(ctx context.Context, c *persistence.LedgerCheck, most time.Duration, show func(int)) (int, error) {
+	deadline := time.Now().Add(most)
+	ticker := time.NewTicker(settleInterval)
+	defer ticker.Stop()
+	for {
+		left, err := c.Unfinished(ctx)
+		if err != nil || left == 0 || time.Now().After(deadline) {
+			return left, err
+		}
+		show(left)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return left, ctx.Err()
+		}
+	}
+}
+
+// waitAgreed asks Temporal until it agrees, or the time is over: its list of runs is behind what has happened.
+func waitAgreed(
+	ctx context.Context, deadline time.Time, check func(context.Context) ([]ledger.Finding, error),
+) ([]ledger.Finding, error) {
+	ticker := time.NewTicker(settleInterval)
+	defer ticker.Stop()
+	for {
+		found, err := check(ctx)
+		if err != nil || !slices.ContainsFunc(found, ledger.Finding.Broken) || time.Now().After(deadline) {
+			return found, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return found, ctx.Err()
+		}
+	}
+}
+
+// removeUnlessBroken keeps a ledger that somebody will want to look at.
+func removeUnlessBroken(path string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%w (the ledger is %s)", err, path)
+	}
+	return os.Remove(path)
+}

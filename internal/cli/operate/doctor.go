@@ -1,0 +1,58 @@
+package operate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/config"
+	"holdfast/internal/doctor"
+	"holdfast/internal/installation"
+)
+
+// DoctorCommand is `holdfast doctor`.
+func DoctorCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "doctor",
+		Short:   "Look for what is wrong with this installation, and say what to do (exit 1 if something is)",
+		GroupID: cli.GroupOperate,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, _, err := config.LoadBesideDev()
+			if err != nil {
+				return err
+			}
+			installation.SetLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText}, os.Stderr)
+			found, err := doctor.Examine(c.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := cli.PrintValue(c, found, func(w io.Writer) error { return writeFindings(w, found.Findings) }); err != nil {
+				return err
+			}
+			if n := found.Failures(); n > 0 {
+				return fmt.Errorf("%d check(s) failed", n)
+			}
+			return nil
+		},
+	}
+	cli.AddJSONFlag(command)
+	return command
+}
+
+func writeFindings(w io.Writer, findings []doctor.Finding) error {
+	var failed []error
+	for _, f := range findings {
+		_, err := fmt.Fprintf(w, "%-4s  %-22s %s\n", f.Verdict, f.Check, cli.Printable(f.Detail))
+		failed = append(failed, err)
+		if f.Advice != "" {
+			_, err := fmt.Fprintf(w, "%30s %s\n", "→", f.Advice)
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,133 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/providers"
+)
+
+// EntityCommand is `holdfast entity`.
+func EntityCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "entity",
+		Short:   "Show entities",
+		GroupID: cli.GroupOperate,
+	}
+	command.AddCommand(entityShowCommand())
+	return command
+}
+
+func entityShowCommand() *cobra.Command {
+	var asOf string
+	command := &cobra.Command{
+		Use:   "show PROVIDER KIND ID",
+		Short: "Show the folded state of one entity, and the changes that made it",
+		Args:  cobra.ExactArgs(3),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
+			at, err := cli.ParseMoment(asOf, time.Now())
+			if err != nil {
+				return err
+			}
+			entity, timeline, err := readEntity(c.Context(), t, ref, at)
+			if err != nil {
+				return err
+			}
+			related, err := readRelated(c.Context(), t, entity, at)
+			if err != nil {
+				return err
+			}
+			return t.Print(c, struct {
+				event.Entity
+				Related  []event.Entity `json:"related,omitempty"`
+				Timeline []event.Link   `json:"timeline"`
+			}{entity, related, timeline}, func(w io.Writer) error { return writeEntity(w, entity, related, timeline) })
+		}),
+	}
+	command.Flags().StringVar(&asOf, "as-of", "", "as it was then: how long ago (90m, 7d) or when (RFC 3339)")
+	cli.AddJSONFlag(command)
+	return command
+}
+
+// readEntity is the state of an entity and the changes that made it: now, or as of a moment where that is not zero.
+func readEntity(
+	ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time,
+) (entity event.Entity, timeline []event.Link, err error) {
+	if entity, err = readState(ctx, t, ref, at); err != nil {
+		return entity, nil, err
+	}
+	timeline, err = t.Store.Timeline(ctx, ref)
+	return entity, slices.DeleteFunc(timeline, func(l event.Link) bool {
+		return !at.IsZero() && l.OccurredAt.After(at)
+	}), err
+}
+
+func readState(ctx context.Context, t *cli.Tools, ref event.EntityRef, at time.Time) (event.Entity, error) {
+	if at.IsZero() {
+		return t.Store.Entity(ctx, ref)
+	}
+	return t.Store.EntityAsOf(ctx, ref, at)
+}
+
+// readRelated reads what the definition says the entity leads to. What is not there, or was not there yet, is left out.
+func readRelated(ctx context.Context, t *cli.Tools, e event.Entity, at time.Time) (related []event.Entity, err error) {
+	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the entity itself can be shown without definitions
+	}
+	p, ok := catalogue.Lookup(e.Provider)
+	if !ok {
+		return nil, nil
+	}
+	for _, ref := range p.Related(e) {
+		one, err := readState(ctx, t, ref, at)
+		switch {
+		case errors.Is(err, event.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			related = append(related, one)
+		}
+	}
+	return related, nil
+}
+
+func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline []event.Link) error {
+	if err := writeState(w, e); err != nil {
+		return err
+	}
+	for _, one := range related {
+		if err := writeState(w, one); err != nil {
+			return err
+		}
+	}
+	table := cli.NewTable(w, "OCCURRED", "EVENT", "TYPE", "CHANGE", "STATE")
+	for _, l := range timeline {
+		table.Row(l.OccurredAt.Format(time.RFC3339), l.EventID, l.EventType, string(l.Op), cli.Shorten(string(l.State)))
+	}
+	return table.Flush()
+}
+
+func writeState(w io.Writer, e event.Entity) error {
+	title := e.Provider + " " + e.Kind + " " + e.ExternalID
+	if e.Deleted {
+		title += " (deleted)"
+	}
+	var state bytes.Buffer
+	if err := json.Indent(&state, e.State, "", "  "); err != nil {
+		return fmt.Errorf("indent state: %w", err)
+	}
+	_, err := fmt.Fprintf(w, "%s\n%s\n\n", cli.Printable(title), cli.Printable(state.String()))
+	return err
+}

@@ -1,0 +1,58 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/ingress"
+	"holdfast/internal/cli"
+)
+
+// expungeEvent begins with Temporal: should it fail half-way, the database still knows which runs there are, and the command
+// can be given again.
+func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Actor) error {
+	if by.Reason == "" {
+		return errors.New("say why, for the audit log: --reason \"…\"")
+	}
+	id, err := eventIDOf(c.Context(), t, argument)
+	if err != nil {
+		return err
+	}
+	runs, err := forgetRuns(c.Context(), t, id)
+	if err != nil {
+		return err
+	}
+	gone, err := t.Store.Expunge(c.Context(), id, runs, by)
+	if err != nil {
+		return err
+	}
+	return t.Print(c, gone, func(w io.Writer) error {
+		if gone.Earlier != nil {
+			fmt.Fprintf(w, "%s\n", &event.VerdictError{Verdict: *gone.Earlier})
+		}
+		_, err := fmt.Fprintf(w, "event %s is expunged: %d row(s), %d dead letter(s), %d change(s) of %d entities, %d run(s)\n",
+			gone.EventID, gone.Events, gone.DeadLetters, gone.Changes, gone.Entities, gone.Runs)
+		return err
+	})
+}
+
+func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err error) {
+	workflowIDs, err := t.Store.WorkflowsOf(ctx, id)
+	if err != nil && !errors.Is(err, event.ErrNotFound) {
+		return 0, err // not found: its rows are purged, what it did to entities may be left
+	}
+	slices.Sort(workflowIDs)
+	for _, workflowID := range slices.Compact(workflowIDs) {
+		n, err := ingress.Forget(ctx, t.Temporal, t.Cfg.Temporal.Namespace, workflowID)
+		if total += n; err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,39 @@
+package operate
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/operator"
+)
+
+// TokenCommand is `holdfast token`.
+func TokenCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "token",
+		Short:   "Make tokens for the operator API",
+		GroupID: cli.GroupOperate,
+	}
+	command.AddCommand(tokenNewCommand())
+	return command
+}
+
+func tokenNewCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "new NAME ROLE",
+		Short: "Make a token of the role viewer, operator or admin; it is shown once and kept nowhere",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			text, token, err := operator.NewToken(args[0], operator.Role(args[1]))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "token (give it to its holder; it is kept nowhere):\n  %s\n\n"+
+				"entry (add it to HOLDFAST_OPERATOR_TOKENS, or to the file that HOLDFAST_OPERATOR_TOKENS_FILE names):\n  %s\n",
+				text, token)
+			return err
+		},
+	}
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+const jsonFlag = "json"
+
+// AddJSONFlag adds --json.
+func AddJSONFlag(c *cobra.Command) { c.Flags().Bool(jsonFlag, false, "print JSON") }
+
+// AsksJSON says whether JSON is asked for.
+func AsksJSON(c *cobra.Command) bool {
+	asked, _ := c.Flags().GetBool(jsonFlag)
+	return asked
+}
+
+// Aside is where to say what is not the result: what is asked for as JSON is one document and nothing else.
+func Aside(c *cobra.Command) io.Writer {
+	if AsksJSON(c) {
+		return c.ErrOrStderr()
+	}
+	return c.OutOrStdout()
+}
+
+// Print is printValue.
+func (t *Tools) Print(c *cobra.Command, value any, text func(io.Writer) error) error {
+	return PrintValue(c, value, text)
+}
+
+// PrintValue writes the value as JSON where the flag asks for it, and as text otherwise.
+func PrintValue(c *cobra.Command, value any, text func(io.Writer) error) error {
+	if AsksJSON(c) {
+		encoder := json.NewEncoder(c.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	return text(c.OutOrStdout())
+}
+
+// WriteFields writes a list of name, value, name, value …, and leaves out what is empty.
+func WriteFields(w io.Writer, fields ...string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i+1] != "" {
+			fmt.Fprintf(table, "%s\t%s\n", fields[i], Printable(fields[i+1]))
+		}
+	}
+	return table.Flush()
+}
+
+// WriteBody writes what was received. A terminal obeys control characters, so none of them reaches it.
+func WriteBody(w io.Writer, body []byte) error {
+	if !utf8.Valid(body) {
+		_, err := fmt.Fprintf(w, "\nbody (%d bytes, no text):\n%q\n", len(body), body)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nbody (%d bytes):\n%s\n", len(body), Printable(strings.TrimRight(string(body), "\n")))
+	return err
+}
+
+// Printable shows control characters other than line ends and tabs as U+FFFD.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			return r
+		}
+		return utf8.RuneError
+	}, s)
+}

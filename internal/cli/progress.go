@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// ProgressInterval is the pause between two looks.
+const ProgressInterval = 500 * time.Millisecond
+
+// WriteProgress writes a line over the one before on a terminal, and below it elsewhere.
+func WriteProgress(out io.Writer, live bool, line string) {
+	if live {
+		fmt.Fprintf(out, "\r\x1b[K%s", line)
+		return
+	}
+	fmt.Fprintln(out, line)
+}
+
+// BarWidth is how many characters a bar has.
+const BarWidth = 30
+
+// IsTerminal says whether a person looks at it, or types into it.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Confirm asks, where there is somebody who could answer.
+func Confirm(c *cobra.Command, question string) bool {
+	if !IsTerminal(c.InOrStdin()) {
+		return false
+	}
+	fmt.Fprintf(Aside(c), "%s [y/N] ", question)
+	var answer string
+	_, _ = fmt.Fscanln(c.InOrStdin(), &answer) // no answer is no
+	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
+}

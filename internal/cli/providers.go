@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+// FindProvider is the provider of that name; the error names those that there are.
+func FindProvider(catalogue *providers.Catalogue, name string) (*providers.Provider, error) {
+	provider, ok := catalogue.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", "))
+	}
+	return provider, nil
+}
+
+// DoubtProvider says beside an empty answer that no definition has the name that was asked for. That is no mistake: what was
+// received outlives its definition.
+func DoubtProvider(c *cobra.Command, cfg config.Config, name string, found int) {
+	if name == "" || found > 0 {
+		return
+	}
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return // `holdfast doctor` tells it
+	}
+	if _, known := catalogue.Lookup(name); known {
+		return
+	}
+	doubt := fmt.Sprintf("holdfast: no definition has the name %q", name)
+	if near := event.Nearest(name, catalogue.Names()); near != "" {
+		doubt += "; did you mean " + near + "?"
+	}
+	fmt.Fprintln(c.ErrOrStderr(), doubt)
+}

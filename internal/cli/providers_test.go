@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/config"
+)
+
+// A provider is no closed set, since what was received outlives its definition. A name that no definition has is doubted where
+// nothing was found.
+func TestAProviderIsDoubted(t *testing.T) {
+	t.Parallel()
+	for name, doubt := range map[string]string{
+		"strpe":  "holdfast: no definition has the name \"strpe\"; did you mean stripe?\n",
+		"xyzzy":  "holdfast: no definition has the name \"xyzzy\"\n",
+		"stripe": "", "": "",
+	} {
+		var said bytes.Buffer
+		c := &cobra.Command{}
+		c.SetErr(&said)
+		DoubtProvider(c, config.Config{}, name, 1)
+		require.Empty(t, said.String())
+		DoubtProvider(c, config.Config{}, name, 0)
+		require.Equal(t, doubt, said.String())
+	}
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"holdfast/providers"
+)
+
+// SetHeaders reads "Name: value" lines.
+func SetHeaders(r *providers.Request, lines []string) error {
+	given := map[string][]string{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return fmt.Errorf("a header is given as 'Name: value'")
+		}
+		name = strings.ToLower(strings.TrimSpace(name))
+		given[name] = append(given[name], strings.TrimSpace(value))
+	}
+	for name, values := range given {
+		r.Header[name] = values
+	}
+	return nil
+}
+
+// maxBody is in bytes: more than any definition may allow.
+const maxBody = 64 << 20
+
+// ReadBody reads a file to the byte; "-" is standard input.
+func ReadBody(stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(io.LimitReader(stdin, maxBody))
+	}
+	return os.ReadFile(file)
+}

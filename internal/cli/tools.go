@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/ingress"
+	"holdfast/internal/config"
+	"holdfast/internal/installation"
+	"holdfast/persistence"
+	"holdfast/redrive"
+)
+
+// Tools are what the commands of an operator work with.
+type Tools struct {
+	Cfg      config.Config
+	Store    *persistence.Store
+	Temporal client.Client
+}
+
+// WithTools opens the stores for a command and closes them after it.
+func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, _, err := config.LoadBesideDev()
+		if err != nil {
+			return err
+		}
+		installation.SetLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
+		store, err := installation.OpenStore(c.Context(), cfg, nil)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		temporal, err := installation.NewTemporalClient(cfg, nil, nil)
+		if err != nil {
+			return err
+		}
+		defer temporal.Close()
+		return run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args)
+	}
+}
+
+// Redrives is what runs dead letters again.
+func (t *Tools) Redrives() *redrive.Service {
+	starter := ingress.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
+	return &redrive.Service{Letters: t.Store, Books: t.Store, Runs: starter}
+}

@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"holdfast/internal/installation"
+	"holdfast/migrations"
+	"holdfast/persistence"
+)
+
+// oldestPostgres is the oldest version that is tested.
+const oldestPostgres = 140000
+
+// The skew of clocks: beyond the first it is odd, beyond the second signatures are refused and times mislead.
+const (
+	skewWarn = time.Second
+	skewFail = 30 * time.Second
+)
+
+func (d *doctor) examineDatabase(ctx context.Context) {
+	if d.store == nil {
+		d.found("database", verdictFail, "none is configured", "set DATABASE_URL")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*doctorLimit)
+	defer cancel()
+	if err := d.store.Ping(ctx); err != nil {
+		d.found("database", verdictFail, err.Error(), "start PostgreSQL, or correct DATABASE_URL")
+		d.found("migrations", verdictSkip, "the database does not answer", "")
+		return
+	}
+	if !d.examineMigrations(ctx) {
+		return
+	}
+	begin := time.Now()
+	facts, err := d.store.Facts(ctx)
+	if err != nil {
+		d.found("database", verdictFail, err.Error(), "give the user of DATABASE_URL the rights of the owner of the tables")
+		return
+	}
+	d.examineServer(facts)
+	d.examinePooling(ctx, facts)
+	d.examineSettings(facts.Settings)
+	d.examineClock("clock of the database", facts.Now, begin, time.Now())
+	d.examineInbox(ctx)
+	d.examineDeadLetters(ctx)
+	d.examineUntold(facts)
+	d.examineDisk("disk of the database", facts.DataDirectory)
+}
+
+func (d *doctor) examineMigrations(ctx context.Context) bool {
+	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
+	if err != nil {
+		d.found("migrations", verdictFail, "they cannot be read", "give the user of DATABASE_URL the right to read goose_db_version")
+		return false
+	}
+	d.found("migrations", either(have >= want, verdictFail), fmt.Sprintf("at %d of %d", have, want), "run `holdfast migrate`")
+	return have >= want
+}
+
+func (d *doctor) examineServer(f persistence.Facts) {
+	detail := fmt.Sprintf("PostgreSQL %d.%d, %d MiB", f.Version/10000, f.Version%10000, f.Size>>20)
+	switch {
+	case f.InRecovery:
+		d.found("database", verdictFail, detail+", a standby", "point DATABASE_URL at the primary")
+	case f.Version < oldestPostgres:
+		d.found("database", verdictWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
+	default:
+		d.found("database", verdictOK, detail, "")
+	}
+	enough := f.Connections*5 < f.MaxConnections*4
+	d.found("connections", either(enough, verdictWarn),
+		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections,
+			d.cfg.PoolSize()+installation.InboxConns),
+		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
+}
+
+// examinePooling looks at what stands between this process and PostgreSQL.
+func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
+	pooling, err := d.store.Pooling(ctx)
+	switch {
+	case err != nil:
+		d.found("pooler", verdictFail, err.Error(), "see docs/operations.md, PgBouncer")
+	case f.StatementTimeout == "0":
+		d.found("pooler", verdictWarn, string(pooling)+"; no timeout bounds a statement",
+			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/operations.md, PgBouncer")
+	default:
+		d.found("pooler", verdictOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
+	}
+}
+
+// examineSettings looks at what a 2xx rests on: what PostgreSQL has committed must be on disk.
+func (d *doctor) examineSettings(settings map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		value := settings[name]
+		d.found(name, either(value != "off", verdictFail), value,
+			fmt.Sprintf("set %s = on: what is acknowledged could be lost when the machine dies", name))
+	}
+}
+
+// examineClock compares a clock, read between begin and end, with ours.
+func (d *doctor) examineClock(check string, theirs, begin, end time.Time) {
+	middle := begin.Add(end.Sub(begin) / 2)
+	skew := max(theirs.Sub(middle).Abs()-end.Sub(begin)/2, 0)
+	v := verdictOK
+	switch {
+	case skew > skewFail:
+		v = verdictFail
+	case skew > skewWarn:
+		v = verdictWarn
+	}
+	d.found(check, v, fmt.Sprintf("%s from this host's", skew.Round(time.Millisecond)), "synchronise the clocks (NTP)")
+}

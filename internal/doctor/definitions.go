@@ -1,0 +1,56 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+func providersOf(cfg config.Config) (*providers.Catalogue, error) {
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return catalogue.WithSecrets(cfg.Secrets), nil
+}
+
+// examineProviders says who can send. Most installations use few of the definitions, so a closed one is no mistake.
+func (d *doctor) examineProviders() {
+	catalogue, err := providersOf(d.cfg)
+	if err != nil {
+		d.found("providers", verdictFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
+		return
+	}
+	err = errors.Join(d.cfg.CheckSecrets(catalogue.SecretNames()...), d.cfg.CheckHandlers(catalogue.HandlerNames()...))
+	if err != nil {
+		d.found("secrets", verdictFail, err.Error(), "correct the variables, or the files that they name")
+	}
+	d.examineSamples(catalogue)
+	var open []string
+	for _, name := range catalogue.Names() {
+		if provider, _ := catalogue.Lookup(name); provider.CheckSecrets() == nil {
+			open = append(open, name)
+		}
+	}
+	d.found("providers", either(len(open) > 0, verdictFail),
+		fmt.Sprintf("%d of %d can authenticate their senders: %s", len(open), len(catalogue.Names()), strings.Join(open, ", ")),
+		"set the secret of at least one provider; `holdfast provider show NAME` names its variable")
+}
+
+// examineSamples looks at the definitions as they lie there. A process that has refused to reload them still has the old ones.
+func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
+	if d.cfg.Providers.Dir == "" {
+		return
+	}
+	detail := "those of your definitions pass"
+	failing := catalogue.FailingSamples()
+	if n := len(failing); n > 0 {
+		detail = fmt.Sprintf("%d fail(s), the first: %s", n, failing[0])
+	}
+	d.found("samples", either(len(failing) == 0, verdictFail), detail,
+		"correct the definition or its sample: a reload keeps the old definitions, a start takes these; "+
+			"`holdfast provider check` names all")
+}

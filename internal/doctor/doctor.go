@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"holdfast/internal/config"
+	"holdfast/internal/installation"
+	"holdfast/persistence"
+)
+
+// Verdict is what a check comes to.
+type Verdict string
+
+const (
+	verdictOK   Verdict = "ok"
+	verdictWarn Verdict = "warn"
+	verdictFail Verdict = "fail"
+	// verdictSkip: it could not be looked at, because of something that has failed before.
+	verdictSkip Verdict = "skip"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	Check   string  `json:"check"`
+	Verdict Verdict `json:"verdict"`
+	// Detail is what was found, Advice what to do about it.
+	Detail string `json:"detail"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// Report is what an examination has found; it is OK if no check has failed.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	OK       bool      `json:"ok"`
+}
+
+// doctor looks at an installation from where it stands.
+type doctor struct {
+	cfg      config.Config
+	store    *persistence.Store // nil if no database is configured
+	temporal client.Client
+	findings []Finding
+}
+
+// doctorLimit bounds each look.
+const doctorLimit = 5 * time.Second
+
+// Examine looks at everything. Its error says that it could not even begin.
+func Examine(ctx context.Context, cfg config.Config) (Report, error) {
+	d := &doctor{cfg: cfg}
+	var err error
+	if d.temporal, err = installation.NewTemporalClient(cfg, nil, nil); err != nil {
+		return Report{}, err
+	}
+	defer d.temporal.Close()
+	if cfg.Database.URL.IsSet() {
+		if d.store, err = installation.OpenStore(ctx, cfg, nil); err != nil {
+			return Report{}, err
+		}
+		defer d.store.Close()
+	}
+	d.examineDatabase(ctx)
+	d.examineTemporal(ctx)
+	d.examineProviders()
+	d.examineHost()
+	return newReport(d.findings), nil
+}
+
+func newReport(findings []Finding) Report {
+	r := Report{Findings: findings}
+	r.OK = r.Failures() == 0
+	return r
+}
+
+// Failures counts the checks that have failed.
+func (r Report) Failures() (n int) {
+	for _, f := range r.Findings {
+		if f.Verdict == verdictFail {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *doctor) found(check string, v Verdict, detail, advice string) {
+	if v == verdictOK {
+		advice = ""
+	}
+	d.findings = append(d.findings, Finding{check, v, detail, advice})
+}
+
+// either is ok, or the other verdict.
+func either(ok bool, otherwise Verdict) Verdict {
+	if ok {
+		return verdictOK
+	}
+	return otherwise
+}

@@ -1,0 +1,106 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/internal/installation"
+	"holdfast/workflows"
+)
+
+// A run of a schedule that works keeps the next ones from starting.
+const (
+	// slowAfter is for how many intervals of its schedule it may work until that is odd.
+	slowAfter = 3
+	// stuckAttempts is how often one of its activities may fail until something is wrong.
+	stuckAttempts = 3
+)
+
+func (d *doctor) examineSchedules(ctx context.Context) {
+	ids := []string{}
+	for _, s := range installation.Schedules(d.cfg) {
+		ids = append(ids, s.ID)
+	}
+	if d.cfg.Notify.URLs.IsSet() {
+		ids = append(ids, workflows.ScheduleNotify)
+	}
+	for _, id := range ids {
+		d.examineSchedule(ctx, id)
+	}
+}
+
+func (d *doctor) examineSchedule(ctx context.Context, id string) {
+	check := "schedule " + id
+	described, err := d.temporal.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
+	switch {
+	case err != nil:
+		d.found(check, verdictFail, err.Error(), "run `holdfast migrate` (the schedule of notifications: start a worker)")
+		return
+	case described.Schedule.State.Paused:
+		d.found(check, verdictWarn, "paused: "+described.Schedule.State.Note,
+			"temporal schedule toggle --schedule-id "+id+" --unpause --reason …")
+		return
+	}
+	detail := fmt.Sprintf("has run %d time(s)", described.Info.NumActions)
+	slow, err := d.slowRun(ctx, described)
+	switch {
+	case err != nil:
+		d.found(check, verdictFail, detail+"; its run cannot be looked at: "+err.Error(), "allow this client to describe workflows")
+	case slow == nil:
+		d.found(check, verdictOK, detail, "")
+	default:
+		d.examineSlow(check, detail, slow)
+	}
+}
+
+// slowRun is a run of the schedule that works for longer than it should; nil if there is none.
+func (d *doctor) slowRun(
+	ctx context.Context, s *client.ScheduleDescription,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	var every time.Duration
+	for _, interval := range s.Schedule.Spec.Intervals {
+		every = max(every, interval.Every)
+	}
+	for _, running := range s.Info.RunningWorkflows {
+		run, err := d.temporal.DescribeWorkflowExecution(ctx, running.WorkflowID, "")
+		var notFound *serviceerror.NotFound
+		if errors.As(err, &notFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		isOpen := run.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+		if isOpen && ageOf(run) > slowAfter*every {
+			return run, nil
+		}
+	}
+	return nil, nil
+}
+
+func ageOf(run *workflowservice.DescribeWorkflowExecutionResponse) time.Duration {
+	return time.Since(run.GetWorkflowExecutionInfo().GetStartTime().AsTime())
+}
+
+// examineSlow says what a run of a schedule is busy with: an activity that fails again and again never ends by itself.
+func (d *doctor) examineSlow(check, detail string, run *workflowservice.DescribeWorkflowExecutionResponse) {
+	id := run.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+	detail = fmt.Sprintf("%s; the last one has worked for %s", detail, ageOf(run).Round(time.Second))
+	for _, activity := range run.GetPendingActivities() {
+		if activity.GetAttempt() >= stuckAttempts && activity.GetLastFailure() != nil {
+			d.found(check, verdictFail, fmt.Sprintf("%s; %s fails, attempt %d: %s", detail,
+				activity.GetActivityType().GetName(), activity.GetAttempt(), activity.GetLastFailure().GetMessage()),
+				"remove the cause; until then the schedule starts nothing: temporal workflow describe --workflow-id "+id)
+			return
+		}
+	}
+	d.found(check, verdictWarn, detail,
+		"see that a worker polls the queue operations, and what it does: temporal workflow describe --workflow-id "+id)
+}

@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/event"
+	"holdfast/ingress"
+	"holdfast/internal/installation"
+)
+
+// leastRetention lets somebody who was away over a weekend still read and reset what has failed.
+const leastRetention = 72 * time.Hour
+
+// oldestBacklog is how long a task may wait before the workers are too few.
+const oldestBacklog = time.Minute
+
+func (d *doctor) examineTemporal(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 4*doctorLimit)
+	defer cancel()
+	ping, stop := context.WithTimeout(ctx, doctorLimit)
+	_, err := d.temporal.CheckHealth(ping, &client.CheckHealthRequest{})
+	stop()
+	if err != nil {
+		d.found("Temporal", verdictFail, err.Error(), "start Temporal, or correct TEMPORAL_ADDRESS")
+		return
+	}
+	if !d.examineNamespace(ctx) {
+		return
+	}
+	err = installation.RequireSearchAttributes(ctx, d.temporal, d.cfg.Temporal.Namespace)
+	d.found("search attributes", either(err == nil, verdictFail), textOf(err, "registered"), "run `holdfast migrate`")
+	d.examineSchedules(ctx)
+	d.examineQueues(ctx)
+	d.examineTemporalClock(ctx)
+}
+
+func textOf(err error, otherwise string) string {
+	if err == nil {
+		return otherwise
+	}
+	return err.Error()
+}
+
+func (d *doctor) examineNamespace(ctx context.Context) bool {
+	name := d.cfg.Temporal.Namespace
+	described, err := d.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: name})
+	if err != nil {
+		d.found("Temporal", verdictFail, err.Error(), "create the namespace: temporal operator namespace create -n "+name)
+		return false
+	}
+	info, err := d.temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+	d.found("Temporal", either(err == nil, verdictFail), textOf(err, "server "+info.GetServerVersion()+", namespace "+name), "")
+	d.examineRetention(described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
+	return true
+}
+
+// examineRetention compares how long Temporal remembers a run with how long a redelivery is a duplicate. Beyond the first the
+// database alone tells them, which it always does; it costs a run that ends as a duplicate.
+func (d *doctor) examineRetention(retention time.Duration) {
+	catalogue, err := providersOf(d.cfg)
+	if err != nil {
+		return // examineProviders tells it
+	}
+	longer := 0
+	for _, name := range catalogue.Names() {
+		provider, _ := catalogue.Lookup(name)
+		if window := time.Duration(provider.DedupeWindow("")); window == 0 || window > retention {
+			longer++
+		}
+	}
+	detail := fmt.Sprintf("%s; %d of %d dedupe windows are longer and rest on idempotency_keys beyond it",
+		retention, longer, len(catalogue.Names()))
+	d.found("retention", either(retention >= leastRetention, verdictWarn), detail, fmt.Sprintf(
+		"runs can be read and reset for %s only: temporal operator namespace update -n %s --retention 72h", retention,
+		d.cfg.Temporal.Namespace))
+}
+
+func (d *doctor) examineQueues(ctx context.Context) {
+	queues, err := ingress.Queues{Client: d.temporal, Namespace: d.cfg.Temporal.Namespace}.Read(ctx)
+	if err != nil {
+		d.found("queues", verdictFail, err.Error(), "allow this client to describe task queues")
+		return
+	}
+	for _, q := range queues {
+		d.examineQueue(q)
+	}
+}
+
+func (d *doctor) examineQueue(q event.QueueStats) {
+	check := "queue " + q.Queue
+	detail := fmt.Sprintf("%d waiting, %d pollers", q.Backlog, q.WorkflowPollers+q.ActivityPollers)
+	switch age := time.Duration(q.Age); {
+	case q.WorkflowPollers+q.ActivityPollers == 0:
+		d.found(check, verdictFail, detail, "nobody works on it: start `holdfast worker` or `holdfast serve`")
+	case age > oldestBacklog:
+		d.found(check, verdictWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
+			"start more workers, or raise their slots (HOLDFAST_WORKER_SLOTS_…)")
+	default:
+		d.found(check, verdictOK, detail, "")
+	}
+}
+
+// doctorQueue is polled by nobody.
+const doctorQueue = "holdfast-doctor"
+
+// examineTemporalClock starts a run that nobody executes, reads when it began by Temporal's clock, and deletes it: that
+// also shows that Temporal commits.
+func (d *doctor) examineTemporalClock(ctx context.Context) {
+	const check = "clock of Temporal"
+	begin := time.Now()
+	run, err := d.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: "doctor/" + uuid.NewString(), TaskQueue: doctorQueue, WorkflowExecutionTimeout: time.Minute,
+	}, "Doctor")
+	if err != nil {
+		d.found(check, verdictFail, err.Error(), "Temporal must be able to start workflows: look at its own store")
+		return
+	}
+	end := time.Now()
+	described, err := d.temporal.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+	_, deleted := d.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace:         d.cfg.Temporal.Namespace,
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
+	})
+	if err = errors.Join(err, deleted); err != nil {
+		d.found(check, verdictWarn, err.Error(), "allow this client to describe and delete runs")
+		return
+	}
+	d.examineClock(check, described.GetWorkflowExecutionInfo().GetStartTime().AsTime(), begin, end)
+}

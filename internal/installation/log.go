@@ -1,0 +1,19 @@
+package installation
+
+import (
+	"io"
+	"log/slog"
+
+	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
+)
+
+// SetLogger makes all packages log as configured.
+func SetLogger(cfg config.Log, out io.Writer) {
+	options := &slog.HandlerOptions{Level: cfg.Level}
+	var handler slog.Handler = slog.NewJSONHandler(out, options)
+	if cfg.Format == config.LogText {
+		handler = slog.NewTextHandler(out, options)
+	}
+	slog.SetDefault(slog.New(telemetry.LogHandler(handler)))
+}

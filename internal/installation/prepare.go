@@ -1,0 +1,46 @@
+package installation
+
+import (
+	"context"
+
+	"holdfast/internal/config"
+	"holdfast/migrations"
+)
+
+// UpToDate is what is printed once an installation is prepared.
+const UpToDate = "database and namespace are up to date"
+
+// Prepare prepares what an installation stands on: the tables, the namespace's search attributes, the schedules. It may run any
+// number of times.
+func Prepare(ctx context.Context, cfg config.Config) error {
+	if err := cfg.RequireDatabase(); err != nil {
+		return err
+	}
+	if err := migrations.Up(ctx, cfg.Database.URL.Reveal()); err != nil {
+		return err
+	}
+	if err := enforceVerdicts(ctx, cfg); err != nil {
+		return err
+	}
+	temporal, err := NewTemporalClient(cfg, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	if err := registerSearchAttributes(ctx, temporal, cfg.Temporal.Namespace); err != nil {
+		return err
+	}
+	return EnsureSchedules(ctx, temporal, Schedules(cfg)...)
+}
+
+// enforceVerdicts takes back what events that were given up before there were verdicts have left on entities: a fold is no task
+// for SQL.
+func enforceVerdicts(ctx context.Context, cfg config.Config) error {
+	store, err := OpenStore(ctx, cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	_, err = store.EnforceVerdicts(ctx)
+	return err
+}

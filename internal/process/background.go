@@ -1,0 +1,73 @@
+package process
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/migrations"
+)
+
+// prepare starts, in the background, what may have to wait for its stores: workers and the drain. An ingress serves without
+// them, since it needs either store only.
+func (p *process) prepare(ctx context.Context, roles Roles) <-chan error {
+	ctx, cancel := context.WithCancel(ctx)
+	ready, done := make(chan error, 1), make(chan struct{})
+	p.onStop("workers and drain", func(stopping context.Context) error {
+		cancel()
+		<-done
+		var err error
+		if p.drain != nil {
+			err = p.drain.Stop(stopping)
+		}
+		if p.pump != nil {
+			p.pump.Stop()
+		}
+		stopAll(p.workers)
+		return err
+	})
+	go func() {
+		defer close(done)
+		ready <- p.startBackground(ctx, roles)
+	}()
+	return ready
+}
+
+func (p *process) startBackground(ctx context.Context, roles Roles) error {
+	if roles.needsDatabase() {
+		if err := p.requireMigrations(ctx); err != nil {
+			return err
+		}
+	}
+	if roles.has(RoleWorker) {
+		if err := p.startWorkers(ctx); err != nil {
+			return err
+		}
+		p.pump.Start()
+	}
+	if roles.has(RoleIngress | RoleWorker) {
+		return p.startDrain()
+	}
+	return nil
+}
+
+// report ends the process if what was started in the background has failed, and not because the process ends.
+func (p *process) report(ctx context.Context, ready <-chan error) {
+	if err := <-ready; err != nil && ctx.Err() == nil {
+		p.failed <- err
+	}
+}
+
+// requireMigrations waits for the database and refuses one whose schema is behind.
+func (p *process) requireMigrations(ctx context.Context) error {
+	if err := waitFor(ctx, "the database", p.store.Ping); err != nil {
+		return err
+	}
+	have, want, err := migrations.Current(ctx, p.cfg.Database.URL.Reveal())
+	if err != nil {
+		return err
+	}
+	if have < want {
+		return fmt.Errorf("the database is at migration %d and this program needs %d: run `holdfast migrate`", have, want)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"context"
+	"time"
+
+	"holdfast/event"
+	"holdfast/ingress"
+	"holdfast/internal/installation"
+)
+
+// openInbox gives the process its inbox wherever a database is configured, which for an ingress is a matter of choice.
+func (p *process) openInbox(ctx context.Context) error {
+	if !p.cfg.Database.URL.IsSet() {
+		return nil
+	}
+	cfg := p.cfg
+	cfg.Database.MaxConns = installation.InboxConns
+	store, err := installation.OpenStore(ctx, cfg, p.telemetry)
+	if err != nil {
+		return err
+	}
+	p.inbox = store
+	p.inboxDepth = ingress.NewInboxDepth(store.InboxDepth)
+	p.onStop("inbox", func(context.Context) error { store.Close(); return nil })
+	return p.telemetry.ObserveInbox(p.countInbox)
+}
+
+// countInbox has both lanes, so that a gauge falls to 0 and does not vanish.
+func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age map[string]time.Duration, err error) {
+	depths, err := p.inboxDepth.Read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	depth, age = map[string]int64{}, map[string]time.Duration{}
+	for _, lane := range []event.Lane{event.LaneOverflow, event.LaneBulk} {
+		depth[string(lane)], age[string(lane)] = depths[lane].Depth, depths[lane].Age(now)
+	}
+	return depth, age, nil
+}
+
+// spooler is nil where there is no inbox.
+func (p *process) spooler() ingress.Spooler {
+	if p.inbox == nil {
+		return nil
+	}
+	return p.inbox.NewInboxWriter()
+}
+
+// forgetter is nil where there is no inbox.
+func (p *process) forgetter() ingress.InboxForgetter {
+	if p.inbox == nil {
+		return nil
+	}
+	return p.inbox
+}
+
+// conflicts is nil where there is no inbox.
+func (p *process) conflicts() ingress.ConflictBook {
+	if p.inbox == nil {
+		return nil
+	}
+	return p.inbox
+}
+
+// startDrain starts what waits in the inbox, in every process that could.
+func (p *process) startDrain() error {
+	if p.inbox == nil {
+		return nil
+	}
+	drain, err := ingress.NewDrain(p.inbox, p.starter(), p.conflicts(), p.gate, p.cfg.Ingress.StartTimeout)
+	if err != nil {
+		return err
+	}
+	drain.Errors = p.errors
+	p.drain = drain
+	go drain.Run()
+	return nil
+}

@@ -1,0 +1,65 @@
+package process
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/ingress"
+)
+
+func (p *process) startIngress() error {
+	cfg := p.cfg.Ingress
+	server, err := ingress.New(ingress.Options{
+		Catalogue:      p.catalogue,
+		Starter:        p.starter(),
+		Inbox:          p.spooler(),
+		Forgetter:      p.forgetter(),
+		Conflicts:      p.conflicts(),
+		Gate:           p.gate,
+		Pump:           p.pump,
+		Errors:         p.errors,
+		SelfTest:       p.selfTest(),
+		Budget:         cfg.HandlerBudget,
+		StartTimeout:   cfg.StartTimeout,
+		AckBudget:      cfg.AckBudget,
+		HeaderTimeout:  cfg.HeaderTimeout,
+		BodyTimeout:    cfg.BodyTimeout,
+		WriteTimeout:   cfg.WriteTimeout,
+		IdleTimeout:    cfg.IdleTimeout,
+		BodyLimit:      int(cfg.BodyLimit),
+		MaxConns:       cfg.MaxConnections,
+		MaxConnsPerIP:  cfg.MaxConnsPerIP,
+		TrustedProxies: cfg.TrustedProxies,
+		PublicURL:      cfg.PublicURL,
+		Questions:      delivery.NewClient(delivery.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
+		HandlerURL:     p.cfg.Handler,
+	})
+	if err != nil {
+		return err
+	}
+	p.onStop("ingress", func(ctx context.Context) error {
+		select {
+		case <-time.After(cfg.DrainDelay):
+		case <-ctx.Done():
+		}
+		ctx, cancel := context.WithTimeout(ctx, cfg.ShutdownGrace)
+		defer cancel()
+		return server.Shutdown(ctx)
+	})
+	p.warnOfSecrets()
+	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+}
+
+// warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
+// that are built in, so it is no mistake; and their requests are refused.
+func (p *process) warnOfSecrets() {
+	catalogue := p.catalogue.Catalogue()
+	for _, name := range catalogue.Names() {
+		provider, _ := catalogue.Lookup(name)
+		if err := provider.CheckSecrets(); err != nil {
+			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "variables", provider.SecretNames())
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"holdfast/ingress"
+	"holdfast/internal/buildinfo"
+	"holdfast/internal/config"
+	"holdfast/internal/installation"
+	"holdfast/internal/notify"
+	"holdfast/internal/payloadcodec"
+	"holdfast/internal/telemetry"
+	"holdfast/operator"
+	"holdfast/persistence"
+	"holdfast/providers"
+)
+
+// process is one running Holdfast: what its roles share, and what ends them.
+type process struct {
+	cfg       config.Config
+	roles     Roles
+	telemetry *telemetry.Telemetry
+	catalogue *providers.Live
+	codec     *payloadcodec.Codec
+	temporal  client.Client
+	store     *persistence.Store // nil where no role needs the database
+	side      *persistence.Store // for what a process can do without; nil where no database is configured
+	errors    errorSink
+	notifier  *notify.Notifier
+	operator  *operator.Server
+
+	gate       *ingress.Gate
+	inbox      *persistence.Store  // nil where no database is configured
+	inboxDepth *ingress.InboxDepth // nil where there is no inbox
+	drain      *ingress.Drain      // nil until it runs
+	pump       *ingress.Pump       // nil where no workers run
+	workers    []worker.Worker
+
+	stops  []stop
+	failed chan error
+}
+
+// newProcess makes what the roles share. Nothing is connected yet: every store may be down, and come up later.
+func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles) (*process, error) {
+	p := &process{
+		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
+		gate: ingress.NewGate(cfg.Ingress.MaxStarts),
+	}
+	if err := p.share(ctx, name); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+func (p *process) share(ctx context.Context, name string) (err error) {
+	cfg := p.cfg
+	lines := telemetry.NewLines(os.Stderr)
+	installation.SetLogger(cfg.Log, lines)
+	p.onStop("log", flushLog(lines))
+	telemetry.LogErrors(slog.Default())
+	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
+		return err
+	}
+	p.onStop("telemetry", p.telemetry.Shutdown)
+	if err = p.telemetry.ObserveLines(lines); err != nil {
+		return err
+	}
+	if err = p.loadDefinitions(); err != nil {
+		return err
+	}
+	if p.notifier, err = installation.NewNotifier(cfg); err != nil {
+		return err
+	}
+	p.reloadOnHangup()
+	if p.temporal, err = installation.NewTemporalClient(cfg, p.telemetry, p.typeLabel); err != nil {
+		return err
+	}
+	p.onStop("Temporal client", func(context.Context) error { p.temporal.Close(); return nil })
+	return nil
+}
+
+func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telemetry.Telemetry, error) {
+	host, _ := os.Hostname() // only a label
+	return telemetry.Start(ctx, telemetry.Options{
+		Service:       "holdfast-" + name,
+		Version:       buildinfo.Read().Version,
+		Instance:      fmt.Sprintf("%s-%d", host, os.Getpid()),
+		ExportTraces:  cfg.Telemetry.ExportTraces(),
+		ExportMetrics: cfg.Telemetry.ExportMetrics(),
+	})
+}
+
+func (p *process) starter() *ingress.Starter {
+	return ingress.NewStarter(p.temporal, p.codec.DataConverter())
+}
+
+// serveOn runs a server in the background. If it ends before the process does, the process ends too.
+func (p *process) serveOn(name, address string, serve func(net.Listener) error) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for %s: %w", name, err)
+	}
+	slog.Info("process.listening", "for", name, "address", listener.Addr().String())
+	go func() {
+		if err := serve(listener); err != nil {
+			p.failed <- fmt.Errorf("serve %s: %w", name, err)
+		}
+	}()
+	return nil
+}
+
+// openStore makes the pool; it connects when it is first used.
+func (p *process) openStore(ctx context.Context) error {
+	store, err := installation.OpenStore(ctx, p.cfg, p.telemetry)
+	if err != nil {
+		return err
+	}
+	p.store = store
+	p.onStop("database", func(context.Context) error { store.Close(); return nil })
+	return errors.Join(p.telemetry.ObservePool(store.Pool()), p.telemetry.ObserveDeadLetters(store.OpenDeadLetters))
+}

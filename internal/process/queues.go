@@ -1,0 +1,55 @@
+package process
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"holdfast/event"
+	"holdfast/ingress"
+)
+
+const (
+	// queuesAge is how long a look at the task queues is given again, and queuesLimit bounds one: it takes two calls a queue.
+	queuesAge   = 15 * time.Second
+	queuesLimit = 2 * time.Second
+)
+
+// observeQueues makes the sizes of the task queues a metric of the workers: they are there wherever events are processed.
+func (p *process) observeQueues() error {
+	look := recently(queuesAge, ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read)
+	return p.telemetry.ObserveQueues(func(context.Context) (map[string]int64, map[string]time.Duration, error) {
+		backlog, age := map[string]int64{}, map[string]time.Duration{}
+		queues, err := look()
+		for _, q := range queues {
+			backlog[q.Queue], age[q.Queue] = q.Backlog, time.Duration(q.Age)
+		}
+		return backlog, age, err
+	})
+}
+
+// recently gives what was read last, and has it read anew once it is old: nobody waits for that, since whoever collects metrics
+// has little time.
+func recently(age time.Duration, read func(context.Context) ([]event.QueueStats, error)) func() ([]event.QueueStats, error) {
+	var mu sync.Mutex
+	var at time.Time
+	var last []event.QueueStats
+	var failed error
+	refresh := func() {
+		ctx, cancel := context.WithTimeout(context.Background(), queuesLimit)
+		defer cancel()
+		stats, err := read(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		last, failed = stats, err
+	}
+	return func() ([]event.QueueStats, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if at.IsZero() || time.Since(at) >= age {
+			at = time.Now() // of the look that begins now
+			go refresh()
+		}
+		return last, failed
+	}
+}

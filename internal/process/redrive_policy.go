@@ -1,0 +1,35 @@
+package process
+
+import (
+	"holdfast/event"
+	"holdfast/internal/config"
+)
+
+// automaticRedrive is the policy of the configuration and of the definitions as they are now. The zero value is none.
+func (p *process) automaticRedrive() event.AutomaticRedrive {
+	cfg := p.cfg.Redrive
+	if !cfg.Automatic {
+		return event.AutomaticRedrive{}
+	}
+	policy := event.AutomaticRedrive{
+		RedrivePolicy: configuredRedrive(cfg), Own: map[string]event.RedrivePolicy{}, Rate: cfg.Rate,
+	}
+	catalogue := p.catalogue.Catalogue()
+	for _, name := range catalogue.Names() {
+		if provider, ok := catalogue.Lookup(name); ok {
+			policy.Own[name] = provider.Redrive().Over(policy.RedrivePolicy)
+		}
+	}
+	return policy
+}
+
+// configuredRedrive is the policy of providers whose definitions say nothing.
+func configuredRedrive(cfg config.Redrive) event.RedrivePolicy {
+	policy := event.RedrivePolicy{
+		Base: cfg.Base, Attempts: cfg.Attempts, Classes: []event.Class{event.ClassFailed, event.ClassTransient},
+	}
+	if cfg.Rejected {
+		policy.Classes = append(policy.Classes, event.ClassRejected)
+	}
+	return policy
+}

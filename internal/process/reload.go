@@ -1,0 +1,86 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+// secretsFor is how long a secret that was read is taken for the current one: a forged request must not cost the reading of a
+// file, and nobody who rotates a secret notices a second.
+const secretsFor = time.Second
+
+// loadDefinitions refuses what a reload refuses, but for samples that fail: of those it warns.
+func (p *process) loadDefinitions() (err error) {
+	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
+	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, p.acceptDefinitions); err != nil {
+		return err
+	}
+	for _, f := range p.catalogue.Catalogue().FailingSamples() {
+		slog.Error("providers.sample_fails", "error", f.String())
+	}
+	return nil
+}
+
+// acceptDefinitions refuses those whose secrets or handlers are configured and cannot be read.
+func (p *process) acceptDefinitions(c *providers.Catalogue) error {
+	err := p.cfg.CheckSecrets(c.SecretNames()...)
+	if p.roles.has(RoleIngress) {
+		err = errors.Join(err, p.cfg.CheckHandlers(c.HandlerNames()...))
+	}
+	return err
+}
+
+// reloadOnHangup reads the definitions anew at every SIGHUP. A mistake keeps those that are valid. It begins before the
+// process serves, since a SIGHUP that nobody waits for ends it.
+func (p *process) reloadOnHangup() {
+	// A terminal that is closed sends the same signal. Whoever runs Holdfast in one wants it to end then, unless nohup says
+	// otherwise.
+	mayEnd := hasTerminal() && !signal.Ignored(syscall.SIGHUP)
+	hangups := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	p.onStop("reload", func(context.Context) error {
+		signal.Stop(hangups)
+		close(done)
+		return nil
+	})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-hangups:
+			}
+			if mayEnd && !hasTerminal() {
+				p.failed <- errors.New("the terminal was closed")
+				return
+			}
+			p.reload()
+		}
+	}()
+}
+
+func (p *process) reload() {
+	if err := p.catalogue.Reload(); err != nil {
+		slog.Error("providers.rejected", "error", err.Error())
+		return
+	}
+	slog.Info("providers.reloaded", "providers", len(p.catalogue.Catalogue().Names()))
+	p.warnOfSecrets()
+}
+
+func hasTerminal() bool {
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY, 0)
+	if err != nil {
+		return false
+	}
+	return terminal.Close() == nil
+}

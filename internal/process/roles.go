@@ -1,0 +1,90 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"holdfast/internal/buildinfo"
+	"holdfast/internal/config"
+)
+
+// Roles is a part that a process can play. Every process has the operator side, for its health and metrics.
+type Roles int
+
+// The roles.
+const (
+	RoleIngress Roles = 1 << iota
+	RoleWorker
+	RoleOperator
+)
+
+func (r Roles) has(other Roles) bool { return r&other != 0 }
+
+// needsDatabase says whether the roles cannot do without a database. The ingress alone can.
+func (r Roles) needsDatabase() bool { return r.has(RoleWorker | RoleOperator) }
+
+// Run starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then
+// the ingress, then the workers, then the clients.
+func Run(ctx context.Context, cfg config.Config, name string, roles Roles, started func()) error {
+	collectLess()
+	p, err := newProcess(ctx, cfg, name, roles)
+	if err != nil {
+		return err
+	}
+	err = p.start(ctx, name, roles)
+	switch {
+	case err == nil:
+		slog.InfoContext(ctx, "process.started", "role", name, "version", buildinfo.Read().Version)
+		p.operator.Started()
+		started()
+		select {
+		case <-ctx.Done():
+		case err = <-p.failed:
+		}
+	case ctx.Err() != nil:
+		err = nil // it was told to stop before it had started
+	}
+	slog.Info("process.stopping", "role", name)
+	return errors.Join(err, p.stop())
+}
+
+func (p *process) start(ctx context.Context, name string, roles Roles) error {
+	if err := p.startDebug(); err != nil {
+		return err
+	}
+	if roles.needsDatabase() {
+		if err := p.openStore(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.startErrorLog(ctx); err != nil {
+		return err
+	}
+	if roles.has(RoleIngress | RoleWorker) {
+		if err := p.openInbox(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.startOperator(ctx, roles); err != nil {
+		return err
+	}
+	p.watchStores(name)
+	if roles.has(RoleWorker) {
+		p.pump = p.newPump()
+	}
+	ready := p.prepare(ctx, roles)
+	if !roles.has(RoleIngress) {
+		return <-ready
+	}
+	select {
+	case err := <-ready:
+		if err != nil {
+			return err
+		}
+	case <-time.After(patience):
+		go p.report(ctx, ready)
+	}
+	return p.startIngress()
+}

@@ -1,0 +1,117 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"holdfast/activities"
+	"holdfast/event"
+	"holdfast/ingress"
+	"holdfast/internal/installation"
+	"holdfast/workflows"
+)
+
+// The pollers of a queue: few while it is quiet, more while there is a backlog.
+const (
+	initialPollers = 2
+	maximumPollers = 20
+)
+
+// workflowTasks is how many workflow tasks of a queue are worked on at the same time. One waits while its local activities
+// run, so there are more of them than slots for steps.
+const workflowTasks = 100
+
+// operationSlots is how many of the jobs that belong to no event run at the same time in one process.
+const operationSlots = 4
+
+// startWorkers runs one worker for each priority, each with slots of its own, so that a flood of normal events cannot delay
+// a critical one; one for batches of the bulk lane, which take no slots of single events; one for dead letters, so that no
+// flood of events can delay those; one for redriven events, so that a bulk redrive leaves live ones their latency; and one for
+// what orchestrates redrives and sweeps.
+func (p *process) startWorkers(ctx context.Context) error {
+	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
+		return err
+	}
+	if err := p.observeQueues(); err != nil {
+		return err
+	}
+	go p.scheduleNotifications(ctx)
+	classify, err := activities.NewInterceptor(p.errors)
+	if err != nil {
+		return err
+	}
+	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
+	steps := p.activities()
+	upkeep := &activities.Upkeep{
+		Retention: p.store, Keep: installation.Retention(p.cfg), Alerts: p.store, Notifier: p.notifier,
+		From: "holdfast " + p.cfg.Temporal.Namespace,
+	}
+	slots := map[string]int{
+		workflows.Queue(event.PriorityCritical): p.cfg.Worker.SlotsCritical,
+		workflows.Queue(event.PriorityHigh):     p.cfg.Worker.SlotsHigh,
+		workflows.Queue(event.PriorityNormal):   p.cfg.Worker.SlotsNormal,
+		workflows.QueueDeadLetter:               p.cfg.Worker.SlotsDeadLetter,
+		workflows.QueueBulk:                     p.cfg.Worker.SlotsBulk,
+		workflows.QueueRedrive:                  p.cfg.Worker.SlotsRedrive,
+		workflows.QueueOperations:               operationSlots,
+	}
+	for queue, n := range slots {
+		options := p.workerOptions(n, classify)
+		options.DisableWorkflowWorker = queue == workflows.QueueDeadLetter
+		w := worker.New(p.temporal, queue, options)
+		if !options.DisableWorkflowWorker {
+			workflows.Register(w)
+		}
+		w.RegisterActivity(steps)
+		if queue == workflows.QueueOperations {
+			w.RegisterActivity(upkeep)
+		}
+		if err := w.Start(); err != nil {
+			return fmt.Errorf("start worker of %s: %w", queue, err)
+		}
+		p.workers = append(p.workers, w)
+		slog.Debug("worker.started", "queue", queue, "slots", n)
+	}
+	return nil
+}
+
+func (p *process) activities() *activities.Activities {
+	return &activities.Activities{
+		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
+		Batches: pumped{p.store, p.pump},
+		Starter: p.starter(), Runs: ingress.NewRuns(p.temporal, p.codec.DataConverter()),
+		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
+		Automatic: p.automaticRedrive,
+		Errors:    p.errors,
+	}
+}
+
+// stopAll lets the workers finish at the same time, so that the grace is one and not one for each.
+func stopAll(workers []worker.Worker) {
+	var stopping sync.WaitGroup
+	for _, w := range workers {
+		stopping.Go(w.Stop)
+	}
+	stopping.Wait()
+}
+
+func (p *process) workerOptions(slots int, classify interceptor.WorkerInterceptor) worker.Options {
+	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		InitialNumberOfPollers: initialPollers, MaximumNumberOfPollers: maximumPollers,
+	})
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize:      slots,
+		MaxConcurrentLocalActivityExecutionSize: slots,
+		MaxConcurrentWorkflowTaskExecutionSize:  workflowTasks,
+		WorkflowTaskPollerBehavior:              pollers,
+		ActivityTaskPollerBehavior:              pollers,
+		WorkerStopTimeout:                       p.cfg.Worker.Grace,
+		Interceptors:                            []interceptor.WorkerInterceptor{classify},
+		OnFatalError:                            func(err error) { p.failed <- fmt.Errorf("worker: %w", err) },
+	}
+}
