@@ -46,7 +46,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 		"none": fallback,
 	} {
 		d := openDoor(t, "name: homemade\nextends: retell\nquestions: [{types: [call_inbound], handler: H, deadline: 300ms, "+
-			"fallback: '{call_inbound: {}}'}]\n", func(o *Options) {
+			"fallback: '{call_inbound: {}}'}]\n", func(o *Options, _ *IntakeOptions) {
 			o.Questions = delivery.NewClient(delivery.Options{AllowPrivate: true})
 			o.HandlerURL = func(string) string {
 				if path == "none" {
@@ -70,7 +70,7 @@ func TestAHandlerIsGuarded(t *testing.T) {
 	asked := false
 	handler := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	t.Cleanup(handler.Close)
-	d := openDoor(t, "", func(o *Options) {
+	d := openDoor(t, "", func(o *Options, _ *IntakeOptions) {
 		o.Questions = delivery.NewClient(delivery.Options{})
 		o.HandlerURL = func(string) string { return handler.URL }
 	})

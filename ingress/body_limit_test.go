@@ -72,8 +72,8 @@ func allocated() uint64 {
 }
 
 // withSecrets gives every provider the same secrets.
-func withSecrets(secrets ...string) func(*Options) {
-	return func(o *Options) {
+func withSecrets(secrets ...string) func(*Options, *IntakeOptions) {
+	return func(o *Options, _ *IntakeOptions) {
 		o.Catalogue = o.Catalogue.(*providers.Catalogue).WithSecrets(func(string) []string { return secrets })
 	}
 }

@@ -11,10 +11,8 @@ import (
 
 // arrival is one event on its way to a commit.
 type arrival struct {
-	receipt event.Receipt
-	body    []byte
-	reject  bool
-	bulk    bool
+	Event
+
 	// slowAt is the end of the request's ACK budget.
 	slowAt time.Time
 	// turns are those of the request's events to be started.
@@ -22,28 +20,28 @@ type arrival struct {
 }
 
 // slow ends with the ACK budget; nil where there is no inbox to turn to then.
-func (s *Server) slow(a arrival) (ends <-chan time.Time, stop func() bool) {
+func (i *Intake) slow(a arrival) (ends <-chan time.Time, stop func() bool) {
 	timer := time.NewTimer(time.Until(a.slowAt))
-	if !s.inbox.isThere() {
+	if !i.inbox.isThere() {
 		return nil, timer.Stop
 	}
 	return timer.C, timer.Stop
 }
 
 // commitInTurn waits for the turn of the event among those of its request; beyond the ACK budget for none.
-func (s *Server) commitInTurn(ctx context.Context, a arrival) (Started, error) {
+func (i *Intake) commitInTurn(ctx context.Context, a arrival) (Started, error) {
 	select {
 	case a.turns <- struct{}{}: // most requests are one event, whose turn it is
 		defer func() { <-a.turns }()
-		return s.commit(ctx, a)
+		return i.commit(ctx, a)
 	default:
 	}
-	slow, stop := s.slow(a)
+	slow, stop := i.slow(a)
 	defer stop()
 	select {
 	case a.turns <- struct{}{}:
 	case <-slow:
-		started, err := s.spool(ctx, a, reasonSlow)
+		started, err := i.spool(ctx, a, reasonSlow)
 		if err == nil {
 			return started, nil
 		}
@@ -56,54 +54,54 @@ func (s *Server) commitInTurn(ctx context.Context, a arrival) (Started, error) {
 		return Started{}, context.Cause(ctx)
 	}
 	defer func() { <-a.turns }()
-	return s.commit(ctx, a)
+	return i.commit(ctx, a)
 }
 
 // commit makes an event durable: in Temporal, or in the inbox where Temporal does not confirm within the ACK budget, refuses, is
 // down or is busy. A start that is late goes on, and the first to commit answers.
-func (s *Server) commit(ctx context.Context, a arrival) (Started, error) {
-	pass, reason := s.Gate.enter(!s.inbox.isThere())
+func (i *Intake) commit(ctx context.Context, a arrival) (Started, error) {
+	pass, reason := i.Gate.enter(!i.inbox.isThere())
 	if pass == nil {
-		started, err := s.spool(ctx, a, reason)
+		started, err := i.spool(ctx, a, reason)
 		if err == nil || reason == reasonDown {
 			return started, err
 		}
-		if pass, _ = s.Gate.enter(true); pass == nil { // without the inbox everybody waits for Temporal
+		if pass, _ = i.Gate.enter(true); pass == nil { // without the inbox everybody waits for Temporal
 			return Started{}, err
 		}
 	}
-	start := s.start(ctx, a, pass)
-	if pass.probe && s.inbox.isDown() {
+	start := i.start(ctx, a, pass)
+	if pass.probe && i.inbox.isDown() {
 		ctx, cancel := withTimeout(ctx, probeGrace)
 		defer cancel()
-		return s.race(ctx, a, start, reasonDown)
+		return i.race(ctx, a, start, reasonDown)
 	}
-	if !s.inbox.isThere() {
+	if !i.inbox.isThere() {
 		return start.wait(ctx)
 	}
-	slow, stop := s.slow(a)
+	slow, stop := i.slow(a)
 	defer stop()
 	select {
 	case <-start.done:
 		if start.err == nil {
 			return start.started, nil
 		}
-		started, err := s.spool(ctx, a, reasonFailed)
+		started, err := i.spool(ctx, a, reasonFailed)
 		return started, both(start.err, err)
 	case <-slow:
 		pass.late()
-		return s.race(ctx, a, start, reasonSlow)
+		return i.race(ctx, a, start, reasonSlow)
 	case <-ctx.Done():
 		return Started{}, context.Cause(ctx)
 	}
 }
 
 // race commits to the inbox while the start goes on.
-func (s *Server) race(ctx context.Context, a arrival, start *ending, reason string) (Started, error) {
+func (i *Intake) race(ctx context.Context, a arrival, start *ending, reason string) (Started, error) {
 	spool := newEnding()
 	go func() {
-		spool.end(s.spoolLate(ctx, a, reason))
-		s.forget(a, start, spool)
+		spool.end(i.spoolLate(ctx, a, reason))
+		i.forget(a, start, spool)
 	}()
 	var failed error
 	startDone, spoolDone := start.done, spool.done
@@ -114,7 +112,7 @@ func (s *Server) race(ctx context.Context, a arrival, start *ending, reason stri
 			first, startDone = start, nil
 		case <-spoolDone:
 			first, spoolDone = spool, nil
-			if first.err != nil && reason == reasonSlow && s.Gate.isDown() {
+			if first.err != nil && reason == reasonSlow && i.Gate.isDown() {
 				return Started{}, both(failed, first.err)
 			}
 		case <-ctx.Done():
@@ -130,14 +128,14 @@ func (s *Server) race(ctx context.Context, a arrival, start *ending, reason stri
 
 // forget has the inbox forget an event that is there, once its start is confirmed after all. An event that was let go while it
 // was being written may be there, too.
-func (s *Server) forget(a arrival, start, spool *ending) {
+func (i *Intake) forget(a arrival, start, spool *ending) {
 	isThere := spool.err == nil && spool.started.State == StateSpooled
 	if !isThere && !errors.Is(spool.err, context.Canceled) {
 		return
 	}
 	<-start.done
 	if start.err == nil {
-		s.forgets.add(a.receipt)
+		i.forgets.add(a.Receipt)
 	}
 }
 
@@ -168,47 +166,47 @@ func (e *ending) wait(ctx context.Context) (Started, error) {
 const probeGrace = 100 * time.Millisecond
 
 // start begins a start that goes on when nobody waits for it any more, up to its own time-out.
-func (s *Server) start(ctx context.Context, a arrival, pass *pass) *ending {
+func (i *Intake) start(ctx context.Context, a arrival, pass *pass) *ending {
 	ending := newEnding()
-	ctx, cancel := withTimeout(context.WithoutCancel(ctx), s.StartTimeout)
+	ctx, cancel := withTimeout(context.WithoutCancel(ctx), i.StartTimeout)
 	go func() {
 		defer cancel()
-		started, err := s.startSafely(ctx, a)
+		started, err := i.startSafely(ctx, a)
 		pass.end(err)
 		ending.end(started, err)
 	}()
 	return ending
 }
 
-func (s *Server) startSafely(ctx context.Context, a arrival) (_ Started, err error) {
+func (i *Intake) startSafely(ctx context.Context, a arrival) (_ Started, err error) {
 	defer func() {
 		if value := recover(); value != nil { // nobody above recovers in this goroutine
-			err = fmt.Errorf("start workflow %s: panicked with a %T", a.receipt.WorkflowID(), value)
+			err = fmt.Errorf("start workflow %s: panicked with a %T", a.Receipt.WorkflowID(), value)
 		}
 	}()
-	return s.Starter.Start(ctx, a.receipt, a.body, a.reject)
+	return i.Starter.Start(ctx, a.Receipt, a.Body, a.Reject)
 }
 
 // spool commits the event to the inbox, for a reason.
-func (s *Server) spool(ctx context.Context, a arrival, reason string) (Started, error) {
-	started, err := s.inbox.spool(ctx, event.LaneOverflow, a.receipt, a.body, a.reject)
+func (i *Intake) spool(ctx context.Context, a arrival, reason string) (Started, error) {
+	started, err := i.inbox.spool(ctx, event.LaneOverflow, a.Receipt, a.Body, a.Reject)
 	if err != nil {
 		return started, fmt.Errorf("temporal is %s: %w", reason, err)
 	}
-	s.metrics.spooled(ctx, a.receipt.Provider, reason)
+	i.countSpooled(ctx, a.Receipt.Provider, reason)
 	if reason != reasonDown { // the drain hears of it when Temporal is back
-		s.Gate.wake()
+		i.Gate.wake()
 	}
 	return started, nil
 }
 
 // spoolLate commits an event to the inbox that is being started. The drain leaves it alone for as long as that can take.
-func (s *Server) spoolLate(ctx context.Context, a arrival, reason string) (Started, error) {
-	started, err := s.inbox.spoolLate(ctx, a.receipt, a.body, a.reject, s.StartTimeout)
+func (i *Intake) spoolLate(ctx context.Context, a arrival, reason string) (Started, error) {
+	started, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.Reject, i.StartTimeout)
 	if err != nil {
 		return started, fmt.Errorf("temporal is %s: %w", reason, err)
 	}
-	s.metrics.spooled(ctx, a.receipt.Provider, reason)
+	i.countSpooled(ctx, a.Receipt.Provider, reason)
 	return started, nil
 }
 

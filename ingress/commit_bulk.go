@@ -16,17 +16,17 @@ const bulkTimeout = time.Second
 // commitBulk commits an event to the bulk lane. Where that fails it takes the way of every other event, as an event of its own:
 // it may be in the inbox all the same, and one ID must not be processed in two places. Its key makes one of them the duplicate.
 // While the lane is late the answer waits, and nothing else does: the event is committed.
-func (s *Server) commitBulk(ctx context.Context, a arrival) (Started, error) {
+func (i *Intake) commitBulk(ctx context.Context, a arrival) (Started, error) {
 	limited, cancel := withTimeout(ctx, bulkTimeout)
 	defer cancel()
-	started, err := s.inbox.spool(limited, event.LaneBulk, a.receipt, a.body, a.reject)
+	started, err := i.inbox.spool(limited, event.LaneBulk, a.Receipt, a.Body, a.Reject)
 	if err == nil {
-		s.Pump.Wake()
-		s.Pump.Hold(a.slowAt)
+		i.Pump.Wake()
+		i.Pump.Hold(a.slowAt)
 		return started, nil
 	}
-	a.receipt.ID = uuid.Must(uuid.NewV7()).String()
-	started, failed := s.commitInTurn(ctx, a)
+	a.Receipt.ID = uuid.Must(uuid.NewV7()).String()
+	started, failed := i.commitInTurn(ctx, a)
 	if failed != nil {
 		return started, both(failed, err)
 	}

@@ -24,28 +24,23 @@ func (f spoolerFunc) SpoolLate(context.Context, event.Receipt, []byte, bool, tim
 	return f()
 }
 
-// committer is a server that commits without HTTP.
+// committer is an intake with a Temporal of the test's own.
 type committer struct {
-	*Server
+	*Intake
 	temporal *fakeStarter
 	next     int
 }
 
 func newCommitter(t *testing.T, spooler Spooler) *committer {
 	t.Helper()
-	metrics, err := newRequestMetrics()
-	require.NoError(t, err)
 	forgetter, _ := spooler.(InboxForgetter)
-	forgets, err := newForgets(forgetter)
-	require.NoError(t, err)
 	temporal := newFakeStarter()
-	return &committer{temporal: temporal, Server: &Server{
-		Options: Options{
-			Starter: temporal, Gate: NewGate(4), StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond,
-			Budget: 3 * time.Second,
-		},
-		inbox: newInbox(spooler), forgets: forgets, metrics: metrics,
-	}}
+	i, err := NewIntake(IntakeOptions{
+		Starter: temporal, Inbox: spooler, Forgetter: forgetter, Gate: NewGate(4),
+		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond, Budget: 3 * time.Second,
+	})
+	require.NoError(t, err)
+	return &committer{Intake: i, temporal: temporal}
 }
 
 // commit commits a new event and says how long that took.
@@ -55,7 +50,7 @@ func (c *committer) send(t *testing.T) (Started, time.Duration, error) {
 	begin := time.Now()
 	ctx, cancel := withTimeout(t.Context(), c.Budget)
 	defer cancel()
-	started, err := c.commitOnce(ctx, arrival{receipt: waiting(c.next), slowAt: begin.Add(c.AckBudget), turns: make(chan struct{}, 1)})
+	started, err := c.commitOnce(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, slowAt: begin.Add(c.AckBudget), turns: make(chan struct{}, 1)})
 	return started, time.Since(begin), err
 }
 
@@ -154,7 +149,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 			for n := range events {
 				go func() {
 					started, err := c.commitOnce(t.Context(), arrival{
-						receipt: waiting(n), slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
+						Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
 					})
 					if err != nil {
 						started.State = State(err.Error())

@@ -29,7 +29,7 @@ func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
 				r := waiting(1)
 				r.ID, r.Fingerprint = r.ID+fingerprint, fingerprint
 				started, err := c.commitOnce(t.Context(),
-					arrival{receipt: r, slowAt: time.Now().Add(time.Second), turns: make(chan struct{}, 1)})
+					arrival{Event: Event{Receipt: r}, slowAt: time.Now().Add(time.Second), turns: make(chan struct{}, 1)})
 				require.NoError(t, err)
 				return started
 			}
@@ -48,8 +48,8 @@ func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
 func TestAConflictIsAnsweredAndRecorded(t *testing.T) {
 	t.Parallel()
 	recorded := make(chan event.Conflict, 2)
-	d := openDoor(t, "", func(o *Options) {
-		o.Conflicts = bookFunc(func(c event.Conflict) error { recorded <- c; return errors.New("the database is away") })
+	d := openDoor(t, "", func(o *Options, in *IntakeOptions) {
+		in.Conflicts = bookFunc(func(c event.Conflict) error { recorded <- c; return errors.New("the database is away") })
 	})
 	const id = "conflict-1"
 	first := d.deliver(t, "hmac", "/webhooks/hmac", `{"id":"`+id+`","type":"a"}`, true)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
@@ -232,9 +231,8 @@ func resultOf(s Started) string {
 // whyRefused is the failure of an event that Temporal does not take, with Temporal's own reason.
 func whyRefused(row event.Waiting, err error) *event.Failure {
 	message := "Temporal refuses to start it"
-	var invalid *serviceerror.InvalidArgument
-	if errors.As(err, &invalid) {
-		message += ": " + invalid.Message
+	if why := whyInvalid(err); why != "" {
+		message += ": " + why
 	}
 	return &event.Failure{
 		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: message,

@@ -59,21 +59,17 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for _, gate := range gates {
 		stops = append(stops, runDrain(t, inbox, starter, gate))
 	}
-	server := &Server{
-		Options: Options{Starter: starter, Gate: gates[0], StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond},
-		inbox:   newInbox(inbox),
-	}
-	var err error
-	server.metrics, err = newRequestMetrics()
-	require.NoError(t, err)
-	server.forgets, err = newForgets(inbox)
+	intake, err := NewIntake(IntakeOptions{
+		Starter: starter, Inbox: inbox, Forgetter: inbox, Gate: gates[0],
+		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond,
+	})
 	require.NoError(t, err)
 	acknowledged := map[string]bool{}
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
 		ctx, cancel := withTimeout(t.Context(), 3*time.Second)
-		_, err := server.commitOnce(ctx, arrival{
-			receipt: r, slowAt: time.Now().Add(server.AckBudget), turns: make(chan struct{}, 1),
+		_, err := intake.commitOnce(ctx, arrival{
+			Event: Event{Receipt: r}, slowAt: time.Now().Add(intake.AckBudget), turns: make(chan struct{}, 1),
 		})
 		cancel()
 		if err == nil {
@@ -91,7 +87,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 		stop()
 	}
 	elapse(time.Minute) // starts that nobody waited for
-	require.NoError(t, server.forgets.close(t.Context()))
+	require.NoError(t, intake.Close(t.Context()))
 }
 
 // Temporal is away and comes back: the inbox is drained at once, and nothing is asked of Temporal meanwhile but a probe now and

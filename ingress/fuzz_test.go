@@ -37,7 +37,10 @@ func newFuzzed(f *testing.F) *fuzzed {
 	require.NoError(f, err)
 	z := &fuzzed{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} })}
 	z.server, err = New(Options{
-		Catalogue: z.catalogue, Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Gate: NewGate(100), HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
+		Intake: newIntake(f, IntakeOptions{
+			Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Gate: NewGate(100),
+		}),
+		Catalogue: z.catalogue, HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, BodyLimit: 4 << 10, MaxConns: 100, PublicURL: publicURL,
 	})
 	require.NoError(f, err)
@@ -71,7 +74,7 @@ func (c *conversation) RemoteAddr() net.Addr {
 func (z *fuzzed) receive(t *testing.T, sent []byte) (statuses []int) {
 	t.Helper()
 	z.started, z.log = newFakeStarter(), &recorder{}
-	z.server.Starter = z.started
+	z.server.Intake.Starter = z.started
 	limits, err := newLimits() // nobody is stopped by the rate of what came before
 	require.NoError(t, err)
 	z.server.limits = limits

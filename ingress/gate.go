@@ -2,12 +2,10 @@ package ingress
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
-	"go.temporal.io/api/serviceerror"
 )
 
 const (
@@ -50,17 +48,6 @@ func NewGate(maxStarts int) *Gate {
 		},
 	})
 	return g
-}
-
-// isOutage says that a start has failed for a reason that lies in Temporal, or in the way to it, and not in the event.
-func isOutage(err error) bool {
-	return err != nil && !isRefused(err) && !errors.Is(err, ErrStartContended) && !errors.Is(err, ErrKeyBusy)
-}
-
-// isRefused says that Temporal does not take this event as it is: for what is in it, or for how Temporal is set up.
-func isRefused(err error) bool {
-	var invalid *serviceerror.InvalidArgument
-	return errors.As(err, &invalid)
 }
 
 // pass is the leave to start one event. Its end must be told, once it is known.

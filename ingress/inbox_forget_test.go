@@ -31,7 +31,7 @@ func TestALateConfirmationIsForgotten(t *testing.T) {
 		for n := range 3 {
 			all.Go(func() {
 				started, err := c.commitOnce(t.Context(), arrival{
-					receipt: waiting(n), slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
+					Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
 				})
 				if err != nil || started.State != StateSpooled {
 					t.Error(started, err)

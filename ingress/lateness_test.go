@@ -69,11 +69,12 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		p := NewPump(nil, nil, 10, 2)
 		defer p.Stop()
 		table := newFakeInbox()
-		server := &Server{Options: Options{Pump: p}, inbox: newInbox(table)}
+		intake, err := NewIntake(IntakeOptions{Pump: p, Inbox: table})
+		require.NoError(t, err)
 		p.Took(lateBatch(10, 400*time.Millisecond))
 		answered := make(chan Started)
 		go func() {
-			started, err := server.commitOnce(t.Context(), arrival{receipt: waiting(1), bulk: true, slowAt: time.Now().Add(time.Hour)})
+			started, err := intake.commitOnce(t.Context(), arrival{Event: Event{Receipt: waiting(1), Bulk: true}, slowAt: time.Now().Add(time.Hour)})
 			if err != nil {
 				t.Error(err)
 			}

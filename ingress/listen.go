@@ -122,5 +122,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if listener != nil {
 		_ = listener.Close() // fasthttp has closed it, unless it was about to begin
 	}
-	return errors.Join(err, s.forgets.close(ctx))
+	return errors.Join(err, s.Intake.Close(ctx))
 }

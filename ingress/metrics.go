@@ -22,7 +22,6 @@ type requestMetrics struct {
 	refused metric.Int64Counter
 	latency metric.Float64Histogram
 	answers metric.Int64Counter
-	spools  metric.Int64Counter
 
 	labels *lru.Cache[labels, metric.MeasurementOption]
 }
@@ -51,7 +50,7 @@ func (m requestMetrics) with(l labels) metric.MeasurementOption {
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [6]error
+	var errs [5]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, event type and state (accepted, or where the first one stands)."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
@@ -60,9 +59,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 		metric.WithDescription("Time from a request's arrival to its answer, by provider and outcome."))
 	m.answers, errs[3] = meter.Int64Counter("holdfast_questions_answered_total",
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
-	m.spools, errs[4] = meter.Int64Counter("holdfast_events_spooled_total",
-		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
-	m.labels, errs[5] = lru.New[labels, metric.MeasurementOption](maxLabels)
+	m.labels, errs[4] = lru.New[labels, metric.MeasurementOption](maxLabels)
 	for _, e := range errs {
 		if e != nil {
 			return m, e
@@ -101,10 +98,6 @@ func (m requestMetrics) answered(o *observation, took time.Duration) {
 
 func (m requestMetrics) questionAnswered(ctx context.Context, provider, by string) {
 	m.answers.Add(ctx, 1, m.with(labels{"provider", provider, "by", by}))
-}
-
-func (m requestMetrics) spooled(ctx context.Context, provider, reason string) {
-	m.spools.Add(ctx, 1, m.with(labels{"provider", provider, "reason", reason}))
 }
 
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []Started) {

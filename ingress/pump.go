@@ -2,16 +2,9 @@ package ingress
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
-	"go.temporal.io/sdk/client"
-
-	"holdfast/event"
-	"holdfast/workflows"
 )
 
 const (
@@ -31,7 +24,7 @@ type BulkQueue interface {
 	BulkWaits(ctx context.Context) (bool, error)
 }
 
-// Batches starts runs of batches. NewBatches makes one that has Temporal run them.
+// Batches starts runs of batches.
 type Batches interface {
 	// Run starts a run, whose batches have at most limit events each, and waits until it has ended; taken is how many there were.
 	Run(ctx context.Context, limit int) (taken int, err error)
@@ -143,38 +136,4 @@ func (p *Pump) sleep(d time.Duration) {
 	case <-timer.C:
 	case <-p.ctx.Done():
 	}
-}
-
-type batches struct {
-	client client.Client
-	limit  time.Duration // of a start
-}
-
-// NewBatches makes batches that are workflows. A start may take startTimeout.
-func NewBatches(c client.Client, startTimeout time.Duration) Batches {
-	return &batches{client: c, limit: startTimeout}
-}
-
-// Run has no time-out for the batch: one that is in trouble is retried by its own workflow, and no other would fare better.
-func (b *batches) Run(ctx context.Context, limit int) (taken int, err error) {
-	run, err := b.start(ctx, limit)
-	if err != nil {
-		return 0, fmt.Errorf("start batch: %w", err)
-	}
-	var result workflows.BatchResult
-	if err := run.Get(ctx, &result); err != nil {
-		return 0, fmt.Errorf("run batch %s: %w", run.GetID(), err)
-	}
-	return result.Taken, nil
-}
-
-func (b *batches) start(ctx context.Context, limit int) (client.WorkflowRun, error) {
-	ctx, cancel := withTimeout(ctx, b.limit)
-	defer cancel()
-	return b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:               event.BatchWorkflowID(uuid.Must(uuid.NewV7()).String()),
-		TaskQueue:        workflows.QueueBulk,
-		EnableEagerStart: true,
-		StaticSummary:    "bulk lane",
-	}, workflows.TypeProcessBatch, limit)
 }

@@ -68,15 +68,11 @@ func benchmarkReceive(b *testing.B, down bool, signedWith string, status int) {
 	catalogue, err := providers.Load(dir)
 	require.NoError(b, err)
 	catalogue = catalogue.WithSecrets(func(string) []string { return []string{secret} })
-	gate := NewGate(100)
-	for range tripAfter {
-		if pass, _ := gate.enter(true); down && pass != nil {
-			pass.end(context.DeadlineExceeded)
-		}
-	}
 	server, err := New(Options{
-		Catalogue: catalogue, Starter: instantStarter{down}, Inbox: instantInbox{}, Gate: gate,
-		Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
+		Catalogue: catalogue, Intake: newIntake(b, IntakeOptions{
+			Starter: instantStarter{down}, Inbox: instantInbox{}, Gate: NewGate(100),
+			Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
+		}),
 		BodyLimit: 256 << 10, MaxConns: 1000,
 	})
 	require.NoError(b, err)

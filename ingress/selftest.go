@@ -125,8 +125,8 @@ func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 		Inflight: s.inflight.Load() - 1, // without the request that asks
 		Limits: limitsResult{
 			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
-			HandlerBudgetMS: s.Budget.Milliseconds(), StartTimeoutMS: s.StartTimeout.Milliseconds(),
-			AckBudgetMS: s.AckBudget.Milliseconds(),
+			HandlerBudgetMS: s.Intake.Budget.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
+			AckBudgetMS: s.Intake.AckBudget.Milliseconds(),
 		},
 		LastMinute: sum,
 		Latency:    sum.latencies(),

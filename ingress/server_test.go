@@ -92,8 +92,15 @@ type door struct {
 	catalogue *providers.Catalogue
 }
 
+func newIntake(t testing.TB, o IntakeOptions) *Intake {
+	t.Helper()
+	i, err := NewIntake(o)
+	require.NoError(t, err)
+	return i
+}
+
 // openDoor serves the catalogue and, if there is one, a definition of the test's own, called homemade.
-func openDoor(t *testing.T, definition string, change ...func(*Options)) *door {
+func openDoor(t *testing.T, definition string, change ...func(*Options, *IntakeOptions)) *door {
 	t.Helper()
 	dir := t.TempDir()
 	if definition != "" {
@@ -105,15 +112,18 @@ func openDoor(t *testing.T, definition string, change ...func(*Options)) *door {
 		fakeStarter: newFakeStarter(),
 		catalogue:   catalogue.WithSecrets(func(string) []string { return []string{secret} }),
 	}
+	in := IntakeOptions{
+		Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second, Gate: NewGate(100),
+	}
 	options := Options{
-		Catalogue: d.catalogue, Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second,
-		AckBudget: time.Second, Gate: NewGate(100),
+		Catalogue:     d.catalogue,
 		HeaderTimeout: 5 * time.Second, BodyTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		BodyLimit: 256 << 10, MaxConns: 1000,
 	}
 	for _, f := range change {
-		f(&options)
+		f(&options, &in)
 	}
+	options.Intake = newIntake(t, in)
 	server, err := New(options)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -67,12 +67,6 @@ func NewStarter(c client.Client, with converter.DataConverter) *Starter {
 // maxStarts bounds how often a start follows the run it collided with: that run can close, or be deleted, in between.
 const maxStarts = 3
 
-// ErrKeyBusy is returned while an event of another dedupe window is still being processed: there is one run of a key at a time.
-var ErrKeyBusy = errors.New("an event of another dedupe window is still being processed under this key")
-
-// ErrStartContended is returned if other starts of the same key came first every time.
-var ErrStartContended = errors.New("runs of this key keep changing")
-
 // Start runs the event, or finds the run that has it already. A redelivery of a failed event runs it again under the event's
 // first ID, unless reject is set; one that comes a dedupe window later, or earlier, is an event of its own. One with the same key
 // that is another event all the same is dropped as a conflict, and never run in place of the one that has failed. An event whose
@@ -130,8 +124,6 @@ func (s *Starter) execute(
 // maxMessage is what Temporal takes of gRPC in one message, less what goes with an event. What is larger it refuses as it does
 // an overload; what is larger than a payload may be (2 MiB), with a reason.
 const maxMessage = 4<<20 - 64<<10
-
-var errTooLarge = serviceerror.NewInvalidArgument("the event is larger than a message to Temporal may be (4 MiB)")
 
 // startOptions has no time-outs and no retry policy on purpose: on either, the server would close the run without its
 // compensation.
@@ -247,9 +239,4 @@ func stateOf(status enumspb.WorkflowExecutionStatus) State {
 	default:
 		return StateProcessing
 	}
-}
-
-func isNotFound(err error) bool {
-	var notFound *serviceerror.NotFound
-	return errors.As(err, &notFound)
 }

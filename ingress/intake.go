@@ -1,0 +1,161 @@
+package ingress
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"holdfast/event"
+)
+
+// IntakeOptions configure an Intake. All durations must be positive.
+type IntakeOptions struct {
+	Starter EventStarter
+	// Inbox takes what Temporal cannot; nil where no database is configured.
+	Inbox Spooler
+	// Forgetter takes out of the inbox what Temporal has confirmed late; nil where there is none.
+	Forgetter InboxForgetter
+	// Conflicts keeps the events whose key another one has; nil where no database is configured.
+	Conflicts ConflictBook
+	// Gate stands before Temporal. It is shared by all of the process that starts events.
+	Gate *Gate
+	// Pump is told of what waits in the bulk lane; nil where no worker runs in this process.
+	Pump *Pump
+	// Budget bounds the commit of a request's events, StartTimeout one start. What Temporal has not confirmed within AckBudget
+	// goes to the inbox as well.
+	Budget       time.Duration
+	StartTimeout time.Duration
+	AckBudget    time.Duration
+}
+
+// EventStarter makes an event durable: a nil error means that it is committed.
+type EventStarter interface {
+	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error)
+}
+
+// ErrorSink takes entries for the error log. Record neither waits nor fails.
+type ErrorSink interface {
+	Record(e event.ErrorEntry)
+}
+
+// Intake makes events durable.
+type Intake struct {
+	IntakeOptions
+
+	starts  singleflight.Group // by workflow ID
+	inbox   *inbox
+	forgets *forgets
+	// conflicts tell of what was dropped.
+	conflicts conflicts
+	spools    metric.Int64Counter
+}
+
+// NewIntake makes an intake.
+func NewIntake(o IntakeOptions) (i *Intake, err error) {
+	i = &Intake{IntakeOptions: o, inbox: newInbox(o.Inbox)}
+	if i.forgets, err = newForgets(o.Forgetter); err != nil {
+		return nil, err
+	}
+	if i.conflicts, err = newConflicts(o.Conflicts); err != nil {
+		return nil, err
+	}
+	i.spools, err = otel.Meter("holdfast/ingress").Int64Counter("holdfast_events_spooled_total",
+		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
+	return i, err
+}
+
+// Close waits until what was confirmed late is forgotten.
+func (i *Intake) Close(ctx context.Context) error { return i.forgets.close(ctx) }
+
+func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
+	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
+}
+
+// Event is what is to be made durable.
+type Event struct {
+	Receipt event.Receipt
+	Body    []byte
+	// Reject says that a redelivery is a duplicate also where the event has failed.
+	Reject bool
+	// Bulk says that the event goes to the bulk lane, where there is an inbox.
+	Bulk bool
+}
+
+const (
+	// maxConcurrentStarts bounds the starts of one batch that are under way at the same time, and maxConcurrentCommits
+	// those of its events that are on their way to either store.
+	maxConcurrentStarts  = 16
+	maxConcurrentCommits = 256
+)
+
+// Commit commits every event of a request, or fails as a whole: the sender then sends the whole request again, and the events
+// that were committed are the duplicates that they are. What of a large batch cannot be started within the ACK budget goes to
+// the inbox, by the hundred.
+func (i *Intake) Commit(ctx context.Context, events []Event) ([]Started, error) {
+	started, err := i.commitAll(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range started {
+		i.conflicts.tell(ctx, e.Conflict)
+	}
+	return started, nil
+}
+
+// commitAll has no goroutine for a lone event, which is a tenth of what it costs.
+func (i *Intake) commitAll(ctx context.Context, events []Event) ([]Started, error) {
+	ctx, cancel := withTimeout(ctx, i.Budget)
+	defer cancel()
+	slowAt := time.Now().Add(i.AckBudget)
+	turns := make(chan struct{}, maxConcurrentStarts)
+	started := make([]Started, len(events))
+	if len(events) == 1 {
+		var err error
+		started[0], err = i.commitOnce(ctx, arrival{events[0], slowAt, turns})
+		return started, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentCommits)
+	for n, e := range events {
+		group.Go(func() (err error) {
+			started[n], err = i.commitOnce(ctx, arrival{e, slowAt, turns})
+			return err
+		})
+	}
+	return started, group.Wait()
+}
+
+// commitOnce commits an event. Requests with the same key that are here at the same time share one commit: all but the first
+// are duplicates of it, and a storm of them costs a store no more than one.
+func (i *Intake) commitOnce(ctx context.Context, a arrival) (_ Started, err error) {
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("commit event of workflow %s: panicked with a %T", a.Receipt.WorkflowID(), value)
+		}
+	}()
+	first := false
+	result, err, _ := i.starts.Do(a.Receipt.WorkflowID(), func() (any, error) {
+		first = true
+		if a.Bulk && i.inbox.isThere() {
+			return i.commitBulk(ctx, a)
+		}
+		return i.commitInTurn(ctx, a)
+	})
+	if err != nil {
+		return Started{}, err
+	}
+	started := result.(Started)
+	if first {
+		return started, nil
+	}
+	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); started.State.isNew() {
+		started.State = StateProcessing
+	}
+	return started, nil
+}
