@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // arrival is one event on its way to a commit.
@@ -29,7 +30,7 @@ func (i *Intake) slow(a arrival) (ends <-chan time.Time, stop func() bool) {
 }
 
 // commitInTurn waits for the turn of the event among those of its request; beyond the ACK budget for none.
-func (i *Intake) commitInTurn(ctx context.Context, a arrival) (Started, error) {
+func (i *Intake) commitInTurn(ctx context.Context, a arrival) (runs.Started, error) {
 	select {
 	case a.turns <- struct{}{}: // most requests are one event, whose turn it is
 		defer func() { <-a.turns }()
@@ -48,10 +49,10 @@ func (i *Intake) commitInTurn(ctx context.Context, a arrival) (Started, error) {
 		select {
 		case a.turns <- struct{}{}:
 		case <-ctx.Done():
-			return Started{}, both(err, context.Cause(ctx))
+			return runs.Started{}, both(err, context.Cause(ctx))
 		}
 	case <-ctx.Done():
-		return Started{}, context.Cause(ctx)
+		return runs.Started{}, context.Cause(ctx)
 	}
 	defer func() { <-a.turns }()
 	return i.commit(ctx, a)
@@ -59,7 +60,7 @@ func (i *Intake) commitInTurn(ctx context.Context, a arrival) (Started, error) {
 
 // commit makes an event durable: in Temporal, or in the inbox where Temporal does not confirm within the ACK budget, refuses, is
 // down or is busy. A start that is late goes on, and the first to commit answers.
-func (i *Intake) commit(ctx context.Context, a arrival) (Started, error) {
+func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
 	pass, reason := i.Gate.enter(!i.inbox.isThere())
 	if pass == nil {
 		started, err := i.spool(ctx, a, reason)
@@ -67,12 +68,12 @@ func (i *Intake) commit(ctx context.Context, a arrival) (Started, error) {
 			return started, err
 		}
 		if pass, _ = i.Gate.enter(true); pass == nil { // without the inbox everybody waits for Temporal
-			return Started{}, err
+			return runs.Started{}, err
 		}
 	}
 	start := i.start(ctx, a, pass)
 	if pass.probe && i.inbox.isDown() {
-		ctx, cancel := withTimeout(ctx, probeGrace)
+		ctx, cancel := runs.WithTimeout(ctx, probeGrace)
 		defer cancel()
 		return i.race(ctx, a, start, reasonDown)
 	}
@@ -92,12 +93,12 @@ func (i *Intake) commit(ctx context.Context, a arrival) (Started, error) {
 		pass.late()
 		return i.race(ctx, a, start, reasonSlow)
 	case <-ctx.Done():
-		return Started{}, context.Cause(ctx)
+		return runs.Started{}, context.Cause(ctx)
 	}
 }
 
 // race commits to the inbox while the start goes on.
-func (i *Intake) race(ctx context.Context, a arrival, start *ending, reason string) (Started, error) {
+func (i *Intake) race(ctx context.Context, a arrival, start *ending, reason string) (runs.Started, error) {
 	spool := newEnding()
 	go func() {
 		spool.end(i.spoolLate(ctx, a, reason))
@@ -113,23 +114,23 @@ func (i *Intake) race(ctx context.Context, a arrival, start *ending, reason stri
 		case <-spoolDone:
 			first, spoolDone = spool, nil
 			if first.err != nil && reason == reasonSlow && i.Gate.isDown() {
-				return Started{}, both(failed, first.err)
+				return runs.Started{}, both(failed, first.err)
 			}
 		case <-ctx.Done():
-			return Started{}, both(failed, context.Cause(ctx))
+			return runs.Started{}, both(failed, context.Cause(ctx))
 		}
 		if first.err == nil {
 			return first.started, nil
 		}
 		failed = both(failed, first.err)
 	}
-	return Started{}, failed
+	return runs.Started{}, failed
 }
 
 // forget has the inbox forget an event that is there, once its start is confirmed after all. An event that was let go while it
 // was being written may be there, too.
 func (i *Intake) forget(a arrival, start, spool *ending) {
-	isThere := spool.err == nil && spool.started.State == StateSpooled
+	isThere := spool.err == nil && spool.started.State == runs.StateSpooled
 	if !isThere && !errors.Is(spool.err, context.Canceled) {
 		return
 	}
@@ -142,23 +143,23 @@ func (i *Intake) forget(a arrival, start, spool *ending) {
 // ending is how a commit has ended, for everybody who waits until it is done.
 type ending struct {
 	done    chan struct{}
-	started Started
+	started runs.Started
 	err     error
 }
 
 func newEnding() *ending { return &ending{done: make(chan struct{})} }
 
-func (e *ending) end(started Started, err error) {
+func (e *ending) end(started runs.Started, err error) {
 	e.started, e.err = started, err
 	close(e.done)
 }
 
-func (e *ending) wait(ctx context.Context) (Started, error) {
+func (e *ending) wait(ctx context.Context) (runs.Started, error) {
 	select {
 	case <-e.done:
 		return e.started, e.err
 	case <-ctx.Done():
-		return Started{}, context.Cause(ctx)
+		return runs.Started{}, context.Cause(ctx)
 	}
 }
 
@@ -168,7 +169,7 @@ const probeGrace = 100 * time.Millisecond
 // start begins a start that goes on when nobody waits for it any more, up to its own time-out.
 func (i *Intake) start(ctx context.Context, a arrival, pass *pass) *ending {
 	ending := newEnding()
-	ctx, cancel := withTimeout(context.WithoutCancel(ctx), i.StartTimeout)
+	ctx, cancel := runs.WithTimeout(context.WithoutCancel(ctx), i.StartTimeout)
 	go func() {
 		defer cancel()
 		started, err := i.startSafely(ctx, a)
@@ -178,7 +179,7 @@ func (i *Intake) start(ctx context.Context, a arrival, pass *pass) *ending {
 	return ending
 }
 
-func (i *Intake) startSafely(ctx context.Context, a arrival) (_ Started, err error) {
+func (i *Intake) startSafely(ctx context.Context, a arrival) (_ runs.Started, err error) {
 	defer func() {
 		if value := recover(); value != nil { // nobody above recovers in this goroutine
 			err = fmt.Errorf("start workflow %s: panicked with a %T", a.Receipt.WorkflowID(), value)
@@ -188,7 +189,7 @@ func (i *Intake) startSafely(ctx context.Context, a arrival) (_ Started, err err
 }
 
 // spool commits the event to the inbox, for a reason.
-func (i *Intake) spool(ctx context.Context, a arrival, reason string) (Started, error) {
+func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Started, error) {
 	started, err := i.inbox.spool(ctx, event.LaneOverflow, a.Receipt, a.Body, a.Reject)
 	if err != nil {
 		return started, fmt.Errorf("temporal is %s: %w", reason, err)
@@ -201,7 +202,7 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (Started, 
 }
 
 // spoolLate commits an event to the inbox that is being started. The drain leaves it alone for as long as that can take.
-func (i *Intake) spoolLate(ctx context.Context, a arrival, reason string) (Started, error) {
+func (i *Intake) spoolLate(ctx context.Context, a arrival, reason string) (runs.Started, error) {
 	started, err := i.inbox.spoolLate(ctx, a.Receipt, a.Body, a.Reject, i.StartTimeout)
 	if err != nil {
 		return started, fmt.Errorf("temporal is %s: %w", reason, err)

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // spoolerFunc is a Spooler.
@@ -44,11 +45,11 @@ func newCommitter(t *testing.T, spooler Spooler) *committer {
 }
 
 // commit commits a new event and says how long that took.
-func (c *committer) send(t *testing.T) (Started, time.Duration, error) {
+func (c *committer) send(t *testing.T) (runs.Started, time.Duration, error) {
 	t.Helper()
 	c.next++
 	begin := time.Now()
-	ctx, cancel := withTimeout(t.Context(), c.Budget)
+	ctx, cancel := runs.WithTimeout(t.Context(), c.Budget)
 	defer cancel()
 	started, err := c.commitOnce(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, slowAt: begin.Add(c.AckBudget), turns: make(chan struct{}, 1)})
 	return started, time.Since(begin), err
@@ -65,12 +66,12 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 		for range tripAfter {
 			started, took, err := c.send(t)
 			require.NoError(t, err)
-			require.Equal(t, StateSpooled, started.State)
+			require.Equal(t, runs.StateSpooled, started.State)
 			require.Equal(t, c.AckBudget, took)
 		}
 		started, took, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, StateSpooled, started.State)
+		require.Equal(t, runs.StateSpooled, started.State)
 		require.Zero(t, took, "nobody waits for a store that is down")
 		elapse(time.Minute)
 		require.Len(t, c.temporal.all(), tripAfter, "the late starts went on")
@@ -86,7 +87,7 @@ func TestALateStartAnswersWhereTheInboxFails(t *testing.T) {
 		c.temporal.during = func(context.Context) { elapse(time.Second) }
 		started, took, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, StateAccepted, started.State)
+		require.Equal(t, runs.StateAccepted, started.State)
 		require.Equal(t, time.Second, took)
 	})
 }
@@ -145,26 +146,26 @@ func TestTooManyStartsOverflow(t *testing.T) {
 			c := newCommitter(t, spooler)
 			c.temporal.during = func(context.Context) { elapse(100 * time.Millisecond) }
 			const events = 10
-			states := make(chan State, events)
+			states := make(chan runs.State, events)
 			for n := range events {
 				go func() {
 					started, err := c.commitOnce(t.Context(), arrival{
 						Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
 					})
 					if err != nil {
-						started.State = State(err.Error())
+						started.State = runs.State(err.Error())
 					}
 					states <- started.State
 				}()
 			}
-			got := map[State]int{}
+			got := map[runs.State]int{}
 			for range events {
 				got[<-states]++
 			}
 			if withInbox {
-				require.Equal(t, map[State]int{StateAccepted: 4, StateSpooled: 6}, got)
+				require.Equal(t, map[runs.State]int{runs.StateAccepted: 4, runs.StateSpooled: 6}, got)
 			} else {
-				require.Equal(t, map[State]int{StateAccepted: events}, got)
+				require.Equal(t, map[runs.State]int{runs.StateAccepted: events}, got)
 			}
 		})
 	}
@@ -181,12 +182,12 @@ func TestWhatTemporalRefusesIsSpooled(t *testing.T) {
 		for range 2 * tripAfter {
 			started, _, err := c.send(t)
 			require.NoError(t, err)
-			require.Equal(t, StateSpooled, started.State)
+			require.Equal(t, runs.StateSpooled, started.State)
 		}
 		c.temporal.before = nil
 		started, _, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, StateAccepted, started.State)
+		require.Equal(t, runs.StateAccepted, started.State)
 	})
 }
 
@@ -197,7 +198,7 @@ func TestADuplicateOfAWaitingEvent(t *testing.T) {
 	c.temporal.before = func(event.Receipt) error { return errAway }
 	started, _, err := c.send(t)
 	require.NoError(t, err)
-	require.Equal(t, StateProcessing, started.State)
+	require.Equal(t, runs.StateProcessing, started.State)
 	require.Empty(t, started.EventID)
 }
 
@@ -214,12 +215,12 @@ func TestTheGateOpensAgain(t *testing.T) {
 		c.temporal.before = nil
 		started, _, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, StateSpooled, started.State)
+		require.Equal(t, runs.StateSpooled, started.State)
 		elapse(breakerPause + time.Millisecond)
 		for range 3 {
 			started, _, err = c.send(t)
 			require.NoError(t, err)
-			require.Equal(t, StateAccepted, started.State)
+			require.Equal(t, runs.StateAccepted, started.State)
 		}
 	})
 }

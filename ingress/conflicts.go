@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // ConflictBook keeps the events whose key another event has.
@@ -41,7 +42,7 @@ func (c conflicts) tell(ctx context.Context, found *event.Conflict) {
 	c.count.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", found.Provider)))
 	unrecorded := ""
 	if c.book != nil {
-		limited, cancel := withTimeout(ctx, recordTimeout)
+		limited, cancel := runs.WithTimeout(ctx, recordTimeout)
 		defer cancel()
 		if err := c.book.RecordConflict(limited, *found); err != nil {
 			unrecorded = err.Error()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // bookFunc is a ConflictBook.
@@ -25,7 +26,7 @@ func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCommitter(t, newFakeInbox())
 			c.temporal.during = func(context.Context) { elapse(100 * time.Millisecond) }
-			start := func(fingerprint string) Started {
+			start := func(fingerprint string) runs.Started {
 				r := waiting(1)
 				r.ID, r.Fingerprint = r.ID+fingerprint, fingerprint
 				started, err := c.commitOnce(t.Context(),
@@ -33,12 +34,12 @@ func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
 				require.NoError(t, err)
 				return started
 			}
-			first := make(chan Started)
+			first := make(chan runs.Started)
 			go func() { first <- start("sha256:a") }()
 			synctest.Wait()
 			second := start(other)
-			require.Equal(t, StateAccepted, (<-first).State)
-			require.Equal(t, StateProcessing, second.State)
+			require.Equal(t, runs.StateAccepted, (<-first).State)
+			require.Equal(t, runs.StateProcessing, second.State)
 			require.Equal(t, want, second.Conflict != nil, other)
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 const (
@@ -170,7 +171,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	if pass == nil {
 		return s // Temporal has gone meanwhile
 	}
-	ctx, cancel := withTimeout(ctx, d.limit)
+	ctx, cancel := runs.WithTimeout(ctx, d.limit)
 	defer cancel()
 	started, err := d.start(ctx, row)
 	pass.end(err)
@@ -179,14 +180,14 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 		s.Started = true
 		d.conflicts.tell(ctx, started.Conflict)
 		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
-	case errors.Is(err, errTooLarge) || isRefused(err) && d.isAtFault(row):
+	case errors.Is(err, runs.ErrTooLarge) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
 		d.metrics.count(ctx, row.Receipt.Provider, "dead")
 		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
 			"step", string(s.Dead.Step), "error_class", string(s.Dead.Class), "error_code", s.Dead.Code)
 	default:
 		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
-		if isRefused(err) {
+		if runs.IsRefused(err) {
 			s.Error = refusedPrefix + s.Error
 			d.reportRefused(row, s.Error)
 		}
@@ -212,7 +213,7 @@ func (d *Drain) reportRefused(row event.Waiting, why string) {
 	})
 }
 
-func (d *Drain) start(ctx context.Context, row event.Waiting) (_ Started, err error) {
+func (d *Drain) start(ctx context.Context, row event.Waiting) (_ runs.Started, err error) {
 	defer func() {
 		if value := recover(); value != nil { // nobody above recovers in this goroutine
 			err = fmt.Errorf("start workflow %s: panicked with a %T", row.Receipt.WorkflowID(), value)
@@ -221,8 +222,8 @@ func (d *Drain) start(ctx context.Context, row event.Waiting) (_ Started, err er
 	return d.starter.Start(ctx, row.Receipt, row.Body, row.Reject)
 }
 
-func resultOf(s Started) string {
-	if s.State == StateAccepted {
+func resultOf(s runs.Started) string {
+	if s.State == runs.StateAccepted {
 		return "started"
 	}
 	return "duplicate"
@@ -231,7 +232,7 @@ func resultOf(s Started) string {
 // whyRefused is the failure of an event that Temporal does not take, with Temporal's own reason.
 func whyRefused(row event.Waiting, err error) *event.Failure {
 	message := "Temporal refuses to start it"
-	if why := whyInvalid(err); why != "" {
+	if why := runs.WhyRefused(err); why != "" {
 		message += ": " + why
 	}
 	return &event.Failure{

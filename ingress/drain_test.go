@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 func waiting(n int) event.Receipt {
@@ -67,7 +68,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	acknowledged := map[string]bool{}
 	for n := range events {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
-		ctx, cancel := withTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := runs.WithTimeout(t.Context(), 3*time.Second)
 		_, err := intake.commitOnce(ctx, arrival{
 			Event: Event{Receipt: r}, slowAt: time.Now().Add(intake.AckBudget), turns: make(chan struct{}, 1),
 		})
@@ -242,7 +243,7 @@ func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal := newFakeInbox(), newFakeStarter()
-		temporal.before = func(event.Receipt) error { return fmt.Errorf("start workflow: %w", errTooLarge) }
+		temporal.before = func(event.Receipt) error { return fmt.Errorf("start workflow: %w", runs.ErrTooLarge) }
 		_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(0), nil, false)
 		stop := runDrain(t, table, temporal, NewGate(32))
 		defer stop()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // fakeInbox stands in for the table where faults must be injected: rows by workflow ID, locked while they are settled, and
@@ -238,7 +239,7 @@ type faultyStarter struct {
 	faults *faults
 }
 
-func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (s Started, err error) {
+func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (s runs.Started, err error) {
 	err = f.faults.around(func() (err error) {
 		s, err = f.fakeStarter.Start(ctx, r, body, reject)
 		return err

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
 
 	"holdfast/activities"
 	"holdfast/event"
@@ -173,7 +175,7 @@ func FuzzSignedRequest(f *testing.F) {
 			require.Equal(t, name, p.Name())
 			require.Contains(t, body, string(z.started.bodies[id]))
 			worker := activities.Activities{Catalogue: z.catalogue}
-			parsed, err := worker.ParseEvent(t.Context(), r, rawPayload(z.started.bodies[id]))
+			parsed, err := worker.ParseEvent(t.Context(), r, payloadOf(z.started.bodies[id]))
 			switch {
 			case err == nil:
 				require.NotEmpty(t, parsed.Type)
@@ -204,4 +206,11 @@ func (z *fuzzed) sign(name, contentType, body string) (request []byte, ok bool) 
 	}
 	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	return b.Bytes(), true
+}
+
+// payloadOf is a body as a worker is given it.
+func payloadOf(body []byte) converter.RawValue {
+	return converter.NewRawValue(&commonpb.Payload{
+		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingBinary)}, Data: body,
+	})
 }

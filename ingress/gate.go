@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+
+	"holdfast/runs"
 )
 
 const (
@@ -40,7 +42,7 @@ func NewGate(maxStarts int) *Gate {
 		Name:         "temporal",
 		Timeout:      breakerPause,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsSuccessful: func(err error) bool { return !isOutage(err) },
+		IsSuccessful: func(err error) bool { return !runs.IsOutage(err) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateClosed {
 				g.wake()

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // Temporal confirms late what was put into the inbox meanwhile:
@@ -33,7 +34,7 @@ func TestALateConfirmationIsForgotten(t *testing.T) {
 				started, err := c.commitOnce(t.Context(), arrival{
 					Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
 				})
-				if err != nil || started.State != StateSpooled {
+				if err != nil || started.State != runs.StateSpooled {
 					t.Error(started, err)
 				}
 			})
@@ -59,7 +60,7 @@ func TestALateFailureIsNotForgotten(t *testing.T) {
 		c.temporal.before = func(event.Receipt) error { return serviceerror.NewUnavailable("away") }
 		started, _, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, StateSpooled, started.State)
+		require.Equal(t, runs.StateSpooled, started.State)
 		elapse(time.Minute)
 		require.Equal(t, 1, table.depth())
 		synctest.Wait() // the start has ended
@@ -85,7 +86,7 @@ func TestAnotherEventOfTheKeyIsNotForgotten(t *testing.T) {
 		c.temporal.during = func(context.Context) { elapse(time.Second) }
 		started, _, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, StateProcessing, started.State)
+		require.Equal(t, runs.StateProcessing, started.State)
 		elapse(time.Minute)
 		require.Equal(t, 1, table.depth())
 	})
@@ -116,7 +117,7 @@ func TestAStartThatComesFirstIsForgotten(t *testing.T) {
 			}
 			started, _, err := c.send(t)
 			require.NoError(t, err)
-			require.Equal(t, StateAccepted, started.State)
+			require.Equal(t, runs.StateAccepted, started.State)
 		}
 		require.False(t, c.inbox.isDown())
 		elapse(time.Minute)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // IntakeOptions configure an Intake. All durations must be positive.
@@ -36,7 +37,7 @@ type IntakeOptions struct {
 
 // EventStarter makes an event durable: a nil error means that it is committed.
 type EventStarter interface {
-	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error)
+	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (runs.Started, error)
 }
 
 // ErrorSink takes entries for the error log. Record neither waits nor fails.
@@ -97,7 +98,7 @@ const (
 // Commit commits every event of a request, or fails as a whole: the sender then sends the whole request again, and the events
 // that were committed are the duplicates that they are. What of a large batch cannot be started within the ACK budget goes to
 // the inbox, by the hundred.
-func (i *Intake) Commit(ctx context.Context, events []Event) ([]Started, error) {
+func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, error) {
 	started, err := i.commitAll(ctx, events)
 	if err != nil {
 		return nil, err
@@ -109,12 +110,12 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]Started, error) 
 }
 
 // commitAll has no goroutine for a lone event, which is a tenth of what it costs.
-func (i *Intake) commitAll(ctx context.Context, events []Event) ([]Started, error) {
-	ctx, cancel := withTimeout(ctx, i.Budget)
+func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
+	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
 	defer cancel()
 	slowAt := time.Now().Add(i.AckBudget)
 	turns := make(chan struct{}, maxConcurrentStarts)
-	started := make([]Started, len(events))
+	started := make([]runs.Started, len(events))
 	if len(events) == 1 {
 		var err error
 		started[0], err = i.commitOnce(ctx, arrival{events[0], slowAt, turns})
@@ -133,7 +134,7 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]Started, erro
 
 // commitOnce commits an event. Requests with the same key that are here at the same time share one commit: all but the first
 // are duplicates of it, and a storm of them costs a store no more than one.
-func (i *Intake) commitOnce(ctx context.Context, a arrival) (_ Started, err error) {
+func (i *Intake) commitOnce(ctx context.Context, a arrival) (_ runs.Started, err error) {
 	defer func() {
 		if value := recover(); value != nil { // nobody above recovers in this goroutine
 			err = fmt.Errorf("commit event of workflow %s: panicked with a %T", a.Receipt.WorkflowID(), value)
@@ -148,14 +149,14 @@ func (i *Intake) commitOnce(ctx context.Context, a arrival) (_ Started, err erro
 		return i.commitInTurn(ctx, a)
 	})
 	if err != nil {
-		return Started{}, err
+		return runs.Started{}, err
 	}
-	started := result.(Started)
+	started := result.(runs.Started)
 	if first {
 		return started, nil
 	}
-	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); started.State.isNew() {
-		started.State = StateProcessing
+	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); started.State.IsNew() {
+		started.State = runs.StateProcessing
 	}
 	return started, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // lateBatch is a batch of n events, the oldest of which was received so long ago.
@@ -72,7 +73,7 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		intake, err := NewIntake(IntakeOptions{Pump: p, Inbox: table})
 		require.NoError(t, err)
 		p.Took(lateBatch(10, 400*time.Millisecond))
-		answered := make(chan Started)
+		answered := make(chan runs.Started)
 		go func() {
 			started, err := intake.commitOnce(t.Context(), arrival{Event: Event{Receipt: waiting(1), Bulk: true}, slowAt: time.Now().Add(time.Hour)})
 			if err != nil {
@@ -84,7 +85,7 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		require.Equal(t, 1, table.depth())
 		require.Len(t, p.wakes, 1)
 		require.Empty(t, answered)
-		require.Equal(t, StateSpooled, (<-answered).State)
+		require.Equal(t, runs.StateSpooled, (<-answered).State)
 	})
 }
 
@@ -111,8 +112,8 @@ func (lane) BulkWaits(context.Context) (bool, error) { return false, nil }
 func TestFullBatchesCallForHelp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		runs := lane{taken: make(chan int), running: make(chan int, 9)}
-		p := NewPump(runs, runs, 10, 3)
+		fake := lane{taken: make(chan int), running: make(chan int, 9)}
+		p := NewPump(fake, fake, 10, 3)
 		p.Start()
 		defer p.Stop()
 		for range 5 {
@@ -120,20 +121,20 @@ func TestFullBatchesCallForHelp(t *testing.T) {
 			p.Took(lateBatch(9, time.Minute))
 			synctest.Wait()
 		}
-		require.Len(t, runs.running, 1)
+		require.Len(t, fake.running, 1)
 		p.Took(lateBatch(10, time.Minute))
 		synctest.Wait()
-		require.Len(t, runs.running, 2)
+		require.Len(t, fake.running, 2)
 		p.Took(lateBatch(10, time.Minute))
 		synctest.Wait()
-		require.Len(t, runs.running, 3)
+		require.Len(t, fake.running, 3)
 		for range 3 {
-			runs.taken <- 4
+			fake.taken <- 4
 		}
 		synctest.Wait()
-		require.Empty(t, runs.running, "little came: there is a pause")
+		require.Empty(t, fake.running, "little came: there is a pause")
 		elapse(batchPause)
 		synctest.Wait()
-		require.Len(t, runs.running, 1)
+		require.Len(t, fake.running, 1)
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // requestMetrics count what comes in and how it is answered. Their labels come from definitions and from this package, never
@@ -100,7 +101,7 @@ func (m requestMetrics) questionAnswered(ctx context.Context, provider, by strin
 	m.answers.Add(ctx, 1, m.with(labels{"provider", provider, "by", by}))
 }
 
-func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []Started) {
+func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []runs.Started) {
 	for i, e := range started {
 		s.metrics.events.Add(ctx, 1, s.metrics.with(labels{
 			"provider", p.Name(), "event_type", p.TypeLabel(receipts[i].Type), "state", string(e.State),

@@ -16,6 +16,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // A request with everything wrong is refused for the first of it; each thing that is put right lets it come one check further:
@@ -266,7 +267,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 		}
 		i, err := NewIntake(IntakeOptions{Starter: starter, StartTimeout: time.Minute, Gate: NewGate(1)})
 		require.NoError(t, err)
-		results, failures := make(chan Started, requests), make(chan error, requests)
+		results, failures := make(chan runs.Started, requests), make(chan error, requests)
 		for k := range requests {
 			go func() {
 				r := event.Receipt{ID: fmt.Sprint(k), Provider: "stripe", Key: "evt_1"}
@@ -277,14 +278,14 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 		}
 		synctest.Wait() // all of them wait for the one start
 		close(release)
-		states, ids := map[State]int{}, map[string]bool{}
+		states, ids := map[runs.State]int{}, map[string]bool{}
 		for range requests {
 			started := <-results
 			require.NoError(t, <-failures)
 			states[started.State]++
 			ids[started.EventID] = true
 		}
-		require.Equal(t, map[State]int{StateAccepted: 1, StateProcessing: requests - 1}, states)
+		require.Equal(t, map[runs.State]int{runs.StateAccepted: 1, runs.StateProcessing: requests - 1}, states)
 		require.Len(t, ids, 1)
 		require.Equal(t, 1, asked)
 	})

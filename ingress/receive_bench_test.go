@@ -22,6 +22,7 @@ import (
 	"holdfast/event"
 	"holdfast/internal/telemetry"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // instantInbox has committed at once.
@@ -38,11 +39,11 @@ func (instantInbox) SpoolLate(context.Context, event.Receipt, []byte, bool, time
 // instantStarter has started at once, or is down.
 type instantStarter struct{ down bool }
 
-func (i instantStarter) Start(_ context.Context, r event.Receipt, _ []byte, _ bool) (Started, error) {
+func (i instantStarter) Start(_ context.Context, r event.Receipt, _ []byte, _ bool) (runs.Started, error) {
 	if i.down {
-		return Started{}, errAway
+		return runs.Started{}, errAway
 	}
-	return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateAccepted}, nil
+	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted}, nil
 }
 
 // BenchmarkReceive is what a request costs between the connection and the stores, with the log, the metrics and the traces of a

@@ -25,6 +25,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // secret signs what the tests send.
@@ -45,25 +46,25 @@ func newFakeStarter() *fakeStarter {
 	return &fakeStarter{started: map[string]event.Receipt{}, bodies: map[string][]byte{}}
 }
 
-func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _ bool) (Started, error) {
+func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _ bool) (runs.Started, error) {
 	if f.during != nil {
 		f.during(ctx)
 	}
 	if f.before != nil {
 		if err := f.before(r); err != nil {
-			return Started{}, err
+			return runs.Started{}, err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if earlier, ok := f.started[r.WorkflowID()]; ok {
-		return Started{
-			WorkflowID: r.WorkflowID(), EventID: earlier.ID, State: StateProcessed, Outcome: event.OutcomeProcessed,
+		return runs.Started{
+			WorkflowID: r.WorkflowID(), EventID: earlier.ID, State: runs.StateProcessed, Outcome: event.OutcomeProcessed,
 			Fingerprint: earlier.Fingerprint, Conflict: r.ConflictWith(earlier.ID, earlier.Fingerprint),
 		}, nil
 	}
 	f.started[r.WorkflowID()], f.bodies[r.WorkflowID()] = r, body
-	return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateAccepted, Fingerprint: r.Fingerprint}, nil
+	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted, Fingerprint: r.Fingerprint}, nil
 }
 
 // all are what was started, by workflow ID.

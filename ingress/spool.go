@@ -9,6 +9,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // Spooler keeps acknowledged events until somebody works them off: a nil error means that the event is committed. Stored is
@@ -46,18 +47,18 @@ func (b *inbox) isThere() bool { return b.spooler != nil }
 func (b *inbox) isDown() bool { return !b.isThere() || b.breaker.State() != gobreaker.StateClosed }
 
 // spool commits the event to a lane of the inbox.
-func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (Started, error) {
+func (b *inbox) spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (runs.Started, error) {
 	return b.keep(r, func() (bool, error) { return b.spooler.Spool(ctx, lane, r, body, reject) })
 }
 
 // spoolLate commits an event to the inbox that is being started.
 func (b *inbox) spoolLate(
 	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
-) (Started, error) {
+) (runs.Started, error) {
 	return b.keep(r, func() (bool, error) { return b.spooler.SpoolLate(ctx, r, body, reject, leave) })
 }
 
-func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s Started, err error) {
+func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
 	if !b.isThere() {
 		return s, errNoInbox
 	}
@@ -78,13 +79,13 @@ func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s Started, er
 	case err != nil:
 		return s, err
 	case stored:
-		return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateSpooled, Fingerprint: r.Fingerprint}, nil
+		return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateSpooled, Fingerprint: r.Fingerprint}, nil
 	case conflict != nil:
-		return Started{
-			WorkflowID: r.WorkflowID(), EventID: conflict.Owner, State: StateProcessing, Fingerprint: conflict.OwnerFingerprint,
+		return runs.Started{
+			WorkflowID: r.WorkflowID(), EventID: conflict.Owner, State: runs.StateProcessing, Fingerprint: conflict.OwnerFingerprint,
 			Conflict: conflict,
 		}, nil
 	default:
-		return Started{WorkflowID: r.WorkflowID(), State: StateProcessing}, nil
+		return runs.Started{WorkflowID: r.WorkflowID(), State: runs.StateProcessing}, nil
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"holdfast/event"
 	"holdfast/ingress"
 	"holdfast/persistence"
+	"holdfast/runs"
 )
 
 // inboxConns is the pool of the inbox: two groups that are being written, one page that is drained, one look, and what is
@@ -68,7 +69,7 @@ func (s pumped) ProcessBatch(
 
 // newPump makes what starts the batches of the bulk lane.
 func (p *process) newPump() *ingress.Pump {
-	batches := ingress.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
+	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
 	return ingress.NewPump(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }
 

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/internal/config"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/redrive"
+	"holdfast/runs"
 )
 
 // operatorTokens reads who may call the API, and refuses an address that nobody should reach without a token.
@@ -44,7 +44,7 @@ func (p *process) operatorAPI(ctx context.Context) (*operator.API, error) {
 	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
 	api := &operator.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
-		Stats:   statistics{store, ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}},
+		Stats:   statistics{store, runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}},
 		Replays: redrives, Redrives: redrives, Redactor: redactor{p.catalogue},
 	}
 	if p.codec.Encrypts() {
@@ -69,7 +69,7 @@ func openOperatorStore(
 // statistics are what the database and Temporal know. Those of Temporal are left out while it does not answer.
 type statistics struct {
 	store  *persistence.Store
-	queues ingress.Queues
+	queues runs.Queues
 }
 
 // queuesTimeout bounds the question for the queues, so that statistics come while Temporal is down.

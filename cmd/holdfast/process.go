@@ -21,6 +21,7 @@ import (
 	"holdfast/operator"
 	"holdfast/persistence"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // process is one running Holdfast: what its roles share, and what ends them.
@@ -103,8 +104,8 @@ func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telem
 	})
 }
 
-func (p *process) starter() *ingress.Starter {
-	return ingress.NewStarter(p.temporal, p.codec.DataConverter())
+func (p *process) starter() *runs.Starter {
+	return runs.NewStarter(p.temporal, p.codec.DataConverter())
 }
 
 func (p *process) onStop(name string, run func(context.Context) error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/ingress"
+	"holdfast/runs"
 )
 
 func purgeCommand() *cobra.Command {
@@ -110,7 +110,7 @@ func forgetRuns(ctx context.Context, t *tools, id string) (total int, err error)
 	}
 	slices.Sort(workflowIDs)
 	for _, workflowID := range slices.Compact(workflowIDs) {
-		n, err := ingress.Forget(ctx, t.temporal, t.cfg.Temporal.Namespace, workflowID)
+		n, err := runs.Forget(ctx, t.temporal, t.cfg.Temporal.Namespace, workflowID)
 		if total += n; err != nil {
 			return total, err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/ingress"
+	"holdfast/runs"
 )
 
 // watchEvery is the pause between two looks of `stats --watch`.
@@ -78,7 +78,7 @@ func readStats(ctx context.Context, t *tools, window time.Duration) (event.Stats
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	queues, err := ingress.Queues{Client: t.temporal, Namespace: t.cfg.Temporal.Namespace}.Read(ctx)
+	queues, err := runs.Queues{Client: t.temporal, Namespace: t.cfg.Temporal.Namespace}.Read(ctx)
 	if err == nil {
 		stats.Queues = queues
 	}

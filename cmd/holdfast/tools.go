@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"holdfast/ingress"
 	"holdfast/internal/config"
 	"holdfast/persistence"
 	"holdfast/redrive"
+	"holdfast/runs"
 )
 
 // tools are what the commands of an operator work with.
@@ -51,7 +51,7 @@ func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Com
 
 // redrives is what runs dead letters again.
 func (t *tools) redrives() *redrive.Service {
-	starter := ingress.NewStarter(t.temporal, t.cfg.PayloadCodec().DataConverter())
+	starter := runs.NewStarter(t.temporal, t.cfg.PayloadCodec().DataConverter())
 	return &redrive.Service{Letters: t.store, Books: t.store, Runs: starter}
 }
 

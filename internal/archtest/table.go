@@ -58,12 +58,23 @@ var Table = []Rule{
 		Package: "ingress",
 		Why:     "it accepts as long as one store can commit, and knows of the rest only names and ids",
 		// delivery, for the handlers that answer questions.
-		Ours: []string{"event", "providers", "workflows", "delivery"},
+		Ours: []string{"event", "providers", "runs", "delivery"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid",
-			"github.com/hashicorp/golang-lru/v2", "github.com/sony/gobreaker/v2",
-			"go.temporal.io/sdk/client", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/temporal",
-			"go.temporal.io/api", "golang.org/x/sync", "golang.org/x/time"),
-		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
+			"github.com/hashicorp/golang-lru/v2", "github.com/sony/gobreaker/v2", "golang.org/x/sync", "golang.org/x/time"),
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
+		},
+	},
+	{
+		Package: "runs",
+		Why:     "calls to Temporal's client stand here, so that its limits and errors are known in one place",
+		Ours:    []string{"event", "workflows"},
+		Libraries: []string{"github.com/google/uuid", "golang.org/x/sync", "go.temporal.io/sdk/client",
+			"go.temporal.io/sdk/converter", "go.temporal.io/sdk/temporal", "go.temporal.io/api"},
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
+			{"net/http", "how a request is answered is no business of a run"},
+		},
 	},
 	{
 		Package: "workflows",

@@ -1,4 +1,4 @@
-package ingress
+package runs
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 	"holdfast/workflows"
 )
 
-// TemporalBatches starts runs of batches as workflows.
-type TemporalBatches struct {
+// Batches starts runs of batches as workflows.
+type Batches struct {
 	client client.Client
 	limit  time.Duration // of a start
 }
 
 // NewBatches makes batches. A start may take startTimeout.
-func NewBatches(c client.Client, startTimeout time.Duration) *TemporalBatches {
-	return &TemporalBatches{client: c, limit: startTimeout}
+func NewBatches(c client.Client, startTimeout time.Duration) *Batches {
+	return &Batches{client: c, limit: startTimeout}
 }
 
 // Run has no time-out for the batch: one that is in trouble is retried by its own workflow, and no other would fare better.
-func (b *TemporalBatches) Run(ctx context.Context, limit int) (taken int, err error) {
+func (b *Batches) Run(ctx context.Context, limit int) (taken int, err error) {
 	run, err := b.start(ctx, limit)
 	if err != nil {
 		return 0, fmt.Errorf("start batch: %w", err)
@@ -36,8 +36,8 @@ func (b *TemporalBatches) Run(ctx context.Context, limit int) (taken int, err er
 	return result.Taken, nil
 }
 
-func (b *TemporalBatches) start(ctx context.Context, limit int) (client.WorkflowRun, error) {
-	ctx, cancel := withTimeout(ctx, b.limit)
+func (b *Batches) start(ctx context.Context, limit int) (client.WorkflowRun, error) {
+	ctx, cancel := WithTimeout(ctx, b.limit)
 	defer cancel()
 	return b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:               event.BatchWorkflowID(uuid.Must(uuid.NewV7()).String()),

@@ -1,4 +1,4 @@
-package ingress
+package runs
 
 import (
 	"cmp"
@@ -32,8 +32,8 @@ const (
 	StateDead       State = "dead"
 )
 
-// isNew says that the event is the first of its key.
-func (s State) isNew() bool { return s == StateAccepted || s == StateSpooled }
+// IsNew says that the event is the first of its key.
+func (s State) IsNew() bool { return s == StateAccepted || s == StateSpooled }
 
 // Started says which run has an event now.
 type Started struct {
@@ -112,7 +112,7 @@ func (s *Starter) execute(
 	ctx context.Context, r event.Receipt, body []byte, reuse enumspb.WorkflowIdReusePolicy,
 ) (runID string, err error) {
 	if len(body)+len(r.Root) > maxMessage {
-		return "", errTooLarge
+		return "", ErrTooLarge
 	}
 	run, err := s.client.ExecuteWorkflow(ctx, startOptions(r, reuse), workflows.TypeProcessEvent, r, rawPayload(body))
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 
 // result is that of a run that has completed.
 func (s *Starter) result(ctx context.Context, run event.Run) (result workflows.ProcessResult, err error) {
-	ctx, cancel := withTimeout(ctx, outcomeTimeout)
+	ctx, cancel := WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	if err := s.client.GetWorkflow(ctx, run.WorkflowID, run.RunID).Get(ctx, &result); err != nil {
 		return result, fmt.Errorf("read result of workflow %s: %w", run.WorkflowID, err)

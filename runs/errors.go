@@ -1,4 +1,4 @@
-package ingress
+package runs
 
 import (
 	"errors"
@@ -12,21 +12,21 @@ var ErrKeyBusy = errors.New("an event of another dedupe window is still being pr
 // ErrStartContended is returned if other starts of the same key came first every time.
 var ErrStartContended = errors.New("runs of this key keep changing")
 
-var errTooLarge = serviceerror.NewInvalidArgument("the event is larger than a message to Temporal may be (4 MiB)")
+var ErrTooLarge = serviceerror.NewInvalidArgument("the event is larger than a message to Temporal may be (4 MiB)")
 
-// isOutage says that a start has failed for a reason that lies in Temporal, or in the way to it, and not in the event.
-func isOutage(err error) bool {
-	return err != nil && !isRefused(err) && !errors.Is(err, ErrStartContended) && !errors.Is(err, ErrKeyBusy)
+// IsOutage says that a start has failed for a reason that lies in Temporal, or in the way to it, and not in the event.
+func IsOutage(err error) bool {
+	return err != nil && !IsRefused(err) && !errors.Is(err, ErrStartContended) && !errors.Is(err, ErrKeyBusy)
 }
 
-// isRefused says that Temporal does not take this event as it is: for what is in it, or for how Temporal is set up.
-func isRefused(err error) bool {
+// IsRefused says that Temporal does not take this event as it is: for what is in it, or for how Temporal is set up.
+func IsRefused(err error) bool {
 	var invalid *serviceerror.InvalidArgument
 	return errors.As(err, &invalid)
 }
 
-// whyInvalid is Temporal's own reason for a refusal; "" if the error is none.
-func whyInvalid(err error) string {
+// WhyRefused is Temporal's own reason for a refusal; "" if the error is none.
+func WhyRefused(err error) string {
 	var invalid *serviceerror.InvalidArgument
 	if errors.As(err, &invalid) {
 		return invalid.Message

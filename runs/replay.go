@@ -1,4 +1,4 @@
-package ingress
+package runs
 
 import (
 	"context"
@@ -89,7 +89,7 @@ const endTimeout = 5 * time.Second
 
 // awaitEnd waits for the end of a run that is about to come to it.
 func (s *Starter) awaitEnd(ctx context.Context, exists *event.RunExistsError) error {
-	limited, cancel := withTimeout(ctx, endTimeout)
+	limited, cancel := WithTimeout(ctx, endTimeout)
 	defer cancel()
 	run := exists.Run
 	last := s.client.GetWorkflowHistory(
