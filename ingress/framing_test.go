@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/intake"
 )
 
 // A body whose end two readers could see in different places is refused, and nothing behind it is read as a request.
@@ -53,7 +55,7 @@ func TestAMethodThatNobodyKnows(t *testing.T) {
 func TestABodyThatCannotBeReadIsItsProviders(t *testing.T) {
 	t.Parallel()
 	const definition = "name: homemade\nextends: standard-webhooks\nbody_limit: 1000\nreplies: {too_large: 422}\n"
-	d := openDoor(t, definition, func(o *Options, _ *IntakeOptions) { o.BodyTimeout = 300 * time.Millisecond })
+	d := openDoor(t, definition, func(o *Options, _ *intake.Options) { o.BodyTimeout = 300 * time.Millisecond })
 	const head = "POST /webhooks/homemade HTTP/1.1\r\nHost: x\r\nX-Correlation-Id: chain-9\r\nX-Request-Id: "
 	for id, c := range map[string]struct{ rest, status string }{
 		"unread-chunks": {"Transfer-Encoding: chunked\r\n\r\n800\r\n" + strings.Repeat("x", 0x800) + "\r\n0\r\n\r\n", "422"},
@@ -73,9 +75,9 @@ func TestABodyThatCannotBeReadIsItsProviders(t *testing.T) {
 func TestHeadersAndBodyHaveATimeEach(t *testing.T) {
 	t.Parallel()
 	const head = "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\n"
-	slowHeaders := openDoor(t, "", func(o *Options, _ *IntakeOptions) { o.HeaderTimeout, o.BodyTimeout = 200*time.Millisecond, time.Hour })
+	slowHeaders := openDoor(t, "", func(o *Options, _ *intake.Options) { o.HeaderTimeout, o.BodyTimeout = 200*time.Millisecond, time.Hour })
 	require.Contains(t, slowHeaders.raw(t, head), "HTTP/1.1 408 ")
-	slowBody := openDoor(t, "", func(o *Options, _ *IntakeOptions) { o.HeaderTimeout, o.BodyTimeout = time.Hour, 200*time.Millisecond })
+	slowBody := openDoor(t, "", func(o *Options, _ *intake.Options) { o.HeaderTimeout, o.BodyTimeout = time.Hour, 200*time.Millisecond })
 	require.Contains(t, slowBody.raw(t, head+"Content-Length: 9\r\n\r\nx"), "HTTP/1.1 408 ")
 }
 

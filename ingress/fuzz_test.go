@@ -20,6 +20,7 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
@@ -39,8 +40,8 @@ func newFuzzed(f *testing.F) *fuzzed {
 	require.NoError(f, err)
 	z := &fuzzed{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} })}
 	z.server, err = New(Options{
-		Intake: newIntake(f, IntakeOptions{
-			Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Gate: NewGate(100),
+		Intake: newIntake(f, intake.Options{
+			Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Gate: intake.NewGate(100),
 		}),
 		Catalogue: z.catalogue, HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, BodyLimit: 4 << 10, MaxConns: 100, PublicURL: publicURL,

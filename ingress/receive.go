@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
@@ -66,10 +67,10 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *pro
 	return s.acknowledge(c, items, started)
 }
 
-func eventsOf(items []providers.Item, receipts []event.Receipt) []Event {
-	events := make([]Event, len(items))
+func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
+	events := make([]intake.Event, len(items))
 	for i, item := range items {
-		events[i] = Event{
+		events[i] = intake.Event{
 			Receipt: receipts[i], Body: item.Body, Reject: item.Redelivery == providers.RejectRedelivery,
 			Bulk: item.Lane == providers.LaneBulk,
 		}

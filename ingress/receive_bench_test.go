@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/internal/telemetry"
 	"holdfast/providers"
 	"holdfast/runs"
@@ -41,7 +43,7 @@ type instantStarter struct{ down bool }
 
 func (i instantStarter) Start(_ context.Context, r event.Receipt, _ []byte, _ bool) (runs.Started, error) {
 	if i.down {
-		return runs.Started{}, errAway
+		return runs.Started{}, errors.New("away")
 	}
 	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted}, nil
 }
@@ -70,8 +72,8 @@ func benchmarkReceive(b *testing.B, down bool, signedWith string, status int) {
 	require.NoError(b, err)
 	catalogue = catalogue.WithSecrets(func(string) []string { return []string{secret} })
 	server, err := New(Options{
-		Catalogue: catalogue, Intake: newIntake(b, IntakeOptions{
-			Starter: instantStarter{down}, Inbox: instantInbox{}, Gate: NewGate(100),
+		Catalogue: catalogue, Intake: newIntake(b, intake.Options{
+			Starter: instantStarter{down}, Inbox: instantInbox{}, Gate: intake.NewGate(100),
 			Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
 		}),
 		BodyLimit: 256 << 10, MaxConns: 1000,

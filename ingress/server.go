@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
+	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
@@ -23,7 +25,7 @@ import (
 type Options struct {
 	Catalogue Catalogue
 	// Intake makes events durable. Shutdown closes it.
-	Intake *Intake
+	Intake *intake.Intake
 	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
 	SelfTest *SelfTest
 	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
@@ -54,6 +56,11 @@ type Catalogue interface {
 	Lookup(name string) (*providers.Provider, bool)
 	// ByPath resolves /webhooks/{provider} and every path of its own that a definition declares.
 	ByPath(path string) (p *providers.Provider, params map[string]string, ok bool)
+}
+
+// ErrorSink takes entries for the error log. Record neither waits nor fails.
+type ErrorSink interface {
+	Record(e event.ErrorEntry)
 }
 
 // maxHeaderBytes bounds the request line and the headers together.

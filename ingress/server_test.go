@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 	"holdfast/runs"
 )
@@ -67,13 +67,6 @@ func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _
 	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted, Fingerprint: r.Fingerprint}, nil
 }
 
-// all are what was started, by workflow ID.
-func (f *fakeStarter) all() map[string]event.Receipt {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.started)
-}
-
 // receipts are those of a provider, in no order.
 func (f *fakeStarter) receipts(provider string) (all []event.Receipt) {
 	f.mu.Lock()
@@ -93,15 +86,15 @@ type door struct {
 	catalogue *providers.Catalogue
 }
 
-func newIntake(t testing.TB, o IntakeOptions) *Intake {
+func newIntake(t testing.TB, o intake.Options) *intake.Intake {
 	t.Helper()
-	i, err := NewIntake(o)
+	i, err := intake.New(o)
 	require.NoError(t, err)
 	return i
 }
 
 // openDoor serves the catalogue and, if there is one, a definition of the test's own, called homemade.
-func openDoor(t *testing.T, definition string, change ...func(*Options, *IntakeOptions)) *door {
+func openDoor(t *testing.T, definition string, change ...func(*Options, *intake.Options)) *door {
 	t.Helper()
 	dir := t.TempDir()
 	if definition != "" {
@@ -113,8 +106,8 @@ func openDoor(t *testing.T, definition string, change ...func(*Options, *IntakeO
 		fakeStarter: newFakeStarter(),
 		catalogue:   catalogue.WithSecrets(func(string) []string { return []string{secret} }),
 	}
-	in := IntakeOptions{
-		Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second, Gate: NewGate(100),
+	in := intake.Options{
+		Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second, Gate: intake.NewGate(100),
 	}
 	options := Options{
 		Catalogue:     d.catalogue,

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"holdfast/event"
-	"holdfast/ingress"
+	"holdfast/intake"
 	"holdfast/persistence"
 	"holdfast/runs"
 )
@@ -26,7 +26,7 @@ func (p *process) openInbox(ctx context.Context) error {
 		return err
 	}
 	p.inbox = store
-	p.inboxDepth = ingress.NewInboxDepth(store.InboxDepth)
+	p.inboxDepth = intake.NewInboxDepth(store.InboxDepth)
 	p.onStop("inbox", func(context.Context) error { store.Close(); return nil })
 	return p.telemetry.ObserveInbox(p.countInbox)
 }
@@ -54,7 +54,7 @@ const batchSize = 100
 type pumped struct {
 	*persistence.Store
 
-	pump *ingress.Pump
+	pump *intake.Pump
 }
 
 func (s pumped) ProcessBatch(
@@ -68,13 +68,13 @@ func (s pumped) ProcessBatch(
 }
 
 // newPump makes what starts the batches of the bulk lane.
-func (p *process) newPump() *ingress.Pump {
+func (p *process) newPump() *intake.Pump {
 	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
-	return ingress.NewPump(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
+	return intake.NewPump(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }
 
 // spooler is nil where there is no inbox.
-func (p *process) spooler() ingress.Spooler {
+func (p *process) spooler() intake.Spooler {
 	if p.inbox == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (p *process) spooler() ingress.Spooler {
 }
 
 // forgetter is nil where there is no inbox.
-func (p *process) forgetter() ingress.InboxForgetter {
+func (p *process) forgetter() intake.InboxForgetter {
 	if p.inbox == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (p *process) forgetter() ingress.InboxForgetter {
 }
 
 // conflicts is nil where there is no inbox.
-func (p *process) conflicts() ingress.ConflictBook {
+func (p *process) conflicts() intake.ConflictBook {
 	if p.inbox == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
 	}
-	drain, err := ingress.NewDrain(p.inbox, p.starter(), p.conflicts(), p.gate, p.cfg.Ingress.StartTimeout)
+	drain, err := intake.NewDrain(p.inbox, p.starter(), p.conflicts(), p.gate, p.cfg.Ingress.StartTimeout)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/ingress"
+	"holdfast/intake"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/migrations"
@@ -219,7 +220,7 @@ func (p *process) startHistory() http.Handler {
 
 func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
-	in, err := ingress.NewIntake(ingress.IntakeOptions{
+	in, err := intake.New(intake.Options{
 		Starter: p.starter(), Inbox: p.spooler(), Forgetter: p.forgetter(), Conflicts: p.conflicts(),
 		Gate: p.gate, Pump: p.pump,
 		Budget: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,

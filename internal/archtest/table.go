@@ -56,13 +56,23 @@ var Table = []Rule{
 	},
 	{
 		Package: "ingress",
-		Why:     "it accepts as long as one store can commit, and knows of the rest only names and ids",
-		// delivery, for the handlers that answer questions.
-		Ours: []string{"event", "providers", "runs", "delivery"},
+		Why:     "HTTP only: it receives, limits and answers, and leaves it to the intake where an event is committed",
+		// delivery, for the handlers that answer questions; runs, for the words of an answer.
+		Ours: []string{"event", "providers", "intake", "runs", "delivery"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid",
-			"github.com/hashicorp/golang-lru/v2", "github.com/sony/gobreaker/v2", "golang.org/x/sync", "golang.org/x/time"),
+			"github.com/hashicorp/golang-lru/v2", "golang.org/x/time"),
 		Never: []Ban{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
+		},
+	},
+	{
+		Package:   "intake",
+		Why:       "an event is committed as long as one store can commit, whoever has received it and however it was sent",
+		Ours:      []string{"event", "runs"},
+		Libraries: libraries("github.com/google/uuid", "github.com/sony/gobreaker/v2", "golang.org/x/sync"),
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
+			{"net", "how a request comes in is no business of a commit"},
 		},
 	},
 	{

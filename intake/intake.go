@@ -1,4 +1,4 @@
-package ingress
+package intake
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"holdfast/runs"
 )
 
-// IntakeOptions configure an Intake. All durations must be positive.
-type IntakeOptions struct {
+// Options configure an Intake. All durations must be positive.
+type Options struct {
 	Starter EventStarter
 	// Inbox takes what Temporal cannot; nil where no database is configured.
 	Inbox Spooler
@@ -47,7 +47,7 @@ type ErrorSink interface {
 
 // Intake makes events durable.
 type Intake struct {
-	IntakeOptions
+	Options
 
 	starts  singleflight.Group // by workflow ID
 	inbox   *inbox
@@ -57,9 +57,9 @@ type Intake struct {
 	spools    metric.Int64Counter
 }
 
-// NewIntake makes an intake.
-func NewIntake(o IntakeOptions) (i *Intake, err error) {
-	i = &Intake{IntakeOptions: o, inbox: newInbox(o.Inbox)}
+// New makes an intake.
+func New(o Options) (i *Intake, err error) {
+	i = &Intake{Options: o, inbox: newInbox(o.Inbox)}
 	if i.forgets, err = newForgets(o.Forgetter); err != nil {
 		return nil, err
 	}

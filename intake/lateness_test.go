@@ -1,4 +1,4 @@
-package ingress
+package intake
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		p := NewPump(nil, nil, 10, 2)
 		defer p.Stop()
 		table := newFakeInbox()
-		intake, err := NewIntake(IntakeOptions{Pump: p, Inbox: table})
+		intake, err := New(Options{Pump: p, Inbox: table})
 		require.NoError(t, err)
 		p.Took(lateBatch(10, 400*time.Millisecond))
 		answered := make(chan runs.Started)

@@ -1,4 +1,4 @@
-package ingress
+package intake
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 	for _, gate := range gates {
 		stops = append(stops, runDrain(t, inbox, starter, gate))
 	}
-	intake, err := NewIntake(IntakeOptions{
+	intake, err := New(Options{
 		Starter: starter, Inbox: inbox, Forgetter: inbox, Gate: gates[0],
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond,
 	})

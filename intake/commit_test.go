@@ -1,4 +1,4 @@
-package ingress
+package intake
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func newCommitter(t *testing.T, spooler Spooler) *committer {
 	t.Helper()
 	forgetter, _ := spooler.(InboxForgetter)
 	temporal := newFakeStarter()
-	i, err := NewIntake(IntakeOptions{
+	i, err := New(Options{
 		Starter: temporal, Inbox: spooler, Forgetter: forgetter, Gate: NewGate(4),
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond, Budget: 3 * time.Second,
 	})
@@ -222,5 +222,45 @@ func TestTheGateOpensAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, runs.StateAccepted, started.State)
 		}
+	})
+}
+
+// Identical requests at the same time:
+//   - Temporal is asked once
+//   - one of them is accepted, all others are its duplicates, with its ID
+func TestIdenticalRequestsShareAStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const requests = 50
+		release, asked := make(chan struct{}), 0
+		starter := newFakeStarter()
+		starter.before = func(event.Receipt) error {
+			asked++
+			<-release
+			return nil
+		}
+		i, err := New(Options{Starter: starter, StartTimeout: time.Minute, Gate: NewGate(1)})
+		require.NoError(t, err)
+		results, failures := make(chan runs.Started, requests), make(chan error, requests)
+		for k := range requests {
+			go func() {
+				r := event.Receipt{ID: fmt.Sprint(k), Provider: "stripe", Key: "evt_1"}
+				started, err := i.commitOnce(t.Context(), arrival{Event: Event{Receipt: r}, turns: make(chan struct{}, 1)})
+				results <- started
+				failures <- err
+			}()
+		}
+		synctest.Wait() // all of them wait for the one start
+		close(release)
+		states, ids := map[runs.State]int{}, map[string]bool{}
+		for range requests {
+			started := <-results
+			require.NoError(t, <-failures)
+			states[started.State]++
+			ids[started.EventID] = true
+		}
+		require.Equal(t, map[runs.State]int{runs.StateAccepted: 1, runs.StateProcessing: requests - 1}, states)
+		require.Len(t, ids, 1)
+		require.Equal(t, 1, asked)
 	})
 }
