@@ -82,7 +82,7 @@ func (s *Server) observeNow() error {
 	_, second := meter.Float64ObservableGauge("holdfast_ack_last_minute_seconds", metric.WithUnit("s"),
 		metric.WithDescription("How long the answers of the last minute took, by figure (average, p50, p95, p99)."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			for figure, ms := range s.minute.sum(s.now()).latencies().figures() {
+			for figure, ms := range s.lastMinute.sum(s.now()).latencies().figures() {
 				o.Observe(ms/1000, metric.WithAttributes(attribute.String("figure", figure)))
 			}
 			return nil

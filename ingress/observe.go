@@ -127,7 +127,7 @@ func reportPanic(c *fiber.Ctx, value any) {
 func (s *Server) report(o *observation, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
-	s.minute.answer(s.now(), took, string(o.code))
+	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
 	s.writeLine(o, status, took)
 	o.endSpan(status)

@@ -69,7 +69,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []run
 		})
 		body.Conflict = body.Conflict || e.Conflict != nil
 	}
-	s.minute.events(s.now(), n.Accepted, n.Duplicate)
+	s.lastMinute.events(s.now(), n.Accepted, n.Duplicate)
 	if isBatch(items) {
 		body.Counts = &n
 	}

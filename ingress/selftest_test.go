@@ -23,7 +23,7 @@ import (
 // A minute forgets what is older, and knows how long answers took.
 func TestAMinuteCountsAMinute(t *testing.T) {
 	t.Parallel()
-	var m minute
+	var m lastMinute
 	start := time.Unix(1_700_000_000, 0)
 	m.events(start, 2, 1)
 	for range 98 {

@@ -70,20 +70,20 @@ const maxHeaderBytes = 16 << 10
 type Server struct {
 	Options
 
-	app     *fiber.App
-	metrics requestMetrics
-	tracer  trace.Tracer
-	limits  *limits
-	proxies proxies
-	unread  unread
-	now     func() time.Time
+	app      *fiber.App
+	metrics  requestMetrics
+	tracer   trace.Tracer
+	limits   *limits
+	proxies  proxies
+	headings headings
+	now      func() time.Time
 
 	refusalLines refusalLines
 
 	// What the self-test tells.
-	minute   minute
-	inflight atomic.Int64
-	tested   selfTest
+	lastMinute lastMinute
+	inflight   atomic.Int64
+	tested     selfTest
 
 	mu       sync.Mutex
 	listener net.Listener // what Shutdown closes, even if nothing has been accepted on it yet
@@ -104,12 +104,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	unread, err := newUnread(o.MaxConns)
+	headings, err := newHeadings(o.MaxConns)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, unread: unread,
+		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, headings: headings,
 		now: time.Now,
 	}
 	if err := s.observeNow(); err != nil {

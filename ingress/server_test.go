@@ -107,7 +107,7 @@ func openDoor(t *testing.T, definition string, change ...func(*Options, *intake.
 		catalogue:   catalogue.WithSecrets(func(string) []string { return []string{secret} }),
 	}
 	in := intake.Options{
-		Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second, Gate: intake.NewGate(100),
+		Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second, Breaker: intake.NewBreaker(100),
 	}
 	options := Options{
 		Catalogue:     d.catalogue,

@@ -61,13 +61,13 @@ func (i *Intake) commitInTurn(ctx context.Context, a arrival) (runs.Started, err
 // commit makes an event durable: in Temporal, or in the inbox where Temporal does not confirm within the ACK budget, refuses, is
 // down or is busy. A start that is late goes on, and the first to commit answers.
 func (i *Intake) commit(ctx context.Context, a arrival) (runs.Started, error) {
-	pass, reason := i.Gate.enter(!i.inbox.isThere())
+	pass, reason := i.Breaker.enter(!i.inbox.isThere())
 	if pass == nil {
 		started, err := i.spool(ctx, a, reason)
 		if err == nil || reason == reasonDown {
 			return started, err
 		}
-		if pass, _ = i.Gate.enter(true); pass == nil { // without the inbox everybody waits for Temporal
+		if pass, _ = i.Breaker.enter(true); pass == nil { // without the inbox everybody waits for Temporal
 			return runs.Started{}, err
 		}
 	}
@@ -102,7 +102,7 @@ func (i *Intake) race(ctx context.Context, a arrival, start *ending, reason stri
 	spool := newEnding()
 	go func() {
 		spool.end(i.spoolLate(ctx, a, reason))
-		i.forget(a, start, spool)
+		i.removeConfirmed(a, start, spool)
 	}()
 	var failed error
 	startDone, spoolDone := start.done, spool.done
@@ -113,7 +113,7 @@ func (i *Intake) race(ctx context.Context, a arrival, start *ending, reason stri
 			first, startDone = start, nil
 		case <-spoolDone:
 			first, spoolDone = spool, nil
-			if first.err != nil && reason == reasonSlow && i.Gate.isDown() {
+			if first.err != nil && reason == reasonSlow && i.Breaker.isDown() {
 				return runs.Started{}, both(failed, first.err)
 			}
 		case <-ctx.Done():
@@ -127,16 +127,16 @@ func (i *Intake) race(ctx context.Context, a arrival, start *ending, reason stri
 	return runs.Started{}, failed
 }
 
-// forget has the inbox forget an event that is there, once its start is confirmed after all. An event that was let go while it
-// was being written may be there, too.
-func (i *Intake) forget(a arrival, start, spool *ending) {
+// removeConfirmed takes an event out of the inbox once its start is confirmed after all. One that was let go while it was being
+// written may be there, too.
+func (i *Intake) removeConfirmed(a arrival, start, spool *ending) {
 	isThere := spool.err == nil && spool.started.State == runs.StateSpooled
 	if !isThere && !errors.Is(spool.err, context.Canceled) {
 		return
 	}
 	<-start.done
 	if start.err == nil {
-		i.forgets.add(a.Receipt)
+		i.late.add(a.Receipt)
 	}
 }
 
@@ -196,7 +196,7 @@ func (i *Intake) spool(ctx context.Context, a arrival, reason string) (runs.Star
 	}
 	i.countSpooled(ctx, a.Receipt.Provider, reason)
 	if reason != reasonDown { // the drain hears of it when Temporal is back
-		i.Gate.wake()
+		i.Breaker.wake()
 	}
 	return started, nil
 }

@@ -22,8 +22,8 @@ func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error
 	defer cancel()
 	started, err := i.inbox.spool(limited, event.LaneBulk, a.Receipt, a.Body, a.Reject)
 	if err == nil {
-		i.Pump.Wake()
-		i.Pump.Hold(a.slowAt)
+		i.BulkStarter.Wake()
+		i.BulkStarter.Throttle(a.slowAt)
 		return started, nil
 	}
 	a.Receipt.ID = uuid.Must(uuid.NewV7()).String()

@@ -34,10 +34,10 @@ type committer struct {
 
 func newCommitter(t *testing.T, spooler Spooler) *committer {
 	t.Helper()
-	forgetter, _ := spooler.(InboxForgetter)
+	remover, _ := spooler.(InboxRemover)
 	temporal := newFakeStarter()
 	i, err := New(Options{
-		Starter: temporal, Inbox: spooler, Forgetter: forgetter, Gate: NewGate(4),
+		Starter: temporal, Inbox: spooler, Remover: remover, Breaker: NewBreaker(4),
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond, Budget: 3 * time.Second,
 	})
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newFakeInbox()
 		c := newCommitter(t, table)
-		c.Gate = NewGate(32)
+		c.Breaker = NewBreaker(32)
 		c.temporal.during = func(context.Context) { elapse(10 * time.Second) }
 		for range tripAfter {
 			started, took, err := c.send(t)
@@ -75,7 +75,7 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 		require.Zero(t, took, "nobody waits for a store that is down")
 		elapse(time.Minute)
 		require.Len(t, c.temporal.all(), tripAfter, "the late starts went on")
-		require.Equal(t, 1, table.depth(), "and are forgotten")
+		require.Equal(t, 1, table.depth(), "and have left the inbox")
 	})
 }
 
@@ -116,7 +116,7 @@ func TestBothStoresHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCommitter(t, spoolerFunc(func() (bool, error) { return false, errAway }))
-		c.Gate = NewGate(100)
+		c.Breaker = NewBreaker(100)
 		c.temporal.during = func(context.Context) { elapse(time.Minute) }
 		for range tripAfter {
 			_, took, err := c.send(t)
@@ -203,7 +203,7 @@ func TestADuplicateOfAWaitingEvent(t *testing.T) {
 }
 
 // Temporal comes back: one start is tried now and then, and as soon as it succeeds all are.
-func TestTheGateOpensAgain(t *testing.T) {
+func TestTheBreakerClosesAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCommitter(t, newFakeInbox())
@@ -239,7 +239,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 			<-release
 			return nil
 		}
-		i, err := New(Options{Starter: starter, StartTimeout: time.Minute, Gate: NewGate(1)})
+		i, err := New(Options{Starter: starter, StartTimeout: time.Minute, Breaker: NewBreaker(1)})
 		require.NoError(t, err)
 		results, failures := make(chan runs.Started, requests), make(chan error, requests)
 		for k := range requests {

@@ -18,7 +18,7 @@ type ConflictBook interface {
 	RecordConflict(ctx context.Context, c event.Conflict) error
 }
 
-// conflicts tell of events that were dropped since another one has their key.
+// conflicts report events that were dropped because another one has their key.
 type conflicts struct {
 	book  ConflictBook // nil where no database is configured
 	count metric.Int64Counter
@@ -26,7 +26,7 @@ type conflicts struct {
 
 func newConflicts(book ConflictBook) (c conflicts, err error) {
 	c.book = book
-	c.count, err = otel.Meter("holdfast/ingress").Int64Counter("holdfast_event_conflicts_total",
+	c.count, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_event_conflicts_total",
 		metric.WithDescription("Events that were dropped because another event has their key, by provider."))
 	return c, err
 }
@@ -34,8 +34,8 @@ func newConflicts(book ConflictBook) (c conflicts, err error) {
 // recordTimeout bounds the record of a conflict: the sender waits for it, and the log has it in any case.
 const recordTimeout = 200 * time.Millisecond
 
-// tell counts, logs and records a conflict.
-func (c conflicts) tell(ctx context.Context, found *event.Conflict) {
+// report counts, logs and records a conflict.
+func (c conflicts) report(ctx context.Context, found *event.Conflict) {
 	if found == nil {
 		return
 	}

@@ -44,15 +44,15 @@ type InboxQueue interface {
 // Drain starts the workflows of what waits in the inbox. Several processes may drain the same inbox, and each may die at any
 // time: an event leaves it only after its start is confirmed.
 type Drain struct {
-	// Errors takes what somebody should be told of; nil where there is no error log. It is set before Run.
+	// Errors takes what somebody should hear of; nil where there is no error log. It is set before Run.
 	Errors ErrorSink
 
 	queue   InboxQueue
 	starter EventStarter
-	gate    *Gate
+	breaker *Breaker
 	limit   time.Duration // of one start
 	metrics drainMetrics
-	// conflicts tell of what was acknowledged before it was known whose key it has.
+	// conflicts report what was acknowledged before it was known whose key it has.
 	conflicts conflicts
 	waited    time.Duration // for which the oldest event of the last page had waited
 
@@ -60,9 +60,9 @@ type Drain struct {
 	stopOnce      sync.Once
 }
 
-// NewDrain makes a drain. Its starts go through the gate, and have startTimeout each.
+// NewDrain makes a drain. Its starts go through the breaker, and have startTimeout each.
 func NewDrain(
-	queue InboxQueue, starter EventStarter, book ConflictBook, gate *Gate, startTimeout time.Duration,
+	queue InboxQueue, starter EventStarter, book ConflictBook, breaker *Breaker, startTimeout time.Duration,
 ) (*Drain, error) {
 	metrics, err := newDrainMetrics()
 	if err != nil {
@@ -70,7 +70,7 @@ func NewDrain(
 	}
 	conflicts, err := newConflicts(book)
 	return &Drain{
-		queue: queue, starter: starter, gate: gate, limit: startTimeout, metrics: metrics, conflicts: conflicts,
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts,
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, err
 }
@@ -108,14 +108,14 @@ func (d *Drain) pause(ctx context.Context, pause time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-d.gate.wakes:
+	case <-d.breaker.wakes:
 	case <-ctx.Done():
 	}
 }
 
 // round takes one page from the inbox, and gives the pause before the next.
 func (d *Drain) round(ctx context.Context) time.Duration {
-	room := d.gate.room(d.waited)
+	room := d.breaker.room(d.waited)
 	if room == 0 {
 		return drainRetry
 	}
@@ -167,7 +167,7 @@ func (d *Drain) settle(ctx context.Context, rows []event.Waiting, room int) []ev
 }
 
 func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
-	pass := d.gate.follow()
+	pass := d.breaker.follow()
 	if pass == nil {
 		return s // Temporal has gone meanwhile
 	}
@@ -178,7 +178,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	switch {
 	case err == nil:
 		s.Started = true
-		d.conflicts.tell(ctx, started.Conflict)
+		d.conflicts.report(ctx, started.Conflict)
 		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
@@ -199,10 +199,10 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 // isAtFault says of an event that was refused once more whether that lies in the event.
 func (d *Drain) isAtFault(row event.Waiting) bool {
 	return row.Attempts+1 >= buryAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
-		d.gate.confirmedSince(time.Now().Add(-takesFor))
+		d.breaker.confirmedSince(time.Now().Add(-takesFor))
 }
 
-// reportRefused tells once of each event that waits although Temporal answers: while its set-up is at fault, nothing else does.
+// reportRefused reports once each event that waits although Temporal answers: while its set-up is at fault, nothing else does.
 func (d *Drain) reportRefused(row event.Waiting, why string) {
 	if d.Errors == nil || row.Attempts+1 != buryAfter {
 		return

@@ -14,7 +14,7 @@ type drainMetrics struct {
 }
 
 func newDrainMetrics() (m drainMetrics, err error) {
-	m.drained, err = otel.Meter("holdfast/ingress").Int64Counter("holdfast_inbox_drained_total",
+	m.drained, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_inbox_drained_total",
 		metric.WithDescription("Events taken from the inbox, by provider and result (started, duplicate, confirmed, dead, failed)."))
 	return m, err
 }

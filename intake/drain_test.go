@@ -24,9 +24,9 @@ func waiting(n int) event.Receipt {
 }
 
 // runDrain drains until the function that it gives is called.
-func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, gate *Gate) (stop func()) {
+func runDrain(t *testing.T, queue InboxQueue, starter EventStarter, breaker *Breaker) (stop func()) {
 	t.Helper()
-	drain, err := NewDrain(queue, starter, nil, gate, 2*time.Second)
+	drain, err := NewDrain(queue, starter, nil, breaker, 2*time.Second)
 	require.NoError(t, err)
 	go drain.Run()
 	return func() { require.NoError(t, drain.Stop(context.Background())) }
@@ -55,13 +55,13 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 		}
 	}
 	inbox, starter := &faultyInbox{table, broken}, &faultyStarter{temporal, broken}
-	gates := []*Gate{NewGate(8), NewGate(8)}
+	breakers := []*Breaker{NewBreaker(8), NewBreaker(8)}
 	var stops []func()
-	for _, gate := range gates {
-		stops = append(stops, runDrain(t, inbox, starter, gate))
+	for _, breaker := range breakers {
+		stops = append(stops, runDrain(t, inbox, starter, breaker))
 	}
 	intake, err := New(Options{
-		Starter: starter, Inbox: inbox, Forgetter: inbox, Gate: gates[0],
+		Starter: starter, Inbox: inbox, Remover: inbox, Breaker: breakers[0],
 		StartTimeout: 2 * time.Second, AckBudget: 400 * time.Millisecond,
 	})
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 func TestDrainWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table, temporal, gate := newFakeInbox(), newFakeStarter(), NewGate(32)
+		table, temporal, breaker := newFakeInbox(), newFakeStarter(), NewBreaker(32)
 		asked, away := 0, true
 		temporal.before = func(event.Receipt) error {
 			temporal.mu.Lock()
@@ -111,7 +111,7 @@ func TestDrainWaitsForTemporal(t *testing.T) {
 			_, err := table.Spool(t.Context(), event.LaneOverflow, waiting(n), nil, false)
 			require.NoError(t, err)
 		}
-		stop := runDrain(t, table, temporal, gate)
+		stop := runDrain(t, table, temporal, breaker)
 		defer stop()
 		elapse(time.Minute)
 		require.Equal(t, 500, table.depth())
@@ -149,11 +149,11 @@ func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 	t.Parallel()
 	for _, takesOthers := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			table, temporal, gate := newFakeInbox(), newRefusing("evt_0"), NewGate(32)
+			table, temporal, breaker := newFakeInbox(), newRefusing("evt_0"), NewBreaker(32)
 			for n := range 2 {
 				_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(n), nil, false)
 			}
-			stop := runDrain(t, table, temporal, gate)
+			stop := runDrain(t, table, temporal, breaker)
 			defer stop()
 			for n := range 60 {
 				elapse(time.Second)
@@ -185,7 +185,7 @@ func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal, told := newFakeInbox(), newRefusing(), &toldErrors{}
-		drain, err := NewDrain(table, temporal, nil, NewGate(32), 2*time.Second)
+		drain, err := NewDrain(table, temporal, nil, NewBreaker(32), 2*time.Second)
 		require.NoError(t, err)
 		drain.Errors = told
 		go drain.Run()
@@ -245,7 +245,7 @@ func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
 		table, temporal := newFakeInbox(), newFakeStarter()
 		temporal.before = func(event.Receipt) error { return fmt.Errorf("start workflow: %w", runs.ErrTooLarge) }
 		_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(0), nil, false)
-		stop := runDrain(t, table, temporal, NewGate(32))
+		stop := runDrain(t, table, temporal, NewBreaker(32))
 		defer stop()
 		elapse(drainPoll)
 		require.Len(t, table.graves(), 1)
@@ -255,58 +255,58 @@ func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
 // The drain leaves room to live events, and does not stand still for them.
 func TestDrainYieldsToLiveEvents(t *testing.T) {
 	t.Parallel()
-	gate := NewGate(8)
-	require.Equal(t, 4, gate.room(0))
+	breaker := NewBreaker(8)
+	require.Equal(t, 4, breaker.room(0))
 	var passes []*pass
 	for range 8 {
-		p, reason := gate.enter(false)
+		p, reason := breaker.enter(false)
 		require.Empty(t, reason)
 		passes = append(passes, p)
 	}
-	require.Equal(t, leastRoom, gate.room(0))
-	_, reason := gate.enter(false)
+	require.Equal(t, leastRoom, breaker.room(0))
+	_, reason := breaker.enter(false)
 	require.Equal(t, reasonBusy, reason)
 	for _, p := range passes {
 		p.end(nil)
 	}
-	require.Equal(t, 4, gate.room(0))
+	require.Equal(t, 4, breaker.room(0))
 }
 
 // The longer events wait, the more of them are started beside live ones, up to a quarter; never more while Temporal is away.
 func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
 	t.Parallel()
-	gate := NewGate(32)
+	breaker := NewBreaker(32)
 	var passes []*pass
 	for range 32 {
-		p, reason := gate.enter(false)
+		p, reason := breaker.enter(false)
 		require.Empty(t, reason)
 		passes = append(passes, p)
 	}
 	for waited, want := range map[time.Duration]int{
 		-time.Hour: leastRoom, 0: leastRoom, 3 * roomGrowth: leastRoom + 3, time.Minute: 8, 1 << 62: 8,
 	} {
-		require.Equal(t, want, gate.room(waited), waited)
+		require.Equal(t, want, breaker.room(waited), waited)
 	}
 	passes[0].end(nil)
-	followed := gate.follow()
-	_, reason := gate.enter(false)
+	followed := breaker.follow()
+	_, reason := breaker.enter(false)
 	require.Equal(t, reasonBusy, reason, "the share of the inbox is none of live events")
 	followed.end(nil)
-	_, reason = gate.enter(false)
+	_, reason = breaker.enter(false)
 	require.Empty(t, reason)
 	for range tripAfter {
-		gate.follow().end(errAway)
+		breaker.follow().end(errAway)
 	}
-	require.Zero(t, gate.room(time.Hour))
+	require.Zero(t, breaker.room(time.Hour))
 }
 
 // Live traffic takes every start that it may, all the time: what waits in the inbox is started all the same.
 func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table, temporal, gate := newFakeInbox(), newFakeStarter(), NewGate(32)
+		table, temporal, breaker := newFakeInbox(), newFakeStarter(), NewBreaker(32)
 		for range 32 {
-			_, reason := gate.enter(false)
+			_, reason := breaker.enter(false)
 			require.Empty(t, reason)
 		}
 		temporal.during = func(context.Context) { elapse(500 * time.Millisecond) }
@@ -316,7 +316,7 @@ func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 			_, err := table.Spool(t.Context(), event.LaneOverflow, r, nil, false)
 			require.NoError(t, err)
 		}
-		stop := runDrain(t, table, temporal, gate)
+		stop := runDrain(t, table, temporal, breaker)
 		defer stop()
 		elapse(12 * time.Second) // one after the other they would take 50
 		require.Zero(t, table.depth())
@@ -329,7 +329,7 @@ func TestDrainLeavesTheBulkLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newFakeInbox()
 		_, _ = table.Spool(t.Context(), event.LaneBulk, waiting(0), nil, false)
-		stop := runDrain(t, table, newFakeStarter(), NewGate(1))
+		stop := runDrain(t, table, newFakeStarter(), NewBreaker(1))
 		defer stop()
 		elapse(time.Minute)
 		require.Equal(t, 1, table.depth())

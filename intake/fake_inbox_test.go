@@ -53,7 +53,7 @@ func (f *fakeInbox) keep(row event.Waiting) (bool, error) {
 	return true, nil
 }
 
-func (f *fakeInbox) ForgetInbox(_ context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
+func (f *fakeInbox) RemoveFromInbox(_ context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.statements++
@@ -215,9 +215,9 @@ func (f *faultyInbox) SpoolLate(
 	return stored, err
 }
 
-func (f *faultyInbox) ForgetInbox(ctx context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
+func (f *faultyInbox) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
 	err = f.faults.around(func() (err error) {
-		providers, err = f.fakeInbox.ForgetInbox(ctx, workflowIDs, eventIDs)
+		providers, err = f.fakeInbox.RemoveFromInbox(ctx, workflowIDs, eventIDs)
 		return err
 	})
 	return providers, err

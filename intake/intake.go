@@ -20,14 +20,14 @@ type Options struct {
 	Starter EventStarter
 	// Inbox takes what Temporal cannot; nil where no database is configured.
 	Inbox Spooler
-	// Forgetter takes out of the inbox what Temporal has confirmed late; nil where there is none.
-	Forgetter InboxForgetter
+	// Remover takes out of the inbox what Temporal has confirmed late; nil where there is none.
+	Remover InboxRemover
 	// Conflicts keeps the events whose key another one has; nil where no database is configured.
 	Conflicts ConflictBook
-	// Gate stands before Temporal. It is shared by all of the process that starts events.
-	Gate *Gate
-	// Pump is told of what waits in the bulk lane; nil where no worker runs in this process.
-	Pump *Pump
+	// Breaker stands before Temporal. It is shared by all of the process that starts events.
+	Breaker *Breaker
+	// BulkStarter hears of what waits in the bulk lane; nil where no worker runs in this process.
+	BulkStarter *BulkStarter
 	// Budget bounds the commit of a request's events, StartTimeout one start. What Temporal has not confirmed within AckBudget
 	// goes to the inbox as well.
 	Budget       time.Duration
@@ -49,10 +49,10 @@ type ErrorSink interface {
 type Intake struct {
 	Options
 
-	starts  singleflight.Group // by workflow ID
-	inbox   *inbox
-	forgets *forgets
-	// conflicts tell of what was dropped.
+	starts singleflight.Group // by workflow ID
+	inbox  *inbox
+	late   *lateConfirmations
+	// conflicts report what was dropped.
 	conflicts conflicts
 	spools    metric.Int64Counter
 }
@@ -60,19 +60,19 @@ type Intake struct {
 // New makes an intake.
 func New(o Options) (i *Intake, err error) {
 	i = &Intake{Options: o, inbox: newInbox(o.Inbox)}
-	if i.forgets, err = newForgets(o.Forgetter); err != nil {
+	if i.late, err = newLateConfirmations(o.Remover); err != nil {
 		return nil, err
 	}
 	if i.conflicts, err = newConflicts(o.Conflicts); err != nil {
 		return nil, err
 	}
-	i.spools, err = otel.Meter("holdfast/ingress").Int64Counter("holdfast_events_spooled_total",
+	i.spools, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
 		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
 	return i, err
 }
 
-// Close waits until what was confirmed late is forgotten.
-func (i *Intake) Close(ctx context.Context) error { return i.forgets.close(ctx) }
+// Close waits until what was confirmed late has left the inbox.
+func (i *Intake) Close(ctx context.Context) error { return i.late.close(ctx) }
 
 func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
 	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
@@ -104,7 +104,7 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 		return nil, err
 	}
 	for _, e := range started {
-		i.conflicts.tell(ctx, e.Conflict)
+		i.conflicts.report(ctx, e.Conflict)
 	}
 	return started, nil
 }

@@ -14,9 +14,9 @@ import (
 // ErrStillRunning is returned for a workflow whose latest run is open.
 var ErrStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
 
-// Forget has Temporal delete every run of a workflow, with its history, and says how many it was told to delete. Temporal does
-// so within seconds. A workflow that it does not know is forgotten already.
-func Forget(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
+// Delete has Temporal delete every run of a workflow, with its history, and says how many it was told to delete. Temporal does
+// so within seconds. A workflow that it does not know is deleted already.
+func Delete(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
 	doing := "delete runs of workflow " + workflowID
 	latest, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
 	if isNotFound(err) {

@@ -17,22 +17,22 @@ import (
 	"holdfast/workflows"
 )
 
-// Runs reads what Temporal knows of the runs of events, for the sweep.
-type Runs struct {
+// Reader reads what Temporal knows of the runs of events, for the sweep.
+type Reader struct {
 	client    client.Client
 	converter converter.DataConverter
 }
 
-// NewRuns makes a reader, with the converter that the client was made with.
-func NewRuns(c client.Client, with converter.DataConverter) *Runs {
-	return &Runs{client: c, converter: with}
+// NewReader makes a reader, with the converter that the client was made with.
+func NewReader(c client.Client, with converter.DataConverter) *Reader {
+	return &Reader{client: c, converter: with}
 }
 
 // runsPage is how many runs a page of the sweep holds.
 const runsPage = 200
 
 // ClosedRuns is a page of the runs of events that have ended without success.
-func (r *Runs) ClosedRuns(ctx context.Context, p event.SweepPage) (runs []event.ClosedRun, next []byte, err error) {
+func (r *Reader) ClosedRuns(ctx context.Context, p event.SweepPage) (runs []event.ClosedRun, next []byte, err error) {
 	response, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Canceled', 'Failed')"+
 			" AND CloseTime >= '%s' AND CloseTime < '%s'", workflows.TypeProcessEvent,
@@ -64,7 +64,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) event.Run {
 }
 
 // OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are.
-func (r *Runs) OpenRuns(ctx context.Context, before time.Time, limit int) (runs []event.OpenRun, total int, err error) {
+func (r *Reader) OpenRuns(ctx context.Context, before time.Time, limit int) (runs []event.OpenRun, total int, err error) {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND StartTime < '%s'",
 		workflows.TypeProcessEvent, before.Format(time.RFC3339Nano))
 	count, err := r.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
@@ -89,7 +89,7 @@ func (r *Runs) OpenRuns(ctx context.Context, before time.Time, limit int) (runs 
 }
 
 // openRun looks at a run that the list, which comes late, has as open; nil if it has ended.
-func (r *Runs) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*event.OpenRun, error) {
+func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*event.OpenRun, error) {
 	run := runOf(info)
 	described, err := r.client.DescribeWorkflowExecution(ctx, run.WorkflowID, run.RunID)
 	if isNotFound(err) {
@@ -109,7 +109,7 @@ func (r *Runs) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionIn
 
 // DeadLetterOf makes the dead letter of a run from the first and the last event of its history. It is nil if the run has
 // recorded one itself, or if nothing is left of the run.
-func (r *Runs) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.DeadLetter, error) {
+func (r *Reader) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.DeadLetter, error) {
 	first, err := r.historyEvent(ctx, run.Run, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if first == nil || err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (r *Runs) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.De
 }
 
 // readInput reads what the run was started with. The error of a converter can quote its input, so it is not handed on.
-func (r *Runs) readInput(first *historypb.HistoryEvent, d *event.DeadLetter) error {
+func (r *Reader) readInput(first *historypb.HistoryEvent, d *event.DeadLetter) error {
 	input := first.GetWorkflowExecutionStartedEventAttributes().GetInput()
 	if n := len(input.GetPayloads()); n != 2 {
 		return fmt.Errorf("it has %d parts", n)
@@ -150,7 +150,7 @@ func (r *Runs) readInput(first *historypb.HistoryEvent, d *event.DeadLetter) err
 	return nil
 }
 
-func (r *Runs) historyEvent(
+func (r *Reader) historyEvent(
 	ctx context.Context, run event.Run, filter enumspb.HistoryEventFilterType,
 ) (*historypb.HistoryEvent, error) {
 	events := r.client.GetWorkflowHistory(ctx, run.WorkflowID, run.RunID, false, filter)

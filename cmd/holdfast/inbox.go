@@ -54,7 +54,7 @@ const batchSize = 100
 type pumped struct {
 	*persistence.Store
 
-	pump *intake.Pump
+	pump *intake.BulkStarter
 }
 
 func (s pumped) ProcessBatch(
@@ -68,9 +68,9 @@ func (s pumped) ProcessBatch(
 }
 
 // newPump makes what starts the batches of the bulk lane.
-func (p *process) newPump() *intake.Pump {
+func (p *process) newPump() *intake.BulkStarter {
 	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
-	return intake.NewPump(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
+	return intake.NewBulkStarter(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }
 
 // spooler is nil where there is no inbox.
@@ -82,7 +82,7 @@ func (p *process) spooler() intake.Spooler {
 }
 
 // forgetter is nil where there is no inbox.
-func (p *process) forgetter() intake.InboxForgetter {
+func (p *process) forgetter() intake.InboxRemover {
 	if p.inbox == nil {
 		return nil
 	}

@@ -38,11 +38,11 @@ type process struct {
 	notifier  *notify.Notifier
 	operator  *operator.Server
 
-	gate       *intake.Gate
-	inbox      *persistence.Store // nil where no database is configured
-	inboxDepth *intake.InboxDepth // nil where there is no inbox
-	drain      *intake.Drain      // nil until it runs
-	pump       *intake.Pump       // nil where no workers run
+	gate       *intake.Breaker
+	inbox      *persistence.Store  // nil where no database is configured
+	inboxDepth *intake.InboxDepth  // nil where there is no inbox
+	drain      *intake.Drain       // nil until it runs
+	pump       *intake.BulkStarter // nil where no workers run
 	workers    []worker.Worker
 
 	stops  []stop
@@ -58,7 +58,7 @@ type stop struct {
 func newProcess(ctx context.Context, cfg config.Config, name string, roles role) (*process, error) {
 	p := &process{
 		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
-		gate: intake.NewGate(cfg.Ingress.MaxStarts),
+		gate: intake.NewBreaker(cfg.Ingress.MaxStarts),
 	}
 	if err := p.share(ctx, name); err != nil {
 		return nil, errors.Join(err, p.stop())

@@ -110,7 +110,7 @@ func forgetRuns(ctx context.Context, t *tools, id string) (total int, err error)
 	}
 	slices.Sort(workflowIDs)
 	for _, workflowID := range slices.Compact(workflowIDs) {
-		n, err := runs.Forget(ctx, t.temporal, t.cfg.Temporal.Namespace, workflowID)
+		n, err := runs.Delete(ctx, t.temporal, t.cfg.Temporal.Namespace, workflowID)
 		if total += n; err != nil {
 			return total, err
 		}

@@ -221,8 +221,8 @@ func (p *process) startHistory() http.Handler {
 func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
 	in, err := intake.New(intake.Options{
-		Starter: p.starter(), Inbox: p.spooler(), Forgetter: p.forgetter(), Conflicts: p.conflicts(),
-		Gate: p.gate, Pump: p.pump,
+		Starter: p.starter(), Inbox: p.spooler(), Remover: p.forgetter(), Conflicts: p.conflicts(),
+		Breaker: p.gate, BulkStarter: p.pump,
 		Budget: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
 	})
 	if err != nil {

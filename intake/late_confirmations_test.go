@@ -17,8 +17,8 @@ import (
 
 // Temporal confirms late what was put into the inbox meanwhile:
 //   - the answers came with the ACK budget
-//   - the inbox forgets all of them in one statement, and a drain that runs has asked Temporal for none of them again
-func TestALateConfirmationIsForgotten(t *testing.T) {
+//   - all of them leave the inbox with one statement, and a drain that runs has asked Temporal for none of them again
+func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, asked := newFakeInbox(), atomic.Int32{}
@@ -27,7 +27,7 @@ func TestALateConfirmationIsForgotten(t *testing.T) {
 			asked.Add(1)
 			elapse(time.Second)
 		}
-		stop := runDrain(t, table, c.temporal, c.Gate)
+		stop := runDrain(t, table, c.temporal, c.Breaker)
 		var all sync.WaitGroup
 		for n := range 3 {
 			all.Go(func() {
@@ -46,12 +46,12 @@ func TestALateConfirmationIsForgotten(t *testing.T) {
 		require.Equal(t, 1, table.statements)
 		require.EqualValues(t, 3, asked.Load())
 		stop()
-		require.NoError(t, c.forgets.close(t.Context()))
+		require.NoError(t, c.late.close(t.Context()))
 	})
 }
 
-// A late start that fails is not forgotten: the drain starts it.
-func TestALateFailureIsNotForgotten(t *testing.T) {
+// A late start that fails leaves its row: the drain starts it.
+func TestALateFailureStaysInTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := newFakeInbox()
@@ -65,7 +65,7 @@ func TestALateFailureIsNotForgotten(t *testing.T) {
 		require.Equal(t, 1, table.depth())
 		synctest.Wait() // the start has ended
 		c.temporal.before = nil
-		stop := runDrain(t, table, c.temporal, c.Gate)
+		stop := runDrain(t, table, c.temporal, c.Breaker)
 		elapse(time.Minute)
 		require.Zero(t, table.depth())
 		require.Len(t, c.temporal.all(), 1)
@@ -74,7 +74,7 @@ func TestALateFailureIsNotForgotten(t *testing.T) {
 }
 
 // Another event of the same key waits in the inbox: its own start was not confirmed, so it stays.
-func TestAnotherEventOfTheKeyIsNotForgotten(t *testing.T) {
+func TestAnotherEventOfTheKeyStaysInTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := newFakeInbox()
@@ -103,9 +103,9 @@ func (f slowInbox) SpoolLate(
 	return false, context.Cause(ctx)
 }
 
-// The start comes first while the inbox is still writing: what it has written all the same is forgotten, and the inbox does not
+// The start comes first while the inbox is still writing: what it has written all the same is removed, and the inbox does not
 // count as down for that.
-func TestAStartThatComesFirstIsForgotten(t *testing.T) {
+func TestAStartThatComesFirstLeavesTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := slowInbox{newFakeInbox()}
@@ -125,19 +125,19 @@ func TestAStartThatComesFirstIsForgotten(t *testing.T) {
 	})
 }
 
-// forgetterFunc is an InboxForgetter.
-type forgetterFunc func(events int) error
+// removerFunc is an InboxRemover.
+type removerFunc func(events int) error
 
-func (f forgetterFunc) ForgetInbox(_ context.Context, _, eventIDs []string) ([]string, error) {
+func (f removerFunc) RemoveFromInbox(_ context.Context, _, eventIDs []string) ([]string, error) {
 	return nil, f(len(eventIDs))
 }
 
 // Whatever the database does: nobody waits for it, what waits is bounded, and the end comes after what waits.
-func TestForgettingNeverWaits(t *testing.T) {
+func TestRemovingNeverWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var groups []int
-		f, err := newForgets(forgetterFunc(func(events int) error {
+		f, err := newLateConfirmations(removerFunc(func(events int) error {
 			groups = append(groups, events)
 			elapse(time.Hour)
 			if len(groups) == 1 {
@@ -149,7 +149,7 @@ func TestForgettingNeverWaits(t *testing.T) {
 		begin := time.Now()
 		f.add(waiting(0))
 		elapse(time.Minute)
-		for n := range 2 * maxForgets {
+		for n := range 2 * maxLate {
 			f.add(waiting(n))
 		}
 		require.Equal(t, time.Minute, time.Since(begin))
@@ -158,6 +158,6 @@ func TestForgettingNeverWaits(t *testing.T) {
 		require.ErrorIs(t, f.close(impatient), context.DeadlineExceeded)
 		f.add(waiting(1)) // too late
 		require.NoError(t, f.close(t.Context()))
-		require.Equal(t, []int{1, maxForgets}, groups)
+		require.Equal(t, []int{1, maxLate}, groups)
 	})
 }

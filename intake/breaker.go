@@ -21,12 +21,12 @@ const (
 	roomGrowth = time.Second
 )
 
-// Gate stands before Temporal, for all that starts events in one process. While Temporal is down it lets nobody through but,
+// Breaker stands before Temporal, for all that starts events in one process. While Temporal is down it lets nobody through but,
 // now and then, one to see; and it bounds how many starts are under way, so that what Temporal cannot take in time does not
 // queue up here. What comes from the inbox takes the room that live traffic leaves, and a share that grows while it waits.
-type Gate struct {
+type Breaker struct {
 	max     int
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
 	wakes   chan struct{}
 
 	mu        sync.Mutex
@@ -35,30 +35,30 @@ type Gate struct {
 	confirmed time.Time // when Temporal last confirmed a start
 }
 
-// NewGate makes a gate for at most so many starts at the same time.
-func NewGate(maxStarts int) *Gate {
-	g := &Gate{max: maxStarts, wakes: make(chan struct{}, 1)}
-	g.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+// NewBreaker makes one for at most so many starts at the same time.
+func NewBreaker(maxStarts int) *Breaker {
+	b := &Breaker{max: maxStarts, wakes: make(chan struct{}, 1)}
+	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:         "temporal",
 		Timeout:      breakerPause,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 		IsSuccessful: func(err error) bool { return !runs.IsOutage(err) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateClosed {
-				g.wake()
+				b.wake()
 			}
 		},
 	})
-	return g
+	return b
 }
 
 // pass is the leave to start one event. Its end must be told, once it is known.
 type pass struct {
-	gate  *Gate
-	since time.Time
-	told  func(error)
-	once  sync.Once
-	count *int // of those under way that this one is among
+	breaker *Breaker
+	since   time.Time
+	told    func(error)
+	once    sync.Once
+	count   *int // of those under way that this one is among
 	// probe: Temporal counts as down, and this start is to show whether it still is.
 	probe bool
 }
@@ -72,54 +72,54 @@ const (
 )
 
 // enter gives a pass, or the reason why there is none. Forced, there is no limit to how many: for those who have no inbox.
-func (g *Gate) enter(forced bool) (p *pass, reason string) {
-	g.mu.Lock()
-	if g.live+min(g.inbox, g.share()) >= g.max && !forced {
-		g.mu.Unlock()
+func (b *Breaker) enter(forced bool) (p *pass, reason string) {
+	b.mu.Lock()
+	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
+		b.mu.Unlock()
 		return nil, reasonBusy
 	}
-	g.live++
-	g.mu.Unlock()
-	if p = g.ask(&g.live); p == nil {
+	b.live++
+	b.mu.Unlock()
+	if p = b.ask(&b.live); p == nil {
 		return nil, reasonDown
 	}
 	return p, ""
 }
 
 // follow gives a pass to an event from the inbox, whose number the drain bounds itself; nil while Temporal counts as down.
-func (g *Gate) follow() *pass {
-	g.mu.Lock()
-	g.inbox++
-	g.mu.Unlock()
-	return g.ask(&g.inbox)
+func (b *Breaker) follow() *pass {
+	b.mu.Lock()
+	b.inbox++
+	b.mu.Unlock()
+	return b.ask(&b.inbox)
 }
 
 // share is how many starts the inbox may have although live traffic wants them.
-func (g *Gate) share() int { return g.max / 4 }
+func (b *Breaker) share() int { return b.max / 4 }
 
 // ask gives a pass to a start that is counted already, or nil and no longer counts it.
-func (g *Gate) ask(count *int) *pass {
-	told, err := g.breaker.Allow()
+func (b *Breaker) ask(count *int) *pass {
+	told, err := b.circuit.Allow()
 	if err != nil {
-		g.leave(count)
+		b.leave(count)
 		return nil
 	}
-	return &pass{gate: g, since: time.Now(), told: told, count: count, probe: g.isDown()}
+	return &pass{breaker: b, since: time.Now(), told: told, count: count, probe: b.isDown()}
 }
 
 // isDown says that Temporal counts as down.
-func (g *Gate) isDown() bool { return g.breaker.State() != gobreaker.StateClosed }
+func (b *Breaker) isDown() bool { return b.circuit.State() != gobreaker.StateClosed }
 
-func (g *Gate) leave(count *int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (b *Breaker) leave(count *int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	*count--
 }
 
 // late says that the start has not been confirmed within the ACK budget. That is a failure if Temporal has confirmed no other
 // one meanwhile: it is not busy, it is stuck.
 func (p *pass) late() {
-	if p.gate.confirmedSince(p.since) {
+	if p.breaker.confirmedSince(p.since) {
 		return
 	}
 	p.once.Do(func() { p.told(context.DeadlineExceeded) })
@@ -128,45 +128,45 @@ func (p *pass) late() {
 // end says how the start has ended.
 func (p *pass) end(err error) {
 	if err == nil {
-		p.gate.confirm()
+		p.breaker.confirm()
 	}
 	p.once.Do(func() { p.told(err) })
-	p.gate.leave(p.count)
+	p.breaker.leave(p.count)
 }
 
-func (g *Gate) confirm() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.confirmed = time.Now()
+func (b *Breaker) confirm() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.confirmed = time.Now()
 }
 
-func (g *Gate) confirmedSince(t time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.confirmed.After(t)
+func (b *Breaker) confirmedSince(t time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.confirmed.After(t)
 }
 
 // room is how many events from the inbox may be started at the same time, the oldest of which has waited for so long: as many as
 // live traffic leaves of the half, and a few at least, so that it cannot keep them waiting for ever. These are more the longer
 // they wait, up to a quarter. It is one only, while it is not known whether Temporal is back; and none while it is down.
-func (g *Gate) room(waited time.Duration) int {
-	switch g.breaker.State() {
+func (b *Breaker) room(waited time.Duration) int {
+	switch b.circuit.State() {
 	case gobreaker.StateOpen:
 		return 0
 	case gobreaker.StateHalfOpen:
 		return 1
 	case gobreaker.StateClosed:
 	}
-	least := min(leastRoom+int(max(waited, 0)/roomGrowth), max(g.share(), leastRoom))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return max(g.max/2-g.live, least)
+	least := min(leastRoom+int(max(waited, 0)/roomGrowth), max(b.share(), leastRoom))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(b.max/2-b.live, least)
 }
 
 // wake makes the drain look at the inbox at once.
-func (g *Gate) wake() {
+func (b *Breaker) wake() {
 	select {
-	case g.wakes <- struct{}{}:
+	case b.wakes <- struct{}{}:
 	default:
 	}
 }

@@ -19,7 +19,7 @@ const (
 	batchRetry = time.Second
 )
 
-// BulkQueue tells whether events wait in the bulk lane that no batch has taken.
+// BulkQueue knows whether events wait in the bulk lane that no batch has taken.
 type BulkQueue interface {
 	BulkWaits(ctx context.Context) (bool, error)
 }
@@ -30,110 +30,110 @@ type Batches interface {
 	Run(ctx context.Context, limit int) (taken int, err error)
 }
 
-// Pump starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
+// BulkStarter starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
 // While little comes there is one run at a time, with a pause behind it; each batch that is full calls for one more, up to
-// inFlight. Several processes may pump the same lane.
+// inFlight. Several processes may serve the same lane.
 //
-// While the lane is late it also holds up the acknowledgements of what is put there: see Hold.
-type Pump struct {
+// While the lane is late it also slows the acknowledgements of what is put there: see Throttle.
+type BulkStarter struct {
 	queue    BulkQueue
 	batches  Batches
 	limit    int
 	inFlight int
 	wakes    chan struct{} // for the first loop
 	calls    chan struct{} // for the others
-	lateness lateness
+	throttle throttle
 
 	cancel  context.CancelFunc
 	ctx     context.Context //nolint:containedctx // of the loops, which Stop ends
 	running sync.WaitGroup
 }
 
-// NewPump makes a pump that has at most inFlight runs under way, whose batches have at most limit events each.
-func NewPump(queue BulkQueue, batches Batches, limit, inFlight int) *Pump {
-	p := &Pump{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), calls: signal()}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
-	return p
+// NewBulkStarter makes one that has at most inFlight runs under way, whose batches have at most limit events each.
+func NewBulkStarter(queue BulkQueue, batches Batches, limit, inFlight int) *BulkStarter {
+	b := &BulkStarter{queue: queue, batches: batches, limit: limit, inFlight: inFlight, wakes: signal(), calls: signal()}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
 }
 
-// Start begins to pump.
-func (p *Pump) Start() {
-	p.running.Go(func() { p.work(p.wakes) })
-	for range p.inFlight - 1 {
-		p.running.Go(func() { p.work(p.calls) })
+// Start begins.
+func (b *BulkStarter) Start() {
+	b.running.Go(func() { b.work(b.wakes) })
+	for range b.inFlight - 1 {
+		b.running.Go(func() { b.work(b.calls) })
 	}
-	p.running.Go(p.poll)
+	b.running.Go(b.poll)
 }
 
-// Stop starts no more runs, and holds nobody up. Those that are under way end, here or elsewhere.
-func (p *Pump) Stop() {
-	p.cancel()
-	p.running.Wait()
+// Stop starts no more runs, and slows nobody. Those that are under way end, here or elsewhere.
+func (b *BulkStarter) Stop() {
+	b.cancel()
+	b.running.Wait()
 }
 
-// Wake says that an event waits. Of a pump that is nil, or has not started, it is no error.
-func (p *Pump) Wake() {
-	if p != nil {
-		tell(p.wakes)
+// Wake says that an event waits. Of a starter that is nil, or has not started, it is no error.
+func (b *BulkStarter) Wake() {
+	if b != nil {
+		notify(b.wakes)
 	}
 }
 
 func signal() chan struct{} { return make(chan struct{}, 1) }
 
-func tell(signal chan struct{}) {
+func notify(c chan struct{}) {
 	select {
-	case signal <- struct{}{}:
+	case c <- struct{}{}:
 	default: // somebody has said so already
 	}
 }
 
 // work starts a run whenever it is told to.
-func (p *Pump) work(signal <-chan struct{}) {
+func (b *BulkStarter) work(signal <-chan struct{}) {
 	for {
 		select {
 		case <-signal:
-		case <-p.ctx.Done():
+		case <-b.ctx.Done():
 			return
 		}
 		pause := batchPause
-		taken, err := p.batches.Run(p.ctx, p.limit)
+		taken, err := b.batches.Run(b.ctx, b.limit)
 		switch {
-		case p.ctx.Err() != nil:
+		case b.ctx.Err() != nil:
 			return
 		case err != nil:
-			slog.WarnContext(p.ctx, "batch.failed", "error", err.Error())
+			slog.WarnContext(b.ctx, "batch.failed", "error", err.Error())
 			pause = batchRetry
-			p.Wake()
-		case 2*taken >= p.limit:
+			b.Wake()
+		case 2*taken >= b.limit:
 			pause = 0
-			p.Wake()
+			b.Wake()
 		}
-		p.sleep(pause)
+		b.sleep(pause)
 	}
 }
 
 // poll looks for events of other processes, and for what a process has left that is gone.
-func (p *Pump) poll() {
+func (b *BulkStarter) poll() {
 	var busy time.Time
-	for p.ctx.Err() == nil {
-		waits, err := p.queue.BulkWaits(p.ctx)
+	for b.ctx.Err() == nil {
+		waits, err := b.queue.BulkWaits(b.ctx)
 		if err == nil && waits {
 			busy = time.Now()
-			p.Wake()
+			b.Wake()
 		}
 		if time.Since(busy) < busyFor {
-			p.sleep(busyPoll)
+			b.sleep(busyPoll)
 		} else {
-			p.sleep(idlePoll)
+			b.sleep(idlePoll)
 		}
 	}
 }
 
-func (p *Pump) sleep(d time.Duration) {
+func (b *BulkStarter) sleep(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-p.ctx.Done():
+	case <-b.ctx.Done():
 	}
 }

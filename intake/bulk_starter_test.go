@@ -21,10 +21,10 @@ func lateBatch(n int, age time.Duration) []event.Batched {
 	return events
 }
 
-// held is how long an answer waits.
-func held(p *Pump, budget time.Duration) time.Duration {
+// throttled is how long an answer waits.
+func throttled(p *BulkStarter, budget time.Duration) time.Duration {
 	start := time.Now()
-	p.Hold(start.Add(budget))
+	p.Throttle(start.Add(budget))
 	return time.Since(start)
 }
 
@@ -32,34 +32,34 @@ func held(p *Pump, budget time.Duration) time.Duration {
 func TestAnswersWaitWhileTheLaneIsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPump(nil, nil, 10, 2)
+		p := NewBulkStarter(nil, nil, 10, 2)
 		defer p.Stop()
-		require.Zero(t, held(p, time.Hour), "nothing is known")
+		require.Zero(t, throttled(p, time.Hour), "nothing is known")
 		p.Took(lateBatch(10, 400*time.Millisecond))
-		require.Equal(t, 50*time.Millisecond, held(p, time.Hour))
+		require.Equal(t, 50*time.Millisecond, throttled(p, time.Hour))
 		p.Took(lateBatch(10, time.Hour))
-		require.Equal(t, maxHold, held(p, time.Hour), "a backlog of an outage is worked off, and nobody waits for all of it")
+		require.Equal(t, maxThrottle, throttled(p, time.Hour), "a backlog of an outage is worked off, and nobody waits for all of it")
 		p.Took(lateBatch(9, time.Hour))
-		require.Zero(t, held(p, time.Hour), "nothing was left behind")
+		require.Zero(t, throttled(p, time.Hour), "nothing was left behind")
 		p.Took(lateBatch(10, time.Second))
 		elapse(lateFor + time.Millisecond)
-		require.Zero(t, held(p, time.Hour), "that is long ago")
+		require.Zero(t, throttled(p, time.Hour), "that is long ago")
 
-		none := (*Pump)(nil)
-		require.Zero(t, held(none, time.Hour), "an ingress without workers")
+		none := (*BulkStarter)(nil)
+		require.Zero(t, throttled(none, time.Hour), "an ingress without workers")
 	})
 }
 
-// A wait ends with the ACK budget, and with the pump.
+// A wait ends with the ACK budget, and with the starter.
 func TestWaitsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPump(nil, nil, 10, 2)
+		p := NewBulkStarter(nil, nil, 10, 2)
 		p.Took(lateBatch(10, time.Hour))
-		require.Equal(t, 30*time.Millisecond, held(p, 30*time.Millisecond))
-		require.Zero(t, held(p, -time.Second))
+		require.Equal(t, 30*time.Millisecond, throttled(p, 30*time.Millisecond))
+		require.Zero(t, throttled(p, -time.Second))
 		time.AfterFunc(20*time.Millisecond, p.Stop)
-		require.Equal(t, 20*time.Millisecond, held(p, time.Hour))
+		require.Equal(t, 20*time.Millisecond, throttled(p, time.Hour))
 	})
 }
 
@@ -67,10 +67,10 @@ func TestWaitsEnd(t *testing.T) {
 func TestAnswerWaitsForNoCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPump(nil, nil, 10, 2)
+		p := NewBulkStarter(nil, nil, 10, 2)
 		defer p.Stop()
 		table := newFakeInbox()
-		intake, err := New(Options{Pump: p, Inbox: table})
+		intake, err := New(Options{BulkStarter: p, Inbox: table})
 		require.NoError(t, err)
 		p.Took(lateBatch(10, 400*time.Millisecond))
 		answered := make(chan runs.Started)
@@ -113,7 +113,7 @@ func TestFullBatchesCallForHelp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := lane{taken: make(chan int), running: make(chan int, 9)}
-		p := NewPump(fake, fake, 10, 3)
+		p := NewBulkStarter(fake, fake, 10, 3)
 		p.Start()
 		defer p.Stop()
 		for range 5 {

@@ -5,10 +5,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// unread holds what is needed to answer for the requests whose body is being read: where a body cannot be read to its end,
+// headings hold what is needed to answer for the requests whose body is being read: where a body cannot be read to its end,
 // fasthttp has forgotten the headers. There is one entry for each connection at most; one that fasthttp gives up without a word
 // is pushed out by others.
-type unread struct {
+type headings struct {
 	*lru.Cache[*fasthttp.RequestHeader, heading]
 }
 
@@ -19,16 +19,16 @@ type heading struct {
 	correlationID string
 }
 
-func newUnread(maxConns int) (unread, error) {
+func newHeadings(maxConns int) (headings, error) {
 	cache, err := lru.New[*fasthttp.RequestHeader, heading](maxConns)
-	return unread{cache}, err
+	return headings{cache}, err
 }
 
-func (u unread) remember(h *fasthttp.RequestHeader) {
+func (all headings) remember(h *fasthttp.RequestHeader) {
 	if length := h.ContentLength(); length == 0 || length == noBody {
 		return
 	}
-	u.Add(h, heading{
+	all.Add(h, heading{
 		uri:           string(h.RequestURI()),
 		requestID:     string(h.Peek(headerRequestID)),
 		correlationID: string(h.Peek(headerCorrelationID)),
@@ -38,15 +38,15 @@ func (u unread) remember(h *fasthttp.RequestHeader) {
 // noBody is the length of a request that declares none.
 const noBody = -2
 
-func (u unread) forget(h *fasthttp.RequestHeader) { u.Remove(h) }
+func (all headings) drop(h *fasthttp.RequestHeader) { all.Remove(h) }
 
 // restore gives the headers back what was remembered of them.
-func (u unread) restore(h *fasthttp.RequestHeader) {
-	known, ok := u.Peek(h)
+func (all headings) restore(h *fasthttp.RequestHeader) {
+	known, ok := all.Peek(h)
 	if !ok {
 		return
 	}
-	u.Remove(h)
+	all.Remove(h)
 	h.SetRequestURI(known.uri)
 	h.Set(headerRequestID, known.requestID)
 	h.Set(headerCorrelationID, known.correlationID)

@@ -9,13 +9,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// errMisframed is answered as a bad request.
-var errMisframed = errors.New("the end of the body can be read in two ways")
+// errAmbiguous is answered as a bad request.
+var errAmbiguous = errors.New("the end of the body can be read in two ways")
 
-// isMisframed says that a proxy in front may see the end of the body elsewhere than we do, so that what is body to one of us is a
+// couldSmuggle says that a proxy in front may see the end of the body elsewhere than we do, so that what is body to one of us is a
 // request to the other: chunks together with a length, chunks in HTTP/1.0, which has none, encodings other than chunks, and any
 // version that is not 1.0 or 1.1. fasthttp takes all of these, each in one of its ways.
-func isMisframed(h *fasthttp.RequestHeader) bool {
+func couldSmuggle(h *fasthttp.RequestHeader) bool {
 	if version := string(h.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return true
 	}
@@ -45,7 +45,7 @@ func dropTrailers(h *fasthttp.RequestHeader) error {
 	fmt.Fprintf(&head, "%s %s %s\r\n%s\r\n", h.Method(), h.RequestURI(), h.Protocol(), h.RawHeaders())
 	var again fasthttp.RequestHeader
 	if err := again.Read(bufio.NewReaderSize(&head, head.Len())); err != nil {
-		return errMisframed
+		return errAmbiguous
 	}
 	again.CopyTo(h)
 	return nil

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// seconds is how far back a minute looks.
+// seconds is how far back it looks.
 const seconds = 60
 
 // latencyBounds are the upper bounds of the latency classes, in milliseconds; the last class has none.
 var latencyBounds = []float64{1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000}
 
-// minute counts what happened in the last minute, by second. It holds a fixed amount of memory, whatever comes.
-type minute struct {
+// lastMinute counts what happened in the last minute, by second. It holds a fixed amount of memory, whatever comes.
+type lastMinute struct {
 	mu    sync.Mutex
 	slots [seconds]second
 }
@@ -27,7 +27,7 @@ type second struct {
 }
 
 // slot is the second that now belongs to, emptied if it still holds the one of a minute ago.
-func (m *minute) slot(now time.Time) *second {
+func (m *lastMinute) slot(now time.Time) *second {
 	at := now.Unix()
 	s := &m.slots[at%seconds]
 	if s.at != at {
@@ -37,7 +37,7 @@ func (m *minute) slot(now time.Time) *second {
 }
 
 // events counts events that were acknowledged.
-func (m *minute) events(now time.Time, accepted, duplicate int) {
+func (m *lastMinute) events(now time.Time, accepted, duplicate int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.slot(now)
@@ -46,7 +46,7 @@ func (m *minute) events(now time.Time, accepted, duplicate int) {
 }
 
 // answer counts an answer: how long it took and, if it was a refusal, the code.
-func (m *minute) answer(now time.Time, took time.Duration, reason string) {
+func (m *lastMinute) answer(now time.Time, took time.Duration, reason string) {
 	class, _ := slices.BinarySearch(latencyBounds, float64(took)/float64(time.Millisecond))
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,8 +62,8 @@ func (m *minute) answer(now time.Time, took time.Duration, reason string) {
 	s.refused[reason]++
 }
 
-// minuteSum is what happened in the last minute.
-type minuteSum struct {
+// lastMinuteSum is what happened in the last minute.
+type lastMinuteSum struct {
 	Accepted  int64            `json:"accepted"`
 	Duplicate int64            `json:"duplicate"`
 	Refused   map[string]int64 `json:"refused"`
@@ -72,8 +72,8 @@ type minuteSum struct {
 	took      time.Duration
 }
 
-func (m *minute) sum(now time.Time) minuteSum {
-	sum := minuteSum{Refused: map[string]int64{}}
+func (m *lastMinute) sum(now time.Time) lastMinuteSum {
+	sum := lastMinuteSum{Refused: map[string]int64{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.slots {
@@ -97,7 +97,7 @@ func (m *minute) sum(now time.Time) minuteSum {
 
 // quantile is a bound that the share q of all answers did not exceed, in milliseconds; 0 if there was none. What took longer
 // than the last bound is reported as that.
-func (s minuteSum) quantile(q float64) float64 {
+func (s lastMinuteSum) quantile(q float64) float64 {
 	rank := int64(q * float64(s.Requests))
 	for class, n := range s.latency {
 		if rank -= n; rank < 0 {
@@ -108,7 +108,7 @@ func (s minuteSum) quantile(q float64) float64 {
 }
 
 // average is in milliseconds; 0 if there was no answer.
-func (s minuteSum) average() float64 {
+func (s lastMinuteSum) average() float64 {
 	if s.Requests == 0 {
 		return 0
 	}
