@@ -63,27 +63,19 @@ type pass struct {
 	probe bool
 }
 
-// Why an event was not started, or not only: the reasons of spooling.
-const (
-	reasonDown   = "down"   // Temporal counts as down
-	reasonBusy   = "busy"   // too many starts are under way
-	reasonSlow   = "slow"   // it was not confirmed within the ACK budget
-	reasonFailed = "failed" // the start has failed
-)
-
-// enter gives a pass, or the reason why there is none. Forced, there is no limit to how many: for those who have no inbox.
-func (b *Breaker) enter(forced bool) (p *pass, reason string) {
+// enter gives a pass, or why there is none. Forced, there is no limit to how many: for those who have no inbox left.
+func (b *Breaker) enter(forced bool) (*pass, start) {
 	b.mu.Lock()
 	if b.live+min(b.inbox, b.share()) >= b.max && !forced {
 		b.mu.Unlock()
-		return nil, reasonBusy
+		return nil, busy
 	}
 	b.live++
 	b.mu.Unlock()
-	if p = b.ask(&b.live); p == nil {
-		return nil, reasonDown
+	if p := b.ask(&b.live); p != nil {
+		return p, started
 	}
-	return p, ""
+	return nil, down
 }
 
 // follow gives a pass to an event from the inbox, whose number the drain bounds itself; nil while Temporal counts as down.

@@ -30,8 +30,8 @@ type Batches interface {
 	Run(ctx context.Context, limit int) (taken int, err error)
 }
 
-// BulkStarter starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its poll.
-// While little comes there is one run at a time, with a pause behind it; each batch that is full calls for one more, up to
+// BulkStarter starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its
+// poll. While little comes there is one run at a time, with a pause behind it; each batch that is full calls for one more, up to
 // inFlight. Several processes may serve the same lane.
 //
 // While the lane is late it also slows the acknowledgements of what is put there: see Throttle.

@@ -27,7 +27,7 @@ func (i *Intake) commitBulk(ctx context.Context, a arrival) (runs.Started, error
 		return started, nil
 	}
 	a.Receipt.ID = uuid.Must(uuid.NewV7()).String()
-	started, failed := i.commitInTurn(ctx, a)
+	started, failed := i.commit(ctx, a)
 	if failed != nil {
 		return started, both(failed, err)
 	}

@@ -51,7 +51,7 @@ func (c *committer) send(t *testing.T) (runs.Started, time.Duration, error) {
 	begin := time.Now()
 	ctx, cancel := runs.WithTimeout(t.Context(), c.Budget)
 	defer cancel()
-	started, err := c.commitOnce(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, slowAt: begin.Add(c.AckBudget), turns: make(chan struct{}, 1)})
+	started, err := c.commitOnce(ctx, arrival{Event: Event{Receipt: waiting(c.next)}, slowAt: begin.Add(c.AckBudget), slots: make(chan struct{}, 1)})
 	return started, time.Since(begin), err
 }
 
@@ -150,7 +150,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 			for n := range events {
 				go func() {
 					started, err := c.commitOnce(t.Context(), arrival{
-						Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
+						Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
 					})
 					if err != nil {
 						started.State = runs.State(err.Error())
@@ -245,7 +245,7 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 		for k := range requests {
 			go func() {
 				r := event.Receipt{ID: fmt.Sprint(k), Provider: "stripe", Key: "evt_1"}
-				started, err := i.commitOnce(t.Context(), arrival{Event: Event{Receipt: r}, turns: make(chan struct{}, 1)})
+				started, err := i.commitOnce(t.Context(), arrival{Event: Event{Receipt: r}, slots: make(chan struct{}, 1)})
 				results <- started
 				failures <- err
 			}()

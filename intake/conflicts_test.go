@@ -23,7 +23,7 @@ func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
 				r := waiting(1)
 				r.ID, r.Fingerprint = r.ID+fingerprint, fingerprint
 				started, err := c.commitOnce(t.Context(),
-					arrival{Event: Event{Receipt: r}, slowAt: time.Now().Add(time.Second), turns: make(chan struct{}, 1)})
+					arrival{Event: Event{Receipt: r}, slowAt: time.Now().Add(time.Second), slots: make(chan struct{}, 1)})
 				require.NoError(t, err)
 				return started
 			}

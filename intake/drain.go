@@ -3,7 +3,6 @@ package intake
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -138,17 +137,14 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 	}
 }
 
-func (d *Drain) take(ctx context.Context, claim, room int) (n int, err error) {
-	defer func() {
-		if value := recover(); value != nil { // nobody above recovers in this goroutine
-			err = fmt.Errorf("drain the inbox: panicked with a %T", value)
-		}
-	}()
-	return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
-		func(ctx context.Context, rows []event.Waiting) []event.Settled {
-			d.waited = time.Since(rows[0].Receipt.ReceivedAt)
-			return d.settle(ctx, rows, room)
-		})
+func (d *Drain) take(ctx context.Context, claim, room int) (int, error) {
+	return safely("drain the inbox", func() (int, error) {
+		return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
+			func(ctx context.Context, rows []event.Waiting) []event.Settled {
+				d.waited = time.Since(rows[0].Receipt.ReceivedAt)
+				return d.settle(ctx, rows, room)
+			})
+	})
 }
 
 // settle starts the workflows of the rows, at most room at the same time.
@@ -173,7 +169,9 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	}
 	ctx, cancel := runs.WithTimeout(ctx, d.limit)
 	defer cancel()
-	started, err := d.start(ctx, row)
+	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
+		return d.starter.Start(ctx, row.Receipt, row.Body, row.Reject)
+	})
 	pass.end(err)
 	switch {
 	case err == nil:
@@ -211,15 +209,6 @@ func (d *Drain) reportRefused(row event.Waiting, why string) {
 		Phase: event.PhaseReceive, Provider: row.Receipt.Provider, Class: event.ClassFailed, Code: "start_refused",
 		Message: why, EventID: row.Receipt.ID, Alert: true,
 	})
-}
-
-func (d *Drain) start(ctx context.Context, row event.Waiting) (_ runs.Started, err error) {
-	defer func() {
-		if value := recover(); value != nil { // nobody above recovers in this goroutine
-			err = fmt.Errorf("start workflow %s: panicked with a %T", row.Receipt.WorkflowID(), value)
-		}
-	}()
-	return d.starter.Start(ctx, row.Receipt, row.Body, row.Reject)
 }
 
 func resultOf(s runs.Started) string {

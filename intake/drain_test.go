@@ -70,7 +70,7 @@ func drainUnderFaults(t *testing.T, seed uint64) {
 		r := waiting(n % (events - 10)) // the last ones are redeliveries
 		ctx, cancel := runs.WithTimeout(t.Context(), 3*time.Second)
 		_, err := intake.commitOnce(ctx, arrival{
-			Event: Event{Receipt: r}, slowAt: time.Now().Add(intake.AckBudget), turns: make(chan struct{}, 1),
+			Event: Event{Receipt: r}, slowAt: time.Now().Add(intake.AckBudget), slots: make(chan struct{}, 1),
 		})
 		cancel()
 		if err == nil {
@@ -259,13 +259,13 @@ func TestDrainYieldsToLiveEvents(t *testing.T) {
 	require.Equal(t, 4, breaker.room(0))
 	var passes []*pass
 	for range 8 {
-		p, reason := breaker.enter(false)
-		require.Empty(t, reason)
+		p, _ := breaker.enter(false)
+		require.NotNil(t, p)
 		passes = append(passes, p)
 	}
 	require.Equal(t, leastRoom, breaker.room(0))
 	_, reason := breaker.enter(false)
-	require.Equal(t, reasonBusy, reason)
+	require.Equal(t, busy, reason)
 	for _, p := range passes {
 		p.end(nil)
 	}
@@ -278,8 +278,8 @@ func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
 	breaker := NewBreaker(32)
 	var passes []*pass
 	for range 32 {
-		p, reason := breaker.enter(false)
-		require.Empty(t, reason)
+		p, _ := breaker.enter(false)
+		require.NotNil(t, p)
 		passes = append(passes, p)
 	}
 	for waited, want := range map[time.Duration]int{
@@ -290,10 +290,10 @@ func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
 	passes[0].end(nil)
 	followed := breaker.follow()
 	_, reason := breaker.enter(false)
-	require.Equal(t, reasonBusy, reason, "the share of the inbox is none of live events")
+	require.Equal(t, busy, reason, "the share of the inbox is none of live events")
 	followed.end(nil)
 	_, reason = breaker.enter(false)
-	require.Empty(t, reason)
+	require.Equal(t, started, reason)
 	for range tripAfter {
 		breaker.follow().end(errAway)
 	}
@@ -306,8 +306,8 @@ func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal, breaker := newFakeInbox(), newFakeStarter(), NewBreaker(32)
 		for range 32 {
-			_, reason := breaker.enter(false)
-			require.Empty(t, reason)
+			p, _ := breaker.enter(false)
+			require.NotNil(t, p)
 		}
 		temporal.during = func(context.Context) { elapse(500 * time.Millisecond) }
 		for n := range 100 {

@@ -3,7 +3,6 @@ package intake
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -20,9 +19,6 @@ type Spooler interface {
 	// SpoolLate is Spool, to the overflow lane, for an event that is being started: the drain leaves it alone for a while.
 	SpoolLate(ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration) (stored bool, err error)
 }
-
-// errNoInbox is the end of an event that Temporal cannot take where no database is configured.
-var errNoInbox = errors.New("no database is configured to keep the event in")
 
 // inbox is the spooler behind a breaker, so that while the database is down nobody waits for it.
 type inbox struct {
@@ -59,18 +55,11 @@ func (b *inbox) spoolLate(
 }
 
 func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s runs.Started, err error) {
-	if !b.isThere() {
-		return s, errNoInbox
-	}
 	var conflict *event.Conflict
-	stored, err := b.breaker.Execute(func() (stored bool, err error) {
-		defer func() {
-			if value := recover(); value != nil { // nobody above recovers in this goroutine
-				err = fmt.Errorf("spool event %s: panicked with a %T", r.ID, value)
-			}
-		}()
+	stored, err := b.breaker.Execute(func() (bool, error) {
 		var refused *event.ConflictError
-		if stored, err = spool(); errors.As(err, &refused) {
+		stored, err := safely("spool event "+r.ID, spool)
+		if errors.As(err, &refused) {
 			conflict, err = &refused.Conflict, nil
 		}
 		return stored, err

@@ -2,7 +2,6 @@ package intake
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -114,18 +113,18 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started,
 	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
 	defer cancel()
 	slowAt := time.Now().Add(i.AckBudget)
-	turns := make(chan struct{}, maxConcurrentStarts)
+	slots := make(chan struct{}, maxConcurrentStarts)
 	started := make([]runs.Started, len(events))
 	if len(events) == 1 {
 		var err error
-		started[0], err = i.commitOnce(ctx, arrival{events[0], slowAt, turns})
+		started[0], err = i.commitOnce(ctx, arrival{events[0], slowAt, slots})
 		return started, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentCommits)
 	for n, e := range events {
 		group.Go(func() (err error) {
-			started[n], err = i.commitOnce(ctx, arrival{e, slowAt, turns})
+			started[n], err = i.commitOnce(ctx, arrival{e, slowAt, slots})
 			return err
 		})
 	}
@@ -134,19 +133,17 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started,
 
 // commitOnce commits an event. Requests with the same key that are here at the same time share one commit: all but the first
 // are duplicates of it, and a storm of them costs a store no more than one.
-func (i *Intake) commitOnce(ctx context.Context, a arrival) (_ runs.Started, err error) {
-	defer func() {
-		if value := recover(); value != nil { // nobody above recovers in this goroutine
-			err = fmt.Errorf("commit event of workflow %s: panicked with a %T", a.Receipt.WorkflowID(), value)
-		}
-	}()
+func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
 	first := false
-	result, err, _ := i.starts.Do(a.Receipt.WorkflowID(), func() (any, error) {
+	id := a.Receipt.WorkflowID()
+	result, err, _ := i.starts.Do(id, func() (any, error) {
 		first = true
-		if a.Bulk && i.inbox.isThere() {
-			return i.commitBulk(ctx, a)
-		}
-		return i.commitInTurn(ctx, a)
+		return safely("commit event of workflow "+id, func() (runs.Started, error) {
+			if a.Bulk && i.inbox.isThere() {
+				return i.commitBulk(ctx, a)
+			}
+			return i.commit(ctx, a)
+		})
 	})
 	if err != nil {
 		return runs.Started{}, err

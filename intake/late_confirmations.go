@@ -2,7 +2,6 @@ package intake
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -80,15 +79,12 @@ func (l *lateConfirmations) run() {
 	}
 }
 
-func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) (err error) {
-	defer func() {
-		if value := recover(); value != nil { // nobody above recovers in this goroutine
-			err = fmt.Errorf("remove events from the inbox: panicked with a %T", value)
-		}
-	}()
+func (l *lateConfirmations) remove(workflowIDs, eventIDs []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeLimit)
 	defer cancel()
-	providers, err := l.store.RemoveFromInbox(ctx, workflowIDs, eventIDs)
+	providers, err := safely("remove events from the inbox", func() ([]string, error) {
+		return l.store.RemoveFromInbox(ctx, workflowIDs, eventIDs)
+	})
 	for _, provider := range providers {
 		l.drain.count(ctx, provider, "confirmed")
 	}

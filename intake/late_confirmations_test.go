@@ -32,7 +32,7 @@ func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 		for n := range 3 {
 			all.Go(func() {
 				started, err := c.commitOnce(t.Context(), arrival{
-					Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), turns: make(chan struct{}, 1),
+					Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
 				})
 				if err != nil || started.State != runs.StateSpooled {
 					t.Error(started, err)

@@ -17,9 +17,9 @@ const (
 	lateFor = time.Second
 )
 
-// throttle knows by how much the bulk lane is late, as the last batch has found it. An ACK of the lane costs less than processing:
-// senders that wait for their answers would let its queue, and the time from ACK to processed, grow without end, to seconds within
-// one run of the benchmark, whose goal is 60 ms.
+// throttle knows by how much the bulk lane is late, as the last batch has found it. An ACK of the lane costs less than
+// processing: without a throttle, senders that wait for their answers let its queue grow without end, and the time from ACK to
+// processed to seconds within one run of the benchmark, whose goal is 60 ms.
 type throttle struct {
 	mu   sync.Mutex
 	late time.Duration
@@ -52,8 +52,8 @@ func (t *throttle) pause() time.Duration {
 }
 
 // Throttle keeps back the answer to a sender whose event is committed, for a part of the time by which the lane is late, so that
-// whoever waits for his answers sends no faster than events are processed. Whoever does not wait for them loses nothing. It ends with the
-// starter, and until a time at most. A starter that is nil slows nobody.
+// whoever waits for his answers sends no faster than events are processed. Whoever does not wait for them loses nothing. It ends
+// with the starter, and until a time at most. A starter that is nil slows nobody.
 func (b *BulkStarter) Throttle(until time.Time) {
 	if b == nil {
 		return

@@ -12,6 +12,7 @@ var ErrKeyBusy = errors.New("an event of another dedupe window is still being pr
 // ErrStartContended is returned if other starts of the same key came first every time.
 var ErrStartContended = errors.New("runs of this key keep changing")
 
+// ErrTooLarge is returned for what is larger than a message to Temporal may be. It is a refusal, too.
 var ErrTooLarge = serviceerror.NewInvalidArgument("the event is larger than a message to Temporal may be (4 MiB)")
 
 // IsOutage says that a start has failed for a reason that lies in Temporal, or in the way to it, and not in the event.
