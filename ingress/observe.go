@@ -152,6 +152,9 @@ func (s *Server) writeLine(o *observation, status int, took time.Duration) {
 	if leftOut > 0 {
 		fields = append(fields, slog.Int("left_out", leftOut))
 	}
+	if o.failure != "" {
+		fields = append(fields, slog.String("error", o.failure))
+	}
 	slog.LogAttrs(o.ctx, level, "event.received", fields...)
 }
 

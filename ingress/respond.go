@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"math"
 	"strconv"
 	"time"
@@ -137,10 +136,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
-	o := observed(c)
-	o.failure = err.Error()
-	slog.ErrorContext(o.ctx, "event.unavailable",
-		"provider", o.provider, "request_id", o.requestID, "error", err.Error())
+	observed(c).failure = err.Error()
 	return s.refuse(c, codeUnavailable)
 }
 

@@ -210,11 +210,14 @@ func TestAnswers(t *testing.T) {
 		refused.raw)
 
 	d.before = func(event.Receipt) error { return errors.New("CANARY of an internal error") }
-	unavailable := d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, true, "webhook-id", "msg_2")
+	unavailable := d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, true, "webhook-id", "msg_2",
+		"x-request-id", "r-unavailable")
 	require.Equal(t, 503, unavailable.status)
 	require.Equal(t, codeUnavailable, unavailable.Error.Code)
 	require.Equal(t, "5", unavailable.header.Get("Retry-After"))
 	require.NotContains(t, unavailable.raw, "CANARY")
+	require.Equal(t, 1, logged.count("r-unavailable"), "one line an outcome")
+	require.Contains(t, logged.line("r-unavailable"), `CANARY of an internal error`)
 }
 
 // number reads a number out of an answer that is different every time.
@@ -343,6 +346,18 @@ func (r *recorder) has(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Contains(r.lines.String(), text)
+}
+
+// count is how many lines have the text.
+func (r *recorder) count(text string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for line := range strings.Lines(r.lines.String()) {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }
 
 // line is the first one with the text.
