@@ -108,7 +108,7 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 			pause = 0
 			b.Wake()
 		}
-		b.sleep(pause)
+		rest(b.ctx, pause, nil)
 	}
 }
 
@@ -122,18 +122,9 @@ func (b *BulkStarter) poll() {
 			b.Wake()
 		}
 		if time.Since(busy) < busyFor {
-			b.sleep(busyPoll)
+			rest(b.ctx, busyPoll, nil)
 		} else {
-			b.sleep(idlePoll)
+			rest(b.ctx, idlePoll, nil)
 		}
-	}
-}
-
-func (b *BulkStarter) sleep(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-b.ctx.Done():
 	}
 }

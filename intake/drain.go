@@ -84,7 +84,7 @@ func (d *Drain) Run() {
 		cancel()
 	}()
 	for ctx.Err() == nil {
-		d.pause(ctx, d.round(ctx))
+		rest(ctx, d.round(ctx), d.breaker.wakes)
 	}
 }
 
@@ -99,15 +99,16 @@ func (d *Drain) Stop(ctx context.Context) error {
 	}
 }
 
-func (d *Drain) pause(ctx context.Context, pause time.Duration) {
-	if pause == 0 {
+// rest ends after a time, with a signal (nil: there is none), or with the context.
+func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
+	if d <= 0 {
 		return
 	}
-	timer := time.NewTimer(pause)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-d.breaker.wakes:
+	case <-signal:
 	case <-ctx.Done():
 	}
 }

@@ -58,7 +58,5 @@ func (b *BulkStarter) Throttle(until time.Time) {
 	if b == nil {
 		return
 	}
-	if d := min(b.throttle.pause(), time.Until(until)); d > 0 {
-		b.sleep(d)
-	}
+	rest(b.ctx, min(b.throttle.pause(), time.Until(until)), nil)
 }
