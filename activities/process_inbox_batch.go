@@ -64,19 +64,10 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 		}
 		reportBatch(ctx, events, time.Since(begun))
 		if all = append(all, events...); 2*len(events) < limit {
-			gather(ctx)
+			_ = pause(ctx, gatherFor) // an end of the context is the next batch's error
 		}
 	}
 	return batchResult(all), nil
-}
-
-func gather(ctx context.Context) {
-	timer := time.NewTimer(gatherFor)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // parseSafely keeps a definition that panics over one event from failing the others.

@@ -75,14 +75,13 @@ func (r *restart) startUnlessStarted(ctx context.Context, d event.DeadLetter) {
 }
 
 func (r *restart) start(ctx context.Context, d event.DeadLetter) {
-	run, err := r.starter.Redrive(ctx, d)
+	started, err := r.starter.Redrive(ctx, d)
+	run, ok := event.RunAfter(started, err)
 	var exists *event.RunExistsError
 	switch {
-	case err == nil:
+	case ok:
 		r.keep(func() { r.started[d.ID] = run.RunID })
-	case errors.As(err, &exists) && exists.Open && !exists.InTheWay:
-		r.keep(func() { r.started[d.ID] = exists.Run.RunID }) // its sender or an operator was faster
-	case exists != nil || event.ClassOf(err) == event.ClassRejected:
+	case errors.As(err, &exists) || event.ClassOf(err) == event.ClassRejected:
 		slog.WarnContext(ctx, "redrive.skipped", "redrive_id", r.owner, "event_id", d.Receipt.ID,
 			"provider", d.Receipt.Provider, "error", err.Error())
 		r.keep(func() { r.skipped = append(r.skipped, d.ID) })

@@ -19,9 +19,9 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/persistence"
 	"holdfast/redrive"
+	"holdfast/runs"
 )
 
 // redriven is how many dead letters are redriven at once; HOLDFAST_TEST_REDRIVEN changes it. They take about two minutes on
@@ -199,7 +199,7 @@ func TestFiftyReplaysAreOneRun(t *testing.T) {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 10})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	service := &redrive.Service{Letters: store, Books: store, Runs: ingress.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
+	service := &redrive.Service{Letters: store, Books: store, Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 	id := int64(i.count(t, "SELECT id FROM dead_letters"))
 
 	var started, refused atomic.Int64

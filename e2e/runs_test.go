@@ -18,9 +18,9 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/persistence"
 	"holdfast/redrive"
+	"holdfast/runs"
 )
 
 // note is an event of standard-webhooks.
@@ -146,7 +146,7 @@ func TestARedeliveryRescuesWhatTemporalHasForgotten(t *testing.T) {
 	require.NoError(t, i.dial(t).GetWorkflow(context.Background(), workflowID, "").Get(context.Background(), &result))
 	require.Equal(t, "processed", result.Outcome)
 	require.Equal(t, eventID, result.EventID)
-	latest, err := ingress.NewStarter(i.dial(t), converter.GetDefaultDataConverter()).LatestRun(context.Background(), workflowID)
+	latest, err := runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter()).LatestRun(context.Background(), workflowID)
 	require.NoError(t, err)
 	require.Equal(t, eventID, latest.EventID)
 	i.replay(t, "adopted_owner", workflowID)
@@ -234,7 +234,7 @@ func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	service := i.redrives(t)
-	starter := ingress.NewStarter(i.dial(t), converter.GetDefaultDataConverter())
+	starter := runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())
 	r := waitingReceipt("stripe", uuid.Must(uuid.NewV7()).String(), uniqueID("evt"))
 	body := customerUpdated(r.Key, uniqueID("cus"), "Ada", time.Now())
 	started, err := starter.Start(context.Background(), r, body, false)
@@ -265,7 +265,7 @@ func (i *installation) redrives(t *testing.T) *redrive.Service {
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	return &redrive.Service{
-		Letters: store, Books: store, Runs: ingress.NewStarter(i.dial(t), converter.GetDefaultDataConverter()),
+		Letters: store, Books: store, Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter()),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
-	"holdfast/ingress"
+	"holdfast/runs"
 )
 
 func listRequest(query string) *workflowservice.ListWorkflowExecutionsRequest {
@@ -38,7 +38,7 @@ func TestATerminatedRunAppearsAfterTheSweep(t *testing.T) {
 		eventually(t, 30*time.Second, "it is stuck on the durable lane", func() error { return i.usesDurableLane(t, "stripe:"+id) })
 	}
 	eventually(t, 30*time.Second, "both are found among the open runs", func() error {
-		runs, total, err := ingress.NewRuns(i.dial(t), converter.GetDefaultDataConverter()).OpenRuns(context.Background(), time.Now().Add(time.Minute), 10)
+		runs, total, err := runs.NewReader(i.dial(t), converter.GetDefaultDataConverter()).OpenRuns(context.Background(), time.Now().Add(time.Minute), 10)
 		if err != nil || total < 2 {
 			return fmt.Errorf("%d: %w", total, err)
 		}

@@ -1,6 +1,9 @@
 package event
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // RedriveFilter selects the open dead letters of a redrive. Empty fields do not restrict.
 type RedriveFilter struct {
@@ -131,6 +134,20 @@ type RunExistsError struct {
 	// InTheWay says of an open run that it decides nothing about the dead letter, which waits on: it is another event's, or it
 	// has recorded that dead letter itself and is not at its end yet.
 	InTheWay bool
+}
+
+// RunAfter is the run that decides about a dead letter once its start has ended so: the new one, or one of its event that is open
+// already, since its sender or an operator was faster. Without one (ok is false) the dead letter waits again.
+func RunAfter(started Run, err error) (run Run, ok bool) {
+	var exists *RunExistsError
+	switch {
+	case err == nil:
+		return started, true
+	case errors.As(err, &exists) && exists.Open && !exists.InTheWay:
+		return exists.Run, true
+	default:
+		return Run{}, false
+	}
 }
 
 // Error names the run.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/intake"
 )
 
 const inboundCall = `{"event":"call_inbound","event_timestamp":1700000000000,` +
@@ -46,7 +47,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 		"none": fallback,
 	} {
 		d := openDoor(t, "name: homemade\nextends: retell\nquestions: [{types: [call_inbound], handler: H, deadline: 300ms, "+
-			"fallback: '{call_inbound: {}}'}]\n", func(o *Options) {
+			"fallback: '{call_inbound: {}}'}]\n", func(o *Options, _ *intake.Options) {
 			o.Questions = delivery.NewClient(delivery.Options{AllowPrivate: true})
 			o.HandlerURL = func(string) string {
 				if path == "none" {
@@ -70,7 +71,7 @@ func TestAHandlerIsGuarded(t *testing.T) {
 	asked := false
 	handler := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	t.Cleanup(handler.Close)
-	d := openDoor(t, "", func(o *Options) {
+	d := openDoor(t, "", func(o *Options, _ *intake.Options) {
 		o.Questions = delivery.NewClient(delivery.Options{})
 		o.HandlerURL = func(string) string { return handler.URL }
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
@@ -72,8 +73,8 @@ func allocated() uint64 {
 }
 
 // withSecrets gives every provider the same secrets.
-func withSecrets(secrets ...string) func(*Options) {
-	return func(o *Options) {
+func withSecrets(secrets ...string) func(*Options, *intake.Options) {
+	return func(o *Options, _ *intake.Options) {
 		o.Catalogue = o.Catalogue.(*providers.Catalogue).WithSecrets(func(string) []string { return secrets })
 	}
 }

@@ -15,9 +15,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
 
 	"holdfast/activities"
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
@@ -37,7 +40,10 @@ func newFuzzed(f *testing.F) *fuzzed {
 	require.NoError(f, err)
 	z := &fuzzed{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} })}
 	z.server, err = New(Options{
-		Catalogue: z.catalogue, Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Gate: NewGate(100), HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
+		Intake: newIntake(f, intake.Options{
+			Budget: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
+		}),
+		Catalogue: z.catalogue, HeaderTimeout: time.Minute, BodyTimeout: time.Minute,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, BodyLimit: 4 << 10, MaxConns: 100, PublicURL: publicURL,
 	})
 	require.NoError(f, err)
@@ -71,7 +77,7 @@ func (c *conversation) RemoteAddr() net.Addr {
 func (z *fuzzed) receive(t *testing.T, sent []byte) (statuses []int) {
 	t.Helper()
 	z.started, z.log = newFakeStarter(), &recorder{}
-	z.server.Starter = z.started
+	z.server.Intake.Starter = z.started
 	limits, err := newLimits() // nobody is stopped by the rate of what came before
 	require.NoError(t, err)
 	z.server.limits = limits
@@ -170,7 +176,7 @@ func FuzzSignedRequest(f *testing.F) {
 			require.Equal(t, name, p.Name())
 			require.Contains(t, body, string(z.started.bodies[id]))
 			worker := activities.Activities{Catalogue: z.catalogue}
-			parsed, err := worker.ParseEvent(t.Context(), r, rawPayload(z.started.bodies[id]))
+			parsed, err := worker.ParseEvent(t.Context(), r, payloadOf(z.started.bodies[id]))
 			switch {
 			case err == nil:
 				require.NotEmpty(t, parsed.Type)
@@ -201,4 +207,11 @@ func (z *fuzzed) sign(name, contentType, body string) (request []byte, ok bool) 
 	}
 	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	return b.Bytes(), true
+}
+
+// payloadOf is a body as a worker is given it.
+func payloadOf(body []byte) converter.RawValue {
+	return converter.NewRawValue(&commonpb.Payload{
+		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingBinary)}, Data: body,
+	})
 }

@@ -19,16 +19,16 @@ func (s *Server) limitConnections() {
 	server.CloseOnShutdown = true
 	server.MaxConnsPerIP = s.MaxConnsPerIP
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		s.unread.remember(h)
+		s.headings.remember(h)
 		return fasthttp.RequestConfig{ReadTimeout: s.BodyTimeout, MaxRequestBodySize: s.bodyLimit(h)}
 	}
 	handle, refuse := server.Handler, server.ErrorHandler
 	server.Handler = func(c *fasthttp.RequestCtx) {
-		s.unread.forget(&c.Request.Header)
+		s.headings.drop(&c.Request.Header)
 		switch {
-		case isMisframed(&c.Request.Header), dropTrailers(&c.Request.Header) != nil:
+		case couldSmuggle(&c.Request.Header), dropTrailers(&c.Request.Header) != nil:
 			c.SetConnectionClose() // what follows may be a piece of the body
-			refuse(c, errMisframed)
+			refuse(c, errAmbiguous)
 		case !slices.Contains(fiber.DefaultMethods, string(c.Method())):
 			refuse(c, fasthttp.ErrGetOnly) // to Fiber, a method that is not allowed; its own answer is no error of ours
 		default:
@@ -36,7 +36,7 @@ func (s *Server) limitConnections() {
 		}
 	}
 	answer := func(c *fasthttp.RequestCtx, err error) {
-		s.unread.restore(&c.Request.Header)
+		s.headings.restore(&c.Request.Header)
 		refuse(c, err)
 	}
 	server.ErrorHandler = func(c *fasthttp.RequestCtx, err error) {
@@ -112,7 +112,7 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
-// Shutdown stops accepting, lets the requests that are under way be answered, and what was confirmed late be forgotten.
+// Shutdown stops accepting, lets the requests that are under way be answered, and what was confirmed late leave the inbox.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
@@ -122,5 +122,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if listener != nil {
 		_ = listener.Close() // fasthttp has closed it, unless it was about to begin
 	}
-	return errors.Join(err, s.forgets.close(ctx))
+	return errors.Join(err, s.Intake.Close(ctx))
 }

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // requestMetrics count what comes in and how it is answered. Their labels come from definitions and from this package, never
@@ -22,7 +23,6 @@ type requestMetrics struct {
 	refused metric.Int64Counter
 	latency metric.Float64Histogram
 	answers metric.Int64Counter
-	spools  metric.Int64Counter
 
 	labels *lru.Cache[labels, metric.MeasurementOption]
 }
@@ -51,7 +51,7 @@ func (m requestMetrics) with(l labels) metric.MeasurementOption {
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [6]error
+	var errs [5]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, event type and state (accepted, or where the first one stands)."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
@@ -60,9 +60,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 		metric.WithDescription("Time from a request's arrival to its answer, by provider and outcome."))
 	m.answers, errs[3] = meter.Int64Counter("holdfast_questions_answered_total",
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
-	m.spools, errs[4] = meter.Int64Counter("holdfast_events_spooled_total",
-		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
-	m.labels, errs[5] = lru.New[labels, metric.MeasurementOption](maxLabels)
+	m.labels, errs[4] = lru.New[labels, metric.MeasurementOption](maxLabels)
 	for _, e := range errs {
 		if e != nil {
 			return m, e
@@ -84,7 +82,7 @@ func (s *Server) observeNow() error {
 	_, second := meter.Float64ObservableGauge("holdfast_ack_last_minute_seconds", metric.WithUnit("s"),
 		metric.WithDescription("How long the answers of the last minute took, by figure (average, p50, p95, p99)."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			for figure, ms := range s.minute.sum(s.now()).latencies().figures() {
+			for figure, ms := range s.lastMinute.sum(s.now()).latencies().figures() {
 				o.Observe(ms/1000, metric.WithAttributes(attribute.String("figure", figure)))
 			}
 			return nil
@@ -103,11 +101,7 @@ func (m requestMetrics) questionAnswered(ctx context.Context, provider, by strin
 	m.answers.Add(ctx, 1, m.with(labels{"provider", provider, "by", by}))
 }
 
-func (m requestMetrics) spooled(ctx context.Context, provider, reason string) {
-	m.spools.Add(ctx, 1, m.with(labels{"provider", provider, "reason", reason}))
-}
-
-func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []Started) {
+func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []runs.Started) {
 	for i, e := range started {
 		s.metrics.events.Add(ctx, 1, s.metrics.with(labels{
 			"provider", p.Name(), "event_type", p.TypeLabel(receipts[i].Type), "state", string(e.State),

@@ -127,7 +127,7 @@ func reportPanic(c *fiber.Ctx, value any) {
 func (s *Server) report(o *observation, status int) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
-	s.minute.answer(s.now(), took, string(o.code))
+	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
 	s.writeLine(o, status, took)
 	o.endSpan(status)
@@ -151,6 +151,9 @@ func (s *Server) writeLine(o *observation, status int, took time.Duration) {
 	}
 	if leftOut > 0 {
 		fields = append(fields, slog.Int("left_out", leftOut))
+	}
+	if o.failure != "" {
+		fields = append(fields, slog.String("error", o.failure))
 	}
 	slog.LogAttrs(o.ctx, level, "event.received", fields...)
 }

@@ -3,18 +3,17 @@ package ingress
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
@@ -22,7 +21,7 @@ import (
 // method, route, length, provider, the client's rate, encoding, authentication, the provider's rate, start.
 func TestChecksComeInTheirOrder(t *testing.T) {
 	t.Parallel()
-	unavailable := func(o *Options) { o.StartTimeout = time.Nanosecond }
+	unavailable := func(_ *Options, in *intake.Options) { in.StartTimeout = time.Nanosecond }
 	const both = "name: homemade\nextends: standard-webhooks\nclient_rate: {requests: 1, per: 1h}\nrate: {requests: 1, per: 1h}\n" +
 		"body_limit: 1000\n"
 	long := strings.Repeat("x", 1001)
@@ -90,7 +89,7 @@ func TestAForgedAddressBuysNoRoom(t *testing.T) {
 	t.Parallel()
 	const definition = "name: homemade\nextends: standard-webhooks\nclient_rate: {requests: 3, per: 1h}\n"
 	for _, trusted := range [][]string{nil, {"10.0.0.0/8"}} {
-		d := openDoor(t, definition, func(o *Options) { o.TrustedProxies = trusted })
+		d := openDoor(t, definition, func(o *Options, _ *intake.Options) { o.TrustedProxies = trusted })
 		for k := range 6 {
 			forged := "198.51.100." + string(rune('1'+k))
 			got := d.deliver(t, "homemade", "/webhooks/homemade", note, false, "x-forwarded-for", forged, "forwarded", "for="+forged,
@@ -102,7 +101,7 @@ func TestAForgedAddressBuysNoRoom(t *testing.T) {
 			require.Equal(t, want, got.status)
 		}
 	}
-	d := openDoor(t, definition, func(o *Options) { o.TrustedProxies = []string{"127.0.0.0/8"} })
+	d := openDoor(t, definition, func(o *Options, _ *intake.Options) { o.TrustedProxies = []string{"127.0.0.0/8"} })
 	for k := range 6 {
 		got := d.deliver(t, "homemade", "/webhooks/homemade", note, false, "x-forwarded-for", "198.51.100."+string(rune('1'+k)))
 		require.Equal(t, 401, got.status, "our own proxy is believed")
@@ -143,7 +142,7 @@ func TestRentProg_isNotToldThatLostIsStored(t *testing.T) {
 // A request that cannot be read to its end is named, logged and counted like any other.
 func TestWhatCannotBeReadIsObserved(t *testing.T) {
 	t.Parallel()
-	d := openDoor(t, "", func(o *Options) { o.BodyTimeout = 300 * time.Millisecond })
+	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.BodyTimeout = 300 * time.Millisecond })
 	for name, c := range map[string]struct {
 		request, id string
 		status      string
@@ -189,7 +188,7 @@ func (d *door) raw(t *testing.T, request string) string {
 // A panic wherever it happens is one request's own; its value, which may be a piece of a payload, goes nowhere.
 func TestAPanicIsAnsweredWhereverItHappens(t *testing.T) {
 	t.Parallel()
-	d := openDoor(t, "", func(o *Options) { o.Catalogue = panicking{o.Catalogue} })
+	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.Catalogue = panicking{o.Catalogue} })
 	for _, path := range []string{"/webhooks/panic", "/webhooks/secrets"} {
 		got := d.post(t, &providers.Request{Method: "POST", Path: path, Body: []byte(note), Header: map[string][]string{
 			"webhook-signature": {"v1,x"}, "webhook-id": {"x"}, "webhook-timestamp": {"1"},
@@ -250,49 +249,10 @@ func TestAStartOutlivesItsSender(t *testing.T) {
 	require.NoError(t, <-outcome, "the start's context is not the request's")
 }
 
-// Identical requests at the same time:
-//   - Temporal is asked once
-//   - one of them is accepted, all others are its duplicates, with its ID
-func TestIdenticalRequestsShareAStart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const requests = 50
-		release, asked := make(chan struct{}), 0
-		starter := newFakeStarter()
-		starter.before = func(event.Receipt) error {
-			asked++
-			<-release
-			return nil
-		}
-		s := &Server{Options: Options{Starter: starter, StartTimeout: time.Minute, Gate: NewGate(1)}, inbox: newInbox(nil)}
-		results, failures := make(chan Started, requests), make(chan error, requests)
-		for k := range requests {
-			go func() {
-				r := event.Receipt{ID: fmt.Sprint(k), Provider: "stripe", Key: "evt_1"}
-				started, err := s.commitOnce(t.Context(), arrival{receipt: r, turns: make(chan struct{}, 1)})
-				results <- started
-				failures <- err
-			}()
-		}
-		synctest.Wait() // all of them wait for the one start
-		close(release)
-		states, ids := map[State]int{}, map[string]bool{}
-		for range requests {
-			started := <-results
-			require.NoError(t, <-failures)
-			states[started.State]++
-			ids[started.EventID] = true
-		}
-		require.Equal(t, map[State]int{StateAccepted: 1, StateProcessing: requests - 1}, states)
-		require.Len(t, ids, 1)
-		require.Equal(t, 1, asked)
-	})
-}
-
 // A server that is told to stop before it has begun does not begin.
 func TestShutdownCanComeFirst(t *testing.T) {
 	t.Parallel()
-	server, err := New(Options{BodyLimit: 1, MaxConns: 1})
+	server, err := New(Options{Intake: newIntake(t, intake.Options{}), BodyLimit: 1, MaxConns: 1})
 	require.NoError(t, err)
 	require.NoError(t, server.Shutdown(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,23 +2,13 @@ package ingress
 
 import (
 	"bytes"
-	"context"
-	"fmt"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
-)
-
-const (
-	// maxConcurrentStarts bounds the starts of one batch that are under way at the same time, and maxConcurrentCommits
-	// those of its events that are on their way to either store.
-	maxConcurrentStarts  = 16
-	maxConcurrentCommits = 256
 )
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
@@ -65,19 +55,27 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *pro
 		return s.refuseUnavailable(c, err)
 	}
 	receipts := o.receipts(provider, items)
-	started, err := s.commitAll(o.ctx, receipts, items)
+	started, err := s.Intake.Commit(o.ctx, eventsOf(items, receipts))
 	if err != nil {
 		return s.refuseUnavailable(c, err)
 	}
 	s.countEvents(o.ctx, provider, receipts, started)
-	for _, e := range started {
-		s.conflicts.tell(o.ctx, e.Conflict)
-	}
 	if reply, ok := s.answer(o, provider, items, receipts); ok {
 		o.outcome, o.events = "answered", len(started)
 		return sendReply(c, reply)
 	}
 	return s.acknowledge(c, items, started)
+}
+
+func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
+	events := make([]intake.Event, len(items))
+	for i, item := range items {
+		events[i] = intake.Event{
+			Receipt: receipts[i], Body: item.Body, Reject: item.Redelivery == providers.RejectRedelivery,
+			Bulk: item.Lane == providers.LaneBulk,
+		}
+	}
+	return events
 }
 
 func sendReply(c *fiber.Ctx, reply providers.Reply) error {
@@ -126,77 +124,4 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 		}
 	}
 	return receipts
-}
-
-// commitAll commits every event of a request, or fails as a whole: the sender then sends the whole request again, and the events
-// that were committed are the duplicates that they are. What of a large batch cannot be started within the ACK budget goes to
-// the inbox, by the hundred. A lone event needs no goroutine of its own, which is a tenth of what it costs.
-func (s *Server) commitAll(
-	ctx context.Context, receipts []event.Receipt, items []providers.Item,
-) ([]Started, error) {
-	ctx, cancel := withTimeout(ctx, s.Budget)
-	defer cancel()
-	slowAt := time.Now().Add(s.AckBudget)
-	turns := make(chan struct{}, maxConcurrentStarts)
-	arrivalOf := func(i int) arrival {
-		return arrival{
-			receipt: receipts[i], body: items[i].Body, reject: items[i].Redelivery == providers.RejectRedelivery,
-			bulk: items[i].Lane == providers.LaneBulk, slowAt: slowAt, turns: turns,
-		}
-	}
-	started := make([]Started, len(receipts))
-	if len(receipts) == 1 {
-		var err error
-		started[0], err = s.commitOnce(ctx, arrivalOf(0))
-		return started, err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrentCommits)
-	for i := range receipts {
-		group.Go(func() (err error) {
-			started[i], err = s.commitOnce(ctx, arrivalOf(i))
-			return err
-		})
-	}
-	return started, group.Wait()
-}
-
-// commitOnce commits an event. Requests with the same key that are here at the same time share one commit: all but the first
-// are duplicates of it, and a storm of them costs a store no more than one.
-func (s *Server) commitOnce(ctx context.Context, a arrival) (_ Started, err error) {
-	defer func() {
-		if value := recover(); value != nil { // nobody above recovers in this goroutine
-			err = fmt.Errorf("commit event of workflow %s: panicked with a %T", a.receipt.WorkflowID(), value)
-		}
-	}()
-	first := false
-	result, err, _ := s.starts.Do(a.receipt.WorkflowID(), func() (any, error) {
-		first = true
-		if a.bulk && s.inbox.isThere() {
-			return s.commitBulk(ctx, a)
-		}
-		return s.commitInTurn(ctx, a)
-	})
-	if err != nil {
-		return Started{}, err
-	}
-	started := result.(Started)
-	if first {
-		return started, nil
-	}
-	if started.Conflict = a.receipt.ConflictWith(started.EventID, started.Fingerprint); started.State.isNew() {
-		started.State = StateProcessing
-	}
-	return started, nil
-}
-
-// withTimeout is context.WithTimeout with a deadline that nobody can see: of one that it sees, Temporal's client gives a call
-// only half.
-func withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
-	timer := time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
-	return ctx, func() {
-		timer.Stop()
-		cancel(nil)
-	}
 }

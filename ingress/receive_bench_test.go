@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -20,8 +21,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/internal/telemetry"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // instantInbox has committed at once.
@@ -38,11 +41,11 @@ func (instantInbox) SpoolLate(context.Context, event.Receipt, []byte, bool, time
 // instantStarter has started at once, or is down.
 type instantStarter struct{ down bool }
 
-func (i instantStarter) Start(_ context.Context, r event.Receipt, _ []byte, _ bool) (Started, error) {
+func (i instantStarter) Start(_ context.Context, r event.Receipt, _ []byte, _ bool) (runs.Started, error) {
 	if i.down {
-		return Started{}, errAway
+		return runs.Started{}, errors.New("away")
 	}
-	return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateAccepted}, nil
+	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted}, nil
 }
 
 // BenchmarkReceive is what a request costs between the connection and the stores, with the log, the metrics and the traces of a
@@ -68,15 +71,11 @@ func benchmarkReceive(b *testing.B, down bool, signedWith string, status int) {
 	catalogue, err := providers.Load(dir)
 	require.NoError(b, err)
 	catalogue = catalogue.WithSecrets(func(string) []string { return []string{secret} })
-	gate := NewGate(100)
-	for range tripAfter {
-		if pass, _ := gate.enter(true); down && pass != nil {
-			pass.end(context.DeadlineExceeded)
-		}
-	}
 	server, err := New(Options{
-		Catalogue: catalogue, Starter: instantStarter{down}, Inbox: instantInbox{}, Gate: gate,
-		Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
+		Catalogue: catalogue, Intake: newIntake(b, intake.Options{
+			Starter: instantStarter{down}, Inbox: instantInbox{}, Breaker: intake.NewBreaker(100),
+			Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second,
+		}),
 		BodyLimit: 256 << 10, MaxConns: 1000,
 	})
 	require.NoError(b, err)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"math"
 	"strconv"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // acknowledgement is the body of every 2xx.
@@ -40,8 +40,8 @@ type acknowledgedEvent struct {
 	// EventID is missing for a duplicate of an event that waits in the inbox.
 	EventID string `json:"event_id,omitempty"`
 	// EventHash is the beginning of the SHA-256 of the event's bytes, in hex.
-	EventHash string `json:"event_hash"`
-	Status    State  `json:"status"`
+	EventHash string     `json:"event_hash"`
+	Status    runs.State `json:"status"`
 	// Outcome is the result of the earlier run, if it has one.
 	Outcome event.Outcome `json:"outcome,omitempty"`
 	// Conflict says that the key belongs to another event.
@@ -49,7 +49,7 @@ type acknowledgedEvent struct {
 }
 
 // acknowledge answers for events that are all durable now.
-func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Started) error {
+func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []runs.Started) error {
 	o := observed(c)
 	body := acknowledgement{
 		OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{},
@@ -57,7 +57,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Sta
 	}
 	var n counts
 	for i, e := range started {
-		if e.State.isNew() {
+		if e.State.IsNew() {
 			n.Accepted++
 		} else {
 			n.Duplicate++
@@ -68,7 +68,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []Sta
 		})
 		body.Conflict = body.Conflict || e.Conflict != nil
 	}
-	s.minute.events(s.now(), n.Accepted, n.Duplicate)
+	s.lastMinute.events(s.now(), n.Accepted, n.Duplicate)
 	if isBatch(items) {
 		body.Counts = &n
 	}
@@ -136,10 +136,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 
 // refuseUnavailable asks for the request again, because it is authentic and not durable.
 func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
-	o := observed(c)
-	o.failure = err.Error()
-	slog.ErrorContext(o.ctx, "event.unavailable",
-		"provider", o.provider, "request_id", o.requestID, "error", err.Error())
+	observed(c).failure = err.Error()
 	return s.refuse(c, codeUnavailable)
 }
 

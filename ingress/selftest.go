@@ -44,7 +44,7 @@ type selfTestResult struct {
 	Inbox      event.InboxDepth `json:"inbox,omitempty"`
 	Inflight   int64            `json:"inflight"`
 	Limits     limitsResult     `json:"limits"`
-	LastMinute minuteSum        `json:"last_minute"`
+	LastMinute lastMinuteSum    `json:"last_minute"`
 	Latency    latencyResult    `json:"latency_ms"`
 }
 
@@ -75,7 +75,7 @@ type latencyResult struct {
 	P99     float64 `json:"p99"`
 }
 
-func (s minuteSum) latencies() latencyResult {
+func (s lastMinuteSum) latencies() latencyResult {
 	return latencyResult{Average: s.average(), P50: s.quantile(0.5), P95: s.quantile(0.95), P99: s.quantile(0.99)}
 }
 
@@ -117,7 +117,7 @@ func (s *Server) selfTestResult() selfTestResult {
 }
 
 func (s *Server) lookAtSelf(now time.Time) selfTestResult {
-	sum := s.minute.sum(now)
+	sum := s.lastMinute.sum(now)
 	r := selfTestResult{
 		At:       now.UTC(),
 		Stores:   map[string]storeResult{},
@@ -125,8 +125,8 @@ func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 		Inflight: s.inflight.Load() - 1, // without the request that asks
 		Limits: limitsResult{
 			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
-			HandlerBudgetMS: s.Budget.Milliseconds(), StartTimeoutMS: s.StartTimeout.Milliseconds(),
-			AckBudgetMS: s.AckBudget.Milliseconds(),
+			HandlerBudgetMS: s.Intake.Budget.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
+			AckBudgetMS: s.Intake.AckBudget.Milliseconds(),
 		},
 		LastMinute: sum,
 		Latency:    sum.latencies(),

@@ -16,13 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
 // A minute forgets what is older, and knows how long answers took.
 func TestAMinuteCountsAMinute(t *testing.T) {
 	t.Parallel()
-	var m minute
+	var m lastMinute
 	start := time.Unix(1_700_000_000, 0)
 	m.events(start, 2, 1)
 	for range 98 {
@@ -53,6 +54,7 @@ func newTestServer(t *testing.T, o Options) *Server {
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
 	o.Catalogue, o.BodyLimit, o.MaxConns = catalogue, 1<<10, 16
+	o.Intake = newIntake(t, intake.Options{})
 	s, err := New(o)
 	require.NoError(t, err)
 	return s
@@ -129,7 +131,7 @@ func TestTheSelfTestIsNoProvider(t *testing.T) {
 // Whoever forges a request learns from the self-test what the answer has said already, and not how far the forgery came.
 func TestTheSelfTestSaysNotWhyARequestWasRefused(t *testing.T) {
 	t.Parallel()
-	d := openDoor(t, "", func(o *Options) { o.SelfTest = &SelfTest{Queues: noQueues} })
+	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.SelfTest = &SelfTest{Queues: noQueues} })
 	now := strconv.FormatInt(time.Now().Unix(), 10)
 	for _, signature := range []string{"", "t=" + now + ",v1=00", "t=1,v1=00", "t=x", "v1=00", strings.Repeat("v1=00,", 50)} {
 		got := d.deliver(t, "stripe", "/webhooks/stripe", note, false, "stripe-signature", signature)

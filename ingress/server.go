@@ -6,7 +6,6 @@
 package ingress
 
 import (
-	"context"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -16,35 +15,21 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/recover"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/singleflight"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 )
 
 // Options configure a Server. All durations and limits must be positive.
 type Options struct {
 	Catalogue Catalogue
-	Starter   EventStarter
-	// Inbox takes what Temporal cannot; nil where no database is configured.
-	Inbox Spooler
-	// Forgetter takes out of the inbox what Temporal has confirmed late; nil where there is none.
-	Forgetter InboxForgetter
-	// Conflicts keeps the events whose key another one has; nil where no database is configured.
-	Conflicts ConflictBook
-	// Gate stands before Temporal. It is shared by all of the process that starts events.
-	Gate *Gate
-	// Pump is told of what waits in the bulk lane; nil where no worker runs in this process.
-	Pump *Pump
+	// Intake makes events durable. Shutdown closes it.
+	Intake *intake.Intake
 	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
 	SelfTest *SelfTest
 	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
 	Errors ErrorSink
-	// Budget bounds the whole handling of a request once it has been read; StartTimeout bounds one start. What Temporal has
-	// not confirmed within AckBudget goes to the inbox as well.
-	Budget       time.Duration
-	StartTimeout time.Duration
-	AckBudget    time.Duration
 	// HeaderTimeout bounds reading the headers, BodyTimeout the body after them, WriteTimeout the answer, IdleTimeout the pause
 	// between requests.
 	HeaderTimeout time.Duration
@@ -73,11 +58,6 @@ type Catalogue interface {
 	ByPath(path string) (p *providers.Provider, params map[string]string, ok bool)
 }
 
-// EventStarter makes an event durable: a nil error means that it is committed.
-type EventStarter interface {
-	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error)
-}
-
 // ErrorSink takes entries for the error log. Record neither waits nor fails.
 type ErrorSink interface {
 	Record(e event.ErrorEntry)
@@ -90,25 +70,20 @@ const maxHeaderBytes = 16 << 10
 type Server struct {
 	Options
 
-	app     *fiber.App
-	metrics requestMetrics
-	tracer  trace.Tracer
-	limits  *limits
-	proxies proxies
-	starts  singleflight.Group // by workflow ID
-	inbox   *inbox
-	// conflicts tell of what was dropped.
-	conflicts conflicts
-	forgets   *forgets
-	unread    unread
-	now       func() time.Time
+	app      *fiber.App
+	metrics  requestMetrics
+	tracer   trace.Tracer
+	limits   *limits
+	proxies  proxies
+	headings headings
+	now      func() time.Time
 
 	refusalLines refusalLines
 
 	// What the self-test tells.
-	minute   minute
-	inflight atomic.Int64
-	tested   selfTest
+	lastMinute lastMinute
+	inflight   atomic.Int64
+	tested     selfTest
 
 	mu       sync.Mutex
 	listener net.Listener // what Shutdown closes, even if nothing has been accepted on it yet
@@ -129,21 +104,13 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	unread, err := newUnread(o.MaxConns)
-	if err != nil {
-		return nil, err
-	}
-	forgets, err := newForgets(o.Forgetter)
-	if err != nil {
-		return nil, err
-	}
-	conflicts, err := newConflicts(o.Conflicts)
+	headings, err := newHeadings(o.MaxConns)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, unread: unread,
-		inbox: newInbox(o.Inbox), forgets: forgets, conflicts: conflicts, now: time.Now,
+		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, headings: headings,
+		now: time.Now,
 	}
 	if err := s.observeNow(); err != nil {
 		return nil, err

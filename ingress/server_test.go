@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -24,7 +23,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // secret signs what the tests send.
@@ -45,32 +46,25 @@ func newFakeStarter() *fakeStarter {
 	return &fakeStarter{started: map[string]event.Receipt{}, bodies: map[string][]byte{}}
 }
 
-func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _ bool) (Started, error) {
+func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _ bool) (runs.Started, error) {
 	if f.during != nil {
 		f.during(ctx)
 	}
 	if f.before != nil {
 		if err := f.before(r); err != nil {
-			return Started{}, err
+			return runs.Started{}, err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if earlier, ok := f.started[r.WorkflowID()]; ok {
-		return Started{
-			WorkflowID: r.WorkflowID(), EventID: earlier.ID, State: StateProcessed, Outcome: event.OutcomeProcessed,
+		return runs.Started{
+			WorkflowID: r.WorkflowID(), EventID: earlier.ID, State: runs.StateProcessed, Outcome: event.OutcomeProcessed,
 			Fingerprint: earlier.Fingerprint, Conflict: r.ConflictWith(earlier.ID, earlier.Fingerprint),
 		}, nil
 	}
 	f.started[r.WorkflowID()], f.bodies[r.WorkflowID()] = r, body
-	return Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateAccepted, Fingerprint: r.Fingerprint}, nil
-}
-
-// all are what was started, by workflow ID.
-func (f *fakeStarter) all() map[string]event.Receipt {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.started)
+	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted, Fingerprint: r.Fingerprint}, nil
 }
 
 // receipts are those of a provider, in no order.
@@ -92,8 +86,15 @@ type door struct {
 	catalogue *providers.Catalogue
 }
 
+func newIntake(t testing.TB, o intake.Options) *intake.Intake {
+	t.Helper()
+	i, err := intake.New(o)
+	require.NoError(t, err)
+	return i
+}
+
 // openDoor serves the catalogue and, if there is one, a definition of the test's own, called homemade.
-func openDoor(t *testing.T, definition string, change ...func(*Options)) *door {
+func openDoor(t *testing.T, definition string, change ...func(*Options, *intake.Options)) *door {
 	t.Helper()
 	dir := t.TempDir()
 	if definition != "" {
@@ -105,15 +106,18 @@ func openDoor(t *testing.T, definition string, change ...func(*Options)) *door {
 		fakeStarter: newFakeStarter(),
 		catalogue:   catalogue.WithSecrets(func(string) []string { return []string{secret} }),
 	}
+	in := intake.Options{
+		Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second, AckBudget: time.Second, Breaker: intake.NewBreaker(100),
+	}
 	options := Options{
-		Catalogue: d.catalogue, Starter: d.fakeStarter, Budget: 3 * time.Second, StartTimeout: 2 * time.Second,
-		AckBudget: time.Second, Gate: NewGate(100),
+		Catalogue:     d.catalogue,
 		HeaderTimeout: 5 * time.Second, BodyTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		BodyLimit: 256 << 10, MaxConns: 1000,
 	}
 	for _, f := range change {
-		f(&options)
+		f(&options, &in)
 	}
+	options.Intake = newIntake(t, in)
 	server, err := New(options)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -206,11 +210,14 @@ func TestAnswers(t *testing.T) {
 		refused.raw)
 
 	d.before = func(event.Receipt) error { return errors.New("CANARY of an internal error") }
-	unavailable := d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, true, "webhook-id", "msg_2")
+	unavailable := d.deliver(t, "standard-webhooks", "/webhooks/standard-webhooks", note, true, "webhook-id", "msg_2",
+		"x-request-id", "r-unavailable")
 	require.Equal(t, 503, unavailable.status)
 	require.Equal(t, codeUnavailable, unavailable.Error.Code)
 	require.Equal(t, "5", unavailable.header.Get("Retry-After"))
 	require.NotContains(t, unavailable.raw, "CANARY")
+	require.Equal(t, 1, logged.count("r-unavailable"), "one line an outcome")
+	require.Contains(t, logged.line("r-unavailable"), `CANARY of an internal error`)
 }
 
 // number reads a number out of an answer that is different every time.
@@ -339,6 +346,18 @@ func (r *recorder) has(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Contains(r.lines.String(), text)
+}
+
+// count is how many lines have the text.
+func (r *recorder) count(text string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for line := range strings.Lines(r.lines.String()) {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
 }
 
 // line is the first one with the text.

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,8 +25,6 @@ const (
 	maxGroupBytes = 4 << 20
 	// maxWaitingBytes bounds what waits to be inserted while the database is slow or away.
 	maxWaitingBytes = 64 << 20
-	// receiptSize is room for most receipts, in bytes.
-	receiptSize = 512
 	// insertLimit bounds one insert. It is less than the time that a request has.
 	insertLimit = 2 * time.Second
 )
@@ -185,7 +184,7 @@ func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*i
 		row.body = []byte{}
 	}
 	var err error
-	if row.receipt, err = r.AppendJSON(make([]byte, 0, receiptSize)); err != nil {
+	if row.receipt, err = json.Marshal(r); err != nil {
 		return nil, fmt.Errorf("encode receipt: %w", err)
 	}
 	return row, nil

@@ -17,7 +17,7 @@ func (d *database) forget(receipts ...event.Receipt) (providers []string) {
 	for _, r := range receipts {
 		workflowIDs, ids = append(workflowIDs, r.WorkflowID()), append(ids, r.ID)
 	}
-	providers, err := d.ForgetInbox(d.t.Context(), workflowIDs, ids)
+	providers, err := d.RemoveFromInbox(d.t.Context(), workflowIDs, ids)
 	require.NoError(d.t, err)
 	return providers
 }

@@ -45,21 +45,17 @@ func (s *Service) EditAndReplay(ctx context.Context, e event.Edit, actor event.A
 
 // start runs a dead letter that the owner has taken.
 func (s *Service) start(ctx context.Context, owner string, d event.DeadLetter) (event.Run, error) {
-	run, err := s.Runs.Replay(ctx, d)
-	var exists *event.RunExistsError
+	started, err := s.Runs.Replay(ctx, d)
+	run, ok := event.RunAfter(started, err)
 	switch {
-	case err == nil:
-		return run, s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: run.RunID})
-	case errors.As(err, &exists) && exists.Open && !exists.InTheWay:
-		// It stays taken: that run decides what becomes of it.
-		refused := fmt.Errorf("%w: %w", &event.StateError{ID: d.ID, State: event.DeadLetterRedriving}, exists)
-		return event.Run{}, errors.Join(refused,
-			s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: exists.Run.RunID}))
-	default:
+	case !ok:
 		// The caller may have gone, and the dead letter must not wait for the sweep because of that.
-		return event.Run{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, unavailable(err)),
+		return run, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, unavailable(err)),
 			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
+	case err != nil: // it stays taken by the run that is open
+		err = fmt.Errorf("%w: %w", &event.StateError{ID: d.ID, State: event.DeadLetterRedriving}, err)
 	}
+	return run, errors.Join(err, s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: run.RunID}))
 }
 
 // unavailable is the error of a start that was neither refused nor made: Temporal cannot be reached, or is in trouble. That

@@ -8,8 +8,8 @@ import (
 
 // TopLevel is what may lie at the top of the repository: `ls` draws the architecture.
 var TopLevel = []string{
-	"activities", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "ingress", "internal", "ledger", "loadgen",
-	"migrations", "operator", "persistence", "providers", "redrive", "tools", "workflows",
+	"activities", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "ingress", "intake", "internal", "ledger", "loadgen",
+	"migrations", "operator", "persistence", "providers", "redrive", "runs", "tools", "workflows",
 	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
 }
 

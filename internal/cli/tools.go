@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"holdfast/ingress"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/persistence"
 	"holdfast/redrive"
+	"holdfast/runs"
 )
 
 // Tools are what the commands of an operator work with.
@@ -45,6 +45,6 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 
 // Redrives is what runs dead letters again.
 func (t *Tools) Redrives() *redrive.Service {
-	starter := ingress.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
+	starter := runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
 	return &redrive.Service{Letters: t.Store, Books: t.Store, Runs: starter}
 }

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/internal/installation"
+	"holdfast/runs"
 )
 
 // leastRetention lets somebody who was away over a weekend still read and reset what has failed.
@@ -84,7 +84,7 @@ func (d *doctor) examineRetention(retention time.Duration) {
 }
 
 func (d *doctor) examineQueues(ctx context.Context) {
-	queues, err := ingress.Queues{Client: d.temporal, Namespace: d.cfg.Temporal.Namespace}.Read(ctx)
+	queues, err := runs.Queues{Client: d.temporal, Namespace: d.cfg.Temporal.Namespace}.Read(ctx)
 	if err != nil {
 		d.found("queues", verdictFail, err.Error(), "allow this client to describe task queues")
 		return

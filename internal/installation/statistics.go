@@ -7,20 +7,20 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/internal/config"
 	"holdfast/persistence"
+	"holdfast/runs"
 )
 
 // Statistics are what the database and Temporal know. Those of Temporal are left out while it does not answer.
 type Statistics struct {
 	store  *persistence.Store
-	queues ingress.Queues
+	queues runs.Queues
 }
 
 // NewStatistics reads from the stores that it is given.
 func NewStatistics(cfg config.Config, store *persistence.Store, temporal client.Client) Statistics {
-	return Statistics{store, ingress.Queues{Client: temporal, Namespace: cfg.Temporal.Namespace}}
+	return Statistics{store, runs.Queues{Client: temporal, Namespace: cfg.Temporal.Namespace}}
 }
 
 // queuesTimeout bounds the question for the queues, so that statistics come while Temporal is down.

@@ -4,8 +4,9 @@ import (
 	"context"
 
 	"holdfast/event"
-	"holdfast/ingress"
+	"holdfast/intake"
 	"holdfast/persistence"
+	"holdfast/runs"
 )
 
 // batchSize is how many events a batch takes at most. Twice as many cost a twentieth less each; but they hold the locks of their
@@ -17,7 +18,7 @@ const batchSize = 100
 type pumped struct {
 	*persistence.Store
 
-	pump *ingress.Pump
+	pump *intake.BulkStarter
 }
 
 func (s pumped) ProcessBatch(
@@ -31,7 +32,7 @@ func (s pumped) ProcessBatch(
 }
 
 // newPump makes what starts the batches of the bulk lane.
-func (p *process) newPump() *ingress.Pump {
-	batches := ingress.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
-	return ingress.NewPump(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
+func (p *process) newPump() *intake.BulkStarter {
+	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
+	return intake.NewBulkStarter(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }

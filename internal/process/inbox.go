@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"holdfast/event"
-	"holdfast/ingress"
+	"holdfast/intake"
 	"holdfast/internal/installation"
 )
 
@@ -21,7 +21,7 @@ func (p *process) openInbox(ctx context.Context) error {
 		return err
 	}
 	p.inbox = store
-	p.inboxDepth = ingress.NewInboxDepth(store.InboxDepth)
+	p.inboxDepth = intake.NewInboxDepth(store.InboxDepth)
 	p.onStop("inbox", func(context.Context) error { store.Close(); return nil })
 	return p.telemetry.ObserveInbox(p.countInbox)
 }
@@ -41,7 +41,7 @@ func (p *process) countInbox(ctx context.Context) (depth map[string]int64, age m
 }
 
 // spooler is nil where there is no inbox.
-func (p *process) spooler() ingress.Spooler {
+func (p *process) spooler() intake.Spooler {
 	if p.inbox == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (p *process) spooler() ingress.Spooler {
 }
 
 // forgetter is nil where there is no inbox.
-func (p *process) forgetter() ingress.InboxForgetter {
+func (p *process) forgetter() intake.InboxRemover {
 	if p.inbox == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (p *process) forgetter() ingress.InboxForgetter {
 }
 
 // conflicts is nil where there is no inbox.
-func (p *process) conflicts() ingress.ConflictBook {
+func (p *process) conflicts() intake.ConflictBook {
 	if p.inbox == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
 	}
-	drain, err := ingress.NewDrain(p.inbox, p.starter(), p.conflicts(), p.gate, p.cfg.Ingress.StartTimeout)
+	drain, err := intake.NewDrain(p.inbox, p.starter(), p.conflicts(), p.gate, p.cfg.Ingress.StartTimeout)
 	if err != nil {
 		return err
 	}

@@ -7,23 +7,24 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/ingress"
+	"holdfast/intake"
 )
 
 func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
+	in, err := intake.New(intake.Options{
+		Starter: p.starter(), Inbox: p.spooler(), Remover: p.forgetter(), Conflicts: p.conflicts(),
+		Breaker: p.gate, BulkStarter: p.pump,
+		Budget: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
+	})
+	if err != nil {
+		return err
+	}
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
-		Starter:        p.starter(),
-		Inbox:          p.spooler(),
-		Forgetter:      p.forgetter(),
-		Conflicts:      p.conflicts(),
-		Gate:           p.gate,
-		Pump:           p.pump,
+		Intake:         in,
 		Errors:         p.errors,
 		SelfTest:       p.selfTest(),
-		Budget:         cfg.HandlerBudget,
-		StartTimeout:   cfg.StartTimeout,
-		AckBudget:      cfg.AckBudget,
 		HeaderTimeout:  cfg.HeaderTimeout,
 		BodyTimeout:    cfg.BodyTimeout,
 		WriteTimeout:   cfg.WriteTimeout,

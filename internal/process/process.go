@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"holdfast/ingress"
+	"holdfast/intake"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
@@ -21,6 +21,7 @@ import (
 	"holdfast/operator"
 	"holdfast/persistence"
 	"holdfast/providers"
+	"holdfast/runs"
 )
 
 // process is one running Holdfast: what its roles share, and what ends them.
@@ -37,11 +38,11 @@ type process struct {
 	notifier  *notify.Notifier
 	operator  *operator.Server
 
-	gate       *ingress.Gate
+	gate       *intake.Breaker
 	inbox      *persistence.Store  // nil where no database is configured
-	inboxDepth *ingress.InboxDepth // nil where there is no inbox
-	drain      *ingress.Drain      // nil until it runs
-	pump       *ingress.Pump       // nil where no workers run
+	inboxDepth *intake.InboxDepth  // nil where there is no inbox
+	drain      *intake.Drain       // nil until it runs
+	pump       *intake.BulkStarter // nil where no workers run
 	workers    []worker.Worker
 
 	stops  []stop
@@ -52,7 +53,7 @@ type process struct {
 func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles) (*process, error) {
 	p := &process{
 		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
-		gate: ingress.NewGate(cfg.Ingress.MaxStarts),
+		gate: intake.NewBreaker(cfg.Ingress.MaxStarts),
 	}
 	if err := p.share(ctx, name); err != nil {
 		return nil, errors.Join(err, p.stop())
@@ -98,8 +99,8 @@ func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telem
 	})
 }
 
-func (p *process) starter() *ingress.Starter {
-	return ingress.NewStarter(p.temporal, p.codec.DataConverter())
+func (p *process) starter() *runs.Starter {
+	return runs.NewStarter(p.temporal, p.codec.DataConverter())
 }
 
 // serveOn runs a server in the background. If it ends before the process does, the process ends too.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
-	"holdfast/ingress"
+	"holdfast/runs"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 
 // observeQueues makes the sizes of the task queues a metric of the workers: they are there wherever events are processed.
 func (p *process) observeQueues() error {
-	look := recently(queuesAge, ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read)
+	look := recently(queuesAge, runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read)
 	return p.telemetry.ObserveQueues(func(context.Context) (map[string]int64, map[string]time.Duration, error) {
 		backlog, age := map[string]int64{}, map[string]time.Duration{}
 		queues, err := look()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast/ingress"
+	"holdfast/runs"
 )
 
 // selfTest is nil where it is turned off.
@@ -17,7 +18,7 @@ func (p *process) selfTest() *ingress.SelfTest {
 	}
 	test := &ingress.SelfTest{
 		Stores: stores,
-		Queues: ingress.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
+		Queues: runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
 	}
 	if p.inboxDepth != nil {
 		test.Inbox = p.inboxDepth.Read

@@ -11,8 +11,8 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/internal/installation"
+	"holdfast/runs"
 	"holdfast/workflows"
 )
 
@@ -84,7 +84,7 @@ func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
 		Batches: pumped{p.store, p.pump},
-		Starter: p.starter(), Runs: ingress.NewRuns(p.temporal, p.codec.DataConverter()),
+		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()),
 		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
 		Automatic: p.automaticRedrive,
 		Errors:    p.errors,

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/ingress"
 	"holdfast/internal/cli"
+	"holdfast/runs"
 )
 
 // expungeEvent begins with Temporal: should it fail half-way, the database still knows which runs there are, and the command
@@ -49,7 +49,7 @@ func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err er
 	}
 	slices.Sort(workflowIDs)
 	for _, workflowID := range slices.Compact(workflowIDs) {
-		n, err := ingress.Forget(ctx, t.Temporal, t.Cfg.Temporal.Namespace, workflowID)
+		n, err := runs.Delete(ctx, t.Temporal, t.Cfg.Temporal.Namespace, workflowID)
 		if total += n; err != nil {
 			return total, err
 		}

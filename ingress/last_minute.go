@@ -1,0 +1,116 @@
+package ingress
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// seconds is how far back it looks.
+const seconds = 60
+
+// latencyBounds are the upper bounds of the latency classes, in milliseconds; the last class has none.
+var latencyBounds = []float64{1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000}
+
+// lastMinute counts what happened in the last minute, by second. It holds a fixed amount of memory, whatever comes.
+type lastMinute struct {
+	mu    sync.Mutex
+	slots [seconds]second
+}
+
+type second struct {
+	at                  int64 // in Unix seconds
+	accepted, duplicate int64
+	refused             map[string]int64 // by the code that the sender was given
+	latency             [13]int64
+	took                time.Duration // all answers together
+}
+
+// slot is the second that now belongs to, emptied if it still holds the one of a minute ago.
+func (m *lastMinute) slot(now time.Time) *second {
+	at := now.Unix()
+	s := &m.slots[at%seconds]
+	if s.at != at {
+		*s = second{at: at}
+	}
+	return s
+}
+
+// events counts events that were acknowledged.
+func (m *lastMinute) events(now time.Time, accepted, duplicate int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.slot(now)
+	s.accepted += int64(accepted)
+	s.duplicate += int64(duplicate)
+}
+
+// answer counts an answer: how long it took and, if it was a refusal, the code.
+func (m *lastMinute) answer(now time.Time, took time.Duration, reason string) {
+	class, _ := slices.BinarySearch(latencyBounds, float64(took)/float64(time.Millisecond))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.slot(now)
+	s.latency[class]++
+	s.took += took
+	if reason == "" {
+		return
+	}
+	if s.refused == nil {
+		s.refused = map[string]int64{}
+	}
+	s.refused[reason]++
+}
+
+// lastMinuteSum is what happened in the last minute.
+type lastMinuteSum struct {
+	Accepted  int64            `json:"accepted"`
+	Duplicate int64            `json:"duplicate"`
+	Refused   map[string]int64 `json:"refused"`
+	Requests  int64            `json:"requests"`
+	latency   [13]int64
+	took      time.Duration
+}
+
+func (m *lastMinute) sum(now time.Time) lastMinuteSum {
+	sum := lastMinuteSum{Refused: map[string]int64{}}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.slots {
+		s := &m.slots[i]
+		if now.Unix()-s.at >= seconds {
+			continue
+		}
+		sum.Accepted += s.accepted
+		sum.Duplicate += s.duplicate
+		for reason, n := range s.refused {
+			sum.Refused[reason] += n
+		}
+		sum.took += s.took
+		for class, n := range s.latency {
+			sum.latency[class] += n
+			sum.Requests += n
+		}
+	}
+	return sum
+}
+
+// quantile is a bound that the share q of all answers did not exceed, in milliseconds; 0 if there was none. What took longer
+// than the last bound is reported as that.
+func (s lastMinuteSum) quantile(q float64) float64 {
+	rank := int64(q * float64(s.Requests))
+	for class, n := range s.latency {
+		if rank -= n; rank < 0 {
+			return latencyBounds[min(class, len(latencyBounds)-1)]
+		}
+	}
+	return 0
+}
+
+// average is in milliseconds; 0 if there was no answer.
+func (s lastMinuteSum) average() float64 {
+	if s.Requests == 0 {
+		return 0
+	}
+	return float64(s.took) / float64(time.Millisecond) / float64(s.Requests)
+}

@@ -1,0 +1,54 @@
+package intake
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"holdfast/event"
+	"holdfast/runs"
+)
+
+// ConflictBook keeps the events whose key another event has.
+type ConflictBook interface {
+	RecordConflict(ctx context.Context, c event.Conflict) error
+}
+
+// conflicts report events that were dropped because another one has their key.
+type conflicts struct {
+	book  ConflictBook // nil where no database is configured
+	count metric.Int64Counter
+}
+
+func newConflicts(book ConflictBook) (c conflicts, err error) {
+	c.book = book
+	c.count, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_event_conflicts_total",
+		metric.WithDescription("Events that were dropped because another event has their key, by provider."))
+	return c, err
+}
+
+// recordTimeout bounds the record of a conflict: the sender waits for it, and the log has it in any case.
+const recordTimeout = 200 * time.Millisecond
+
+// report counts, logs and records a conflict.
+func (c conflicts) report(ctx context.Context, found *event.Conflict) {
+	if found == nil {
+		return
+	}
+	c.count.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", found.Provider)))
+	unrecorded := ""
+	if c.book != nil {
+		limited, cancel := runs.WithTimeout(ctx, recordTimeout)
+		defer cancel()
+		if err := c.book.RecordConflict(limited, *found); err != nil {
+			unrecorded = err.Error()
+		}
+	}
+	slog.WarnContext(ctx, "event.conflict", "provider", found.Provider, "source", found.Source,
+		"workflow_id", event.WorkflowID(found.Provider, found.Key), "event_id", found.EventID, "owner_id", found.Owner,
+		"fingerprint", found.Fingerprint, "owner_fingerprint", found.OwnerFingerprint, "error", unrecorded)
+}

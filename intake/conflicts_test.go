@@ -1,0 +1,39 @@
+package intake
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/runs"
+)
+
+// Two events of one key are on their way at the same time, and share a commit:
+//   - the second is a conflict if it is another event, and a duplicate if it is not
+func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	for other, want := range map[string]bool{"sha256:a": false, "sha256:b": true, "": false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCommitter(t, newFakeInbox())
+			c.temporal.during = func(context.Context) { elapse(100 * time.Millisecond) }
+			start := func(fingerprint string) runs.Started {
+				r := waiting(1)
+				r.ID, r.Fingerprint = r.ID+fingerprint, fingerprint
+				started, err := c.commitOnce(t.Context(),
+					arrival{Event: Event{Receipt: r}, slowAt: time.Now().Add(time.Second), slots: make(chan struct{}, 1)})
+				require.NoError(t, err)
+				return started
+			}
+			first := make(chan runs.Started)
+			go func() { first <- start("sha256:a") }()
+			synctest.Wait()
+			second := start(other)
+			require.Equal(t, runs.StateAccepted, (<-first).State)
+			require.Equal(t, runs.StateProcessing, second.State)
+			require.Equal(t, want, second.Conflict != nil, other)
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+	"holdfast/runs"
+)
+
+const (
+	// drainPoll is the pause between two looks at an inbox that was empty: other processes spool, too.
+	drainPoll = 2 * time.Second
+	// drainRetry is the pause after a look that failed, or while Temporal is down.
+	drainRetry = 500 * time.Millisecond
+	// rowsPerStart is how many rows are claimed for each start that may be under way.
+	rowsPerStart = 2
+	// The pause before an event that could not be started is tried again: it doubles from the one to the other.
+	minPostpone = time.Second
+	maxPostpone = 15 * time.Second
+	// An event is at fault itself if Temporal has refused it so often, which takes a minute, and has taken another one between
+	// the last two refusals. Where it takes no other one its set-up may be at fault, which somebody corrects.
+	buryAfter = 8
+	// takesFor is how long ago Temporal may have taken another one: the pause before the last refusals.
+	takesFor = maxPostpone
+	// refusedPrefix marks the last error of a row as a refusal.
+	refusedPrefix = "Temporal refuses it: "
+)
+
+// InboxQueue gives out what waits in the inbox.
+type InboxQueue interface {
+	// DrainInbox has up to limit events settled, which stay locked meanwhile, and gives how many there were.
+	DrainInbox(ctx context.Context, lane event.Lane, limit int,
+		settle func(context.Context, []event.Waiting) []event.Settled) (int, error)
+}
+
+// Drain starts the workflows of what waits in the inbox. Several processes may drain the same inbox, and each may die at any
+// time: an event leaves it only after its start is confirmed.
+type Drain struct {
+	// Errors takes what somebody should hear of; nil where there is no error log. It is set before Run.
+	Errors ErrorSink
+
+	queue   InboxQueue
+	starter EventStarter
+	breaker *Breaker
+	limit   time.Duration // of one start
+	metrics drainMetrics
+	// conflicts report what was acknowledged before it was known whose key it has.
+	conflicts conflicts
+	waited    time.Duration // for which the oldest event of the last page had waited
+
+	stop, stopped chan struct{}
+	stopOnce      sync.Once
+}
+
+// NewDrain makes a drain. Its starts go through the breaker, and have startTimeout each.
+func NewDrain(
+	queue InboxQueue, starter EventStarter, book ConflictBook, breaker *Breaker, startTimeout time.Duration,
+) (*Drain, error) {
+	metrics, err := newDrainMetrics()
+	if err != nil {
+		return nil, err
+	}
+	conflicts, err := newConflicts(book)
+	return &Drain{
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts,
+		stop: make(chan struct{}), stopped: make(chan struct{}),
+	}, err
+}
+
+// Run drains until Stop.
+func (d *Drain) Run() {
+	defer close(d.stopped)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-d.stop
+		cancel()
+	}()
+	for ctx.Err() == nil {
+		rest(ctx, d.round(ctx), d.breaker.wakes)
+	}
+}
+
+// Stop ends the drain; what it has claimed stays in the inbox.
+func (d *Drain) Stop(ctx context.Context) error {
+	d.stopOnce.Do(func() { close(d.stop) })
+	select {
+	case <-d.stopped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// rest ends after a time, with a signal (nil: there is none), or with the context.
+func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-signal:
+	case <-ctx.Done():
+	}
+}
+
+// round takes one page from the inbox, and gives the pause before the next.
+func (d *Drain) round(ctx context.Context) time.Duration {
+	room := d.breaker.room(d.waited)
+	if room == 0 {
+		return drainRetry
+	}
+	claim := room * rowsPerStart
+	if room == 1 { // it is to show whether Temporal is back
+		claim = 1
+	}
+	d.waited = 0
+	n, err := d.take(ctx, claim, room)
+	switch {
+	case ctx.Err() != nil:
+		return drainRetry
+	case err != nil:
+		slog.WarnContext(ctx, "inbox.drain_failed", "error", err.Error())
+		return drainRetry
+	case n < claim:
+		return drainPoll
+	default:
+		return 0
+	}
+}
+
+func (d *Drain) take(ctx context.Context, claim, room int) (int, error) {
+	return safely("drain the inbox", func() (int, error) {
+		return d.queue.DrainInbox(ctx, event.LaneOverflow, claim,
+			func(ctx context.Context, rows []event.Waiting) []event.Settled {
+				d.waited = time.Since(rows[0].Receipt.ReceivedAt)
+				return d.settle(ctx, rows, room)
+			})
+	})
+}
+
+// settle starts the workflows of the rows, at most room at the same time.
+func (d *Drain) settle(ctx context.Context, rows []event.Waiting, room int) []event.Settled {
+	settled := make([]event.Settled, len(rows))
+	var group errgroup.Group
+	group.SetLimit(room)
+	for i, row := range rows {
+		group.Go(func() error {
+			settled[i] = d.settleOne(ctx, row)
+			return nil
+		})
+	}
+	_ = group.Wait() // no error is ever returned
+	return settled
+}
+
+func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settled) {
+	pass := d.breaker.follow()
+	if pass == nil {
+		return s // Temporal has gone meanwhile
+	}
+	ctx, cancel := runs.WithTimeout(ctx, d.limit)
+	defer cancel()
+	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
+		return d.starter.Start(ctx, row.Receipt, row.Body, row.Reject)
+	})
+	pass.end(err)
+	switch {
+	case err == nil:
+		s.Started = true
+		d.conflicts.report(ctx, started.Conflict)
+		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
+	case errors.Is(err, runs.ErrTooLarge) || runs.IsRefused(err) && d.isAtFault(row):
+		s.Dead = whyRefused(row, err)
+		d.metrics.count(ctx, row.Receipt.Provider, "dead")
+		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
+			"step", string(s.Dead.Step), "error_class", string(s.Dead.Class), "error_code", s.Dead.Code)
+	default:
+		s.Error, s.Retry = err.Error(), postpone(row.Attempts)
+		if runs.IsRefused(err) {
+			s.Error = refusedPrefix + s.Error
+			d.reportRefused(row, s.Error)
+		}
+		d.metrics.count(ctx, row.Receipt.Provider, "failed")
+	}
+	return s
+}
+
+// isAtFault says of an event that was refused once more whether that lies in the event.
+func (d *Drain) isAtFault(row event.Waiting) bool {
+	return row.Attempts+1 >= buryAfter && strings.HasPrefix(row.LastError, refusedPrefix) &&
+		d.breaker.confirmedSince(time.Now().Add(-takesFor))
+}
+
+// reportRefused reports once each event that waits although Temporal answers: while its set-up is at fault, nothing else does.
+func (d *Drain) reportRefused(row event.Waiting, why string) {
+	if d.Errors == nil || row.Attempts+1 != buryAfter {
+		return
+	}
+	d.Errors.Record(event.ErrorEntry{
+		Phase: event.PhaseReceive, Provider: row.Receipt.Provider, Class: event.ClassFailed, Code: "start_refused",
+		Message: why, EventID: row.Receipt.ID, Alert: true,
+	})
+}
+
+func resultOf(s runs.Started) string {
+	if s.State == runs.StateAccepted {
+		return "started"
+	}
+	return "duplicate"
+}
+
+// whyRefused is the failure of an event that Temporal does not take, with Temporal's own reason.
+func whyRefused(row event.Waiting, err error) *event.Failure {
+	message := "Temporal refuses to start it"
+	if why := runs.WhyRefused(err); why != "" {
+		message += ": " + why
+	}
+	return &event.Failure{
+		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: message,
+		Attempts: row.Attempts + 1, At: time.Now().UTC(),
+	}
+}
+
+func postpone(attempts int) time.Duration {
+	return min(minPostpone<<min(attempts, 10), maxPostpone)
+}

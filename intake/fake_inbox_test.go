@@ -1,0 +1,251 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast/event"
+	"holdfast/runs"
+)
+
+// fakeInbox stands in for the table where faults must be injected: rows by workflow ID, locked while they are settled, and
+// given back untouched if the settling does not come to its end.
+type fakeInbox struct {
+	mu     sync.Mutex
+	rows   []event.Waiting
+	locked map[string]bool
+	// buried are the dead letters, by workflow ID.
+	buried map[string]event.Failure
+	// gone is asked for each row that leaves because it was started.
+	gone func(event.Waiting)
+	// statements is how many took out what was confirmed late.
+	statements int
+}
+
+func newFakeInbox() *fakeInbox {
+	return &fakeInbox{locked: map[string]bool{}, buried: map[string]event.Failure{}}
+}
+
+func (f *fakeInbox) Spool(_ context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (bool, error) {
+	return f.keep(event.Waiting{Lane: lane, Receipt: r, Body: body, Reject: reject})
+}
+
+func (f *fakeInbox) SpoolLate(
+	_ context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (bool, error) {
+	return f.keep(event.Waiting{
+		Lane: event.LaneOverflow, Receipt: r, Body: body, Reject: reject, DueAt: time.Now().Add(leave),
+	})
+}
+
+func (f *fakeInbox) keep(row event.Waiting) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.ContainsFunc(f.rows, func(w event.Waiting) bool { return w.Receipt.WorkflowID() == row.Receipt.WorkflowID() }) {
+		return false, nil
+	}
+	f.rows = append(f.rows, row)
+	return true, nil
+}
+
+func (f *fakeInbox) RemoveFromInbox(_ context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.statements++
+	f.rows = slices.DeleteFunc(f.rows, func(w event.Waiting) bool {
+		id := w.Receipt.WorkflowID()
+		at := slices.Index(workflowIDs, id)
+		if at < 0 || eventIDs[at] != w.Receipt.ID || f.locked[id] {
+			return false
+		}
+		if f.gone != nil {
+			f.gone(w)
+		}
+		providers = append(providers, w.Receipt.Provider)
+		return true
+	})
+	return providers, nil
+}
+
+func (f *fakeInbox) depth() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.rows)
+}
+
+// graves are what has become dead letters, by workflow ID.
+func (f *fakeInbox) graves() map[string]event.Failure {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.buried)
+}
+
+func (f *fakeInbox) DrainInbox(
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+) (int, error) {
+	claimed := f.claim(lane, limit)
+	defer f.unlock(claimed)
+	if len(claimed) == 0 {
+		return 0, nil
+	}
+	settled := settle(ctx, claimed)
+	if ctx.Err() != nil {
+		return len(claimed), ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, row := range claimed {
+		f.settle(row, settled[i])
+	}
+	return len(claimed), nil
+}
+
+func (f *fakeInbox) claim(lane event.Lane, limit int) (claimed []event.Waiting) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, row := range f.rows {
+		id := row.Receipt.WorkflowID()
+		if len(claimed) < limit && row.Lane == lane && !f.locked[id] && !row.DueAt.After(time.Now()) {
+			f.locked[id] = true
+			claimed = append(claimed, row)
+		}
+	}
+	return claimed
+}
+
+func (f *fakeInbox) unlock(rows []event.Waiting) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, row := range rows {
+		delete(f.locked, row.Receipt.WorkflowID())
+	}
+}
+
+func (f *fakeInbox) settle(row event.Waiting, s event.Settled) {
+	at := slices.IndexFunc(f.rows, func(w event.Waiting) bool { return w.Receipt.WorkflowID() == row.Receipt.WorkflowID() })
+	switch {
+	case s.Started:
+		if f.gone != nil {
+			f.gone(row)
+		}
+		f.rows = slices.Delete(f.rows, at, at+1)
+	case s.Dead != nil:
+		f.buried[row.Receipt.WorkflowID()] = *s.Dead
+		f.rows = slices.Delete(f.rows, at, at+1)
+	case s.Error != "":
+		f.rows[at].Attempts++
+		f.rows[at].LastError, f.rows[at].DueAt = s.Error, time.Now().Add(s.Retry)
+	}
+}
+
+// errInjected is the fault of the decorators below.
+var errInjected = errors.New("injected")
+
+// faults decide, by a seed, how a call goes wrong: before it is executed, after it was executed, late, or with a panic.
+type faults struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	share  float64
+	off    bool
+}
+
+func newFaults(seed uint64, share float64) *faults {
+	return &faults{random: rand.New(rand.NewPCG(seed, seed)), share: share}
+}
+
+func (f *faults) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.off = true
+}
+
+// around executes call, or not.
+func (f *faults) around(call func() error) error {
+	f.mu.Lock()
+	hit, kind, delay := !f.off && f.random.Float64() < f.share, f.random.IntN(4), time.Duration(f.random.IntN(3000))*time.Millisecond
+	f.mu.Unlock()
+	if !hit {
+		return call()
+	}
+	switch kind {
+	case 0:
+		return errInjected
+	case 1:
+		if err := call(); err != nil {
+			return err
+		}
+		return errInjected
+	case 2:
+		elapse(delay)
+		return call()
+	default:
+		panic(errInjected)
+	}
+}
+
+// faultyInbox is a fakeInbox whose calls go wrong. That of a drain which fails after it was executed is a commit whose answer was
+// lost.
+type faultyInbox struct {
+	*fakeInbox
+	faults *faults
+}
+
+func (f *faultyInbox) Spool(
+	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool,
+) (stored bool, err error) {
+	err = f.faults.around(func() (err error) {
+		stored, err = f.fakeInbox.Spool(ctx, lane, r, body, reject)
+		return err
+	})
+	return stored, err
+}
+
+func (f *faultyInbox) SpoolLate(
+	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (stored bool, err error) {
+	err = f.faults.around(func() (err error) {
+		stored, err = f.fakeInbox.SpoolLate(ctx, r, body, reject, leave)
+		return err
+	})
+	return stored, err
+}
+
+func (f *faultyInbox) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs []string) (providers []string, err error) {
+	err = f.faults.around(func() (err error) {
+		providers, err = f.fakeInbox.RemoveFromInbox(ctx, workflowIDs, eventIDs)
+		return err
+	})
+	return providers, err
+}
+
+func (f *faultyInbox) DrainInbox(
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+) (n int, err error) {
+	err = f.faults.around(func() (err error) {
+		n, err = f.fakeInbox.DrainInbox(ctx, lane, limit, settle)
+		return err
+	})
+	return n, err
+}
+
+// faultyStarter is a fakeStarter whose starts go wrong.
+type faultyStarter struct {
+	*fakeStarter
+	faults *faults
+}
+
+func (f *faultyStarter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (s runs.Started, err error) {
+	err = f.faults.around(func() (err error) {
+		s, err = f.fakeStarter.Start(ctx, r, body, reject)
+		return err
+	})
+	return s, err
+}
+
+// elapse lets time pass in a bubble, where it costs none.
+func elapse(d time.Duration) { <-time.After(d) }

@@ -1,0 +1,159 @@
+package intake
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"holdfast/event"
+	"holdfast/runs"
+)
+
+// Options configure an Intake. All durations must be positive.
+type Options struct {
+	Starter EventStarter
+	// Inbox takes what Temporal cannot; nil where no database is configured.
+	Inbox Spooler
+	// Remover takes out of the inbox what Temporal has confirmed late; nil where there is none.
+	Remover InboxRemover
+	// Conflicts keeps the events whose key another one has; nil where no database is configured.
+	Conflicts ConflictBook
+	// Breaker stands before Temporal. It is shared by all of the process that starts events.
+	Breaker *Breaker
+	// BulkStarter hears of what waits in the bulk lane; nil where no worker runs in this process.
+	BulkStarter *BulkStarter
+	// Budget bounds the commit of a request's events, StartTimeout one start. What Temporal has not confirmed within AckBudget
+	// goes to the inbox as well.
+	Budget       time.Duration
+	StartTimeout time.Duration
+	AckBudget    time.Duration
+}
+
+// EventStarter makes an event durable: a nil error means that it is committed.
+type EventStarter interface {
+	Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (runs.Started, error)
+}
+
+// ErrorSink takes entries for the error log. Record neither waits nor fails.
+type ErrorSink interface {
+	Record(e event.ErrorEntry)
+}
+
+// Intake makes events durable.
+type Intake struct {
+	Options
+
+	starts singleflight.Group // by workflow ID
+	inbox  *inbox
+	late   *lateConfirmations
+	// conflicts report what was dropped.
+	conflicts conflicts
+	spools    metric.Int64Counter
+}
+
+// New makes an intake.
+func New(o Options) (i *Intake, err error) {
+	i = &Intake{Options: o, inbox: newInbox(o.Inbox)}
+	if i.late, err = newLateConfirmations(o.Remover); err != nil {
+		return nil, err
+	}
+	if i.conflicts, err = newConflicts(o.Conflicts); err != nil {
+		return nil, err
+	}
+	i.spools, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
+		metric.WithDescription("Events that were committed to the inbox because Temporal was down, busy, slow or had failed (reason)."))
+	return i, err
+}
+
+// Close waits until what was confirmed late has left the inbox.
+func (i *Intake) Close(ctx context.Context) error { return i.late.close(ctx) }
+
+func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
+	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
+}
+
+// Event is what is to be made durable.
+type Event struct {
+	Receipt event.Receipt
+	Body    []byte
+	// Reject says that a redelivery is a duplicate also where the event has failed.
+	Reject bool
+	// Bulk says that the event goes to the bulk lane, where there is an inbox.
+	Bulk bool
+}
+
+const (
+	// maxConcurrentStarts bounds the starts of one batch that are under way at the same time, and maxConcurrentCommits
+	// those of its events that are on their way to either store.
+	maxConcurrentStarts  = 16
+	maxConcurrentCommits = 256
+)
+
+// Commit commits every event of a request, or fails as a whole: the sender then sends the whole request again, and the events
+// that were committed are the duplicates that they are. What of a large batch cannot be started within the ACK budget goes to
+// the inbox, by the hundred.
+func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, error) {
+	started, err := i.commitAll(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range started {
+		i.conflicts.report(ctx, e.Conflict)
+	}
+	return started, nil
+}
+
+// commitAll has no goroutine for a lone event, which is a tenth of what it costs.
+func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started, error) {
+	ctx, cancel := runs.WithTimeout(ctx, i.Budget)
+	defer cancel()
+	slowAt := time.Now().Add(i.AckBudget)
+	slots := make(chan struct{}, maxConcurrentStarts)
+	started := make([]runs.Started, len(events))
+	if len(events) == 1 {
+		var err error
+		started[0], err = i.commitOnce(ctx, arrival{events[0], slowAt, slots})
+		return started, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrentCommits)
+	for n, e := range events {
+		group.Go(func() (err error) {
+			started[n], err = i.commitOnce(ctx, arrival{e, slowAt, slots})
+			return err
+		})
+	}
+	return started, group.Wait()
+}
+
+// commitOnce commits an event. Requests with the same key that are here at the same time share one commit: all but the first
+// are duplicates of it, and a storm of them costs a store no more than one.
+func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
+	first := false
+	id := a.Receipt.WorkflowID()
+	result, err, _ := i.starts.Do(id, func() (any, error) {
+		first = true
+		return safely("commit event of workflow "+id, func() (runs.Started, error) {
+			if a.Bulk && i.inbox.isThere() {
+				return i.commitBulk(ctx, a)
+			}
+			return i.commit(ctx, a)
+		})
+	})
+	if err != nil {
+		return runs.Started{}, err
+	}
+	started := result.(runs.Started)
+	if first {
+		return started, nil
+	}
+	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); started.State.IsNew() {
+		started.State = runs.StateProcessing
+	}
+	return started, nil
+}

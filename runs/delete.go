@@ -1,0 +1,64 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// ErrStillRunning is returned for a workflow whose latest run is open.
+var ErrStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
+
+// Delete has Temporal delete every run of a workflow, with its history, and says how many it was told to delete. Temporal does
+// so within seconds. A workflow that it does not know is deleted already.
+func Delete(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
+	doing := "delete runs of workflow " + workflowID
+	latest, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	info := latest.GetWorkflowExecutionInfo()
+	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return 0, fmt.Errorf("%s: %w", doing, ErrStillRunning)
+	}
+	runs, err := runIDs(ctx, c, workflowID)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	runs[info.GetExecution().GetRunId()] = true // the list may not have it yet
+	for id := range runs {
+		_, err := c.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace:         namespace,
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: id},
+		})
+		if err != nil && !isNotFound(err) {
+			return 0, fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	return len(runs), nil
+}
+
+func runIDs(ctx context.Context, c client.Client, workflowID string) (map[string]bool, error) {
+	runs := map[string]bool{}
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowId = %q", workflowID)}
+	for {
+		page, err := c.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page.GetExecutions() {
+			runs[e.GetExecution().GetRunId()] = true
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return runs, nil
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// Queues asks Temporal how its task queues are doing.
+type Queues struct {
+	Client    client.Client
+	Namespace string
+}
+
+// Read describes every queue of Holdfast, in the order of workflows.AllQueues.
+func (q Queues) Read(ctx context.Context) ([]event.QueueStats, error) {
+	names := workflows.AllQueues()
+	stats := make([]event.QueueStats, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			stats[i], err = q.describe(ctx, name)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return stats, nil
+}
+
+func (q Queues) describe(ctx context.Context, name string) (event.QueueStats, error) {
+	stats := event.QueueStats{Queue: name}
+	var err error
+	if stats.WorkflowPollers, err = q.add(ctx, &stats, enumspb.TASK_QUEUE_TYPE_WORKFLOW); err != nil {
+		return stats, err
+	}
+	stats.ActivityPollers, err = q.add(ctx, &stats, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+	return stats, err
+}
+
+// add adds the tasks of one type, and gives the number of their pollers.
+func (q Queues) add(ctx context.Context, stats *event.QueueStats, kind enumspb.TaskQueueType) (pollers int, err error) {
+	response, err := q.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace:     q.Namespace,
+		TaskQueue:     &taskqueuepb.TaskQueue{Name: stats.Queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		TaskQueueType: kind,
+		ReportStats:   true,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("describe task queue %s: %w", stats.Queue, err)
+	}
+	s := response.GetStats()
+	stats.Backlog += s.GetApproximateBacklogCount()
+	stats.Age = max(stats.Age, event.Duration(s.GetApproximateBacklogAge().AsDuration()))
+	stats.Added += float64(s.GetTasksAddRate())
+	stats.Dispatched += float64(s.GetTasksDispatchRate())
+	return len(response.GetPollers()), nil
+}

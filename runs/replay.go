@@ -1,0 +1,144 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// Replay runs a dead-lettered event again on its own queue: the same workflow ID, event ID and bytes. An
+// event.RunExistsError says that the latest run of its workflow is open, or has processed the event.
+func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, error) {
+	return s.replay(ctx, d, startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
+}
+
+// Redrive is Replay on the queue of redrives. The first task is not handed to a worker of this process, which would take it
+// past that queue.
+func (s *Starter) Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error) {
+	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	options.TaskQueue = workflows.QueueRedrive
+	options.EnableEagerStart = false
+	return s.replay(ctx, d, options)
+}
+
+func (s *Starter) replay(ctx context.Context, d event.DeadLetter, o client.StartWorkflowOptions) (event.Run, error) {
+	for range maxStarts {
+		run, err := s.client.ExecuteWorkflow(ctx, o, workflows.TypeProcessEvent, d.Receipt, rawPayload(d.Body))
+		var started *serviceerror.WorkflowExecutionAlreadyStarted
+		var invalid *serviceerror.InvalidArgument
+		switch {
+		case err == nil:
+			return event.Run{WorkflowID: run.GetID(), RunID: run.GetRunID()}, nil
+		case errors.As(err, &invalid):
+			return event.Run{}, event.Rejectf("not_startable", "replay workflow %s: %s", o.ID, invalid.Message)
+		case !errors.As(err, &started):
+			return event.Run{}, fmt.Errorf("replay workflow %s: %w", o.ID, err)
+		}
+		if o.WorkflowIDReusePolicy, err = s.follow(ctx, d, started.RunId); err != nil {
+			return event.Run{}, err
+		}
+	}
+	return event.Run{}, fmt.Errorf("replay workflow %s: %w", o.ID, ErrStartContended)
+}
+
+// follow says how a replay may come after the run that it collided with. It may not, and the error is an event.RunExistsError,
+// if that is open or has processed the event. That it has succeeded is not enough: it may be the run of another event, or have
+// found the key taken.
+func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) (enumspb.WorkflowIdReusePolicy, error) {
+	const afterFailure = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	exists := &event.RunExistsError{Run: event.Run{WorkflowID: d.Receipt.WorkflowID(), RunID: runID}}
+	earlier, err := s.describe(ctx, exists.Run.WorkflowID, runID)
+	if isNotFound(err) {
+		return afterFailure, nil // its retention has ended meanwhile
+	}
+	if err != nil {
+		return 0, err
+	}
+	isOwn := earlier.EventID == d.Receipt.ID
+	switch {
+	case earlier.State == StateProcessing && runID == d.Run.RunID:
+		return afterFailure, s.awaitEnd(ctx, exists)
+	case earlier.State == StateProcessing:
+		exists.Open, exists.InTheWay = true, !isOwn
+		return 0, exists
+	case earlier.State == StateDead:
+		return afterFailure, nil // it has ended meanwhile
+	case isOwn:
+		result, err := s.result(ctx, exists.Run)
+		if err != nil {
+			return 0, err
+		}
+		if result.Outcome == event.OutcomeProcessed || result.Outcome == event.OutcomeIgnored {
+			return 0, exists
+		}
+	}
+	return enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, nil
+}
+
+// endTimeout is how long a replay waits for the end of the run that has recorded the dead letter: all that this run has left to
+// do is one workflow task.
+const endTimeout = 5 * time.Second
+
+// awaitEnd waits for the end of a run that is about to come to it.
+func (s *Starter) awaitEnd(ctx context.Context, exists *event.RunExistsError) error {
+	limited, cancel := WithTimeout(ctx, endTimeout)
+	defer cancel()
+	run := exists.Run
+	last := s.client.GetWorkflowHistory(
+		limited, run.WorkflowID, run.RunID, true, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	if !last.HasNext() {
+		return nil
+	}
+	_, err := last.Next()
+	switch {
+	case err == nil || isNotFound(err):
+		return nil
+	case limited.Err() != nil && ctx.Err() == nil:
+		exists.Open, exists.InTheWay = true, true
+		return exists
+	default:
+		return fmt.Errorf("await end of workflow %s: %w", run.WorkflowID, err)
+	}
+}
+
+// LatestRun is the latest run of a workflow; the zero value if there is none.
+func (s *Starter) LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error) {
+	response, err := s.client.DescribeWorkflowExecution(ctx, workflowID, "")
+	if isNotFound(err) {
+		return event.LatestRun{}, nil
+	}
+	if err != nil {
+		return event.LatestRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	}
+	info := response.GetWorkflowExecutionInfo()
+	state := stateOf(info.GetStatus())
+	return event.LatestRun{
+		Run:       event.Run{WorkflowID: workflowID, RunID: info.GetExecution().GetRunId()},
+		EventID:   memoEventID(info, s.converter),
+		Open:      state == StateProcessing,
+		Succeeded: state == StateProcessed,
+	}, nil
+}
+
+// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
+func (s *Starter) WakeRedrive(ctx context.Context, id string) error {
+	workflowID := workflows.RedriveWorkflowID(id)
+	_, err := s.client.SignalWithStartWorkflow(ctx, workflowID, workflows.SignalRedriveChanged, nil,
+		client.StartWorkflowOptions{
+			TaskQueue:             workflows.QueueOperations,
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			StaticSummary:         "bulk redrive " + id,
+		}, workflows.TypeRedriveDeadLetters, id)
+	if err != nil {
+		return fmt.Errorf("wake redrive %s: %w", id, err)
+	}
+	return nil
+}

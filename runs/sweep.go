@@ -1,0 +1,183 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// Reader reads what Temporal knows of the runs of events, for the sweep.
+type Reader struct {
+	client    client.Client
+	converter converter.DataConverter
+}
+
+// NewReader makes a reader, with the converter that the client was made with.
+func NewReader(c client.Client, with converter.DataConverter) *Reader {
+	return &Reader{client: c, converter: with}
+}
+
+// runsPage is how many runs a page of the sweep holds.
+const runsPage = 200
+
+// ClosedRuns is a page of the runs of events that have ended without success.
+func (r *Reader) ClosedRuns(ctx context.Context, p event.SweepPage) (runs []event.ClosedRun, next []byte, err error) {
+	response, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Canceled', 'Failed')"+
+			" AND CloseTime >= '%s' AND CloseTime < '%s'", workflows.TypeProcessEvent,
+			p.Since.Format(time.RFC3339Nano), p.Until.Format(time.RFC3339Nano)),
+		PageSize:      runsPage,
+		NextPageToken: p.Token,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list closed runs: %w", err)
+	}
+	for _, info := range response.GetExecutions() {
+		runs = append(runs, event.ClosedRun{
+			Run: runOf(info), EventID: memoEventID(info, r.converter), Status: statuses[info.GetStatus()],
+			ClosedAt: info.GetCloseTime().AsTime(),
+		})
+	}
+	return runs, response.GetNextPageToken(), nil
+}
+
+var statuses = map[enumspb.WorkflowExecutionStatus]string{
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: "terminated",
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  "timed_out",
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   "canceled",
+	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     "failed",
+}
+
+func runOf(info *workflowpb.WorkflowExecutionInfo) event.Run {
+	return event.Run{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()}
+}
+
+// OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are.
+func (r *Reader) OpenRuns(ctx context.Context, before time.Time, limit int) (runs []event.OpenRun, total int, err error) {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND StartTime < '%s'",
+		workflows.TypeProcessEvent, before.Format(time.RFC3339Nano))
+	count, err := r.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+	if err != nil || count.GetCount() == 0 {
+		return nil, 0, err
+	}
+	response, err := r.client.ListWorkflow(ctx,
+		&workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(limit)})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list open runs: %w", err)
+	}
+	for _, info := range response.GetExecutions() {
+		run, err := r.openRun(ctx, info)
+		if err != nil {
+			return nil, 0, err
+		}
+		if run != nil {
+			runs = append(runs, *run)
+		}
+	}
+	return runs, max(int(count.GetCount())-(len(response.GetExecutions())-len(runs)), len(runs)), nil
+}
+
+// openRun looks at a run that the list, which comes late, has as open; nil if it has ended.
+func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*event.OpenRun, error) {
+	run := runOf(info)
+	described, err := r.client.DescribeWorkflowExecution(ctx, run.WorkflowID, run.RunID)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe workflow %s: %w", run.WorkflowID, err)
+	}
+	if described.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return nil, nil
+	}
+	return &event.OpenRun{
+		Run: run, EventID: memoEventID(info, r.converter), StartedAt: info.GetStartTime().AsTime(),
+		TaskAttempts: int(described.GetPendingWorkflowTask().GetAttempt()),
+	}, nil
+}
+
+// DeadLetterOf makes the dead letter of a run from the first and the last event of its history. It is nil if the run has
+// recorded one itself, or if nothing is left of the run.
+func (r *Reader) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.DeadLetter, error) {
+	first, err := r.historyEvent(ctx, run.Run, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if first == nil || err != nil {
+		return nil, err
+	}
+	last, err := r.historyEvent(ctx, run.Run, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	if last == nil || err != nil {
+		return nil, err
+	}
+	failed := last.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+	if failed.GetApplicationFailureInfo().GetType() == workflows.ErrorDeadLettered {
+		return nil, nil // and somebody has removed it
+	}
+	d := event.DeadLetter{Run: run.Run, State: event.DeadLetterOpen, Failures: 1, Failure: event.Failure{
+		Step: event.StepRun, Class: event.ClassFailed, Code: run.Status, Attempts: 1, At: last.GetEventTime().AsTime(),
+		Message: whyClosed(run.Status, last),
+	}}
+	if err := r.readInput(first, &d); err != nil {
+		return nil, event.Rejectf("unreadable_run", "read input of workflow %s: %s", run.Run.WorkflowID, err)
+	}
+	if run.EventID != "" {
+		d.Receipt.ID = run.EventID // the run may have taken on another one since
+	}
+	d.FirstFailed, d.LastFailed = d.Failure.At, d.Failure.At
+	return &d, nil
+}
+
+// readInput reads what the run was started with. The error of a converter can quote its input, so it is not handed on.
+func (r *Reader) readInput(first *historypb.HistoryEvent, d *event.DeadLetter) error {
+	input := first.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if n := len(input.GetPayloads()); n != 2 {
+		return fmt.Errorf("it has %d parts", n)
+	}
+	var body converter.RawValue
+	if r.converter.FromPayloads(input, &d.Receipt, &body) != nil {
+		return errors.New("it is malformed, or its payload key is missing")
+	}
+	d.Body = body.Payload().GetData()
+	return nil
+}
+
+func (r *Reader) historyEvent(
+	ctx context.Context, run event.Run, filter enumspb.HistoryEventFilterType,
+) (*historypb.HistoryEvent, error) {
+	events := r.client.GetWorkflowHistory(ctx, run.WorkflowID, run.RunID, false, filter)
+	if !events.HasNext() {
+		return nil, nil
+	}
+	first, err := events.Next()
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read history of workflow %s: %w", run.WorkflowID, err)
+	}
+	return first, nil
+}
+
+// whyClosed is what a person reads of how a run has ended.
+func whyClosed(status string, last *historypb.HistoryEvent) string {
+	switch status {
+	case "terminated":
+		a := last.GetWorkflowExecutionTerminatedEventAttributes()
+		return fmt.Sprintf("the run was terminated by %q: %s", a.GetIdentity(), a.GetReason())
+	case "timed_out":
+		return "the run was ended by a time-out"
+	case "canceled":
+		return "the run was canceled before the event was processed"
+	default:
+		return "the run failed before it could record its dead letter"
+	}
+}
