@@ -16,12 +16,9 @@ func (p *problems) newAddress(field string, d *addressDefinition) scheme {
 	return &addressScheme{networksName: d.Networks}
 }
 
-func (s *addressScheme) networks(p *Provider) []netip.Prefix {
+func (s *addressScheme) networks(k keyring) []netip.Prefix {
 	var networks []netip.Prefix
-	if p.source == nil {
-		return nil
-	}
-	for _, text := range p.source(s.networksName) {
+	for _, text := range k.raw(s.networksName) {
 		for field := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ',' || c == ' ' }) {
 			if network, ok := parseNetwork(field); ok {
 				networks = append(networks, network)
@@ -41,8 +38,8 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 	return network, err == nil && network.Bits() > 0
 }
 
-func (s *addressScheme) authenticate(p *Provider, r *Request, _ time.Time) error {
-	networks := s.networks(p)
+func (s *addressScheme) authenticate(k keyring, r *Request, _ time.Time) error {
+	networks := s.networks(k)
 	if len(networks) == 0 {
 		return deny(ReasonNoSecret)
 	}
@@ -54,8 +51,8 @@ func (s *addressScheme) authenticate(p *Provider, r *Request, _ time.Time) error
 	return deny(ReasonAddress)
 }
 
-func (s *addressScheme) ready(p *Provider) error {
-	if len(s.networks(p)) == 0 {
+func (s *addressScheme) ready(k keyring) error {
+	if len(s.networks(k)) == 0 {
 		return deny(ReasonNoSecret)
 	}
 	return nil
@@ -68,3 +65,5 @@ func (s *addressScheme) hidden() (headers, query, path []string) { return nil, n
 
 // sign cannot choose the address that a request comes from.
 func (s *addressScheme) sign(*Request, string, time.Time) error { return deny(ReasonAddress) }
+
+func (s *addressScheme) name() string { return "address of the sender" }

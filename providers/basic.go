@@ -18,8 +18,8 @@ func (p *problems) newBasic(field string, d *basicDefinition) scheme {
 	return &basicScheme{tokenScheme{secretsName: d.Secrets, in: "bearer"}, d.User}
 }
 
-func (s *basicScheme) authenticate(p *Provider, r *Request, _ time.Time) error {
-	secrets, err := p.secrets(s.secretsName)
+func (s *basicScheme) authenticate(k keyring, r *Request, _ time.Time) error {
+	secrets, err := k.usable(s.secretsName)
 	if err != nil {
 		return err
 	}
@@ -46,3 +46,5 @@ func (s *basicScheme) sign(r *Request, secret string, _ time.Time) error {
 	r.setHeader("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.user+":"+secret)))
 	return nil
 }
+
+func (s *basicScheme) name() string { return "basic, user " + s.user }

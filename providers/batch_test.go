@@ -27,10 +27,10 @@ func TestBatch(t *testing.T) {
 		require.True(t, at >= start && at < start+uintptr(len(body)), "a copy")
 	}
 	require.Equal(t, "k.a", items[0].Type)
-	parsed, err := p.Parse(receiptOf(p, items[1]), items[1].Body)
+	parsed, err := p.Parse(receiptOfTest(p, items[1]), items[1].Body)
 	require.NoError(t, err)
 	require.Equal(t, "k.b", parsed.Type)
-	_, err = p.Parse(receiptOf(p, items[2]), items[2].Body)
+	_, err = p.Parse(receiptOfTest(p, items[2]), items[2].Body)
 	require.Equal(t, "not_object", event.CodeOf(err))
 }
 
@@ -58,7 +58,7 @@ func TestWhatIsNoBatch(t *testing.T) {
 		require.Len(t, items, 1)
 		require.Equal(t, body, string(items[0].Body))
 		require.Equal(t, event.KeyFromNothing, items[0].KeyFrom, body)
-		_, err = p.Parse(receiptOf(p, items[0]), items[0].Body)
+		_, err = p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 		require.Equal(t, code, event.CodeOf(err), body)
 	}
 }

@@ -42,7 +42,7 @@ func BenchmarkEvent(b *testing.B) {
 		})
 		items, err := p.Split(r)
 		require.NoError(b, err)
-		receipt := receiptOf(p, items[0])
+		receipt := receiptOfTest(p, items[0])
 		b.Run(fmt.Sprintf("parse/%d", len(r.Body)), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(r.Body)))

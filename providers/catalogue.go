@@ -55,7 +55,7 @@ func (c *Catalogue) WithSecrets(s Secrets) *Catalogue {
 	bound := &Catalogue{providers: make(map[string]*Provider, len(c.providers)), fixed: c.fixed, routes: c.routes}
 	for name, p := range maps.All(c.providers) {
 		with := *p
-		with.source = s
+		with.Authenticator = p.Authenticator.WithSecrets(s)
 		bound.providers[name] = &with
 	}
 	return bound

@@ -58,7 +58,7 @@ func check(s Secrets, wanted func(file) bool, sources ...fs.FS) (Checked, error)
 	for _, d := range definitionErrors(err) {
 		if wanted(file{name: d.File, origin: OriginOwn}) {
 			result.Names = append(result.Names, trimExtension(d.File))
-			result.Findings = append(result.Findings, d.finding())
+			result.Findings = append(result.Findings, findingOf(d))
 		}
 	}
 	var compiled []*Provider
@@ -67,7 +67,7 @@ func check(s Secrets, wanted func(file) bool, sources ...fs.FS) (Checked, error)
 		if wanted(files[name]) {
 			result.Names = append(result.Names, name)
 			for _, d := range definitionErrors(err) {
-				result.Findings = append(result.Findings, d.finding())
+				result.Findings = append(result.Findings, findingOf(d))
 			}
 		}
 		if p != nil && (wanted(files[name]) || files[name].origin == OriginBuiltIn) {
@@ -82,12 +82,12 @@ func check(s Secrets, wanted func(file) bool, sources ...fs.FS) (Checked, error)
 func (c *Checked) lint(s Secrets, compiled []*Provider, files map[string]file, wanted func(file) bool) {
 	catalogue, err := newCatalogue(compiled)
 	for _, d := range definitionErrors(err) {
-		c.Findings = append(c.Findings, d.finding())
+		c.Findings = append(c.Findings, findingOf(d))
 	}
 	catalogue = catalogue.WithSecrets(s)
 	for _, name := range catalogue.Names() {
 		if p, _ := catalogue.Lookup(name); wanted(files[name]) {
-			c.Findings = append(c.Findings, p.Lint()...)
+			c.Findings = append(c.Findings, Lint(p)...)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func definitionErrors(err error) []*DefinitionError {
 	return nil
 }
 
-func (e *DefinitionError) finding() Finding {
+func findingOf(e *DefinitionError) Finding {
 	return Finding{File: e.File, Field: e.Field, Rule: RuleInvalid, Message: e.Reason}
 }
 

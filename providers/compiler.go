@@ -34,9 +34,9 @@ func (c *compiler) compile(d *definition) *Provider {
 	if p.bodyLimit < 0 || p.bodyLimit > maxBodyLimit {
 		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
-	p.schemes = c.newSchemes(d.Auth, d.Secrets)
-	c.coverage = anyCoverage(p.schemes)
-	c.kept = c.newKept(d.Keep, p.schemes)
+	p.Authenticator = c.newAuthenticator(d.Auth, d.Secrets, p.paths)
+	c.coverage = p.Coverage()
+	c.kept = c.newKept(d.Keep, p.Authenticator)
 	p.kept = c.kept
 	p.decoders = c.newDecoders(d.Decode)
 	p.batch = c.newBatch(d.Batch)
@@ -78,6 +78,15 @@ func (c *compiler) compileLimits(p *Provider, d *definition) {
 func (c *compiler) expression(field string, source jq) *expression {
 	x := c.newExpression(field, source)
 	c.checkReads(field, x, c.kept, c.pathParams)
+	return x
+}
+
+// newExpression compiles the source, or reports why it cannot be used; nil for "".
+func (c *compiler) newExpression(field string, source jq) *expression {
+	x, err := compileExpression(field, string(source))
+	if err != nil {
+		c.add(field, "%s", err.Error())
+	}
 	return x
 }
 

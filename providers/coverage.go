@@ -15,23 +15,9 @@ type coverage struct {
 	headers []string
 }
 
-// anyCoverage is what at least one of the schemes covers: what a key expression may name at all.
-func anyCoverage(schemes []scheme) coverage {
-	var c coverage
-	for _, s := range schemes {
-		one := s.covers()
-		c.all, c.url, c.headers = c.all || one.all, c.url || one.url, append(c.headers, one.headers...)
-	}
-	return c
-}
-
-// covered is the part of the input that the scheme which has passed covers. Another scheme's headers are not in it:
-// with one scheme's signature anybody could add them.
-func (p *Provider) covered(in input, passed scheme) input {
-	var c coverage
-	if passed != nil {
-		c = passed.covers()
-	}
+// within is the part of the input that is covered. Another scheme's headers are not in it: with one scheme's signature anybody
+// could add them.
+func within(c coverage, in input) input {
 	if c.all {
 		return in
 	}
@@ -56,17 +42,17 @@ func (p *problems) checkKeyReads(field string, x *expression, c coverage) {
 	if x == nil {
 		return
 	}
-	for _, what := range c.uncovered(x.reads) {
+	for _, what := range c.uncovered(x.reads.headers, x.reads.query, x.reads.path) {
 		p.add(field, "reads %s, %s", what, advice)
 	}
 }
 
-// uncovered names what of the reads is not covered.
-func (c coverage) uncovered(r reads) (what []string) {
+// uncovered names what is not covered of the headers, query parameters and path variables.
+func (c coverage) uncovered(headers, query, path []string) (what []string) {
 	if c.all {
 		return nil
 	}
-	for _, name := range sortedNames(r.headers) {
+	for _, name := range headers {
 		if !slices.Contains(c.headers, name) {
 			what = append(what, fmt.Sprintf("the header %q", name))
 		}
@@ -74,7 +60,7 @@ func (c coverage) uncovered(r reads) (what []string) {
 	if c.url {
 		return what
 	}
-	for _, name := range append(sortedNames(r.query), sortedNames(r.path)...) {
+	for _, name := range append(slices.Clone(query), path...) {
 		what = append(what, fmt.Sprintf("%q of query or path", name))
 	}
 	return what

@@ -22,8 +22,8 @@ func (p *problems) newEd25519(field string, d *ed25519Definition) scheme {
 	return &ed25519Scheme{signed: p.newSigned(field, d.signedDefinition)}
 }
 
-func (s *ed25519Scheme) keys(p *Provider) ([]ed25519.PublicKey, error) {
-	secrets, err := p.secrets(s.secretsName)
+func (s *ed25519Scheme) keys(k keyring) ([]ed25519.PublicKey, error) {
+	secrets, err := k.usable(s.secretsName)
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +40,13 @@ func (s *ed25519Scheme) keys(p *Provider) ([]ed25519.PublicKey, error) {
 	return keys, nil
 }
 
-func (s *ed25519Scheme) ready(p *Provider) error {
-	_, err := s.keys(p)
+func (s *ed25519Scheme) ready(k keyring) error {
+	_, err := s.keys(k)
 	return err
 }
 
-func (s *ed25519Scheme) authenticate(p *Provider, r *Request, now time.Time) error {
-	keys, err := s.keys(p)
+func (s *ed25519Scheme) authenticate(k keyring, r *Request, now time.Time) error {
+	keys, err := s.keys(k)
 	if err != nil {
 		return err
 	}
@@ -86,3 +86,5 @@ func (s *ed25519Scheme) sign(r *Request, secret string, now time.Time) error {
 	r.setHeader(s.header.Header, s.header.format(v.timestamp, sig))
 	return nil
 }
+
+func (s *ed25519Scheme) name() string { return "Ed25519 in " + s.header.Header }

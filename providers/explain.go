@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -56,16 +55,6 @@ type ExplainedEvent struct {
 	DeadLetter *ExplainedFailure `json:"dead_letter,omitempty"`
 }
 
-// ExplainedPart is one expression of a key.
-type ExplainedPart struct {
-	Field string `json:"field"`
-	Expr  string `json:"expr"`
-	// Value is "" where the expression gave nothing.
-	Value    string `json:"value"`
-	Optional bool   `json:"optional,omitempty"`
-	Failed   bool   `json:"failed,omitempty"`
-}
-
 // ExplainedQuestion is a question with its answer where no handler gives one.
 type ExplainedQuestion struct {
 	Handler  string         `json:"handler,omitempty"`
@@ -83,15 +72,15 @@ type ExplainedFailure struct {
 
 // Explain takes a request through what the ingress and the parse step would do with it. Of limits it knows those of the
 // definition alone.
-func (p *Provider) Explain(r *Request, now time.Time) Explanation {
-	e := Explanation{Provider: p.name, Events: []ExplainedEvent{}}
-	if p.bodyLimit > 0 && len(r.Body) > p.bodyLimit {
-		return e.refused(ReasonTooLarge, p.replies.TooLarge)
+func Explain(p *Provider, r *Request, now time.Time) Explanation {
+	e := Explanation{Provider: p.Name(), Events: []ExplainedEvent{}}
+	if p.BodyLimit() > 0 && len(r.Body) > p.BodyLimit() {
+		return e.refused(ReasonTooLarge, p.Replies().TooLarge)
 	}
 	if err := p.Authenticate(r, now); err != nil {
-		return e.refused(reasonOf(err), p.replies.Unauthentic)
+		return e.refused(reasonOf(err), p.Replies().Unauthentic)
 	}
-	e.Scheme = p.describe(r.passed)
+	e.Scheme = p.Passed(r)
 	if reply, ok := p.Challenge(r); ok {
 		e.Challenge, e.Status, e.Reply = true, reply.Status, string(reply.Body)
 		return e
@@ -100,9 +89,9 @@ func (p *Provider) Explain(r *Request, now time.Time) Explanation {
 	if err != nil {
 		return e.refused(ReasonDeadline, http.StatusServiceUnavailable)
 	}
-	e.Status = p.replies.Accepted
+	e.Status = p.Replies().Accepted
 	for i := range items {
-		one := p.explain(&items[i], r.passed, now)
+		one, _ := explain(p, &items[i], r.Covered(), now)
 		if one.Question != nil {
 			e.Status = one.Question.Status
 		}
@@ -116,12 +105,12 @@ func (e Explanation) refused(why Reason, status int) Explanation {
 	return e
 }
 
-func (p *Provider) explain(item *Item, passed scheme, now time.Time) ExplainedEvent {
-	field, rules := p.rulesAt(item.Type)
-	e := ExplainedEvent{
-		WorkflowID: event.WorkflowID(p.name, item.Key), Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type,
-		Source: item.Source, Rules: field, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
-		Policy: rules.policy, OccurredAt: now.UTC(),
+// explain also gives the fields of the expressions that have failed without anybody's notice.
+func explain(p *Provider, item *Item, proven coverage, now time.Time) (e ExplainedEvent, silent []string) {
+	e = ExplainedEvent{
+		WorkflowID: event.WorkflowID(p.Name(), item.Key), Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type,
+		Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
+		Policy: p.Policy(item.Type), OccurredAt: now.UTC(),
 	}
 	if e.Type == "" {
 		e.Type = UnknownType
@@ -133,29 +122,26 @@ func (p *Provider) explain(item *Item, passed scheme, now time.Time) ExplainedEv
 		}
 		e.DeadLetter = failureOf(err)
 	}
-	receipt := item.receipt(p.name, now)
-	in, err := p.inputOf(receipt, item.Body)
+	receipt := receiptOf(p, item, now)
+	trace, err := p.Trace(receipt, item.Body, proven)
+	e.Rules, e.KeyParts, e.OccurredFrom = trace.Rules, trace.KeyParts, trace.OccurredFrom
 	if err != nil {
 		e.DeadLetter = failureOf(err)
-		return e
+		return e, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
-	defer cancel()
-	e.KeyParts = p.explainKey(ctx, rules.key, in, passed)
-	e.OccurredFrom = explainTime(ctx, rules.times, in, now)
 	parsed, err := p.Parse(receipt, item.Body)
 	if err != nil {
 		e.DeadLetter = failureOf(err)
-		return e
+		return e, trace.Silent
 	}
 	e.OccurredAt, e.Outcome, e.Changes = parsed.OccurredAt, parsed.Outcome, parsed.Changes
-	return e
+	return e, trace.Silent
 }
 
-// receipt is the one that the ingress would make of the item, as far as the parse step reads it.
-func (item *Item) receipt(provider string, now time.Time) event.Receipt {
+// receiptOf is the one that the ingress would make of the item, as far as the parse step reads it.
+func receiptOf(p *Provider, item *Item, now time.Time) event.Receipt {
 	return event.Receipt{
-		Provider: provider, Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
+		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
 		Fingerprint: item.Fingerprint, Type: item.Type, Priority: item.Priority, ReceivedAt: now, Headers: item.Headers,
 		Query: item.Query, Path: item.Path, Root: item.Root,
 	}
@@ -166,35 +152,4 @@ func failureOf(err error) *ExplainedFailure {
 		return nil
 	}
 	return &ExplainedFailure{Class: event.ClassOf(err), Code: event.CodeOf(err), Message: err.Error()}
-}
-
-func (p *Provider) explainKey(ctx context.Context, k *keyRule, in input, passed scheme) []ExplainedPart {
-	if k == nil {
-		return nil
-	}
-	if !k.unsigned {
-		in = p.covered(in, passed)
-	}
-	var parts []ExplainedPart
-	for _, part := range k.parts {
-		v, err := part.expr.first(ctx, in, nil)
-		value, _ := text(v)
-		parts = append(parts, ExplainedPart{
-			Field: part.expr.field, Expr: string(part.expr.source), Value: value, Optional: part.optional, Failed: err != nil,
-		})
-	}
-	return parts
-}
-
-// explainTime names the expression that gives the time, and the unit that it is in.
-func explainTime(ctx context.Context, times []timeRule, in input, now time.Time) string {
-	for _, rule := range times {
-		for _, unit := range rule.units {
-			one := []timeRule{{expr: rule.expr, units: []string{unit}}}
-			if _, found, err := occurredAt(ctx, one, in, now); err == nil && found {
-				return string(rule.expr.source) + " (" + unit + ")"
-			}
-		}
-	}
-	return ""
 }

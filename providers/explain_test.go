@@ -13,7 +13,7 @@ import (
 func TestExplainBatch(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "gocardless", secretOfTests)
-	e := p.Explain(signedSample(t, p, "payments.confirmed", "x1"), clock)
+	e := Explain(p, signedSample(t, p, "payments.confirmed", "x1"), clock)
 	require.Empty(t, e.Refused)
 	require.Equal(t, 200, e.Status)
 	require.Equal(t, "auth[0]: HMAC in webhook-signature, with GOCARDLESS_WEBHOOK_SECRET", e.Scheme)
@@ -38,18 +38,18 @@ func TestExplainRefusals(t *testing.T) {
 	p := providerOf(t, "gocardless", secretOfTests)
 	r := signedSample(t, p, "payments.confirmed", "x1")
 	r.Body = append(r.Body, ' ')
-	e := p.Explain(r, clock)
+	e := Explain(p, r, clock)
 	require.Equal(t, ReasonBadSignature, e.Refused)
 	require.Equal(t, 498, e.Status)
 	require.Empty(t, e.Events)
-	e = providerOf(t, "gocardless").Explain(r, clock)
+	e = Explain(providerOf(t, "gocardless"), r, clock)
 	require.Equal(t, ReasonNoSecret, e.Refused)
 	r.Body = make([]byte, p.BodyLimit()+1)
-	require.Equal(t, ReasonTooLarge, p.Explain(r, clock).Refused)
-	require.Equal(t, 413, p.Explain(r, clock).Status)
+	require.Equal(t, ReasonTooLarge, Explain(p, r, clock).Refused)
+	require.Equal(t, 413, Explain(p, r, clock).Status)
 
 	stale := providerOf(t, "stripe", secretOfTests)
-	e = stale.Explain(signedSample(t, stale, "customer.updated", "x1"), clock.Add(10*time.Minute))
+	e = Explain(stale, signedSample(t, stale, "customer.updated", "x1"), clock.Add(10*time.Minute))
 	require.Equal(t, ReasonStaleTimestamp, e.Refused)
 }
 
@@ -57,20 +57,20 @@ func TestExplainRefusals(t *testing.T) {
 func TestExplainSpecialEvents(t *testing.T) {
 	t.Parallel()
 	retell := providerOf(t, "retell", secretOfTests)
-	e := retell.Explain(signedSample(t, retell, "call_inbound", "x1"), clock)
+	e := Explain(retell, signedSample(t, retell, "call_inbound", "x1"), clock)
 	require.Equal(t, "overrides[0]", e.Events[0].Rules)
 	require.Len(t, e.Events[0].KeyParts, 4)
 	require.Equal(t, "overrides[0].key.parts[3]", e.Events[0].KeyParts[3].Field)
 	require.Equal(t, &ExplainedQuestion{
 		Handler: "RETELL_INBOUND_URL", Deadline: event.Duration(8 * time.Second), Status: 200, Fallback: `{"call_inbound":{}}`,
 	}, e.Events[0].Question)
-	e = retell.Explain(signedSample(t, retell, "transcript_updated", "x1"), clock)
+	e = Explain(retell, signedSample(t, retell, "transcript_updated", "x1"), clock)
 	require.Equal(t, event.KeyFromBody, e.Events[0].KeyFrom)
 	require.Empty(t, e.Events[0].OccurredFrom)
 	require.Equal(t, clock, e.Events[0].OccurredAt)
 
 	slack := providerOf(t, "slack", secretOfTests)
-	e = slack.Explain(signedSample(t, slack, "url_verification", "x1"), clock)
+	e = Explain(slack, signedSample(t, slack, "url_verification", "x1"), clock)
 	require.True(t, e.Challenge)
 	require.Equal(t, "challengex1", e.Reply)
 
@@ -78,7 +78,7 @@ func TestExplainSpecialEvents(t *testing.T) {
 	r := signedSample(t, stripe, "customer.updated", "x1")
 	r.Body = []byte(`{"type":"customer.updated"}`)
 	require.NoError(t, stripe.Sign(r, secretOfTests, clock))
-	e = stripe.Explain(r, clock)
+	e = Explain(stripe, r, clock)
 	require.Empty(t, e.Refused, "an authentic event is never refused for its content")
 	require.Equal(t, 202, e.Status)
 	require.Equal(t, event.KeyFromNothing, e.Events[0].KeyFrom)
@@ -86,5 +86,5 @@ func TestExplainSpecialEvents(t *testing.T) {
 	require.Empty(t, e.Events[0].KeyParts[0].Value)
 	r.Body = []byte(`{`)
 	require.NoError(t, stripe.Sign(r, secretOfTests, clock))
-	require.Equal(t, event.ClassRejected, stripe.Explain(r, clock).Events[0].DeadLetter.Class)
+	require.Equal(t, event.ClassRejected, Explain(stripe, r, clock).Events[0].DeadLetter.Class)
 }

@@ -3,6 +3,8 @@ package providers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -21,19 +23,11 @@ const (
 // expression is compiled jq. A nil expression gives nothing.
 type expression struct {
 	field  string
-	source jq
+	source string
 	code   *gojq.Code
 	reads  reads
 	// names is the way to the value where the expression is nothing but that (.body.id): then it is looked up without jq.
 	names []string
-}
-
-// text is the source; "" for nil.
-func (x *expression) text() string {
-	if x == nil {
-		return ""
-	}
-	return string(x.source)
 }
 
 // input is what the expressions of one event see.
@@ -44,26 +38,44 @@ type input struct {
 	source string
 }
 
-// newExpression compiles the source, or reports why it cannot be used; nil for "".
-func (p *problems) newExpression(field string, source jq) *expression {
-	if source == "" {
-		return nil
+// newInput is what the expressions of an event see: what is kept of its request, its body, and the envelope of its batch.
+func newInput(headers, query, path map[string]string, body, root any) input {
+	return input{root: root, value: map[string]any{
+		"headers": values(headers), "query": values(query), "path": values(path), "body": body,
+	}}
+}
+
+// nothing is what is kept of a part that has nothing. Expressions never change what they see.
+var nothing = map[string]any{}
+
+func values(m map[string]string) map[string]any {
+	if len(m) == 0 {
+		return nothing
 	}
-	query, err := gojq.Parse(string(source))
+	out := make(map[string]any, len(m))
+	for name, value := range maps.All(m) {
+		out[name] = value
+	}
+	return out
+}
+
+// compileExpression compiles the source of a field; nil for "". The error says why it cannot be used.
+func compileExpression(field, source string) (*expression, error) {
+	if source == "" {
+		return nil, nil
+	}
+	query, err := gojq.Parse(source)
 	if err != nil {
-		p.add(field, "is not jq: %v", err)
-		return nil
+		return nil, fmt.Errorf("is not jq: %w", err)
 	}
 	if reason := forbidden(query); reason != "" {
-		p.add(field, "%s", reason)
-		return nil
+		return nil, errors.New(reason)
 	}
 	x := &expression{field: field, source: source, reads: readsOf(query), names: namesOf(query)}
 	if x.code, err = compileMetered(query); err != nil {
-		p.add(field, "does not compile: %v", err)
-		return nil
+		return nil, fmt.Errorf("does not compile: %w", err)
 	}
-	return x
+	return x, nil
 }
 
 // errTooMany says that an expression gave more values than are taken.

@@ -14,16 +14,15 @@ func TestPathsAreLookedUpAsJQDoes(t *testing.T) {
 		`{}`, `null`, `[]`, `"text"`, `12`, `{"id":"x"}`, `{"id":null}`, `{"id":1.50}`, `{"id":123456789012345678901234567890}`,
 		`{"id":{"id":true}}`, `{"id":[1]}`, `{"id":"x","a-b":{"id":false}}`, `{"a-b":[{"id":1}]}`,
 	}
-	for source, plain := range map[jq]bool{
+	for source, plain := range map[string]bool{
 		`.body`: true, `.body.id`: true, `.body.id.id`: true, `.body["a-b"].id`: true, `.body."a-b".id`: true,
 		`.nothing.at.all`: true, `.headers["x-id"]`: true,
 		`.body.id?`: false, `.body[]`: false, `.body[0]`: false, `.body.id[0:1]`: false, `.body.id | .id`: false, `.`: false,
 		`..`: false, `.body["\(.a)"]`: false, `.body.id // "x"`: false, `$root.id`: false, `$item`: false, `-.body.id`: false,
 		`def id: 1; .body.id`: false, `.body.id as $x | $x`: false, `(.body.id)`: false, `.[.body.id]`: false,
 	} {
-		p := &problems{}
-		x := p.newExpression("x", source)
-		require.NotNil(t, x, source)
+		x, err := compileExpression("x", source)
+		require.NoError(t, err, source)
 		require.Equal(t, plain, x.names != nil, source)
 		withJQ := *x
 		withJQ.names = nil

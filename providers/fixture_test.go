@@ -82,7 +82,7 @@ type seen struct {
 	Rejection string            `json:"rejection,omitempty"`
 }
 
-func receiptOf(p *Provider, item Item) event.Receipt {
+func receiptOfTest(p *Provider, item Item) event.Receipt {
 	return event.Receipt{
 		ID: "00000000-0000-7000-8000-000000000000", Provider: p.Name(), Source: item.Source, Key: item.Key,
 		KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow, Type: item.Type, ReceivedAt: clock,
@@ -95,7 +95,7 @@ func see(p *Provider, item Item) seen {
 		Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type, Source: item.Source, Priority: item.Priority,
 		Dedupe: item.DedupeWindow, Headers: item.Headers, Path: item.Path, Root: item.Root,
 	}
-	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 	if err != nil {
 		s.Rejection = string(event.ClassOf(err)) + ": " + err.Error()
 		return s

@@ -9,13 +9,21 @@ import (
 // glob is a pattern of event types: text in which * stands for any run of characters.
 type glob []string
 
-func (p *problems) newGlobs(field string, patterns []string) []glob {
+func newGlob(pattern string) glob { return strings.Split(pattern, "*") }
+
+func globsOf(patterns []string) []glob {
 	var globs []glob
-	for i, s := range patterns {
-		p.required(fmt.Sprintf("%s[%d]", field, i), s)
-		globs = append(globs, strings.Split(s, "*"))
+	for _, s := range patterns {
+		globs = append(globs, newGlob(s))
 	}
 	return globs
+}
+
+func (p *problems) newGlobs(field string, patterns []string) []glob {
+	for i, s := range patterns {
+		p.required(fmt.Sprintf("%s[%d]", field, i), s)
+	}
+	return globsOf(patterns)
 }
 
 func (g glob) match(s string) bool {

@@ -40,8 +40,8 @@ func (p *problems) newHMAC(field string, d *hmacDefinition) scheme {
 }
 
 // keys are the usable keys, as bytes.
-func (s *hmacScheme) keys(p *Provider) ([][]byte, error) {
-	secrets, err := p.secrets(s.secretsName)
+func (s *hmacScheme) keys(k keyring) ([][]byte, error) {
+	secrets, err := k.usable(s.secretsName)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +64,13 @@ func (s *hmacScheme) key(secret string) ([]byte, bool) {
 	return []byte(secret), secret != ""
 }
 
-func (s *hmacScheme) ready(p *Provider) error {
-	_, err := s.keys(p)
+func (s *hmacScheme) ready(k keyring) error {
+	_, err := s.keys(k)
 	return err
 }
 
-func (s *hmacScheme) authenticate(p *Provider, r *Request, now time.Time) error {
-	keys, err := s.keys(p)
+func (s *hmacScheme) authenticate(k keyring, r *Request, now time.Time) error {
+	keys, err := s.keys(k)
 	if err != nil {
 		return err
 	}
@@ -120,3 +120,5 @@ func (s *hmacScheme) sign(r *Request, secret string, now time.Time) error {
 	r.setHeader(s.header.Header, s.header.format(v.timestamp, s.encode(sum)))
 	return nil
 }
+
+func (s *hmacScheme) name() string { return "HMAC in " + s.header.Header }

@@ -45,7 +45,7 @@ func TestWhatIsNotJSONIsRejected(t *testing.T) {
 		require.Len(t, items, 1)
 		require.Equal(t, event.KeyFromNothing, items[0].KeyFrom, body)
 		require.Equal(t, body, string(items[0].Body))
-		_, err = p.Parse(receiptOf(p, items[0]), items[0].Body)
+		_, err = p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 		require.Equal(t, code, event.CodeOf(err), "%.40s", body)
 		require.Equal(t, event.ClassRejected, event.ClassOf(err))
 	}
@@ -57,7 +57,7 @@ func TestHarmlessDuplicateIsTaken(t *testing.T) {
 	p := providerOf(t, "stripe", secretOfTests)
 	items, err := p.Split(&Request{Body: []byte(`{"id":"evt_1","type":"x","note":"a","note":"b"}`)})
 	require.NoError(t, err)
-	_, err = p.Parse(receiptOf(p, items[0]), items[0].Body)
+	_, err = p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 	require.NoError(t, err)
 }
 

@@ -26,8 +26,8 @@ func (p *problems) newJWT(field string, d *jwtDefinition) scheme {
 	return s
 }
 
-func (s *jwtScheme) authenticate(p *Provider, r *Request, now time.Time) error {
-	secrets, err := p.secrets(s.secretsName)
+func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
+	secrets, err := k.usable(s.secretsName)
 	if err != nil {
 		return err
 	}
@@ -117,3 +117,5 @@ func (s *jwtScheme) sign(r *Request, secret string, now time.Time) error {
 	r.setHeader("authorization", "Bearer "+content+"."+encode(jwtSum(content, secret)))
 	return nil
 }
+
+func (s *jwtScheme) name() string { return "JWT (HS256)" }

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,15 +23,10 @@ type kept struct {
 	hiddenPath     []string
 }
 
-func (p *problems) newKept(d keepDefinition, schemes []scheme) kept {
-	hidden := slices.Clone(neverKept)
-	k := kept{headers: slices.Clone(alwaysKept)}
-	var hiddenQuery []string
-	for _, s := range schemes {
-		headers, query, path := s.hidden()
-		hidden, hiddenQuery = append(hidden, headers...), append(hiddenQuery, query...)
-		k.hiddenPath = append(k.hiddenPath, path...)
-	}
+func (p *problems) newKept(d keepDefinition, a *Authenticator) kept {
+	hidden, hiddenQuery, hiddenPath := a.Hidden()
+	hidden = append(hidden, neverKept...)
+	k := kept{headers: slices.Clone(alwaysKept), hiddenPath: hiddenPath}
 	for i, name := range d.Headers {
 		field := fmt.Sprintf("keep.headers[%d]", i)
 		name = p.headerName(field, name)
@@ -100,17 +94,17 @@ func (p *problems) checkReads(field string, x *expression, k kept, pathParams []
 	if x == nil {
 		return
 	}
-	for _, name := range sortedNames(x.reads.headers) {
+	for _, name := range x.reads.headers {
 		if !slices.Contains(k.headers, name) {
 			p.add(field, "reads the header %q, which is not among keep.headers (names are lower case)", name)
 		}
 	}
-	for _, name := range sortedNames(x.reads.query) {
+	for _, name := range x.reads.query {
 		if !slices.Contains(k.query, name) {
 			p.add(field, "reads the query parameter %q, which is not among keep.query", name)
 		}
 	}
-	for _, name := range sortedNames(x.reads.path) {
+	for _, name := range x.reads.path {
 		if !slices.Contains(pathParams, name) || slices.Contains(k.hiddenPath, name) {
 			p.add(field, "reads the path variable %q, which no path has or which is secret", name)
 		}
@@ -132,19 +126,4 @@ func cleanText(s string, size int) string {
 		size--
 	}
 	return s[:size]
-}
-
-// nothing is what is kept of a part that has nothing. Expressions never change what they see.
-var nothing = map[string]any{}
-
-// values turns what is kept into what expressions see.
-func values(m map[string]string) map[string]any {
-	if len(m) == 0 {
-		return nothing
-	}
-	out := make(map[string]any, len(m))
-	for name, value := range maps.All(m) {
-		out[name] = value
-	}
-	return out
 }

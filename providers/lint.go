@@ -1,8 +1,8 @@
 package providers
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 )
 
 // Finding is one remark about a definition.
@@ -46,44 +46,46 @@ func (f Finding) String() string {
 // linter collects the findings about one definition.
 type linter struct {
 	provider *Provider
+	written  *definition
 	found    []Finding
-	told     map[string]bool
+	seen     map[string]bool
 }
 
-func newLinter(p *Provider) *linter { return &linter{provider: p, told: map[string]bool{}} }
+func newLinter(p *Provider) *linter {
+	return &linter{provider: p, written: p.Written(), seen: map[string]bool{}}
+}
 
 // add notes a finding, each once.
 func (l *linter) add(field string, rule Rule, format string, args ...any) {
-	f := Finding{File: l.provider.file, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)}
-	if !l.told[f.String()] {
-		l.told[f.String()] = true
+	f := Finding{File: l.provider.File(), Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)}
+	if !l.seen[f.String()] {
+		l.seen[f.String()] = true
 		l.found = append(l.found, f)
 	}
 }
 
 // Lint looks for what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
 // key, types and entities from what nobody vouches for, secrets (as they are now) that authenticate nobody.
-func (p *Provider) Lint() []Finding {
+func Lint(p *Provider) []Finding {
 	l := newLinter(p)
+	d := l.written
 	l.checkOverrides()
-	l.checkLane("", &p.base)
-	l.checkRetry("", &p.base)
+	l.checkLane("", d.Lane, d.Priority)
+	l.checkRetry("", d.Retry)
 	l.checkBaseEntities()
-	l.checkEntities("entities", p.base.entities, nil)
-	for i, o := range p.overrides {
+	l.checkEntities("entities", d.Entities, nil)
+	for i, o := range d.Overrides {
 		at := fmt.Sprintf("overrides[%d].", i)
-		l.checkLane(at, &o.rules)
-		if q := o.rules.policy; q.Attempts != p.base.policy.Attempts || !slices.Equal(q.Delays, p.base.policy.Delays) {
-			l.checkRetry(at, &o.rules)
-		}
-		if !sameRules(o.rules.entities, p.base.entities) {
-			l.checkEntities(fmt.Sprintf("overrides[%d].entities", i), o.rules.entities, o.types)
-		}
+		l.checkLane(at, cmp.Or(o.Lane, d.Lane), cmp.Or(o.Priority, d.Priority))
+		l.checkRetry(at, o.Retry)
+		l.checkEntities(at+"entities", o.Entities, o.Types)
 	}
 	l.checkQuestions()
 	l.checkDecoders()
 	l.checkUnsigned()
-	l.checkSecrets()
+	for _, mistake := range p.SecretMistakes() {
+		l.add("", RuleSecret, "%s", mistake)
+	}
 	l.checkReply()
 	l.checkSamples()
 	return l.found

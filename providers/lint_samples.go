@@ -1,9 +1,11 @@
 package providers
 
 import (
-	"context"
+	"crypto/ed25519"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -12,18 +14,23 @@ import (
 // lintTime is when the samples are made, always the same so that the findings are.
 var lintTime = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// lintSecrets fit every scheme: text and base64 after a prefix, base64 alone, and a private key.
-var lintSecrets = func() []string {
-	key := base64.StdEncoding.EncodeToString([]byte("a secret that is used by nobody."))
-	return []string{"whsec_" + key, key, privatePrefix + key}
-}()
+// lintSecrets fit every scheme: text and base64 after a prefix, base64 alone, a private key with its public one, and an address.
+func lintSecrets(string) []string {
+	seed := []byte("a secret that is used by nobody.")
+	public := ed25519.NewKeyFromSeed(seed)[ed25519.PublicKeySize:]
+	key := base64.StdEncoding.EncodeToString(seed)
+	return []string{"whsec_" + key, key, "whsk_" + key, "whpk_" + base64.StdEncoding.EncodeToString(public), lintAddress.String()}
+}
+
+// lintAddress is where the samples come from.
+var lintAddress = netip.MustParseAddr("192.0.2.1")
 
 // FailingSamples runs the samples of all definitions that are not built in. A finding says that events like the sample become
 // dead letters, or are dropped as duplicates of others.
-func (c *Catalogue) FailingSamples() []Finding {
+func FailingSamples(c *Catalogue) []Finding {
 	var found []Finding
 	for _, name := range c.Names() {
-		if p := c.providers[name]; p.origin != OriginBuiltIn {
+		if p, _ := c.Lookup(name); p.Origin() != OriginBuiltIn {
 			l := newLinter(p)
 			l.checkSamples()
 			found = append(found, l.found...)
@@ -32,9 +39,26 @@ func (c *Catalogue) FailingSamples() []Finding {
 	return slices.DeleteFunc(found, func(f Finding) bool { return f.Rule != RuleSampleFails && f.Rule != RuleSharedKey })
 }
 
+// Regression refuses a catalogue some of whose samples fail that did not fail before: it must stay possible to correct something
+// else. The error joins a *DefinitionError for each.
+func Regression(next, current *Catalogue) error {
+	failing := FailingSamples(next)
+	if len(failing) == 0 {
+		return nil
+	}
+	before := FailingSamples(current)
+	var errs []error
+	for _, f := range failing {
+		if !slices.Contains(before, f) {
+			errs = append(errs, &DefinitionError{File: f.File, Field: f.Field, Reason: f.Message})
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // checkSamples runs every sample through what the ingress and the parse step do.
 func (l *linter) checkSamples() {
-	if len(l.provider.samples) == 0 {
+	if len(l.written.Samples) == 0 {
 		l.add("samples", RuleNoSamples, "is missing: without an event of each kind nothing of the definition can be tried")
 	}
 	keys := map[string]string{}
@@ -51,7 +75,7 @@ func (l *linter) checkSamples() {
 func (l *linter) checkReply() {
 	const accepted = `{"ok":true,"queued":true,"request_id":"r","duration_ms":1,"events":[` +
 		`{"workflow_id":"p:k","event_id":"e","event_hash":"000000000000","status":"accepted"}]}`
-	if _, ok := l.provider.ReplyBody([]byte(accepted)); !ok && l.provider.replyBody != nil {
+	if _, ok := l.provider.ReplyBody([]byte(accepted)); !ok && l.written.Replies.Body != "" {
 		l.add("replies.body", RuleSampleFails, "fails on the usual body: the sender would be answered with that one")
 	}
 }
@@ -64,9 +88,11 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 		l.add(field, RuleSampleFails, "cannot be made: %s", err.Error())
 		return false
 	}
-	passed := l.provider.signForLint(r)
-	r.passed = passed
 	before := len(l.found)
+	if err := signForLint(l.provider, r); err != nil {
+		l.add(field, RuleSampleFails, "could not be sent: %s", err.Error())
+		return false
+	}
 	if _, handshake := l.provider.Challenge(r); handshake {
 		return true
 	}
@@ -77,9 +103,9 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 	}
 	var types []string
 	for i := range items {
-		e := l.provider.explain(&items[i], passed, lintTime)
+		e, silent := explain(l.provider, &items[i], r.Covered(), lintTime)
 		types = append(types, e.Type)
-		l.checkEvent(field, &items[i], e)
+		l.checkEvent(field, &items[i], e, silent)
 		if other, taken := keys[e.Key]; taken {
 			l.add(field, RuleSharedKey, "%s", sharedKey(name, other))
 		}
@@ -100,7 +126,7 @@ func sharedKey(name, other string) string {
 }
 
 // checkEvent notes what fails on one event of a sample.
-func (l *linter) checkEvent(field string, item *Item, e ExplainedEvent) {
+func (l *linter) checkEvent(field string, item *Item, e ExplainedEvent, silent []string) {
 	if e.DeadLetter != nil {
 		l.add(field, RuleSampleFails, "becomes a dead letter: %s (%s)", e.DeadLetter.Message, e.DeadLetter.Code)
 		return
@@ -110,43 +136,20 @@ func (l *linter) checkEvent(field string, item *Item, e ExplainedEvent) {
 			l.add(part.Field, RuleSampleFails, "fails on %s, where it should give nothing: add a ? after what may not be there", field)
 		}
 	}
-	receipt := item.receipt(l.provider.name, lintTime)
-	in, err := l.provider.inputOf(receipt, item.Body)
-	if err != nil {
-		return // told above
+	for _, expression := range silent {
+		l.add(expression, RuleSampleFails, "fails on %s", field)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
-	defer cancel()
-	for _, x := range l.provider.quiet(item.Type) {
-		if _, err := x.first(ctx, in, nil); err != nil {
-			l.add(x.field, RuleSampleFails, "fails on %s", field)
-		}
-	}
-	if _, err := l.provider.Redact(receipt, item.Body); err != nil {
+	if _, err := l.provider.Redact(receiptOf(l.provider, item, lintTime), item.Body); err != nil {
 		l.add("redact", RuleSampleFails, "fails on %s", field)
 	}
 }
 
-// quiet are the expressions whose failure counts as nothing in a running system, and so would never be noticed.
-func (p *Provider) quiet(eventType string) []*expression {
-	all := []*expression{p.sourceOf}
-	for i := range p.challenges {
-		all = append(all, p.challenges[i].when)
+// signForLint makes a sample authentic by the first scheme that can. The error is an *AuthError.
+func signForLint(p *Provider, r *Request) error {
+	a := p.WithSecrets(lintSecrets)
+	r.RemoteIP = lintAddress
+	if err := a.SignWithSecrets(r, lintTime); err != nil {
+		return err
 	}
-	for _, rule := range p.rulesFor(eventType).times {
-		all = append(all, rule.expr)
-	}
-	return slices.DeleteFunc(all, func(x *expression) bool { return x == nil })
-}
-
-// signForLint signs with the first scheme that can, and gives it.
-func (p *Provider) signForLint(r *Request) scheme {
-	for _, s := range p.schemes {
-		for _, secret := range lintSecrets {
-			if p.signWith(s, r, secret, lintTime) == nil {
-				return s
-			}
-		}
-	}
-	return p.schemes[0]
+	return a.Authenticate(r, lintTime)
 }

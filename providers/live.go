@@ -1,8 +1,6 @@
 package providers
 
 import (
-	"errors"
-	"slices"
 	"sync/atomic"
 )
 
@@ -28,22 +26,17 @@ func LoadLive(dir string, s Secrets, accept func(*Catalogue) error) (*Live, erro
 	return l, nil
 }
 
-// Reload reads all definitions anew. One mistake in one file, or one sample that fails and did not fail before, and the
-// catalogue stays as it was; the error joins a *DefinitionError for each.
-func (l *Live) Reload() error {
+// Reload reads all definitions anew. One mistake in one file, or what judge has against the next in place of the current
+// catalogue, and the catalogue stays as it was; the error joins a *DefinitionError for each mistake.
+func (l *Live) Reload(judge func(next, current *Catalogue) error) error {
 	next, err := l.load()
-	if err != nil {
-		return err
+	if err == nil {
+		err = judge(next, l.Catalogue())
 	}
-	if failing := next.FailingSamples(); len(failing) > 0 {
-		before := l.Catalogue().FailingSamples() // it must stay possible to correct something else
-		failing = slices.DeleteFunc(failing, func(f Finding) bool { return slices.Contains(before, f) })
-		if err := refusal(failing); err != nil {
-			return err
-		}
+	if err == nil {
+		l.current.Store(next)
 	}
-	l.current.Store(next)
-	return nil
+	return err
 }
 
 func (l *Live) load() (*Catalogue, error) {
@@ -55,14 +48,6 @@ func (l *Live) load() (*Catalogue, error) {
 		return nil, err
 	}
 	return next.WithSecrets(l.secrets), nil
-}
-
-func refusal(failing []Finding) error {
-	var errs []error
-	for _, f := range failing {
-		errs = append(errs, &DefinitionError{File: f.File, Field: f.Field, Reason: f.Message})
-	}
-	return errors.Join(errs...)
 }
 
 // Catalogue is the one that is valid at this moment.

@@ -24,12 +24,12 @@ func TestReload(t *testing.T) {
 
 	write("acme.yaml", strings.Replace(minimal, "type:", "body_limit: 1000\ntype:", 1))
 	write("beta.yaml", strings.Replace(minimal, "name: acme", "name: beta\npriority: urgent", 1))
-	require.ErrorContains(t, live.Reload(), `beta.yaml: priority: "urgent" is unknown`)
+	require.ErrorContains(t, live.Reload(Regression), `beta.yaml: priority: "urgent" is unknown`)
 	same, _ := live.Lookup("acme")
 	require.Same(t, before, same)
 
 	write("beta.yaml", strings.Replace(minimal, "name: acme", "name: beta", 1))
-	require.NoError(t, live.Reload())
+	require.NoError(t, live.Reload(Regression))
 	after, _ := live.Lookup("acme")
 	require.Equal(t, 1000, after.BodyLimit())
 	require.NoError(t, after.CheckSecrets())
@@ -59,25 +59,25 @@ samples:
 	live, err := LoadLive(dir, nil, nil)
 	require.NoError(t, err)
 	before := live.Catalogue()
-	require.Empty(t, before.FailingSamples())
+	require.Empty(t, FailingSamples(before))
 
 	write("acme.yaml", dead)
-	require.ErrorContains(t, live.Reload(), `acme.yaml: samples["order.paid"]: becomes a dead letter`)
+	require.ErrorContains(t, live.Reload(Regression), `acme.yaml: samples["order.paid"]: becomes a dead letter`)
 	write("acme.yaml", shared)
-	require.ErrorContains(t, live.Reload(), `acme.yaml: samples["order.paid"]: two events of it`)
+	require.ErrorContains(t, live.Reload(Regression), `acme.yaml: samples["order.paid"]: two events of it`)
 	require.Same(t, before, live.Catalogue())
 
 	write("acme.yaml", dead)
 	restarted, err := LoadLive(dir, nil, nil)
 	require.NoError(t, err)
-	require.Len(t, restarted.Catalogue().FailingSamples(), 1)
+	require.Len(t, FailingSamples(restarted.Catalogue()), 1)
 	write("beta.yaml", strings.Replace(good, "name: acme", "name: beta", 1))
-	require.NoError(t, restarted.Reload())
+	require.NoError(t, restarted.Reload(Regression))
 	_, ok := restarted.Lookup("beta")
 	require.True(t, ok)
 	write("acme.yaml", good)
-	require.NoError(t, restarted.Reload())
-	require.Empty(t, restarted.Catalogue().FailingSamples())
+	require.NoError(t, restarted.Reload(Regression))
+	require.Empty(t, FailingSamples(restarted.Catalogue()))
 }
 
 // A reload takes nothing that a start would refuse.
@@ -95,7 +95,7 @@ func TestReloadChecksWhatAStartChecks(t *testing.T) {
 	before := live.Catalogue()
 	text := strings.Replace(minimal, "name: acme", "name: beta", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "beta.yaml"), []byte(text), 0o600))
-	require.EqualError(t, live.Reload(), "no beta")
+	require.EqualError(t, live.Reload(Regression), "no beta")
 	require.Same(t, before, live.Catalogue())
 	_, err = LoadLive(dir, nil, accept)
 	require.EqualError(t, err, "no beta")
@@ -123,7 +123,7 @@ func TestReloadWhileItIsRead(t *testing.T) {
 		})
 	}
 	for range 5 {
-		require.NoError(t, live.Reload())
+		require.NoError(t, live.Reload(Regression))
 	}
 	close(done)
 	readers.Wait()

@@ -106,7 +106,7 @@ func compileFile(files map[string]file, f file) (*Provider, error) {
 	tree := c.extend(files, f.tree, maxExtends)
 	c.fill("", tree, reflect.ValueOf(&d).Elem())
 	p := c.compile(&d)
-	p.file, p.tree, p.origin = f.name, tree, f.origin
+	p.file, p.tree, p.written, p.origin = f.name, tree, &d, f.origin
 	if err := c.err(); err != nil {
 		return nil, err
 	}

@@ -12,11 +12,10 @@ import (
 )
 
 // expressionOf compiles an expression that must be good.
-func expressionOf(t testing.TB, source jq) *expression {
+func expressionOf(t testing.TB, source string) *expression {
 	t.Helper()
-	p := &problems{file: "acme.yaml"}
-	x := p.newExpression("state", source)
-	require.NotNil(t, x, "%s: %v", source, p.errs)
+	x, err := compileExpression("state", source)
+	require.NoError(t, err, source)
 	return x
 }
 
@@ -43,7 +42,7 @@ const allocatedByExpression = 512 << 20
 // and even if it catches the error.
 func TestCostlyExpressionsAreStopped(t *testing.T) {
 	in := costlyInput()
-	for _, source := range []jq{
+	for _, source := range []string{
 		// The length of something comes from the body.
 		`.body.n as $n | [] | .[$n] = 1`, `.body.n as $n | [] | .[$n] |= 1`, `.body.n as $n | [] | .[$n] += 1`,
 		`.body.n as $n | null | .[[$n][0]] = 1`, `def put(place): place = 1; .body.n as $n | [] | put(.[$n])`,
@@ -90,7 +89,7 @@ func TestCostlyExpressionsAreStopped(t *testing.T) {
 // What no budget could stop is refused when the definition is read.
 func TestUnboundedExpressionsAreRefused(t *testing.T) {
 	t.Parallel()
-	for source, reason := range map[jq]string{
+	for source, reason := range map[string]string{
 		`[] | .[500000000] = 1`:           "an assignment cannot fill an array up to 500000000: want at most 10000",
 		`[] | .[1e99] |= 1`:               "an assignment cannot fill an array up to 1e99: want at most 10000",
 		`.a[20000].b += 1`:                "an assignment cannot fill an array up to 20000: want at most 10000",
@@ -111,10 +110,8 @@ func TestUnboundedExpressionsAreRefused(t *testing.T) {
 		`def f: .[20000] = 1; f`:          "an assignment cannot fill an array up to 20000: want at most 10000",
 		`.a[0] = ([] | .[99999999] |= 1)`: "an assignment cannot fill an array up to 99999999: want at most 10000",
 	} {
-		p := &problems{}
-		require.Nil(t, p.newExpression("state", source), source)
-		require.Len(t, p.errs, 1, source)
-		require.ErrorContains(t, p.errs[0], "state: "+reason, source)
+		_, err := compileExpression("state", source)
+		require.ErrorContains(t, err, reason, source)
 	}
 }
 
@@ -125,7 +122,7 @@ func TestMeteredExpressionsGiveWhatJQGives(t *testing.T) {
 		"big":123456789012345678901234567890,"e":[],"t":"2026-01-01T00:00:00Z"}`))
 	require.NoError(t, err)
 	in := newInput(map[string]string{"x-id": "h"}, nil, nil, body, nil)
-	for _, source := range []jq{
+	for _, source := range []string{
 		`.body`, `..`, `.body | keys`, `.body.a | add, length, sort, unique, min, max, reverse`, `[.body.a[] | . + 1]`, `.body.a[1:3]`,
 		`(1, 2) + (10, 20)`, `[(1, 2) - (10, 20)]`, `(2, 3) * (5, 7)`, `(1, 2) == (1, 2)`, `(6, 8) / (2, 4)`, `7 % 4`, `-(.body.n)`,
 		`.body.s / "-"`, `.body.s * 2`, `.body.o * {x: {y: 2}}`, `.body.a - [1]`, `.body.big * .body.big`, `.body.big + 1`, `.body.f * 2`,
@@ -148,7 +145,7 @@ func TestMeteredExpressionsGiveWhatJQGives(t *testing.T) {
 		`def f: def g: 3; g + 1; f + 1`, `[.body.a[] | {(tostring): .}] | add`, `.body.o.w | map({id, k: (.k // "none")})`, `{a: (1, 2), b: (3, 4)}`,
 		`.body.o.w[1:] |= map(.id)`, `.body.a[:2] = [0]`, `[.body.a[:2][]]`, `.body | has("a"), (.a | has(9))`, `.body.e | add, first, length`,
 	} {
-		query, err := gojq.Parse(string(source))
+		query, err := gojq.Parse(source)
 		require.NoError(t, err, source)
 		plain, err := gojq.Compile(query, gojq.WithVariables([]string{"$root", "$item"}))
 		require.NoError(t, err, source)

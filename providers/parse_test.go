@@ -23,7 +23,7 @@ func parse(t testing.TB, p *Provider, body string, change ...func(*Request)) (It
 	items, err := p.Split(r)
 	require.NoError(t, err)
 	require.Len(t, items, 1)
-	parsed, err := p.Parse(receiptOf(p, items[0]), items[0].Body)
+	parsed, err := p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 	return items[0], parsed, err
 }
 
@@ -34,7 +34,7 @@ func TestCorrectedDefinitionSavesAnEvent(t *testing.T) {
 	require.Equal(t, "missing_key", event.CodeOf(err))
 	for _, key := range []string{"{parts: [.body.id // .body.uid]}", "{parts: [.body.id], fallback: body_sha256}"} {
 		p := mustLoad(t, strings.Replace(minimal, "{parts: [.body.id]}", key, 1))
-		parsed, err := p.Parse(receiptOf(p, item), item.Body)
+		parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 		require.NoError(t, err)
 		require.Equal(t, "x", parsed.Type)
 	}
@@ -211,7 +211,7 @@ func TestEndlessExpression(t *testing.T) {
 	p = mustLoad(t, strings.Replace(minimal, "[.body.id]", "['last(repeat(1))']", 1))
 	late, cancel := context.WithDeadline(t.Context(), time.Time{})
 	defer cancel()
-	err = p.identify(late, &Item{}, newInput(nil, nil, nil, map[string]any{}, nil), true, p.schemes[0])
+	err = p.identify(late, &Item{}, newInput(nil, nil, nil, map[string]any{}, nil), true, p.schemes[0].covers())
 	require.Equal(t, "jq_deadline", event.CodeOf(err))
 }
 
@@ -264,7 +264,7 @@ overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 	require.Equal(t, LaneWorkflow, item.Lane)
 	r := &Request{Method: "POST", Body: []byte(`{"type":"any","id":"i"}`), Header: map[string][]string{}}
 	require.NoError(t, p.Sign(r, secretOfTests, clock))
-	require.Equal(t, LaneBulk, p.Explain(r, clock).Events[0].Lane)
+	require.Equal(t, LaneBulk, Explain(p, r, clock).Events[0].Lane)
 }
 
 func TestRedaction(t *testing.T) {
@@ -290,7 +290,7 @@ entities: []
 `}))
 	require.NoError(t, err)
 	p, _ := c.Lookup("stripe")
-	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 	require.NoError(t, err)
 	require.Equal(t, "note", parsed.Type)
 }

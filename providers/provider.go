@@ -6,10 +6,11 @@ import (
 
 // Provider is one compiled definition. It is immutable and safe for concurrent use.
 type Provider struct {
+	*Authenticator
+
 	name, title, docs string
 	paths             []path
 	bodyLimit         int
-	schemes           []scheme
 	kept              kept
 	decoders          []decoder
 	batch             []string
@@ -34,13 +35,10 @@ type Provider struct {
 	samples map[string]sample
 	// file is the name of the file, without its folder.
 	file string
-	// tree is the definition as it applies, after all that it extends.
-	tree   map[string]any
-	origin Origin
-
-	source Secrets
-	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
-	placeholders bool
+	// tree is the definition as it applies, after all that it extends; written is the same, read.
+	tree    map[string]any
+	written *definition
+	origin  Origin
 }
 
 // Redelivery says what a redelivery of an event does whose run has failed.
@@ -59,6 +57,12 @@ func (p *Provider) Name() string { return p.name }
 
 // Title is the provider's name for people; it may be empty.
 func (p *Provider) Title() string { return p.title }
+
+// File is the name of the definition's file, without its folder.
+func (p *Provider) File() string { return p.file }
+
+// Written is the definition as it applies, after all that it extends. Nobody changes it.
+func (p *Provider) Written() *definition { return p.written }
 
 // Docs is the address of the provider's own documentation; it may be empty.
 func (p *Provider) Docs() string { return p.docs }

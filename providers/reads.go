@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/itchyny/gojq"
@@ -10,23 +9,23 @@ import (
 // reads is what an expression takes from its input, as far as it can be seen without running it. Whatever cannot be
 // seen counts as reading the body; it cannot reach more than what the receipt keeps in any case.
 type reads struct {
-	headers, query, path map[string]bool
-	// whole names the parts (headers, query, path) that are read without a name.
-	whole map[string]bool
+	headers, query, path []string
+	// whole: headers, query or path are read without a name.
+	whole bool
 	body  bool
 	// fields are the paths within the body that are read, as far as they are fixed.
 	fields [][]string
 }
 
 // onlyBody tells whether nothing but the body is read.
-func (r *reads) onlyBody() bool { return len(r.headers)+len(r.query)+len(r.path)+len(r.whole) == 0 }
+func (r *reads) onlyBody() bool { return len(r.headers)+len(r.query)+len(r.path) == 0 && !r.whole }
 
-func readsOf(q *gojq.Query) reads {
-	r := reads{
-		headers: map[string]bool{}, query: map[string]bool{}, path: map[string]bool{},
-		whole: map[string]bool{},
-	}
+func readsOf(q *gojq.Query) (r reads) {
 	r.inQuery(q)
+	for _, names := range []*[]string{&r.headers, &r.query, &r.path} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
 	return r
 }
 
@@ -158,13 +157,13 @@ func (r *reads) index(first *gojq.Index, rest []*gojq.Suffix) {
 		r.fields = append(r.fields, fixedPath(rest))
 		return
 	}
-	names := map[string]map[string]bool{"headers": r.headers, "query": r.query, "path": r.path}[part]
+	names := map[string]*[]string{"headers": &r.headers, "query": &r.query, "path": &r.path}[part]
 	switch {
 	case names == nil:
 	case named:
-		names[name] = true
+		*names = append(*names, name)
 	default:
-		r.whole[part] = true
+		r.whole = true
 	}
 }
 
@@ -204,5 +203,3 @@ func literal(s *gojq.String) (string, bool) {
 	}
 	return s.Str, true
 }
-
-func sortedNames(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

@@ -69,7 +69,7 @@ func TestRentprogBranchChangeNamesBothBranches(t *testing.T) {
 		`{"id"=>7, "company_id"=>9002}`:        {`{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
 	} {
 		item := splitOne(t, p, rentprogRequest(t, p, "car_update", payload))
-		parsed, err := p.Parse(receiptOf(p, item), item.Body)
+		parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 		require.NoError(t, err)
 		require.Equal(t, "car", parsed.Changes[0].Kind)
 		require.JSONEq(t, want.state, string(parsed.Changes[0].State))
@@ -90,7 +90,7 @@ func TestMalformedRubyKeepsTheType(t *testing.T) {
 	item := splitOne(t, p, rentprogRequest(t, p, "booking_update", `{"id"=>1, "note"=>"cut off`, "x-event-id", "e1"))
 	require.Equal(t, "booking_update", item.Type)
 	require.True(t, strings.HasPrefix(item.Key, ":e1:"), item.Key)
-	_, err := p.Parse(receiptOf(p, item), item.Body)
+	_, err := p.Parse(receiptOfTest(p, item), item.Body)
 	require.Equal(t, "malformed_ruby", event.CodeOf(err))
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 }

@@ -37,6 +37,14 @@ func (r *Request) header(name string) (string, error) {
 	}
 }
 
+// Covered is what is authentic of the request beside its body: nothing, if no scheme has accepted it.
+func (r *Request) Covered() coverage {
+	if r.passed == nil {
+		return coverage{}
+	}
+	return r.passed.covers()
+}
+
 func (r *Request) setHeader(name, value string) {
 	if r.Header == nil {
 		r.Header = map[string][]string{}

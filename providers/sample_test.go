@@ -18,7 +18,7 @@ func TestSamples(t *testing.T) {
 			t.Run(name+" "+eventType, func(t *testing.T) {
 				t.Parallel()
 				r := signedSample(t, p, eventType, "first1")
-				e := p.Explain(r, clock)
+				e := Explain(p, r, clock)
 				require.Empty(t, e.Refused)
 				if e.Challenge {
 					return
@@ -29,9 +29,9 @@ func TestSamples(t *testing.T) {
 				if eventType != "FORM_SUBMITTED" { // a form at Cal.com belongs to nothing
 					require.NotEmpty(t, e.Events[0].Changes)
 				}
-				again := p.Explain(signedSample(t, p, eventType, "first1"), clock)
+				again := Explain(p, signedSample(t, p, eventType, "first1"), clock)
 				require.Equal(t, e.Events[0].Key, again.Events[0].Key)
-				other := p.Explain(signedSample(t, p, eventType, "second2"), clock)
+				other := Explain(p, signedSample(t, p, eventType, "second2"), clock)
 				require.NotEqual(t, e.Events[0].Key, other.Events[0].Key)
 			})
 		}
@@ -66,7 +66,7 @@ func TestSamplesReachEveryOverride(t *testing.T) {
 		}
 		most := 0
 		for _, eventType := range p.SampleTypes() {
-			most = max(most, len(p.Explain(signedSample(t, p, eventType, "x"), clock).Events))
+			most = max(most, len(Explain(p, signedSample(t, p, eventType, "x"), clock).Events))
 		}
 		require.GreaterOrEqual(t, most, 2, name)
 	}

@@ -26,7 +26,6 @@ func (p *problems) secretName(field, name string) {
 	}
 }
 
-// newSchemes compiles the alternatives. One that names no secrets takes those of the definition.
 func (p *problems) newSchemes(defs []schemeDefinition, secrets string) []scheme {
 	if len(defs) == 0 {
 		p.add("auth", "is missing: nobody could be authenticated")

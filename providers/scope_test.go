@@ -19,7 +19,7 @@ func evolutionEvent(t testing.TB, path, body string) (Item, event.Parsed) {
 	require.NoError(t, p.SignWithSecrets(r, clock))
 	require.NoError(t, p.Authenticate(r, clock))
 	item := splitOne(t, p, r)
-	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 	require.NoError(t, err)
 	return item, parsed
 }

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -20,8 +21,8 @@ var placeholders = []string{
 // minSecret is how many bytes a secret has at least, without its prefix: what is shorter can be guessed.
 const minSecret = 12
 
-// IsPlaceholder tells whether a secret is empty, or one that everybody knows. Such a secret never authenticates.
-func IsPlaceholder(secret string) bool {
+// isPlaceholder tells whether a secret is empty, or one that everybody knows. Such a secret never authenticates.
+func isPlaceholder(secret string) bool {
 	s := strings.ToLower(withoutPrefix(secret))
 	return s == "" || slices.Contains(placeholders, s) || strings.HasPrefix(strings.ToLower(secret), "whsec_test_")
 }
@@ -39,19 +40,31 @@ func withoutPrefix(secret string) string {
 	return s
 }
 
-// secrets gives the usable secrets of a reference.
-func (p *Provider) secrets(reference string) ([]string, error) {
-	if p.source == nil {
-		return nil, &AuthError{Reason: ReasonNoSecret}
+// keyring gives the secrets that schemes verify and sign with.
+type keyring struct {
+	source Secrets
+	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
+	placeholders bool
+}
+
+// raw are the secrets of a reference as they are configured.
+func (k keyring) raw(reference string) []string {
+	if k.source == nil {
+		return nil
 	}
+	return k.source(reference)
+}
+
+// usable are the secrets of a reference that can prove anything. The error is an *AuthError.
+func (k keyring) usable(reference string) ([]string, error) {
 	var usable []string
 	reason := ReasonNoSecret
-	for _, s := range p.source(reference) {
+	for _, s := range k.raw(reference) {
 		switch {
 		case strings.TrimSpace(s) == "":
-		case IsPlaceholder(s) && !p.placeholders:
+		case isPlaceholder(s) && !k.placeholders:
 			reason = ReasonPlaceholderSecret
-		case isShortSecret(s) && !p.placeholders:
+		case isShortSecret(s) && !k.placeholders:
 			reason = ReasonShortSecret
 		default:
 			usable = append(usable, s)
@@ -71,10 +84,10 @@ func decodeKey(secret, prefix string) ([]byte, bool) {
 }
 
 // CheckSecrets says why the provider could authenticate nobody with the secrets as they are now; nil if it could.
-func (p *Provider) CheckSecrets() error {
+func (a *Authenticator) CheckSecrets() error {
 	var first error
-	for _, s := range p.schemes {
-		err := s.ready(p)
+	for _, s := range a.schemes {
+		err := s.ready(a.keyring)
 		if err == nil {
 			return nil
 		}
@@ -86,12 +99,52 @@ func (p *Provider) CheckSecrets() error {
 }
 
 // SecretNames are the references to secrets that the definition makes, each once.
-func (p *Provider) SecretNames() []string {
+func (a *Authenticator) SecretNames() []string {
 	var names []string
-	for _, s := range p.schemes {
+	for _, s := range a.schemes {
 		if !slices.Contains(names, s.reference()) {
 			names = append(names, s.reference())
 		}
 	}
 	return names
+}
+
+// SecretMistakes says what is wrong with the secrets that are configured: what is not configured at all is nobody's mistake. A
+// secret that one of the schemes can use may be of no use to another.
+func (a *Authenticator) SecretMistakes() (mistakes []string) {
+	for _, name := range a.SecretNames() {
+		given := a.raw(name)
+		for _, s := range given {
+			switch {
+			case strings.TrimSpace(s) == "":
+				mistakes = append(mistakes, fmt.Sprintf("the secret %s is empty or cannot be read: it authenticates nobody", name))
+			case isPlaceholder(s):
+				mistakes = append(mistakes, fmt.Sprintf("the secret %s is a placeholder that everybody knows: it authenticates nobody", name))
+			case isShortSecret(s) && !a.isNetwork(name):
+				mistakes = append(mistakes,
+					fmt.Sprintf("the secret %s has fewer than %d characters: it authenticates nobody", name, minSecret))
+			}
+		}
+		if len(given) > 0 && a.unusable(name) {
+			mistakes = append(mistakes, fmt.Sprintf("the secret %s is not in the form that the scheme needs", name))
+		}
+	}
+	return mistakes
+}
+
+// isNetwork tells whether a reference names networks, which are as short as they are.
+func (a *Authenticator) isNetwork(name string) bool {
+	return slices.ContainsFunc(a.schemes, func(s scheme) bool {
+		_, is := s.(*addressScheme)
+		return is && s.reference() == name
+	})
+}
+
+func (a *Authenticator) unusable(name string) bool {
+	for _, s := range a.schemes {
+		if s.reference() == name && reasonOf(s.ready(a.keyring)) != ReasonUnusableSecret {
+			return false
+		}
+	}
+	return true
 }

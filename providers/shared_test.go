@@ -65,7 +65,7 @@ func TestRecordedPayloads(t *testing.T) {
 			items, err := p.Split(r)
 			require.NoError(t, err)
 			for _, item := range items {
-				parsed, err := p.Parse(receiptOf(p, item), item.Body)
+				parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 				if err != nil && item.KeyFrom != event.KeyFromNothing {
 					t.Errorf("%s: %v", file, err)
 				}

@@ -35,7 +35,7 @@ func TestShownDefinitionsAreDefinitions(t *testing.T) {
 		for _, eventType := range before.SampleTypes() {
 			r := func(p *Provider) Explanation {
 				bound, _ := (&Catalogue{providers: map[string]*Provider{name: p}}).WithSecrets(secretsOf(secretOfTests)).Lookup(name)
-				return bound.Explain(signedSample(t, bound, eventType, "x1"), clock)
+				return Explain(bound, signedSample(t, bound, eventType, "x1"), clock)
 			}
 			require.Equal(t, r(before), r(after))
 		}

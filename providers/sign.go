@@ -12,10 +12,10 @@ import (
 // Sign adds to r what makes it authentic with this secret, by the first of the definition's schemes that can use it: the
 // headers of a signature, or a token in its place. A token in the path or the query, and the hash of a body that only the
 // URL covers, also change r.Path, r.Query and r.URL. The error is an *AuthError if no scheme can.
-func (p *Provider) Sign(r *Request, secret string, now time.Time) error {
+func (a *Authenticator) Sign(r *Request, secret string, now time.Time) error {
 	err := deny(ReasonNoSecret)
-	for _, s := range p.schemes {
-		if err = p.signWith(s, r, secret, now); err == nil {
+	for _, s := range a.schemes {
+		if err = a.signWith(s, r, secret, now); err == nil {
 			return nil
 		}
 	}
@@ -24,14 +24,14 @@ func (p *Provider) Sign(r *Request, secret string, now time.Time) error {
 
 // SignWithSecrets is Sign with the provider's own secrets: each scheme is tried with those that it names. A definition that
 // accepts addresses needs nothing added. A placeholder is taken, too: it is up to the receiver to refuse it.
-func (p *Provider) SignWithSecrets(r *Request, now time.Time) error {
+func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 	err := deny(ReasonNoSecret)
-	for _, s := range p.schemes {
-		if s, ok := s.(*addressScheme); ok && len(s.networks(p)) > 0 {
+	for _, s := range a.schemes {
+		if s, ok := s.(*addressScheme); ok && len(s.networks(a.keyring)) > 0 {
 			return nil
 		}
-		for _, secret := range p.rawSecrets(s.reference()) {
-			if err = p.signWith(s, r, secret, now); err == nil {
+		for _, secret := range a.raw(s.reference()) {
+			if err = a.signWith(s, r, secret, now); err == nil {
 				return nil
 			}
 		}
@@ -39,28 +39,20 @@ func (p *Provider) SignWithSecrets(r *Request, now time.Time) error {
 	return err
 }
 
-// rawSecrets are the secrets as they are configured.
-func (p *Provider) rawSecrets(reference string) []string {
-	if p.source == nil {
-		return nil
-	}
-	return p.source(reference)
-}
-
-func (p *Provider) signWith(s scheme, r *Request, secret string, now time.Time) error {
+func (a *Authenticator) signWith(s scheme, r *Request, secret string, now time.Time) error {
 	if err := s.sign(r, secret, now); err != nil {
 		return err
 	}
 	if token, ok := s.(*tokenScheme); ok && token.in == "path" {
-		r.setPath(p.pathWith(r.Path, token.name, r.PathParams))
+		r.setPath(a.pathWith(r.Path, token.field, r.PathParams))
 	}
 	return nil
 }
 
 // hasPath tells whether the path is one of the provider's.
-func (p *Provider) hasPath(requestPath string) bool {
+func (a *Authenticator) hasPath(requestPath string) bool {
 	segments := strings.Split(strings.Trim(requestPath, "/"), "/")
-	return slices.ContainsFunc(p.paths, func(one path) bool {
+	return slices.ContainsFunc(a.paths, func(one path) bool {
 		_, ok := one.match(segments)
 		return ok
 	})
@@ -68,11 +60,11 @@ func (p *Provider) hasPath(requestPath string) bool {
 
 // pathWith fills the first path that has the variable; others without a value get their own name. A path that is none of the
 // provider's, at another system, gets the token as its last segment.
-func (p *Provider) pathWith(requestPath, variable string, params map[string]string) string {
-	if requestPath != "" && !p.hasPath(requestPath) {
+func (a *Authenticator) pathWith(requestPath, variable string, params map[string]string) string {
+	if requestPath != "" && !a.hasPath(requestPath) {
 		return strings.TrimSuffix(requestPath, "/") + "/" + url.PathEscape(params[variable])
 	}
-	for _, candidate := range p.paths {
+	for _, candidate := range a.paths {
 		found := false
 		segments := make([]string, len(candidate.segments))
 		for i, s := range candidate.segments {
@@ -91,7 +83,7 @@ func (p *Provider) pathWith(requestPath, variable string, params map[string]stri
 			return "/" + strings.Join(segments, "/")
 		}
 	}
-	return p.paths[0].template
+	return a.paths[0].template
 }
 
 // setPath changes the path, and the URL with it.

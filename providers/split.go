@@ -36,13 +36,6 @@ var errNoEvent = errors.New("no event")
 // maxSource is in bytes.
 const maxSource = 200
 
-// newInput is what expressions see.
-func newInput(headers, query, path map[string]string, body, root any) input {
-	return input{root: root, value: map[string]any{
-		"headers": values(headers), "query": values(query), "path": values(path), "body": body,
-	}}
-}
-
 // Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is
 // never refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is
 // only ever that the evaluation took too long, which says nothing about the request.
@@ -69,7 +62,7 @@ func (p *Provider) Split(r *Request) ([]Item, error) {
 			return nil, err
 		}
 		in = newInput(whole.headers, whole.query, whole.path, body, rootValue)
-		if err := p.identify(ctx, &item, in, err == nil, r.passed); err != nil {
+		if err := p.identify(ctx, &item, in, err == nil, r.Covered()); err != nil {
 			return nil, err
 		}
 		items = append(items, item)
@@ -95,12 +88,12 @@ func (p *Provider) describeItem(ctx context.Context, item *Item, in input) error
 }
 
 // identify gives an item its key.
-func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded bool, passed scheme) error {
+func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded bool, proven coverage) error {
 	r, all := p.rulesFor(item.Type), in
 	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
-		in = p.covered(in, passed)
+		in = within(proven, in)
 	}
-	scope, err := p.scopeOf(ctx, all, passed)
+	scope, err := p.scopeOf(ctx, all, proven)
 	if err != nil {
 		return err
 	}
@@ -123,11 +116,11 @@ func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded b
 
 // scopeOf is the source where the body alone does not tell it: equal bodies from two sources are two events. It is read from what
 // the scheme covers, even if the key is not, so that nobody can make one event two.
-func (p *Provider) scopeOf(ctx context.Context, in input, passed scheme) (string, error) {
+func (p *Provider) scopeOf(ctx context.Context, in input, proven coverage) (string, error) {
 	if p.sourceOf == nil || p.sourceOf.reads.onlyBody() {
 		return "", nil
 	}
-	return p.sourceText(ctx, p.covered(in, passed))
+	return p.sourceText(ctx, within(proven, in))
 }
 
 // sourceText is the source as it is; "" if the event has none. The error is only ever that the evaluation took too long.

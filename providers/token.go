@@ -15,16 +15,16 @@ const maxToken = 4096
 // tokenScheme accepts a request that carries a secret as it is.
 type tokenScheme struct {
 	secretsName string
-	in, name    string
+	in, field   string
 }
 
 func (p *problems) newToken(field string, d *tokenDefinition) scheme {
 	p.secretName(field+".secrets", d.Secrets)
 	s := &tokenScheme{secretsName: d.Secrets}
 	s.in = p.oneOf(field+".in", d.In, "header", "bearer", "query", "path", "body")
-	switch s.name = d.Name; s.in {
+	switch s.field = d.Name; s.in {
 	case "header":
-		s.name = p.headerName(field+".name", d.Name)
+		s.field = p.headerName(field+".name", d.Name)
 	case "bearer":
 		if d.Name != "" {
 			p.add(field+".name", "has no meaning here: a bearer token is in the authorization header")
@@ -46,20 +46,20 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 		}
 		return token, err
 	case "query":
-		if len(r.Query[s.name]) > 1 {
+		if len(r.Query[s.field]) > 1 {
 			return "", deny(ReasonMalformedToken)
 		}
-		return firstOf(r.Query[s.name]), nil
+		return firstOf(r.Query[s.field]), nil
 	case "path":
-		return r.PathParams[s.name], nil
+		return r.PathParams[s.field], nil
 	case "body":
-		token, err := textField(r.Body, s.name)
+		token, err := textField(r.Body, s.field)
 		if err != nil {
 			return "", deny(ReasonMalformedToken)
 		}
 		return token, nil
 	}
-	return r.header(s.name)
+	return r.header(s.field)
 }
 
 // cutScheme gives what follows the name of an HTTP authentication scheme, which has no case.
@@ -68,8 +68,8 @@ func cutScheme(value, name string) (string, bool) {
 	return strings.TrimSpace(rest), ok && strings.EqualFold(scheme, name)
 }
 
-func (s *tokenScheme) authenticate(p *Provider, r *Request, _ time.Time) error {
-	secrets, err := p.secrets(s.secretsName)
+func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
+	secrets, err := k.usable(s.secretsName)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func anyEqual(secrets []string, token string) bool {
 	return equal == 1
 }
 
-func (s *tokenScheme) ready(p *Provider) error {
-	_, err := p.secrets(s.secretsName)
+func (s *tokenScheme) ready(k keyring) error {
+	_, err := k.usable(s.secretsName)
 	return err
 }
 
@@ -106,11 +106,11 @@ func (s *tokenScheme) covers() coverage  { return coverage{all: true} }
 func (s *tokenScheme) hidden() (headers, query, path []string) {
 	switch s.in {
 	case "header":
-		return []string{s.name}, nil, nil
+		return []string{s.field}, nil, nil
 	case "query":
-		return nil, []string{s.name}, nil
+		return nil, []string{s.field}, nil
 	case "path":
-		return nil, nil, []string{s.name}
+		return nil, nil, []string{s.field}
 	}
 	return nil, nil, nil
 }
@@ -120,16 +120,16 @@ func (s *tokenScheme) sign(r *Request, secret string, _ time.Time) error {
 	case "bearer":
 		r.setHeader("authorization", "Bearer "+secret)
 	case "query":
-		r.setQuery(s.name, secret)
+		r.setQuery(s.field, secret)
 	case "path":
 		if r.PathParams == nil {
 			r.PathParams = map[string]string{}
 		}
-		r.PathParams[s.name] = secret
+		r.PathParams[s.field] = secret
 	case "body":
 		return s.signBody(r, secret)
 	default:
-		r.setHeader(s.name, secret)
+		r.setHeader(s.field, secret)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (s *tokenScheme) signBody(r *Request, secret string) error {
 	if err != nil || !ok {
 		return deny(ReasonMalformedToken)
 	}
-	m[s.name] = secret
+	m[s.field] = secret
 	body, err := gojq.Marshal(m)
 	if err != nil {
 		return deny(ReasonMalformedToken)
@@ -149,3 +149,5 @@ func (s *tokenScheme) signBody(r *Request, secret string) error {
 	r.Body = body
 	return nil
 }
+
+func (s *tokenScheme) name() string { return strings.TrimSpace("token in " + s.in + " " + s.field) }

@@ -41,7 +41,7 @@ func (l *typeLabels) add(types []string) {
 		case !strings.Contains(t, "*"):
 			l.names[t] = true
 		case strings.Trim(t, "*") != "":
-			l.patterns = append(l.patterns, strings.Split(t, "*"))
+			l.patterns = append(l.patterns, newGlob(t))
 		}
 	}
 }

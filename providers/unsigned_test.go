@@ -50,7 +50,7 @@ func TestUnsignedPartsMakeNoSecondEvent(t *testing.T) {
 				sample := func() *Request {
 					r, err := p.Sample(kind, "one", clock)
 					require.NoError(t, err)
-					require.True(t, slices.ContainsFunc(lintSecrets, func(secret string) bool { return s.sign(r, secret, clock) == nil }))
+					require.True(t, slices.ContainsFunc(lintSecrets(""), func(secret string) bool { return s.sign(r, secret, clock) == nil }))
 					return r
 				}
 				first := sample()
@@ -156,7 +156,7 @@ func TestShopifySignsTheBodyAlone(t *testing.T) {
 	require.Empty(t, send("customers/delete", "a", customer).Type)
 	require.Equal(t, "customers/delete", send("customers/delete", "a", `{"id":7,"phone":null}`).Type)
 	require.Equal(t, "themes/publish", send("themes/publish", "a", `{"id":7,"updated_at":"x"}`).Type)
-	parsed, err := p.Parse(receiptOf(p, send("orders/delete", "a", customer)), []byte(customer))
+	parsed, err := p.Parse(receiptOfTest(p, send("orders/delete", "a", customer)), []byte(customer))
 	require.NoError(t, err)
 	require.Empty(t, parsed.Changes)
 }

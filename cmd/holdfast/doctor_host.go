@@ -53,7 +53,7 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 		return
 	}
 	detail := "those of your definitions pass"
-	failing := catalogue.FailingSamples()
+	failing := providers.FailingSamples(catalogue)
 	if n := len(failing); n > 0 {
 		detail = fmt.Sprintf("%d fail(s), the first: %s", n, failing[0])
 	}

@@ -77,7 +77,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 			return fmt.Errorf("sign request: %w", err)
 		}
 	}
-	e := p.Explain(request, now)
+	e := providers.Explain(p, request, now)
 	if err := printValue(c, e, func(w io.Writer) error { return writeExplanation(w, p, e) }); err != nil {
 		return err
 	}

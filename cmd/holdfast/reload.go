@@ -17,7 +17,7 @@ func (p *process) loadDefinitions() (err error) {
 	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, p.acceptDefinitions); err != nil {
 		return err
 	}
-	for _, f := range p.catalogue.Catalogue().FailingSamples() {
+	for _, f := range providers.FailingSamples(p.catalogue.Catalogue()) {
 		slog.Error("providers.sample_fails", "error", f.String())
 	}
 	return nil
@@ -63,7 +63,7 @@ func (p *process) reloadOnHangup() {
 }
 
 func (p *process) reload() {
-	if err := p.catalogue.Reload(); err != nil {
+	if err := p.catalogue.Reload(providers.Regression); err != nil {
 		slog.Error("providers.rejected", "error", err.Error())
 		return
 	}

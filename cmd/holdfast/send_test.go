@@ -54,7 +54,7 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 	for name, values := range request.Header {
 		got.Header[strings.ToLower(name)] = values
 	}
-	e := p.Explain(got, time.Now())
+	e := providers.Explain(p, got, time.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Refused != "" {
