@@ -44,7 +44,7 @@ func (p *Provider) Challenge(r *Request) (reply Reply, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
 	shown, _ := p.kept.keep(r)
-	body, err := p.decode(shown.headers["content-type"], r.Body)
+	body, err := p.decoders.decode(shown.headers["content-type"], r.Body)
 	if err != nil {
 		return Reply{}, false
 	}

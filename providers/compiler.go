@@ -3,18 +3,12 @@ package providers
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // compiler turns one definition into a Provider, collecting every mistake on the way.
-type compiler struct {
-	problems
-	kept       kept
-	coverage   coverage
-	pathParams []string
-	// hasSource: the definition tells the provider's senders apart.
-	hasSource bool
-}
+type compiler struct{ eventCompiler }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
@@ -56,9 +50,9 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 		p.redelivery = RejectRedelivery
 	}
 	p.redrive = c.newRedrive(d.Redrive)
-	p.base, p.overrides = c.newRules(d)
-	p.identity = identityOf(p)
-	p.wanted = wantedOf(p)
+	p.mapping = c.newMapping(d)
+	p.decoders.identity = identityOf(p)
+	p.decoders.wanted = wantedOf(p)
 	p.challenges = c.newChallenges(d.Challenges)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
@@ -72,22 +66,6 @@ func (c *compiler) compileLimits(p *Provider, d *definition) {
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
 	p.replyBody = c.newExpression("replies.body", d.Replies.Body)
-}
-
-// expression compiles an expression of an event and checks that what it names is kept.
-func (c *compiler) expression(field string, source jq) *expression {
-	x := c.newExpression(field, source)
-	c.checkReads(field, x, c.kept, c.pathParams)
-	return x
-}
-
-// newExpression compiles the source, or reports why it cannot be used; nil for "".
-func (c *compiler) newExpression(field string, source jq) *expression {
-	x, err := compileExpression(field, string(source))
-	if err != nil {
-		c.add(field, "%s", err.Error())
-	}
-	return x
 }
 
 // newPaths adds the path that every provider has.
@@ -107,14 +85,8 @@ func (c *compiler) newPaths(name string, templates []string) []path {
 
 // identityOf collects the paths within the body that type, key and versions are read from.
 func identityOf(p *Provider) [][]string {
-	expressions := append(p.keyExpressions(), p.typeOf)
-	for _, r := range p.allRules() {
-		for i := range r.entities {
-			expressions = append(expressions, r.entities[i].version)
-		}
-	}
 	var paths [][]string
-	for _, x := range expressions {
+	for _, x := range slices.Concat(p.mapping.keyExpressions(), []*expression{p.typeOf}, p.mapping.versions()) {
 		if x != nil {
 			paths = append(paths, x.reads.fields...)
 		}
@@ -122,25 +94,25 @@ func identityOf(p *Provider) [][]string {
 	return paths
 }
 
-// allRules are those of the definition itself and of its overrides.
-func (p *Provider) allRules() []*rules {
-	all := []*rules{&p.base}
-	for i := range p.overrides {
-		all = append(all, &p.overrides[i].rules)
-	}
-	return all
-}
-
-// keyExpressions are the parts of all keys.
-func (p *Provider) keyExpressions() (expressions []*expression) {
-	for _, r := range p.allRules() {
-		if r.key == nil {
-			continue
+// wantedOf is what the ingress reads of a body: type, source, keys, and whatever must not be there twice. It is everything if one
+// of the expressions is more than a path.
+func wantedOf(p *Provider) wanted {
+	paths := slices.Clone(p.decoders.identity)
+	for _, x := range append(p.mapping.keyExpressions(), p.typeOf, p.sourceOf) {
+		switch {
+		case x == nil || !x.reads.body:
+		case x.names == nil:
+			return nil
+		default:
+			paths = append(paths, x.reads.fields...)
 		}
-		for _, part := range r.key.parts {
-			expressions = append(expressions, part.expr)
-		}
-		expressions = append(expressions, r.key.fingerprint.delivery)
 	}
-	return expressions
+	w := wanted{}
+	for _, path := range paths {
+		if len(path) == 0 {
+			return nil
+		}
+		w.add(path)
+	}
+	return w
 }

@@ -5,12 +5,19 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"holdfast/event"
 )
 
 const formType = "application/x-www-form-urlencoded"
+
+// mediaType is the content type without its parameters, in lower case.
+func mediaType(contentType string) string {
+	t, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(t))
+}
 
 // decoder is one compiled rule of how a body becomes a value.
 type decoder struct {
@@ -20,11 +27,19 @@ type decoder struct {
 	rubyFields  []string
 }
 
-func (p *problems) newDecoders(defs []decodeDefinition) []decoder {
+// decoders are the rules of a definition for its bodies.
+type decoders struct {
+	// identity are the paths within a body that must not be there twice, since the event is identified by them.
+	identity [][]string
+	// wanted is what the ingress reads of a body; it takes nothing else out of it.
+	wanted wanted
+	rules  []decoder
+}
+
+func (p *problems) newDecoders(defs []decodeDefinition) (all decoders) {
 	if len(defs) == 0 {
-		return []decoder{{as: "json"}}
+		return decoders{rules: []decoder{{as: "json"}}}
 	}
-	var decoders []decoder
 	for i, d := range defs {
 		field := fmt.Sprintf("decode[%d]", i)
 		dec := decoder{contentType: mediaType(d.ContentType), jsonField: d.JSONField, rubyFields: d.RubyFields}
@@ -38,35 +53,35 @@ func (p *problems) newDecoders(defs []decodeDefinition) []decoder {
 		if last := i == len(defs)-1; last != (dec.contentType == "") {
 			p.add(field+".content_type", "must be given in every rule but the last, which is for all other types")
 		}
-		decoders = append(decoders, dec)
+		all.rules = append(all.rules, dec)
 	}
-	return decoders
+	return all
 }
 
 // decode reads a body as its content type says. Errors are of ClassRejected; beside one there may be what could be read.
-func (p *Provider) decode(contentType string, body []byte) (any, error) {
-	return p.decodeWanted(contentType, body, nil, false)
+func (all *decoders) decode(contentType string, body []byte) (any, error) {
+	return all.decodeWanted(contentType, body, nil, false)
 }
 
 // decodeIdentity is decode for keys: with no more of a JSON body in the result than what the ingress reads of it, and no two
 // texts as one.
-func (p *Provider) decodeIdentity(contentType string, body []byte) (any, error) {
-	return p.decodeWanted(contentType, body, p.wanted, true)
+func (all *decoders) decodeIdentity(contentType string, body []byte) (any, error) {
+	return all.decodeWanted(contentType, body, all.wanted, true)
 }
 
-func (p *Provider) decodeWanted(contentType string, body []byte, w wanted, exactly bool) (any, error) {
-	d, ok := p.decoderOf(mediaType(contentType), body)
+func (all *decoders) decodeWanted(contentType string, body []byte, w wanted, exactly bool) (any, error) {
+	d, ok := all.decoderOf(mediaType(contentType), body)
 	if !ok {
 		return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
 	}
-	return d.decode(body, p.identity, w, exactly)
+	return d.decode(body, all.identity, w, exactly)
 }
 
 // decoderOf gives the rule for a body. No signature covers the type of its content, so that of two rules, one for forms and one
 // for JSON, the body itself decides: no form begins like an object.
-func (p *Provider) decoderOf(media string, body []byte) (decoder, bool) {
+func (all *decoders) decoderOf(media string, body []byte) (decoder, bool) {
 	fits := func(d decoder) bool { return d.contentType == "" || d.contentType == media }
-	i := slices.IndexFunc(p.decoders, fits)
+	i := slices.IndexFunc(all.rules, fits)
 	if i < 0 {
 		return decoder{}, false
 	}
@@ -74,12 +89,12 @@ func (p *Provider) decoderOf(media string, body []byte) (decoder, bool) {
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		meant = "json"
 	}
-	if as := p.decoders[i].as; as != meant && as != "text" {
-		if other := slices.IndexFunc(p.decoders, func(d decoder) bool { return d.as == meant }); other >= 0 {
+	if as := all.rules[i].as; as != meant && as != "text" {
+		if other := slices.IndexFunc(all.rules, func(d decoder) bool { return d.as == meant }); other >= 0 {
 			i = other
 		}
 	}
-	return p.decoders[i], true
+	return all.rules[i], true
 }
 
 // decode reads a body. A field that is part of the event's identity must not be there twice.

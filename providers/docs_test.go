@@ -1,14 +1,18 @@
 package providers
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
 )
 
 const docsPage = "../docs/providers.md"
@@ -42,44 +46,49 @@ func catalogueTable(c *Catalogue) string {
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
 		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s |\n", name, strings.Join(p.Schemes(), "; "),
-			strings.Join(p.SecretNames(), "`, `"), keyInWords(p), windowInWords(&p.base), priorityInWords(p))
+			strings.Join(p.SecretNames(), "`, `"), keyInWords(p.Written()), windowInWords(p), priorityInWords(p.Written()))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-func keyInWords(p *Provider) string {
+func keyInWords(d *definition) string {
 	var parts []string
-	for _, part := range p.base.key.parts {
-		text := "`" + strings.ReplaceAll(strings.Join(strings.Fields(string(part.expr.source)), " "), "|", `\|`) + "`"
-		if part.optional {
+	hashed := false
+	for _, part := range d.Key.Parts {
+		if part.Expr == "body_sha256" {
+			hashed = true
+			parts = append(parts, "the body's hash")
+			continue
+		}
+		text := "`" + strings.ReplaceAll(strings.Join(strings.Fields(string(part.Expr)), " "), "|", `\|`) + "`"
+		if part.Optional {
 			text += "?"
 		}
 		parts = append(parts, text)
 	}
-	if p.base.key.hashed {
-		parts = append(parts, "the body's hash")
-	}
 	words := strings.Join(parts, " : ")
 	switch {
-	case p.base.key.hashed:
-	case p.base.key.fallback && len(parts) > 0:
+	case hashed || d.Key.Fallback == "":
+	case len(parts) > 0:
 		words += ", or the body's hash"
-	case p.base.key.fallback:
+	default:
 		words = "the body's hash"
 	}
-	for i := range p.overrides {
-		if p.overrides[i].rules.key != p.base.key {
-			return words + "; some types have their own"
-		}
+	if slices.ContainsFunc(d.Overrides, func(o overrideDefinition) bool { return o.Key != nil }) {
+		words += "; some types have their own"
 	}
 	return words
 }
 
-func windowInWords(r *rules) string {
-	words := windowOf(int64(r.dedupe))
-	if r.key.fallback {
-		words += "; by hash " + windowOf(int64(r.key.window))
+func windowInWords(p *Provider) string {
+	words := windowOf(int64(p.DedupeWindow("")))
+	if d := p.Written(); d.Key.Fallback != "" {
+		window := int64(15 * 60e9)
+		if d.Key.FallbackWindow != nil {
+			window = int64(*d.Key.FallbackWindow)
+		}
+		words += "; by hash " + windowOf(window)
 	}
 	return words
 }
@@ -97,17 +106,13 @@ func windowOf(d int64) string {
 	return fmt.Sprintf("%dm", d/minute)
 }
 
-func priorityInWords(p *Provider) string {
-	words := string(p.base.priority)
-	for _, o := range p.overrides {
-		if o.rules.priority == p.base.priority {
-			continue
+func priorityInWords(d *definition) string {
+	base := cmp.Or(d.Priority, string(event.PriorityNormal))
+	words := base
+	for _, o := range d.Overrides {
+		if o.Priority != "" && o.Priority != base {
+			words += "; " + o.Priority + ": `" + strings.Join(o.Types, "`, `") + "`"
 		}
-		var types []string
-		for _, g := range o.types {
-			types = append(types, "`"+g.text()+"`")
-		}
-		words += "; " + string(o.rules.priority) + ": " + strings.Join(types, ", ")
 	}
 	return words
 }

@@ -44,11 +44,10 @@ type entityRule struct {
 	op       event.Op
 	deleteOn []glob
 	state    *expression
-	related  map[string]string
 	version  *expression
 }
 
-func (c *compiler) newEntities(field string, defs []entityDefinition) []entityRule {
+func (c *eventCompiler) newEntities(field string, defs []entityDefinition) []entityRule {
 	rules := make([]entityRule, 0, len(defs))
 	for i, d := range defs {
 		rules = append(rules, c.newEntity(fmt.Sprintf("%s[%d]", field, i), d))
@@ -56,7 +55,7 @@ func (c *compiler) newEntities(field string, defs []entityDefinition) []entityRu
 	return rules
 }
 
-func (c *compiler) newEntity(at string, d entityDefinition) entityRule {
+func (c *eventCompiler) newEntity(at string, d entityDefinition) entityRule {
 	e := entityRule{types: c.newGlobs(at+".types", d.Types), deleteOn: c.newGlobs(at+".delete_on", d.DeleteOn)}
 	e.op = event.Op(c.oneOf(at+".op", d.Op, string(event.OpPatch), string(event.OpSnapshot), string(event.OpDelete)))
 	if e.kind = d.Kind; (d.Kind == "") == (d.KindFrom == "") {
@@ -80,7 +79,6 @@ func (c *compiler) newEntity(at string, d entityDefinition) entityRule {
 			c.add(at+".related."+field, "want the name of a kind, in a rule that names its own")
 		}
 	}
-	e.related = d.Related
 	e.when = c.expression(at+".when", d.When)
 	e.each = c.expression(at+".each", d.Each)
 	e.kindFrom = c.expression(at+".kind_from", d.KindFrom)

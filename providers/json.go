@@ -17,6 +17,12 @@ func decodeJSON(body []byte) (any, error) {
 	return v, err
 }
 
+// decodeExactly is decodeJSON for keys: no two texts become one.
+func decodeExactly(body []byte) (any, error) {
+	v, _, err := decodeJSONWatching(body, nil, nil, true)
+	return v, err
+}
+
 // decodeJSONWatching gives what is wanted, and whether a wanted field at, above or below a watched path is there twice. The
 // last one is in the value, while other readers of the same bytes would take the first. Exactly, no two texts become one.
 func decodeJSONWatching(body []byte, w wanted, watched [][]string, exactly bool) (v any, doubled bool, err error) {

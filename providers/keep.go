@@ -89,28 +89,6 @@ func (k kept) take(r *Request, form func(string) string) particulars {
 	return particulars{headers, query, path}
 }
 
-// checkReads refuses an expression that names something which is not kept, and so would never be there.
-func (p *problems) checkReads(field string, x *expression, k kept, pathParams []string) {
-	if x == nil {
-		return
-	}
-	for _, name := range x.reads.headers {
-		if !slices.Contains(k.headers, name) {
-			p.add(field, "reads the header %q, which is not among keep.headers (names are lower case)", name)
-		}
-	}
-	for _, name := range x.reads.query {
-		if !slices.Contains(k.query, name) {
-			p.add(field, "reads the query parameter %q, which is not among keep.query", name)
-		}
-	}
-	for _, name := range x.reads.path {
-		if !slices.Contains(pathParams, name) || slices.Contains(k.hiddenPath, name) {
-			p.add(field, "reads the path variable %q, which no path has or which is secret", name)
-		}
-	}
-}
-
 // cleanText makes text valid UTF-8 without control characters and cuts it to size bytes, at the end of a character.
 func cleanText(s string, size int) string {
 	s = strings.Map(func(c rune) rune {

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -45,14 +46,44 @@ type keyPart struct {
 
 // identity is the key of one event.
 type identity struct {
-	key  string
-	from event.KeyOrigin
+	key    string
+	from   event.KeyOrigin
+	window event.Duration
+	// fingerprint is what the deliveries of the event have in common beside the key.
+	fingerprint string
 	// isFallback: the key is not what the definition makes of an event, and has a window of its own.
 	isFallback bool
-	window     event.Duration
 }
 
-func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
+// identify gives an event its key, which is made of what a scheme has proven, unless the definition says why it need not be. The
+// scope is what tells equal bodies apart. The error is context.DeadlineExceeded, and nothing else.
+func (r *rules) identify(
+	ctx context.Context, in input, proven coverage, decoded bool, scope string, body []byte,
+) (identity, error) {
+	visible := in
+	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
+		visible = within(proven, in)
+	}
+	id, err := r.key.identify(ctx, visible, decoded, scope, body)
+	if err != nil {
+		return id, err
+	}
+	if r.key != nil {
+		id.fingerprint, err = r.key.fingerprint.of(ctx, id, in, body)
+	}
+	if !id.isFallback {
+		id.window = r.dedupe
+	}
+	return id, err
+}
+
+// canIdentify tells whether the rules give an event a key by now, whatever is proven.
+func (r *rules) canIdentify(ctx context.Context, in input, body []byte) (bool, error) {
+	id, err := r.key.identify(ctx, in, true, "", body)
+	return id.from != event.KeyFromNothing, err
+}
+
+func (c *eventCompiler) newKey(field string, d *keyDefinition) *keyRule {
 	k := &keyRule{unsigned: d.Unsigned != "", window: defaultFallbackWindow, onlyBody: true}
 	k.fingerprint = c.newFingerprint(field, d)
 	k.fallback = d.Fallback != "" && c.oneOf(field+".fallback", d.Fallback, bodyHash) != ""
@@ -72,7 +103,7 @@ func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
 		c.required(at, string(part.Expr))
 		x := c.expression(at, part.Expr)
 		if !k.unsigned {
-			c.checkKeyReads(at, x, c.coverage)
+			c.checkKeyReads(at, x)
 		}
 		if x != nil && x.reads.body {
 			k.readsBody = true
@@ -91,8 +122,7 @@ func (c *compiler) newKey(field string, d *keyDefinition) *keyRule {
 
 func (d partDefinition) optional() bool { return d.Optional }
 
-// identify gives the key of an event. A body that could not be decoded has no identity of its own unless the key is
-// made of headers alone. The scope is what tells equal bodies apart. The error is context.DeadlineExceeded, and nothing else.
+// identify gives the key. A body that could not be decoded has no identity of its own unless the key is made of headers alone.
 func (k *keyRule) identify(ctx context.Context, in input, decoded bool, scope string, body []byte) (identity, error) {
 	hash := func() string { return hashOf(scope, body) }
 	if k != nil && (decoded || !k.readsBody) {
@@ -171,4 +201,25 @@ var partHashEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 func isPartRune(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
+// within is the part of the input that is covered. Another scheme's headers are not in it: with one scheme's signature anybody
+// could add them.
+func within(c coverage, in input) input {
+	if c.all {
+		return in
+	}
+	headers := map[string]any{}
+	kept, _ := in.value["headers"].(map[string]any)
+	for _, name := range c.headers {
+		if v, ok := kept[name]; ok {
+			headers[name] = v
+		}
+	}
+	value := maps.Clone(in.value)
+	value["headers"] = headers
+	if !c.url {
+		value["query"], value["path"] = map[string]any{}, map[string]any{}
+	}
+	return input{value: value, root: in.root}
 }

@@ -16,9 +16,9 @@ const (
 // into memory. A larger one becomes a workflow.
 const maxBulk = 32 << 10
 
-// laneOf is the lane that an item takes: that of the rules, if it is small enough.
-func (r *rules) laneOf(item *Item) Lane {
-	if len(item.Body)+len(item.Root) > maxBulk {
+// laneOf is the lane that an event of a size takes: that of the rules, if it is small enough.
+func (r *rules) laneOf(size int) Lane {
+	if size > maxBulk {
 		return LaneWorkflow
 	}
 	return r.lane

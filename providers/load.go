@@ -101,7 +101,7 @@ func compileAll(files map[string]file) ([]*Provider, error) {
 func sortedNamesOf(files map[string]file) []string { return slices.Sorted(maps.Keys(files)) }
 
 func compileFile(files map[string]file, f file) (*Provider, error) {
-	c := &compiler{problems: problems{file: f.name}}
+	c := &compiler{eventCompiler{problems: problems{file: f.name}}}
 	var d definition
 	tree := c.extend(files, f.tree, maxExtends)
 	c.fill("", tree, reflect.ValueOf(&d).Elem())

@@ -28,7 +28,7 @@ type timeRule struct {
 
 var timeUnits = []string{"rfc3339", "unix_s", "unix_ms", "rfc2822"}
 
-func (c *compiler) newTimes(field string, defs []timeDefinition) []timeRule {
+func (c *eventCompiler) newTimes(field string, defs []timeDefinition) []timeRule {
 	rules := make([]timeRule, 0, len(defs))
 	for i, d := range defs {
 		at := fmt.Sprintf("%s[%d]", field, i)

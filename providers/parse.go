@@ -23,7 +23,7 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	if err != nil {
 		return event.Parsed{}, p.typeOf.failed(err)
 	}
-	rules := p.rulesFor(eventType)
+	rules := p.mapping.rulesFor(eventType)
 	if eventType == "" {
 		eventType = UnknownType
 	}
@@ -46,7 +46,7 @@ func (p *Provider) inputOf(r event.Receipt, body []byte) (input, error) {
 		}
 		return input{}, event.Rejectf("missing_items", "the batch has no list of events, or one out of bounds")
 	}
-	v, err := p.decode(r.Headers["content-type"], body)
+	v, err := p.decoders.decode(r.Headers["content-type"], body)
 	if err != nil {
 		return input{}, err
 	}
@@ -64,31 +64,12 @@ func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *rules, 
 	if r.KeyFrom != event.KeyFromNothing {
 		return nil
 	}
-	id, err := rules.key.identify(ctx, in, true, "", body)
+	can, err := rules.canIdentify(ctx, in, body)
 	if err != nil {
 		return p.typeOf.failed(err)
 	}
-	if id.from == event.KeyFromNothing {
+	if !can {
 		return event.Rejectf("missing_key", "the event carries no idempotency key")
 	}
 	return nil
-}
-
-func (r *rules) parse(ctx context.Context, receipt event.Receipt, eventType string, in input) (event.Parsed, error) {
-	parsed := event.Parsed{Type: eventType, Outcome: event.OutcomeProcessed, Policy: r.policy}
-	at, found, err := occurredAt(ctx, r.times, in, receipt.ReceivedAt)
-	if err != nil {
-		return event.Parsed{}, err
-	}
-	if parsed.OccurredAt = at; !found {
-		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC().Truncate(timePrecision), true
-	}
-	if r.ignore {
-		parsed.Outcome = event.OutcomeIgnored
-		return parsed, nil
-	}
-	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in); err != nil {
-		return event.Parsed{}, err
-	}
-	return parsed, nil
 }

@@ -211,7 +211,7 @@ func TestEndlessExpression(t *testing.T) {
 	p = mustLoad(t, strings.Replace(minimal, "[.body.id]", "['last(repeat(1))']", 1))
 	late, cancel := context.WithDeadline(t.Context(), time.Time{})
 	defer cancel()
-	err = p.identify(late, &Item{}, newInput(nil, nil, nil, map[string]any{}, nil), true, p.schemes[0].covers())
+	err = p.identify(late, &Item{}, newInput(nil, nil, nil, map[string]any{}, nil), true, p.Coverage())
 	require.Equal(t, "jq_deadline", event.CodeOf(err))
 }
 
@@ -238,7 +238,7 @@ overrides:
 	_, parsed, err = parse(t, p, `{"type":"x","id":"i"}`)
 	require.NoError(t, err)
 	require.Equal(t, event.OutcomeProcessed, parsed.Outcome)
-	require.Equal(t, defaultAttempts, parsed.Policy.Attempts)
+	require.Equal(t, 4, parsed.Policy.Attempts)
 }
 
 // A fire-hose takes the bulk lane by its definition or by its type; an event that is too large for a batch does not.
@@ -248,7 +248,7 @@ func TestLane(t *testing.T) {
 lane: bulk
 overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 `)
-	large := strings.Repeat("x", maxBulk)
+	large := strings.Repeat("x", 32<<10)
 	for body, want := range map[string]Lane{
 		`{"type":"any","id":"i"}`:                        LaneBulk,
 		`{"type":"common","id":"i"}`:                     LaneBulk,

@@ -6,7 +6,7 @@ import "holdfast/event"
 const maxAttempts = 100
 
 // newPolicy reads what a definition says of retries, which changes nothing about time-outs.
-func (c *compiler) newPolicy(field string, d *retryDefinition, before event.Policy) event.Policy {
+func (c *eventCompiler) newPolicy(field string, d *retryDefinition, before event.Policy) event.Policy {
 	p := event.Policy{
 		Attempts: d.attempts(), Jitter: defaultJitter, Timeout: before.Timeout, FailOnTimeout: before.FailOnTimeout,
 	}
@@ -46,7 +46,7 @@ func (d *retryDefinition) attempts() int {
 	return defaultAttempts
 }
 
-func (c *compiler) setBackoff(field string, d *retryDefinition, p *event.Policy) {
+func (c *eventCompiler) setBackoff(field string, d *retryDefinition, p *event.Policy) {
 	p.InitialInterval, p.Coefficient = defaultDelays[0], 2
 	p.MaximumInterval = defaultDelays[len(defaultDelays)-1]
 	if d.Initial != nil {

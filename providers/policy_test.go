@@ -15,9 +15,13 @@ func TestEveryDelayOfTheCatalogueIsUsed(t *testing.T) {
 	c := catalogueOf(t, secretOfTests)
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
-		for _, r := range p.allRules() {
-			if len(r.policy.Delays) > 0 {
-				require.Equal(t, len(r.policy.Delays)+1, r.policy.Attempts, name)
+		types := []string{""}
+		for _, o := range p.Written().Overrides {
+			types = append(types, o.Types...)
+		}
+		for _, eventType := range types {
+			if policy := p.Policy(eventType); len(policy.Delays) > 0 {
+				require.Equal(t, len(policy.Delays)+1, policy.Attempts, name)
 			}
 		}
 	}

@@ -12,14 +12,13 @@ type Provider struct {
 	paths             []path
 	bodyLimit         int
 	kept              kept
-	decoders          []decoder
+	decoders          decoders
 	batch             []string
 	challenges        []challenge
 	typeOf, sourceOf  *expression
 	// unsigned: type and entities may come from what no signature covers.
 	unsigned         bool
-	base             rules
-	overrides        []override
+	mapping          mapping
 	redelivery       Redelivery
 	redrive          Redrive
 	typeLabels       typeLabels
@@ -28,11 +27,7 @@ type Provider struct {
 	replyBody        *expression
 	questions        []question
 	redact           *expression
-	// identity are the paths within the body that type, key and versions are read from.
-	identity [][]string
-	// wanted is what the ingress reads of a body; it takes nothing else out of it.
-	wanted  wanted
-	samples map[string]sample
+	samples          map[string]sample
 	// file is the name of the file, without its folder.
 	file string
 	// tree is the definition as it applies, after all that it extends; written is the same, read.
@@ -95,7 +90,9 @@ func (p *Provider) Rate() *Rate { return p.rate }
 func (p *Provider) ClientRate() *Rate { return p.clientRate }
 
 // Policy is the retry policy of a type of event.
-func (p *Provider) Policy(eventType string) event.Policy { return p.rulesFor(eventType).policy }
+func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.rulesFor(eventType).policy }
 
 // DedupeWindow is how long a redelivery of an event of this type is a duplicate; 0 means for ever.
-func (p *Provider) DedupeWindow(eventType string) event.Duration { return p.rulesFor(eventType).dedupe }
+func (p *Provider) DedupeWindow(eventType string) event.Duration {
+	return p.mapping.rulesFor(eventType).dedupe
+}

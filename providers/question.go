@@ -85,7 +85,7 @@ func (c *Catalogue) HandlerNames() []string {
 func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
-	body, err := p.decode(item.Headers["content-type"], item.Body)
+	body, err := p.decoders.decode(item.Headers["content-type"], item.Body)
 	if err != nil {
 		body = nil
 	}

@@ -39,7 +39,7 @@ func (p *Provider) Redacts() bool { return p.redact != nil }
 func (p *Provider) Redact(r event.Receipt, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
-	v, err := p.decode(r.Headers["content-type"], body)
+	v, err := p.decoders.decode(r.Headers["content-type"], body)
 	if err != nil {
 		return json.RawMessage("null"), nil
 	}

@@ -16,11 +16,9 @@ const maxRelated = 100
 // events came that tell the one and the other.
 func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	kinds := map[string]string{}
-	for _, r := range p.allRules() {
-		for i := range r.entities {
-			if r.entities[i].kind == e.Kind {
-				maps.Copy(kinds, r.entities[i].related)
-			}
+	for _, rule := range p.written.allEntities() {
+		if rule.Kind == e.Kind {
+			maps.Copy(kinds, rule.Related)
 		}
 	}
 	if len(kinds) == 0 {

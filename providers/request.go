@@ -2,7 +2,6 @@ package providers
 
 import (
 	"net/netip"
-	"strings"
 )
 
 // Request is one HTTP request as the ingress has read it.
@@ -50,10 +49,4 @@ func (r *Request) setHeader(name, value string) {
 		r.Header = map[string][]string{}
 	}
 	r.Header[name] = []string{value}
-}
-
-// mediaType is the content type without its parameters, in lower case.
-func mediaType(contentType string) string {
-	t, _, _ := strings.Cut(contentType, ";")
-	return strings.ToLower(strings.TrimSpace(t))
 }

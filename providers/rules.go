@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -19,6 +20,12 @@ type rules struct {
 	policy   event.Policy
 }
 
+// mapping are the rules of a definition for all types of event.
+type mapping struct {
+	base      rules
+	overrides []override
+}
+
 type override struct {
 	types []glob
 	rules rules
@@ -34,7 +41,7 @@ var (
 	defaultJitter   = 0.2
 )
 
-func (c *compiler) newRules(d *definition) (rules, []override) {
+func (c *eventCompiler) newMapping(d *definition) (m mapping) {
 	base := rules{
 		priority: event.Priority(c.oneOf("priority", d.Priority, "normal", "critical", "high")),
 		lane:     Lane(c.oneOf("lane", d.Lane, string(LaneWorkflow), string(LaneBulk))),
@@ -45,25 +52,24 @@ func (c *compiler) newRules(d *definition) (rules, []override) {
 	if d.Key == nil {
 		c.add("key", "is missing: an event that cannot be identified cannot be deduplicated")
 	}
-	base = c.change("", base, overrideDefinition{
+	m.base = c.change("", base, overrideDefinition{
 		Key: d.Key, Dedupe: d.Dedupe, OccurredAt: d.OccurredAt, Entities: d.Entities,
 		Timeout: d.Timeout, OnTimeout: d.OnTimeout, Retry: d.Retry,
 	})
-	var overrides []override
 	for i, o := range d.Overrides {
 		field := fmt.Sprintf("overrides[%d]", i)
 		if len(o.Types) == 0 {
 			c.add(field+".types", "is missing")
 		}
-		overrides = append(overrides, override{
-			types: c.newGlobs(field+".types", o.Types), rules: c.change(field+".", base, o),
+		m.overrides = append(m.overrides, override{
+			types: c.newGlobs(field+".types", o.Types), rules: c.change(field+".", m.base, o),
 		})
 	}
-	return base, overrides
+	return m
 }
 
 // change gives the rules with the parts replaced that the override names.
-func (c *compiler) change(at string, r rules, o overrideDefinition) rules {
+func (c *eventCompiler) change(at string, r rules, o overrideDefinition) rules {
 	r.ignore = o.Ignore
 	if o.Key != nil {
 		r.key = c.newKey(at+"key", o.Key)
@@ -99,21 +105,70 @@ func (c *compiler) change(at string, r rules, o overrideDefinition) rules {
 }
 
 // rulesFor gives the rules of a type of event.
-func (p *Provider) rulesFor(eventType string) *rules {
-	for i := range p.overrides {
-		if anyMatch(p.overrides[i].types, eventType) {
-			return &p.overrides[i].rules
-		}
-	}
-	return &p.base
+func (m *mapping) rulesFor(eventType string) *rules {
+	_, r := m.rulesAt(eventType)
+	return r
 }
 
-// rulesAt is rulesFor with the field where the rules stand: "overrides[2]", or "" for the definition's own.
-func (p *Provider) rulesAt(eventType string) (string, *rules) {
-	for i := range p.overrides {
-		if anyMatch(p.overrides[i].types, eventType) {
-			return fmt.Sprintf("overrides[%d]", i), &p.overrides[i].rules
+// rulesAt also gives the field where the rules stand: "overrides[2]", or "" for the definition's own.
+func (m *mapping) rulesAt(eventType string) (string, *rules) {
+	for i := range m.overrides {
+		if anyMatch(m.overrides[i].types, eventType) {
+			return fmt.Sprintf("overrides[%d]", i), &m.overrides[i].rules
 		}
 	}
-	return "", &p.base
+	return "", &m.base
+}
+
+// all are the rules of the definition itself and of its overrides.
+func (m *mapping) all() []*rules {
+	all := []*rules{&m.base}
+	for i := range m.overrides {
+		all = append(all, &m.overrides[i].rules)
+	}
+	return all
+}
+
+// versions are the expressions of all versions.
+func (m *mapping) versions() (expressions []*expression) {
+	for _, r := range m.all() {
+		for i := range r.entities {
+			expressions = append(expressions, r.entities[i].version)
+		}
+	}
+	return expressions
+}
+
+// keyExpressions are the parts of all keys.
+func (m *mapping) keyExpressions() (expressions []*expression) {
+	for _, r := range m.all() {
+		if r.key == nil {
+			continue
+		}
+		for _, part := range r.key.parts {
+			expressions = append(expressions, part.expr)
+		}
+		expressions = append(expressions, r.key.fingerprint.delivery)
+	}
+	return expressions
+}
+
+// parse gives what an event of the type means.
+func (r *rules) parse(ctx context.Context, receipt event.Receipt, eventType string, in input) (event.Parsed, error) {
+	parsed := event.Parsed{Type: eventType, Outcome: event.OutcomeProcessed, Policy: r.policy}
+	at, found, err := occurredAt(ctx, r.times, in, receipt.ReceivedAt)
+	if err != nil {
+		return event.Parsed{}, err
+	}
+	if parsed.OccurredAt = at; !found {
+		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC().Truncate(timePrecision), true
+	}
+	if r.ignore {
+		parsed.Outcome = event.OutcomeIgnored
+		return parsed, nil
+	}
+	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in); err != nil {
+		return event.Parsed{}, err
+	}
+	return parsed, nil
 }

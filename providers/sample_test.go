@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,12 +57,12 @@ func TestSamplesReachEveryOverride(t *testing.T) {
 	c := catalogueOf(t, secretOfTests)
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
-		for i, o := range p.overrides {
-			for _, g := range o.types {
-				require.True(t, anyMatchesOf(g, p.SampleTypes()), "%s: overrides[%d] is for %s", name, i, g.text())
+		for i, o := range p.Written().Overrides {
+			for _, pattern := range o.Types {
+				require.True(t, slices.ContainsFunc(p.SampleTypes(), newGlob(pattern).match), "%s: overrides[%d] is for %s", name, i, pattern)
 			}
 		}
-		if len(p.batch) == 0 {
+		if p.Written().Batch == nil {
 			continue
 		}
 		most := 0
@@ -70,13 +71,4 @@ func TestSamplesReachEveryOverride(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, most, 2, name)
 	}
-}
-
-func anyMatchesOf(g glob, types []string) bool {
-	for _, s := range types {
-		if g.match(s) {
-			return true
-		}
-	}
-	return false
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"holdfast/event"
 )
@@ -46,11 +47,11 @@ func (p *Provider) Split(r *Request) ([]Item, error) {
 	parts, root := p.partsOf(r.Body)
 	var rootValue any
 	if root != nil {
-		rootValue, _, _ = decodeJSONWatching(root, nil, nil, true)
+		rootValue, _ = decodeExactly(root)
 	}
 	items := make([]Item, 0, len(parts))
 	for _, part := range parts {
-		body, err := p.decodeIdentity(shown.headers["content-type"], part)
+		body, err := p.decoders.decodeIdentity(shown.headers["content-type"], part)
 		item := Item{
 			Body: part, Root: root, Redelivery: p.redelivery, Headers: shown.headers, Query: shown.query, Path: shown.path,
 		}
@@ -89,28 +90,17 @@ func (p *Provider) describeItem(ctx context.Context, item *Item, in input) error
 
 // identify gives an item its key.
 func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded bool, proven coverage) error {
-	r, all := p.rulesFor(item.Type), in
-	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
-		in = within(proven, in)
-	}
-	scope, err := p.scopeOf(ctx, all, proven)
+	r := p.mapping.rulesFor(item.Type)
+	scope, err := p.scopeOf(ctx, in, proven)
 	if err != nil {
 		return err
 	}
-	id, err := r.key.identify(ctx, in, decoded, scope, item.Body)
+	id, err := r.identify(ctx, in, proven, decoded, scope, item.Body)
 	if err != nil {
 		return p.typeOf.failed(err)
 	}
-	if r.key != nil {
-		if item.Fingerprint, err = r.key.fingerprint.of(ctx, id, all, item.Body); err != nil {
-			return p.typeOf.failed(err)
-		}
-	}
-	item.Key, item.KeyFrom = event.CanonicalKey(p.name, id.key), id.from
-	item.Priority, item.Lane, item.DedupeWindow = r.priority, r.laneOf(item), r.dedupe
-	if id.isFallback {
-		item.DedupeWindow = id.window
-	}
+	item.Key, item.KeyFrom, item.Fingerprint = event.CanonicalKey(p.name, id.key), id.from, id.fingerprint
+	item.Priority, item.Lane, item.DedupeWindow = r.priority, r.laneOf(len(item.Body)+len(item.Root)), id.window
 	return nil
 }
 
@@ -153,4 +143,18 @@ func (p *Provider) partsOf(body []byte) ([][]byte, json.RawMessage) {
 		return [][]byte{body}, nil
 	}
 	return parts, bytes.Clone(root)
+}
+
+func (c *compiler) newBatch(d *batchDefinition) []string {
+	if d == nil {
+		return nil
+	}
+	path := strings.Split(d.Items, ".")
+	for _, name := range path {
+		if name == "" {
+			c.add("batch.items", "want the dotted path of an array in the body, such as events or data.events")
+			return nil
+		}
+	}
+	return path
 }

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"context"
-	"time"
 
 	"holdfast/event"
 )
@@ -19,20 +18,10 @@ type Trace struct {
 	Silent []string
 }
 
-// ExplainedPart is one expression of a key.
-type ExplainedPart struct {
-	Field string `json:"field"`
-	Expr  string `json:"expr"`
-	// Value is "" where the expression gave nothing.
-	Value    string `json:"value"`
-	Optional bool   `json:"optional,omitempty"`
-	Failed   bool   `json:"failed,omitempty"`
-}
-
 // Trace evaluates the expressions of an event one by one, with the part of its request that a scheme has proven. The error is that
 // of a body which cannot be decoded; the trace then has the rules alone.
 func (p *Provider) Trace(r event.Receipt, body []byte, proven coverage) (Trace, error) {
-	field, rules := p.rulesAt(r.Type)
+	field, rules := p.mapping.rulesAt(r.Type)
 	t := Trace{Rules: field}
 	in, err := p.inputOf(r, body)
 	if err != nil {
@@ -40,55 +29,17 @@ func (p *Provider) Trace(r event.Receipt, body []byte, proven coverage) (Trace, 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
 	defer cancel()
-	t.KeyParts = rules.key.trace(ctx, in, proven)
-	t.OccurredFrom = occurredFrom(ctx, rules.times, in, r.ReceivedAt)
-	for _, x := range p.silent(rules) {
+	t.KeyParts = rules.traceKey(ctx, in, proven)
+	var silent []*expression
+	t.OccurredFrom, silent = rules.traceTime(ctx, in, r.ReceivedAt)
+	silent = append(silent, p.sourceOf)
+	for i := range p.challenges {
+		silent = append(silent, p.challenges[i].when)
+	}
+	for _, x := range silent {
 		if _, err := x.first(ctx, in, nil); err != nil {
 			t.Silent = append(t.Silent, x.field)
 		}
 	}
 	return t, nil
-}
-
-// silent are the expressions whose failure counts as nothing in a running system.
-func (p *Provider) silent(r *rules) []*expression {
-	all := []*expression{p.sourceOf}
-	for i := range p.challenges {
-		all = append(all, p.challenges[i].when)
-	}
-	for _, rule := range r.times {
-		all = append(all, rule.expr)
-	}
-	return all
-}
-
-// trace gives what each part of the key is.
-func (k *keyRule) trace(ctx context.Context, in input, proven coverage) (parts []ExplainedPart) {
-	if k == nil {
-		return nil
-	}
-	if !k.unsigned {
-		in = within(proven, in)
-	}
-	for _, part := range k.parts {
-		v, err := part.expr.first(ctx, in, nil)
-		value, _ := text(v)
-		parts = append(parts, ExplainedPart{
-			Field: part.expr.field, Expr: part.expr.source, Value: value, Optional: part.optional, Failed: err != nil,
-		})
-	}
-	return parts
-}
-
-// occurredFrom names the expression that gives the time, and the unit that it is in.
-func occurredFrom(ctx context.Context, times []timeRule, in input, now time.Time) string {
-	for _, rule := range times {
-		for _, unit := range rule.units {
-			one := []timeRule{{expr: rule.expr, units: []string{unit}}}
-			if _, found, err := occurredAt(ctx, one, in, now); err == nil && found {
-				return rule.expr.source + " (" + unit + ")"
-			}
-		}
-	}
-	return ""
 }

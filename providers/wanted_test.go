@@ -17,7 +17,7 @@ func TestWhatIsWantedIsEnough(t *testing.T) {
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
 		whole := *p
-		whole.wanted = nil
+		whole.decoders.wanted = nil
 		bodies := [][]byte{[]byte(`{}`), []byte(`[]`), []byte(`{"id":"1","id":"2"}`), []byte(`{"type":"a","data":{"x":1,"x":2}}`)}
 		for _, eventType := range p.SampleTypes() {
 			r, err := p.Sample(eventType, "1", clock)
@@ -55,8 +55,8 @@ func damaged(random *rand.Rand, body []byte) []byte {
 
 func TestWantedIsWhatIsRead(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"account", "id", "type"}, slices.Sorted(maps.Keys(providerOf(t, "stripe", secretOfTests).wanted)))
-	require.Nil(t, providerOf(t, "github", secretOfTests).wanted, "an expression that is more than a path can read anything")
+	require.Equal(t, []string{"account", "id", "type"}, slices.Sorted(maps.Keys(providerOf(t, "stripe", secretOfTests).decoders.wanted)))
+	require.Nil(t, providerOf(t, "github", secretOfTests).decoders.wanted, "an expression that is more than a path can read anything")
 	w := wanted{}
 	for _, path := range [][]string{{"a", "b"}, {"a", "c", "d"}, {"e"}, {"e", "f"}, {"a", "b", "g"}, {"a", "c"}} {
 		w.add(path)
