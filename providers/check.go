@@ -1,13 +1,10 @@
 package providers
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Checked is the result of a check.
@@ -19,11 +16,7 @@ type Checked struct {
 
 // CheckAll validates and lints the built-in definitions and those of the folder dir ("" is no folder).
 func CheckAll(dir string, s Secrets) (Checked, error) {
-	sources, err := sourcesOf(dir)
-	if err != nil {
-		return Checked{}, err
-	}
-	return check(s, func(file) bool { return true }, sources...)
+	return check(dir, s, func(file) bool { return true })
 }
 
 // CheckPath validates and lints the definitions of a folder, or one file. What they extend is looked for beside them and
@@ -41,16 +34,12 @@ func CheckPath(path string, s Secrets) (Checked, error) {
 			return Checked{}, fmt.Errorf("%s is no definition: want NAME.yaml", path)
 		}
 	}
-	sources, err := sourcesOf(dir)
-	if err != nil {
-		return Checked{}, err
-	}
-	return check(s, wanted, sources...)
+	return check(dir, s, wanted)
 }
 
 // check looks at the wanted definitions and leaves the others alone: they may be files of another kind.
-func check(s Secrets, wanted func(file) bool, sources ...fs.FS) (Checked, error) {
-	files, err := collect(sources...)
+func check(dir string, s Secrets, wanted func(file) bool) (Checked, error) {
+	files, err := readAll(dir)
 	if files == nil {
 		return Checked{}, err
 	}
@@ -62,7 +51,7 @@ func check(s Secrets, wanted func(file) bool, sources ...fs.FS) (Checked, error)
 		}
 	}
 	var compiled []*Provider
-	for _, name := range sortedNamesOf(files) {
+	for _, name := range files.names() {
 		p, err := compileFile(files, files[name])
 		if wanted(files[name]) {
 			result.Names = append(result.Names, name)
@@ -79,7 +68,7 @@ func check(s Secrets, wanted func(file) bool, sources ...fs.FS) (Checked, error)
 	return result, nil
 }
 
-func (c *Checked) lint(s Secrets, compiled []*Provider, files map[string]file, wanted func(file) bool) {
+func (c *Checked) lint(s Secrets, compiled []*Provider, files files, wanted func(file) bool) {
 	catalogue, err := newCatalogue(compiled)
 	for _, d := range definitionErrors(err) {
 		c.Findings = append(c.Findings, findingOf(d))
@@ -92,24 +81,6 @@ func (c *Checked) lint(s Secrets, compiled []*Provider, files map[string]file, w
 	}
 }
 
-// definitionErrors gives every DefinitionError that is joined in err.
-func definitionErrors(err error) []*DefinitionError {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*DefinitionError
-		for _, e := range joined.Unwrap() {
-			all = append(all, definitionErrors(e)...)
-		}
-		return all
-	}
-	var d *DefinitionError
-	if errors.As(err, &d) {
-		return []*DefinitionError{d}
-	}
-	return nil
-}
-
 func findingOf(e *DefinitionError) Finding {
 	return Finding{File: e.File, Field: e.Field, Rule: RuleInvalid, Message: e.Reason}
 }
-
-func trimExtension(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }

@@ -1,10 +1,8 @@
 package providers
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // compiler turns one definition into a Provider, collecting every mistake on the way.
@@ -24,7 +22,7 @@ func (c *compiler) compile(d *definition) *Provider {
 	if d.Name+".yaml" != c.file && d.Name+".yml" != c.file {
 		c.add("name", "%q must be the name of the file", d.Name)
 	}
-	p.paths = c.newPaths(d.Name, d.Paths)
+	p.paths, c.pathParams = c.newPaths(d.Name, d.Paths)
 	if p.bodyLimit < 0 || p.bodyLimit > maxBodyLimit {
 		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
@@ -66,21 +64,6 @@ func (c *compiler) compileLimits(p *Provider, d *definition) {
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
 	p.replyBody = c.newExpression("replies.body", d.Replies.Body)
-}
-
-// newPaths adds the path that every provider has.
-func (c *compiler) newPaths(name string, templates []string) []path {
-	paths := []path{{template: pathPrefix + name, segments: strings.Split(strings.Trim(pathPrefix+name, "/"), "/")}}
-	for i, t := range templates {
-		p, params, reason := newPath(t)
-		if reason != "" {
-			c.add(fmt.Sprintf("paths[%d]", i), "%s", reason)
-			continue
-		}
-		paths = append(paths, p)
-		c.pathParams = append(c.pathParams, params...)
-	}
-	return paths
 }
 
 // identityOf collects the paths within the body that type, key and versions are read from.

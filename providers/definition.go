@@ -1,10 +1,6 @@
 package providers
 
-import (
-	"slices"
-
-	"holdfast/event"
-)
+import "holdfast/event"
 
 // A definition is one YAML file as it is written. Fields of type jq hold the source of an expression, whose input is
 // {headers, query, path, body}, with the variables $root (the batch's envelope without its items, or null) and $item
@@ -286,13 +282,4 @@ type questionDefinition struct {
 	// Fallback gives the answer where there is no handler, or none that answers; its input is that of all expressions.
 	Fallback jq  `yaml:"fallback"`
 	Status   int `yaml:"status"` // of the answer: 200 (default), or another 2xx
-}
-
-// allEntities are the entity rules of the definition itself and of its overrides.
-func (d *definition) allEntities() []entityDefinition {
-	all := slices.Clone(d.Entities)
-	for _, o := range d.Overrides {
-		all = append(all, o.Entities...)
-	}
-	return all
 }

@@ -22,6 +22,12 @@ var update = flag.Bool("update", false, "write the golden files")
 // secretOfTests fits every scheme: text, and base64 after its prefix.
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
+// Key pair of the seed 0123456789abcdef0123456789abcdef.
+const (
+	privateKey = "whsk_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	publicKey  = "whpk_I7xUkSwebpLEqGglyGfif/3FVb/71CRPF6Jqv//ull0="
+)
+
 // clock is when the fixtures arrive.
 var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
@@ -40,6 +46,16 @@ func providerOf(t testing.TB, name string, secrets ...string) *Provider {
 	p, ok := catalogueOf(t, secrets...).Lookup(name)
 	require.True(t, ok)
 	return p
+}
+
+// admit signs a request and lets it in.
+func admit(t require.TestingT, p *Provider, r *Request) *Request {
+	if r.Header == nil {
+		r.Header = map[string][]string{}
+	}
+	require.NoError(t, p.Sign(r, secretOfTests, clock))
+	require.NoError(t, p.Authenticate(r, clock))
+	return r
 }
 
 // readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body to the

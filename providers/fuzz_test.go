@@ -20,14 +20,12 @@ func FuzzSignatureHeader(f *testing.F) {
 			r := &Request{Method: "POST", Body: body, Header: map[string][]string{
 				"authorization": {signature}, "webhook-id": {id}, "webhook-timestamp": {timestamp},
 			}}
-			for _, s := range p.schemes {
-				headers, _, _ := s.hidden()
-				for _, h := range headers {
-					r.Header[h] = []string{signature}
-				}
-				for _, h := range s.covers().headers {
-					r.Header[h] = []string{timestamp}
-				}
+			headers, _, _ := p.Hidden()
+			for _, h := range headers {
+				r.Header[h] = []string{signature}
+			}
+			for _, h := range p.Coverage().headers {
+				r.Header[h] = []string{timestamp}
 			}
 			if p.Authenticate(r, clock) == nil {
 				t.Fatalf("%s takes a signature that nobody made", name)

@@ -1,10 +1,6 @@
 package providers
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -61,19 +57,6 @@ func TestHarmlessDuplicateIsTaken(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestCanonicalNumbers(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"0": "0", "-0": "0", "0.0": "0", "0e9": "0", "1": "1", "-1": "-1", "1.0": "1", "1e0": "1", "10e-1": "1",
-		"1E5": "100000", "100000": "100000", "1.50": "1.5", "0.00100": "0.001", "-12.30e1": "-123",
-		"9007199254740993": "9007199254740993", "12345678901234567890": "12345678901234567890",
-		"1e1000000000": "1e1000000000", "1e99999999999999999999": "1e99999999999999999999",
-		"123e100": "123e100", "1.23e102": "123e100", "1e-100": "1e-100",
-	} {
-		require.Equal(t, want, canonicalNumber(in), in)
-	}
-}
-
 // Ids are compared byte by byte, and numbers by their value.
 func TestKeysOfIDs(t *testing.T) {
 	t.Parallel()
@@ -95,55 +78,4 @@ func TestKeysOfIDs(t *testing.T) {
 		distinct[keyOf(id)] = true
 	}
 	require.Len(t, distinct, len(ids))
-}
-
-// The parts of a key cannot be moved from one into the next.
-func TestPartsOfAKeyStayApart(t *testing.T) {
-	t.Parallel()
-	require.NotEqual(t, joinKey([]string{"a:b", "c"}), joinKey([]string{"a", "b:c"}))
-	require.NotEqual(t, joinKey([]string{"a%3Ab"}), joinKey([]string{"a:b"}))
-	require.Equal(t, "a:b:c", joinKey([]string{"a", "b", "c"}))
-}
-
-// FuzzReader compares the reader with the standard library: they accept the same texts and read the same values.
-func FuzzReader(f *testing.F) {
-	for _, s := range []string{
-		`{"a":[1,2.5e-3,"x\u00e9\ud83d\ude00\n",true,false,null,{}],"b":""}`, `[]`, `"\ud800"`, ` -0 `, `{"a":1,"a":2}`,
-		`[1,]`, `{"a"}`, `1 2`, "\"\t\"", `01`, `"\`,
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decodeJSON(data)
-		if code := event.CodeOf(err); err != nil && code != "malformed_json" {
-			return
-		}
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber()
-		var want any
-		wantErr := d.Decode(&want)
-		if wantErr == nil {
-			if _, end := d.Token(); !errors.Is(end, io.EOF) {
-				wantErr = errMalformed
-			}
-		}
-		require.Equal(t, wantErr == nil, err == nil, "%q: %v, %v", data, wantErr, err)
-		if err == nil {
-			require.Equal(t, want, got)
-		}
-	})
-}
-
-func FuzzRuby(f *testing.F) {
-	for _, s := range []string{`{"a"=>nil, :b=>[1, "x\u{e9}"], c: {1=>2.0}}`, `{"a"=>"\`, `{nil=>:"x"}`, `[`, `{"a": 1}`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		v, err := decodeRubyOrJSON(s)
-		if err != nil {
-			return
-		}
-		_, err = json.Marshal(v)
-		require.NoError(t, err)
-	})
 }

@@ -11,8 +11,7 @@ import (
 
 // keyOf is the key of a request that is authentic.
 func keyOf(t require.TestingT, p *Provider, r *Request) string {
-	r.passed = p.schemes[0]
-	items, err := p.Split(r)
+	items, err := p.Split(admit(t, p, r))
 	require.NoError(t, err)
 	require.Len(t, items, 1)
 	return items[0].Key
@@ -55,7 +54,7 @@ func TestKeysAreMadeOfCodeUnits(t *testing.T) {
 func TestKeysAreMadeOfWholeHeaders(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "token", secretOfTests)
-	long := strings.Repeat("k", maxKeptValue)
+	long := strings.Repeat("k", 1024)
 	seen := map[string]string{}
 	for _, id := range []string{"a\xff", "a\xfe", "a\xff\xff", "a\ufffd", "a\x01", "a", long, long + "1", long + "2"} {
 		key := keyOf(t, p, &Request{Body: []byte(`{}`), Header: map[string][]string{"idempotency-key": {id}}})

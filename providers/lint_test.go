@@ -171,3 +171,11 @@ func TestCheckOneFile(t *testing.T) {
 	_, err = CheckPath(filepath.Join(dir, "nowhere.yaml"), nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
+
+// A list of delays beyond the attempts is never used up.
+func TestLintOfDelays(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, RuleIneffective, lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Rule)
+	require.Equal(t, "retry.delays", lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Field)
+	require.Empty(t, lintOf(t, sampled+"retry: {attempts: 9, delays: [1s, 2s]}\n"))
+}

@@ -168,18 +168,3 @@ func TestMeteredExpressionsGiveWhatJQGives(t *testing.T) {
 		}
 	}
 }
-
-// The states of one event are bounded together: a thousand of them may each be short.
-func TestStatesOfAnEventAreBoundedTogether(t *testing.T) {
-	p := mustLoad(t, minimal+`entities: [{kind: thing, each: ".body.items[]", id: $item.id, op: snapshot, state: "{all: .body}"}]`)
-	items := strings.TrimSuffix(strings.Repeat(`{"id":"x"},`, 900), ",")
-	for i := range 900 {
-		items = strings.Replace(items, `"x"`, `"`+strings.Repeat("i", i+1)+`"`, 1)
-	}
-	r := event.Receipt{Key: "k", KeyFrom: event.KeyFromEvent, ReceivedAt: clock}
-	got := allocatedBy(func() {
-		_, err := p.Parse(r, []byte(`{"id":"1","type":"t","items":[`+items+`]}`))
-		require.Equal(t, "jq_too_large", event.CodeOf(err))
-	})
-	require.LessOrEqual(t, got, uint64(128<<20))
-}

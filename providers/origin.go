@@ -13,10 +13,7 @@ const (
 	OriginOwn Origin = "own"
 )
 
-// Origin says where the definition comes from.
-func (p *Provider) Origin() Origin { return p.origin }
-
-func originOf(below map[string]file, name string, builtIn bool) Origin {
+func originOf(below files, name string, builtIn bool) Origin {
 	if builtIn {
 		return OriginBuiltIn
 	}

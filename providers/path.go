@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 )
@@ -90,4 +91,18 @@ func (p path) fixed() int {
 		}
 	}
 	return n
+}
+
+// newPaths compiles templates and adds the path that every provider has. It also gives the names of their variables.
+func (p *problems) newPaths(name string, templates []string) (paths []path, params []string) {
+	paths = []path{{template: pathPrefix + name, segments: strings.Split(strings.Trim(pathPrefix+name, "/"), "/")}}
+	for i, t := range templates {
+		one, variables, reason := newPath(t)
+		if reason != "" {
+			p.add(fmt.Sprintf("paths[%d]", i), "%s", reason)
+			continue
+		}
+		paths, params = append(paths, one), append(params, variables...)
+	}
+	return paths, params
 }

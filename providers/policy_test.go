@@ -45,9 +45,6 @@ func TestDelaysGiveTheAttempts(t *testing.T) {
 	for n, seconds := range []int{1, 2, 4, 5, 5} {
 		require.Equal(t, event.Duration(time.Duration(seconds)*time.Second), backoff.Pause(n+1))
 	}
-	require.Equal(t, RuleIneffective, lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Rule)
-	require.Equal(t, "retry.delays", lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Field)
-	require.Empty(t, lintOf(t, sampled+"retry: {attempts: 9, delays: [1s, 2s]}\n"))
 }
 
 // A definition says that an execution which takes too long is the end.

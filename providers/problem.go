@@ -66,3 +66,19 @@ func (p *problems) required(field, value string) bool {
 }
 
 func (p *problems) err() error { return errors.Join(p.errs...) }
+
+// definitionErrors gives every DefinitionError that is joined in err.
+func definitionErrors(err error) []*DefinitionError {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*DefinitionError
+		for _, e := range joined.Unwrap() {
+			all = append(all, definitionErrors(e)...)
+		}
+		return all
+	}
+	var d *DefinitionError
+	if errors.As(err, &d) {
+		return []*DefinitionError{d}
+	}
+	return nil
+}

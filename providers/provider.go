@@ -1,6 +1,9 @@
 package providers
 
 import (
+	"fmt"
+	"maps"
+
 	"holdfast/event"
 )
 
@@ -96,3 +99,23 @@ func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.rule
 func (p *Provider) DedupeWindow(eventType string) event.Duration {
 	return p.mapping.rulesFor(eventType).dedupe
 }
+
+// Definition is the definition as it applies, after all that it extends, as YAML in the order of the reference.
+func (p *Provider) Definition() ([]byte, error) {
+	tree := maps.Clone(p.tree)
+	delete(tree, "extends")
+	text, err := writeTree(tree)
+	if err != nil {
+		return nil, fmt.Errorf("write definition of %s: %w", p.name, err)
+	}
+	return text, nil
+}
+
+// Extends is the name of the definition that this one extends; "" if it extends none.
+func (p *Provider) Extends() string {
+	name, _ := p.tree["extends"].(string)
+	return name
+}
+
+// Origin says where the definition comes from.
+func (p *Provider) Origin() Origin { return p.origin }

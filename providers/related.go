@@ -16,7 +16,11 @@ const maxRelated = 100
 // events came that tell the one and the other.
 func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	kinds := map[string]string{}
-	for _, rule := range p.written.allEntities() {
+	rules := slices.Clone(p.written.Entities)
+	for _, o := range p.written.Overrides {
+		rules = append(rules, o.Entities...)
+	}
+	for _, rule := range rules {
 		if rule.Kind == e.Kind {
 			maps.Copy(kinds, rule.Related)
 		}

@@ -18,7 +18,7 @@ func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, heade
 	r := &Request{Method: "POST", Path: p.Paths()[0], Header: map[string][]string{}, Body: []byte(
 		`{"event":"` + eventType + `","payload":` + string(text) + `}`)}
 	for i := 0; i < len(headers); i += 2 {
-		r.setHeader(headers[i], headers[i+1])
+		r.Header[headers[i]] = []string{headers[i+1]}
 	}
 	require.NoError(t, p.SignWithSecrets(r, clock))
 	require.NoError(t, p.Authenticate(r, clock))

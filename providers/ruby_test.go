@@ -59,3 +59,17 @@ func TestLenientRuby(t *testing.T) {
 		require.JSONEq(t, want, string(got), ruby)
 	}
 }
+
+func FuzzRuby(f *testing.F) {
+	for _, s := range []string{`{"a"=>nil, :b=>[1, "x\u{e9}"], c: {1=>2.0}}`, `{"a"=>"\`, `{nil=>:"x"}`, `[`, `{"a": 1}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v, err := decodeRubyOrJSON(s)
+		if err != nil {
+			return
+		}
+		_, err = json.Marshal(v)
+		require.NoError(t, err)
+	})
+}

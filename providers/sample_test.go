@@ -42,15 +42,6 @@ func TestSamples(t *testing.T) {
 	require.ErrorContains(t, err, "customer.updated")
 }
 
-func signedSample(t testing.TB, p *Provider, eventType, id string) *Request {
-	t.Helper()
-	r, err := p.Sample(eventType, id, clock)
-	require.NoError(t, err)
-	r.URL = "https://hooks.example.com" + r.Path
-	require.NoError(t, p.SignWithSecrets(r, clock))
-	return r
-}
-
 // There is an event for every override of the catalogue, and a batch where the provider sends batches.
 func TestSamplesReachEveryOverride(t *testing.T) {
 	t.Parallel()

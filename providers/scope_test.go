@@ -1,8 +1,11 @@
 package providers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -100,7 +103,7 @@ auth:
 `).Replace(minimal))
 		key := func(tenant string) string {
 			r := &Request{Method: "POST", Body: []byte(`{}`), Header: map[string][]string{}, PathParams: map[string]string{"tenant": tenant}}
-			r.setHeader("x-acme", secretOfTests)
+			r.Header["x-acme"] = []string{secretOfTests}
 			require.NoError(t, p.Authenticate(r, clock))
 			item := splitOne(t, p, r)
 			require.Equal(t, event.KeyFromBody, item.KeyFrom, rule)
@@ -112,19 +115,26 @@ auth:
 	}
 }
 
+// hashed is a key that is the hash of the body.
+func hashed(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 // The hash of the body stands for no part that is needed, and for all that are not.
 func TestHashOfTheBodyIsAPart(t *testing.T) {
 	t.Parallel()
 	const body = `{"type":"x"}`
+	bodySum := strings.TrimPrefix(hashed(body), "sha256:")
 	for rule, want := range map[string]string{
-		"{parts: [.body.id, body_sha256]}":                         missingKeyPrefix + hashOf("", []byte(body)),
-		"{parts: [{expr: .body.id, optional: true}, body_sha256]}": bodyKeyPrefix + hashOf("", []byte(body)),
-		"{parts: [.body.type, body_sha256]}":                       "x:" + hashOf("", []byte(body)),
-		"{parts: [body_sha256]}":                                   bodyKeyPrefix + hashOf("", []byte(body)),
+		"{parts: [.body.id, body_sha256]}":                         "missing:" + bodySum,
+		"{parts: [{expr: .body.id, optional: true}, body_sha256]}": hashed(body),
+		"{parts: [.body.type, body_sha256]}":                       "x:" + bodySum,
+		"{parts: [body_sha256]}":                                   hashed(body),
 	} {
 		p := mustLoad(t, strings.Replace(minimal, "{parts: [.body.id]}", rule, 1)+"\ndedupe: 2d\n")
 		item, _, _ := parse(t, p, body)
 		require.Equal(t, want, item.Key, rule)
-		require.Equal(t, strings.HasPrefix(want, missingKeyPrefix), item.DedupeWindow == defaultFallbackWindow, rule)
+		require.Equal(t, strings.HasPrefix(want, "missing:"), item.DedupeWindow == event.Duration(15*time.Minute), rule)
 	}
 }

@@ -1,29 +1,15 @@
 package providers
 
 import (
-	"fmt"
-	"maps"
 	"reflect"
 
 	"github.com/goccy/go-yaml"
 )
 
-// Definition is the definition as it applies, after all that it extends, as YAML in the order of the reference.
-func (p *Provider) Definition() ([]byte, error) {
-	tree := maps.Clone(p.tree)
-	delete(tree, "extends")
-	text, err := yaml.MarshalWithOptions(ordered(tree, reflect.TypeFor[definition]()),
+// writeTree is a definition as YAML in the order of the reference.
+func writeTree(tree map[string]any) ([]byte, error) {
+	return yaml.MarshalWithOptions(ordered(tree, reflect.TypeFor[definition]()),
 		yaml.UseLiteralStyleIfMultiline(true), yaml.IndentSequence(true))
-	if err != nil {
-		return nil, fmt.Errorf("write definition of %s: %w", p.name, err)
-	}
-	return text, nil
-}
-
-// Extends is the name of the definition that this one extends; "" if it extends none.
-func (p *Provider) Extends() string {
-	name, _ := p.tree["extends"].(string)
-	return name
 }
 
 // ordered puts the fields of a tree into the order in which the type declares them.
