@@ -11,7 +11,7 @@ type addressScheme struct {
 	networksName string
 }
 
-func (p *problems) newAddress(field string, d *addressDefinition) scheme {
+func newAddress(p *problems, field string, d *addressDefinition) scheme {
 	p.secretName(field+".networks", d.Networks)
 	return &addressScheme{networksName: d.Networks}
 }

@@ -12,7 +12,7 @@ type basicScheme struct {
 	user string
 }
 
-func (p *problems) newBasic(field string, d *basicDefinition) scheme {
+func newBasic(p *problems, field string, d *basicDefinition) scheme {
 	p.secretName(field+".secrets", d.Secrets)
 	p.required(field+".user", d.User)
 	return &basicScheme{tokenScheme{secretsName: d.Secrets, in: "bearer"}, d.User}

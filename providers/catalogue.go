@@ -39,8 +39,8 @@ func newCatalogue(all []*Provider) (*Catalogue, error) {
 				continue
 			}
 			claimed[path.shape()] = provider.name
-			if path.fixed() == len(path.segments) {
-				c.fixed[strings.Join(path.segments, "/")] = provider.name
+			if literal, ok := path.literal(); ok {
+				c.fixed[literal] = provider.name
 				continue
 			}
 			c.routes = append(c.routes, route{path: path, provider: provider.name})

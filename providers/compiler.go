@@ -22,15 +22,15 @@ func (c *compiler) compile(d *definition) *Provider {
 	if d.Name+".yaml" != c.file && d.Name+".yml" != c.file {
 		c.add("name", "%q must be the name of the file", d.Name)
 	}
-	p.paths, c.pathParams = c.newPaths(d.Name, d.Paths)
+	p.paths, c.pathParams = newPaths(&c.problems, d.Name, d.Paths)
 	if p.bodyLimit < 0 || p.bodyLimit > maxBodyLimit {
 		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
-	p.Authenticator = c.newAuthenticator(d.Auth, d.Secrets, p.paths)
+	p.Authenticator = newAuthenticator(&c.problems, d.Auth, d.Secrets, p.paths)
 	c.coverage = p.Coverage()
-	c.kept = c.newKept(d.Keep, p.Authenticator)
+	c.kept = newKept(&c.problems, d.Keep, p.Authenticator)
 	p.kept = c.kept
-	p.decoders = c.newDecoders(d.Decode)
+	p.decoders = newDecoders(&c.problems, d.Decode)
 	p.batch = c.newBatch(d.Batch)
 	c.compileEvents(p, d)
 	c.compileLimits(p, d)

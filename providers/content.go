@@ -18,7 +18,7 @@ type content struct {
 
 var contentVariables = []string{"body", "timestamp", "id", "url", "params"}
 
-func (p *problems) newContent(field, template string) content {
+func newContent(p *problems, field, template string) content {
 	var c content
 	for rest := template; ; {
 		literal, after, found := strings.Cut(rest, "{")

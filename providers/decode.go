@@ -36,7 +36,7 @@ type decoders struct {
 	rules  []decoder
 }
 
-func (p *problems) newDecoders(defs []decodeDefinition) (all decoders) {
+func newDecoders(p *problems, defs []decodeDefinition) (all decoders) {
 	if len(defs) == 0 {
 		return decoders{rules: []decoder{{as: "json"}}}
 	}

@@ -17,9 +17,9 @@ type ed25519Scheme struct {
 // privatePrefix marks the private key that Sign takes.
 const privatePrefix = "whsk_"
 
-func (p *problems) newEd25519(field string, d *ed25519Definition) scheme {
+func newEd25519(p *problems, field string, d *ed25519Definition) scheme {
 	p.required(field+".key_prefix", d.KeyPrefix)
-	return &ed25519Scheme{signed: p.newSigned(field, d.signedDefinition)}
+	return &ed25519Scheme{signed: newSigned(p, field, d.signedDefinition)}
 }
 
 func (s *ed25519Scheme) keys(k keyring) ([]ed25519.PublicKey, error) {

@@ -16,6 +16,8 @@ const (
 	maxChanges    = 500
 	maxKind       = 64
 	maxExternalID = 512
+	// maxStateBytes is for all states of one event.
+	maxStateBytes = 4 << 20
 	// maxVersion leaves room behind every version that a clock in nanoseconds can give until the year 2100.
 	maxVersion = 1 << 62
 )

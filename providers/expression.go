@@ -12,12 +12,10 @@ import (
 	"holdfast/event"
 )
 
-// The bounds of one evaluation, beside its budget. The deadline is for all expressions of one request or one parse together, the
-// bytes for all states of one event.
+// The bounds of one evaluation, beside its budget. The deadline is for all expressions of one request or one parse together.
 const (
 	evaluationDeadline = time.Second
 	maxOutputs         = 1000
-	maxStateBytes      = 4 << 20
 )
 
 // expression is compiled jq. A nil expression gives nothing.

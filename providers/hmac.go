@@ -20,8 +20,8 @@ type hmacScheme struct {
 	base64  bool // the secret is base64
 }
 
-func (p *problems) newHMAC(field string, d *hmacDefinition) scheme {
-	s := &hmacScheme{signed: p.newSigned(field, d.signedDefinition)}
+func newHMAC(p *problems, field string, d *hmacDefinition) scheme {
+	s := &hmacScheme{signed: newSigned(p, field, d.signedDefinition)}
 	s.newHash = sha256.New
 	if p.oneOf(field+".algorithm", d.Algorithm, "sha256", "sha1") == "sha1" {
 		s.newHash = sha1.New

@@ -17,7 +17,7 @@ type jwtScheme struct {
 	claims map[string]string
 }
 
-func (p *problems) newJWT(field string, d *jwtDefinition) scheme {
+func newJWT(p *problems, field string, d *jwtDefinition) scheme {
 	p.secretName(field+".secrets", d.Secrets)
 	s := &jwtScheme{tokenScheme: tokenScheme{secretsName: d.Secrets, in: "bearer"}, claims: d.Claims}
 	if d.Leeway != nil {

@@ -23,7 +23,7 @@ type kept struct {
 	hiddenPath     []string
 }
 
-func (p *problems) newKept(d keepDefinition, a *Authenticator) kept {
+func newKept(p *problems, d keepDefinition, a *Authenticator) kept {
 	hidden, hiddenQuery, hiddenPath := a.Hidden()
 	hidden = append(hidden, neverKept...)
 	k := kept{headers: slices.Clone(alwaysKept), hiddenPath: hiddenPath}

@@ -109,18 +109,16 @@ func (c *eventCompiler) newKey(field string, d *keyDefinition) *keyRule {
 			k.readsBody = true
 		}
 		k.onlyBody = k.onlyBody && x != nil && len(x.names) > 0 && x.names[0] == "body"
-		if !part.optional() {
+		if !part.Optional {
 			needed++
 		}
-		k.parts = append(k.parts, keyPart{expr: x, optional: part.optional()})
+		k.parts = append(k.parts, keyPart{expr: x, optional: part.Optional})
 	}
 	if len(d.Parts) > 0 && needed == 0 && !k.hashed {
 		c.add(field+".parts", "are all optional: at least one must identify the event")
 	}
 	return k
 }
-
-func (d partDefinition) optional() bool { return d.Optional }
 
 // identify gives the key. A body that could not be decoded has no identity of its own unless the key is made of headers alone.
 func (k *keyRule) identify(ctx context.Context, in input, decoded bool, scope string, body []byte) (identity, error) {

@@ -179,3 +179,16 @@ func TestLintOfDelays(t *testing.T) {
 	require.Equal(t, "retry.delays", lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Field)
 	require.Empty(t, lintOf(t, sampled+"retry: {attempts: 9, delays: [1s, 2s]}\n"))
 }
+
+// The page names every rule.
+func TestPageNamesRules(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/providers.md")
+	require.NoError(t, err)
+	for _, rule := range []Rule{
+		RuleInvalid, RuleNoSamples, RuleSampleFails, RuleSampleType, RuleSharedKey, RuleUnreachable, RuleUnscoped, RuleUnsigned,
+		RuleSecret,
+	} {
+		require.Contains(t, string(page), "| `"+string(rule)+"` |")
+	}
+}

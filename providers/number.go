@@ -1,33 +1,12 @@
 package providers
 
 import (
-	"encoding/json"
-	"math/big"
 	"strconv"
 	"strings"
-
-	"github.com/itchyny/gojq"
 )
 
 // maxNumber is how long the text of a number may be that is written out in full.
 const maxNumber = 64
-
-// text gives a scalar as text: numbers in one canonical form, so that 1, 1.0 and 1e0 are one id. ok is false for null,
-// "", booleans, arrays and objects, none of which identify anything.
-func text(v any) (s string, ok bool) {
-	switch v := v.(type) {
-	case string:
-		return v, v != ""
-	case json.Number:
-		return canonicalNumber(v.String()), true
-	case int:
-		return strconv.Itoa(v), true
-	case *big.Int, float64:
-		b, err := gojq.Marshal(v)
-		return canonicalNumber(string(b)), err == nil
-	}
-	return "", false
-}
 
 // canonicalNumber writes a JSON number without exponent and without zeros that mean nothing, and where that would be
 // long, as digits with an exponent. It works on the text alone: 1e1000000000 costs no more than 1.

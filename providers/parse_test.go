@@ -262,9 +262,6 @@ overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"any","id":"i"}`)
 	require.NoError(t, err)
 	require.Equal(t, LaneWorkflow, item.Lane)
-	r := &Request{Method: "POST", Body: []byte(`{"type":"any","id":"i"}`), Header: map[string][]string{}}
-	require.NoError(t, p.Sign(r, secretOfTests, clock))
-	require.Equal(t, LaneBulk, Explain(p, r, clock).Events[0].Lane)
 }
 
 func TestRedaction(t *testing.T) {

@@ -93,8 +93,13 @@ func (p path) fixed() int {
 	return n
 }
 
+// literal is the path without the slashes around it; ok is false if it has variables.
+func (p path) literal() (text string, ok bool) {
+	return strings.Join(p.segments, "/"), p.fixed() == len(p.segments)
+}
+
 // newPaths compiles templates and adds the path that every provider has. It also gives the names of their variables.
-func (p *problems) newPaths(name string, templates []string) (paths []path, params []string) {
+func newPaths(p *problems, name string, templates []string) (paths []path, params []string) {
 	paths = []path{{template: pathPrefix + name, segments: strings.Split(strings.Trim(pathPrefix+name, "/"), "/")}}
 	for i, t := range templates {
 		one, variables, reason := newPath(t)

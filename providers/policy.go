@@ -8,7 +8,7 @@ const maxAttempts = 100
 // newPolicy reads what a definition says of retries, which changes nothing about time-outs.
 func (c *eventCompiler) newPolicy(field string, d *retryDefinition, before event.Policy) event.Policy {
 	p := event.Policy{
-		Attempts: d.attempts(), Jitter: defaultJitter, Timeout: before.Timeout, FailOnTimeout: before.FailOnTimeout,
+		Attempts: attemptsOf(d), Jitter: defaultJitter, Timeout: before.Timeout, FailOnTimeout: before.FailOnTimeout,
 	}
 	if p.Attempts < 1 || p.Attempts > maxAttempts {
 		c.add(field+".attempts", "want 1 to %d, the first execution included", maxAttempts)
@@ -35,8 +35,8 @@ func (c *eventCompiler) newPolicy(field string, d *retryDefinition, before event
 	return p
 }
 
-// attempts are as many as there are delays to part them, if the definition does not say.
-func (d *retryDefinition) attempts() int {
+// attemptsOf are as many as there are delays to part them, if the definition does not say.
+func attemptsOf(d *retryDefinition) int {
 	switch {
 	case d.Attempts != nil:
 		return *d.Attempts

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -118,11 +119,13 @@ func (r *ruby) key() (string, error) {
 
 // keyText is what JSON would have for a key.
 func keyText(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return canonicalNumber(v.String())
 	}
-	s, _ := text(v)
-	return s
+	return ""
 }
 
 // symbol reads what follows the colon of a symbol.

@@ -172,3 +172,15 @@ func (r *rules) parse(ctx context.Context, receipt event.Receipt, eventType stri
 	}
 	return parsed, nil
 }
+
+// maxBulk is the most bytes that an event of the bulk lane may have, its envelope included, so that a batch of hundreds fits
+// into memory. A larger one becomes a workflow.
+const maxBulk = 32 << 10
+
+// laneOf is the lane that an event of a size takes: that of the rules, if it is small enough.
+func (r *rules) laneOf(size int) Lane {
+	if size > maxBulk {
+		return LaneWorkflow
+	}
+	return r.lane
+}

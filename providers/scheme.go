@@ -2,23 +2,42 @@ package providers
 
 import (
 	"fmt"
+	"time"
 )
 
-func (p *problems) newSchemes(defs []schemeDefinition, secrets string) []scheme {
+// scheme is one way to authenticate a request.
+type scheme interface {
+	// authenticate is nil if the request is authentic, and an *AuthError otherwise.
+	authenticate(k keyring, r *Request, now time.Time) error
+	// ready is nil if there is a secret with which a request could be authentic.
+	ready(k keyring) error
+	// reference names the secrets.
+	reference() string
+	// sign makes r authentic.
+	sign(r *Request, secret string, now time.Time) error
+	// covers says which parts of a request are authentic once the scheme has passed.
+	covers() coverage
+	// name says what the scheme is, in words that name no secret's value.
+	name() string
+	// hidden names the headers, query and path parameters with secrets or signatures, which no receipt keeps.
+	hidden() (headers, query, path []string)
+}
+
+func newSchemes(p *problems, defs []schemeDefinition, secrets string) []scheme {
 	if len(defs) == 0 {
 		p.add("auth", "is missing: nobody could be authenticated")
 	}
 	var schemes []scheme
 	for i, d := range defs {
-		d.defaultSecrets(secrets)
-		if s := p.newScheme(fmt.Sprintf("auth[%d]", i), d); s != nil {
+		defaultSecrets(&d, secrets)
+		if s := newScheme(p, fmt.Sprintf("auth[%d]", i), d); s != nil {
 			schemes = append(schemes, s)
 		}
 	}
 	return schemes
 }
 
-func (d *schemeDefinition) defaultSecrets(name string) {
+func defaultSecrets(d *schemeDefinition, name string) {
 	fill := func(secrets *string) {
 		if *secrets == "" {
 			*secrets = name
@@ -38,25 +57,25 @@ func (d *schemeDefinition) defaultSecrets(name string) {
 	}
 }
 
-func (p *problems) newScheme(field string, d schemeDefinition) scheme {
+func newScheme(p *problems, field string, d schemeDefinition) scheme {
 	var made []scheme
 	if d.HMAC != nil {
-		made = append(made, p.newHMAC(field+".hmac", d.HMAC))
+		made = append(made, newHMAC(p, field+".hmac", d.HMAC))
 	}
 	if d.Ed25519 != nil {
-		made = append(made, p.newEd25519(field+".ed25519", d.Ed25519))
+		made = append(made, newEd25519(p, field+".ed25519", d.Ed25519))
 	}
 	if d.Token != nil {
-		made = append(made, p.newToken(field+".token", d.Token))
+		made = append(made, newToken(p, field+".token", d.Token))
 	}
 	if d.Basic != nil {
-		made = append(made, p.newBasic(field+".basic", d.Basic))
+		made = append(made, newBasic(p, field+".basic", d.Basic))
 	}
 	if d.JWT != nil {
-		made = append(made, p.newJWT(field+".jwt", d.JWT))
+		made = append(made, newJWT(p, field+".jwt", d.JWT))
 	}
 	if d.Address != nil {
-		made = append(made, p.newAddress(field+".address", d.Address))
+		made = append(made, newAddress(p, field+".address", d.Address))
 	}
 	if len(made) != 1 {
 		p.add(field, "want exactly one of hmac, ed25519, token, basic, jwt, address")

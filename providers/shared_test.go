@@ -43,7 +43,7 @@ func sharedRequest(t *testing.T, file string) *Request {
 // The recorded payloads of every provider are accepted, parsed, and no two of them share a key.
 func TestRecordedPayloads(t *testing.T) {
 	t.Parallel()
-	shared := sharedFixtures(t)
+	shared := sharedFixturesX(t)
 	c := catalogueOf(t, secretOfTests)
 	for _, name := range c.Names() {
 		files, err := filepath.Glob(filepath.Join(shared, name, "*.*"))
@@ -55,10 +55,7 @@ func TestRecordedPayloads(t *testing.T) {
 				continue // a stub of the API, not a delivery
 			}
 			r := sharedRequest(t, file)
-			r.passed = p.schemes[0]
-			if name == "standard-webhooks" || name == "svix" || name == "clerk" || name == "resend" {
-				r.Header[p.schemes[0].covers().headers[0]] = []string{"msg_" + filepath.Base(file)}
-			}
+			admit(t, p, r)
 			if _, ok := p.Challenge(r); ok {
 				continue
 			}
@@ -88,4 +85,14 @@ func summary(p event.Parsed) string {
 		out += " " + string(c.Op) + " " + c.Kind + "/" + c.ExternalID
 	}
 	return out
+}
+
+// sharedFixtures is the folder of recorded cases beside the checkout; the test is skipped where there is none.
+func sharedFixturesX(t testing.TB) string {
+	t.Helper()
+	shared := "../../shared/fixtures"
+	if _, err := os.Stat(shared); err != nil {
+		t.Skipf("the recorded fixtures are not beside the checkout: %s", shared)
+	}
+	return shared
 }

@@ -26,7 +26,7 @@ func arrive(t *testing.T, c *Catalogue, sent *Request) *Request {
 func TestEverySchemeSigns(t *testing.T) {
 	t.Parallel()
 	const token = "s3cret/t?k n"
-	for name, auth := range map[string]string{
+	for name, scheme := range map[string]string{
 		"header":          "token: {secrets: S, in: header, name: X-Token}",
 		"bearer":          "token: {secrets: S, in: bearer}",
 		"query":           "token: {secrets: S, in: query, name: key}",
@@ -38,7 +38,7 @@ func TestEverySchemeSigns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			definition := "name: acme\nauth: [{" + auth + "}]\npaths: ['/in/{tenant}/{token}/x']\ntype: .body.type\nkey: {parts: [.body.id]}\n"
+			definition := "name: acme\nauth: [{" + scheme + "}]\npaths: ['/in/{tenant}/{token}/x']\ntype: .body.type\nkey: {parts: [.body.id]}\n"
 			catalogue, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": definition}))
 			require.NoError(t, err)
 			catalogue = catalogue.WithSecrets(secretsOf(token))

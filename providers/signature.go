@@ -23,7 +23,7 @@ type signatures struct {
 	timestamp string
 }
 
-func (p *problems) newSignatureHeader(field string, d signatureDefinition, t *timestampDefinition) signatureHeader {
+func newSignatureHeader(p *problems, field string, d signatureDefinition, t *timestampDefinition) signatureHeader {
 	d.Grammar = p.oneOf(field+".grammar", d.Grammar, "plain", "prefix", "pairs", "versions")
 	d.Header = p.headerName(field+".header", d.Header)
 	s := signatureHeader{signatureDefinition: d}

@@ -20,14 +20,14 @@ type signed struct {
 	idHeader    string
 }
 
-func (p *problems) newSigned(field string, d signedDefinition) signed {
+func newSigned(p *problems, field string, d signedDefinition) signed {
 	p.secretName(field+".secrets", d.Secrets)
 	s := signed{secretsName: d.Secrets, keyPrefix: d.KeyPrefix}
 	p.required(field+".signed", d.Signed)
-	s.content = p.newContent(field+".signed", d.Signed)
+	s.content = newContent(p, field+".signed", d.Signed)
 	s.content.bodyHash = d.BodyHash
-	s.header = p.newSignatureHeader(field+".signature", d.Signature, d.Timestamp)
-	s.time = p.newSignedTime(field+".timestamp", d.Timestamp)
+	s.header = newSignatureHeader(p, field+".signature", d.Signature, d.Timestamp)
+	s.time = newSignedTime(p, field+".timestamp", d.Timestamp)
 	if d.ID != nil {
 		s.idHeader = p.headerName(field+".id.header", d.ID.Header)
 	}

@@ -18,7 +18,7 @@ type signedTime struct {
 	tolerance     time.Duration
 }
 
-func (p *problems) newSignedTime(field string, d *timestampDefinition) signedTime {
+func newSignedTime(p *problems, field string, d *timestampDefinition) signedTime {
 	if d == nil {
 		return signedTime{}
 	}

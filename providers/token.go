@@ -3,10 +3,9 @@ package providers
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"strings"
 	"time"
-
-	"github.com/itchyny/gojq"
 )
 
 // maxToken is in bytes.
@@ -18,7 +17,7 @@ type tokenScheme struct {
 	in, field   string
 }
 
-func (p *problems) newToken(field string, d *tokenDefinition) scheme {
+func newToken(p *problems, field string, d *tokenDefinition) scheme {
 	p.secretName(field+".secrets", d.Secrets)
 	s := &tokenScheme{secretsName: d.Secrets}
 	s.in = p.oneOf(field+".in", d.In, "header", "bearer", "query", "path", "body")
@@ -142,7 +141,7 @@ func (s *tokenScheme) signBody(r *Request, secret string) error {
 		return deny(ReasonMalformedToken)
 	}
 	m[s.field] = secret
-	body, err := gojq.Marshal(m)
+	body, err := json.Marshal(m)
 	if err != nil {
 		return deny(ReasonMalformedToken)
 	}

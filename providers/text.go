@@ -1,0 +1,26 @@
+package providers
+
+import (
+	"encoding/json"
+	"math/big"
+	"strconv"
+
+	"github.com/itchyny/gojq"
+)
+
+// text gives a scalar as text: numbers in one canonical form, so that 1, 1.0 and 1e0 are one id. ok is false for null,
+// "", booleans, arrays and objects, none of which identify anything.
+func text(v any) (s string, ok bool) {
+	switch v := v.(type) {
+	case string:
+		return v, v != ""
+	case json.Number:
+		return canonicalNumber(v.String()), true
+	case int:
+		return strconv.Itoa(v), true
+	case *big.Int, float64:
+		b, err := gojq.Marshal(v)
+		return canonicalNumber(string(b)), err == nil
+	}
+	return "", false
+}
