@@ -12,6 +12,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
 )
 
 const (
@@ -58,7 +60,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 }
 
 // accept makes the events of an authentic request durable, and answers.
-func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *providers.Request) error {
+func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *auth.Request) error {
 	o := observed(c)
 	items, err := provider.Split(request)
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *Server) commitAll(
 	arrivalOf := func(i int) arrival {
 		return arrival{
 			receipt: receipts[i], body: items[i].Body, reject: items[i].Redelivery == providers.RejectRedelivery,
-			bulk: items[i].Lane == providers.LaneBulk, slowAt: slowAt, turns: turns,
+			bulk: items[i].Lane == definition.LaneBulk, slowAt: slowAt, turns: turns,
 		}
 	}
 	started := make([]Started, len(receipts))

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // acknowledgement is the body of every 2xx.
@@ -147,7 +148,7 @@ func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
-	var denied *providers.AuthError
+	var denied *auth.Error
 	if errors.As(err, &denied) {
 		o.reason = string(denied.Reason)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 var batched = strings.Replace(minimal, "type: .body.type", "batch: {items: data.events}\ntype: '\"\\($root.kind).\\(.body.type)\"'", 1)
@@ -17,7 +18,7 @@ func TestBatch(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, batched)
 	body := []byte("{\"kind\":\"k\", \"data\":{\"events\": [ {\"id\":1,\"type\":\"a\"} ,\n{\"type\":\"b\" , \"id\":2},7], \"n\":1e400}}")
-	items, err := p.Split(&Request{Body: body})
+	items, err := p.Split(&auth.Request{Body: body})
 	require.NoError(t, err)
 	require.Len(t, items, 3)
 	for i, want := range []string{`{"id":1,"type":"a"}`, `{"type":"b" , "id":2}`, `7`} {
@@ -36,7 +37,7 @@ func TestBatch(t *testing.T) {
 
 func TestEmptyBatch(t *testing.T) {
 	t.Parallel()
-	items, err := mustLoad(t, batched).Split(&Request{Body: []byte(`{"data":{"events":[]}}`)})
+	items, err := mustLoad(t, batched).Split(&auth.Request{Body: []byte(`{"data":{"events":[]}}`)})
 	require.NoError(t, err)
 	require.Empty(t, items)
 }
@@ -53,7 +54,7 @@ func TestWhatIsNoBatch(t *testing.T) {
 		`{"data":{"events":[{"id":1}`:          "malformed_json",
 		"":                                     "empty_body",
 	} {
-		items, err := p.Split(&Request{Body: []byte(body)})
+		items, err := p.Split(&auth.Request{Body: []byte(body)})
 		require.NoError(t, err)
 		require.Len(t, items, 1)
 		require.Equal(t, body, string(items[0].Body))

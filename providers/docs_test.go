@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/definition"
 )
 
 const docsPage = "../docs/providers.md"
@@ -50,7 +51,7 @@ func catalogueTable(c *Catalogue) string {
 	return b.String()
 }
 
-func keyInWords(d *definition) string {
+func keyInWords(d *definition.Definition) string {
 	var parts []string
 	hashed := false
 	for _, part := range d.Key.Parts {
@@ -73,7 +74,7 @@ func keyInWords(d *definition) string {
 	default:
 		words = "the body's hash"
 	}
-	if slices.ContainsFunc(d.Overrides, func(o overrideDefinition) bool { return o.Key != nil }) {
+	if slices.ContainsFunc(d.Overrides, func(o definition.Override) bool { return o.Key != nil }) {
 		words += "; some types have their own"
 	}
 	return words
@@ -104,7 +105,7 @@ func windowOf(d int64) string {
 	return fmt.Sprintf("%dm", d/minute)
 }
 
-func priorityInWords(d *definition) string {
+func priorityInWords(d *definition.Definition) string {
 	base := cmp.Or(d.Priority, string(event.PriorityNormal))
 	words := base
 	for _, o := range d.Overrides {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth"
 )
 
 // Of two deliveries with one key, what the definition says to vary makes no difference, and every other byte does.
@@ -15,7 +17,7 @@ func TestFingerprints(t *testing.T) {
 		return mustLoad(t, definition)
 	}
 	of := func(p *Provider, body string) string {
-		return itemOf(t, p, &Request{Body: []byte(body)}).Fingerprint
+		return itemOf(t, p, &auth.Request{Body: []byte(body)}).Fingerprint
 	}
 	const first = `{"id":"1","type":"a","try":1,"meta":{"sent":"now","n":1},"data":{}}`
 	strict, lenient := load("{parts: [.body.id]}"), load("{parts: [.body.id], varies: [try, meta.sent, data.none]}")

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -31,7 +32,7 @@ const (
 // clock is when the fixtures arrive.
 var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func secretsOf(secrets ...string) Secrets { return func(string) []string { return secrets } }
+func secretsOf(secrets ...string) auth.Secrets { return func(string) []string { return secrets } }
 
 // catalogueOf gives the built-in catalogue with secrets.
 func catalogueOf(t testing.TB, secrets ...string) *Catalogue {
@@ -49,7 +50,7 @@ func providerOf(t testing.TB, name string, secrets ...string) *Provider {
 }
 
 // admit signs a request and lets it in.
-func admit(t require.TestingT, p *Provider, r *Request) *Request {
+func admit(t require.TestingT, p *Provider, r *auth.Request) *auth.Request {
 	if r.Header == nil {
 		r.Header = map[string][]string{}
 	}
@@ -60,7 +61,7 @@ func admit(t require.TestingT, p *Provider, r *Request) *Request {
 
 // readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body to the
 // last byte.
-func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *Request) {
+func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *auth.Request) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -69,7 +70,7 @@ func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *Request) 
 	lines := strings.Split(string(head), "\n")
 	target, err := url.Parse(strings.TrimPrefix(lines[0], "POST "))
 	require.NoError(t, err)
-	r := &Request{
+	r := &auth.Request{
 		Method: http.MethodPost, Path: target.Path, Query: target.Query(), Body: body,
 		Header: map[string][]string{}, URL: "https://hooks.example.com" + target.String(),
 	}

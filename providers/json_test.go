@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // Bodies that are signed and yet no event: the code says what is wrong, and nothing else of them.
@@ -35,7 +36,7 @@ func TestWhatIsNotJSONIsRejected(t *testing.T) {
 		`{"id":["1"]}`:                                                "missing_key",
 		`{"id":true}`:                                                 "missing_key",
 	} {
-		r := &Request{Method: "POST", Body: []byte(body)}
+		r := &auth.Request{Method: "POST", Body: []byte(body)}
 		items, err := p.Split(r)
 		require.NoError(t, err, body)
 		require.Len(t, items, 1)
@@ -51,7 +52,7 @@ func TestWhatIsNotJSONIsRejected(t *testing.T) {
 func TestHarmlessDuplicateIsTaken(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "stripe", secretOfTests)
-	items, err := p.Split(&Request{Body: []byte(`{"id":"evt_1","type":"x","note":"a","note":"b"}`)})
+	items, err := p.Split(&auth.Request{Body: []byte(`{"id":"evt_1","type":"x","note":"a","note":"b"}`)})
 	require.NoError(t, err)
 	_, err = p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 	require.NoError(t, err)
@@ -62,7 +63,7 @@ func TestKeysOfIDs(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "stripe", secretOfTests)
 	keyOf := func(id string) string {
-		items, err := p.Split(&Request{Body: []byte(`{"id":` + id + `,"type":"x"}`)})
+		items, err := p.Split(&auth.Request{Body: []byte(`{"id":` + id + `,"type":"x"}`)})
 		require.NoError(t, err)
 		require.Equal(t, event.KeyFromEvent, items[0].KeyFrom)
 		return items[0].Key

@@ -2,13 +2,15 @@ package providers
 
 import (
 	"sync/atomic"
+
+	"holdfast/providers/auth"
 )
 
 // Live is the catalogue of a running process: Reload replaces it as a whole. Whoever holds a Provider goes on with the one
 // that it has, so that a request that is under way is not disturbed. It is safe for concurrent use.
 type Live struct {
 	dir     string
-	secrets Secrets
+	secrets auth.Secrets
 	accept  func(*Catalogue) error
 	current atomic.Pointer[Catalogue]
 }
@@ -16,7 +18,7 @@ type Live struct {
 // LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets. What accept has an error
 // for is not loaded, now or later; nil accepts everything. A sample that fails is no reason not to start: the senders of all
 // other providers would find nobody.
-func LoadLive(dir string, s Secrets, accept func(*Catalogue) error) (*Live, error) {
+func LoadLive(dir string, s auth.Secrets, accept func(*Catalogue) error) (*Live, error) {
 	l := &Live{dir: dir, secrets: s, accept: accept}
 	next, err := l.load()
 	if err != nil {
@@ -27,7 +29,7 @@ func LoadLive(dir string, s Secrets, accept func(*Catalogue) error) (*Live, erro
 }
 
 // Reload reads all definitions anew. One mistake in one file, or what judge has against the next in place of the current
-// catalogue, and the catalogue stays as it was; the error joins a *DefinitionError for each mistake.
+// catalogue, and the catalogue stays as it was; the error joins a *definition.Error for each mistake.
 func (l *Live) Reload(judge func(next, current *Catalogue) error) error {
 	next, err := l.load()
 	if err == nil {

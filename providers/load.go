@@ -6,34 +6,37 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"holdfast/providers/definition"
+	"holdfast/providers/mapping"
 )
 
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
 // Load reads the built-in definitions and those of the folder dir, which add to them or replace them by name; "" is no
-// folder. The error joins a *DefinitionError for every mistake in every file.
+// folder. The error joins a *definition.Error for every mistake in every file.
 func Load(dir string) (*Catalogue, error) {
-	files, unread := readAll(dir)
+	files, unread := ReadAll(dir)
 	if files == nil {
 		return nil, unread
 	}
 	all, err := compileAll(files)
-	catalogue, conflicts := newCatalogue(all)
+	catalogue, conflicts := NewCatalogue(all)
 	if err := errors.Join(unread, err, conflicts); err != nil {
 		return nil, err
 	}
 	return catalogue, nil
 }
 
-// readAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins those of every file
+// ReadAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins those of every file
 // that cannot be read; there are no files at all where that is the folder.
-func readAll(dir string) (files, error) {
+func ReadAll(dir string) (definition.Files, error) {
 	sources, err := sourcesOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	return collect(sources...)
+	return definition.Collect(sources...)
 }
 
 func sourcesOf(dir string) ([]fs.FS, error) {
@@ -50,11 +53,11 @@ func sourcesOf(dir string) ([]fs.FS, error) {
 	return []fs.FS{builtIn, os.DirFS(dir)}, nil
 }
 
-func compileAll(files files) ([]*Provider, error) {
+func compileAll(files definition.Files) ([]*Provider, error) {
 	var all []*Provider
 	var errs []error
-	for _, name := range files.names() {
-		p, err := compileFile(files, files[name])
+	for _, name := range files.Names() {
+		p, err := Compile(files, files[name])
 		if errs = append(errs, err); p != nil {
 			all = append(all, p)
 		}
@@ -62,13 +65,13 @@ func compileAll(files files) ([]*Provider, error) {
 	return all, errors.Join(errs...)
 }
 
-// compileFile compiles one of the files. The error joins a *DefinitionError for every mistake.
-func compileFile(files files, f file) (*Provider, error) {
-	c := &compiler{eventCompiler{problems: problems{file: f.name}}}
-	d, tree := c.readDefinition(files, f)
+// Compile compiles one of the files. The error joins a *definition.Error for every mistake.
+func Compile(files definition.Files, f definition.File) (*Provider, error) {
+	c := &compiler{mapping.Compiler{Problems: definition.Problems{File: f.Name}}}
+	d, tree := c.Read(files, f)
 	p := c.compile(d)
-	p.file, p.tree, p.written, p.origin = f.name, tree, d, f.origin
-	if err := c.err(); err != nil {
+	p.file, p.tree, p.written, p.origin = f.Name, tree, d, f.Origin
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/definition"
 )
 
 // minimal is the smallest definition; tests change one thing about it.
@@ -119,7 +121,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 			_, err := loadOne(t, strings.Replace(minimal, c.old, c.new, 1))
 			require.Error(t, err)
 			var found bool
-			for _, m := range definitionErrors(err) {
+			for _, m := range definition.Errors(err) {
 				if strings.HasSuffix(m.File, ".yaml") && m.Field == c.field {
 					require.Contains(t, m.Reason, c.reason)
 					found = true
@@ -143,7 +145,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}))
 	require.Error(t, err)
 	var told []string
-	for _, m := range definitionErrors(err) {
+	for _, m := range definition.Errors(err) {
 		told = append(told, m.File+" "+m.Field)
 	}
 	require.ElementsMatch(t, []string{"one.yaml what", "one.yaml which", "two.yaml type", "two.yaml key", "three.yaml ", "four.yaml ",

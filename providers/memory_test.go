@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // What may be allocated for a body, all in all and garbage included: so many bytes for each of its own, and a little. The dearest
@@ -82,7 +83,7 @@ func FuzzMemory(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		size := uint64(len(body))
-		r := &Request{Method: "POST", Path: "/webhooks/memory", Body: body, Header: map[string][]string{}}
+		r := &auth.Request{Method: "POST", Path: "/webhooks/memory", Body: body, Header: map[string][]string{}}
 		got := allocatedBy(func() { _ = p.Authenticate(r, time.Time{}) })
 		require.LessOrEqual(t, got, 4*size+allocatedAtLeast, "authenticate %d bytes", size)
 		var items []Item
@@ -104,7 +105,7 @@ func TestDoubledIdentityIsFoundAmongMany(t *testing.T) {
 		`{` + string(many) + `"type":"a","id":"1","id":"2"}`: "duplicate_key",
 		`{"id":{"a":1,"a":2},` + string(many) + `"type":""}`: "duplicate_key",
 	} {
-		items, err := p.Split(&Request{Method: "POST", Body: []byte(body)})
+		items, err := p.Split(&auth.Request{Method: "POST", Body: []byte(body)})
 		require.NoError(t, err)
 		_, err = p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 		if code == "" {

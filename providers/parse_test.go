@@ -9,12 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
 )
 
 // parse runs a definition on a body as the ingress and the parse step do.
-func parse(t testing.TB, p *Provider, body string, change ...func(*Request)) (Item, event.Parsed, error) {
+func parse(t testing.TB, p *Provider, body string, change ...func(*auth.Request)) (Item, event.Parsed, error) {
 	t.Helper()
-	r := &Request{Method: "POST", Body: []byte(body), Header: map[string][]string{}}
+	r := &auth.Request{Method: "POST", Body: []byte(body), Header: map[string][]string{}}
 	require.NoError(t, p.Sign(r, secretOfTests, clock))
 	for _, c := range change {
 		c(r)
@@ -64,14 +67,14 @@ func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	sneaky := strings.Replace(minimal, "key: {parts: [.body.id]}",
 		"keep: {headers: [x-id]}\nkey: {parts: ['(. as $r | $r.headers[\"x-id\"]) // .body.id']}", 1)
-	item, _, err := parse(t, mustLoad(t, sneaky), `{"type":"x","id":"signed"}`, func(r *Request) {
+	item, _, err := parse(t, mustLoad(t, sneaky), `{"type":"x","id":"signed"}`, func(r *auth.Request) {
 		r.Header["x-id"] = []string{"forged"}
 	})
 	require.NoError(t, err)
 	require.Equal(t, "signed", item.Key)
 	require.Equal(t, "forged", item.Headers["x-id"])
 	told := strings.Replace(sneaky, "key: {", "key: {unsigned: the sender signs no header, ", 1)
-	item, _, err = parse(t, mustLoad(t, told), `{"type":"x","id":"signed"}`, func(r *Request) { r.Header["x-id"] = []string{"guid"} })
+	item, _, err = parse(t, mustLoad(t, told), `{"type":"x","id":"signed"}`, func(r *auth.Request) { r.Header["x-id"] = []string{"guid"} })
 	require.NoError(t, err)
 	require.Equal(t, "guid", item.Key)
 }
@@ -79,7 +82,7 @@ func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 // What a receipt keeps is bounded, and never a secret.
 func TestKeptHeaders(t *testing.T) {
 	t.Parallel()
-	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","id":"1"}`, func(r *Request) {
+	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","id":"1"}`, func(r *auth.Request) {
 		r.Header["authorization"] = []string{"Bearer x"}
 		r.Header["cookie"] = []string{"x"}
 		r.Header["x-unknown"] = []string{"x"}
@@ -211,7 +214,7 @@ func TestEndlessExpression(t *testing.T) {
 	p = mustLoad(t, strings.Replace(minimal, "[.body.id]", "['last(repeat(1))']", 1))
 	late, cancel := context.WithDeadline(t.Context(), time.Time{})
 	defer cancel()
-	err = p.identify(late, &Item{}, newInput(nil, nil, nil, map[string]any{}, nil), true, p.Coverage())
+	err = p.identify(late, &Item{}, jq.NewInput(nil, nil, nil, map[string]any{}, nil), true, p.Coverage())
 	require.Equal(t, "jq_deadline", event.CodeOf(err))
 }
 
@@ -249,11 +252,11 @@ lane: bulk
 overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 `)
 	large := strings.Repeat("x", 32<<10)
-	for body, want := range map[string]Lane{
-		`{"type":"any","id":"i"}`:                        LaneBulk,
-		`{"type":"common","id":"i"}`:                     LaneBulk,
-		`{"type":"rare","id":"i"}`:                       LaneWorkflow,
-		`{"type":"any","id":"i","text":"` + large + `"}`: LaneWorkflow,
+	for body, want := range map[string]definition.Lane{
+		`{"type":"any","id":"i"}`:                        definition.LaneBulk,
+		`{"type":"common","id":"i"}`:                     definition.LaneBulk,
+		`{"type":"rare","id":"i"}`:                       definition.LaneWorkflow,
+		`{"type":"any","id":"i","text":"` + large + `"}`: definition.LaneWorkflow,
 	} {
 		item, _, err := parse(t, p, body)
 		require.NoError(t, err)
@@ -261,7 +264,7 @@ overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 	}
 	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"any","id":"i"}`)
 	require.NoError(t, err)
-	require.Equal(t, LaneWorkflow, item.Lane)
+	require.Equal(t, definition.LaneWorkflow, item.Lane)
 }
 
 func TestRedaction(t *testing.T) {

@@ -5,38 +5,43 @@ import (
 	"maps"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
 )
 
 // Provider is one compiled definition. It is immutable and safe for concurrent use.
 type Provider struct {
-	*Authenticator
+	*auth.Authenticator
 
 	name, title, docs string
-	paths             []path
+	paths             []auth.Path
 	bodyLimit         int
-	kept              kept
-	decoders          decoders
+	kept              mapping.ReceiptFields
+	decoders          decode.Decoders
 	batch             []string
 	challenges        []challenge
-	typeOf, sourceOf  *expression
+	typeOf, sourceOf  *jq.Expression
 	// unsigned: type and entities may come from what no signature covers.
 	unsigned         bool
-	mapping          mapping
+	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive
 	typeLabels       typeLabels
 	rate, clientRate *Rate
 	replies          Replies
-	replyBody        *expression
+	replyBody        *jq.Expression
 	questions        []question
-	redact           *expression
+	redact           *jq.Expression
 	samples          map[string]sample
 	// file is the name of the file, without its folder.
 	file string
 	// tree is the definition as it applies, after all that it extends; written is the same, read.
 	tree    map[string]any
-	written *definition
-	origin  Origin
+	written *definition.Definition
+	origin  definition.Origin
 }
 
 // Redelivery says what a redelivery of an event does whose run has failed.
@@ -60,7 +65,7 @@ func (p *Provider) Title() string { return p.title }
 func (p *Provider) File() string { return p.file }
 
 // Written is the definition as it applies, after all that it extends. Nobody changes it.
-func (p *Provider) Written() *definition { return p.written }
+func (p *Provider) Written() *definition.Definition { return p.written }
 
 // Docs is the address of the provider's own documentation; it may be empty.
 func (p *Provider) Docs() string { return p.docs }
@@ -69,7 +74,7 @@ func (p *Provider) Docs() string { return p.docs }
 func (p *Provider) Paths() []string {
 	out := make([]string, len(p.paths))
 	for i := range p.paths {
-		out[i] = p.paths[i].template
+		out[i] = p.paths[i].Template
 	}
 	return out
 }
@@ -93,18 +98,18 @@ func (p *Provider) Rate() *Rate { return p.rate }
 func (p *Provider) ClientRate() *Rate { return p.clientRate }
 
 // Policy is the retry policy of a type of event.
-func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.rulesFor(eventType).policy }
+func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.For(eventType).Policy }
 
 // DedupeWindow is how long a redelivery of an event of this type is a duplicate; 0 means for ever.
 func (p *Provider) DedupeWindow(eventType string) event.Duration {
-	return p.mapping.rulesFor(eventType).dedupe
+	return p.mapping.For(eventType).Dedupe
 }
 
 // Definition is the definition as it applies, after all that it extends, as YAML in the order of the reference.
 func (p *Provider) Definition() ([]byte, error) {
 	tree := maps.Clone(p.tree)
 	delete(tree, "extends")
-	text, err := writeTree(tree)
+	text, err := definition.Write(tree)
 	if err != nil {
 		return nil, fmt.Errorf("write definition of %s: %w", p.name, err)
 	}
@@ -118,4 +123,4 @@ func (p *Provider) Extends() string {
 }
 
 // Origin says where the definition comes from.
-func (p *Provider) Origin() Origin { return p.origin }
+func (p *Provider) Origin() definition.Origin { return p.origin }

@@ -8,14 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // rentprogRequest is one of RentProg's: the payload is Ruby's notation, in a string.
-func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, headers ...string) *Request {
+func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, headers ...string) *auth.Request {
 	t.Helper()
 	text, err := json.Marshal(payload)
 	require.NoError(t, err)
-	r := &Request{Method: "POST", Path: p.Paths()[0], Header: map[string][]string{}, Body: []byte(
+	r := &auth.Request{Method: "POST", Path: p.Paths()[0], Header: map[string][]string{}, Body: []byte(
 		`{"event":"` + eventType + `","payload":` + string(text) + `}`)}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header[headers[i]] = []string{headers[i+1]}
@@ -25,7 +26,7 @@ func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, heade
 	return r
 }
 
-func splitOne(t testing.TB, p *Provider, r *Request) Item {
+func splitOne(t testing.TB, p *Provider, r *auth.Request) Item {
 	t.Helper()
 	items, err := p.Split(r)
 	require.NoError(t, err)

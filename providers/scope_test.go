@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // evolutionEvent is an event of Evolution as it comes in on a path; the instance in the body may be left out.
@@ -18,7 +19,7 @@ func evolutionEvent(t testing.TB, path, body string) (Item, event.Parsed) {
 	c := catalogueOf(t, secretOfTests)
 	p, params, ok := c.ByPath(path)
 	require.True(t, ok)
-	r := &Request{Method: "POST", Path: path, PathParams: params, Body: []byte(body), Header: map[string][]string{}}
+	r := &auth.Request{Method: "POST", Path: path, PathParams: params, Body: []byte(body), Header: map[string][]string{}}
 	require.NoError(t, p.SignWithSecrets(r, clock))
 	require.NoError(t, p.Authenticate(r, clock))
 	item := splitOne(t, p, r)
@@ -102,7 +103,7 @@ auth:
   - token: {secrets: ACME_SECRET, in: header, name: x-acme}
 `).Replace(minimal))
 		key := func(tenant string) string {
-			r := &Request{Method: "POST", Body: []byte(`{}`), Header: map[string][]string{}, PathParams: map[string]string{"tenant": tenant}}
+			r := &auth.Request{Method: "POST", Body: []byte(`{}`), Header: map[string][]string{}, PathParams: map[string]string{"tenant": tenant}}
 			r.Header["x-acme"] = []string{secretOfTests}
 			require.NoError(t, p.Authenticate(r, clock))
 			item := splitOne(t, p, r)

@@ -9,19 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 )
 
 // sharedTypes are the headers with the type of the events that name it there, by folder and file.
-func sharedRequest(t *testing.T, file string) *Request {
+func sharedRequest(t *testing.T, file string) *auth.Request {
 	t.Helper()
 	body, err := os.ReadFile(file)
 	require.NoError(t, err)
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	r := &Request{Method: "POST", Path: "/", Body: body, URL: "https://hooks.example.com/", Header: map[string][]string{
+	r := &auth.Request{Method: "POST", Path: "/", Body: body, URL: "https://hooks.example.com/", Header: map[string][]string{
 		"content-type": {"application/json"},
 	}}
 	if filepath.Ext(file) == ".txt" {
-		r.Header["content-type"] = []string{formType}
+		r.Header["content-type"] = []string{decode.FormType}
 	}
 	switch filepath.Base(filepath.Dir(file)) {
 	case "github":
@@ -32,7 +34,7 @@ func sharedRequest(t *testing.T, file string) *Request {
 		r.Header["x-shopify-topic"] = []string{"products/create"}
 		r.Header["x-shopify-webhook-id"] = []string{name}
 	case "twilio":
-		r.Header["content-type"] = []string{formType}
+		r.Header["content-type"] = []string{decode.FormType}
 		if filepath.Ext(file) == ".json" {
 			r.Header["content-type"] = []string{"application/json"}
 		}
@@ -43,7 +45,7 @@ func sharedRequest(t *testing.T, file string) *Request {
 // The recorded payloads of every provider are accepted, parsed, and no two of them share a key.
 func TestRecordedPayloads(t *testing.T) {
 	t.Parallel()
-	shared := sharedFixturesX(t)
+	shared := sharedFixtures(t)
 	c := catalogueOf(t, secretOfTests)
 	for _, name := range c.Names() {
 		files, err := filepath.Glob(filepath.Join(shared, name, "*.*"))
@@ -88,7 +90,7 @@ func summary(p event.Parsed) string {
 }
 
 // sharedFixtures is the folder of recorded cases beside the checkout; the test is skipped where there is none.
-func sharedFixturesX(t testing.TB) string {
+func sharedFixtures(t testing.TB) string {
 	t.Helper()
 	shared := "../../shared/fixtures"
 	if _, err := os.Stat(shared); err != nil {

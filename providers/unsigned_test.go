@@ -10,16 +10,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 )
 
 // itemOf is the only event of a request that is let in.
-func itemOf(t testing.TB, p *Provider, r *Request) Item {
+func itemOf(t testing.TB, p *Provider, r *auth.Request) Item {
 	t.Helper()
 	return splitOne(t, p, admit(t, p, r))
 }
 
 // keysOf are the keys of a request's events.
-func keysOf(t testing.TB, p *Provider, r *Request) (keys []string) {
+func keysOf(t testing.TB, p *Provider, r *auth.Request) (keys []string) {
 	t.Helper()
 	items, err := p.Split(r)
 	require.NoError(t, err)
@@ -39,11 +42,11 @@ func TestUnsignedPartsMakeNoSecondEvent(t *testing.T) {
 		for _, kind := range p.SampleTypes() {
 			for _, scheme := range p.Alternatives() {
 				covered := scheme.Coverage()
-				if covered.all {
+				if covered.All {
 					continue
 				}
 				scheme = scheme.WithSecrets(func(string) []string { return []string{secretOfTests, privateKey, publicKey} })
-				sample := func() *Request {
+				sample := func() *auth.Request {
 					r, err := p.Sample(kind, "one", clock)
 					require.NoError(t, err)
 					require.NoError(t, scheme.SignWithSecrets(r, clock))
@@ -56,10 +59,10 @@ func TestUnsignedPartsMakeNoSecondEvent(t *testing.T) {
 				}
 				keys := keysOf(t, p, first)
 				for _, header := range append([]string{"content-type", "user-agent", "x-request-id"}, p.Written().Keep.Headers...) {
-					if header = strings.ToLower(header); slices.Contains(covered.headers, header) || strings.HasSuffix(header, "shopify-topic") {
+					if header = strings.ToLower(header); slices.Contains(covered.Headers, header) || strings.HasSuffix(header, "shopify-topic") {
 						continue
 					}
-					for _, value := range []string{"", "another", "application/json", formType} {
+					for _, value := range []string{"", "another", "application/json", decode.FormType} {
 						r := sample()
 						if r.Header = maps.Clone(r.Header); value == "" {
 							delete(r.Header, header)
@@ -86,7 +89,7 @@ func TestGitHubSignsTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "github", secretOfTests)
 	send := func(kind, delivery, body string) Item {
-		return itemOf(t, p, &Request{Body: []byte(body), Header: map[string][]string{
+		return itemOf(t, p, &auth.Request{Body: []byte(body), Header: map[string][]string{
 			"x-github-event": {kind}, "x-github-delivery": {delivery},
 		}})
 	}
@@ -123,7 +126,7 @@ func TestGitHubSignsTheBodyAlone(t *testing.T) {
 func TestRecordedEventsOfGitHubKeepTheirType(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "github", secretOfTests)
-	files, err := filepath.Glob(filepath.Join(sharedFixturesX(t), "github", "*.json"))
+	files, err := filepath.Glob(filepath.Join(sharedFixtures(t), "github", "*.json"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
@@ -133,7 +136,7 @@ func TestRecordedEventsOfGitHubKeepTheirType(t *testing.T) {
 		kind = strings.TrimSuffix(kind, ".json")
 		var read struct{ Action string }
 		require.NoError(t, json.Unmarshal(body, &read))
-		item := itemOf(t, p, &Request{Body: body, Header: map[string][]string{"x-github-event": {kind}}})
+		item := itemOf(t, p, &auth.Request{Body: body, Header: map[string][]string{"x-github-event": {kind}}})
 		require.Equal(t, strings.TrimSuffix(kind+"."+read.Action, "."), item.Type, file)
 	}
 }
@@ -143,7 +146,7 @@ func TestShopifySignsTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "shopify", secretOfTests)
 	send := func(topic, id, body string) Item {
-		return itemOf(t, p, &Request{Body: []byte(body), Header: map[string][]string{
+		return itemOf(t, p, &auth.Request{Body: []byte(body), Header: map[string][]string{
 			"x-shopify-topic": {topic}, "x-shopify-event-id": {id},
 		}})
 	}

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 )
 
 // What the ingress finds in a part of a body is what it finds in the whole, also in bodies that are damaged or hold things twice.
@@ -17,7 +20,7 @@ func TestWhatIsWantedIsEnough(t *testing.T) {
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
 		whole := *p
-		whole.decoders.wanted = nil
+		whole.decoders.Projection = nil
 		bodies := [][]byte{[]byte(`{}`), []byte(`[]`), []byte(`{"id":"1","id":"2"}`), []byte(`{"type":"a","data":{"x":1,"x":2}}`)}
 		for _, eventType := range p.SampleTypes() {
 			r, err := p.Sample(eventType, "1", clock)
@@ -28,7 +31,7 @@ func TestWhatIsWantedIsEnough(t *testing.T) {
 			}
 		}
 		for _, body := range bodies {
-			r := &Request{Method: "POST", Body: body, Header: map[string][]string{"content-type": {"application/json"}}}
+			r := &auth.Request{Method: "POST", Body: body, Header: map[string][]string{"content-type": {"application/json"}}}
 			want, err := whole.Split(r)
 			require.NoError(t, err)
 			got, err := p.Split(r)
@@ -55,11 +58,11 @@ func damaged(random *rand.Rand, body []byte) []byte {
 
 func TestWantedIsWhatIsRead(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"account", "id", "type"}, slices.Sorted(maps.Keys(providerOf(t, "stripe", secretOfTests).decoders.wanted)))
-	require.Nil(t, providerOf(t, "github", secretOfTests).decoders.wanted, "an expression that is more than a path can read anything")
-	w := wanted{}
+	require.Equal(t, []string{"account", "id", "type"}, slices.Sorted(maps.Keys(providerOf(t, "stripe", secretOfTests).decoders.Projection)))
+	require.Nil(t, providerOf(t, "github", secretOfTests).decoders.Projection, "an expression that is more than a path can read anything")
+	w := decode.Projection{}
 	for _, path := range [][]string{{"a", "b"}, {"a", "c", "d"}, {"e"}, {"e", "f"}, {"a", "b", "g"}, {"a", "c"}} {
-		w.add(path)
+		w.Add(path)
 	}
-	require.Equal(t, wanted{"a": {"b": nil, "c": nil}, "e": nil}, w)
+	require.Equal(t, decode.Projection{"a": {"b": nil, "c": nil}, "e": nil}, w)
 }

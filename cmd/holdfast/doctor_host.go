@@ -8,6 +8,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
 // The least share of a disk that should be free, in percent.
@@ -53,7 +54,7 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 		return
 	}
 	detail := "those of your definitions pass"
-	failing := providers.FailingSamples(catalogue)
+	failing := lint.FailingSamples(catalogue)
 	if n := len(failing); n > 0 {
 		detail = fmt.Sprintf("%d fail(s), the first: %s", n, failing[0])
 	}

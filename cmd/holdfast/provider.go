@@ -10,6 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/providers"
+	"holdfast/providers/definition"
 )
 
 func providerCommand() *cobra.Command {
@@ -70,13 +71,13 @@ func doubtProvider(c *cobra.Command, cfg config.Config, name string, found int) 
 
 // listedProvider is a line of the list.
 type listedProvider struct {
-	Name    string           `json:"name"`
-	Title   string           `json:"title"`
-	Paths   []string         `json:"paths"`
-	Secrets []string         `json:"secrets"`
-	Open    bool             `json:"open"`
-	Closed  string           `json:"closed_because,omitempty"`
-	Source  providers.Origin `json:"source"`
+	Name    string            `json:"name"`
+	Title   string            `json:"title"`
+	Paths   []string          `json:"paths"`
+	Secrets []string          `json:"secrets"`
+	Open    bool              `json:"open"`
+	Closed  string            `json:"closed_because,omitempty"`
+	Source  definition.Origin `json:"source"`
 }
 
 func newListedProvider(p *providers.Provider) listedProvider {

@@ -17,6 +17,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/lint"
 )
 
 // explainOptions describe a request.
@@ -77,7 +79,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 			return fmt.Errorf("sign request: %w", err)
 		}
 	}
-	e := providers.Explain(p, request, now)
+	e := lint.Explain(p, request, now)
 	if err := printValue(c, e, func(w io.Writer) error { return writeExplanation(w, p, e) }); err != nil {
 		return err
 	}
@@ -96,8 +98,8 @@ func anySecret() string {
 
 func (o explainOptions) request(
 	stdin io.Reader, catalogue *providers.Catalogue, p *providers.Provider,
-) (*providers.Request, error) {
-	r := &providers.Request{Method: http.MethodPost, Path: p.Paths()[0], URL: o.url, Header: map[string][]string{}}
+) (*auth.Request, error) {
+	r := &auth.Request{Method: http.MethodPost, Path: p.Paths()[0], URL: o.url, Header: map[string][]string{}}
 	if err := setHeaders(r, o.headers); err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func (o explainOptions) request(
 }
 
 // setURL takes path, path variables and query from the URL.
-func (o explainOptions) setURL(r *providers.Request, catalogue *providers.Catalogue, p *providers.Provider) error {
+func (o explainOptions) setURL(r *auth.Request, catalogue *providers.Catalogue, p *providers.Provider) error {
 	u, err := url.Parse(o.url)
 	if err != nil {
 		return fmt.Errorf("read --url: %w", err)
@@ -139,7 +141,7 @@ func (o explainOptions) setURL(r *providers.Request, catalogue *providers.Catalo
 }
 
 // setHeaders reads "Name: value" lines.
-func setHeaders(r *providers.Request, lines []string) error {
+func setHeaders(r *auth.Request, lines []string) error {
 	given := map[string][]string{}
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
@@ -165,7 +167,7 @@ func readBody(stdin io.Reader, file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-func writeExplanation(w io.Writer, p *providers.Provider, e providers.Explanation) error {
+func writeExplanation(w io.Writer, p *providers.Provider, e lint.Explanation) error {
 	verdict := "yes, by " + e.Scheme
 	if e.Refused != "" {
 		verdict = "refused: " + string(e.Refused)
@@ -190,7 +192,7 @@ func writeExplanation(w io.Writer, p *providers.Provider, e providers.Explanatio
 	return nil
 }
 
-func writeExplainedEvent(w io.Writer, e *providers.ExplainedEvent) error {
+func writeExplainedEvent(w io.Writer, e *lint.ExplainedEvent) error {
 	fields := []string{"workflow", e.WorkflowID, "key", e.Key + " (" + keyOrigin(e) + ")"}
 	for _, part := range e.KeyParts {
 		fields = append(fields, "  "+part.Field, explainPart(part))

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
 // loadDefinitions refuses what a reload refuses, but for samples that fail: of those it warns.
@@ -17,7 +18,7 @@ func (p *process) loadDefinitions() (err error) {
 	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, p.acceptDefinitions); err != nil {
 		return err
 	}
-	for _, f := range providers.FailingSamples(p.catalogue.Catalogue()) {
+	for _, f := range lint.FailingSamples(p.catalogue.Catalogue()) {
 		slog.Error("providers.sample_fails", "error", f.String())
 	}
 	return nil
@@ -63,7 +64,7 @@ func (p *process) reloadOnHangup() {
 }
 
 func (p *process) reload() {
-	if err := p.catalogue.Reload(providers.Regression); err != nil {
+	if err := p.catalogue.Reload(lint.Regression); err != nil {
 		slog.Error("providers.rejected", "error", err.Error())
 		return
 	}

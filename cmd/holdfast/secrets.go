@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // secretsFor is how long a secret that was read is taken for the current one: a forged request must not cost the reading of a
@@ -12,7 +12,7 @@ import (
 const secretsFor = time.Second
 
 // rememberSecrets reads each secret again only after a time.
-func rememberSecrets(read providers.Secrets, lasting time.Duration) providers.Secrets {
+func rememberSecrets(read auth.Secrets, lasting time.Duration) auth.Secrets {
 	type reading struct {
 		secrets []string
 		at      time.Time

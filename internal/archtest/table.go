@@ -38,6 +38,7 @@ const (
 		"replaced without it"
 	whyNoIO       = "a workflow is replayed: whatever is not decided by its history makes the replay differ"
 	whyNoTemporal = "rows must mean the same whoever writes them; orchestration stands in workflows"
+	whyPure       = "a definition runs nothing and reaches nowhere: it is data, and its engine a pure function"
 	whyPlumbing   = "plumbing serves the domain and knows nothing of it; cmd copies values between them"
 )
 
@@ -48,17 +49,57 @@ var Table = []Rule{
 		Why:     "the vocabulary is spoken by every package, so it depends on none",
 	},
 	{
-		Package:   "providers",
-		Why:       "a definition is data and its engine a pure function: it can be tried out without any server",
+		Package:   "providers/definition",
+		Why:       "what a file may say is data, which can be read and be wrong without anything that acts on it",
 		Ours:      []string{"event"},
-		Libraries: []string{"github.com/itchyny/gojq", "github.com/goccy/go-yaml"},
-		Never:     []Ban{{"os/exec", "a definition runs nothing"}},
+		Libraries: []string{"github.com/goccy/go-yaml"},
+		Never:     []Ban{{"os/exec", whyPure}, {"net", whyPure}, {"os", "a file system is given, so that the built-in files are one"}},
+	},
+	{
+		Package: "providers/decode",
+		Why:     "how bytes become values depends on nothing but the rule for them",
+		Ours:    []string{"event", "providers/definition"},
+		Never:   []Ban{{"os", whyPure}, {"net/http", whyPure}},
+	},
+	{
+		Package:   "providers/jq",
+		Why:       "an expression sees its input and nothing else, not even the definition that it stands in",
+		Ours:      []string{"event", "providers/decode"},
+		Libraries: []string{"github.com/itchyny/gojq"},
+		Never:     []Ban{{"os", whyPure}, {"net", whyPure}},
+	},
+	{
+		Package: "providers/auth",
+		Why:     "what decides who gets in is small enough to be read at once, and uses the standard library alone",
+		Ours:    []string{"event", "providers/definition", "providers/decode"},
+		Never:   []Ban{{"os", "secrets come from the function that the caller gives"}, {"net/http", whyPure}},
+	},
+	{
+		Package: "providers/mapping",
+		Why:     "what an event means is a pure function of the receipt, the body and the definition",
+		Ours:    []string{"event", "providers/definition", "providers/decode", "providers/jq", "providers/auth"},
+		Never:   []Ban{{"os", whyPure}, {"net/http", whyPure}},
+	},
+	{
+		Package: "providers",
+		Why:     "a definition is data and its engine a pure function: it can be tried out without any server",
+		Ours: []string{"event", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
+			"providers/mapping"},
+		Libraries: []string{"github.com/itchyny/gojq"},
+		Never:     []Ban{{"os/exec", whyPure}},
+	},
+	{
+		Package: "providers/lint",
+		Why:     "what is found in a definition is found by those who run it, through what they show to everybody",
+		Ours: []string{"event", "providers", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
+			"providers/mapping"},
+		Never: []Ban{{"os/exec", whyPure}},
 	},
 	{
 		Package: "ingress",
 		Why:     "it accepts as long as one store can commit, and knows of the rest only names and ids",
 		// delivery, for the handlers that answer questions.
-		Ours: []string{"event", "providers", "workflows", "delivery"},
+		Ours: []string{"event", "providers", "providers/auth", "providers/definition", "workflows", "delivery"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid",
 			"github.com/hashicorp/golang-lru/v2", "github.com/sony/gobreaker/v2",
 			"go.temporal.io/sdk/client", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/temporal",
@@ -103,7 +144,7 @@ var Table = []Rule{
 	{
 		Package:   "loadgen",
 		Why:       "it sends what providers send and knows nothing of what becomes of it: that is judged from the ledger",
-		Ours:      []string{"providers", "ledger"},
+		Ours:      []string{"providers", "providers/auth", "ledger"},
 		Libraries: []string{"github.com/valyala/fasthttp", "github.com/HdrHistogram/hdrhistogram-go"},
 		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
 	},
