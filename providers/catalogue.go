@@ -58,7 +58,7 @@ func (c *Catalogue) WithSecrets(s auth.Secrets) *Catalogue {
 	bound := &Catalogue{providers: make(map[string]*Provider, len(c.providers)), fixed: c.fixed, routes: c.routes}
 	for name, p := range maps.All(c.providers) {
 		with := *p
-		with.Authenticator = p.Authenticator.WithSecrets(s)
+		with.Authenticator = p.WithSecrets(s)
 		bound.providers[name] = &with
 	}
 	return bound

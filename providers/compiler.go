@@ -21,7 +21,7 @@ const maxBodyLimit = 32 << 20
 
 // compile builds the Provider of a definition. It is only of use if no problem was found.
 func (c *compiler) compile(d *definition.Definition) *Provider {
-	p := &Provider{name: d.Name, title: d.Title, docs: d.Docs, bodyLimit: d.BodyLimit}
+	p := &Provider{name: d.Name, title: d.Title, bodyLimit: d.BodyLimit}
 	if !namePattern.MatchString(d.Name) {
 		c.Add("name", "%q is no name: want lower-case letters, digits and dashes, at most 40", d.Name)
 	}

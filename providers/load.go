@@ -29,8 +29,8 @@ func Load(dir string) (*Catalogue, error) {
 	return catalogue, nil
 }
 
-// ReadAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins those of every file
-// that cannot be read; there are no files at all where that is the folder.
+// ReadAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins one for every
+// file that cannot be read; there are no files at all where it is the folder.
 func ReadAll(dir string) (definition.Files, error) {
 	sources, err := sourcesOf(dir)
 	if err != nil {

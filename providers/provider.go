@@ -16,14 +16,14 @@ import (
 type Provider struct {
 	*auth.Authenticator
 
-	name, title, docs string
-	paths             []auth.Path
-	bodyLimit         int
-	kept              mapping.ReceiptFields
-	decoders          decode.Decoders
-	batch             []string
-	challenges        []challenge
-	typeOf, sourceOf  *jq.Expression
+	name, title      string
+	paths            []auth.Path
+	bodyLimit        int
+	kept             mapping.ReceiptFields
+	decoders         decode.Decoders
+	batch            []string
+	challenges       []challenge
+	typeOf, sourceOf *jq.Expression
 	// unsigned: type and entities may come from what no signature covers.
 	unsigned         bool
 	mapping          mapping.Set
@@ -66,9 +66,6 @@ func (p *Provider) File() string { return p.file }
 
 // Written is the definition as it applies, after all that it extends. Nobody changes it.
 func (p *Provider) Written() *definition.Definition { return p.written }
-
-// Docs is the address of the provider's own documentation; it may be empty.
-func (p *Provider) Docs() string { return p.docs }
 
 // Paths are the templates of the paths under which the provider is reached; the first is /webhooks/NAME.
 func (p *Provider) Paths() []string {

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/itchyny/gojq"
-
 	"holdfast/event"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
@@ -46,7 +44,7 @@ func (p *Provider) ReplyBody(usual []byte) (body []byte, ok bool) {
 	if v, err = p.replyBody.First(ctx, jq.Input{Value: fields}, nil); err != nil {
 		return nil, false
 	}
-	body, err = gojq.Marshal(v)
+	body, err = jq.Marshal(v, maxAnswer)
 	return body, err == nil && len(body) <= maxAnswer
 }
 

@@ -101,15 +101,11 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 	if err != nil {
 		return nil, s.body.Failed(err)
 	}
-	r := &auth.Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
+	r, _ := p.Envelope(eventType, id)
 	if text, ok := v.(string); ok {
 		r.Body = []byte(text)
 	} else if r.Body, err = jq.Marshal(v, maxBodyLimit); err != nil {
 		return nil, s.body.Failed(err)
-	}
-	r.SetHeader("content-type", "application/json")
-	for name, value := range s.headers {
-		r.SetHeader(strings.ToLower(name), strings.ReplaceAll(value, "{id}", id))
 	}
 	return r, nil
 }

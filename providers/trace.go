@@ -21,11 +21,11 @@ type Trace struct {
 	Silent []string
 }
 
-// Trace evaluates the expressions of an event one by one, with the part of its request that a scheme has proven. The error is that
-// of a body which cannot be decoded; the trace then has the rules alone.
+// Trace evaluates the expressions of an event one by one, with the part of its request that a scheme has proven. The error is
+// that of a body which cannot be decoded; the trace then has the rules alone.
 func (p *Provider) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Trace, error) {
-	field, rules := p.mapping.At(r.Type)
-	t := Trace{Rules: field}
+	rules := p.mapping.For(r.Type)
+	t := Trace{Rules: p.mapping.At(r.Type)}
 	in, err := p.inputOf(r, body)
 	if err != nil {
 		return t, err

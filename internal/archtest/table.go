@@ -85,8 +85,7 @@ var Table = []Rule{
 		Why:     "a definition is data and its engine a pure function: it can be tried out without any server",
 		Ours: []string{"event", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
 			"providers/mapping"},
-		Libraries: []string{"github.com/itchyny/gojq"},
-		Never:     []Ban{{"os/exec", whyPure}},
+		Never: []Ban{{"os/exec", whyPure}},
 	},
 	{
 		Package: "providers/lint",

@@ -8,7 +8,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Authenticator has the ways to authenticate the requests of one provider, which are alternatives, and the secrets for them. It is
+// Authenticator has the ways to authenticate the requests of one provider, which are alternatives, and their secrets. It is
 // immutable and safe for concurrent use.
 type Authenticator struct {
 	keyring

@@ -55,6 +55,7 @@ func (e *Error) Error() string { return "not authentic: " + string(e.Reason) }
 
 func deny(r Reason) error { return &Error{Reason: r} }
 
+// ReasonOf is the reason of an *Error, and ReasonNoSecret of any other.
 func ReasonOf(err error) Reason {
 	var e *Error
 	if errors.As(err, &e) {

@@ -44,6 +44,7 @@ func (r *Request) Covered() Coverage {
 	return r.passed.covers()
 }
 
+// SetHeader replaces a header; the name is in lower case.
 func (r *Request) SetHeader(name, value string) {
 	if r.Header == nil {
 		r.Header = map[string][]string{}

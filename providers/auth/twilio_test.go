@@ -16,6 +16,7 @@ import (
 func TestTwilioCoversTheWholeBody(t *testing.T) {
 	t.Parallel()
 	p := senderOf(t, "twilio", secretOfTests)
+	const form = decode.FormType
 	const address = "https://hooks.example.com/webhooks/twilio"
 	sum := sha256.Sum256([]byte(`{"id":"1"}`))
 	hashed := address + "?bodySHA256=" + hex.EncodeToString(sum[:])
@@ -24,23 +25,23 @@ func TestTwilioCoversTheWholeBody(t *testing.T) {
 		kinds             []string
 		reason            Reason
 	}{
-		"as signed":                   {address, "MessageSid=SM1", "MessageSid=SM1", []string{decode.FormType}, ""},
-		"no body at all":              {address, "", "", []string{decode.FormType}, ""},
-		"a broken escape":             {address, "", "%zz=1", []string{decode.FormType}, ReasonUnsignedBody},
-		"a semicolon":                 {address, "", "MessageSid=SM1;x", []string{decode.FormType}, ReasonUnsignedBody},
-		"a broken escape in the end":  {address, "MessageSid=SM1", "MessageSid=SM1&%", []string{decode.FormType}, ReasonUnsignedBody},
-		"separators alone":            {address, "", "&&&", []string{decode.FormType}, ReasonUnsignedBody},
+		"as signed":                   {address, "MessageSid=SM1", "MessageSid=SM1", []string{form}, ""},
+		"no body at all":              {address, "", "", []string{form}, ""},
+		"a broken escape":             {address, "", "%zz=1", []string{form}, ReasonUnsignedBody},
+		"a semicolon":                 {address, "", "MessageSid=SM1;x", []string{form}, ReasonUnsignedBody},
+		"a broken escape in the end":  {address, "MessageSid=SM1", "MessageSid=SM1&%", []string{form}, ReasonUnsignedBody},
+		"separators alone":            {address, "", "&&&", []string{form}, ReasonUnsignedBody},
 		"JSON that is hashed":         {hashed, "", `{"id":"1"}`, []string{"application/json"}, ""},
 		"nothing in place of JSON":    {hashed, "", "", []string{"application/json"}, ReasonUnsignedBody},
-		"separators in place of JSON": {hashed, "", "&", []string{decode.FormType}, ReasonUnsignedBody},
-		"two types of content":        {address, "MessageSid=SM1", "MessageSid=SM1", []string{decode.FormType, "a/b"}, ReasonAmbiguousHeader},
+		"separators in place of JSON": {hashed, "", "&", []string{form}, ReasonUnsignedBody},
+		"two types of content":        {address, "MessageSid=SM1", "MessageSid=SM1", []string{form, "a/b"}, ReasonAmbiguousHeader},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target, err := url.Parse(c.url)
 			require.NoError(t, err)
 			r := &Request{Method: "POST", Path: target.Path, URL: c.url, Query: target.Query(), Body: []byte(c.signed)}
-			r.SetHeader("content-type", decode.FormType)
+			r.SetHeader("content-type", form)
 			s := p.schemes[0].(*hmacScheme)
 			require.NoError(t, s.sign(r, secretOfTests, clock))
 			r.Query, r.URL, r.Body, r.Header["content-type"] = target.Query(), c.url, []byte(c.sent), c.kinds

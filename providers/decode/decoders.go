@@ -12,6 +12,7 @@ import (
 	"holdfast/providers/definition"
 )
 
+// FormType is the media type of forms.
 const FormType = "application/x-www-form-urlencoded"
 
 // MediaType is the content type without its parameters, in lower case.
@@ -37,6 +38,7 @@ type Decoders struct {
 	rules      []decoder
 }
 
+// New compiles the rules; without any, bodies are JSON.
 func New(p *definition.Problems, defs []definition.Decode) (all Decoders) {
 	if len(defs) == 0 {
 		return Decoders{rules: []decoder{{as: "json"}}}

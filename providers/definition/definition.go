@@ -2,7 +2,7 @@ package definition
 
 import "holdfast/event"
 
-// A definition is one YAML file as it is written. Fields of type jq hold the source of an expression, whose input is
+// Definition is one YAML file as it is written. Fields of type JQ hold the source of an expression, whose input is
 // {headers, query, path, body}, with the variables $root (the batch's envelope without its items, or null) and $item
 // (within `each` of an entity mapping).
 type Definition struct {
@@ -24,7 +24,7 @@ type Definition struct {
 	// Unsigned is the reason why type, source and entities may come from something that the signature does not cover.
 	Unsigned   string    `yaml:"unsigned"`
 	Key        *Key      `yaml:"key"`
-	Dedupe     *duration `yaml:"dedupe"`
+	Dedupe     *Duration `yaml:"dedupe"`
 	Redelivery string    `yaml:"redelivery"`
 	Redrive    Redrive   `yaml:"redrive"`
 	OccurredAt []Time    `yaml:"occurred_at"`
@@ -32,7 +32,7 @@ type Definition struct {
 	Priority   string    `yaml:"priority"`
 	// Lane is workflow (default: each event is one), or bulk: batches take the events from the inbox.
 	Lane    string    `yaml:"lane"`
-	Timeout *duration `yaml:"timeout"`
+	Timeout *Duration `yaml:"timeout"`
 	// OnTimeout is retry (default: a time-out says nothing of the event), or fail.
 	OnTimeout  string     `yaml:"on_timeout"`
 	Retry      *Retry     `yaml:"retry"`
@@ -56,93 +56,10 @@ type Sample struct {
 // JQ is the source of an expression.
 type JQ string
 
-// duration is an event.Duration that reads "30s", "1h30m", "7d" or "forever" (which is 0).
-type duration event.Duration
+// Duration is an event.Duration that reads "30s", "1h30m", "7d" or "forever" (which is 0).
+type Duration event.Duration
 
-// Scheme is one way to authenticate; exactly one of its fields is set. A definition's schemes are
-// alternatives.
-type Scheme struct {
-	HMAC    *HMAC    `yaml:"hmac"`
-	Ed25519 *Ed25519 `yaml:"ed25519"`
-	Token   *Token   `yaml:"token"`
-	Basic   *Basic   `yaml:"basic"`
-	JWT     *JWT     `yaml:"jwt"`
-	Address *Address `yaml:"address"`
-}
-
-// Signing is what the signing schemes share: where the parts of the signed content are.
-type Signing struct {
-	Secrets string `yaml:"secrets"`
-	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {params}, and anything literal.
-	Signed string `yaml:"signed"`
-	// KeyPrefix is cut off a secret before it is decoded ("whsec_").
-	KeyPrefix string     `yaml:"key_prefix"`
-	Signature Signature  `yaml:"signature"`
-	Timestamp *Timestamp `yaml:"timestamp"`
-	ID        *ID        `yaml:"id"`
-	// BodyHash names the query parameter with the hex SHA-256 of a body that {params} does not cover.
-	BodyHash string `yaml:"body_hash"`
-}
-
-type HMAC struct {
-	Signing   `yaml:",inline"`
-	Algorithm string `yaml:"algorithm"` // sha256 (default), sha1
-	Encoding  string `yaml:"encoding"`  // hex (default), base64
-	Key       string `yaml:"key"`       // text (default), base64
-}
-
-type Ed25519 struct {
-	Signing `yaml:",inline"`
-}
-
-// Signature says how to read the header with the signatures.
-type Signature struct {
-	Header string `yaml:"header"`
-	// Grammar is plain (the value), prefix (Prefix, then the value), pairs (k=v list with Separator; signatures under
-	// Field) or versions (space-separated Field,signature).
-	Grammar   string `yaml:"grammar"`
-	Prefix    string `yaml:"prefix"`
-	Separator string `yaml:"separator"`
-	Field     string `yaml:"field"`
-	// Exact accepts of the pairs only timestamp and signature, once each and in this order, in lower case.
-	Exact bool `yaml:"exact"`
-}
-
-// Timestamp says where the signed time is: in a header, or in a field of the signature header's pairs.
-type Timestamp struct {
-	Header    string    `yaml:"header"`
-	Field     string    `yaml:"field"`
-	Unit      string    `yaml:"unit"` // s (default), ms
-	Tolerance *duration `yaml:"tolerance"`
-}
-
-type ID struct {
-	Header string `yaml:"header"`
-}
-
-type Token struct {
-	Secrets string `yaml:"secrets"`
-	In      string `yaml:"in"` // header, bearer, query, path, body
-	Name    string `yaml:"name"`
-}
-
-type Basic struct {
-	Secrets string `yaml:"secrets"`
-	User    string `yaml:"user"`
-}
-
-type JWT struct {
-	Secrets string            `yaml:"secrets"`
-	Leeway  *duration         `yaml:"leeway"`
-	Claims  map[string]string `yaml:"claims"`
-}
-
-// Address accepts requests from networks. They stand where secrets stand, since they differ from one
-// installation to the next.
-type Address struct {
-	Networks string `yaml:"networks"`
-}
-
+// Challenge answers a handshake, which is not an event.
 type Challenge struct {
 	When        JQ     `yaml:"when"`
 	Reply       JQ     `yaml:"reply"`
@@ -171,11 +88,12 @@ type Batch struct {
 	Items string `yaml:"items"`
 }
 
+// Key says how an event is identified.
 type Key struct {
 	// Parts are expressions; the last may be the word body_sha256, for the hash of the body.
 	Parts          []Part    `yaml:"parts"`
 	Fallback       string    `yaml:"fallback"` // body_sha256
-	FallbackWindow *duration `yaml:"fallback_window"`
+	FallbackWindow *Duration `yaml:"fallback_window"`
 	// Varies are the dotted paths of values in the body that may differ between deliveries of one event; * is the whole body.
 	Varies []string `yaml:"varies"`
 	// Delivery is what the sender calls a delivery: the same body under another name is a conflict, where the body is the key.
@@ -196,6 +114,7 @@ type Time struct {
 	Units []string `yaml:"units"`
 }
 
+// Entity maps an event to a change of an entity.
 type Entity struct {
 	Types    []string `yaml:"types"`
 	When     JQ       `yaml:"when"`
@@ -213,12 +132,13 @@ type Entity struct {
 	Version JQ                `yaml:"version"`
 }
 
+// Retry is a list of delays, or a backoff.
 type Retry struct {
 	Attempts    *int       `yaml:"attempts"`
-	Delays      []duration `yaml:"delays"`
-	Initial     *duration  `yaml:"initial"`
+	Delays      []Duration `yaml:"delays"`
+	Initial     *Duration  `yaml:"initial"`
 	Coefficient float64    `yaml:"coefficient"`
-	Maximum     *duration  `yaml:"maximum"`
+	Maximum     *Duration  `yaml:"maximum"`
 	Jitter      *float64   `yaml:"jitter"`
 }
 
@@ -228,7 +148,7 @@ type Redrive struct {
 	// Automatic is on (default), or off, which leaves them to the operators.
 	Automatic string `yaml:"automatic"`
 	// Base is the pause before the first attempt; it doubles with each.
-	Base     *duration `yaml:"base"`
+	Base     *Duration `yaml:"base"`
 	Attempts int       `yaml:"attempts"`
 	// Classes are those of the failures that are tried again: transient, failed, rejected.
 	Classes []string `yaml:"classes"`
@@ -239,12 +159,12 @@ type Override struct {
 	Types      []string  `yaml:"types"`
 	Ignore     bool      `yaml:"ignore"`
 	Key        *Key      `yaml:"key"`
-	Dedupe     *duration `yaml:"dedupe"`
+	Dedupe     *Duration `yaml:"dedupe"`
 	OccurredAt []Time    `yaml:"occurred_at"`
 	Entities   []Entity  `yaml:"entities"`
 	Priority   string    `yaml:"priority"`
 	Lane       string    `yaml:"lane"`
-	Timeout    *duration `yaml:"timeout"`
+	Timeout    *Duration `yaml:"timeout"`
 	OnTimeout  string    `yaml:"on_timeout"`
 	Retry      *Retry    `yaml:"retry"`
 }
@@ -254,7 +174,7 @@ type Override struct {
 // each address (of IPv6: each /64) that sends to it, authentic or not. Each process counts for itself.
 type Rate struct {
 	Requests int      `yaml:"requests"`
-	Per      duration `yaml:"per"`
+	Per      Duration `yaml:"per"`
 }
 
 // Replies is the table of statuses; 0 means the default. The first two are 2xx, the others 4xx or 5xx: a sender must
@@ -278,7 +198,7 @@ type Question struct {
 	// and comes in time.
 	Handler string `yaml:"handler"`
 	// Deadline counts from the arrival of the request: 5s (default), at most 1m.
-	Deadline *duration `yaml:"deadline"`
+	Deadline *Duration `yaml:"deadline"`
 	// Fallback gives the answer where there is no handler, or none that answers; its input is that of all expressions.
 	Fallback JQ  `yaml:"fallback"`
 	Status   int `yaml:"status"` // of the answer: 200 (default), or another 2xx

@@ -101,6 +101,7 @@ func readFiles(source fs.FS) (Files, error) {
 	return all, errors.Join(errs...)
 }
 
+// IsFile tells whether a file of this name is a definition.
 func IsFile(name string) bool {
 	ext := filepath.Ext(name)
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".")
@@ -117,4 +118,5 @@ func readFile(source fs.FS, name string) (map[string]any, error) {
 	return readTree(data)
 }
 
+// NameOf is the name of the definition in a file.
 func NameOf(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,10 +30,8 @@ func readTree(data []byte) (map[string]any, error) {
 
 // merge lays over upon base: maps are merged field by field, everything else is replaced. A null takes a field away.
 func merge(base, over map[string]any) map[string]any {
-	out := make(map[string]any, len(base)+len(over))
-	for k, v := range base {
-		out[k] = v
-	}
+	out := map[string]any{}
+	maps.Copy(out, base)
 	for k, v := range over {
 		below, ok1 := out[k].(map[string]any)
 		above, ok2 := v.(map[string]any)
@@ -52,7 +51,7 @@ func merge(base, over map[string]any) map[string]any {
 // decoder of the library would stop at the first one.
 func (p *Problems) fill(field string, tree any, to reflect.Value) {
 	switch v := to.Addr().Interface().(type) {
-	case *duration:
+	case *Duration:
 		p.fillDuration(field, tree, v)
 		return
 	case *Redrive:
@@ -89,7 +88,7 @@ func (p *Problems) fillStruct(field string, tree any, to reflect.Value) {
 	}
 	known := map[string]reflect.Value{}
 	fieldsByName(to, known)
-	for _, name := range sortedKeys(m) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		v, ok := known[name]
 		switch {
 		case !ok:
@@ -130,7 +129,7 @@ func (p *Problems) fillMap(field string, tree any, to reflect.Value) {
 		return
 	}
 	to.Set(reflect.MakeMap(to.Type()))
-	for _, name := range sortedKeys(m) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		v := reflect.New(to.Type().Elem()).Elem()
 		p.fill(field+"."+name, m[name], v)
 		to.SetMapIndex(reflect.ValueOf(name), v)
@@ -155,7 +154,7 @@ func (p *Problems) fillScalar(field string, tree any, to reflect.Value) {
 	}
 }
 
-func (p *Problems) fillDuration(field string, tree any, to *duration) {
+func (p *Problems) fillDuration(field string, tree any, to *Duration) {
 	s, ok := tree.(string)
 	if !ok {
 		p.Add(field, "want a duration such as 30s, 2h or 7d")
@@ -166,7 +165,7 @@ func (p *Problems) fillDuration(field string, tree any, to *duration) {
 		p.Add(field, "%q is not a duration: want 30s, 2h, 7d or forever", s)
 		return
 	}
-	*to = duration(d)
+	*to = Duration(d)
 }
 
 // parseDuration reads Go's form, a number of days ("7d") and "forever", which is 0.
@@ -180,13 +179,4 @@ func parseDuration(s string) (time.Duration, error) {
 		return time.Duration(days) * 24 * time.Hour, nil
 	}
 	return time.ParseDuration(s)
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

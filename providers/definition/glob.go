@@ -9,8 +9,10 @@ import (
 // Glob is a pattern of event types: text in which * stands for any run of characters.
 type Glob []string
 
+// NewGlob is the glob of a pattern.
 func NewGlob(pattern string) Glob { return strings.Split(pattern, "*") }
 
+// Globs are those of several patterns.
 func Globs(patterns []string) []Glob {
 	var globs []Glob
 	for _, s := range patterns {
@@ -19,6 +21,7 @@ func Globs(patterns []string) []Glob {
 	return globs
 }
 
+// Globs is Globs, and reports a pattern that is empty.
 func (p *Problems) Globs(field string, patterns []string) []Glob {
 	for i, s := range patterns {
 		p.Required(fmt.Sprintf("%s[%d]", field, i), s)
@@ -26,6 +29,7 @@ func (p *Problems) Globs(field string, patterns []string) []Glob {
 	return Globs(patterns)
 }
 
+// Match tells whether a type is one of those that the pattern stands for.
 func (g Glob) Match(s string) bool {
 	if len(g) == 1 {
 		return s == g[0]
@@ -44,13 +48,9 @@ func (g Glob) Match(s string) bool {
 	return strings.HasSuffix(s, g[len(g)-1])
 }
 
+// AnyMatch tells whether a type matches one of the globs.
 func AnyMatch(globs []Glob, s string) bool {
-	for _, g := range globs {
-		if g.Match(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(globs, func(g Glob) bool { return g.Match(s) })
 }
 
 // Text is the pattern as it was written.
@@ -92,14 +92,7 @@ func AnyOverlaps(some, others []Glob) bool {
 	if len(some) == 0 || len(others) == 0 {
 		return true
 	}
-	for _, a := range some {
-		for _, b := range others {
-			if a.overlaps(b) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(some, func(g Glob) bool { return slices.ContainsFunc(others, g.overlaps) })
 }
 
 // CoveredBy tells whether each of the types is matched by one of the others; an empty list matches every type. It is exact:
@@ -108,14 +101,10 @@ func CoveredBy(types, others []Glob) bool {
 	if len(others) == 0 {
 		return true
 	}
-	for _, t := range types {
-		if !AnyCovers(others, t) {
-			return false
-		}
-	}
-	return len(types) > 0
+	return len(types) > 0 && !slices.ContainsFunc(types, func(t Glob) bool { return !AnyCovers(others, t) })
 }
 
+// AnyCovers tells whether one of the globs matches whatever t matches.
 func AnyCovers(globs []Glob, t Glob) bool {
 	return slices.ContainsFunc(globs, func(g Glob) bool { return g.covers(t) })
 }

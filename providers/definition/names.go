@@ -19,6 +19,7 @@ func (p *Problems) HeaderName(field, name string) string {
 	return name
 }
 
+// SecretName reports what is no name of a secret.
 func (p *Problems) SecretName(field, name string) {
 	if p.Required(field, name) && !secretPattern.MatchString(name) {
 		p.Add(field, "want the name of a secret such as STRIPE_WEBHOOK_SECRET, never the secret itself")

@@ -3,6 +3,7 @@ package definition
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -46,18 +47,16 @@ func (p *Problems) Add(field, format string, args ...any) {
 
 // OneOf reports a value that is not among the wanted ones, and gives the first of them for "".
 func (p *Problems) OneOf(field, value string, wanted ...string) string {
-	if value == "" {
-		return wanted[0]
+	switch {
+	case slices.Contains(wanted, value):
+		return value
+	case value != "":
+		p.Add(field, "%q is unknown: want one of %s", value, strings.Join(wanted, ", "))
 	}
-	for _, w := range wanted {
-		if value == w {
-			return value
-		}
-	}
-	p.Add(field, "%q is unknown: want one of %s", value, strings.Join(wanted, ", "))
 	return wanted[0]
 }
 
+// Required reports a value that is missing.
 func (p *Problems) Required(field, value string) bool {
 	if value == "" {
 		p.Add(field, "is missing")
@@ -65,6 +64,7 @@ func (p *Problems) Required(field, value string) bool {
 	return value != ""
 }
 
+// Err joins the mistakes; nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
 // Errors gives every Error that is joined in err.

@@ -1,7 +1,9 @@
 package definition
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 )
@@ -36,7 +38,7 @@ func ordered(tree any, t reflect.Type) any {
 func orderedFields(m map[string]any, t reflect.Type) yaml.MapSlice {
 	var out yaml.MapSlice
 	if t.Kind() != reflect.Struct {
-		for _, name := range sortedKeys(m) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
 			value := m[name]
 			if t.Kind() == reflect.Map {
 				value = ordered(value, t.Elem())

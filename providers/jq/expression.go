@@ -81,7 +81,28 @@ var errTooMany = errors.New("too many values")
 
 // All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
 // errTooCostly, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
-func (x *Expression) All(ctx context.Context, in Input) (out []any, err error) {
+func (x *Expression) All(ctx context.Context, in Input) ([]any, error) {
+	out, err := x.run(ctx, in, nil, maxOutputs+1)
+	if len(out) > maxOutputs {
+		return nil, errTooMany
+	}
+	return out, err
+}
+
+// First gives the first value of the expression, nil if there is none. The rest is not computed.
+func (x *Expression) First(ctx context.Context, in Input, item any) (any, error) {
+	if x != nil && x.Names != nil {
+		return lookUp(in.Value, x.Names)
+	}
+	out, err := x.run(ctx, in, item, 1)
+	if len(out) == 0 {
+		return nil, err
+	}
+	return out[0], err
+}
+
+// run gives up to n values.
+func (x *Expression) run(ctx context.Context, in Input, item any, n int) (out []any, err error) {
 	if x == nil {
 		return nil, nil
 	}
@@ -98,41 +119,18 @@ func (x *Expression) All(ctx context.Context, in Input) (out []any, err error) {
 		}
 	}()
 	m := newMeter(ctx)
-	iter := x.code.RunWithContext(m, in.Value, in.Root, nil, m)
-	for {
+	iter := x.code.RunWithContext(m, in.Value, in.Root, item, m)
+	for len(out) < n {
 		v, ok := iter.Next()
 		if !ok {
-			return out, nil
+			break
 		}
 		if err, ok := v.(error); ok {
 			return nil, evaluationError(err)
 		}
-		if len(out) == maxOutputs {
-			return nil, errTooMany
-		}
 		out = append(out, v)
 	}
-}
-
-// First gives the first value of the expression, nil if there is none. The rest is not computed.
-func (x *Expression) First(ctx context.Context, in Input, item any) (v any, err error) {
-	if x == nil {
-		return nil, nil
-	}
-	if x.Names != nil {
-		return lookUp(in.Value, x.Names)
-	}
-	defer func() {
-		if recover() != nil {
-			v, err = nil, errEvaluation
-		}
-	}()
-	m := newMeter(ctx)
-	v, _ = x.code.RunWithContext(m, in.Value, in.Root, item, m).Next()
-	if err, ok := v.(error); ok {
-		return nil, evaluationError(err)
-	}
-	return v, nil
+	return out, nil
 }
 
 // namesOf gives the names that a query such as .body.id consists of; nil for any other.

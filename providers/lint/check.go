@@ -74,7 +74,9 @@ func check(dir string, s auth.Secrets, wanted func(definition.File) bool) (Check
 	return result, nil
 }
 
-func (c *Checked) lint(s auth.Secrets, compiled []*providers.Provider, files definition.Files, wanted func(definition.File) bool) {
+func (c *Checked) lint(
+	s auth.Secrets, compiled []*providers.Provider, files definition.Files, wanted func(definition.File) bool,
+) {
 	catalogue, err := providers.NewCatalogue(compiled)
 	for _, d := range definition.Errors(err) {
 		c.Findings = append(c.Findings, findingOf(d))

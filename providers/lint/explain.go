@@ -110,7 +110,9 @@ func (e Explanation) refused(why auth.Reason, status int) Explanation {
 }
 
 // explain also gives the fields of the expressions that have failed without anybody's notice.
-func explain(p *providers.Provider, item *providers.Item, proven auth.Coverage, now time.Time) (e ExplainedEvent, silent []string) {
+func explain(
+	p *providers.Provider, item *providers.Item, proven auth.Coverage, now time.Time,
+) (e ExplainedEvent, silent []string) {
 	e = ExplainedEvent{
 		WorkflowID: event.WorkflowID(p.Name(), item.Key), Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type,
 		Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,

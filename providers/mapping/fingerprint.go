@@ -47,7 +47,7 @@ func (c *Compiler) newFingerprint(field string, d *definition.Key) (f fingerprin
 
 // of gives the fingerprint of an event; "" where any delivery of its key is as good as another. A key that is made of the body
 // leaves the sender's own name of the delivery to compare, whoever vouches for it.
-func (f fingerprintRule) of(ctx context.Context, id identity, in jq.Input, body []byte) (string, error) {
+func (f fingerprintRule) of(ctx context.Context, id Identity, in jq.Input, body []byte) (string, error) {
 	if id.From != event.KeyFromEvent {
 		v, err := f.delivery.First(ctx, in, nil)
 		if jq.IsDeadline(err) {

@@ -47,10 +47,11 @@ type keyPart struct {
 	optional bool
 }
 
-// identity is the key of one event.
-type identity struct {
-	Key    string
-	From   event.KeyOrigin
+// Identity is the key of one event.
+type Identity struct {
+	Key  string
+	From event.KeyOrigin
+	// Window is how long a redelivery is a duplicate; 0 means for ever.
 	Window event.Duration
 	// Fingerprint is what the deliveries of the event have in common beside the key.
 	Fingerprint string
@@ -62,7 +63,7 @@ type identity struct {
 // scope is what tells equal bodies apart. The error is context.DeadlineExceeded, and nothing else.
 func (r *Rules) Identify(
 	ctx context.Context, in jq.Input, proven auth.Coverage, decoded bool, scope string, body []byte,
-) (identity, error) {
+) (Identity, error) {
 	visible := in
 	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
 		visible = Within(proven, in)
@@ -124,7 +125,7 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 }
 
 // identify gives the key. A body that could not be decoded has no identity of its own unless the key is made of headers alone.
-func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (identity, error) {
+func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
 	hash := func() string { return hashOf(scope, body) }
 	if k != nil && (decoded || !k.readsBody) {
 		id, err := k.join(ctx, in, hash)
@@ -133,9 +134,9 @@ func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope
 		}
 	}
 	if k != nil && k.fallback {
-		return identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody, isFallback: true, Window: k.window}, nil
+		return Identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody, isFallback: true, Window: k.window}, nil
 	}
-	return identity{
+	return Identity{
 		Key: missingKeyPrefix + hash(), From: event.KeyFromNothing, isFallback: true, Window: defaultFallbackWindow,
 	}, nil
 }
@@ -152,31 +153,31 @@ func hashOf(scope string, body []byte) string {
 
 // join evaluates the parts; its key is "" if one that is needed gives nothing, or if all of them do and the body is none of them.
 // An expression that fails gives nothing.
-func (k *keyRule) join(ctx context.Context, in jq.Input, hash func() string) (identity, error) {
+func (k *keyRule) join(ctx context.Context, in jq.Input, hash func() string) (Identity, error) {
 	var texts []string
 	var found bool
 	for _, part := range k.parts {
 		v, err := part.expr.First(ctx, in, nil)
 		if jq.IsDeadline(err) {
-			return identity{}, err
+			return Identity{}, err
 		}
 		s, ok := jq.Text(v)
 		if !ok && !part.optional {
-			return identity{}, nil
+			return Identity{}, nil
 		}
 		texts, found = append(texts, s), found || ok
 	}
 	switch {
 	case k.hashed && !found:
-		return identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody}, nil
+		return Identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody}, nil
 	case k.hashed:
-		return identity{Key: joinKey(append(texts, hash())), From: event.KeyFromBody}, nil
+		return Identity{Key: joinKey(append(texts, hash())), From: event.KeyFromBody}, nil
 	case !found:
-		return identity{}, nil
+		return Identity{}, nil
 	case len(texts) == 1:
-		return identity{Key: texts[0], From: event.KeyFromEvent}, nil
+		return Identity{Key: texts[0], From: event.KeyFromEvent}, nil
 	}
-	return identity{Key: joinKey(texts), From: event.KeyFromEvent}, nil
+	return Identity{Key: joinKey(texts), From: event.KeyFromEvent}, nil
 }
 
 // joinKey joins with colons so that no two lists of parts give one key, and so that a part which no workflow ID can hold

@@ -26,6 +26,7 @@ type ReceiptFields struct {
 	hiddenPath     []string
 }
 
+// NewReceiptFields compiles what a definition keeps, without what carries secrets or signatures.
 func NewReceiptFields(p *definition.Problems, d definition.Keep, a *auth.Authenticator) ReceiptFields {
 	hidden, hiddenQuery, hiddenPath := a.Hidden()
 	hidden = append(hidden, neverKept...)

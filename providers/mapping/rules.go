@@ -43,6 +43,7 @@ var (
 	defaultJitter   = 0.2
 )
 
+// Compile compiles the rules of a definition.
 func (c *Compiler) Compile(d *definition.Definition) (m Set) {
 	base := Rules{
 		Priority: event.Priority(c.OneOf("priority", d.Priority, "normal", "critical", "high")),
@@ -108,18 +109,28 @@ func (c *Compiler) change(at string, r Rules, o definition.Override) Rules {
 
 // For gives the rules of a type of event.
 func (m *Set) For(eventType string) *Rules {
-	_, r := m.At(eventType)
-	return r
+	if i := m.override(eventType); i >= 0 {
+		return &m.overrides[i].rules
+	}
+	return &m.base
 }
 
-// At also gives the field where the rules stand: "overrides[2]", or "" for the definition's own.
-func (m *Set) At(eventType string) (string, *Rules) {
+// At is the field where the rules of a type stand: "overrides[2]", or "" for the definition's own.
+func (m *Set) At(eventType string) string {
+	if i := m.override(eventType); i >= 0 {
+		return fmt.Sprintf("overrides[%d]", i)
+	}
+	return ""
+}
+
+// override is the first one that fits; -1 if none does.
+func (m *Set) override(eventType string) int {
 	for i := range m.overrides {
 		if definition.AnyMatch(m.overrides[i].types, eventType) {
-			return fmt.Sprintf("overrides[%d]", i), &m.overrides[i].rules
+			return i
 		}
 	}
-	return "", &m.base
+	return -1
 }
 
 // all are the rules of the definition itself and of its overrides.

@@ -36,8 +36,8 @@ func (r *Rules) TraceKey(ctx context.Context, in jq.Input, proven auth.Coverage)
 	return parts
 }
 
-// TraceTime names the expression that gives the time, and the unit that it is in. It also gives all of them: one that fails counts
-// as one that gives nothing.
+// TraceTime names the expression that gives the time, and its unit. It also gives all of them: one that fails counts as one that
+// gives nothing.
 func (r *Rules) TraceTime(ctx context.Context, in jq.Input, receivedAt time.Time) (from string, all []*jq.Expression) {
 	for _, rule := range r.times {
 		all = append(all, rule.expr)

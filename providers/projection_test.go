@@ -13,7 +13,7 @@ import (
 )
 
 // What the ingress finds in a part of a body is what it finds in the whole, also in bodies that are damaged or hold things twice.
-func TestWhatIsWantedIsEnough(t *testing.T) {
+func TestWhatIsReadIsEnough(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	c := catalogueOf(t, secretOfTests)
@@ -56,7 +56,7 @@ func damaged(random *rand.Rand, body []byte) []byte {
 	}
 }
 
-func TestWantedIsWhatIsRead(t *testing.T) {
+func TestProjectionOfAProvider(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"account", "id", "type"}, slices.Sorted(maps.Keys(providerOf(t, "stripe", secretOfTests).decoders.Projection)))
 	require.Nil(t, providerOf(t, "github", secretOfTests).decoders.Projection, "an expression that is more than a path can read anything")
