@@ -22,6 +22,7 @@ import (
 	"holdfast/event"
 	"holdfast/intake"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // fuzzed is a whole ingress, from the first byte of a connection to the start of a workflow.
@@ -194,7 +195,7 @@ func (z *fuzzed) sign(name, contentType, body string) (request []byte, ok bool) 
 	}
 	p, _ := z.catalogue.Lookup(name)
 	path := "/webhooks/" + name
-	r := &providers.Request{Method: "POST", Path: path, URL: publicURL + path, Body: []byte(body), Header: map[string][]string{
+	r := &auth.Request{Method: "POST", Path: path, URL: publicURL + path, Body: []byte(body), Header: map[string][]string{
 		"content-type": {strings.TrimSpace(contentType)}, "webhook-id": {"msg_1"}, "svix-id": {"msg_1"},
 	}}
 	if p.Sign(r, secret, time.Now()) != nil {

@@ -15,6 +15,7 @@ import (
 	"holdfast/event"
 	"holdfast/intake"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // A request with everything wrong is refused for the first of it; each thing that is put right lets it come one check further:
@@ -53,7 +54,7 @@ func TestChecksComeInTheirOrder(t *testing.T) {
 			d.deliver(t, "homemade", "/webhooks/homemade", note, true, "webhook-id", "msg_first")
 		}
 		p, _ := d.catalogue.Lookup("homemade")
-		r := &providers.Request{Method: c.method, Path: c.path, Body: []byte(c.body), Header: map[string][]string{}}
+		r := &auth.Request{Method: c.method, Path: c.path, Body: []byte(c.body), Header: map[string][]string{}}
 		if c.sign {
 			require.NoError(t, p.Sign(r, secret, time.Now()))
 		}
@@ -190,7 +191,7 @@ func TestAPanicIsAnsweredWhereverItHappens(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.Catalogue = panicking{o.Catalogue} })
 	for _, path := range []string{"/webhooks/panic", "/webhooks/secrets"} {
-		got := d.post(t, &providers.Request{Method: "POST", Path: path, Body: []byte(note), Header: map[string][]string{
+		got := d.post(t, &auth.Request{Method: "POST", Path: path, Body: []byte(note), Header: map[string][]string{
 			"webhook-signature": {"v1,x"}, "webhook-id": {"x"}, "webhook-timestamp": {"1"},
 		}})
 		require.Equal(t, 503, got.status, path)
@@ -226,7 +227,7 @@ func TestAStartOutlivesItsSender(t *testing.T) {
 		outcome <- ctx.Err()
 	}
 	p, _ := d.catalogue.Lookup("standard-webhooks")
-	r := &providers.Request{Body: []byte(note), Header: map[string][]string{"webhook-id": {"msg_1"}}}
+	r := &auth.Request{Body: []byte(note), Header: map[string][]string{"webhook-id": {"msg_1"}}}
 	require.NoError(t, p.Sign(r, secret, time.Now()))
 	request, err := http.NewRequest(http.MethodPost, d.url+"/webhooks/standard-webhooks", bytes.NewReader(r.Body))
 	require.NoError(t, err)

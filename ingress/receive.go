@@ -9,6 +9,8 @@ import (
 	"holdfast/event"
 	"holdfast/intake"
 	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
 )
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
@@ -48,7 +50,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 }
 
 // accept makes the events of an authentic request durable, and answers.
-func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *providers.Request) error {
+func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *auth.Request) error {
 	o := observed(c)
 	items, err := provider.Split(request)
 	if err != nil {
@@ -72,7 +74,7 @@ func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
 	for i, item := range items {
 		events[i] = intake.Event{
 			Receipt: receipts[i], Body: item.Body, Reject: item.Redelivery == providers.RejectRedelivery,
-			Bulk: item.Lane == providers.LaneBulk,
+			Bulk: item.Lane == definition.LaneBulk,
 		}
 	}
 	return events

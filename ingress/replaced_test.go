@@ -10,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // What the systems did that Holdfast replaces, a test a line.
@@ -41,8 +42,8 @@ func entities(p event.Parsed) (all []string) {
 }
 
 // tokened is a request of a provider that signs nothing, with the token in its query.
-func tokened(path, body string) *providers.Request {
-	return &providers.Request{
+func tokened(path, body string) *auth.Request {
+	return &auth.Request{
 		Method: "POST", Path: path, Query: map[string][]string{"key": {secret}}, Body: []byte(body),
 		Header: map[string][]string{"content-type": {"application/json"}},
 	}

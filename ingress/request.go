@@ -9,7 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // webhookPrefix begins the path of every provider that declares none of its own.
@@ -27,9 +27,9 @@ func isCompressed(c *fiber.Ctx) bool {
 // readRequest takes a request out of Fiber's hands. The memory of a request is overwritten by the next one on the connection, so
 // all of it is copied, once: the body when it turns out to be authentic, everything else here; texts that Fiber gives are copies
 // already. The body is taken from fasthttp, because Fiber would decompress it.
-func (s *Server) readRequest(c *fiber.Ctx, params map[string]string, client netip.Addr) *providers.Request {
+func (s *Server) readRequest(c *fiber.Ctx, params map[string]string, client netip.Addr) *auth.Request {
 	r := c.Request()
-	request := &providers.Request{
+	request := &auth.Request{
 		Method:     c.Method(),
 		Path:       c.Path(),
 		PathParams: params,

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 	"holdfast/runs"
 )
 
@@ -144,7 +145,7 @@ func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
-	var denied *providers.AuthError
+	var denied *auth.Error
 	if errors.As(err, &denied) {
 		o.reason = string(denied.Reason)
 	}

@@ -25,6 +25,7 @@ import (
 	"holdfast/event"
 	"holdfast/intake"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 	"holdfast/runs"
 )
 
@@ -147,7 +148,7 @@ func (d *door) deliver(t *testing.T, provider, path, body string, sign bool, hea
 	t.Helper()
 	p, ok := d.catalogue.Lookup(provider)
 	require.True(t, ok, provider)
-	r := &providers.Request{Method: "POST", Path: path, Body: []byte(body), Header: map[string][]string{
+	r := &auth.Request{Method: "POST", Path: path, Body: []byte(body), Header: map[string][]string{
 		"content-type": {"application/json"},
 	}}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -159,7 +160,7 @@ func (d *door) deliver(t *testing.T, provider, path, body string, sign bool, hea
 	return d.post(t, r)
 }
 
-func (d *door) post(t *testing.T, r *providers.Request) reply {
+func (d *door) post(t *testing.T, r *auth.Request) reply {
 	t.Helper()
 	target := d.url + r.Path
 	separator := "?"
@@ -288,7 +289,7 @@ func TestRequestIDsAreSafe(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
 	for _, hostile := range []string{"", "with space", `with"quote`, string(make([]byte, 200)), "\u00e9"} {
-		request := &providers.Request{Method: "POST", Path: "/nowhere", Header: map[string][]string{}}
+		request := &auth.Request{Method: "POST", Path: "/nowhere", Header: map[string][]string{}}
 		if hostile != "" && hostile[0] != 0 {
 			request.Header["x-request-id"] = []string{hostile}
 		}

@@ -19,6 +19,7 @@ import (
 	"holdfast/ledger"
 	"holdfast/loadgen"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // secret fits every scheme: base64 of 32 bytes, behind the prefix of those that want one.
@@ -70,7 +71,7 @@ func (r *receiver) receive(c *fasthttp.RequestCtx) {
 		c.SetStatusCode(http.StatusNotFound)
 		return
 	}
-	got := &providers.Request{
+	got := &auth.Request{
 		Method: string(c.Method()), Path: requestPath, PathParams: params, Body: append([]byte{}, c.Request.Body()...),
 		Header: map[string][]string{}, Query: map[string][]string{}, URL: r.url + string(c.RequestURI()),
 		RemoteIP: netip.MustParseAddr("192.0.2.7"),

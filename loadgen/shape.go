@@ -12,6 +12,7 @@ import (
 
 	"holdfast/ledger"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // shape is how the events of one type are made: the sample of its definition as a template, at one moment.
@@ -44,7 +45,7 @@ type itemPattern struct {
 
 // unsent is a request that is not signed yet, with its events.
 type unsent struct {
-	request *providers.Request
+	request *auth.Request
 	events  []ledger.Event
 }
 
@@ -69,7 +70,7 @@ func newShape(p *providers.Provider, eventType string, at time.Time, size int) (
 }
 
 // evaluate makes a request in the slow and certain way.
-func (s *shape) evaluate(id, entity string) (*providers.Request, []providers.Item, error) {
+func (s *shape) evaluate(id, entity string) (*auth.Request, []providers.Item, error) {
 	r, err := s.provider.SampleOf(s.eventType, id, entity, s.at)
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +174,7 @@ func (s *shape) fill(ids []string, entity string, room int) *unsent {
 		u.events[i] = item.event(s.provider.Name(), body[start:], id, entity)
 	}
 	body = s.after.append(body, ids[0], entity)
-	u.request = &providers.Request{Method: "POST", Path: s.path, Body: body, Header: s.header(ids[0], entity)}
+	u.request = &auth.Request{Method: "POST", Path: s.path, Body: body, Header: s.header(ids[0], entity)}
 	return u
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // wrongSecrets fit every scheme, and are nobody's.
@@ -17,7 +18,7 @@ var wrongSecrets = func() []string {
 }()
 
 // sign makes a request authentic for the target, and gives the URL to call.
-func (t *target) sign(p *providers.Provider, r *providers.Request, now time.Time) (string, error) {
+func (t *target) sign(p *providers.Provider, r *auth.Request, now time.Time) (string, error) {
 	t.address(r)
 	if err := p.SignWithSecrets(r, now); err != nil {
 		return "", fmt.Errorf("sign: %w: is %s set?", err, strings.Join(p.SecretNames(), " or "))
@@ -26,7 +27,7 @@ func (t *target) sign(p *providers.Provider, r *providers.Request, now time.Time
 }
 
 // forge signs with a secret that is not the receiver's.
-func (t *target) forge(p *providers.Provider, r *providers.Request, now time.Time) (string, error) {
+func (t *target) forge(p *providers.Provider, r *auth.Request, now time.Time) (string, error) {
 	t.address(r)
 	var err error
 	for _, secret := range wrongSecrets {
@@ -38,7 +39,7 @@ func (t *target) forge(p *providers.Provider, r *providers.Request, now time.Tim
 }
 
 // address sends the request to the target, under the name by which the target knows itself.
-func (t *target) address(r *providers.Request) {
+func (t *target) address(r *auth.Request) {
 	if t.path != "" {
 		r.Path = t.path
 	}
@@ -50,4 +51,4 @@ func (t *target) address(r *providers.Request) {
 }
 
 // called is the URL of a request at the address that is called.
-func (t *target) called(r *providers.Request) string { return t.base + r.URL[len(t.public):] }
+func (t *target) called(r *auth.Request) string { return t.base + r.URL[len(t.public):] }

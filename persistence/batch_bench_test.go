@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
-	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // What an event of the bulk lane costs from the inbox to its entities, in this process and in PostgreSQL: Stripe events of about
@@ -75,7 +75,7 @@ func (s *eventSource) stripe(n, customers int) (event.Receipt, []byte) {
 		`"tax_exempt":"none"}},"livemode":false,"pending_webhooks":1,"request":{"id":"req_1","idempotency_key":null},`+
 		`"type":"customer.updated"}`, n, noon.Unix()+int64(n), id, n)
 	p, _ := s.catalogue.Lookup("stripe")
-	r := &providers.Request{Method: "POST", Header: map[string][]string{"content-type": {"application/json"}}, Body: body}
+	r := &auth.Request{Method: "POST", Header: map[string][]string{"content-type": {"application/json"}}, Body: body}
 	require.NoError(s.t, p.SignWithSecrets(r, noon))
 	require.NoError(s.t, p.Authenticate(r, noon))
 	items, err := p.Split(r)

@@ -17,6 +17,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // books make events of every kind that a fold knows, over few entities.
@@ -93,7 +94,7 @@ type eventSource struct {
 
 type sentEvent struct {
 	provider string
-	request  func() *providers.Request
+	request  func() *auth.Request
 }
 
 const sourceSecret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz"
@@ -146,8 +147,8 @@ func (s *eventSource) make() sentEvent {
 		}
 	}
 	body := s.bookBody()
-	return sentEvent{provider: "ledger", request: func() *providers.Request {
-		return &providers.Request{Method: "POST", Header: map[string][]string{"content-type": {"application/json"}}, Body: body}
+	return sentEvent{provider: "ledger", request: func() *auth.Request {
+		return &auth.Request{Method: "POST", Header: map[string][]string{"content-type": {"application/json"}}, Body: body}
 	}}
 }
 
@@ -160,7 +161,7 @@ func (s *eventSource) sample() (sentEvent, bool) {
 	}
 	eventType := p.SampleTypes()[s.random.IntN(len(p.SampleTypes()))]
 	id, at := fmt.Sprint("s", s.random.IntN(40)), s.clock.Add(-time.Duration(s.random.IntN(600))*time.Second)
-	return sentEvent{provider: p.Name(), request: func() *providers.Request {
+	return sentEvent{provider: p.Name(), request: func() *auth.Request {
 		r, err := p.Sample(eventType, id, at)
 		require.NoError(s.t, err)
 		return r

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 var batched = strings.Replace(minimal, "type: .body.type", "batch: {items: data.events}\ntype: '\"\\($root.kind).\\(.body.type)\"'", 1)
@@ -17,7 +18,7 @@ func TestBatch(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, batched)
 	body := []byte("{\"kind\":\"k\", \"data\":{\"events\": [ {\"id\":1,\"type\":\"a\"} ,\n{\"type\":\"b\" , \"id\":2},7], \"n\":1e400}}")
-	items, err := p.Split(&Request{Body: body})
+	items, err := p.Split(&auth.Request{Body: body})
 	require.NoError(t, err)
 	require.Len(t, items, 3)
 	for i, want := range []string{`{"id":1,"type":"a"}`, `{"type":"b" , "id":2}`, `7`} {
@@ -27,16 +28,16 @@ func TestBatch(t *testing.T) {
 		require.True(t, at >= start && at < start+uintptr(len(body)), "a copy")
 	}
 	require.Equal(t, "k.a", items[0].Type)
-	parsed, err := p.Parse(receiptOf(p, items[1]), items[1].Body)
+	parsed, err := p.Parse(receiptOfTest(p, items[1]), items[1].Body)
 	require.NoError(t, err)
 	require.Equal(t, "k.b", parsed.Type)
-	_, err = p.Parse(receiptOf(p, items[2]), items[2].Body)
+	_, err = p.Parse(receiptOfTest(p, items[2]), items[2].Body)
 	require.Equal(t, "not_object", event.CodeOf(err))
 }
 
 func TestEmptyBatch(t *testing.T) {
 	t.Parallel()
-	items, err := mustLoad(t, batched).Split(&Request{Body: []byte(`{"data":{"events":[]}}`)})
+	items, err := mustLoad(t, batched).Split(&auth.Request{Body: []byte(`{"data":{"events":[]}}`)})
 	require.NoError(t, err)
 	require.Empty(t, items)
 }
@@ -53,12 +54,12 @@ func TestWhatIsNoBatch(t *testing.T) {
 		`{"data":{"events":[{"id":1}`:          "malformed_json",
 		"":                                     "empty_body",
 	} {
-		items, err := p.Split(&Request{Body: []byte(body)})
+		items, err := p.Split(&auth.Request{Body: []byte(body)})
 		require.NoError(t, err)
 		require.Len(t, items, 1)
 		require.Equal(t, body, string(items[0].Body))
 		require.Equal(t, event.KeyFromNothing, items[0].KeyFrom, body)
-		_, err = p.Parse(receiptOf(p, items[0]), items[0].Body)
+		_, err = p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 		require.Equal(t, code, event.CodeOf(err), body)
 	}
 }

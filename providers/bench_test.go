@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth"
 )
 
 // stripeBody is an event of about size bytes, most of it in many small fields.
@@ -23,7 +25,7 @@ func stripeBody(size int) []byte {
 func BenchmarkEvent(b *testing.B) {
 	p := providerOf(b, "stripe", secretOfTests)
 	for _, size := range []int{600, 200 << 10} {
-		r := &Request{Method: "POST", Body: stripeBody(size)}
+		r := &auth.Request{Method: "POST", Body: stripeBody(size)}
 		require.NoError(b, p.Sign(r, secretOfTests, clock))
 		b.Run(fmt.Sprintf("authenticate/%d", len(r.Body)), func(b *testing.B) {
 			b.ReportAllocs()
@@ -42,7 +44,7 @@ func BenchmarkEvent(b *testing.B) {
 		})
 		items, err := p.Split(r)
 		require.NoError(b, err)
-		receipt := receiptOf(p, items[0])
+		receipt := receiptOfTest(p, items[0])
 		b.Run(fmt.Sprintf("parse/%d", len(r.Body)), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(r.Body)))

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
 )
 
 // Catalogue is a set of providers. It is immutable and safe for concurrent use.
@@ -19,43 +22,43 @@ type Catalogue struct {
 
 // route leads from a path to a provider.
 type route struct {
-	path     path
+	path     auth.Path
 	provider string
 }
 
-// newCatalogue also reports paths that two providers claim.
-func newCatalogue(all []*Provider) (*Catalogue, error) {
+// NewCatalogue also reports paths that two providers claim.
+func NewCatalogue(all []*Provider) (*Catalogue, error) {
 	c := &Catalogue{providers: map[string]*Provider{}, fixed: map[string]string{}}
 	claimed := map[string]string{}
 	var errs []error
 	for _, provider := range all {
 		c.providers[provider.name] = provider
 		for _, path := range provider.paths {
-			if other, taken := claimed[path.shape()]; taken {
-				errs = append(errs, &DefinitionError{
+			if other, taken := claimed[path.Shape()]; taken {
+				errs = append(errs, &definition.Error{
 					File: provider.name + ".yaml", Field: "paths",
-					Reason: fmt.Sprintf("%q is also a path of %s", path.template, other),
+					Reason: fmt.Sprintf("%q is also a path of %s", path.Template, other),
 				})
 				continue
 			}
-			claimed[path.shape()] = provider.name
-			if path.fixed() == len(path.segments) {
-				c.fixed[strings.Join(path.segments, "/")] = provider.name
+			claimed[path.Shape()] = provider.name
+			if literal, ok := path.Literal(); ok {
+				c.fixed[literal] = provider.name
 				continue
 			}
 			c.routes = append(c.routes, route{path: path, provider: provider.name})
 		}
 	}
-	sort.SliceStable(c.routes, func(i, j int) bool { return c.routes[i].path.fixed() > c.routes[j].path.fixed() })
+	sort.SliceStable(c.routes, func(i, j int) bool { return c.routes[i].path.Fixed() > c.routes[j].path.Fixed() })
 	return c, errors.Join(errs...)
 }
 
 // WithSecrets gives the same catalogue with secrets. Without them no provider authenticates anybody.
-func (c *Catalogue) WithSecrets(s Secrets) *Catalogue {
+func (c *Catalogue) WithSecrets(s auth.Secrets) *Catalogue {
 	bound := &Catalogue{providers: make(map[string]*Provider, len(c.providers)), fixed: c.fixed, routes: c.routes}
 	for name, p := range maps.All(c.providers) {
 		with := *p
-		with.source = s
+		with.Authenticator = p.WithSecrets(s)
 		bound.providers[name] = &with
 	}
 	return bound
@@ -90,7 +93,7 @@ func (c *Catalogue) ByPath(requestPath string) (*Provider, map[string]string, bo
 	}
 	segments := strings.Split(requestPath, "/")
 	for i := range c.routes {
-		if params, ok := c.routes[i].path.match(segments); ok {
+		if params, ok := c.routes[i].path.Match(segments); ok {
 			return c.providers[c.routes[i].provider], params, true
 		}
 	}

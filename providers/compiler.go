@@ -1,20 +1,18 @@
 package providers
 
 import (
-	"fmt"
 	"regexp"
-	"strings"
+	"slices"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
 )
 
 // compiler turns one definition into a Provider, collecting every mistake on the way.
-type compiler struct {
-	problems
-	kept       kept
-	coverage   coverage
-	pathParams []string
-	// hasSource: the definition tells the provider's senders apart.
-	hasSource bool
-}
+type compiler struct{ mapping.Compiler }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
@@ -22,23 +20,23 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 const maxBodyLimit = 32 << 20
 
 // compile builds the Provider of a definition. It is only of use if no problem was found.
-func (c *compiler) compile(d *definition) *Provider {
-	p := &Provider{name: d.Name, title: d.Title, docs: d.Docs, bodyLimit: d.BodyLimit}
+func (c *compiler) compile(d *definition.Definition) *Provider {
+	p := &Provider{name: d.Name, title: d.Title, bodyLimit: d.BodyLimit}
 	if !namePattern.MatchString(d.Name) {
-		c.add("name", "%q is no name: want lower-case letters, digits and dashes, at most 40", d.Name)
+		c.Add("name", "%q is no name: want lower-case letters, digits and dashes, at most 40", d.Name)
 	}
-	if d.Name+".yaml" != c.file && d.Name+".yml" != c.file {
-		c.add("name", "%q must be the name of the file", d.Name)
+	if d.Name+".yaml" != c.File && d.Name+".yml" != c.File {
+		c.Add("name", "%q must be the name of the file", d.Name)
 	}
-	p.paths = c.newPaths(d.Name, d.Paths)
+	p.paths, c.PathParams = auth.NewPaths(&c.Problems, d.Name, d.Paths)
 	if p.bodyLimit < 0 || p.bodyLimit > maxBodyLimit {
-		c.add("body_limit", "want 1 to %d bytes", maxBodyLimit)
+		c.Add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
-	p.schemes = c.newSchemes(d.Auth, d.Secrets)
-	c.coverage = anyCoverage(p.schemes)
-	c.kept = c.newKept(d.Keep, p.schemes)
-	p.kept = c.kept
-	p.decoders = c.newDecoders(d.Decode)
+	p.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, p.paths)
+	c.Coverage = p.Coverage()
+	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, p.Authenticator)
+	p.kept = c.ReceiptFields
+	p.decoders = decode.New(&c.Problems, d.Decode)
 	p.batch = c.newBatch(d.Batch)
 	c.compileEvents(p, d)
 	c.compileLimits(p, d)
@@ -46,19 +44,19 @@ func (c *compiler) compile(d *definition) *Provider {
 }
 
 // compileEvents compiles what the definition says of an event.
-func (c *compiler) compileEvents(p *Provider, d *definition) {
-	c.required("type", string(d.Type))
-	p.typeOf = c.expression("type", d.Type)
+func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
+	c.Required("type", string(d.Type))
+	p.typeOf = c.Expression("type", d.Type)
 	p.unsigned = d.Unsigned != ""
-	p.sourceOf = c.expression("source", d.Source)
-	c.hasSource = d.Source != ""
-	if c.oneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
+	p.sourceOf = c.Expression("source", d.Source)
+	c.HasSource = d.Source != ""
+	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
 		p.redelivery = RejectRedelivery
 	}
 	p.redrive = c.newRedrive(d.Redrive)
-	p.base, p.overrides = c.newRules(d)
-	p.identity = identityOf(p)
-	p.wanted = wantedOf(p)
+	p.mapping = c.Compile(d)
+	p.decoders.Identity = identityOf(p)
+	p.decoders.Projection = wantedOf(p)
 	p.challenges = c.newChallenges(d.Challenges)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
@@ -67,71 +65,43 @@ func (c *compiler) compileEvents(p *Provider, d *definition) {
 }
 
 // compileLimits compiles what the ingress enforces.
-func (c *compiler) compileLimits(p *Provider, d *definition) {
+func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.rate = c.newRate("rate", d.Rate)
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
-	p.replyBody = c.newExpression("replies.body", d.Replies.Body)
-}
-
-// expression compiles an expression of an event and checks that what it names is kept.
-func (c *compiler) expression(field string, source jq) *expression {
-	x := c.newExpression(field, source)
-	c.checkReads(field, x, c.kept, c.pathParams)
-	return x
-}
-
-// newPaths adds the path that every provider has.
-func (c *compiler) newPaths(name string, templates []string) []path {
-	paths := []path{{template: pathPrefix + name, segments: strings.Split(strings.Trim(pathPrefix+name, "/"), "/")}}
-	for i, t := range templates {
-		p, params, reason := newPath(t)
-		if reason != "" {
-			c.add(fmt.Sprintf("paths[%d]", i), "%s", reason)
-			continue
-		}
-		paths = append(paths, p)
-		c.pathParams = append(c.pathParams, params...)
-	}
-	return paths
+	p.replyBody = c.NewExpression("replies.body", d.Replies.Body)
 }
 
 // identityOf collects the paths within the body that type, key and versions are read from.
 func identityOf(p *Provider) [][]string {
-	expressions := append(p.keyExpressions(), p.typeOf)
-	for _, r := range p.allRules() {
-		for i := range r.entities {
-			expressions = append(expressions, r.entities[i].version)
-		}
-	}
 	var paths [][]string
-	for _, x := range expressions {
+	for _, x := range slices.Concat(p.mapping.KeyExpressions(), []*jq.Expression{p.typeOf}, p.mapping.Versions()) {
 		if x != nil {
-			paths = append(paths, x.reads.fields...)
+			paths = append(paths, x.Dependencies.Fields...)
 		}
 	}
 	return paths
 }
 
-// allRules are those of the definition itself and of its overrides.
-func (p *Provider) allRules() []*rules {
-	all := []*rules{&p.base}
-	for i := range p.overrides {
-		all = append(all, &p.overrides[i].rules)
-	}
-	return all
-}
-
-// keyExpressions are the parts of all keys.
-func (p *Provider) keyExpressions() (expressions []*expression) {
-	for _, r := range p.allRules() {
-		if r.key == nil {
-			continue
+// wantedOf is what the ingress reads of a body: type, source, keys, and whatever must not be there twice. It is everything if one
+// of the expressions is more than a path.
+func wantedOf(p *Provider) decode.Projection {
+	paths := slices.Clone(p.decoders.Identity)
+	for _, x := range append(p.mapping.KeyExpressions(), p.typeOf, p.sourceOf) {
+		switch {
+		case x == nil || !x.Dependencies.Body:
+		case x.Names == nil:
+			return nil
+		default:
+			paths = append(paths, x.Dependencies.Fields...)
 		}
-		for _, part := range r.key.parts {
-			expressions = append(expressions, part.expr)
-		}
-		expressions = append(expressions, r.key.fingerprint.delivery)
 	}
-	return expressions
+	w := decode.Projection{}
+	for _, path := range paths {
+		if len(path) == 0 {
+			return nil
+		}
+		w.Add(path)
+	}
+	return w
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth"
 )
 
 // Of two deliveries with one key, what the definition says to vary makes no difference, and every other byte does.
@@ -12,17 +14,14 @@ func TestFingerprints(t *testing.T) {
 	t.Parallel()
 	load := func(key string) *Provider {
 		definition := minimal[:strings.Index(minimal, "key:")] + "key: " + key + "\n"
-		c, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": definition}))
-		require.NoError(t, err)
-		p, _ := c.Lookup("acme")
-		return p
+		return mustLoad(t, definition)
 	}
 	of := func(p *Provider, body string) string {
-		return itemOf(t, p, p.schemes[0], &Request{Body: []byte(body)}).Fingerprint
+		return itemOf(t, p, &auth.Request{Body: []byte(body)}).Fingerprint
 	}
 	const first = `{"id":"1","type":"a","try":1,"meta":{"sent":"now","n":1},"data":{}}`
 	strict, lenient := load("{parts: [.body.id]}"), load("{parts: [.body.id], varies: [try, meta.sent, data.none]}")
-	require.Equal(t, bodyKeyPrefix+hashOf("", []byte(first)), of(strict, first))
+	require.Equal(t, hashed(first), of(strict, first))
 	for other, same := range map[string]bool{
 		first: true,
 		`{"id":"1","type":"a","try":22,"meta":{"sent":{"a":[1]},"n":1},"data":{}}`: true,

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -22,10 +23,16 @@ var update = flag.Bool("update", false, "write the golden files")
 // secretOfTests fits every scheme: text, and base64 after its prefix.
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
+// Key pair of the seed 0123456789abcdef0123456789abcdef.
+const (
+	privateKey = "whsk_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	publicKey  = "whpk_I7xUkSwebpLEqGglyGfif/3FVb/71CRPF6Jqv//ull0="
+)
+
 // clock is when the fixtures arrive.
 var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func secretsOf(secrets ...string) Secrets { return func(string) []string { return secrets } }
+func secretsOf(secrets ...string) auth.Secrets { return func(string) []string { return secrets } }
 
 // catalogueOf gives the built-in catalogue with secrets.
 func catalogueOf(t testing.TB, secrets ...string) *Catalogue {
@@ -42,9 +49,19 @@ func providerOf(t testing.TB, name string, secrets ...string) *Provider {
 	return p
 }
 
+// admit signs a request and lets it in.
+func admit(t require.TestingT, p *Provider, r *auth.Request) *auth.Request {
+	if r.Header == nil {
+		r.Header = map[string][]string{}
+	}
+	require.NoError(t, p.Sign(r, secretOfTests, clock))
+	require.NoError(t, p.Authenticate(r, clock))
+	return r
+}
+
 // readFixture reads an HTTP message without its signature: "POST /path", headers, an empty line, and the body to the
 // last byte.
-func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *Request) {
+func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *auth.Request) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -53,7 +70,7 @@ func readFixture(t testing.TB, c *Catalogue, file string) (*Provider, *Request) 
 	lines := strings.Split(string(head), "\n")
 	target, err := url.Parse(strings.TrimPrefix(lines[0], "POST "))
 	require.NoError(t, err)
-	r := &Request{
+	r := &auth.Request{
 		Method: http.MethodPost, Path: target.Path, Query: target.Query(), Body: body,
 		Header: map[string][]string{}, URL: "https://hooks.example.com" + target.String(),
 	}
@@ -82,7 +99,7 @@ type seen struct {
 	Rejection string            `json:"rejection,omitempty"`
 }
 
-func receiptOf(p *Provider, item Item) event.Receipt {
+func receiptOfTest(p *Provider, item Item) event.Receipt {
 	return event.Receipt{
 		ID: "00000000-0000-7000-8000-000000000000", Provider: p.Name(), Source: item.Source, Key: item.Key,
 		KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow, Type: item.Type, ReceivedAt: clock,
@@ -95,7 +112,7 @@ func see(p *Provider, item Item) seen {
 		Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type, Source: item.Source, Priority: item.Priority,
 		Dedupe: item.DedupeWindow, Headers: item.Headers, Path: item.Path, Root: item.Root,
 	}
-	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 	if err != nil {
 		s.Rejection = string(event.ClassOf(err)) + ": " + err.Error()
 		return s

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 )
 
 // FuzzSignatureHeader: whatever stands in the headers of a signature, the verdict is an error or nil, and nil only for
@@ -17,17 +19,15 @@ func FuzzSignatureHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, signature, id, timestamp string, body []byte) {
 		for _, name := range c.Names() {
 			p, _ := c.Lookup(name)
-			r := &Request{Method: "POST", Body: body, Header: map[string][]string{
+			r := &auth.Request{Method: "POST", Body: body, Header: map[string][]string{
 				"authorization": {signature}, "webhook-id": {id}, "webhook-timestamp": {timestamp},
 			}}
-			for _, s := range p.schemes {
-				headers, _, _ := s.hidden()
-				for _, h := range headers {
-					r.Header[h] = []string{signature}
-				}
-				for _, h := range s.covers().headers {
-					r.Header[h] = []string{timestamp}
-				}
+			headers, _, _ := p.Hidden()
+			for _, h := range headers {
+				r.Header[h] = []string{signature}
+			}
+			for _, h := range p.Coverage().Headers {
+				r.Header[h] = []string{timestamp}
 			}
 			if p.Authenticate(r, clock) == nil {
 				t.Fatalf("%s takes a signature that nobody made", name)
@@ -46,12 +46,12 @@ func FuzzEvent(f *testing.F) {
 		`{"event":"car_update","payload":"{\"id\"=>1}"}`, `payload=%7B%7D`, `{"id":1e1000000000}`, "\xff", "", "[",
 	} {
 		f.Add([]byte(s), "application/json")
-		f.Add([]byte(s), formType)
+		f.Add([]byte(s), decode.FormType)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
 		for _, name := range c.Names() {
 			p, _ := c.Lookup(name)
-			r := &Request{Method: "POST", Body: body, Header: map[string][]string{"content-type": {contentType}}}
+			r := &auth.Request{Method: "POST", Body: body, Header: map[string][]string{"content-type": {contentType}}}
 			_, _ = p.Challenge(r)
 			items, err := p.Split(r)
 			if err != nil {
@@ -62,11 +62,11 @@ func FuzzEvent(f *testing.F) {
 				if !isCanonical(name, item.Key) || item.Key != again[i].Key {
 					t.Fatalf("%s: bad key %q", name, item.Key)
 				}
-				parsed, err := p.Parse(receiptOf(p, item), item.Body)
+				parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 				if err == nil && (parsed.Type == "" || len(parsed.Type) > event.MaxTypeLength || parsed.Policy.Attempts < 1) {
 					t.Fatalf("%s: bad result %+v", name, parsed)
 				}
-				_, _ = p.Redact(receiptOf(p, item), item.Body)
+				_, _ = p.Redact(receiptOfTest(p, item), item.Body)
 			}
 		}
 	})

@@ -1,16 +1,16 @@
 package providers
 
 import (
-	"errors"
-	"slices"
 	"sync/atomic"
+
+	"holdfast/providers/auth"
 )
 
 // Live is the catalogue of a running process: Reload replaces it as a whole. Whoever holds a Provider goes on with the one
 // that it has, so that a request that is under way is not disturbed. It is safe for concurrent use.
 type Live struct {
 	dir     string
-	secrets Secrets
+	secrets auth.Secrets
 	accept  func(*Catalogue) error
 	current atomic.Pointer[Catalogue]
 }
@@ -18,7 +18,7 @@ type Live struct {
 // LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets. What accept has an error
 // for is not loaded, now or later; nil accepts everything. A sample that fails is no reason not to start: the senders of all
 // other providers would find nobody.
-func LoadLive(dir string, s Secrets, accept func(*Catalogue) error) (*Live, error) {
+func LoadLive(dir string, s auth.Secrets, accept func(*Catalogue) error) (*Live, error) {
 	l := &Live{dir: dir, secrets: s, accept: accept}
 	next, err := l.load()
 	if err != nil {
@@ -28,22 +28,17 @@ func LoadLive(dir string, s Secrets, accept func(*Catalogue) error) (*Live, erro
 	return l, nil
 }
 
-// Reload reads all definitions anew. One mistake in one file, or one sample that fails and did not fail before, and the
-// catalogue stays as it was; the error joins a *DefinitionError for each.
-func (l *Live) Reload() error {
+// Reload reads all definitions anew. One mistake in one file, or what judge has against the next in place of the current
+// catalogue, and the catalogue stays as it was; the error joins a *definition.Error for each mistake.
+func (l *Live) Reload(judge func(next, current *Catalogue) error) error {
 	next, err := l.load()
-	if err != nil {
-		return err
+	if err == nil {
+		err = judge(next, l.Catalogue())
 	}
-	if failing := next.FailingSamples(); len(failing) > 0 {
-		before := l.Catalogue().FailingSamples() // it must stay possible to correct something else
-		failing = slices.DeleteFunc(failing, func(f Finding) bool { return slices.Contains(before, f) })
-		if err := refusal(failing); err != nil {
-			return err
-		}
+	if err == nil {
+		l.current.Store(next)
 	}
-	l.current.Store(next)
-	return nil
+	return err
 }
 
 func (l *Live) load() (*Catalogue, error) {
@@ -55,14 +50,6 @@ func (l *Live) load() (*Catalogue, error) {
 		return nil, err
 	}
 	return next.WithSecrets(l.secrets), nil
-}
-
-func refusal(failing []Finding) error {
-	var errs []error
-	for _, f := range failing {
-		errs = append(errs, &DefinitionError{File: f.File, Field: f.Field, Reason: f.Message})
-	}
-	return errors.Join(errs...)
 }
 
 // Catalogue is the one that is valid at this moment.

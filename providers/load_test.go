@@ -1,13 +1,14 @@
 package providers
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/definition"
 )
 
 // minimal is the smallest definition; tests change one thing about it.
@@ -48,22 +49,6 @@ func mustLoad(t testing.TB, definition string) *Provider {
 	p, err := loadOne(t, definition)
 	require.NoError(t, err)
 	return p
-}
-
-// mistakes gives every DefinitionError in err.
-func mistakes(err error) []*DefinitionError {
-	var d *DefinitionError
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*DefinitionError
-		for _, e := range joined.Unwrap() {
-			all = append(all, mistakes(e)...)
-		}
-		return all
-	}
-	if errors.As(err, &d) {
-		return []*DefinitionError{d}
-	}
-	return nil
 }
 
 // A wrong definition is refused with the file, the field and the reason.
@@ -136,7 +121,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 			_, err := loadOne(t, strings.Replace(minimal, c.old, c.new, 1))
 			require.Error(t, err)
 			var found bool
-			for _, m := range mistakes(err) {
+			for _, m := range definition.Errors(err) {
 				if strings.HasSuffix(m.File, ".yaml") && m.Field == c.field {
 					require.Contains(t, m.Reason, c.reason)
 					found = true
@@ -160,7 +145,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}))
 	require.Error(t, err)
 	var told []string
-	for _, m := range mistakes(err) {
+	for _, m := range definition.Errors(err) {
 		told = append(told, m.File+" "+m.Field)
 	}
 	require.ElementsMatch(t, []string{"one.yaml what", "one.yaml which", "two.yaml type", "two.yaml key", "three.yaml ", "four.yaml ",

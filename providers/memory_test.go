@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // What may be allocated for a body, all in all and garbage included: so many bytes for each of its own, and a little. The dearest
@@ -82,14 +83,14 @@ func FuzzMemory(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		size := uint64(len(body))
-		r := &Request{Method: "POST", Path: "/webhooks/memory", Body: body, Header: map[string][]string{}}
+		r := &auth.Request{Method: "POST", Path: "/webhooks/memory", Body: body, Header: map[string][]string{}}
 		got := allocatedBy(func() { _ = p.Authenticate(r, time.Time{}) })
 		require.LessOrEqual(t, got, 4*size+allocatedAtLeast, "authenticate %d bytes", size)
 		var items []Item
 		got = allocatedBy(func() { items, _ = p.Split(r) })
 		require.LessOrEqual(t, got, allocatedPerByte*size+allocatedAtLeast, "split %d bytes", size)
 		require.Len(t, items, 1)
-		got = allocatedBy(func() { _, _ = p.Parse(receiptOf(p, items[0]), body) })
+		got = allocatedBy(func() { _, _ = p.Parse(receiptOfTest(p, items[0]), body) })
 		require.LessOrEqual(t, got, allocatedPerByte*size+allocatedAtLeast, "parse %d bytes", size)
 	})
 }
@@ -104,13 +105,28 @@ func TestDoubledIdentityIsFoundAmongMany(t *testing.T) {
 		`{` + string(many) + `"type":"a","id":"1","id":"2"}`: "duplicate_key",
 		`{"id":{"a":1,"a":2},` + string(many) + `"type":""}`: "duplicate_key",
 	} {
-		items, err := p.Split(&Request{Method: "POST", Body: []byte(body)})
+		items, err := p.Split(&auth.Request{Method: "POST", Body: []byte(body)})
 		require.NoError(t, err)
-		_, err = p.Parse(receiptOf(p, items[0]), items[0].Body)
+		_, err = p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 		if code == "" {
 			require.NoError(t, err, "%.20s", body)
 			continue
 		}
 		require.Equal(t, code, event.CodeOf(err), "%.20s", body)
 	}
+}
+
+// The states of one event are bounded together: a thousand of them may each be short.
+func TestStatesOfAnEventAreBoundedTogether(t *testing.T) {
+	p := mustLoad(t, minimal+`entities: [{kind: thing, each: ".body.items[]", id: $item.id, op: snapshot, state: "{all: .body}"}]`)
+	items := strings.TrimSuffix(strings.Repeat(`{"id":"x"},`, 900), ",")
+	for i := range 900 {
+		items = strings.Replace(items, `"x"`, `"`+strings.Repeat("i", i+1)+`"`, 1)
+	}
+	r := event.Receipt{Key: "k", KeyFrom: event.KeyFromEvent, ReceivedAt: clock}
+	got := allocatedBy(func() {
+		_, err := p.Parse(r, []byte(`{"id":"1","type":"t","items":[`+items+`]}`))
+		require.Equal(t, "jq_too_large", event.CodeOf(err))
+	})
+	require.LessOrEqual(t, got, uint64(128<<20))
 }

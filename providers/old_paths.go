@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"holdfast/providers/definition"
 )
 
 //go:embed old_paths/*.yaml
@@ -23,7 +25,7 @@ func OldPaths(name string) (string, error) {
 func oldPathNames() (names []string) {
 	files, _ := fs.ReadDir(oldPaths, "old_paths") // it is part of the program
 	for _, f := range files {
-		names = append(names, trimExtension(f.Name()))
+		names = append(names, definition.NameOf(f.Name()))
 	}
 	return names
 }

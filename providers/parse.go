@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"holdfast/event"
+	"holdfast/providers/decode"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
 )
 
 // UnknownType is the type of an event that names none.
@@ -13,7 +16,7 @@ const UnknownType = "unknown"
 // reset and a replay come to the same result, and to a new one after the definition has been corrected. Errors are
 // *event.Error: ClassRejected if it is the event's own fault, ClassFailed if it is the definition's.
 func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
 	in, err := p.inputOf(r, body)
 	if err != nil {
@@ -21,74 +24,55 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	}
 	eventType, err := p.eventType(ctx, in)
 	if err != nil {
-		return event.Parsed{}, p.typeOf.failed(err)
+		return event.Parsed{}, p.typeOf.Failed(err)
 	}
-	rules := p.rulesFor(eventType)
+	rules := p.mapping.For(eventType)
 	if eventType == "" {
 		eventType = UnknownType
 	}
 	if err := p.checkKey(ctx, r, rules, in, body); err != nil {
 		return event.Parsed{}, err
 	}
-	if in.source, err = p.sourceText(ctx, in); err != nil {
+	if in.Source, err = p.sourceText(ctx, in); err != nil {
 		return event.Parsed{}, err
 	}
-	parsed, err := rules.parse(ctx, r, eventType, in)
+	parsed, err := rules.Parse(ctx, r, eventType, in)
 	parsed.RejectRedelivery = p.redelivery == RejectRedelivery
 	return parsed, err
 }
 
 // inputOf decodes an event and the envelope that it came from.
-func (p *Provider) inputOf(r event.Receipt, body []byte) (input, error) {
+func (p *Provider) inputOf(r event.Receipt, body []byte) (jq.Input, error) {
 	if len(p.batch) > 0 && r.Root == nil {
-		if _, err := decodeJSON(body); err != nil {
-			return input{}, err
+		if _, err := decode.JSON(body); err != nil {
+			return jq.Input{}, err
 		}
-		return input{}, event.Rejectf("missing_items", "the batch has no list of events, or one out of bounds")
+		return jq.Input{}, event.Rejectf("missing_items", "the batch has no list of events, or one out of bounds")
 	}
-	v, err := p.decode(r.Headers["content-type"], body)
+	v, err := p.decoders.Decode(r.Headers["content-type"], body)
 	if err != nil {
-		return input{}, err
+		return jq.Input{}, err
 	}
 	var root any
 	if r.Root != nil {
-		if root, err = decodeJSON(r.Root); err != nil {
-			return input{}, err
+		if root, err = decode.JSON(r.Root); err != nil {
+			return jq.Input{}, err
 		}
 	}
-	return newInput(r.Headers, r.Query, r.Path, v, root), nil
+	return jq.NewInput(r.Headers, r.Query, r.Path, v, root), nil
 }
 
 // checkKey rejects an event that came without identity, unless the definition can give it one by now.
-func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *rules, in input, body []byte) error {
+func (p *Provider) checkKey(ctx context.Context, r event.Receipt, rules *mapping.Rules, in jq.Input, body []byte) error {
 	if r.KeyFrom != event.KeyFromNothing {
 		return nil
 	}
-	id, err := rules.key.identify(ctx, in, true, "", body)
+	can, err := rules.CanIdentify(ctx, in, body)
 	if err != nil {
-		return p.typeOf.failed(err)
+		return p.typeOf.Failed(err)
 	}
-	if id.from == event.KeyFromNothing {
+	if !can {
 		return event.Rejectf("missing_key", "the event carries no idempotency key")
 	}
 	return nil
-}
-
-func (r *rules) parse(ctx context.Context, receipt event.Receipt, eventType string, in input) (event.Parsed, error) {
-	parsed := event.Parsed{Type: eventType, Outcome: event.OutcomeProcessed, Policy: r.policy}
-	at, found, err := occurredAt(ctx, r.times, in, receipt.ReceivedAt)
-	if err != nil {
-		return event.Parsed{}, err
-	}
-	if parsed.OccurredAt = at; !found {
-		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC().Truncate(timePrecision), true
-	}
-	if r.ignore {
-		parsed.Outcome = event.OutcomeIgnored
-		return parsed, nil
-	}
-	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in); err != nil {
-		return event.Parsed{}, err
-	}
-	return parsed, nil
 }

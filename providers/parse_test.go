@@ -9,12 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
 )
 
 // parse runs a definition on a body as the ingress and the parse step do.
-func parse(t testing.TB, p *Provider, body string, change ...func(*Request)) (Item, event.Parsed, error) {
+func parse(t testing.TB, p *Provider, body string, change ...func(*auth.Request)) (Item, event.Parsed, error) {
 	t.Helper()
-	r := &Request{Method: "POST", Body: []byte(body), Header: map[string][]string{}}
+	r := &auth.Request{Method: "POST", Body: []byte(body), Header: map[string][]string{}}
 	require.NoError(t, p.Sign(r, secretOfTests, clock))
 	for _, c := range change {
 		c(r)
@@ -23,7 +26,7 @@ func parse(t testing.TB, p *Provider, body string, change ...func(*Request)) (It
 	items, err := p.Split(r)
 	require.NoError(t, err)
 	require.Len(t, items, 1)
-	parsed, err := p.Parse(receiptOf(p, items[0]), items[0].Body)
+	parsed, err := p.Parse(receiptOfTest(p, items[0]), items[0].Body)
 	return items[0], parsed, err
 }
 
@@ -34,7 +37,7 @@ func TestCorrectedDefinitionSavesAnEvent(t *testing.T) {
 	require.Equal(t, "missing_key", event.CodeOf(err))
 	for _, key := range []string{"{parts: [.body.id // .body.uid]}", "{parts: [.body.id], fallback: body_sha256}"} {
 		p := mustLoad(t, strings.Replace(minimal, "{parts: [.body.id]}", key, 1))
-		parsed, err := p.Parse(receiptOf(p, item), item.Body)
+		parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 		require.NoError(t, err)
 		require.Equal(t, "x", parsed.Type)
 	}
@@ -64,14 +67,14 @@ func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	sneaky := strings.Replace(minimal, "key: {parts: [.body.id]}",
 		"keep: {headers: [x-id]}\nkey: {parts: ['(. as $r | $r.headers[\"x-id\"]) // .body.id']}", 1)
-	item, _, err := parse(t, mustLoad(t, sneaky), `{"type":"x","id":"signed"}`, func(r *Request) {
-		r.setHeader("x-id", "forged")
+	item, _, err := parse(t, mustLoad(t, sneaky), `{"type":"x","id":"signed"}`, func(r *auth.Request) {
+		r.Header["x-id"] = []string{"forged"}
 	})
 	require.NoError(t, err)
 	require.Equal(t, "signed", item.Key)
 	require.Equal(t, "forged", item.Headers["x-id"])
 	told := strings.Replace(sneaky, "key: {", "key: {unsigned: the sender signs no header, ", 1)
-	item, _, err = parse(t, mustLoad(t, told), `{"type":"x","id":"signed"}`, func(r *Request) { r.setHeader("x-id", "guid") })
+	item, _, err = parse(t, mustLoad(t, told), `{"type":"x","id":"signed"}`, func(r *auth.Request) { r.Header["x-id"] = []string{"guid"} })
 	require.NoError(t, err)
 	require.Equal(t, "guid", item.Key)
 }
@@ -79,11 +82,11 @@ func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
 // What a receipt keeps is bounded, and never a secret.
 func TestKeptHeaders(t *testing.T) {
 	t.Parallel()
-	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","id":"1"}`, func(r *Request) {
-		r.setHeader("authorization", "Bearer x")
-		r.setHeader("cookie", "x")
-		r.setHeader("x-unknown", "x")
-		r.setHeader("user-agent", "acme\r\n\x00"+strings.Repeat("é", 2000))
+	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"x","id":"1"}`, func(r *auth.Request) {
+		r.Header["authorization"] = []string{"Bearer x"}
+		r.Header["cookie"] = []string{"x"}
+		r.Header["x-unknown"] = []string{"x"}
+		r.Header["user-agent"] = []string{"acme\r\n\x00" + strings.Repeat("é", 2000)}
 		r.Header["x-request-id"] = []string{"a", "b"}
 	})
 	require.NoError(t, err)
@@ -211,7 +214,7 @@ func TestEndlessExpression(t *testing.T) {
 	p = mustLoad(t, strings.Replace(minimal, "[.body.id]", "['last(repeat(1))']", 1))
 	late, cancel := context.WithDeadline(t.Context(), time.Time{})
 	defer cancel()
-	err = p.identify(late, &Item{}, newInput(nil, nil, nil, map[string]any{}, nil), true, p.schemes[0])
+	err = p.identify(late, &Item{}, jq.NewInput(nil, nil, nil, map[string]any{}, nil), true, p.Coverage())
 	require.Equal(t, "jq_deadline", event.CodeOf(err))
 }
 
@@ -238,7 +241,7 @@ overrides:
 	_, parsed, err = parse(t, p, `{"type":"x","id":"i"}`)
 	require.NoError(t, err)
 	require.Equal(t, event.OutcomeProcessed, parsed.Outcome)
-	require.Equal(t, defaultAttempts, parsed.Policy.Attempts)
+	require.Equal(t, 4, parsed.Policy.Attempts)
 }
 
 // A fire-hose takes the bulk lane by its definition or by its type; an event that is too large for a batch does not.
@@ -248,12 +251,12 @@ func TestLane(t *testing.T) {
 lane: bulk
 overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 `)
-	large := strings.Repeat("x", maxBulk)
-	for body, want := range map[string]Lane{
-		`{"type":"any","id":"i"}`:                        LaneBulk,
-		`{"type":"common","id":"i"}`:                     LaneBulk,
-		`{"type":"rare","id":"i"}`:                       LaneWorkflow,
-		`{"type":"any","id":"i","text":"` + large + `"}`: LaneWorkflow,
+	large := strings.Repeat("x", 32<<10)
+	for body, want := range map[string]definition.Lane{
+		`{"type":"any","id":"i"}`:                        definition.LaneBulk,
+		`{"type":"common","id":"i"}`:                     definition.LaneBulk,
+		`{"type":"rare","id":"i"}`:                       definition.LaneWorkflow,
+		`{"type":"any","id":"i","text":"` + large + `"}`: definition.LaneWorkflow,
 	} {
 		item, _, err := parse(t, p, body)
 		require.NoError(t, err)
@@ -261,10 +264,7 @@ overrides: [{types: [rare], lane: workflow}, {types: [common], ignore: true}]
 	}
 	item, _, err := parse(t, mustLoad(t, minimal), `{"type":"any","id":"i"}`)
 	require.NoError(t, err)
-	require.Equal(t, LaneWorkflow, item.Lane)
-	r := &Request{Method: "POST", Body: []byte(`{"type":"any","id":"i"}`), Header: map[string][]string{}}
-	require.NoError(t, p.Sign(r, secretOfTests, clock))
-	require.Equal(t, LaneBulk, p.Explain(r, clock).Events[0].Lane)
+	require.Equal(t, definition.LaneWorkflow, item.Lane)
 }
 
 func TestRedaction(t *testing.T) {
@@ -290,7 +290,7 @@ entities: []
 `}))
 	require.NoError(t, err)
 	p, _ := c.Lookup("stripe")
-	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 	require.NoError(t, err)
 	require.Equal(t, "note", parsed.Type)
 }

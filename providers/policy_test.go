@@ -15,9 +15,13 @@ func TestEveryDelayOfTheCatalogueIsUsed(t *testing.T) {
 	c := catalogueOf(t, secretOfTests)
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
-		for _, r := range p.allRules() {
-			if len(r.policy.Delays) > 0 {
-				require.Equal(t, len(r.policy.Delays)+1, r.policy.Attempts, name)
+		types := []string{""}
+		for _, o := range p.Written().Overrides {
+			types = append(types, o.Types...)
+		}
+		for _, eventType := range types {
+			if policy := p.Policy(eventType); len(policy.Delays) > 0 {
+				require.Equal(t, len(policy.Delays)+1, policy.Attempts, name)
 			}
 		}
 	}
@@ -41,9 +45,6 @@ func TestDelaysGiveTheAttempts(t *testing.T) {
 	for n, seconds := range []int{1, 2, 4, 5, 5} {
 		require.Equal(t, event.Duration(time.Duration(seconds)*time.Second), backoff.Pause(n+1))
 	}
-	require.Equal(t, RuleIneffective, lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Rule)
-	require.Equal(t, "retry.delays", lintOf(t, sampled+"retry: {attempts: 2, delays: [1s, 2s]}\n")[0].Field)
-	require.Empty(t, lintOf(t, sampled+"retry: {attempts: 9, delays: [1s, 2s]}\n"))
 }
 
 // A definition says that an execution which takes too long is the end.

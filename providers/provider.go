@@ -1,46 +1,47 @@
 package providers
 
 import (
+	"fmt"
+	"maps"
+
 	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
 )
 
 // Provider is one compiled definition. It is immutable and safe for concurrent use.
 type Provider struct {
-	name, title, docs string
-	paths             []path
-	bodyLimit         int
-	schemes           []scheme
-	kept              kept
-	decoders          []decoder
-	batch             []string
-	challenges        []challenge
-	typeOf, sourceOf  *expression
+	*auth.Authenticator
+
+	name, title      string
+	paths            []auth.Path
+	bodyLimit        int
+	kept             mapping.ReceiptFields
+	decoders         decode.Decoders
+	batch            []string
+	challenges       []challenge
+	typeOf, sourceOf *jq.Expression
 	// unsigned: type and entities may come from what no signature covers.
 	unsigned         bool
-	base             rules
-	overrides        []override
+	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive
 	typeLabels       typeLabels
 	rate, clientRate *Rate
 	replies          Replies
-	replyBody        *expression
+	replyBody        *jq.Expression
 	questions        []question
-	redact           *expression
-	// identity are the paths within the body that type, key and versions are read from.
-	identity [][]string
-	// wanted is what the ingress reads of a body; it takes nothing else out of it.
-	wanted  wanted
-	samples map[string]sample
+	redact           *jq.Expression
+	samples          map[string]sample
 	// file is the name of the file, without its folder.
 	file string
-	// tree is the definition as it applies, after all that it extends.
-	tree   map[string]any
-	origin Origin
-
-	source Secrets
-	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
-	placeholders bool
+	// tree is the definition as it applies, after all that it extends; written is the same, read.
+	tree    map[string]any
+	written *definition.Definition
+	origin  definition.Origin
 }
 
 // Redelivery says what a redelivery of an event does whose run has failed.
@@ -60,14 +61,17 @@ func (p *Provider) Name() string { return p.name }
 // Title is the provider's name for people; it may be empty.
 func (p *Provider) Title() string { return p.title }
 
-// Docs is the address of the provider's own documentation; it may be empty.
-func (p *Provider) Docs() string { return p.docs }
+// File is the name of the definition's file, without its folder.
+func (p *Provider) File() string { return p.file }
+
+// Written is the definition as it applies, after all that it extends. Nobody changes it.
+func (p *Provider) Written() *definition.Definition { return p.written }
 
 // Paths are the templates of the paths under which the provider is reached; the first is /webhooks/NAME.
 func (p *Provider) Paths() []string {
 	out := make([]string, len(p.paths))
 	for i := range p.paths {
-		out[i] = p.paths[i].template
+		out[i] = p.paths[i].Template
 	}
 	return out
 }
@@ -91,7 +95,29 @@ func (p *Provider) Rate() *Rate { return p.rate }
 func (p *Provider) ClientRate() *Rate { return p.clientRate }
 
 // Policy is the retry policy of a type of event.
-func (p *Provider) Policy(eventType string) event.Policy { return p.rulesFor(eventType).policy }
+func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.For(eventType).Policy }
 
 // DedupeWindow is how long a redelivery of an event of this type is a duplicate; 0 means for ever.
-func (p *Provider) DedupeWindow(eventType string) event.Duration { return p.rulesFor(eventType).dedupe }
+func (p *Provider) DedupeWindow(eventType string) event.Duration {
+	return p.mapping.For(eventType).Dedupe
+}
+
+// Definition is the definition as it applies, after all that it extends, as YAML in the order of the reference.
+func (p *Provider) Definition() ([]byte, error) {
+	tree := maps.Clone(p.tree)
+	delete(tree, "extends")
+	text, err := definition.Write(tree)
+	if err != nil {
+		return nil, fmt.Errorf("write definition of %s: %w", p.name, err)
+	}
+	return text, nil
+}
+
+// Extends is the name of the definition that this one extends; "" if it extends none.
+func (p *Provider) Extends() string {
+	name, _ := p.tree["extends"].(string)
+	return name
+}
+
+// Origin says where the definition comes from.
+func (p *Provider) Origin() definition.Origin { return p.origin }

@@ -6,29 +6,31 @@ import (
 	"fmt"
 
 	"holdfast/event"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
 )
 
 // redactedText stands where something was taken out.
 const redactedText = "[redacted]"
 
 // newRedaction compiles the paths into one expression that blanks them all.
-func (c *compiler) newRedaction(paths []jq) *expression {
+func (c *compiler) newRedaction(paths []definition.JQ) *jq.Expression {
 	source := "."
 	for i, path := range paths {
 		at := fmt.Sprintf("redact[%d]", i)
-		if c.newExpression(at, path) == nil {
-			c.required(at, string(path))
+		if c.NewExpression(at, path) == nil {
+			c.Required(at, string(path))
 			continue
 		}
 		blank := fmt.Sprintf("(try ((%s) | select(. != null))) |= %q", path, redactedText)
-		if c.newExpression(at, jq(blank)) != nil {
+		if c.NewExpression(at, definition.JQ(blank)) != nil {
 			source += " | " + blank
 		}
 	}
 	if source == "." {
 		return nil
 	}
-	return c.newExpression("redact", jq(source+" | .body"))
+	return c.NewExpression("redact", definition.JQ(source+" | .body"))
 }
 
 // Redacts says whether the definition takes anything out.
@@ -37,16 +39,16 @@ func (p *Provider) Redacts() bool { return p.redact != nil }
 // Redact gives the body for people's eyes: without what the definition says to take out. It is for projections and
 // logs; the stored bytes stay as they are. A body that cannot be decoded gives null.
 func (p *Provider) Redact(r event.Receipt, body []byte) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
-	v, err := p.decode(r.Headers["content-type"], body)
+	v, err := p.decoders.Decode(r.Headers["content-type"], body)
 	if err != nil {
 		return json.RawMessage("null"), nil
 	}
 	if p.redact != nil {
-		if v, err = p.redact.first(ctx, newInput(r.Headers, r.Query, r.Path, v, nil), nil); err != nil {
-			return nil, p.redact.failed(err)
+		if v, err = p.redact.First(ctx, jq.NewInput(r.Headers, r.Query, r.Path, v, nil), nil); err != nil {
+			return nil, p.redact.Failed(err)
 		}
 	}
-	return marshal(v, maxBodyLimit)
+	return jq.Marshal(v, maxBodyLimit)
 }

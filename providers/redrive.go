@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/providers/definition"
 )
 
 // Redrive is what a definition says of when its dead events are run again by themselves. What it leaves out is zero.
@@ -36,21 +37,21 @@ func (r Redrive) Over(policy event.RedrivePolicy) event.RedrivePolicy {
 // maxRedrives bounds the attempts, whose pauses double.
 const maxRedrives = 20
 
-func (c *compiler) newRedrive(d redriveDefinition) Redrive {
-	r := Redrive{Off: c.oneOf("redrive.automatic", d.Automatic, "on", "off") == "off", Attempts: d.Attempts}
+func (c *compiler) newRedrive(d definition.Redrive) Redrive {
+	r := Redrive{Off: c.OneOf("redrive.automatic", d.Automatic, "on", "off") == "off", Attempts: d.Attempts}
 	if d.Base != nil {
 		if r.Base = event.Duration(*d.Base); r.Base <= 0 {
-			c.add("redrive.base", "want more than 0")
+			c.Add("redrive.base", "want more than 0")
 		}
 	}
 	if d.Attempts < 0 || d.Attempts > maxRedrives {
-		c.add("redrive.attempts", "want 1 to %d", maxRedrives)
+		c.Add("redrive.attempts", "want 1 to %d", maxRedrives)
 	}
 	for _, class := range d.Classes {
 		if class == "" {
-			c.add("redrive.classes", "want transient, failed or rejected each")
+			c.Add("redrive.classes", "want transient, failed or rejected each")
 		}
-		r.Classes = append(r.Classes, event.Class(c.oneOf("redrive.classes", class, "transient", "failed", "rejected")))
+		r.Classes = append(r.Classes, event.Class(c.OneOf("redrive.classes", class, "transient", "failed", "rejected")))
 	}
 	return r
 }

@@ -16,11 +16,13 @@ const maxRelated = 100
 // events came that tell the one and the other.
 func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	kinds := map[string]string{}
-	for _, r := range p.allRules() {
-		for i := range r.entities {
-			if r.entities[i].kind == e.Kind {
-				maps.Copy(kinds, r.entities[i].related)
-			}
+	rules := slices.Clone(p.written.Entities)
+	for _, o := range p.written.Overrides {
+		rules = append(rules, o.Entities...)
+	}
+	for _, rule := range rules {
+		if rule.Kind == e.Kind {
+			maps.Copy(kinds, rule.Related)
 		}
 	}
 	if len(kinds) == 0 {

@@ -8,24 +8,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // rentprogRequest is one of RentProg's: the payload is Ruby's notation, in a string.
-func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, headers ...string) *Request {
+func rentprogRequest(t testing.TB, p *Provider, eventType, payload string, headers ...string) *auth.Request {
 	t.Helper()
 	text, err := json.Marshal(payload)
 	require.NoError(t, err)
-	r := &Request{Method: "POST", Path: p.Paths()[0], Header: map[string][]string{}, Body: []byte(
+	r := &auth.Request{Method: "POST", Path: p.Paths()[0], Header: map[string][]string{}, Body: []byte(
 		`{"event":"` + eventType + `","payload":` + string(text) + `}`)}
 	for i := 0; i < len(headers); i += 2 {
-		r.setHeader(headers[i], headers[i+1])
+		r.Header[headers[i]] = []string{headers[i+1]}
 	}
 	require.NoError(t, p.SignWithSecrets(r, clock))
 	require.NoError(t, p.Authenticate(r, clock))
 	return r
 }
 
-func splitOne(t testing.TB, p *Provider, r *Request) Item {
+func splitOne(t testing.TB, p *Provider, r *auth.Request) Item {
 	t.Helper()
 	items, err := p.Split(r)
 	require.NoError(t, err)
@@ -69,7 +70,7 @@ func TestRentprogBranchChangeNamesBothBranches(t *testing.T) {
 		`{"id"=>7, "company_id"=>9002}`:        {`{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
 	} {
 		item := splitOne(t, p, rentprogRequest(t, p, "car_update", payload))
-		parsed, err := p.Parse(receiptOf(p, item), item.Body)
+		parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 		require.NoError(t, err)
 		require.Equal(t, "car", parsed.Changes[0].Kind)
 		require.JSONEq(t, want.state, string(parsed.Changes[0].State))
@@ -90,7 +91,7 @@ func TestMalformedRubyKeepsTheType(t *testing.T) {
 	item := splitOne(t, p, rentprogRequest(t, p, "booking_update", `{"id"=>1, "note"=>"cut off`, "x-event-id", "e1"))
 	require.Equal(t, "booking_update", item.Type)
 	require.True(t, strings.HasPrefix(item.Key, ":e1:"), item.Key)
-	_, err := p.Parse(receiptOf(p, item), item.Body)
+	_, err := p.Parse(receiptOfTest(p, item), item.Body)
 	require.Equal(t, "malformed_ruby", event.CodeOf(err))
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 }

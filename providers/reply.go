@@ -5,9 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/itchyny/gojq"
-
 	"holdfast/event"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
 )
 
 // Reply is an answer that the definition gives in place of the usual acknowledgement.
@@ -33,21 +34,21 @@ func (p *Provider) ReplyBody(usual []byte) (body []byte, ok bool) {
 	if p.replyBody == nil {
 		return nil, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
-	v, err := decodeJSON(usual)
+	v, err := decode.JSON(usual)
 	fields, isObject := v.(map[string]any)
 	if err != nil || !isObject {
 		return nil, false
 	}
-	if v, err = p.replyBody.first(ctx, input{value: fields}, nil); err != nil {
+	if v, err = p.replyBody.First(ctx, jq.Input{Value: fields}, nil); err != nil {
 		return nil, false
 	}
-	body, err = gojq.Marshal(v)
+	body, err = jq.Marshal(v, maxAnswer)
 	return body, err == nil && len(body) <= maxAnswer
 }
 
-func (c *compiler) newReplies(d repliesDefinition) Replies {
+func (c *compiler) newReplies(d definition.Replies) Replies {
 	return Replies{
 		Accepted:    c.success("replies.accepted", d.Accepted, http.StatusAccepted),
 		Duplicate:   c.success("replies.duplicate", d.Duplicate, http.StatusOK),
@@ -64,7 +65,7 @@ func (c *compiler) success(field string, status, otherwise int) int {
 		return otherwise
 	}
 	if status < 200 || status > 299 {
-		c.add(field, "%d is not a 2xx, so that the sender would send again what has been taken", status)
+		c.Add(field, "%d is not a 2xx, so that the sender would send again what has been taken", status)
 	}
 	return status
 }
@@ -75,7 +76,7 @@ func (c *compiler) refusal(field string, status, otherwise int) int {
 		return otherwise
 	}
 	if status < 400 || status > 599 {
-		c.add(field, "%d is neither a 4xx nor a 5xx, so that the sender would take for stored what is lost", status)
+		c.Add(field, "%d is neither a 4xx nor a 5xx, so that the sender would take for stored what is lost", status)
 	}
 	return status
 }
@@ -86,15 +87,15 @@ type Rate struct {
 	Per      event.Duration
 }
 
-func (c *compiler) newRate(field string, d *rateDefinition) *Rate {
+func (c *compiler) newRate(field string, d *definition.Rate) *Rate {
 	if d == nil {
 		return nil
 	}
 	if d.Requests < 1 {
-		c.add(field+".requests", "want at least 1")
+		c.Add(field+".requests", "want at least 1")
 	}
 	if per := time.Duration(d.Per); per < time.Second || per > time.Hour {
-		c.add(field+".per", "want 1s to 1h")
+		c.Add(field+".per", "want 1s to 1h")
 	}
 	return &Rate{Requests: d.Requests, Per: event.Duration(d.Per)}
 }

@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // Slack's handshake is answered with its challenge; nothing else is a handshake.
 func TestChallenge(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "slack", secretOfTests)
-	reply, ok := p.Challenge(&Request{Body: []byte(`{"type":"url_verification","challenge":"3eZbrw1a","token":"x"}`)})
+	reply, ok := p.Challenge(&auth.Request{Body: []byte(`{"type":"url_verification","challenge":"3eZbrw1a","token":"x"}`)})
 	require.True(t, ok)
 	require.Equal(t, Reply{Status: 200, ContentType: "text/plain; charset=utf-8", Body: []byte("3eZbrw1a")}, reply)
 	for _, body := range []string{`{"type":"event_callback"}`, `{`, ``, `[]`,
 		`{"type":"url_verification","challenge":"` + strings.Repeat("x", 5000) + `"}`} {
-		_, ok := p.Challenge(&Request{Body: []byte(body)})
+		_, ok := p.Challenge(&auth.Request{Body: []byte(body)})
 		require.False(t, ok, body)
 	}
 }
@@ -31,7 +32,7 @@ func TestQuestion(t *testing.T) {
 	q, ok := p.Question("call_inbound")
 	require.True(t, ok)
 	require.Equal(t, "RETELL_INBOUND_URL", q.Handler)
-	items, err := p.Split(&Request{Body: []byte(`{"event":"call_inbound","call_inbound":{"from_number":"+1"}}`)})
+	items, err := p.Split(&auth.Request{Body: []byte(`{"event":"call_inbound","call_inbound":{"from_number":"+1"}}`)})
 	require.NoError(t, err)
 	reply, err := q.Fallback(p, &items[0])
 	require.NoError(t, err)

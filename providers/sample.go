@@ -8,21 +8,25 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
 )
 
 // sample makes an event of one type as the provider would send it.
 type sample struct {
-	body    *expression
+	body    *jq.Expression
 	headers map[string]string
 }
 
-func (c *compiler) newSamples(defs map[string]sampleDefinition) map[string]sample {
+func (c *compiler) newSamples(defs map[string]definition.Sample) map[string]sample {
 	samples := map[string]sample{}
 	for _, eventType := range slices.Sorted(maps.Keys(defs)) {
 		field := fmt.Sprintf("samples[%q]", eventType)
-		c.required(field+".body", string(defs[eventType].Body))
+		c.Required(field+".body", string(defs[eventType].Body))
 		samples[eventType] = sample{
-			body: c.newExpression(field+".body", defs[eventType].Body), headers: defs[eventType].Headers,
+			body: c.NewExpression(field+".body", defs[eventType].Body), headers: defs[eventType].Headers,
 		}
 	}
 	return samples
@@ -34,15 +38,15 @@ func (p *Provider) SampleTypes() []string { return slices.Sorted(maps.Keys(p.sam
 // Envelope is the request around a body that is not a sample's, with the headers of the sample of its type. Without a type, or
 // for one that has no sample, they are those that all samples have in common; open are those that all of them have as well, and
 // each with a value of its own: what the event is stands in them.
-func (p *Provider) Envelope(eventType, id string) (r *Request, open []string) {
-	r = &Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
-	r.setHeader("content-type", "application/json")
+func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open []string) {
+	r = &auth.Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
+	r.SetHeader("content-type", "application/json")
 	headers := p.samples[eventType].headers
 	if _, known := p.samples[eventType]; !known {
 		headers, open = p.commonHeaders()
 	}
 	for name, value := range headers {
-		r.setHeader(strings.ToLower(name), strings.ReplaceAll(value, "{id}", id))
+		r.SetHeader(strings.ToLower(name), strings.ReplaceAll(value, "{id}", id))
 	}
 	return r, open
 }
@@ -77,35 +81,31 @@ const defaultEntity = "sample"
 
 // Sample makes an unsigned request with an event of the type. Each id gives an event of its own. Text becomes the body as it
 // is, any other value becomes JSON; the headers are the sample's, with {id} replaced.
-func (p *Provider) Sample(eventType, id string, now time.Time) (*Request, error) {
+func (p *Provider) Sample(eventType, id string, now time.Time) (*auth.Request, error) {
 	return p.SampleOf(eventType, id, defaultEntity, now)
 }
 
 // SampleOf is Sample about another entity, if the sample lets its name be chosen.
-func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*Request, error) {
+func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.Request, error) {
 	s, ok := p.samples[eventType]
 	if !ok {
 		return nil, fmt.Errorf("the definition of %s has no sample of %q; it has: %s",
 			p.name, eventType, strings.Join(p.SampleTypes(), ", "))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
-	in := input{value: map[string]any{
+	in := jq.Input{Value: map[string]any{
 		"id": id, "entity": entity, "now": int(now.Unix()), "rfc3339": now.UTC().Format(time.RFC3339),
 	}}
-	v, err := s.body.first(ctx, in, nil)
+	v, err := s.body.First(ctx, in, nil)
 	if err != nil {
-		return nil, s.body.failed(err)
+		return nil, s.body.Failed(err)
 	}
-	r := &Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
+	r, _ := p.Envelope(eventType, id)
 	if text, ok := v.(string); ok {
 		r.Body = []byte(text)
-	} else if r.Body, err = marshal(v, maxBodyLimit); err != nil {
-		return nil, s.body.failed(err)
-	}
-	r.setHeader("content-type", "application/json")
-	for name, value := range s.headers {
-		r.setHeader(strings.ToLower(name), strings.ReplaceAll(value, "{id}", id))
+	} else if r.Body, err = jq.Marshal(v, maxBodyLimit); err != nil {
+		return nil, s.body.Failed(err)
 	}
 	return r, nil
 }

@@ -1,12 +1,16 @@
 package providers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
 )
 
 // evolutionEvent is an event of Evolution as it comes in on a path; the instance in the body may be left out.
@@ -15,11 +19,11 @@ func evolutionEvent(t testing.TB, path, body string) (Item, event.Parsed) {
 	c := catalogueOf(t, secretOfTests)
 	p, params, ok := c.ByPath(path)
 	require.True(t, ok)
-	r := &Request{Method: "POST", Path: path, PathParams: params, Body: []byte(body), Header: map[string][]string{}}
+	r := &auth.Request{Method: "POST", Path: path, PathParams: params, Body: []byte(body), Header: map[string][]string{}}
 	require.NoError(t, p.SignWithSecrets(r, clock))
 	require.NoError(t, p.Authenticate(r, clock))
 	item := splitOne(t, p, r)
-	parsed, err := p.Parse(receiptOf(p, item), item.Body)
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 	require.NoError(t, err)
 	return item, parsed
 }
@@ -99,8 +103,8 @@ auth:
   - token: {secrets: ACME_SECRET, in: header, name: x-acme}
 `).Replace(minimal))
 		key := func(tenant string) string {
-			r := &Request{Method: "POST", Body: []byte(`{}`), Header: map[string][]string{}, PathParams: map[string]string{"tenant": tenant}}
-			r.setHeader("x-acme", secretOfTests)
+			r := &auth.Request{Method: "POST", Body: []byte(`{}`), Header: map[string][]string{}, PathParams: map[string]string{"tenant": tenant}}
+			r.Header["x-acme"] = []string{secretOfTests}
 			require.NoError(t, p.Authenticate(r, clock))
 			item := splitOne(t, p, r)
 			require.Equal(t, event.KeyFromBody, item.KeyFrom, rule)
@@ -112,19 +116,26 @@ auth:
 	}
 }
 
+// hashed is a key that is the hash of the body.
+func hashed(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 // The hash of the body stands for no part that is needed, and for all that are not.
 func TestHashOfTheBodyIsAPart(t *testing.T) {
 	t.Parallel()
 	const body = `{"type":"x"}`
+	bodySum := strings.TrimPrefix(hashed(body), "sha256:")
 	for rule, want := range map[string]string{
-		"{parts: [.body.id, body_sha256]}":                         missingKeyPrefix + hashOf("", []byte(body)),
-		"{parts: [{expr: .body.id, optional: true}, body_sha256]}": bodyKeyPrefix + hashOf("", []byte(body)),
-		"{parts: [.body.type, body_sha256]}":                       "x:" + hashOf("", []byte(body)),
-		"{parts: [body_sha256]}":                                   bodyKeyPrefix + hashOf("", []byte(body)),
+		"{parts: [.body.id, body_sha256]}":                         "missing:" + bodySum,
+		"{parts: [{expr: .body.id, optional: true}, body_sha256]}": hashed(body),
+		"{parts: [.body.type, body_sha256]}":                       "x:" + bodySum,
+		"{parts: [body_sha256]}":                                   hashed(body),
 	} {
 		p := mustLoad(t, strings.Replace(minimal, "{parts: [.body.id]}", rule, 1)+"\ndedupe: 2d\n")
 		item, _, _ := parse(t, p, body)
 		require.Equal(t, want, item.Key, rule)
-		require.Equal(t, strings.HasPrefix(want, missingKeyPrefix), item.DedupeWindow == defaultFallbackWindow, rule)
+		require.Equal(t, strings.HasPrefix(want, "missing:"), item.DedupeWindow == event.Duration(15*time.Minute), rule)
 	}
 }

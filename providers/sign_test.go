@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth"
 )
 
 // arrive turns what would be sent into what the receiver reads: everything that the URL says is taken from the URL.
-func arrive(t *testing.T, c *Catalogue, sent *Request) *Request {
+func arrive(t *testing.T, c *Catalogue, sent *auth.Request) *auth.Request {
 	t.Helper()
 	u, err := url.Parse(sent.URL)
 	require.NoError(t, err)
-	r := &Request{Method: sent.Method, Path: u.EscapedPath(), Query: u.Query(), Header: sent.Header, Body: sent.Body, URL: sent.URL}
+	r := &auth.Request{Method: sent.Method, Path: u.EscapedPath(), Query: u.Query(), Header: sent.Header, Body: sent.Body, URL: sent.URL}
 	p, params, ok := c.ByPath(r.Path)
 	require.True(t, ok, r.Path)
 	require.NotNil(t, p)
@@ -26,7 +28,7 @@ func arrive(t *testing.T, c *Catalogue, sent *Request) *Request {
 func TestEverySchemeSigns(t *testing.T) {
 	t.Parallel()
 	const token = "s3cret/t?k n"
-	for name, auth := range map[string]string{
+	for name, scheme := range map[string]string{
 		"header":          "token: {secrets: S, in: header, name: X-Token}",
 		"bearer":          "token: {secrets: S, in: bearer}",
 		"query":           "token: {secrets: S, in: query, name: key}",
@@ -38,12 +40,12 @@ func TestEverySchemeSigns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			definition := "name: acme\nauth: [{" + auth + "}]\npaths: ['/in/{tenant}/{token}/x']\ntype: .body.type\nkey: {parts: [.body.id]}\n"
+			definition := "name: acme\nauth: [{" + scheme + "}]\npaths: ['/in/{tenant}/{token}/x']\ntype: .body.type\nkey: {parts: [.body.id]}\n"
 			catalogue, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": definition}))
 			require.NoError(t, err)
 			catalogue = catalogue.WithSecrets(secretsOf(token))
 			p, _ := catalogue.Lookup("acme")
-			sent := &Request{
+			sent := &auth.Request{
 				Method: "POST", Path: "/webhooks/acme", URL: "https://hooks.example.com/webhooks/acme?a=1",
 				Query: map[string][]string{"a": {"1"}}, Body: []byte(`{"id":12345678901234567890,"type":"x"}`),
 				Header: map[string][]string{"content-type": {"application/json"}},
@@ -64,12 +66,12 @@ func TestEverySchemeSigns(t *testing.T) {
 // Of several schemes each is signed with the secrets that it names, and a sender that is known by its address needs none.
 func TestSecretsStayWithTheirScheme(t *testing.T) {
 	t.Parallel()
-	for reference, look := range map[string]func(*Request) string{
-		"EVOLUTION_WEBHOOK_TOKEN":  func(r *Request) string { return firstOf(r.Header["x-webhook-token"]) },
-		"EVOLUTION_BASIC_PASSWORD": func(r *Request) string { return firstOf(r.Header["authorization"])[:6] },
-		"EVOLUTION_QUERY_TOKEN":    func(r *Request) string { return r.URL },
-		"EVOLUTION_INSTANCE_TOKEN": func(r *Request) string { return string(r.Body) },
-		"EVOLUTION_NETWORKS":       func(r *Request) string { return r.URL },
+	for reference, look := range map[string]func(*auth.Request) string{
+		"EVOLUTION_WEBHOOK_TOKEN":  func(r *auth.Request) string { return r.Header["x-webhook-token"][0] },
+		"EVOLUTION_BASIC_PASSWORD": func(r *auth.Request) string { return r.Header["authorization"][0][:6] },
+		"EVOLUTION_QUERY_TOKEN":    func(r *auth.Request) string { return r.URL },
+		"EVOLUTION_INSTANCE_TOKEN": func(r *auth.Request) string { return string(r.Body) },
+		"EVOLUTION_NETWORKS":       func(r *auth.Request) string { return r.URL },
 	} {
 		catalogue := catalogueOf(t).WithSecrets(func(name string) []string {
 			switch {
@@ -90,14 +92,36 @@ func TestSecretsStayWithTheirScheme(t *testing.T) {
 	p, _ := catalogueOf(t).Lookup("stripe")
 	r, err := p.Sample("customer.updated", "x", clock)
 	require.NoError(t, err)
-	require.Equal(t, ReasonNoSecret, reasonOf(p.SignWithSecrets(r, clock)))
+	require.Equal(t, auth.ReasonNoSecret, auth.ReasonOf(p.SignWithSecrets(r, clock)))
 }
 
 // At another system the path is not ours to choose.
 func TestPathTokenAtAnyAddress(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
-	r := &Request{Path: "/elsewhere/hook", URL: "https://example.com/elsewhere/hook", Body: []byte("{}")}
+	r := &auth.Request{Path: "/elsewhere/hook", URL: "https://example.com/elsewhere/hook", Body: []byte("{}")}
 	require.NoError(t, p.Sign(r, "tok", clock))
 	require.Equal(t, "https://example.com/elsewhere/hook/tok", r.URL)
+}
+
+func signedSample(t testing.TB, p *Provider, eventType, id string) *auth.Request {
+	t.Helper()
+	r, err := p.Sample(eventType, id, clock)
+	require.NoError(t, err)
+	r.URL = "https://hooks.example.com" + r.Path
+	require.NoError(t, p.SignWithSecrets(r, clock))
+	return r
+}
+
+// Of two families of headers only the signed one names the event: the other can be added by anybody.
+func TestUnsignedTwinOfAHeader(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "svix", secretOfTests)
+	sw := providerOf(t, "standard-webhooks", secretOfTests)
+	r := admit(t, sw, &auth.Request{Body: []byte(`{"id":"evt_1","type":"ping"}`)})
+	r.Header["svix-id"] = []string{"msg_forged"}
+	require.NoError(t, p.Authenticate(r, clock))
+	items, err := p.Split(r)
+	require.NoError(t, err)
+	require.Equal(t, r.Header["webhook-id"][0], items[0].Key)
 }

@@ -5,8 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
 )
 
 // Item is one event of a request, with everything that the ingress needs to start its workflow.
@@ -22,7 +28,7 @@ type Item struct {
 	// Root is the envelope without its items; nil if the request was one event.
 	Root         json.RawMessage
 	Priority     event.Priority
-	Lane         Lane
+	Lane         definition.Lane
 	DedupeWindow event.Duration
 	// Fingerprint is that of the receipt.
 	Fingerprint string
@@ -36,40 +42,33 @@ var errNoEvent = errors.New("no event")
 // maxSource is in bytes.
 const maxSource = 200
 
-// newInput is what expressions see.
-func newInput(headers, query, path map[string]string, body, root any) input {
-	return input{root: root, value: map[string]any{
-		"headers": values(headers), "query": values(query), "path": values(path), "body": body,
-	}}
-}
-
 // Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is
 // never refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is
 // only ever that the evaluation took too long, which says nothing about the request.
-func (p *Provider) Split(r *Request) ([]Item, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), evaluationDeadline)
+func (p *Provider) Split(r *auth.Request) ([]Item, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
-	shown, whole := p.kept.keep(r)
+	shown, whole := p.kept.Of(r)
 	parts, root := p.partsOf(r.Body)
 	var rootValue any
 	if root != nil {
-		rootValue, _, _ = decodeJSONWatching(root, nil, nil, true)
+		rootValue, _ = decode.JSONExactly(root)
 	}
 	items := make([]Item, 0, len(parts))
 	for _, part := range parts {
-		body, err := p.decodeIdentity(shown.headers["content-type"], part)
+		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], part)
 		item := Item{
-			Body: part, Root: root, Redelivery: p.redelivery, Headers: shown.headers, Query: shown.query, Path: shown.path,
+			Body: part, Root: root, Redelivery: p.redelivery, Headers: shown.Headers, Query: shown.Query, Path: shown.Path,
 		}
 		if len(p.batch) > 0 && root == nil { // a batch that could not be split is no event
 			body, err = nil, errNoEvent
 		}
-		in := newInput(shown.headers, shown.query, shown.path, body, rootValue)
+		in := jq.NewInput(shown.Headers, shown.Query, shown.Path, body, rootValue)
 		if err := p.describeItem(ctx, &item, in); err != nil {
 			return nil, err
 		}
-		in = newInput(whole.headers, whole.query, whole.path, body, rootValue)
-		if err := p.identify(ctx, &item, in, err == nil, r.passed); err != nil {
+		in = jq.NewInput(whole.Headers, whole.Query, whole.Path, body, rootValue)
+		if err := p.identify(ctx, &item, in, err == nil, r.Covered()); err != nil {
 			return nil, err
 		}
 		items = append(items, item)
@@ -79,75 +78,64 @@ func (p *Provider) Split(r *Request) ([]Item, error) {
 
 // describeItem fills in what an item is: type and source. What could be read of a body that is not decoded still gives them, and
 // people find it by them.
-func (p *Provider) describeItem(ctx context.Context, item *Item, in input) error {
-	if in.value["body"] != nil {
+func (p *Provider) describeItem(ctx context.Context, item *Item, in jq.Input) error {
+	if in.Value["body"] != nil {
 		var err error
-		if item.Type, err = p.eventType(ctx, in); isDeadline(err) {
-			return p.typeOf.failed(err)
+		if item.Type, err = p.eventType(ctx, in); jq.IsDeadline(err) {
+			return p.typeOf.Failed(err)
 		}
 	}
 	source, err := p.sourceText(ctx, in)
 	if err != nil {
 		return err
 	}
-	item.Source = cleanText(source, maxSource)
+	item.Source = mapping.CleanText(source, maxSource)
 	return nil
 }
 
 // identify gives an item its key.
-func (p *Provider) identify(ctx context.Context, item *Item, in input, decoded bool, passed scheme) error {
-	r, all := p.rulesFor(item.Type), in
-	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
-		in = p.covered(in, passed)
-	}
-	scope, err := p.scopeOf(ctx, all, passed)
+func (p *Provider) identify(ctx context.Context, item *Item, in jq.Input, decoded bool, proven auth.Coverage) error {
+	r := p.mapping.For(item.Type)
+	scope, err := p.scopeOf(ctx, in, proven)
 	if err != nil {
 		return err
 	}
-	id, err := r.key.identify(ctx, in, decoded, scope, item.Body)
+	id, err := r.Identify(ctx, in, proven, decoded, scope, item.Body)
 	if err != nil {
-		return p.typeOf.failed(err)
+		return p.typeOf.Failed(err)
 	}
-	if r.key != nil {
-		if item.Fingerprint, err = r.key.fingerprint.of(ctx, id, all, item.Body); err != nil {
-			return p.typeOf.failed(err)
-		}
-	}
-	item.Key, item.KeyFrom = event.CanonicalKey(p.name, id.key), id.from
-	item.Priority, item.Lane, item.DedupeWindow = r.priority, r.laneOf(item), r.dedupe
-	if id.isFallback {
-		item.DedupeWindow = id.window
-	}
+	item.Key, item.KeyFrom, item.Fingerprint = event.CanonicalKey(p.name, id.Key), id.From, id.Fingerprint
+	item.Priority, item.Lane, item.DedupeWindow = r.Priority, r.LaneOf(len(item.Body)+len(item.Root)), id.Window
 	return nil
 }
 
 // scopeOf is the source where the body alone does not tell it: equal bodies from two sources are two events. It is read from what
 // the scheme covers, even if the key is not, so that nobody can make one event two.
-func (p *Provider) scopeOf(ctx context.Context, in input, passed scheme) (string, error) {
-	if p.sourceOf == nil || p.sourceOf.reads.onlyBody() {
+func (p *Provider) scopeOf(ctx context.Context, in jq.Input, proven auth.Coverage) (string, error) {
+	if p.sourceOf == nil || p.sourceOf.Dependencies.OnlyBody() {
 		return "", nil
 	}
-	return p.sourceText(ctx, p.covered(in, passed))
+	return p.sourceText(ctx, mapping.Within(proven, in))
 }
 
 // sourceText is the source as it is; "" if the event has none. The error is only ever that the evaluation took too long.
-func (p *Provider) sourceText(ctx context.Context, in input) (string, error) {
-	v, err := p.sourceOf.first(ctx, in, nil)
-	if isDeadline(err) {
-		return "", p.sourceOf.failed(err)
+func (p *Provider) sourceText(ctx context.Context, in jq.Input) (string, error) {
+	v, err := p.sourceOf.First(ctx, in, nil)
+	if jq.IsDeadline(err) {
+		return "", p.sourceOf.Failed(err)
 	}
-	source, _ := text(v)
+	source, _ := jq.Text(v)
 	return source, nil
 }
 
 // eventType is the type as it is stored: bounded, without control characters; "" if the event has none.
-func (p *Provider) eventType(ctx context.Context, in input) (string, error) {
-	v, err := p.typeOf.first(ctx, in, nil)
+func (p *Provider) eventType(ctx context.Context, in jq.Input) (string, error) {
+	v, err := p.typeOf.First(ctx, in, nil)
 	if err != nil {
 		return "", err
 	}
-	s, _ := text(v)
-	return cleanText(s, event.MaxTypeLength), nil
+	s, _ := jq.Text(v)
+	return mapping.CleanText(s, event.MaxTypeLength), nil
 }
 
 // partsOf gives the bytes of each event of a body, and the envelope without them.
@@ -155,9 +143,23 @@ func (p *Provider) partsOf(body []byte) ([][]byte, json.RawMessage) {
 	if len(p.batch) == 0 {
 		return [][]byte{body}, nil
 	}
-	parts, root, ok := cutItems(body, p.batch)
+	parts, root, ok := decode.Cut(body, p.batch)
 	if !ok {
 		return [][]byte{body}, nil
 	}
 	return parts, bytes.Clone(root)
+}
+
+func (c *compiler) newBatch(d *definition.Batch) []string {
+	if d == nil {
+		return nil
+	}
+	path := strings.Split(d.Items, ".")
+	for _, name := range path {
+		if name == "" {
+			c.Add("batch.items", "want the dotted path of an array in the body, such as events or data.events")
+			return nil
+		}
+	}
+	return path
 }

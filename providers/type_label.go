@@ -1,6 +1,10 @@
 package providers
 
-import "strings"
+import (
+	"strings"
+
+	"holdfast/providers/definition"
+)
 
 // OtherType stands for all types of event that a definition does not name.
 const OtherType = "other"
@@ -8,11 +12,11 @@ const OtherType = "other"
 // typeLabels are the types that a definition names, for metrics: senders may invent as many others as they like.
 type typeLabels struct {
 	names    map[string]bool
-	patterns []glob
+	patterns []definition.Glob
 }
 
 // newTypeLabels collects them from the samples and from wherever types are listed. A star alone names nothing.
-func newTypeLabels(d *definition) typeLabels {
+func newTypeLabels(d *definition.Definition) typeLabels {
 	l := typeLabels{names: map[string]bool{}}
 	for name := range d.Samples {
 		l.names[name] = true
@@ -28,7 +32,7 @@ func newTypeLabels(d *definition) typeLabels {
 	return l
 }
 
-func (l *typeLabels) addEntities(entities []entityDefinition) {
+func (l *typeLabels) addEntities(entities []definition.Entity) {
 	for i := range entities {
 		l.add(entities[i].Types)
 		l.add(entities[i].DeleteOn)
@@ -41,7 +45,7 @@ func (l *typeLabels) add(types []string) {
 		case !strings.Contains(t, "*"):
 			l.names[t] = true
 		case strings.Trim(t, "*") != "":
-			l.patterns = append(l.patterns, strings.Split(t, "*"))
+			l.patterns = append(l.patterns, definition.NewGlob(t))
 		}
 	}
 }
@@ -53,8 +57,8 @@ func (p *Provider) TypeLabel(eventType string) string {
 		return eventType
 	}
 	for _, pattern := range p.typeLabels.patterns {
-		if pattern.match(eventType) {
-			return pattern.text()
+		if pattern.Match(eventType) {
+			return pattern.Text()
 		}
 	}
 	return OtherType

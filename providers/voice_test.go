@@ -70,8 +70,9 @@ func TestPrioritiesOfPaymentsAndBookings(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]event.Priority{"stripe": event.PriorityCritical, "calcom": event.PriorityHigh} {
 		p := providerOf(t, name, secretOfTests)
-		for _, r := range p.allRules() {
-			require.Equal(t, want, r.priority, name)
+		require.Equal(t, string(want), p.Written().Priority)
+		for _, o := range p.Written().Overrides {
+			require.Contains(t, []string{"", string(want)}, o.Priority, name)
 		}
 	}
 }

@@ -39,6 +39,7 @@ const (
 	whyNoIO       = "a workflow is replayed: whatever is not decided by its history makes the replay differ"
 	whyNoTemporal = "rows must mean the same whoever writes them; orchestration stands in workflows"
 	whyNoProcess  = "a tool works beside whatever runs, and runs none of it"
+	whyPure       = "a definition runs nothing and reaches nowhere: it is data, and its engine a pure function"
 	whyPlumbing   = "plumbing serves the domain and knows nothing of it; internal/process copies values between them"
 )
 
@@ -49,17 +50,56 @@ var Table = []Rule{
 		Why:     "the vocabulary is spoken by every package, so it depends on none",
 	},
 	{
-		Package:   "providers",
-		Why:       "a definition is data and its engine a pure function: it can be tried out without any server",
+		Package:   "providers/definition",
+		Why:       "what a file may say is data, which can be read and be wrong without anything that acts on it",
 		Ours:      []string{"event"},
-		Libraries: []string{"github.com/itchyny/gojq", "github.com/goccy/go-yaml"},
-		Never:     []Ban{{"os/exec", "a definition runs nothing"}},
+		Libraries: []string{"github.com/goccy/go-yaml"},
+		Never:     []Ban{{"os/exec", whyPure}, {"net", whyPure}, {"os", "a file system is given, so that the built-in files are one"}},
+	},
+	{
+		Package: "providers/decode",
+		Why:     "how bytes become values depends on nothing but the rule for them",
+		Ours:    []string{"event", "providers/definition"},
+		Never:   []Ban{{"os", whyPure}, {"net/http", whyPure}},
+	},
+	{
+		Package:   "providers/jq",
+		Why:       "an expression sees its input and nothing else, not even the definition that it stands in",
+		Ours:      []string{"event", "providers/decode"},
+		Libraries: []string{"github.com/itchyny/gojq"},
+		Never:     []Ban{{"os", whyPure}, {"net", whyPure}},
+	},
+	{
+		Package: "providers/auth",
+		Why:     "what decides who gets in is small enough to be read at once, and uses the standard library alone",
+		Ours:    []string{"event", "providers/definition", "providers/decode"},
+		Never:   []Ban{{"os", "secrets come from the function that the caller gives"}, {"net/http", whyPure}},
+	},
+	{
+		Package: "providers/mapping",
+		Why:     "what an event means is a pure function of the receipt, the body and the definition",
+		Ours:    []string{"event", "providers/definition", "providers/decode", "providers/jq", "providers/auth"},
+		Never:   []Ban{{"os", whyPure}, {"net/http", whyPure}},
+	},
+	{
+		Package: "providers",
+		Why:     "a definition is data and its engine a pure function: it can be tried out without any server",
+		Ours: []string{"event", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
+			"providers/mapping"},
+		Never: []Ban{{"os/exec", whyPure}},
+	},
+	{
+		Package: "providers/lint",
+		Why:     "what is found in a definition is found by those who run it, through what they show to everybody",
+		Ours: []string{"event", "providers", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
+			"providers/mapping"},
+		Never: []Ban{{"os/exec", whyPure}},
 	},
 	{
 		Package: "ingress",
 		Why:     "HTTP only: it receives, limits and answers, and leaves it to the intake where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the words of an answer.
-		Ours: []string{"event", "providers", "intake", "runs", "delivery"},
+		Ours: []string{"event", "providers", "providers/auth", "providers/definition", "intake", "runs", "delivery"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid",
 			"github.com/hashicorp/golang-lru/v2", "golang.org/x/time"),
 		Never: []Ban{
@@ -125,7 +165,7 @@ var Table = []Rule{
 	{
 		Package:   "loadgen",
 		Why:       "it sends what providers send and knows nothing of what becomes of it: that is judged from the ledger",
-		Ours:      []string{"providers", "ledger"},
+		Ours:      []string{"providers", "providers/auth", "ledger"},
 		Libraries: []string{"github.com/valyala/fasthttp", "github.com/HdrHistogram/hdrhistogram-go"},
 		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
 	},
@@ -217,7 +257,7 @@ var Table = []Rule{
 		Why:     "it wires the roles together, and can be run by whoever has a configuration",
 		Ours: []string{"activities", "delivery", "event", "ingress", "intake", "internal/buildinfo", "internal/config",
 			"internal/installation", "internal/notify", "internal/payloadcodec", "internal/telemetry", "migrations", "operator",
-			"persistence", "providers", "redrive", "runs", "workflows"},
+			"persistence", "providers", "providers/lint", "redrive", "runs", "workflows"},
 		Libraries: []string{"go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!", "go.temporal.io/sdk/worker"},
 		Never:     []Ban{{"holdfast/internal/devstack", "what runs in production starts no servers"}},
 	},
@@ -232,14 +272,15 @@ var Table = []Rule{
 		Package: "internal/doctor",
 		Why:     "it looks at an installation as it is, and shows nothing by itself",
 		Ours: []string{"event", "internal/config", "internal/installation", "migrations", "persistence", "providers",
-			"runs", "workflows"},
+			"providers/lint", "runs", "workflows"},
 		Libraries: []string{"github.com/google/uuid", "go.temporal.io/api", "go.temporal.io/sdk/client"},
 		Never:     []Ban{{"holdfast/internal/process", "a patient that is down is examined as well"}},
 	},
 	{
-		Package:   "internal/cli",
-		Why:       "all commands have one form, whatever they are about",
-		Ours:      []string{"event", "internal/config", "internal/installation", "persistence", "providers", "redrive", "runs"},
+		Package: "internal/cli",
+		Why:     "all commands have one form, whatever they are about",
+		Ours: []string{"event", "internal/config", "internal/installation", "persistence", "providers", "providers/auth",
+			"redrive", "runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/sdk/client"},
 		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
 	},
@@ -258,16 +299,17 @@ var Table = []Rule{
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 	},
 	{
-		Package:   "internal/cli/definition",
-		Why:       "a definition can be tried out without any server",
-		Ours:      []string{"event", "internal/cli", "internal/config", "providers"},
+		Package: "internal/cli/definition",
+		Why:     "a definition can be tried out without any server",
+		Ours: []string{"event", "internal/cli", "internal/config", "providers", "providers/auth", "providers/definition",
+			"providers/lint", "providers/mapping"},
 		Libraries: []string{"github.com/spf13/cobra"},
 	},
 	{
 		Package: "internal/cli/load",
 		Why:     "what is sent is judged from the ledger and from what is stored, whoever received it",
 		Ours: []string{"internal/cli", "internal/config", "internal/installation", "ledger", "ledger/visibility", "loadgen",
-			"persistence", "providers"},
+			"persistence", "providers", "providers/auth"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
 	},

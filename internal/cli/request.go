@@ -6,11 +6,11 @@ import (
 	"os"
 	"strings"
 
-	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // SetHeaders reads "Name: value" lines.
-func SetHeaders(r *providers.Request, lines []string) error {
+func SetHeaders(r *auth.Request, lines []string) error {
 	given := map[string][]string{}
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")

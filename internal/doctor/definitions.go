@@ -7,6 +7,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
 func providersOf(cfg config.Config) (*providers.Catalogue, error) {
@@ -46,7 +47,7 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 		return
 	}
 	detail := "those of your definitions pass"
-	failing := catalogue.FailingSamples()
+	failing := lint.FailingSamples(catalogue)
 	if n := len(failing); n > 0 {
 		detail = fmt.Sprintf("%d fail(s), the first: %s", n, failing[0])
 	}

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
 // secretsFor is how long a secret that was read is taken for the current one: a forged request must not cost the reading of a
@@ -23,7 +24,7 @@ func (p *process) loadDefinitions() (err error) {
 	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, p.acceptDefinitions); err != nil {
 		return err
 	}
-	for _, f := range p.catalogue.Catalogue().FailingSamples() {
+	for _, f := range lint.FailingSamples(p.catalogue.Catalogue()) {
 		slog.Error("providers.sample_fails", "error", f.String())
 	}
 	return nil
@@ -69,7 +70,7 @@ func (p *process) reloadOnHangup() {
 }
 
 func (p *process) reload() {
-	if err := p.catalogue.Reload(); err != nil {
+	if err := p.catalogue.Reload(lint.Regression); err != nil {
 		slog.Error("providers.rejected", "error", err.Error())
 		return
 	}

@@ -9,7 +9,8 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
-	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/lint"
 )
 
 func checkCommand() *cobra.Command {
@@ -32,16 +33,16 @@ func checkCommand() *cobra.Command {
 }
 
 func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err error) {
-	var checked providers.Checked
+	var checked lint.Checked
 	if len(args) == 0 {
-		checked, err = providers.CheckAll(cfg.Providers.Dir, secretsToCheck(cfg))
+		checked, err = lint.CheckAll(cfg.Providers.Dir, secretsToCheck(cfg))
 	} else {
-		checked, err = providers.CheckPath(args[0], secretsToCheck(cfg))
+		checked, err = lint.CheckPath(args[0], secretsToCheck(cfg))
 	}
 	if err != nil {
 		return err
 	}
-	checked.Findings = append([]providers.Finding{}, checked.Findings...) // none is [] in JSON
+	checked.Findings = append([]lint.Finding{}, checked.Findings...) // none is [] in JSON
 	err = cli.PrintValue(c, checked, func(w io.Writer) error {
 		for _, f := range checked.Findings {
 			fmt.Fprintln(w, cli.Printable(f.String()))
@@ -58,7 +59,7 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 }
 
 // secretsToCheck gives a secret that is configured and cannot be read as an empty one, where a role would see none.
-func secretsToCheck(cfg config.Config) providers.Secrets {
+func secretsToCheck(cfg config.Config) auth.Secrets {
 	return func(name string) []string {
 		if secrets := cfg.Secrets(name); secrets != nil || !cfg.HasSecret(name) {
 			return secrets

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
 // A definition is begun, checked, listed and tried before any server has seen it.
@@ -77,9 +78,9 @@ func TestCheckFails(t *testing.T) {
 	t.Setenv("ACME_WEBHOOK_SECRET_FILE", empty)
 	out, err = run(t, "", "provider", "check", file, "--json")
 	require.Error(t, err)
-	var checked providers.Checked
+	var checked lint.Checked
 	require.NoError(t, json.Unmarshal([]byte(out), &checked))
-	require.Equal(t, providers.RuleSecret, checked.Findings[0].Rule)
+	require.Equal(t, lint.RuleSecret, checked.Findings[0].Rule)
 	require.Contains(t, checked.Findings[0].Message, "is empty or cannot be read")
 }
 
@@ -115,7 +116,7 @@ func TestExplainARequest(t *testing.T) {
 
 	out, err = run(t, "", append(args, "--json", "--secret", "another secret")...)
 	require.ErrorContains(t, err, "refused: bad_signature")
-	var e providers.Explanation
+	var e lint.Explanation
 	require.NoError(t, json.Unmarshal([]byte(out), &e))
 	require.Equal(t, 498, e.Status)
 	out, err = run(t, "", args...)
@@ -166,7 +167,7 @@ func TestExplainWhatIsNotInTheBody(t *testing.T) {
 	require.ErrorContains(t, err, "is none of rentprog")
 	out, err = explain("--sign", "--json")
 	require.NoError(t, err)
-	var e providers.Explanation
+	var e lint.Explanation
 	require.NoError(t, json.Unmarshal([]byte(out), &e))
 	require.Equal(t, event.KeyFromBody, e.Events[0].KeyFrom)
 	for _, args := range [][]string{{"--remote-ip", "x"}, {"--header", "no colon"}, {"--url", ":"}} {

@@ -15,6 +15,8 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/lint"
 )
 
 // explainOptions describe a request.
@@ -75,7 +77,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 			return fmt.Errorf("sign request: %w", err)
 		}
 	}
-	e := p.Explain(request, now)
+	e := lint.Explain(p, request, now)
 	if err := cli.PrintValue(c, e, func(w io.Writer) error { return writeExplanation(w, p, e) }); err != nil {
 		return err
 	}
@@ -94,8 +96,8 @@ func anySecret() string {
 
 func (o explainOptions) request(
 	stdin io.Reader, catalogue *providers.Catalogue, p *providers.Provider,
-) (*providers.Request, error) {
-	r := &providers.Request{Method: http.MethodPost, Path: p.Paths()[0], URL: o.url, Header: map[string][]string{}}
+) (*auth.Request, error) {
+	r := &auth.Request{Method: http.MethodPost, Path: p.Paths()[0], URL: o.url, Header: map[string][]string{}}
 	if err := cli.SetHeaders(r, o.headers); err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (o explainOptions) request(
 }
 
 // setURL takes path, path variables and query from the URL.
-func (o explainOptions) setURL(r *providers.Request, catalogue *providers.Catalogue, p *providers.Provider) error {
+func (o explainOptions) setURL(r *auth.Request, catalogue *providers.Catalogue, p *providers.Provider) error {
 	u, err := url.Parse(o.url)
 	if err != nil {
 		return fmt.Errorf("read --url: %w", err)

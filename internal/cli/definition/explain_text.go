@@ -9,9 +9,10 @@ import (
 	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
-func writeExplanation(w io.Writer, p *providers.Provider, e providers.Explanation) error {
+func writeExplanation(w io.Writer, p *providers.Provider, e lint.Explanation) error {
 	verdict := "yes, by " + e.Scheme
 	if e.Refused != "" {
 		verdict = "refused: " + string(e.Refused)
@@ -36,7 +37,7 @@ func writeExplanation(w io.Writer, p *providers.Provider, e providers.Explanatio
 	return nil
 }
 
-func writeExplainedEvent(w io.Writer, e *providers.ExplainedEvent) error {
+func writeExplainedEvent(w io.Writer, e *lint.ExplainedEvent) error {
 	fields := []string{"workflow", e.WorkflowID, "key", e.Key + " (" + keyOrigin(e) + ")"}
 	for _, part := range e.KeyParts {
 		fields = append(fields, "  "+part.Field, explainPart(part))

@@ -8,17 +8,18 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/providers"
+	"holdfast/providers/definition"
 )
 
 // listedProvider is a line of the list.
 type listedProvider struct {
-	Name    string           `json:"name"`
-	Title   string           `json:"title"`
-	Paths   []string         `json:"paths"`
-	Secrets []string         `json:"secrets"`
-	Open    bool             `json:"open"`
-	Closed  string           `json:"closed_because,omitempty"`
-	Source  providers.Origin `json:"source"`
+	Name    string            `json:"name"`
+	Title   string            `json:"title"`
+	Paths   []string          `json:"paths"`
+	Secrets []string          `json:"secrets"`
+	Open    bool              `json:"open"`
+	Closed  string            `json:"closed_because,omitempty"`
+	Source  definition.Origin `json:"source"`
 }
 
 func newListedProvider(p *providers.Provider) listedProvider {

@@ -8,10 +8,13 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/definition"
+	"holdfast/providers/lint"
+	"holdfast/providers/mapping"
 )
 
 // keyOrigin says in words where a key came from.
-func keyOrigin(e *providers.ExplainedEvent) string {
+func keyOrigin(e *lint.ExplainedEvent) string {
 	switch e.KeyFrom {
 	case event.KeyFromBody:
 		return "from the SHA-256 of the body, alone or beside the parts of the key"
@@ -22,7 +25,7 @@ func keyOrigin(e *providers.ExplainedEvent) string {
 	}
 }
 
-func explainPart(part providers.ExplainedPart) string {
+func explainPart(part mapping.ExplainedPart) string {
 	switch {
 	case part.Failed:
 		return part.Expr + "  failed, which counts as nothing"
@@ -34,7 +37,7 @@ func explainPart(part providers.ExplainedPart) string {
 	return part.Expr + "  gave " + part.Value
 }
 
-func occurred(e *providers.ExplainedEvent) string {
+func occurred(e *lint.ExplainedEvent) string {
 	at := e.OccurredAt.Format(time.RFC3339Nano)
 	if e.OccurredFrom == "" {
 		return at + ", the time of the receipt: no expression gave a plausible one"
@@ -42,8 +45,8 @@ func occurred(e *providers.ExplainedEvent) string {
 	return at + ", from " + e.OccurredFrom
 }
 
-func lane(l providers.Lane) string {
-	if l == providers.LaneBulk {
+func lane(l definition.Lane) string {
+	if l == definition.LaneBulk {
 		return "bulk: the inbox takes it, and a batch processes it with others"
 	}
 	return "a workflow of its own"
@@ -103,7 +106,7 @@ func schedule(p event.Policy) (pauses []string, total event.Duration) {
 	return pauses, total
 }
 
-func question(q *providers.ExplainedQuestion) string {
+func question(q *lint.ExplainedQuestion) string {
 	if q.Handler == "" {
 		return "answered with " + q.Fallback
 	}

@@ -16,6 +16,7 @@ import (
 	"holdfast/ledger"
 	"holdfast/loadgen"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // benchOptions are the flags of a load, before they are read.
@@ -123,7 +124,7 @@ func (o *benchOptions) read(cfg config.Config, words []string) (err error) {
 const forever = 24 * time.Hour
 
 // secretsOnce reads the environment once, and not for each request.
-func secretsOnce(cfg config.Config, given string) providers.Secrets {
+func secretsOnce(cfg config.Config, given string) auth.Secrets {
 	if given != "" {
 		return func(string) []string { return []string{given} }
 	}

@@ -18,6 +18,7 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // sendOptions say what to send, and where.
@@ -134,7 +135,7 @@ func newClient() *http.Client {
 }
 
 // request makes the signed request of a new event.
-func (s *sender) request() (*providers.Request, error) {
+func (s *sender) request() (*auth.Request, error) {
 	r, err := s.unsigned(strings.ReplaceAll(uuid.NewString(), "-", "")[:24])
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (s *sender) request() (*providers.Request, error) {
 
 // unsigned is the sample, or the given body with the headers of the sample of its type. Where the headers say what the event is
 // and nobody has said it, it would only become a dead letter.
-func (s *sender) unsigned(id string) (*providers.Request, error) {
+func (s *sender) unsigned(id string) (*auth.Request, error) {
 	if s.body == nil {
 		return s.provider.Sample(s.eventType, id, time.Now())
 	}

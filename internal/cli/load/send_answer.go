@@ -14,7 +14,7 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
-	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // sentAnswer is what a receiver has answered.
@@ -33,7 +33,7 @@ type answeredEvents struct {
 	} `json:"events"`
 }
 
-func deliver(ctx context.Context, client *http.Client, r *providers.Request) (sentAnswer, error) {
+func deliver(ctx context.Context, client *http.Client, r *auth.Request) (sentAnswer, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
 		return sentAnswer{}, err

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/lint"
 )
 
 // receiver authenticates what it gets as an ingress would, and tells what it has had before.
@@ -47,14 +49,14 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 		http.NotFound(w, request)
 		return
 	}
-	got := &providers.Request{
+	got := &auth.Request{
 		Method: request.Method, Path: request.URL.EscapedPath(), PathParams: params, Query: request.URL.Query(), Body: body,
 		Header: map[string][]string{}, URL: r.URL + request.URL.RequestURI(), RemoteIP: netip.MustParseAddr("192.0.2.7"),
 	}
 	for name, values := range request.Header {
 		got.Header[strings.ToLower(name)] = values
 	}
-	e := p.Explain(got, time.Now())
+	e := lint.Explain(p, got, time.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Refused != "" {

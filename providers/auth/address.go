@@ -1,0 +1,71 @@
+package auth
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"holdfast/providers/definition"
+)
+
+// addressScheme accepts requests from networks, for senders that can prove nothing else.
+type addressScheme struct {
+	networksName string
+}
+
+func newAddress(p *definition.Problems, field string, d *definition.Address) scheme {
+	p.SecretName(field+".networks", d.Networks)
+	return &addressScheme{networksName: d.Networks}
+}
+
+func (s *addressScheme) networks(k keyring) []netip.Prefix {
+	var networks []netip.Prefix
+	for _, text := range k.raw(s.networksName) {
+		for field := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ',' || c == ' ' }) {
+			if network, ok := parseNetwork(field); ok {
+				networks = append(networks, network)
+			}
+		}
+	}
+	return networks
+}
+
+// parseNetwork reads "203.0.113.0/24" or one address. A network that is the whole internet is not taken.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	network, err := netip.ParsePrefix(text)
+	return network, err == nil && network.Bits() > 0
+}
+
+func (s *addressScheme) authenticate(k keyring, r *Request, _ time.Time) error {
+	networks := s.networks(k)
+	if len(networks) == 0 {
+		return deny(ReasonNoSecret)
+	}
+	for _, network := range networks {
+		if network.Contains(r.RemoteIP.Unmap()) {
+			return nil
+		}
+	}
+	return deny(ReasonAddress)
+}
+
+func (s *addressScheme) ready(k keyring) error {
+	if len(s.networks(k)) == 0 {
+		return deny(ReasonNoSecret)
+	}
+	return nil
+}
+
+func (s *addressScheme) reference() string { return s.networksName }
+func (s *addressScheme) covers() Coverage  { return Coverage{All: true} }
+
+func (s *addressScheme) hidden() (headers, query, path []string) { return nil, nil, nil }
+
+// sign cannot choose the address that a request comes from.
+func (s *addressScheme) sign(*Request, string, time.Time) error { return deny(ReasonAddress) }
+
+func (s *addressScheme) name() string { return "address of the sender" }

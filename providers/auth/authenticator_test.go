@@ -1,0 +1,227 @@
+package auth
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+const (
+	oldSecret   = "whsec_b2xkIHNlY3JldCBvZiB0aGUgdGVzdHMgMDEyMzQ1Njc="
+	otherSecret = "whsec_b3RoZXIgc2VjcmV0IG9mIHRoZSB0ZXN0cyAwMTIzNDU="
+)
+
+func signedRequest(t testing.TB, p *sender, secret string) *Request {
+	t.Helper()
+	r := &Request{
+		Method: http.MethodPost, Path: "/webhooks/" + p.name, URL: "https://hooks.example.com/webhooks/" + p.name,
+		Header: map[string][]string{"content-type": {"application/json"}},
+		Body:   []byte(`{"id":"evt_1","type":"ping","data":{"id":"x"}}`),
+	}
+	require.NoError(t, p.Sign(r, secret, clock))
+	return r
+}
+
+// edit changes one header of a signed request.
+func edit(header string, change func(string) string) func(*Request) {
+	return func(r *Request) { r.Header[header] = []string{change(r.Header[header][0])} }
+}
+
+func replace(header, from, to string) func(*Request) {
+	return edit(header, func(s string) string { return strings.Replace(s, from, to, 1) })
+}
+
+func set(header, value string) func(*Request) {
+	return edit(header, func(string) string { return value })
+}
+
+type attempt struct {
+	name   string
+	change func(*Request)
+	after  time.Duration // how much later than signed the request arrives
+	reason Reason        // "" is authentic
+}
+
+func judge(t *testing.T, provider string, attempts []attempt) {
+	t.Helper()
+	p := senderOf(t, provider, secretOfTests)
+	for _, a := range attempts {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			r := signedRequest(t, p, secretOfTests)
+			if a.change != nil {
+				a.change(r)
+			}
+			err := p.Authenticate(r, clock.Add(a.after))
+			if a.reason == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Error(t, err)
+			require.Equal(t, a.reason, ReasonOf(err))
+		})
+	}
+}
+
+func TestStripeSignatures(t *testing.T) {
+	t.Parallel()
+	const h = "stripe-signature"
+	bad := strings.Repeat("ab", 32)
+	judge(t, "stripe", []attempt{
+		{name: "as signed"},
+		{name: "300 s old", after: 300 * time.Second},
+		{name: "301 s old", after: 301 * time.Second, reason: ReasonStaleTimestamp},
+		{name: "300 s in the future", after: -300 * time.Second},
+		{name: "301 s in the future", after: -301 * time.Second, reason: ReasonTimestampFromFuture},
+		{name: "no header", change: func(r *Request) { delete(r.Header, h) }, reason: ReasonMissingSignature},
+		{name: "empty header", change: set(h, ""), reason: ReasonMissingSignature},
+		{name: "two headers", change: func(r *Request) { r.Header[h] = append(r.Header[h], r.Header[h][0]) },
+			reason: ReasonAmbiguousHeader},
+		{name: "empty v1", change: edit(h, func(s string) string { return s[:strings.Index(s, "v1=")+3] }),
+			reason: ReasonBadSignature},
+		{name: "truncated v1", change: edit(h, func(s string) string { return s[:len(s)-2] }), reason: ReasonBadSignature},
+		{name: "one nibble less", change: edit(h, func(s string) string { return s[:len(s)-1] }), reason: ReasonBadSignature},
+		{name: "longer v1", change: edit(h, func(s string) string { return s + "00" }), reason: ReasonBadSignature},
+		{name: "upper-case hex", change: edit(h, func(s string) string {
+			k, v, _ := strings.Cut(s, "v1=")
+			return k + "v1=" + strings.ToUpper(v)
+		})},
+		{name: "wrong v1 before the right one", change: replace(h, ",v1=", ",v1="+bad+",v1=")},
+		{name: "only v0", change: replace(h, "v1=", "v0="), reason: ReasonMissingSignature},
+		{name: "space after the comma", change: replace(h, ",v1", ", v1"), reason: ReasonMissingSignature},
+		{name: "20 signatures, the last one right", change: replace(h, ",v1=", strings.Repeat(",v1="+bad, 19)+",v1="),
+			reason: ReasonTooManySignatures},
+		{name: "10 signatures, the last one right", change: replace(h, ",v1=", strings.Repeat(",v1="+bad, 9)+",v1=")},
+		{name: "no timestamp", change: edit(h, func(s string) string { return s[strings.Index(s, "v1="):] }),
+			reason: ReasonMissingTimestamp},
+		{name: "two timestamps", change: edit(h, func(s string) string { return "t=1," + s }), reason: ReasonMalformedHeader},
+		{name: "leading zero", change: replace(h, "t=1", "t=01"), reason: ReasonMalformedTimestamp},
+		{name: "sign", change: replace(h, "t=1", "t=+1"), reason: ReasonMalformedTimestamp},
+		{name: "float", change: replace(h, ",v1", ".0,v1"), reason: ReasonMalformedTimestamp},
+		{name: "2^63", change: replace(h, "t=1", "t=92233720368547758081"), reason: ReasonMalformedTimestamp},
+		{name: "10 KB of digits", change: replace(h, "t=1", "t="+strings.Repeat("1", 10_000)), reason: ReasonMalformedHeader},
+		{name: "other timestamp", change: replace(h, "t=1", "t=2"), reason: ReasonBadSignature},
+		{name: "element without =", change: edit(h, func(s string) string { return s + ",x" }), reason: ReasonMalformedHeader},
+		{name: "one byte more", change: func(r *Request) { r.Body = append(r.Body, ' ') }, reason: ReasonBadSignature},
+		{name: "one byte changed", change: func(r *Request) { r.Body[3] ^= 1 }, reason: ReasonBadSignature},
+		{name: "no body", change: func(r *Request) { r.Body = nil }, reason: ReasonBadSignature},
+	})
+}
+
+func TestStandardWebhooksSignatures(t *testing.T) {
+	t.Parallel()
+	const h = "webhook-signature"
+	judge(t, "standard-webhooks", []attempt{
+		{name: "as signed"},
+		{name: "301 s old", after: 301 * time.Second, reason: ReasonStaleTimestamp},
+		{name: "301 s in the future", after: -301 * time.Second, reason: ReasonTimestampFromFuture},
+		{name: "empty v1", change: set(h, "v1,"), reason: ReasonMissingSignature},
+		{name: "half a signature", change: edit(h, func(s string) string { return s[:24] }), reason: ReasonBadSignature},
+		{name: "extra spaces", change: edit(h, func(s string) string { return "  " + s + "   v9,x " })},
+		{name: "unknown version", change: replace(h, "v1,", "v2,"), reason: ReasonMissingSignature},
+		{name: "HMAC under the version of ed25519", change: replace(h, "v1,", "v1a,"), reason: ReasonMissingSignature},
+		{name: "20 signatures", change: edit(h, func(s string) string { return strings.Repeat("v1,AAAA ", 19) + s }),
+			reason: ReasonTooManySignatures},
+		{name: "other id", change: set("webhook-id", "msg_other"), reason: ReasonBadSignature},
+		{name: "id with a dot", change: set("webhook-id", "msg.1"), reason: ReasonMalformedHeader},
+		{name: "no id", change: func(r *Request) { delete(r.Header, "webhook-id") }, reason: ReasonMissingID},
+		{name: "two ids", change: func(r *Request) { r.Header["webhook-id"] = []string{"a", "b"} },
+			reason: ReasonAmbiguousHeader},
+		{name: "no timestamp", change: func(r *Request) { delete(r.Header, "webhook-timestamp") },
+			reason: ReasonMissingTimestamp},
+		{name: "milliseconds", change: edit("webhook-timestamp", func(s string) string { return s + "000" }),
+			reason: ReasonBadSignature},
+	})
+}
+
+// While a secret is replaced, both are good; afterwards only the new one.
+func TestRotationOfSecrets(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"stripe", "standard-webhooks"} {
+		both := senderOf(t, name, secretOfTests, oldSecret)
+		after := senderOf(t, name, secretOfTests)
+		r := signedRequest(t, both, oldSecret)
+		require.NoError(t, both.Authenticate(r, clock))
+		require.Equal(t, ReasonBadSignature, ReasonOf(after.Authenticate(r, clock)))
+		require.NoError(t, both.Authenticate(signedRequest(t, both, secretOfTests), clock))
+		require.Error(t, both.Authenticate(signedRequest(t, both, otherSecret), clock))
+	}
+}
+
+// Without a secret that only two parties know, nobody is authentic: not even who signs with the empty one.
+func TestNoSecretFailsClosed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		secrets []string
+		reason  Reason
+	}{
+		{nil, ReasonNoSecret},
+		{[]string{""}, ReasonNoSecret},
+		{[]string{" \n"}, ReasonNoSecret},
+		{[]string{"whsec_"}, ReasonPlaceholderSecret},
+		{[]string{"changeme"}, ReasonPlaceholderSecret},
+		{[]string{"secret"}, ReasonPlaceholderSecret},
+		{[]string{"whsec_test_secret"}, ReasonPlaceholderSecret},
+		{[]string{"no-secret-provided"}, ReasonPlaceholderSecret},
+		{[]string{"", "CHANGEME"}, ReasonPlaceholderSecret},
+		{[]string{"a"}, ReasonShortSecret},
+		{[]string{"whsec_MDEyMzQ1Nj"}, ReasonShortSecret},
+		{[]string{"changeme", "elevenchars"}, ReasonShortSecret},
+	} {
+		p := senderOf(t, "stripe", c.secrets...)
+		for _, secret := range append(c.secrets, "x") {
+			r := signedRequest(t, p, secretOfTests)
+			_ = p.Sign(r, secret, clock)
+			require.Equal(t, c.reason, ReasonOf(p.Authenticate(r, clock)), "%q", c.secrets)
+		}
+		require.Equal(t, c.reason, ReasonOf(p.CheckSecrets()))
+	}
+	p := builtIn(t)["stripe"]
+	require.Equal(t, ReasonNoSecret, ReasonOf(p.Authenticate(signedRequest(t, p, secretOfTests), clock)))
+}
+
+// A key of the wrong kind is no key at all: text that is not base64 where base64 is needed, a private key, a public one
+// for HMAC.
+func TestUnusableSecrets(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{"whsec_this is not base64!", "whsk_aG9sZGZhc3QgaG9sZGZhc3Q=", "whpk_aG9sZGZhc3QgaG9sZGZhc3Q="} {
+		p := senderOf(t, "standard-webhooks", secret)
+		require.Equal(t, ReasonUnusableSecret, ReasonOf(p.CheckSecrets()), secret)
+		require.Error(t, p.Authenticate(signedRequest(t, p, secretOfTests), clock))
+	}
+}
+
+// The text of an error repeats nothing of the request and nothing of the secret.
+func TestErrorsRepeatNoValues(t *testing.T) {
+	t.Parallel()
+	p := senderOf(t, "stripe", secretOfTests)
+	r := signedRequest(t, p, otherSecret)
+	require.EqualError(t, p.Authenticate(r, clock), "not authentic: bad_signature")
+}
+
+// Whatever providers there are and whatever useless secrets they are given, nobody gets in: neither who signs with the
+// useless secret itself, nor who brings an empty one.
+func TestUselessSecretsOfEveryProvider(t *testing.T) {
+	t.Parallel()
+	useless := rapid.SampledFrom([]string{"", " ", "\n", "whsec_", "whpk_", "changeme", "secret", "NULL", "undefined", "test"})
+	senders := builtIn(t)
+	names := slices.Sorted(maps.Keys(senders))
+	rapid.Check(t, func(rt *rapid.T) {
+		secrets := rapid.SliceOfN(useless, 0, 3).Draw(rt, "secrets")
+		p := senders[rapid.SampledFrom(names).Draw(rt, "provider")].with(secrets...)
+		require.Error(rt, p.CheckSecrets())
+		for _, secret := range append(secrets, "", secretOfTests) {
+			for _, s := range p.schemes {
+				r := &Request{Body: []byte(`{"apikey":""}`), URL: "https://example.com/", Path: "/"}
+				_ = s.sign(r, secret, clock)
+				require.Error(rt, p.Authenticate(r, clock))
+			}
+		}
+	})
+}

@@ -1,0 +1,23 @@
+package auth
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The page of the definitions has the numbers that bound things here.
+func TestPageNamesLimitsOfSignatures(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/providers.md")
+	require.NoError(t, err)
+	for row, number := range map[string]int{"A header with signatures": maxSignatureHeader} {
+		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(row)+`.* \| `+fmt.Sprint(number), string(page))
+	}
+	for _, variable := range contentVariables {
+		require.Contains(t, string(page), "`{"+variable+"}`")
+	}
+}

@@ -1,0 +1,87 @@
+package auth
+
+import (
+	"fmt"
+	"time"
+
+	"holdfast/providers/definition"
+)
+
+// scheme is one way to authenticate a request.
+type scheme interface {
+	// authenticate is nil if the request is authentic, and an *Error otherwise.
+	authenticate(k keyring, r *Request, now time.Time) error
+	// ready is nil if there is a secret with which a request could be authentic.
+	ready(k keyring) error
+	// reference names the secrets.
+	reference() string
+	// sign makes r authentic.
+	sign(r *Request, secret string, now time.Time) error
+	// covers says which parts of a request are authentic once the scheme has passed.
+	covers() Coverage
+	// name says what the scheme is, in words that name no secret's value.
+	name() string
+	// hidden names the headers, query and path parameters with secrets or signatures, which no receipt keeps.
+	hidden() (headers, query, path []string)
+}
+
+func newSchemes(p *definition.Problems, defs []definition.Scheme, secrets string) []scheme {
+	if len(defs) == 0 {
+		p.Add("auth", "is missing: nobody could be authenticated")
+	}
+	var schemes []scheme
+	for i, d := range defs {
+		defaultSecrets(&d, secrets)
+		if s := newScheme(p, fmt.Sprintf("auth[%d]", i), d); s != nil {
+			schemes = append(schemes, s)
+		}
+	}
+	return schemes
+}
+
+func defaultSecrets(d *definition.Scheme, name string) {
+	fill := func(secrets *string) {
+		if *secrets == "" {
+			*secrets = name
+		}
+	}
+	switch {
+	case d.HMAC != nil:
+		fill(&d.HMAC.Secrets)
+	case d.Ed25519 != nil:
+		fill(&d.Ed25519.Secrets)
+	case d.Token != nil:
+		fill(&d.Token.Secrets)
+	case d.Basic != nil:
+		fill(&d.Basic.Secrets)
+	case d.JWT != nil:
+		fill(&d.JWT.Secrets)
+	}
+}
+
+func newScheme(p *definition.Problems, field string, d definition.Scheme) scheme {
+	var made []scheme
+	if d.HMAC != nil {
+		made = append(made, newHMAC(p, field+".hmac", d.HMAC))
+	}
+	if d.Ed25519 != nil {
+		made = append(made, newEd25519(p, field+".ed25519", d.Ed25519))
+	}
+	if d.Token != nil {
+		made = append(made, newToken(p, field+".token", d.Token))
+	}
+	if d.Basic != nil {
+		made = append(made, newBasic(p, field+".basic", d.Basic))
+	}
+	if d.JWT != nil {
+		made = append(made, newJWT(p, field+".jwt", d.JWT))
+	}
+	if d.Address != nil {
+		made = append(made, newAddress(p, field+".address", d.Address))
+	}
+	if len(made) != 1 {
+		p.Add(field, "want exactly one of hmac, ed25519, token, basic, jwt, address")
+		return nil
+	}
+	return made[0]
+}

@@ -1,0 +1,176 @@
+package auth
+
+import (
+	"encoding/base64"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Published signatures: of the specifications and documentation of the providers themselves.
+func TestPublishedSignatures(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		provider, secret, body string
+		at                     int64
+		headers                map[string]string
+	}{
+		{
+			provider: "standard-webhooks", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", at: 1614265330,
+			body: `{"test": 2432232314}`,
+			headers: map[string]string{
+				"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
+				"webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+			},
+		},
+		{
+			provider: "github", secret: "It's a Secret to Everybody", body: "Hello, World!",
+			headers: map[string]string{
+				"x-hub-signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17",
+			},
+		},
+		{
+			provider: "retell", secret: "test-api-key", body: `{"event":"call_ended"}`, at: 1700000000,
+			headers: map[string]string{
+				"x-retell-signature": "v=1700000000000,d=07024cabe7dd8f6d1c6e4a8324ca92c812e6ad4a7ee506c04f7e462e3321823e",
+			},
+		},
+		{
+			provider: "stripe", secret: "whsec_test_secret", at: 1700000000,
+			body: "{\n  \"id\": \"evt_test_webhook\",\n  \"object\": \"event\",\n  \"api_version\": \"2026-07-29.dahlia\"\n}",
+			headers: map[string]string{
+				"stripe-signature": "t=1700000000,v1=dfafcc64826617ddb667e1b6e8f9239e93b2fee069534383fcace1452612b400",
+			},
+		},
+	} {
+		p := senderOf(t, c.provider, c.secret)
+		p.placeholders = true
+		r := &Request{Body: []byte(c.body), Header: map[string][]string{}}
+		for name, value := range c.headers {
+			r.Header[name] = []string{value}
+		}
+		require.NoError(t, p.Authenticate(r, time.Unix(c.at, 0)), c.provider)
+		r.Body = append(r.Body, ' ')
+		require.Error(t, p.Authenticate(r, time.Unix(c.at, 0)), c.provider)
+	}
+}
+
+// Each scheme on its own: what Sign adds is accepted; with another secret, or changed, it is not.
+func TestSchemes(t *testing.T) {
+	t.Parallel()
+	for name, scheme := range map[string]string{
+		"plain hex":       `hmac: {signed: "{body}", signature: {header: x-s}}`,
+		"plain base64":    `hmac: {signed: "{body}", encoding: base64, signature: {header: x-s}}`,
+		"prefix":          `hmac: {signed: "{body}", signature: {header: x-s, grammar: prefix, prefix: "v0="}}`,
+		"pairs":           `hmac: {signed: "{body}", signature: {header: x-s, grammar: pairs, separator: ";", field: h}}`,
+		"with time":       `hmac: {signed: "{timestamp}:{body}", signature: {header: x-s}, timestamp: {header: x-t, unit: ms}}`,
+		"with id":         `hmac: {signed: "{id}.{body}", signature: {header: x-s}, id: {header: x-i}}`,
+		"with url":        `hmac: {algorithm: sha1, signed: "{url}{body}", signature: {header: x-s}}`,
+		"base64 key":      `hmac: {key: base64, key_prefix: whsec_, signed: "{body}", signature: {header: x-s}}`,
+		"header token":    `token: {in: header, name: X-Token}`,
+		"bearer token":    `token: {in: bearer}`,
+		"query token":     `token: {in: query, name: key}`,
+		"path token":      `token: {in: path, name: token}`,
+		"basic":           `basic: {user: gateway}`,
+		"jwt with claims": `jwt: {claims: {app: acme}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			definition := "name: acme\nsecrets: ACME_SECRET\nauth:\n  - " + scheme + "\ntype: .body.type\nkey: {parts: [.body.id]}\n"
+			p := compiled(t, definition)
+			r := signedRequest(t, p, secretOfTests)
+			require.NoError(t, p.Authenticate(r, clock))
+			require.Error(t, p.Authenticate(signedRequest(t, p, otherSecret), clock))
+			require.Error(t, p.Authenticate(&Request{Body: r.Body}, clock))
+			for name := range r.Header {
+				if name == "content-type" {
+					continue
+				}
+				bare := &Request{Body: r.Body, URL: r.URL, Header: map[string][]string{}}
+				require.Error(t, p.Authenticate(bare, clock))
+				doubled := signedRequest(t, p, secretOfTests)
+				doubled.Header[name] = append(doubled.Header[name], doubled.Header[name][0])
+				require.Equal(t, ReasonAmbiguousHeader, ReasonOf(p.Authenticate(doubled, clock)))
+			}
+			if strings.Contains(scheme, "hmac") {
+				r.Body = append(r.Body, 'x')
+				require.Equal(t, ReasonBadSignature, ReasonOf(p.Authenticate(r, clock)))
+			}
+		})
+	}
+}
+
+func TestEd25519(t *testing.T) {
+	t.Parallel()
+	const private, public = privateKey, publicKey
+	p := senderOf(t, "standard-webhooks", public)
+	r := signedRequest(t, p, private)
+	require.Contains(t, r.Header["webhook-signature"][0], "v1a,")
+	require.NoError(t, p.Authenticate(r, clock))
+	require.Equal(t, ReasonStaleTimestamp, ReasonOf(p.Authenticate(r, clock.Add(time.Hour))))
+	r.Body[0] = ' '
+	require.Equal(t, ReasonBadSignature, ReasonOf(p.Authenticate(r, clock)))
+	hmacOnly := senderOf(t, "standard-webhooks", secretOfTests)
+	require.Error(t, hmacOnly.Authenticate(signedRequest(t, p, private), clock))
+	require.Error(t, p.Authenticate(signedRequest(t, hmacOnly, secretOfTests), clock))
+}
+
+func TestJWT(t *testing.T) {
+	t.Parallel()
+	p := compiled(t, "name: acme\nsecrets: A\nauth: [{jwt: {claims: {app: acme}}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n")
+	token := func(header, payload, secret string) *Request {
+		encode := base64.RawURLEncoding.EncodeToString
+		content := encode([]byte(header)) + "." + encode([]byte(payload))
+		return &Request{Header: map[string][]string{"authorization": {"Bearer " + content + "." + encode(jwtSum(content, secret))}}}
+	}
+	const head = `{"alg":"HS256"}`
+	for name, c := range map[string]struct {
+		r      *Request
+		reason Reason
+	}{
+		"expired":       {token(head, `{"exp":1777895999,"app":"acme"}`, secretOfTests), ReasonExpired},
+		"no expiry":     {token(head, `{"app":"acme"}`, secretOfTests), ReasonExpired},
+		"not yet":       {token(head, `{"exp":1777896600,"nbf":1777896100,"app":"acme"}`, secretOfTests), ReasonTimestampFromFuture},
+		"other claim":   {token(head, `{"exp":1777896600,"app":"x"}`, secretOfTests), ReasonBadToken},
+		"other secret":  {token(head, `{"exp":1777896600,"app":"acme"}`, otherSecret), ReasonBadToken},
+		"alg none":      {token(`{"alg":"none"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ReasonMalformedToken},
+		"alg HS512":     {token(`{"alg":"HS512"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ReasonMalformedToken},
+		"two parts":     {&Request{Header: map[string][]string{"authorization": {"Bearer a.b"}}}, ReasonMalformedToken},
+		"other scheme":  {&Request{Header: map[string][]string{"authorization": {"Basic abc"}}}, ReasonMalformedToken},
+		"no header":     {&Request{}, ReasonMissingToken},
+		"good":          {token(head, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ""},
+		"empty payload": {token(head, ``, secretOfTests), ReasonMalformedToken},
+	} {
+		err := p.Authenticate(c.r, clock)
+		if c.reason == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.Error(t, err, name)
+		require.Equal(t, c.reason, ReasonOf(err), name)
+	}
+}
+
+// Networks are taken from the address that the ingress vouches for; no header counts, and the whole internet is no
+// network.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	definition := "name: acme\nauth: [{address: {networks: NETS}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n"
+	p := compiled(t, definition)
+	check := func(networks, address string) error {
+		r := &Request{Header: map[string][]string{"x-forwarded-for": {"203.0.113.7"}}}
+		if address != "" {
+			r.RemoteIP = netip.MustParseAddr(address)
+		}
+		return p.with(networks).Authenticate(r, clock)
+	}
+	require.NoError(t, check("203.0.113.0/24, 2001:db8::/32", "203.0.113.7"))
+	require.NoError(t, check("203.0.113.7", "::ffff:203.0.113.7"))
+	require.NoError(t, check("203.0.113.0/24 2001:db8::/32", "2001:db8::1"))
+	require.Equal(t, ReasonAddress, ReasonOf(check("203.0.113.0/24", "198.51.100.9")))
+	require.Equal(t, ReasonAddress, ReasonOf(check("203.0.113.0/24", "")))
+	require.Equal(t, ReasonNoSecret, ReasonOf(check("0.0.0.0/0, ::/0, nonsense", "203.0.113.7")))
+}

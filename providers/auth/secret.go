@@ -1,0 +1,150 @@
+package auth
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Secrets gives the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid at once while
+// one replaces the other. It must be safe for concurrent use.
+type Secrets func(name string) []string
+
+// placeholders are the secrets that everybody knows: of documentation, templates and test suites.
+var placeholders = []string{
+	"changeme", "change-me", "change_me", "secret", "your-secret", "your_secret", "your-webhook-secret", "password",
+	"test", "testing", "test-secret", "test_secret", "example", "placeholder", "todo", "xxx", "...", "null", "nil",
+	"none", "undefined", "no-secret-provided",
+}
+
+// minSecret is how many bytes a secret has at least, without its prefix: what is shorter can be guessed.
+const minSecret = 12
+
+// isPlaceholder tells whether a secret is empty, or one that everybody knows. Such a secret never authenticates.
+func isPlaceholder(secret string) bool {
+	s := strings.ToLower(withoutPrefix(secret))
+	return s == "" || slices.Contains(placeholders, s) || strings.HasPrefix(strings.ToLower(secret), "whsec_test_")
+}
+
+// isShortSecret tells whether a secret can be guessed. It never authenticates either.
+func isShortSecret(secret string) bool { return len(withoutPrefix(secret)) < minSecret }
+
+func withoutPrefix(secret string) string {
+	s := strings.TrimSpace(secret)
+	for _, prefix := range []string{"whsec_", "whpk_", "whsk_", "pdl_ntfset_"} {
+		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+			s = s[len(prefix):]
+		}
+	}
+	return s
+}
+
+// keyring gives the secrets that schemes verify and sign with.
+type keyring struct {
+	source Secrets
+	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
+	placeholders bool
+}
+
+// raw are the secrets of a reference as they are configured.
+func (k keyring) raw(reference string) []string {
+	if k.source == nil {
+		return nil
+	}
+	return k.source(reference)
+}
+
+// usable are the secrets of a reference that can prove anything. The error is an *Error.
+func (k keyring) usable(reference string) ([]string, error) {
+	var usable []string
+	reason := ReasonNoSecret
+	for _, s := range k.raw(reference) {
+		switch {
+		case strings.TrimSpace(s) == "":
+		case isPlaceholder(s) && !k.placeholders:
+			reason = ReasonPlaceholderSecret
+		case isShortSecret(s) && !k.placeholders:
+			reason = ReasonShortSecret
+		default:
+			usable = append(usable, s)
+		}
+	}
+	if len(usable) == 0 {
+		return nil, &Error{Reason: reason}
+	}
+	return usable, nil
+}
+
+// decodeKey reads the base64 that stands after the prefix, padded or not.
+func decodeKey(secret, prefix string) ([]byte, bool) {
+	text := strings.TrimRight(strings.TrimPrefix(secret, prefix), "=")
+	key, err := base64.RawStdEncoding.DecodeString(text)
+	return key, err == nil && len(key) > 0
+}
+
+// CheckSecrets says why the provider could authenticate nobody with the secrets as they are now; nil if it could.
+func (a *Authenticator) CheckSecrets() error {
+	var first error
+	for _, s := range a.schemes {
+		err := s.ready(a.keyring)
+		if err == nil {
+			return nil
+		}
+		if first == nil || ranks[ReasonOf(err)] > ranks[ReasonOf(first)] {
+			first = err
+		}
+	}
+	return first
+}
+
+// SecretNames are the references to secrets that the definition makes, each once.
+func (a *Authenticator) SecretNames() []string {
+	var names []string
+	for _, s := range a.schemes {
+		if !slices.Contains(names, s.reference()) {
+			names = append(names, s.reference())
+		}
+	}
+	return names
+}
+
+// SecretMistakes says what is wrong with the secrets that are configured: what is not configured at all is nobody's mistake. A
+// secret that one of the schemes can use may be of no use to another.
+func (a *Authenticator) SecretMistakes() (mistakes []string) {
+	for _, name := range a.SecretNames() {
+		given := a.raw(name)
+		for _, s := range given {
+			switch {
+			case strings.TrimSpace(s) == "":
+				mistakes = append(mistakes, fmt.Sprintf("the secret %s is empty or cannot be read: it authenticates nobody", name))
+			case isPlaceholder(s):
+				mistakes = append(mistakes, fmt.Sprintf("the secret %s is a placeholder that everybody knows: it authenticates nobody", name))
+			case isShortSecret(s) && !a.isNetwork(name):
+				mistakes = append(mistakes,
+					fmt.Sprintf("the secret %s has fewer than %d characters: it authenticates nobody", name, minSecret))
+			}
+		}
+		if len(given) > 0 && a.unusable(name) {
+			mistakes = append(mistakes, fmt.Sprintf("the secret %s is not in the form that the scheme needs", name))
+		}
+	}
+	return mistakes
+}
+
+// isNetwork tells whether a reference names networks, which are as short as they are.
+func (a *Authenticator) isNetwork(name string) bool {
+	return slices.ContainsFunc(a.schemes, func(s scheme) bool {
+		_, is := s.(*addressScheme)
+		return is && s.reference() == name
+	})
+}
+
+func (a *Authenticator) unusable(name string) bool {
+	for _, s := range a.schemes {
+		if s.reference() == name && ReasonOf(s.ready(a.keyring)) != ReasonUnusableSecret {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+)
+
+// maxToken is in bytes.
+const maxToken = 4096
+
+// tokenScheme accepts a request that carries a secret as it is.
+type tokenScheme struct {
+	secretsName string
+	in, field   string
+}
+
+func newToken(p *definition.Problems, field string, d *definition.Token) scheme {
+	p.SecretName(field+".secrets", d.Secrets)
+	s := &tokenScheme{secretsName: d.Secrets}
+	s.in = p.OneOf(field+".in", d.In, "header", "bearer", "query", "path", "body")
+	switch s.field = d.Name; s.in {
+	case "header":
+		s.field = p.HeaderName(field+".name", d.Name)
+	case "bearer":
+		if d.Name != "" {
+			p.Add(field+".name", "has no meaning here: a bearer token is in the authorization header")
+		}
+	default:
+		p.Required(field+".name", d.Name)
+	}
+	return s
+}
+
+// find gives the token that the request brings; "" if it brings none.
+func (s *tokenScheme) find(r *Request) (string, error) {
+	switch s.in {
+	case "bearer":
+		value, err := r.header("authorization")
+		token, ok := cutScheme(value, "bearer")
+		if err == nil && value != "" && !ok {
+			err = deny(ReasonMalformedToken)
+		}
+		return token, err
+	case "query":
+		if len(r.Query[s.field]) > 1 {
+			return "", deny(ReasonMalformedToken)
+		}
+		return firstOf(r.Query[s.field]), nil
+	case "path":
+		return r.PathParams[s.field], nil
+	case "body":
+		token, err := decode.TextField(r.Body, s.field)
+		if err != nil {
+			return "", deny(ReasonMalformedToken)
+		}
+		return token, nil
+	}
+	return r.header(s.field)
+}
+
+// cutScheme gives what follows the name of an HTTP authentication scheme, which has no case.
+func cutScheme(value, name string) (string, bool) {
+	scheme, rest, ok := strings.Cut(value, " ")
+	return strings.TrimSpace(rest), ok && strings.EqualFold(scheme, name)
+}
+
+func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
+	secrets, err := k.usable(s.secretsName)
+	if err != nil {
+		return err
+	}
+	token, err := s.find(r)
+	switch {
+	case err != nil:
+		return err
+	case token == "":
+		return deny(ReasonMissingToken)
+	case len(token) > maxToken || !anyEqual(secrets, token):
+		return deny(ReasonBadToken)
+	}
+	return nil
+}
+
+// anyEqual compares in a time that tells neither content nor length.
+func anyEqual(secrets []string, token string) bool {
+	got, equal := sha256.Sum256([]byte(token)), 0
+	for _, secret := range secrets {
+		want := sha256.Sum256([]byte(secret))
+		equal |= subtle.ConstantTimeCompare(want[:], got[:])
+	}
+	return equal == 1
+}
+
+func (s *tokenScheme) ready(k keyring) error {
+	_, err := k.usable(s.secretsName)
+	return err
+}
+
+func (s *tokenScheme) reference() string { return s.secretsName }
+func (s *tokenScheme) covers() Coverage  { return Coverage{All: true} }
+
+func (s *tokenScheme) hidden() (headers, query, path []string) {
+	switch s.in {
+	case "header":
+		return []string{s.field}, nil, nil
+	case "query":
+		return nil, []string{s.field}, nil
+	case "path":
+		return nil, nil, []string{s.field}
+	}
+	return nil, nil, nil
+}
+
+func (s *tokenScheme) sign(r *Request, secret string, _ time.Time) error {
+	switch s.in {
+	case "bearer":
+		r.SetHeader("authorization", "Bearer "+secret)
+	case "query":
+		r.setQuery(s.field, secret)
+	case "path":
+		if r.PathParams == nil {
+			r.PathParams = map[string]string{}
+		}
+		r.PathParams[s.field] = secret
+	case "body":
+		return s.signBody(r, secret)
+	default:
+		r.SetHeader(s.field, secret)
+	}
+	return nil
+}
+
+// signBody writes the body anew with the token in it.
+func (s *tokenScheme) signBody(r *Request, secret string) error {
+	tree, err := decode.JSON(r.Body)
+	m, ok := tree.(map[string]any)
+	if err != nil || !ok {
+		return deny(ReasonMalformedToken)
+	}
+	m[s.field] = secret
+	body, err := json.Marshal(m)
+	if err != nil {
+		return deny(ReasonMalformedToken)
+	}
+	r.Body = body
+	return nil
+}
+
+func (s *tokenScheme) name() string { return strings.TrimSpace("token in " + s.in + " " + s.field) }

@@ -1,0 +1,76 @@
+package decode
+
+// The bounds of a batch: every event carries the envelope along, and becomes a workflow.
+const (
+	maxItems = 5000
+	maxRoot  = 64 << 10
+)
+
+// span is a run of bytes.
+type span struct{ start, end int }
+
+// Cut gives the elements of the array at the path, each as a part of the body, and the body with an empty array in
+// its place. ok is false if the body is not JSON, has no such array or has it twice, or is out of bounds.
+func Cut(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
+	if checkText(body) != nil {
+		return nil, nil, false
+	}
+	cut := cutter{reader: reader{data: string(body)}}
+	if cut.find(path) != nil || cut.end() != nil || cut.found != 1 {
+		return nil, nil, false
+	}
+	if len(cut.items) > maxItems || len(body)-(cut.array.end-cut.array.start) > maxRoot {
+		return nil, nil, false
+	}
+	items = make([][]byte, len(cut.items))
+	for i, s := range cut.items {
+		items[i] = body[s.start:s.end:s.end]
+	}
+	root = make([]byte, 0, len(body)-(cut.array.end-cut.array.start)+2)
+	root = append(root, body[:cut.array.start]...)
+	root = append(root, "[]"...)
+	root = append(root, body[cut.array.end:]...)
+	return items, root, true
+}
+
+// cutter looks for one array on its way through a body.
+type cutter struct {
+	reader
+	found int
+	array span
+	items []span
+}
+
+func (c *cutter) find(path []string) error {
+	if len(path) == 0 {
+		return c.cut()
+	}
+	if c.peek() != '{' {
+		return c.skip()
+	}
+	return c.fields(func(name string) error {
+		if name == path[0] {
+			return c.find(path[1:])
+		}
+		return c.skip()
+	})
+}
+
+func (c *cutter) cut() error {
+	if c.peek() != '[' {
+		return c.skip()
+	}
+	c.found++
+	c.array.start = c.pos
+	err := c.list('[', ']', func() error {
+		c.peek()
+		start := c.pos
+		err := c.skip()
+		if len(c.items) <= maxItems { // one more is too many, and more than that need not be known
+			c.items = append(c.items, span{start, c.pos})
+		}
+		return err
+	})
+	c.array.end = c.pos
+	return err
+}

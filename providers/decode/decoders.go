@@ -1,0 +1,186 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"holdfast/event"
+	"holdfast/providers/definition"
+)
+
+// FormType is the media type of forms.
+const FormType = "application/x-www-form-urlencoded"
+
+// MediaType is the content type without its parameters, in lower case.
+func MediaType(contentType string) string {
+	t, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(t))
+}
+
+// decoder is one compiled rule of how a body becomes a value.
+type decoder struct {
+	contentType string
+	as          string
+	jsonField   string
+	rubyFields  []string
+}
+
+// Decoders are the rules of a definition for its bodies.
+type Decoders struct {
+	// Identity are the paths within a body that must not be there twice, since the event is identified by them.
+	Identity [][]string
+	// Projection is what the ingress reads of a body; it takes nothing else out of it.
+	Projection Projection
+	rules      []decoder
+}
+
+// New compiles the rules; without any, bodies are JSON.
+func New(p *definition.Problems, defs []definition.Decode) (all Decoders) {
+	if len(defs) == 0 {
+		return Decoders{rules: []decoder{{as: "json"}}}
+	}
+	for i, d := range defs {
+		field := fmt.Sprintf("decode[%d]", i)
+		dec := decoder{contentType: MediaType(d.ContentType), jsonField: d.JSONField, rubyFields: d.RubyFields}
+		dec.as = p.OneOf(field+".as", d.As, "json", "form", "text")
+		if d.JSONField != "" && dec.as != "form" {
+			p.Add(field+".json_field", "is for as: form")
+		}
+		if len(d.RubyFields) > 0 && dec.as != "json" {
+			p.Add(field+".ruby_fields", "is for as: json")
+		}
+		if last := i == len(defs)-1; last != (dec.contentType == "") {
+			p.Add(field+".content_type", "must be given in every rule but the last, which is for all other types")
+		}
+		all.rules = append(all.rules, dec)
+	}
+	return all
+}
+
+// Decode reads a body as its content type says. Errors are of ClassRejected; beside one there may be what could be read.
+func (all *Decoders) Decode(contentType string, body []byte) (any, error) {
+	return all.decodeWanted(contentType, body, nil, false)
+}
+
+// DecodeIdentity is decode for keys: with no more of a JSON body in the result than what the ingress reads of it, and no two
+// texts as one.
+func (all *Decoders) DecodeIdentity(contentType string, body []byte) (any, error) {
+	return all.decodeWanted(contentType, body, all.Projection, true)
+}
+
+func (all *Decoders) decodeWanted(contentType string, body []byte, w Projection, exactly bool) (any, error) {
+	d, ok := all.decoderOf(MediaType(contentType), body)
+	if !ok {
+		return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
+	}
+	return d.decode(body, all.Identity, w, exactly)
+}
+
+// decoderOf gives the rule for a body. No signature covers the type of its content, so that of two rules, one for forms and one
+// for JSON, the body itself decides: no form begins like an object.
+func (all *Decoders) decoderOf(media string, body []byte) (decoder, bool) {
+	fits := func(d decoder) bool { return d.contentType == "" || d.contentType == media }
+	i := slices.IndexFunc(all.rules, fits)
+	if i < 0 {
+		return decoder{}, false
+	}
+	meant := "form"
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		meant = "json"
+	}
+	if as := all.rules[i].as; as != meant && as != "text" {
+		if other := slices.IndexFunc(all.rules, func(d decoder) bool { return d.as == meant }); other >= 0 {
+			i = other
+		}
+	}
+	return all.rules[i], true
+}
+
+// decode reads a body. A field that is part of the event's identity must not be there twice.
+func (d decoder) decode(body []byte, identity [][]string, w Projection, exactly bool) (any, error) {
+	switch d.as {
+	case "form":
+		return d.decodeForm(body, identity, w, exactly)
+	case "text":
+		if !utf8.Valid(body) {
+			return nil, event.Rejectf("invalid_utf8", "the body is not UTF-8")
+		}
+		return string(body), nil
+	}
+	if len(d.rubyFields) > 0 {
+		w = nil
+	}
+	v, doubled, err := decodeJSONWatching(body, w, identity, exactly)
+	if err != nil {
+		return nil, err
+	}
+	if doubled {
+		return nil, event.Rejectf("duplicate_key", "a field that identifies the event is there twice")
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, event.Rejectf("not_object", "the body is JSON, but not an object")
+	}
+	return d.decodeFields(m)
+}
+
+// decodeFields replaces texts in Ruby's notation by what they mean. One that means nothing stays, beside the error: what stands
+// around it can still be read.
+func (d decoder) decodeFields(m map[string]any) (any, error) {
+	var failed error
+	for _, name := range d.rubyFields {
+		s, ok := m[name].(string)
+		if !ok {
+			continue
+		}
+		v, err := Ruby(s)
+		if err != nil {
+			failed = err
+			continue
+		}
+		m[name] = v
+	}
+	return m, failed
+}
+
+// decodeForm reads a form: a field that is there once is text, a repeated one is a list.
+func (d decoder) decodeForm(body []byte, identity [][]string, w Projection, exactly bool) (any, error) {
+	if len(body) == 0 {
+		return nil, event.Rejectf("empty_body", "the body is empty")
+	}
+	fields, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, event.Rejectf("malformed_form", "the body is not a form")
+	}
+	out := make(map[string]any, len(fields))
+	for name, all := range fields {
+		list := make([]any, len(all))
+		for i, v := range all {
+			if list[i] = v; !utf8.ValidString(v) || !utf8.ValidString(name) {
+				return nil, event.Rejectf("invalid_utf8", "the form is not UTF-8")
+			}
+		}
+		if out[name] = list; len(list) == 1 {
+			out[name] = list[0]
+		}
+	}
+	if nested, ok := out[d.jsonField].(string); ok && d.jsonField != "" {
+		return decoder{as: "json"}.decode([]byte(nested), identity, w, exactly)
+	}
+	return out, nil
+}
+
+// overlapsAny tells whether a path leads to, or through, one of the others.
+func overlapsAny(path []string, others [][]string) bool {
+	for _, other := range others {
+		n := min(len(path), len(other))
+		if slices.Equal(path[:n], other[:n]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package decode
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"holdfast/event"
+)
+
+// maxDepth is how deep a body may be nested.
+const maxDepth = 200
+
+// JSON reads one JSON text, strictly: UTF-8 without a byte order mark, nothing behind it, no deeper than
+// maxDepth. Numbers stay as they are written (json.Number).
+func JSON(body []byte) (any, error) {
+	v, _, err := decodeJSONWatching(body, nil, nil, false)
+	return v, err
+}
+
+// JSONExactly is decodeJSON for keys: no two texts become one.
+func JSONExactly(body []byte) (any, error) {
+	v, _, err := decodeJSONWatching(body, nil, nil, true)
+	return v, err
+}
+
+// decodeJSONWatching gives what is wanted, and whether a wanted field at, above or below a watched path is there twice. The
+// last one is in the value, while other readers of the same bytes would take the first. Exactly, no two texts become one.
+func decodeJSONWatching(body []byte, w Projection, watched [][]string, exactly bool) (v any, doubled bool, err error) {
+	if err := checkText(body); err != nil {
+		return nil, false, err
+	}
+	r := reader{data: string(body), watched: watched, exact: exactly}
+	if v, err = r.value(w); err == nil {
+		err = r.end()
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return v, r.doubled, nil
+}
+
+// TextField gives the text of one field of a JSON object, "" where it is no text; of two fields of that name, the last. It builds
+// nothing else, because nobody has vouched for the body yet.
+func TextField(body []byte, name string) (value string, err error) {
+	if err := checkText(body); err != nil {
+		return "", err
+	}
+	r := reader{data: string(body)}
+	if r.peek() != '{' {
+		return "", errMalformed
+	}
+	err = r.fields(func(field string) (err error) {
+		if field != name {
+			return r.skip()
+		}
+		if value = ""; r.peek() != '"' {
+			return r.skip()
+		}
+		value, err = r.text()
+		return err
+	})
+	if err == nil {
+		err = r.end()
+	}
+	return value, err
+}
+
+// checkText refuses bytes that are no text.
+func checkText(body []byte) error {
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return event.Rejectf("empty_body", "the body is empty")
+	case !utf8.Valid(body):
+		return event.Rejectf("invalid_utf8", "the body is not UTF-8")
+	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
+		return event.Rejectf("byte_order_mark", "the body begins with a byte order mark")
+	}
+	return nil
+}
+
+var (
+	errMalformed = event.Rejectf("malformed_json", "the body is not JSON")
+	errTooDeep   = event.Rejectf("too_deep", "the body is nested too deep")
+)

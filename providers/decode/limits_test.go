@@ -1,0 +1,20 @@
+package decode
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The page of the definitions has the numbers that bound things here.
+func TestPageNamesLimitsOfBodies(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/providers.md")
+	require.NoError(t, err)
+	for row, number := range map[string]int{"Events of one batch": maxItems, "Depth of JSON": maxDepth} {
+		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(row)+`.* \| `+fmt.Sprint(number), string(page))
+	}
+}

@@ -1,0 +1,78 @@
+package decode
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A hash that was inspected in Ruby can hold what is no notation: times and dates as they print themselves, objects, decimals.
+// The second reading takes such a value as the text that it is, and forgives a comma too many, an unknown escape, and a key
+// without quotes. It never completes what is cut off, and never skips anything: what it gives is all that was there.
+
+// guess reads a value, and where that is none, the text up to the next separator.
+func (r *ruby) guess() (any, error) {
+	r.peek()
+	start, depth := r.pos, r.depth
+	if v, err := r.strict(); err == nil && r.separated() {
+		return v, nil
+	}
+	r.pos, r.depth = start, depth
+	return r.bare()
+}
+
+// separated tells whether a value or a key ends here.
+func (r *ruby) separated() bool {
+	switch r.peek() {
+	case 0, ',', '}', ']', '=', ':':
+		return true
+	}
+	return false
+}
+
+// trailing tells whether a bracket closes after a comma.
+func (r *ruby) trailing(end byte) bool { return r.lenient && r.peek() == end }
+
+// dated is the beginning of a date as Rails prints it, whose comma separates nothing: Wed, 01 May 2024 10:00:00 UTC +00:00.
+var dated = regexp.MustCompile(`^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4}`)
+
+// bare reads an object (#<Money 1, EUR>), or text without quotes up to the next separator.
+func (r *ruby) bare() (any, error) {
+	start := r.pos
+	if strings.HasPrefix(r.data[r.pos:], "#<") {
+		return r.inspected()
+	}
+	if c := r.peek(); c == '"' || c == '{' || c == '[' {
+		return nil, errMalformedRuby // it has begun as something else, and is broken
+	}
+	r.pos += len(dated.FindString(r.data[r.pos:]))
+	if n := strings.IndexAny(r.data[r.pos:], `,{}[]"=`); n >= 0 {
+		r.pos += n
+	} else {
+		r.pos = len(r.data)
+	}
+	text := strings.TrimSpace(r.data[start:r.pos])
+	if text == "" || !r.separated() {
+		return nil, errMalformedRuby
+	}
+	return text, nil
+}
+
+// inspected reads from #< to its >.
+func (r *ruby) inspected() (any, error) {
+	start, open := r.pos, 0
+	for ; r.pos < len(r.data); r.pos++ {
+		switch r.data[r.pos] {
+		case '<':
+			open++
+		case '>':
+			if r.data[r.pos-1] == '=' {
+				continue // the arrow of a pair
+			}
+			if open--; open == 0 {
+				r.pos++
+				return r.data[start:r.pos], nil
+			}
+		}
+	}
+	return nil, errMalformedRuby
+}

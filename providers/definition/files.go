@@ -1,0 +1,122 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// maxFile is in bytes.
+const maxFile = 1 << 20
+
+// maxExtends is how long a chain of definitions that extend one another may be.
+const maxExtends = 5
+
+// File is a definition before it is compiled.
+type File struct {
+	Name   string
+	tree   map[string]any
+	Origin Origin
+}
+
+// Files are definitions by name.
+type Files map[string]File
+
+// Names are sorted.
+func (all Files) Names() []string { return slices.Sorted(maps.Keys(all)) }
+
+// Collect reads the sources, of which the first is the built-in one, and lays the later ones over the earlier ones. The error
+// joins those of every file that cannot be read; without any file at all the map is nil.
+func Collect(sources ...fs.FS) (Files, error) {
+	all := Files{}
+	var errs []error
+	for i, source := range sources {
+		found, err := readFiles(source)
+		if errs = append(errs, err); found == nil {
+			return nil, err
+		}
+		for name, f := range found {
+			f.Origin = originOf(all, name, i == 0)
+			// A definition that extends its own name builds upon the one that it replaces.
+			if below, ok := all[name]; ok && f.tree["extends"] == name {
+				f.tree = merge(below.tree, f.tree)
+				delete(f.tree, "extends")
+			}
+			all[name] = f
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// Read gives the definition of a file as it applies, after all that it extends, and its tree.
+func (p *Problems) Read(all Files, f File) (*Definition, map[string]any) {
+	var d Definition
+	tree := p.extend(all, f.tree, maxExtends)
+	p.fill("", tree, reflect.ValueOf(&d).Elem())
+	return &d, tree
+}
+
+// extend lays a definition over the one that it extends. Paths and samples are a provider's own: they are
+// not passed on.
+func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]any {
+	base, ok := tree["extends"].(string)
+	if !ok {
+		return tree
+	}
+	below, known := all[base]
+	if !known || depth == 0 {
+		p.Add("extends", "%q is no definition, or extends itself", base)
+		return tree
+	}
+	inherited := merge(p.extend(all, below.tree, depth-1), nil)
+	delete(inherited, "paths")
+	delete(inherited, "samples")
+	return merge(inherited, tree)
+}
+
+// readFiles reads the definitions of one folder, by name.
+func readFiles(source fs.FS) (Files, error) {
+	entries, err := fs.ReadDir(source, ".")
+	if err != nil {
+		return nil, fmt.Errorf("read folder of definitions: %w", err)
+	}
+	all := Files{}
+	var errs []error
+	for _, entry := range entries {
+		if entry.IsDir() || !IsFile(entry.Name()) {
+			continue
+		}
+		tree, err := readFile(source, entry.Name())
+		if err != nil {
+			errs = append(errs, &Error{File: entry.Name(), Reason: err.Error()})
+			continue
+		}
+		all[NameOf(entry.Name())] = File{Name: entry.Name(), tree: tree}
+	}
+	return all, errors.Join(errs...)
+}
+
+// IsFile tells whether a file of this name is a definition.
+func IsFile(name string) bool {
+	ext := filepath.Ext(name)
+	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".")
+}
+
+func readFile(source fs.FS, name string) (map[string]any, error) {
+	data, err := fs.ReadFile(source, name)
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("is larger than %d bytes", maxFile)
+	}
+	return readTree(data)
+}
+
+// NameOf is the name of the definition in a file.
+func NameOf(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }

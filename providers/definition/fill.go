@@ -1,0 +1,182 @@
+package definition
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// readTree reads YAML into plain maps, lists and scalars. Twice the same key is a mistake.
+func readTree(data []byte) (map[string]any, error) {
+	var tree map[string]any
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	if err := documents.Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("not YAML: %s", yaml.FormatError(err, false, false))
+	}
+	var second any
+	if err := documents.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, errors.New("holds more than one definition")
+	}
+	return tree, nil
+}
+
+// merge lays over upon base: maps are merged field by field, everything else is replaced. A null takes a field away.
+func merge(base, over map[string]any) map[string]any {
+	out := map[string]any{}
+	maps.Copy(out, base)
+	for k, v := range over {
+		below, ok1 := out[k].(map[string]any)
+		above, ok2 := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(out, k)
+		case ok1 && ok2:
+			out[k] = merge(below, above)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// fill writes a tree into a definition, strictly, and reports every field that is unknown or of the wrong kind, where a
+// decoder of the library would stop at the first one.
+func (p *Problems) fill(field string, tree any, to reflect.Value) {
+	switch v := to.Addr().Interface().(type) {
+	case *Duration:
+		p.fillDuration(field, tree, v)
+		return
+	case *Redrive:
+		if s, ok := tree.(string); ok {
+			v.Automatic = s
+			return
+		}
+	case *Part:
+		if s, ok := tree.(string); ok {
+			v.Expr = JQ(s)
+			return
+		}
+	}
+	switch to.Kind() {
+	case reflect.Pointer:
+		to.Set(reflect.New(to.Type().Elem()))
+		p.fill(field, tree, to.Elem())
+	case reflect.Struct:
+		p.fillStruct(field, tree, to)
+	case reflect.Slice:
+		p.fillSlice(field, tree, to)
+	case reflect.Map:
+		p.fillMap(field, tree, to)
+	default:
+		p.fillScalar(field, tree, to)
+	}
+}
+
+func (p *Problems) fillStruct(field string, tree any, to reflect.Value) {
+	m, ok := tree.(map[string]any)
+	if !ok {
+		p.Add(field, "want a map of fields")
+		return
+	}
+	known := map[string]reflect.Value{}
+	fieldsByName(to, known)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		v, ok := known[name]
+		switch {
+		case !ok:
+			p.Add(field+"."+name, "is not a field")
+		case m[name] != nil:
+			p.fill(field+"."+name, m[name], v)
+		}
+	}
+}
+
+func fieldsByName(s reflect.Value, known map[string]reflect.Value) {
+	for i := range s.NumField() {
+		tag := s.Type().Field(i).Tag.Get("yaml")
+		if tag == ",inline" {
+			fieldsByName(s.Field(i), known)
+			continue
+		}
+		known[tag] = s.Field(i)
+	}
+}
+
+func (p *Problems) fillSlice(field string, tree any, to reflect.Value) {
+	list, ok := tree.([]any)
+	if !ok {
+		p.Add(field, "want a list")
+		return
+	}
+	to.Set(reflect.MakeSlice(to.Type(), len(list), len(list)))
+	for i, v := range list {
+		p.fill(fmt.Sprintf("%s[%d]", field, i), v, to.Index(i))
+	}
+}
+
+func (p *Problems) fillMap(field string, tree any, to reflect.Value) {
+	m, ok := tree.(map[string]any)
+	if !ok {
+		p.Add(field, "want a map")
+		return
+	}
+	to.Set(reflect.MakeMap(to.Type()))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		v := reflect.New(to.Type().Elem()).Elem()
+		p.fill(field+"."+name, m[name], v)
+		to.SetMapIndex(reflect.ValueOf(name), v)
+	}
+}
+
+func (p *Problems) fillScalar(field string, tree any, to reflect.Value) {
+	v := reflect.ValueOf(tree)
+	switch {
+	case !v.IsValid():
+		p.Add(field, "is empty")
+	case to.Kind() == reflect.String && v.Kind() == reflect.String,
+		to.Kind() == reflect.Bool && v.Kind() == reflect.Bool:
+		to.Set(v.Convert(to.Type()))
+	case to.Kind() == reflect.Int && (v.CanInt() || v.CanUint()),
+		to.Kind() == reflect.Float64 && (v.CanInt() || v.CanUint() || v.CanFloat()):
+		to.Set(v.Convert(to.Type()))
+	default:
+		p.Add(field, "want %s", map[reflect.Kind]string{
+			reflect.String: "text", reflect.Bool: "true or false", reflect.Int: "a whole number",
+			reflect.Float64: "a number"}[to.Kind()])
+	}
+}
+
+func (p *Problems) fillDuration(field string, tree any, to *Duration) {
+	s, ok := tree.(string)
+	if !ok {
+		p.Add(field, "want a duration such as 30s, 2h or 7d")
+		return
+	}
+	d, err := parseDuration(s)
+	if err != nil || d < 0 {
+		p.Add(field, "%q is not a duration: want 30s, 2h, 7d or forever", s)
+		return
+	}
+	*to = Duration(d)
+}
+
+// parseDuration reads Go's form, a number of days ("7d") and "forever", which is 0.
+func parseDuration(s string) (time.Duration, error) {
+	if s == "forever" {
+		return 0, nil
+	}
+	var days int
+	var rest string
+	if n, _ := fmt.Sscanf(s, "%dd%s", &days, &rest); n == 1 && strings.HasSuffix(s, "d") && days >= 0 && days <= 36500 {
+		return time.Duration(days) * 24 * time.Hour, nil
+	}
+	return time.ParseDuration(s)
+}

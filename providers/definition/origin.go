@@ -1,0 +1,24 @@
+package definition
+
+// Origin says where the definition of a provider comes from.
+type Origin string
+
+// The origins of a definition.
+const (
+	// OriginBuiltIn: a file of the built-in catalogue.
+	OriginBuiltIn Origin = "built-in"
+	// OriginOverridden: a user's file with the name of a built-in one, which extends or replaces it.
+	OriginOverridden Origin = "overridden"
+	// OriginOwn: a user's file with a name of its own.
+	OriginOwn Origin = "own"
+)
+
+func originOf(below Files, name string, builtIn bool) Origin {
+	if builtIn {
+		return OriginBuiltIn
+	}
+	if _, replaced := below[name]; replaced {
+		return OriginOverridden
+	}
+	return OriginOwn
+}

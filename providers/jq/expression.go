@@ -1,0 +1,205 @@
+package jq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"holdfast/event"
+)
+
+// The bounds of one evaluation, beside its budget. The deadline is for all expressions of one request or one parse together.
+const (
+	Deadline   = time.Second
+	maxOutputs = 1000
+)
+
+// Expression is compiled jq. A nil expression gives nothing.
+type Expression struct {
+	Field        string
+	Source       string
+	code         *gojq.Code
+	Dependencies Dependencies
+	// Names is the way to the value where the expression is nothing but that (.body.id): then it is looked up without jq.
+	Names []string
+}
+
+// Input is what the expressions of one event see.
+type Input struct {
+	Value map[string]any
+	Root  any
+	// Source is that of the event, uncut: entities may be scoped by it.
+	Source string
+}
+
+// NewInput is what the expressions of an event see: what is kept of its request, its body, and the envelope of its batch.
+func NewInput(headers, query, path map[string]string, body, root any) Input {
+	return Input{Root: root, Value: map[string]any{
+		"headers": values(headers), "query": values(query), "path": values(path), "body": body,
+	}}
+}
+
+// nothing is what is kept of a part that has nothing. Expressions never change what they see.
+var nothing = map[string]any{}
+
+func values(m map[string]string) map[string]any {
+	if len(m) == 0 {
+		return nothing
+	}
+	out := make(map[string]any, len(m))
+	for name, value := range maps.All(m) {
+		out[name] = value
+	}
+	return out
+}
+
+// Compile compiles the source of a field; nil for "". The error says why it cannot be used.
+func Compile(field, source string) (*Expression, error) {
+	if source == "" {
+		return nil, nil
+	}
+	query, err := gojq.Parse(source)
+	if err != nil {
+		return nil, fmt.Errorf("is not jq: %w", err)
+	}
+	if reason := forbidden(query); reason != "" {
+		return nil, errors.New(reason)
+	}
+	x := &Expression{Field: field, Source: source, Dependencies: dependenciesOf(query), Names: namesOf(query)}
+	if x.code, err = compileMetered(query); err != nil {
+		return nil, fmt.Errorf("does not compile: %w", err)
+	}
+	return x, nil
+}
+
+// errTooMany says that an expression gave more values than are taken.
+var errTooMany = errors.New("too many values")
+
+// All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
+// errTooCostly, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
+func (x *Expression) All(ctx context.Context, in Input) ([]any, error) {
+	out, err := x.run(ctx, in, nil, maxOutputs+1)
+	if len(out) > maxOutputs {
+		return nil, errTooMany
+	}
+	return out, err
+}
+
+// First gives the first value of the expression, nil if there is none. The rest is not computed.
+func (x *Expression) First(ctx context.Context, in Input, item any) (any, error) {
+	if x != nil && x.Names != nil {
+		return lookUp(in.Value, x.Names)
+	}
+	out, err := x.run(ctx, in, item, 1)
+	if len(out) == 0 {
+		return nil, err
+	}
+	return out[0], err
+}
+
+// run gives up to n values.
+func (x *Expression) run(ctx context.Context, in Input, item any, n int) (out []any, err error) {
+	if x == nil {
+		return nil, nil
+	}
+	if x.Names != nil {
+		v, err := lookUp(in.Value, x.Names)
+		if err != nil {
+			return nil, err
+		}
+		return []any{v}, nil
+	}
+	defer func() {
+		if recover() != nil {
+			out, err = nil, errEvaluation
+		}
+	}()
+	m := newMeter(ctx)
+	iter := x.code.RunWithContext(m, in.Value, in.Root, item, m)
+	for len(out) < n {
+		v, ok := iter.Next()
+		if !ok {
+			break
+		}
+		if err, ok := v.(error); ok {
+			return nil, evaluationError(err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// namesOf gives the names that a query such as .body.id consists of; nil for any other.
+func namesOf(q *gojq.Query) []string {
+	if q.Term == nil || q.Term.Type != gojq.TermTypeIndex || len(q.FuncDefs) > 0 {
+		return nil
+	}
+	first, ok := constant(q.Term.Index)
+	rest := fixedPath(q.Term.SuffixList)
+	if !ok || len(rest) < len(q.Term.SuffixList) {
+		return nil
+	}
+	return append([]string{first}, rest...)
+}
+
+// lookUp is what jq does with such a query: nothing has no fields, and neither has what is no object.
+func lookUp(v any, names []string) (any, error) {
+	for _, name := range names {
+		switch object := v.(type) {
+		case nil:
+			return nil, nil
+		case map[string]any:
+			v = object[name]
+		default:
+			return nil, errEvaluation
+		}
+	}
+	return v, nil
+}
+
+// errEvaluation says that an expression failed on this input.
+var errEvaluation = errors.New("expression failed")
+
+func evaluationError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return context.DeadlineExceeded
+	}
+	if errors.Is(err, errTooCostly) {
+		return errTooCostly
+	}
+	return errEvaluation
+}
+
+// IsDeadline tells the one failure that says nothing about the event.
+func IsDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+
+// Failed turns the error of an expression into that of the definition.
+func (x *Expression) Failed(err error) *event.Error {
+	code := "jq_failed"
+	switch {
+	case IsDeadline(err):
+		code = "jq_deadline"
+	case errors.Is(err, errTooMany):
+		code = "jq_too_many_values"
+	case errors.Is(err, errTooCostly):
+		code = "jq_too_costly"
+	}
+	return x.Fail(code)
+}
+
+// Fail is an error of the definition, told by the field alone.
+func (x *Expression) Fail(code string) *event.Error {
+	return &event.Error{Class: event.ClassFailed, Code: code, Text: "evaluate " + x.Field}
+}
+
+// Marshal is the JSON of what an expression gave, if it is not much longer than limit.
+func Marshal(v any, limit int) ([]byte, error) {
+	if !isShort(v, limit) {
+		return nil, errTooCostly
+	}
+	return gojq.Marshal(v)
+}

@@ -1,0 +1,20 @@
+package jq
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The page of the definitions has the numbers that bound things here.
+func TestPageNamesLimitsOfExpressions(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/providers.md")
+	require.NoError(t, err)
+	for row, number := range map[string]int{"Values that `each` may give": maxOutputs} {
+		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(row)+`.* \| `+fmt.Sprint(number), string(page))
+	}
+}

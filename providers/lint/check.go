@@ -1,0 +1,94 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+)
+
+// Checked is the result of a check.
+type Checked struct {
+	// Names are the definitions that were looked at, sorted.
+	Names    []string  `json:"definitions"`
+	Findings []Finding `json:"findings"`
+}
+
+// CheckAll validates and lints the built-in definitions and those of the folder dir ("" is no folder).
+func CheckAll(dir string, s auth.Secrets) (Checked, error) {
+	return check(dir, s, func(definition.File) bool { return true })
+}
+
+// CheckPath validates and lints the definitions of a folder, or one file. What they extend is looked for beside them and
+// among the built-in ones. The error is only ever that the path cannot be read.
+func CheckPath(path string, s auth.Secrets) (Checked, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Checked{}, fmt.Errorf("find definition: %w", err)
+	}
+	dir, wanted := path, func(f definition.File) bool { return f.Origin != definition.OriginBuiltIn }
+	if !info.IsDir() {
+		dir = filepath.Dir(path)
+		wanted = func(f definition.File) bool {
+			return f.Origin != definition.OriginBuiltIn && f.Name == filepath.Base(path)
+		}
+		if !definition.IsFile(info.Name()) {
+			return Checked{}, fmt.Errorf("%s is no definition: want NAME.yaml", path)
+		}
+	}
+	return check(dir, s, wanted)
+}
+
+// check looks at the wanted definitions and leaves the others alone: they may be files of another kind.
+func check(dir string, s auth.Secrets, wanted func(definition.File) bool) (Checked, error) {
+	files, err := providers.ReadAll(dir)
+	if files == nil {
+		return Checked{}, err
+	}
+	var result Checked
+	for _, d := range definition.Errors(err) {
+		if wanted(definition.File{Name: d.File, Origin: definition.OriginOwn}) {
+			result.Names = append(result.Names, definition.NameOf(d.File))
+			result.Findings = append(result.Findings, findingOf(d))
+		}
+	}
+	var compiled []*providers.Provider
+	for _, name := range files.Names() {
+		p, err := providers.Compile(files, files[name])
+		if wanted(files[name]) {
+			result.Names = append(result.Names, name)
+			for _, d := range definition.Errors(err) {
+				result.Findings = append(result.Findings, findingOf(d))
+			}
+		}
+		if p != nil && (wanted(files[name]) || files[name].Origin == definition.OriginBuiltIn) {
+			compiled = append(compiled, p)
+		}
+	}
+	result.lint(s, compiled, files, wanted)
+	slices.Sort(result.Names)
+	return result, nil
+}
+
+func (c *Checked) lint(
+	s auth.Secrets, compiled []*providers.Provider, files definition.Files, wanted func(definition.File) bool,
+) {
+	catalogue, err := providers.NewCatalogue(compiled)
+	for _, d := range definition.Errors(err) {
+		c.Findings = append(c.Findings, findingOf(d))
+	}
+	catalogue = catalogue.WithSecrets(s)
+	for _, name := range catalogue.Names() {
+		if p, _ := catalogue.Lookup(name); wanted(files[name]) {
+			c.Findings = append(c.Findings, Lint(p)...)
+		}
+	}
+}
+
+func findingOf(e *definition.Error) Finding {
+	return Finding{File: e.File, Field: e.Field, Rule: RuleInvalid, Message: e.Reason}
+}

@@ -1,0 +1,161 @@
+package lint
+
+import (
+	"net/http"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+	"holdfast/providers/mapping"
+)
+
+// Explanation says what would happen to a request, and why. Nothing happens.
+type Explanation struct {
+	Provider string `json:"provider"`
+	// Refused says why the request would be refused; "" if it would not.
+	Refused auth.Reason `json:"refused,omitempty"`
+	// Scheme is the one that has accepted the request.
+	Scheme string `json:"scheme,omitempty"`
+	// Status is that of the reply to the first delivery.
+	Status int `json:"status"`
+	// Challenge is set if the request is a handshake, and Reply is then what it is answered with.
+	Challenge bool   `json:"challenge,omitempty"`
+	Reply     string `json:"reply,omitempty"`
+	// Events are those of the request, in its order.
+	Events []ExplainedEvent `json:"events"`
+}
+
+// The reasons for a refusal that have nothing to do with authenticity.
+const (
+	ReasonTooLarge auth.Reason = "body_too_large"
+	ReasonDeadline auth.Reason = "jq_deadline"
+)
+
+// ExplainedEvent says what becomes of one event.
+type ExplainedEvent struct {
+	WorkflowID string          `json:"workflow_id"`
+	Key        string          `json:"key"`
+	KeyFrom    event.KeyOrigin `json:"key_from"`
+	// KeyParts are the expressions of the key with what each gave.
+	KeyParts []mapping.ExplainedPart `json:"key_parts,omitempty"`
+	Type     string                  `json:"type"`
+	Source   string                  `json:"source,omitempty"`
+	// Rules is where the rules for this type stand: "overrides[2]", or "" for the definition's own.
+	Rules        string          `json:"rules,omitempty"`
+	Priority     event.Priority  `json:"priority"`
+	Lane         definition.Lane `json:"lane"`
+	DedupeWindow event.Duration  `json:"dedupe_window"`
+	OccurredAt   time.Time       `json:"occurred_at"`
+	// OccurredFrom is the expression that gave the time, with the unit; "" if the time is that of the receipt.
+	OccurredFrom string         `json:"occurred_from,omitempty"`
+	Outcome      event.Outcome  `json:"outcome,omitempty"`
+	Changes      []event.Change `json:"changes,omitempty"`
+	Policy       event.Policy   `json:"policy"`
+	// Question says how a sender that waits for an answer gets it.
+	Question *ExplainedQuestion `json:"question,omitempty"`
+	// DeadLetter says why the event would become one.
+	DeadLetter *ExplainedFailure `json:"dead_letter,omitempty"`
+}
+
+// ExplainedQuestion is a question with its answer where no handler gives one.
+type ExplainedQuestion struct {
+	Handler  string         `json:"handler,omitempty"`
+	Deadline event.Duration `json:"deadline"`
+	Status   int            `json:"status"`
+	Fallback string         `json:"fallback"`
+}
+
+// ExplainedFailure is why an event cannot be parsed.
+type ExplainedFailure struct {
+	Class   event.Class `json:"class"`
+	Code    string      `json:"code"`
+	Message string      `json:"message"`
+}
+
+// Explain takes a request through what the ingress and the parse step would do with it. Of limits it knows those of the
+// definition alone.
+func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation {
+	e := Explanation{Provider: p.Name(), Events: []ExplainedEvent{}}
+	if p.BodyLimit() > 0 && len(r.Body) > p.BodyLimit() {
+		return e.refused(ReasonTooLarge, p.Replies().TooLarge)
+	}
+	if err := p.Authenticate(r, now); err != nil {
+		return e.refused(auth.ReasonOf(err), p.Replies().Unauthentic)
+	}
+	e.Scheme = p.Passed(r)
+	if reply, ok := p.Challenge(r); ok {
+		e.Challenge, e.Status, e.Reply = true, reply.Status, string(reply.Body)
+		return e
+	}
+	items, err := p.Split(r)
+	if err != nil {
+		return e.refused(ReasonDeadline, http.StatusServiceUnavailable)
+	}
+	e.Status = p.Replies().Accepted
+	for i := range items {
+		one, _ := explain(p, &items[i], r.Covered(), now)
+		if one.Question != nil {
+			e.Status = one.Question.Status
+		}
+		e.Events = append(e.Events, one)
+	}
+	return e
+}
+
+func (e Explanation) refused(why auth.Reason, status int) Explanation {
+	e.Refused, e.Status = why, status
+	return e
+}
+
+// explain also gives the fields of the expressions that have failed without anybody's notice.
+func explain(
+	p *providers.Provider, item *providers.Item, proven auth.Coverage, now time.Time,
+) (e ExplainedEvent, silent []string) {
+	e = ExplainedEvent{
+		WorkflowID: event.WorkflowID(p.Name(), item.Key), Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type,
+		Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
+		Policy: p.Policy(item.Type), OccurredAt: now.UTC(),
+	}
+	if e.Type == "" {
+		e.Type = providers.UnknownType
+	}
+	if q, ok := p.Question(item.Type); ok {
+		answer, err := q.Fallback(p, item)
+		e.Question = &ExplainedQuestion{
+			Handler: q.Handler, Deadline: q.Deadline, Status: q.Status, Fallback: string(answer.Body),
+		}
+		e.DeadLetter = failureOf(err)
+	}
+	receipt := receiptOf(p, item, now)
+	trace, err := p.Trace(receipt, item.Body, proven)
+	e.Rules, e.KeyParts, e.OccurredFrom = trace.Rules, trace.KeyParts, trace.OccurredFrom
+	if err != nil {
+		e.DeadLetter = failureOf(err)
+		return e, nil
+	}
+	parsed, err := p.Parse(receipt, item.Body)
+	if err != nil {
+		e.DeadLetter = failureOf(err)
+		return e, trace.Silent
+	}
+	e.OccurredAt, e.Outcome, e.Changes = parsed.OccurredAt, parsed.Outcome, parsed.Changes
+	return e, trace.Silent
+}
+
+// receiptOf is the one that the ingress would make of the item, as far as the parse step reads it.
+func receiptOf(p *providers.Provider, item *providers.Item, now time.Time) event.Receipt {
+	return event.Receipt{
+		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
+		Fingerprint: item.Fingerprint, Type: item.Type, Priority: item.Priority, ReceivedAt: now, Headers: item.Headers,
+		Query: item.Query, Path: item.Path, Root: item.Root,
+	}
+}
+
+func failureOf(err error) *ExplainedFailure {
+	if err == nil {
+		return nil
+	}
+	return &ExplainedFailure{Class: event.ClassOf(err), Code: event.CodeOf(err), Message: err.Error()}
+}

@@ -1,0 +1,92 @@
+package lint
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/mapping"
+)
+
+// Of a batch, each event is told with its key, where that came from, and what it does.
+func TestExplainBatch(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "gocardless", secretOfTests)
+	e := Explain(p, signedSample(t, p, "payments.confirmed", "x1"), clock)
+	require.Empty(t, e.Refused)
+	require.Equal(t, 200, e.Status)
+	require.Equal(t, "auth[0]: HMAC in webhook-signature, with GOCARDLESS_WEBHOOK_SECRET", e.Scheme)
+	require.Len(t, e.Events, 2)
+	first := e.Events[0]
+	require.Equal(t, "gocardless:EV1x1", first.WorkflowID)
+	require.Equal(t, event.KeyFromEvent, first.KeyFrom)
+	require.Equal(t, []mapping.ExplainedPart{{Field: "key.parts[0]", Expr: ".body.id", Value: "EV1x1"}}, first.KeyParts)
+	require.Equal(t, "payments.confirmed", first.Type)
+	require.Equal(t, clock, first.OccurredAt)
+	require.Equal(t, ".body.created_at (rfc3339)", first.OccurredFrom)
+	require.Equal(t, event.PriorityNormal, first.Priority)
+	require.Zero(t, first.DedupeWindow)
+	require.Equal(t, 4, first.Policy.Attempts)
+	require.Equal(t, "PMSAMPLE", first.Changes[0].ExternalID)
+	require.Equal(t, event.OpPatch, first.Changes[0].Op)
+	require.Equal(t, "payouts.paid", e.Events[1].Type)
+}
+
+func TestExplainRefusals(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "gocardless", secretOfTests)
+	r := signedSample(t, p, "payments.confirmed", "x1")
+	r.Body = append(r.Body, ' ')
+	e := Explain(p, r, clock)
+	require.Equal(t, auth.ReasonBadSignature, e.Refused)
+	require.Equal(t, 498, e.Status)
+	require.Empty(t, e.Events)
+	e = Explain(providerOf(t, "gocardless"), r, clock)
+	require.Equal(t, auth.ReasonNoSecret, e.Refused)
+	r.Body = make([]byte, p.BodyLimit()+1)
+	require.Equal(t, ReasonTooLarge, Explain(p, r, clock).Refused)
+	require.Equal(t, 413, Explain(p, r, clock).Status)
+
+	stale := providerOf(t, "stripe", secretOfTests)
+	e = Explain(stale, signedSample(t, stale, "customer.updated", "x1"), clock.Add(10*time.Minute))
+	require.Equal(t, auth.ReasonStaleTimestamp, e.Refused)
+}
+
+// What is behind a key, an override, a question, a handshake and a dead letter.
+func TestExplainSpecialEvents(t *testing.T) {
+	t.Parallel()
+	retell := providerOf(t, "retell", secretOfTests)
+	e := Explain(retell, signedSample(t, retell, "call_inbound", "x1"), clock)
+	require.Equal(t, "overrides[0]", e.Events[0].Rules)
+	require.Len(t, e.Events[0].KeyParts, 4)
+	require.Equal(t, "overrides[0].key.parts[3]", e.Events[0].KeyParts[3].Field)
+	require.Equal(t, &ExplainedQuestion{
+		Handler: "RETELL_INBOUND_URL", Deadline: event.Duration(8 * time.Second), Status: 200, Fallback: `{"call_inbound":{}}`,
+	}, e.Events[0].Question)
+	e = Explain(retell, signedSample(t, retell, "transcript_updated", "x1"), clock)
+	require.Equal(t, event.KeyFromBody, e.Events[0].KeyFrom)
+	require.Empty(t, e.Events[0].OccurredFrom)
+	require.Equal(t, clock, e.Events[0].OccurredAt)
+
+	slack := providerOf(t, "slack", secretOfTests)
+	e = Explain(slack, signedSample(t, slack, "url_verification", "x1"), clock)
+	require.True(t, e.Challenge)
+	require.Equal(t, "challengex1", e.Reply)
+
+	stripe := providerOf(t, "stripe", secretOfTests)
+	r := signedSample(t, stripe, "customer.updated", "x1")
+	r.Body = []byte(`{"type":"customer.updated"}`)
+	require.NoError(t, stripe.Sign(r, secretOfTests, clock))
+	e = Explain(stripe, r, clock)
+	require.Empty(t, e.Refused, "an authentic event is never refused for its content")
+	require.Equal(t, 202, e.Status)
+	require.Equal(t, event.KeyFromNothing, e.Events[0].KeyFrom)
+	require.Equal(t, "missing_key", e.Events[0].DeadLetter.Code)
+	require.Empty(t, e.Events[0].KeyParts[0].Value)
+	r.Body = []byte(`{`)
+	require.NoError(t, stripe.Sign(r, secretOfTests, clock))
+	require.Equal(t, event.ClassRejected, Explain(stripe, r, clock).Events[0].DeadLetter.Class)
+}

@@ -1,0 +1,67 @@
+package lint
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/providers"
+	"holdfast/providers/auth"
+)
+
+// secretOfTests fits every scheme: text, and base64 after its prefix.
+const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
+
+// clock is when requests arrive.
+var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// minimal is the smallest definition; tests change one thing about it.
+const minimal = `
+name: acme
+auth:
+  - hmac:
+      secrets: ACME_SECRET
+      signed: "{body}"
+      signature: {header: x-acme-signature}
+type: .body.type
+key: {parts: [.body.id]}
+`
+
+func secretsOf(secrets ...string) auth.Secrets { return func(string) []string { return secrets } }
+
+// catalogueOf gives the built-in catalogue with secrets.
+func catalogueOf(t testing.TB, secrets ...string) *providers.Catalogue {
+	t.Helper()
+	c, err := providers.Load("")
+	require.NoError(t, err)
+	return c.WithSecrets(secretsOf(secrets...))
+}
+
+func providerOf(t testing.TB, name string, secrets ...string) *providers.Provider {
+	t.Helper()
+	p, ok := catalogueOf(t, secrets...).Lookup(name)
+	require.True(t, ok)
+	return p
+}
+
+// writeDefinitions makes a user's folder.
+func writeDefinitions(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return dir
+}
+
+func signedSample(t testing.TB, p *providers.Provider, eventType, id string) *auth.Request {
+	t.Helper()
+	r, err := p.Sample(eventType, id, clock)
+	require.NoError(t, err)
+	r.URL = "https://hooks.example.com" + r.Path
+	require.NoError(t, p.SignWithSecrets(r, clock))
+	return r
+}

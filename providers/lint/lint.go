@@ -1,0 +1,95 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+
+	"holdfast/providers"
+	"holdfast/providers/definition"
+)
+
+// Finding is one remark about a definition.
+type Finding struct {
+	// File is the name of the file, without its folder.
+	File string `json:"file"`
+	// Field is the path to the field; "" for the definition as a whole.
+	Field string `json:"field,omitempty"`
+	// Rule is the short, stable name of what is wrong.
+	Rule Rule `json:"rule"`
+	// Message says what is wrong and what is wanted.
+	Message string `json:"message"`
+}
+
+// Rule names what a finding is about.
+type Rule string
+
+// The rules. RuleInvalid is for definitions that would be refused at start; the others for those that would not.
+const (
+	RuleInvalid     Rule = "invalid"
+	RuleNoSamples   Rule = "no-samples"
+	RuleSampleFails Rule = "sample-fails"
+	RuleSampleType  Rule = "sample-type"
+	RuleSharedKey   Rule = "shared-key"
+	RuleUnreachable Rule = "unreachable"
+	RuleIneffective Rule = "ineffective"
+	RuleUnscoped    Rule = "unscoped"
+	RuleUnsigned    Rule = "unsigned"
+	RuleSecret      Rule = "secret"
+)
+
+// String is "file: field: message [rule]".
+func (f Finding) String() string {
+	at := f.File + ": "
+	if f.Field != "" {
+		at += f.Field + ": "
+	}
+	return at + f.Message + " [" + string(f.Rule) + "]"
+}
+
+// linter collects the findings about one definition.
+type linter struct {
+	provider *providers.Provider
+	written  *definition.Definition
+	found    []Finding
+	seen     map[string]bool
+}
+
+func newLinter(p *providers.Provider) *linter {
+	return &linter{provider: p, written: p.Written(), seen: map[string]bool{}}
+}
+
+// add notes a finding, each once.
+func (l *linter) add(field string, rule Rule, format string, args ...any) {
+	f := Finding{File: l.provider.File(), Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)}
+	if !l.seen[f.String()] {
+		l.seen[f.String()] = true
+		l.found = append(l.found, f)
+	}
+}
+
+// Lint looks for what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
+// key, types and entities from what nobody vouches for, secrets (as they are now) that authenticate nobody.
+func Lint(p *providers.Provider) []Finding {
+	l := newLinter(p)
+	d := l.written
+	l.checkOverrides()
+	l.checkLane("", d.Lane, d.Priority)
+	l.checkRetry("", d.Retry)
+	l.checkBaseEntities()
+	l.checkEntities("entities", d.Entities, nil)
+	for i, o := range d.Overrides {
+		at := fmt.Sprintf("overrides[%d].", i)
+		l.checkLane(at, cmp.Or(o.Lane, d.Lane), cmp.Or(o.Priority, d.Priority))
+		l.checkRetry(at, o.Retry)
+		l.checkEntities(at+"entities", o.Entities, o.Types)
+	}
+	l.checkQuestions()
+	l.checkDecoders()
+	l.checkUnsigned()
+	for _, mistake := range p.SecretMistakes() {
+		l.add("", RuleSecret, "%s", mistake)
+	}
+	l.checkReply()
+	l.checkSamples()
+	return l.found
+}

@@ -1,0 +1,185 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast/event"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// unreached notes a rule that no event can reach.
+func (l *linter) unreached(field, format string, args ...any) {
+	l.add(field, RuleUnreachable, "no event can reach it: "+format, args...)
+}
+
+// checkOverrides looks for overrides, and types of one, that an earlier override takes away: the first that fits applies.
+func (l *linter) checkOverrides() {
+	for i, o := range l.written.Overrides {
+		field := fmt.Sprintf("overrides[%d]", i)
+		var alone []string
+		for k, t := range o.Types {
+			if l.coveringOverride(i, t) >= 0 {
+				alone = append(alone, fmt.Sprintf("%s.types[%d]", field, k))
+				continue
+			}
+			if definition.AnyCovers(definition.Globs(o.Types[:k]), definition.NewGlob(t)) {
+				l.unreached(fmt.Sprintf("%s.types[%d]", field, k), "an earlier type of the list covers %q", t)
+			}
+		}
+		if len(alone) == len(o.Types) {
+			l.unreached(field, "overrides[%d] covers it", l.coveringOverride(i, o.Types[0]))
+			continue
+		}
+		for _, one := range alone {
+			l.unreached(one, "an earlier override covers it")
+		}
+	}
+}
+
+// coveringOverride is the first override before n that covers the type, or -1.
+func (l *linter) coveringOverride(n int, t string) int {
+	return slices.IndexFunc(l.written.Overrides[:n], func(o definition.Override) bool {
+		return definition.AnyCovers(definition.Globs(o.Types), definition.NewGlob(t))
+	})
+}
+
+// checkLane looks for a priority above that of the lane: what is urgent must not wait for a batch.
+func (l *linter) checkLane(at, lane, priority string) {
+	if lane == string(definition.LaneBulk) && priority != "" && priority != string(event.PriorityNormal) {
+		l.add(at+"lane", RuleIneffective, "bulk takes no account of the priority %s: it holds for the events that leave their batch",
+			priority)
+	}
+}
+
+// checkRetry looks for delays behind the last attempt.
+func (l *linter) checkRetry(at string, r *definition.Retry) {
+	if r == nil || r.Attempts == nil {
+		return
+	}
+	if unused := len(r.Delays) - (*r.Attempts - 1); unused > 0 {
+		l.add(at+"retry.delays", RuleIneffective, "%d attempts have %d pauses between them: the last %d of the list are never used",
+			*r.Attempts, *r.Attempts-1, unused)
+	}
+}
+
+// checkEntities looks at one list of entity rules, which applies to the types `within` (nil: to all).
+func (l *linter) checkEntities(field string, rules []definition.Entity, within []string) {
+	for i := range rules {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		e := &rules[i]
+		if l.written.Source != "" && e.Scope == "" {
+			l.add(at+".scope", RuleUnscoped, "is missing: events come from several sources, so say `source`, or `provider` where "+
+				"an ID is unique over all of them")
+		}
+		types, others := definition.Globs(e.Types), definition.Globs(within)
+		if !definition.AnyOverlaps(types, others) {
+			l.unreached(at+".types", "the override is for other types")
+		}
+		for k, t := range definition.Globs(e.DeleteOn) {
+			one := []definition.Glob{t}
+			if !definition.AnyOverlaps(one, types) || !definition.AnyOverlaps(one, others) {
+				l.unreached(fmt.Sprintf("%s.delete_on[%d]", at, k), "the rule is for other types")
+			}
+		}
+		for j := range rules[:i] {
+			if shadows(&rules[j], e) {
+				l.unreached(at, "%s[%d] names the same entity first", field, j)
+				break
+			}
+		}
+	}
+}
+
+// shadows tells whether e names every entity that other names.
+func shadows(e, other *definition.Entity) bool {
+	return e.When == "" && e.Scope == other.Scope && e.Kind == other.Kind && e.KindFrom == other.KindFrom &&
+		e.ID == other.ID && e.Each == other.Each && definition.CoveredBy(definition.Globs(other.Types), definition.Globs(e.Types))
+}
+
+// checkBaseEntities looks for entity rules all of whose types belong to overrides with entities of their own.
+func (l *linter) checkBaseEntities() {
+	for i, e := range l.written.Entities {
+		if len(e.Types) > 0 && !slices.ContainsFunc(definition.Globs(e.Types), l.reachesBase) {
+			l.unreached(fmt.Sprintf("entities[%d]", i), "overrides with entities of their own cover its types")
+		}
+	}
+}
+
+// reachesBase tells whether some event of the type is mapped by the definition's own entities.
+func (l *linter) reachesBase(t definition.Glob) bool {
+	for _, o := range l.written.Overrides {
+		replaces := o.Ignore || o.Entities != nil
+		switch types := definition.Globs(o.Types); {
+		case !replaces && definition.AnyOverlaps(types, []definition.Glob{t}):
+			return true
+		case replaces && definition.AnyCovers(types, t):
+			return false
+		}
+	}
+	return true
+}
+
+func (l *linter) checkQuestions() {
+	var earlier []definition.Glob
+	for i, q := range l.written.Questions {
+		types := definition.Globs(q.Types)
+		if len(earlier) > 0 && definition.CoveredBy(types, earlier) {
+			l.unreached(fmt.Sprintf("questions[%d]", i), "earlier questions cover its types")
+		}
+		earlier = append(earlier, types...)
+	}
+}
+
+func (l *linter) checkDecoders() {
+	seen := map[string]bool{}
+	for i, d := range l.written.Decode {
+		media := decode.MediaType(d.ContentType)
+		if seen[media] {
+			l.unreached(fmt.Sprintf("decode[%d]", i), "an earlier rule reads %s", media)
+		}
+		seen[media] = true
+	}
+}
+
+// checkUnsigned looks for types, sources and entities that come from what one of the schemes does not cover: with one signed body
+// anybody could make any of them. Keys like that are refused by the compiler.
+func (l *linter) checkUnsigned() {
+	d := l.written
+	if d.Unsigned != "" {
+		return
+	}
+	l.checkCovered("type", d.Type)
+	l.checkCovered("source", d.Source)
+	l.checkCoveredEntities("entities", d.Entities)
+	for i, o := range d.Overrides {
+		l.checkCoveredEntities(fmt.Sprintf("overrides[%d].entities", i), o.Entities)
+	}
+}
+
+func (l *linter) checkCoveredEntities(field string, entities []definition.Entity) {
+	for i := range entities {
+		at, e := fmt.Sprintf("%s[%d].", field, i), &entities[i]
+		l.checkCovered(at+"when", e.When)
+		l.checkCovered(at+"each", e.Each)
+		l.checkCovered(at+"kind_from", e.KindFrom)
+		l.checkCovered(at+"id", e.ID)
+		l.checkCovered(at+"state", e.State)
+		l.checkCovered(at+"version", e.Version)
+	}
+}
+
+func (l *linter) checkCovered(field string, source definition.JQ) {
+	x, err := jq.Compile(field, string(source))
+	if x == nil || err != nil {
+		return // a definition that is linted has been compiled
+	}
+	for _, one := range l.provider.Alternatives() {
+		for _, what := range one.Coverage().Uncovered(x.Dependencies.Headers, x.Dependencies.Query, x.Dependencies.Path) {
+			l.add(field, RuleUnsigned, "reads %s, which no signature covers: take it from the body, or say why not under `unsigned`",
+				what)
+		}
+	}
+}

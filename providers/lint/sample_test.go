@@ -1,0 +1,66 @@
+package lint
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/providers/definition"
+)
+
+// Each sample, signed, is an event of the type that its name says, with a key and a time of its own.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t, secretOfTests)
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		for _, eventType := range p.SampleTypes() {
+			t.Run(name+" "+eventType, func(t *testing.T) {
+				t.Parallel()
+				r := signedSample(t, p, eventType, "first1")
+				e := Explain(p, r, clock)
+				require.Empty(t, e.Refused)
+				if e.Challenge {
+					return
+				}
+				require.Equal(t, eventType, e.Events[0].Type)
+				require.Nil(t, e.Events[0].DeadLetter)
+				require.NotEqual(t, event.KeyFromNothing, e.Events[0].KeyFrom)
+				if eventType != "FORM_SUBMITTED" { // a form at Cal.com belongs to nothing
+					require.NotEmpty(t, e.Events[0].Changes)
+				}
+				again := Explain(p, signedSample(t, p, eventType, "first1"), clock)
+				require.Equal(t, e.Events[0].Key, again.Events[0].Key)
+				other := Explain(p, signedSample(t, p, eventType, "second2"), clock)
+				require.NotEqual(t, e.Events[0].Key, other.Events[0].Key)
+			})
+		}
+	}
+	p, _ := c.Lookup("stripe")
+	_, err := p.Sample("../stripe", "x", clock)
+	require.ErrorContains(t, err, "customer.updated")
+}
+
+// There is an event for every override of the catalogue, and a batch where the provider sends batches.
+func TestSamplesReachEveryOverride(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t, secretOfTests)
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		for i, o := range p.Written().Overrides {
+			for _, pattern := range o.Types {
+				require.True(t, slices.ContainsFunc(p.SampleTypes(), definition.NewGlob(pattern).Match), "%s: overrides[%d] is for %s", name, i, pattern)
+			}
+		}
+		if p.Written().Batch == nil {
+			continue
+		}
+		most := 0
+		for _, eventType := range p.SampleTypes() {
+			most = max(most, len(Explain(p, signedSample(t, p, eventType, "x"), clock).Events))
+		}
+		require.GreaterOrEqual(t, most, 2, name)
+	}
+}

@@ -1,0 +1,159 @@
+package lint
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+)
+
+// lintTime is when the samples are made, always the same so that the findings are.
+var lintTime = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// lintSecrets fit every scheme: text and base64 after a prefix, base64 alone, a private key with its public one, and an address.
+func lintSecrets(string) []string {
+	seed := []byte("a secret that is used by nobody.")
+	public := ed25519.NewKeyFromSeed(seed)[ed25519.PublicKeySize:]
+	key := base64.StdEncoding.EncodeToString(seed)
+	return []string{"whsec_" + key, key, "whsk_" + key, "whpk_" + base64.StdEncoding.EncodeToString(public), lintAddress.String()}
+}
+
+// lintAddress is where the samples come from.
+var lintAddress = netip.MustParseAddr("192.0.2.1")
+
+// FailingSamples runs the samples of all definitions that are not built in. A finding says that events like the sample become
+// dead letters, or are dropped as duplicates of others.
+func FailingSamples(c *providers.Catalogue) []Finding {
+	var found []Finding
+	for _, name := range c.Names() {
+		if p, _ := c.Lookup(name); p.Origin() != definition.OriginBuiltIn {
+			l := newLinter(p)
+			l.checkSamples()
+			found = append(found, l.found...)
+		}
+	}
+	return slices.DeleteFunc(found, func(f Finding) bool { return f.Rule != RuleSampleFails && f.Rule != RuleSharedKey })
+}
+
+// Regression refuses a catalogue some of whose samples fail that did not fail before: it must stay possible to correct something
+// else. The error joins a *definition.Error for each.
+func Regression(next, current *providers.Catalogue) error {
+	failing := FailingSamples(next)
+	if len(failing) == 0 {
+		return nil
+	}
+	before := FailingSamples(current)
+	var errs []error
+	for _, f := range failing {
+		if !slices.Contains(before, f) {
+			errs = append(errs, &definition.Error{File: f.File, Field: f.Field, Reason: f.Message})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkSamples runs every sample through what the ingress and the parse step do.
+func (l *linter) checkSamples() {
+	if len(l.written.Samples) == 0 {
+		l.add("samples", RuleNoSamples, "is missing: without an event of each kind nothing of the definition can be tried")
+	}
+	keys := map[string]string{}
+	for i, name := range l.provider.SampleTypes() {
+		for k := range 2 {
+			if !l.checkSample(name, fmt.Sprintf("lint%dx%d", i, k), keys) {
+				break // the second event of a sample fails like the first
+			}
+		}
+	}
+}
+
+// checkReply runs the form of the reply on what it would be made of.
+func (l *linter) checkReply() {
+	const accepted = `{"ok":true,"queued":true,"request_id":"r","duration_ms":1,"events":[` +
+		`{"workflow_id":"p:k","event_id":"e","event_hash":"000000000000","status":"accepted"}]}`
+	if _, ok := l.provider.ReplyBody([]byte(accepted)); !ok && l.written.Replies.Body != "" {
+		l.add("replies.body", RuleSampleFails, "fails on the usual body: the sender would be answered with that one")
+	}
+}
+
+// checkSample gives false if something is wrong with the sample.
+func (l *linter) checkSample(name, id string, keys map[string]string) bool {
+	field := fmt.Sprintf("samples[%q]", name)
+	r, err := l.provider.Sample(name, id, lintTime)
+	if err != nil {
+		l.add(field, RuleSampleFails, "cannot be made: %s", err.Error())
+		return false
+	}
+	before := len(l.found)
+	if err := signForLint(l.provider, r); err != nil {
+		l.add(field, RuleSampleFails, "could not be sent: %s", err.Error())
+		return false
+	}
+	if _, handshake := l.provider.Challenge(r); handshake {
+		return true
+	}
+	items, err := l.provider.Split(r)
+	if err != nil {
+		l.add(field, RuleSampleFails, "takes too long to evaluate")
+		return false
+	}
+	var types []string
+	for i := range items {
+		e, silent := explain(l.provider, &items[i], r.Covered(), lintTime)
+		types = append(types, e.Type)
+		l.checkEvent(field, &items[i], e, silent)
+		if other, taken := keys[e.Key]; taken {
+			l.add(field, RuleSharedKey, "%s", sharedKey(name, other))
+		}
+		keys[e.Key] = name
+	}
+	if len(l.found) == before && !slices.Contains(types, name) {
+		l.add(field, RuleSampleType, "is of type %s: name the sample after its type", strings.Join(types, ", "))
+	}
+	return len(l.found) == before
+}
+
+func sharedKey(name, other string) string {
+	const consequence = "have one key, so that the second would be dropped as a duplicate of the first"
+	if name == other {
+		return "two events of it with different ids " + consequence
+	}
+	return fmt.Sprintf("it and the sample %q %s", other, consequence)
+}
+
+// checkEvent notes what fails on one event of a sample.
+func (l *linter) checkEvent(field string, item *providers.Item, e ExplainedEvent, silent []string) {
+	if e.DeadLetter != nil {
+		l.add(field, RuleSampleFails, "becomes a dead letter: %s (%s)", e.DeadLetter.Message, e.DeadLetter.Code)
+		return
+	}
+	for _, part := range e.KeyParts {
+		if part.Failed {
+			l.add(part.Field, RuleSampleFails, "fails on %s, where it should give nothing: add a ? after what may not be there", field)
+		}
+	}
+	for _, expression := range silent {
+		l.add(expression, RuleSampleFails, "fails on %s", field)
+	}
+	if _, err := l.provider.Redact(receiptOf(l.provider, item, lintTime), item.Body); err != nil {
+		l.add("redact", RuleSampleFails, "fails on %s", field)
+	}
+}
+
+// signForLint makes a sample authentic by the first scheme that can. The error is an *auth.Error.
+func signForLint(p *providers.Provider, r *auth.Request) error {
+	a := p.WithSecrets(lintSecrets)
+	r.RemoteIP = lintAddress
+	if err := a.SignWithSecrets(r, lintTime); err != nil {
+		return err
+	}
+	return a.Authenticate(r, lintTime)
+}

@@ -1,0 +1,54 @@
+package lint
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/providers"
+)
+
+// What every event would die of is not reloaded, however valid its file:
+//   - a sample that becomes a dead letter, or two that share a key, keeps the old definitions
+//   - what fails already does not stand in the way of what corrects another file
+//   - a start takes what there is, since the other providers need one
+func TestReloadRunsTheSamples(t *testing.T) {
+	t.Parallel()
+	const good = minimal + `
+samples:
+  order.paid: {body: '{id: .id, type: "order.paid"}'}
+`
+	dead := strings.Replace(good, "type: .body.type", "type: .body.type.name", 1)
+	shared := strings.Replace(good, "[.body.id]", "[.body.type]", 1)
+	require.NotEqual(t, good, dead)
+	require.NotEqual(t, good, shared)
+	dir := writeDefinitions(t, map[string]string{"acme.yaml": good})
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	live, err := providers.LoadLive(dir, nil, nil)
+	require.NoError(t, err)
+	before := live.Catalogue()
+	require.Empty(t, FailingSamples(before))
+
+	write("acme.yaml", dead)
+	require.ErrorContains(t, live.Reload(Regression), `acme.yaml: samples["order.paid"]: becomes a dead letter`)
+	write("acme.yaml", shared)
+	require.ErrorContains(t, live.Reload(Regression), `acme.yaml: samples["order.paid"]: two events of it`)
+	require.Same(t, before, live.Catalogue())
+
+	write("acme.yaml", dead)
+	restarted, err := providers.LoadLive(dir, nil, nil)
+	require.NoError(t, err)
+	require.Len(t, FailingSamples(restarted.Catalogue()), 1)
+	write("beta.yaml", strings.Replace(good, "name: acme", "name: beta", 1))
+	require.NoError(t, restarted.Reload(Regression))
+	_, ok := restarted.Lookup("beta")
+	require.True(t, ok)
+	write("acme.yaml", good)
+	require.NoError(t, restarted.Reload(Regression))
+	require.Empty(t, FailingSamples(restarted.Catalogue()))
+}

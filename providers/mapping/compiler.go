@@ -1,0 +1,68 @@
+package mapping
+
+import (
+	"slices"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// Compiler compiles what a definition says of events. It knows what their expressions can see.
+type Compiler struct {
+	definition.Problems
+	ReceiptFields ReceiptFields
+	Coverage      auth.Coverage
+	PathParams    []string
+	// HasSource: the definition tells the provider's senders apart.
+	HasSource bool
+}
+
+// Expression compiles an expression of an event and checks that what it names is kept.
+func (c *Compiler) Expression(field string, source definition.JQ) *jq.Expression {
+	x := c.NewExpression(field, source)
+	c.checkReads(field, x)
+	return x
+}
+
+// NewExpression compiles the source, or reports why it cannot be used; nil for "".
+func (c *Compiler) NewExpression(field string, source definition.JQ) *jq.Expression {
+	x, err := jq.Compile(field, string(source))
+	if err != nil {
+		c.Add(field, "%s", err.Error())
+	}
+	return x
+}
+
+// checkReads refuses an expression that names something which is not kept, and so would never be there.
+func (c *Compiler) checkReads(field string, x *jq.Expression) {
+	if x == nil {
+		return
+	}
+	for _, name := range x.Dependencies.Headers {
+		if !slices.Contains(c.ReceiptFields.headers, name) {
+			c.Add(field, "reads the header %q, which is not among keep.headers (names are lower case)", name)
+		}
+	}
+	for _, name := range x.Dependencies.Query {
+		if !slices.Contains(c.ReceiptFields.query, name) {
+			c.Add(field, "reads the query parameter %q, which is not among keep.query", name)
+		}
+	}
+	for _, name := range x.Dependencies.Path {
+		if !slices.Contains(c.PathParams, name) || slices.Contains(c.ReceiptFields.hiddenPath, name) {
+			c.Add(field, "reads the path variable %q, which no path has or which is secret", name)
+		}
+	}
+}
+
+// checkKeyReads refuses a key expression that names what no scheme covers.
+func (c *Compiler) checkKeyReads(field string, x *jq.Expression) {
+	const advice = "which no signature covers: take the key from signed material, or say why not under `unsigned`"
+	if x == nil {
+		return
+	}
+	for _, what := range c.Coverage.Uncovered(x.Dependencies.Headers, x.Dependencies.Query, x.Dependencies.Path) {
+		c.Add(field, "reads %s, %s", what, advice)
+	}
+}

@@ -1,0 +1,241 @@
+package mapping
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"holdfast/event"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// The bounds of what one event may change.
+const (
+	maxChanges    = 500
+	maxKind       = 64
+	maxExternalID = 512
+	// maxStateBytes is for all states of one event.
+	maxStateBytes = 4 << 20
+	// maxVersion leaves room behind every version that a clock in nanoseconds can give until the year 2100.
+	maxVersion = 1 << 62
+)
+
+// scope is where the ID of an entity is unique.
+type scope string
+
+const (
+	// scopeUntold is taken for scopeProvider, which is what definitions meant before they could say it.
+	scopeUntold   scope = ""
+	scopeProvider scope = "provider"
+	scopeSource   scope = "source"
+)
+
+var kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+
+// entityRule maps an event to changes of entities.
+type entityRule struct {
+	types    []definition.Glob
+	when     *jq.Expression
+	each     *jq.Expression
+	kind     string
+	kindFrom *jq.Expression
+	id       *jq.Expression
+	scope    scope
+	op       event.Op
+	deleteOn []definition.Glob
+	state    *jq.Expression
+	version  *jq.Expression
+}
+
+func (c *Compiler) newEntities(field string, defs []definition.Entity) []entityRule {
+	rules := make([]entityRule, 0, len(defs))
+	for i, d := range defs {
+		rules = append(rules, c.newEntity(fmt.Sprintf("%s[%d]", field, i), d))
+	}
+	return rules
+}
+
+func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
+	e := entityRule{types: c.Globs(at+".types", d.Types), deleteOn: c.Globs(at+".delete_on", d.DeleteOn)}
+	e.op = event.Op(c.OneOf(at+".op", d.Op, string(event.OpPatch), string(event.OpSnapshot), string(event.OpDelete)))
+	if e.kind = d.Kind; (d.Kind == "") == (d.KindFrom == "") {
+		c.Add(at+".kind", "want either kind, a name, or kind_from, an expression")
+	}
+	if d.Kind != "" && !isKind(d.Kind) {
+		c.Add(at+".kind", "%q is not a name of a kind: want letters, digits, _ . and -", d.Kind)
+	}
+	c.Required(at+".id", string(d.ID))
+	if e.scope = scope(d.Scope); d.Scope != "" {
+		c.OneOf(at+".scope", d.Scope, string(scopeProvider), string(scopeSource))
+	}
+	if e.scope == scopeSource && !c.HasSource {
+		c.Add(at+".scope", "the definition has no source")
+	}
+	if d.State == "" && e.op == event.OpSnapshot {
+		c.Add(at+".state", "is missing: a snapshot replaces the state")
+	}
+	for field, kind := range d.Related {
+		if !isKind(kind) || d.Kind == "" {
+			c.Add(at+".related."+field, "want the name of a kind, in a rule that names its own")
+		}
+	}
+	e.when = c.Expression(at+".when", d.When)
+	e.each = c.Expression(at+".each", d.Each)
+	e.kindFrom = c.Expression(at+".kind_from", d.KindFrom)
+	e.id = c.Expression(at+".id", d.ID)
+	e.state = c.Expression(at+".state", d.State)
+	e.version = c.Expression(at+".version", d.Version)
+	return e
+}
+
+func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString(s) }
+
+// changesOf gives what an event does to entities. Where two rules name the same entity, the first one counts.
+func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.Input) ([]event.Change, error) {
+	var changes []event.Change
+	seen, room := map[[2]string]bool{}, maxStateBytes
+	for i := range rules {
+		found, err := rules[i].changes(ctx, eventType, in, &room)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			if id := [2]string{c.Kind, c.ExternalID}; !seen[id] {
+				seen[id] = true
+				changes = append(changes, c)
+			}
+		}
+	}
+	if len(changes) > maxChanges {
+		return nil, event.Rejectf("too_many_entities", "the event speaks of more than %d entities", maxChanges)
+	}
+	return changes, nil
+}
+
+// changes gives those of one rule. Room is what is left for states.
+func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input, room *int) ([]event.Change, error) {
+	if len(e.types) > 0 && !definition.AnyMatch(e.types, eventType) {
+		return nil, nil
+	}
+	if e.when != nil {
+		ok, err := e.when.First(ctx, in, nil)
+		if err != nil {
+			return nil, e.when.Failed(err)
+		}
+		if ok == nil || ok == false {
+			return nil, nil
+		}
+	}
+	items := []any{nil}
+	if e.each != nil {
+		var err error
+		if items, err = e.each.All(ctx, in); err != nil {
+			return nil, e.each.Failed(err)
+		}
+	}
+	var changes []event.Change
+	for _, item := range items {
+		c, ok, err := e.change(ctx, eventType, in, item, *room)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			changes = append(changes, c)
+			*room -= len(c.State)
+		}
+	}
+	return changes, nil
+}
+
+// change gives one change; ok is false where the event does not name the entity.
+func (e *entityRule) change(
+	ctx context.Context, eventType string, in jq.Input, item any, room int,
+) (event.Change, bool, error) {
+	c := event.Change{Kind: e.kind, Op: e.op}
+	if definition.AnyMatch(e.deleteOn, eventType) {
+		c.Op = event.OpDelete
+	}
+	if e.kindFrom != nil {
+		v, err := e.kindFrom.First(ctx, in, item)
+		if err != nil {
+			return c, false, e.kindFrom.Failed(err)
+		}
+		c.Kind, _ = jq.Text(v)
+	}
+	v, err := e.id.First(ctx, in, item)
+	if err != nil {
+		return c, false, e.id.Failed(err)
+	}
+	id, ok := jq.Text(v)
+	if !ok || c.Kind == "" {
+		return c, false, nil
+	}
+	if e.scope == scopeSource {
+		id = scopedID(in.Source, id)
+	}
+	if c.ExternalID = id; id != CleanText(id, maxExternalID) {
+		return c, false, event.Rejectf("bad_entity_id", "the id of an entity is too long or has control characters")
+	}
+	if !isKind(c.Kind) {
+		return c, false, event.Rejectf("bad_entity_kind", "the kind of an entity is not a name")
+	}
+	if c.State, err = e.stateOf(ctx, in, item, room); err != nil {
+		return c, false, err
+	}
+	c.Version, err = e.versionOf(ctx, in, item)
+	return c, err == nil, err
+}
+
+// scopedID is the ID of an entity within a source: no two pairs give one, since the source holds no colon. Where an event has no
+// source it speaks of the provider's own things.
+func scopedID(source, id string) string {
+	if source == "" {
+		return id
+	}
+	return strings.NewReplacer("%", "%25", ":", "%3A").Replace(source) + ":" + id
+}
+
+func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, room int) (json.RawMessage, error) {
+	if e.state == nil {
+		return nil, nil
+	}
+	v, err := e.state.First(ctx, in, item)
+	if err != nil {
+		return nil, e.state.Failed(err)
+	}
+	state, ok := v.(map[string]any)
+	if !ok {
+		return nil, event.Rejectf("bad_state", "the state of an entity is not an object")
+	}
+	text, err := jq.Marshal(state, room)
+	if err != nil || len(text) > room {
+		return nil, e.state.Fail("jq_too_large")
+	}
+	return text, nil
+}
+
+// versionOf gives the entity's version: a whole number that is not negative, written as a number. Anything else is
+// refused, since a version beyond every other would freeze the entity.
+func (e *entityRule) versionOf(ctx context.Context, in jq.Input, item any) (*int64, error) {
+	if e.version == nil {
+		return nil, nil
+	}
+	v, err := e.version.First(ctx, in, item)
+	if err != nil {
+		return nil, e.version.Failed(err)
+	}
+	if v == nil {
+		return nil, nil
+	}
+	_, isText := v.(string)
+	s, _ := jq.Text(v)
+	n, err := strconv.ParseInt(s, 10, 64)
+	if isText || err != nil || n < 0 || n > maxVersion {
+		return nil, event.Rejectf("bad_version", "the version of an entity is not a plausible whole number")
+	}
+	return &n, nil
+}

@@ -1,0 +1,97 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/mail"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// The bounds of a plausible time of an event. Entities fold in the order of these times, so that one event from the
+// year 9999 would freeze its entity: such a time counts as missing.
+const (
+	earliestYear  = 1990
+	maxFutureSkew = 48 * time.Hour
+)
+
+// timePrecision is what the store keeps. Entities fold in the order of times, which must be the same before and after.
+const timePrecision = time.Microsecond
+
+// timeRule is one place to look for the time of an event.
+type timeRule struct {
+	expr  *jq.Expression
+	units []string
+}
+
+var timeUnits = []string{"rfc3339", "unix_s", "unix_ms", "rfc2822"}
+
+func (c *Compiler) newTimes(field string, defs []definition.Time) []timeRule {
+	rules := make([]timeRule, 0, len(defs))
+	for i, d := range defs {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		c.Required(at+".expr", string(d.Expr))
+		if len(d.Units) == 0 {
+			c.Add(at+".units", "is missing: want some of %s", strings.Join(timeUnits, ", "))
+		}
+		for j, unit := range d.Units {
+			c.OneOf(fmt.Sprintf("%s.units[%d]", at, j), unit, timeUnits...)
+		}
+		rules = append(rules, timeRule{expr: c.Expression(at+".expr", d.Expr), units: d.Units})
+	}
+	return rules
+}
+
+// occurredAt gives the first plausible time that the rules find.
+func occurredAt(ctx context.Context, rules []timeRule, in jq.Input, receivedAt time.Time) (time.Time, bool, error) {
+	for _, rule := range rules {
+		v, err := rule.expr.First(ctx, in, nil)
+		if jq.IsDeadline(err) {
+			return time.Time{}, false, rule.expr.Failed(err)
+		}
+		s, ok := jq.Text(v)
+		if !ok {
+			continue
+		}
+		for _, unit := range rule.units {
+			at, ok := parseTime(s, unit)
+			if ok && at.Year() >= earliestYear && at.Before(receivedAt.Add(maxFutureSkew)) {
+				return at.UTC().Truncate(timePrecision), true, nil
+			}
+		}
+	}
+	return time.Time{}, false, nil
+}
+
+func parseTime(s, unit string) (time.Time, bool) {
+	switch unit {
+	case "unix_s":
+		return parseUnix(s, time.Second)
+	case "unix_ms":
+		return parseUnix(s, time.Millisecond)
+	case "rfc2822":
+		at, err := mail.ParseDate(s)
+		return at, err == nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, s)
+	return at, err == nil
+}
+
+// parseUnix reads a count of units, with or without a fraction, to the microsecond.
+func parseUnix(s string, unit time.Duration) (time.Time, bool) {
+	whole, fraction, _ := strings.Cut(s, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/int64(unit) {
+		return time.Time{}, false
+	}
+	at := time.Unix(0, 0).Add(time.Duration(n) * unit)
+	if part, err := strconv.ParseFloat("0."+fraction, 64); err == nil {
+		at = at.Add(time.Duration(part * float64(unit)).Round(time.Microsecond))
+	}
+	return at, true
+}

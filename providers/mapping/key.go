@@ -1,0 +1,227 @@
+package mapping
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// defaultFallbackWindow is short, since two equal bodies may well be two events.
+const defaultFallbackWindow = event.Duration(15 * time.Minute)
+
+// The prefixes of keys that are hashes of the body.
+const (
+	bodyKeyPrefix    = "sha256:"
+	missingKeyPrefix = "missing:"
+)
+
+// bodyHash is the fallback, and the part of a key that is the hash of the body.
+const bodyHash = "body_sha256"
+
+// keyRule says how an event is identified.
+type keyRule struct {
+	parts     []keyPart
+	fallback  bool
+	window    event.Duration
+	unsigned  bool
+	readsBody bool
+	// onlyBody: the parts are paths within the body.
+	onlyBody bool
+	// hashed: the hash of the body is the last part.
+	hashed      bool
+	fingerprint fingerprintRule
+}
+
+type keyPart struct {
+	expr     *jq.Expression
+	optional bool
+}
+
+// Identity is the key of one event.
+type Identity struct {
+	Key  string
+	From event.KeyOrigin
+	// Window is how long a redelivery is a duplicate; 0 means for ever.
+	Window event.Duration
+	// Fingerprint is what the deliveries of the event have in common beside the key.
+	Fingerprint string
+	// isFallback: the key is not what the definition makes of an event, and has a window of its own.
+	isFallback bool
+}
+
+// Identify gives an event its key, which is made of what a scheme has proven, unless the definition says why it need not be. The
+// scope is what tells equal bodies apart. The error is context.DeadlineExceeded, and nothing else.
+func (r *Rules) Identify(
+	ctx context.Context, in jq.Input, proven auth.Coverage, decoded bool, scope string, body []byte,
+) (Identity, error) {
+	visible := in
+	if r.key == nil || !r.key.unsigned && !r.key.onlyBody {
+		visible = Within(proven, in)
+	}
+	id, err := r.key.identify(ctx, visible, decoded, scope, body)
+	if err != nil {
+		return id, err
+	}
+	if r.key != nil {
+		id.Fingerprint, err = r.key.fingerprint.of(ctx, id, in, body)
+	}
+	if !id.isFallback {
+		id.Window = r.Dedupe
+	}
+	return id, err
+}
+
+// CanIdentify tells whether the rules give an event a key by now, whatever is proven.
+func (r *Rules) CanIdentify(ctx context.Context, in jq.Input, body []byte) (bool, error) {
+	id, err := r.key.identify(ctx, in, true, "", body)
+	return id.From != event.KeyFromNothing, err
+}
+
+func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
+	k := &keyRule{unsigned: d.Unsigned != "", window: defaultFallbackWindow, onlyBody: true}
+	k.fingerprint = c.newFingerprint(field, d)
+	k.fallback = d.Fallback != "" && c.OneOf(field+".fallback", d.Fallback, bodyHash) != ""
+	if d.FallbackWindow != nil {
+		k.window = event.Duration(*d.FallbackWindow)
+	}
+	if len(d.Parts) == 0 && !k.fallback {
+		c.Add(field, "want parts, or a fallback, or both")
+	}
+	parts := d.Parts
+	if n := len(parts); n > 0 && parts[n-1].Expr == bodyHash {
+		k.hashed, parts = true, parts[:n-1]
+	}
+	needed := 0
+	for i, part := range parts {
+		at := fmt.Sprintf("%s.parts[%d]", field, i)
+		c.Required(at, string(part.Expr))
+		x := c.Expression(at, part.Expr)
+		if !k.unsigned {
+			c.checkKeyReads(at, x)
+		}
+		if x != nil && x.Dependencies.Body {
+			k.readsBody = true
+		}
+		k.onlyBody = k.onlyBody && x != nil && len(x.Names) > 0 && x.Names[0] == "body"
+		if !part.Optional {
+			needed++
+		}
+		k.parts = append(k.parts, keyPart{expr: x, optional: part.Optional})
+	}
+	if len(d.Parts) > 0 && needed == 0 && !k.hashed {
+		c.Add(field+".parts", "are all optional: at least one must identify the event")
+	}
+	return k
+}
+
+// identify gives the key. A body that could not be decoded has no identity of its own unless the key is made of headers alone.
+func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
+	hash := func() string { return hashOf(scope, body) }
+	if k != nil && (decoded || !k.readsBody) {
+		id, err := k.join(ctx, in, hash)
+		if err != nil || id.Key != "" {
+			return id, err
+		}
+	}
+	if k != nil && k.fallback {
+		return Identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody, isFallback: true, Window: k.window}, nil
+	}
+	return Identity{
+		Key: missingKeyPrefix + hash(), From: event.KeyFromNothing, isFallback: true, Window: defaultFallbackWindow,
+	}, nil
+}
+
+// hashOf is the hash of a body, and of the sender where the body does not name it.
+func hashOf(scope string, body []byte) string {
+	h := sha256.New()
+	if scope != "" {
+		fmt.Fprintf(h, "%d:%s", len(scope), scope)
+	}
+	h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// join evaluates the parts; its key is "" if one that is needed gives nothing, or if all of them do and the body is none of them.
+// An expression that fails gives nothing.
+func (k *keyRule) join(ctx context.Context, in jq.Input, hash func() string) (Identity, error) {
+	var texts []string
+	var found bool
+	for _, part := range k.parts {
+		v, err := part.expr.First(ctx, in, nil)
+		if jq.IsDeadline(err) {
+			return Identity{}, err
+		}
+		s, ok := jq.Text(v)
+		if !ok && !part.optional {
+			return Identity{}, nil
+		}
+		texts, found = append(texts, s), found || ok
+	}
+	switch {
+	case k.hashed && !found:
+		return Identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody}, nil
+	case k.hashed:
+		return Identity{Key: joinKey(append(texts, hash())), From: event.KeyFromBody}, nil
+	case !found:
+		return Identity{}, nil
+	case len(texts) == 1:
+		return Identity{Key: texts[0], From: event.KeyFromEvent}, nil
+	}
+	return Identity{Key: joinKey(texts), From: event.KeyFromEvent}, nil
+}
+
+// joinKey joins with colons so that no two lists of parts give one key, and so that a part which no workflow ID can hold
+// leaves the others readable: it becomes its hash.
+func joinKey(parts []string) string {
+	for i, s := range parts {
+		if strings.HasPrefix(s, partHashPrefix) || strings.ContainsFunc(s, func(c rune) bool { return !isPartRune(c) }) {
+			sum := sha256.Sum256([]byte(s))
+			parts[i] = partHashPrefix + partHashEncoding.EncodeToString(sum[:partHashBytes])
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
+// partHashPrefix marks a part that is a hash; a part that begins like one is hashed as well. 128 bits are enough to tell the
+// parts of all keys apart, and leave room for several.
+const (
+	partHashPrefix = "h."
+	partHashBytes  = 16
+)
+
+var partHashEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+func isPartRune(c rune) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
+// Within is the part of the input that is covered. Another scheme's headers are not in it: with one scheme's signature anybody
+// could add them.
+func Within(c auth.Coverage, in jq.Input) jq.Input {
+	if c.All {
+		return in
+	}
+	headers := map[string]any{}
+	kept, _ := in.Value["headers"].(map[string]any)
+	for _, name := range c.Headers {
+		if v, ok := kept[name]; ok {
+			headers[name] = v
+		}
+	}
+	value := maps.Clone(in.Value)
+	value["headers"] = headers
+	if !c.URL {
+		value["query"], value["path"] = map[string]any{}, map[string]any{}
+	}
+	return jq.Input{Value: value, Root: in.Root}
+}

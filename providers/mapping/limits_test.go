@@ -1,0 +1,20 @@
+package mapping
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The page of the definitions has the numbers that bound things here.
+func TestPageNamesLimitsOfEvents(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/providers.md")
+	require.NoError(t, err)
+	for row, number := range map[string]int{"Entities of one event": maxChanges, "A kept header or parameter": maxKeptValue, "ID of an entity": maxExternalID} {
+		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(row)+`.* \| `+fmt.Sprint(number), string(page))
+	}
+}

@@ -1,0 +1,111 @@
+package mapping
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+)
+
+// maxKeptValue is in bytes, for each header and parameter of a receipt.
+const maxKeptValue = 1024
+
+// alwaysKept are the headers that every receipt keeps.
+var alwaysKept = []string{"content-type", "user-agent", "x-request-id", "x-correlation-id"}
+
+// neverKept are the headers that carry secrets whatever the scheme.
+var neverKept = []string{"authorization", "proxy-authorization", "cookie", "set-cookie"}
+
+// ReceiptFields names what a receipt keeps of the request beside the body. It is also all that expressions see of it, at the
+// ingress and in the parse step, so that both compute alike.
+type ReceiptFields struct {
+	headers, query []string
+	hiddenPath     []string
+}
+
+// NewReceiptFields compiles what a definition keeps, without what carries secrets or signatures.
+func NewReceiptFields(p *definition.Problems, d definition.Keep, a *auth.Authenticator) ReceiptFields {
+	hidden, hiddenQuery, hiddenPath := a.Hidden()
+	hidden = append(hidden, neverKept...)
+	k := ReceiptFields{headers: slices.Clone(alwaysKept), hiddenPath: hiddenPath}
+	for i, name := range d.Headers {
+		field := fmt.Sprintf("keep.headers[%d]", i)
+		name = p.HeaderName(field, name)
+		if slices.Contains(hidden, name) {
+			p.Add(field, "%q carries a secret or a signature, which is never kept", name)
+		}
+		k.headers = append(k.headers, name)
+	}
+	for i, name := range d.Query {
+		if slices.Contains(hiddenQuery, name) {
+			p.Add(fmt.Sprintf("keep.query[%d]", i), "%q carries a secret, which is never kept", name)
+		}
+		k.query = append(k.query, name)
+	}
+	return k
+}
+
+// Of gives what the receipt keeps of a request, and what of it keys are made of: the same, but nothing is cut or cleaned, so
+// that no two values become one.
+func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {
+	changed := false
+	shown = k.take(r, func(s string) string {
+		clean := CleanText(s, maxKeptValue)
+		changed = changed || clean != s
+		return clean
+	})
+	if !changed {
+		return shown, shown
+	}
+	return shown, k.take(r, func(s string) string { return s })
+}
+
+// Fields are what is kept of a request beside its body.
+type Fields struct{ Headers, Query, Path map[string]string }
+
+func (k ReceiptFields) take(r *auth.Request, form func(string) string) Fields {
+	var headers, query, path map[string]string
+	headers = make(map[string]string, len(k.headers))
+	if len(k.query) > 0 {
+		query = map[string]string{}
+	}
+	if len(r.PathParams) > 0 {
+		path = map[string]string{}
+	}
+	for _, name := range k.headers {
+		if values := r.Header[name]; len(values) > 0 {
+			headers[name] = form(strings.Join(values, ", "))
+		}
+	}
+	for _, name := range k.query {
+		if values := r.Query[name]; len(values) > 0 {
+			query[name] = form(values[0])
+		}
+	}
+	for name, value := range r.PathParams {
+		if !slices.Contains(k.hiddenPath, name) {
+			path[name] = form(value)
+		}
+	}
+	return Fields{headers, query, path}
+}
+
+// CleanText makes text valid UTF-8 without control characters and cuts it to size bytes, at the end of a character.
+func CleanText(s string, size int) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || (c >= 0x7f && c <= 0x9f) {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= size {
+		return s
+	}
+	for size > 0 && !utf8.RuneStart(s[size]) {
+		size--
+	}
+	return s[:size]
+}

@@ -1,0 +1,199 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// Rules are what applies to the events of a type: the definition's own, changed by the first override that fits.
+type Rules struct {
+	ignore   bool
+	key      *keyRule
+	Dedupe   event.Duration
+	times    []timeRule
+	entities []entityRule
+	Priority event.Priority
+	lane     definition.Lane
+	Policy   event.Policy
+}
+
+// Set are the rules of a definition for all types of event.
+type Set struct {
+	base      Rules
+	overrides []override
+}
+
+type override struct {
+	types []definition.Glob
+	rules Rules
+}
+
+// The policy of definitions that say nothing: one try, and one after each of the delays.
+var (
+	defaultDelays = []event.Duration{
+		event.Duration(time.Minute), event.Duration(5 * time.Minute), event.Duration(15 * time.Minute),
+	}
+	defaultTimeout  = event.Duration(3 * time.Minute)
+	defaultAttempts = len(defaultDelays) + 1
+	defaultJitter   = 0.2
+)
+
+// Compile compiles the rules of a definition.
+func (c *Compiler) Compile(d *definition.Definition) (m Set) {
+	base := Rules{
+		Priority: event.Priority(c.OneOf("priority", d.Priority, "normal", "critical", "high")),
+		lane:     definition.Lane(c.OneOf("lane", d.Lane, string(definition.LaneWorkflow), string(definition.LaneBulk))),
+		Policy: event.Policy{
+			Attempts: defaultAttempts, Delays: defaultDelays, Jitter: defaultJitter, Timeout: defaultTimeout,
+		},
+	}
+	if d.Key == nil {
+		c.Add("key", "is missing: an event that cannot be identified cannot be deduplicated")
+	}
+	m.base = c.change("", base, definition.Override{
+		Key: d.Key, Dedupe: d.Dedupe, OccurredAt: d.OccurredAt, Entities: d.Entities,
+		Timeout: d.Timeout, OnTimeout: d.OnTimeout, Retry: d.Retry,
+	})
+	for i, o := range d.Overrides {
+		field := fmt.Sprintf("overrides[%d]", i)
+		if len(o.Types) == 0 {
+			c.Add(field+".types", "is missing")
+		}
+		m.overrides = append(m.overrides, override{
+			types: c.Globs(field+".types", o.Types), rules: c.change(field+".", m.base, o),
+		})
+	}
+	return m
+}
+
+// change gives the rules with the parts replaced that the override names.
+func (c *Compiler) change(at string, r Rules, o definition.Override) Rules {
+	r.ignore = o.Ignore
+	if o.Key != nil {
+		r.key = c.newKey(at+"key", o.Key)
+	}
+	if o.Dedupe != nil {
+		r.Dedupe = event.Duration(*o.Dedupe)
+	}
+	if o.OccurredAt != nil {
+		r.times = c.newTimes(at+"occurred_at", o.OccurredAt)
+	}
+	if o.Entities != nil {
+		r.entities = c.newEntities(at+"entities", o.Entities)
+	}
+	if o.Priority != "" {
+		r.Priority = event.Priority(c.OneOf(at+"priority", o.Priority, "normal", "critical", "high"))
+	}
+	if o.Lane != "" {
+		r.lane = definition.Lane(c.OneOf(at+"lane", o.Lane, string(definition.LaneWorkflow), string(definition.LaneBulk)))
+	}
+	if o.Retry != nil {
+		r.Policy = c.newPolicy(at+"retry", o.Retry, r.Policy)
+	}
+	if o.OnTimeout != "" {
+		r.Policy.FailOnTimeout = c.OneOf(at+"on_timeout", o.OnTimeout, "retry", "fail") == "fail"
+	}
+	if o.Timeout != nil {
+		r.Policy.Timeout = event.Duration(*o.Timeout)
+		if r.Policy.Timeout <= 0 {
+			c.Add(at+"timeout", "want more than 0")
+		}
+	}
+	return r
+}
+
+// For gives the rules of a type of event.
+func (m *Set) For(eventType string) *Rules {
+	if i := m.override(eventType); i >= 0 {
+		return &m.overrides[i].rules
+	}
+	return &m.base
+}
+
+// At is the field where the rules of a type stand: "overrides[2]", or "" for the definition's own.
+func (m *Set) At(eventType string) string {
+	if i := m.override(eventType); i >= 0 {
+		return fmt.Sprintf("overrides[%d]", i)
+	}
+	return ""
+}
+
+// override is the first one that fits; -1 if none does.
+func (m *Set) override(eventType string) int {
+	for i := range m.overrides {
+		if definition.AnyMatch(m.overrides[i].types, eventType) {
+			return i
+		}
+	}
+	return -1
+}
+
+// all are the rules of the definition itself and of its overrides.
+func (m *Set) all() []*Rules {
+	all := []*Rules{&m.base}
+	for i := range m.overrides {
+		all = append(all, &m.overrides[i].rules)
+	}
+	return all
+}
+
+// Versions are the expressions of all versions.
+func (m *Set) Versions() (expressions []*jq.Expression) {
+	for _, r := range m.all() {
+		for i := range r.entities {
+			expressions = append(expressions, r.entities[i].version)
+		}
+	}
+	return expressions
+}
+
+// KeyExpressions are the parts of all keys.
+func (m *Set) KeyExpressions() (expressions []*jq.Expression) {
+	for _, r := range m.all() {
+		if r.key == nil {
+			continue
+		}
+		for _, part := range r.key.parts {
+			expressions = append(expressions, part.expr)
+		}
+		expressions = append(expressions, r.key.fingerprint.delivery)
+	}
+	return expressions
+}
+
+// Parse gives what an event of the type means.
+func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType string, in jq.Input) (event.Parsed, error) {
+	parsed := event.Parsed{Type: eventType, Outcome: event.OutcomeProcessed, Policy: r.Policy}
+	at, found, err := occurredAt(ctx, r.times, in, receipt.ReceivedAt)
+	if err != nil {
+		return event.Parsed{}, err
+	}
+	if parsed.OccurredAt = at; !found {
+		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC().Truncate(timePrecision), true
+	}
+	if r.ignore {
+		parsed.Outcome = event.OutcomeIgnored
+		return parsed, nil
+	}
+	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in); err != nil {
+		return event.Parsed{}, err
+	}
+	return parsed, nil
+}
+
+// maxBulk is the most bytes that an event of the bulk lane may have, its envelope included, so that a batch of hundreds fits
+// into memory. A larger one becomes a workflow.
+const maxBulk = 32 << 10
+
+// LaneOf is the lane that an event of a size takes: that of the rules, if it is small enough.
+func (r *Rules) LaneOf(size int) definition.Lane {
+	if size > maxBulk {
+		return definition.LaneWorkflow
+	}
+	return r.lane
+}

@@ -1,0 +1,52 @@
+package mapping
+
+import (
+	"context"
+	"time"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/jq"
+)
+
+// ExplainedPart is one expression of a key.
+type ExplainedPart struct {
+	Field string `json:"field"`
+	Expr  string `json:"expr"`
+	// Value is "" where the expression gave nothing.
+	Value    string `json:"value"`
+	Optional bool   `json:"optional,omitempty"`
+	Failed   bool   `json:"failed,omitempty"`
+}
+
+// TraceKey gives what each part of the key is.
+func (r *Rules) TraceKey(ctx context.Context, in jq.Input, proven auth.Coverage) (parts []ExplainedPart) {
+	if r.key == nil {
+		return nil
+	}
+	if !r.key.unsigned {
+		in = Within(proven, in)
+	}
+	for _, part := range r.key.parts {
+		v, err := part.expr.First(ctx, in, nil)
+		value, _ := jq.Text(v)
+		parts = append(parts, ExplainedPart{
+			Field: part.expr.Field, Expr: part.expr.Source, Value: value, Optional: part.optional, Failed: err != nil,
+		})
+	}
+	return parts
+}
+
+// TraceTime names the expression that gives the time, and its unit. It also gives all of them: one that fails counts as one that
+// gives nothing.
+func (r *Rules) TraceTime(ctx context.Context, in jq.Input, receivedAt time.Time) (from string, all []*jq.Expression) {
+	for _, rule := range r.times {
+		all = append(all, rule.expr)
+		for _, unit := range rule.units {
+			one := []timeRule{{expr: rule.expr, units: []string{unit}}}
+			if _, found, err := occurredAt(ctx, one, in, receivedAt); from == "" && err == nil && found {
+				from = rule.expr.Source + " (" + unit + ")"
+			}
+		}
+	}
+	return from, all
+}

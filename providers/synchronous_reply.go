@@ -1,0 +1,103 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// Question is how an event whose sender waits for an answer is answered. The event itself is processed like any other.
+type Question struct {
+	// Handler names the setting with the URL that answers; "" if the fallback always does.
+	Handler string
+	// Deadline bounds the wait for the handler.
+	Deadline event.Duration
+	// Status is that of the answer.
+	Status   int
+	fallback *jq.Expression
+}
+
+type question struct {
+	types []definition.Glob
+	Question
+}
+
+const (
+	defaultQuestionDeadline = event.Duration(5 * time.Second)
+	maxAnswer               = 256 << 10
+)
+
+func (c *compiler) newQuestions(defs []definition.Question) []question {
+	var questions []question
+	for i, d := range defs {
+		at := fmt.Sprintf("questions[%d]", i)
+		if len(d.Types) == 0 {
+			c.Add(at+".types", "is missing")
+		}
+		c.Required(at+".fallback", string(d.Fallback))
+		q := question{types: c.Globs(at+".types", d.Types), Question: Question{
+			Handler: d.Handler, Deadline: defaultQuestionDeadline,
+			Status: c.success(at+".status", d.Status, http.StatusOK), fallback: c.Expression(at+".fallback", d.Fallback),
+		}}
+		if d.Handler != "" {
+			c.SecretName(at+".handler", d.Handler)
+		}
+		if d.Deadline != nil {
+			q.Deadline = event.Duration(*d.Deadline)
+		}
+		if q.Deadline <= 0 || q.Deadline > event.Duration(time.Minute) {
+			c.Add(at+".deadline", "want more than 0 and at most 1m")
+		}
+		questions = append(questions, q)
+	}
+	return questions
+}
+
+// Question tells whether a type of event is a question, and how it is answered.
+func (p *Provider) Question(eventType string) (*Question, bool) {
+	for i := range p.questions {
+		if definition.AnyMatch(p.questions[i].types, eventType) {
+			return &p.questions[i].Question, true
+		}
+	}
+	return nil, false
+}
+
+// HandlerNames are the settings with the handlers' URLs, each once.
+func (c *Catalogue) HandlerNames() []string {
+	names := map[string]bool{}
+	for _, p := range c.providers {
+		for i := range p.questions {
+			if name := p.questions[i].Handler; name != "" {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Fallback is the answer to an item of this provider where no handler gives one.
+func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	defer cancel()
+	body, err := p.decoders.Decode(item.Headers["content-type"], item.Body)
+	if err != nil {
+		body = nil
+	}
+	v, err := q.fallback.First(ctx, jq.NewInput(item.Headers, item.Query, item.Path, body, nil), nil)
+	if err != nil {
+		return Reply{}, q.fallback.Failed(err)
+	}
+	answer, err := jq.Marshal(v, maxAnswer)
+	if err != nil || len(answer) > maxAnswer {
+		return Reply{}, q.fallback.Fail("jq_too_large")
+	}
+	return Reply{Status: q.Status, ContentType: "application/json", Body: answer}, nil
+}

@@ -1,0 +1,48 @@
+package providers
+
+import (
+	"context"
+
+	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
+)
+
+// Trace is how an event comes by its rules, its key and its time. What it means says Parse.
+type Trace struct {
+	// Rules is where the rules for its type stand: "overrides[2]", or "" for the definition's own.
+	Rules string
+	// KeyParts are the expressions of the key with what each gave.
+	KeyParts []mapping.ExplainedPart
+	// OccurredFrom is the expression that gave the time, with the unit; "" if the time is that of the receipt.
+	OccurredFrom string
+	// Silent are the fields of the expressions that have failed where that counts as nothing, so that nobody would notice.
+	Silent []string
+}
+
+// Trace evaluates the expressions of an event one by one, with the part of its request that a scheme has proven. The error is
+// that of a body which cannot be decoded; the trace then has the rules alone.
+func (p *Provider) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Trace, error) {
+	rules := p.mapping.For(r.Type)
+	t := Trace{Rules: p.mapping.At(r.Type)}
+	in, err := p.inputOf(r, body)
+	if err != nil {
+		return t, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	defer cancel()
+	t.KeyParts = rules.TraceKey(ctx, in, proven)
+	var silent []*jq.Expression
+	t.OccurredFrom, silent = rules.TraceTime(ctx, in, r.ReceivedAt)
+	silent = append(silent, p.sourceOf)
+	for i := range p.challenges {
+		silent = append(silent, p.challenges[i].when)
+	}
+	for _, x := range silent {
+		if _, err := x.First(ctx, in, nil); err != nil {
+			t.Silent = append(t.Silent, x.Field)
+		}
+	}
+	return t, nil
+}
