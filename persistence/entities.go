@@ -14,8 +14,8 @@ import (
 // Rows that are there are locked in one order, and so are made those that are not, once all locks are held: no two transactions
 // wait for each other.
 const (
-	// lockEntities locks what the given changes touch, and what the given events are linked to by an earlier parse: as a whole where it
-	// may have to go, against other changes where it changes, and where it is only mentioned, against being removed.
+	// lockEntities locks what the given changes touch, and what the given events are linked to by an earlier parse: as a whole
+	// where it may have to go, against other changes where it changes, and where it is only mentioned, against being removed.
 	lockEntities = `
 SELECT e.* FROM (
        SELECT provider, kind, external_id, max(need) AS need FROM (
@@ -41,7 +41,7 @@ SELECT e.* FROM (
 	entityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
 
-	// heldEntities are those of the entities that somebody else holds, so that they cannot be locked as changes or mentions lock them.
+	// heldEntities are those of the entities that somebody else holds, so that they cannot be locked as lockEntities does it.
 	heldEntities = `
 SELECT provider, kind, external_id
   FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[]) AS wanted (provider, kind, external_id, need)

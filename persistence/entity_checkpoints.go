@@ -8,8 +8,8 @@ import (
 	"holdfast/event"
 )
 
-// linksPerCheckpoint is how many changes an entity sees from one checkpoint to the next: so many are read at most for one that comes
-// a little late.
+// linksPerCheckpoint is how many changes an entity sees from one checkpoint to the next. A change that comes a little late reads
+// twice as many at most.
 const linksPerCheckpoint = 64
 
 const (
@@ -17,7 +17,8 @@ const (
 	lastCheckpoint = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
  WHERE provider = $1 AND kind = $2 AND external_id = $3
-   AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id) < (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)
+   AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+     < (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)
  ORDER BY links DESC LIMIT 1`
 
 	// dropCheckpoints removes those that are void, and those that are too near to each other for their age: see isKept.

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"holdfast/event"
@@ -104,25 +105,20 @@ func (l *life) count(c event.OrderedChange) {
 
 func (l *life) isDue(every int64) bool { return l.isKnown && l.links/every > l.covered/every }
 
-// keep makes a checkpoint, and leaves out those that have come too near to each other. One that would be too large is not made: an
-// entity may have been larger than it may be, for as long as a change was not there.
+// keep makes a checkpoint, and leaves out those that have come too near to each other. One that would be too large is not made:
+// an entity may have been larger than it may be, for as long as a change was not there.
 func (l *life) keep(every int64) {
 	l.covered = l.links
 	if checkSize(l.Entity) != nil {
 		return
 	}
-	kept := l.made[:0]
-	for _, c := range l.made {
-		if isKept(c.links/every, l.links/every) {
-			kept = append(kept, c)
-		}
-	}
-	l.made = append(kept, checkpoint{Entity: l.Entity, links: l.links, latest: l.latest})
+	l.made = slices.DeleteFunc(l.made, func(c checkpoint) bool { return !isKept(c.links/every, l.links/every) })
+	l.made = append(l.made, checkpoint{Entity: l.Entity, links: l.links, latest: l.latest})
 }
 
-// isKept says whether the nth checkpoint is still there when the newest is made. It is there for twice as long as the greatest power
-// of two that divides n. So there is always one between d and three times d before the newest, and each new one removes one at most.
-// The statement dropCheckpoints says the same.
+// isKept says whether the nth checkpoint is still there when the newest is made. It is there for twice as long as the greatest
+// power of two that divides n. So there is always one between d and three times d before the newest, and each new one removes one
+// at most. The statement dropCheckpoints says the same.
 func isKept(n, newest int64) bool { return n+2*(n&-n) > newest }
 
 // mayHaveCheckpoints says whether there are some in the database.

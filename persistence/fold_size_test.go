@@ -22,6 +22,11 @@ func TestALateChangeReadsAsMuchAsItIsLate(t *testing.T) {
 	require.Less(t, old.readsFor(32), 300)
 	require.Less(t, old.readsFor(10_000), 3*20_000, "there are 300,000 changes")
 	require.Less(t, old.readsFor(32), 300, "what was folded anew has checkpoints again")
+	old.seen.forget()
+	then, err := old.EntityAsOf(t.Context(), thing("tenant"), noon)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"n":1,"late":true}`, string(then.State))
+	require.Less(t, old.pages(), 300, "a state at a moment begins at a checkpoint, too")
 	for _, tenant := range []*tenant{young, old} {
 		tenant.requireStates(map[string]string{"tenant": `{"n":1,"late":true}`})
 	}
@@ -47,17 +52,23 @@ INSERT INTO entities (provider, kind, external_id, state, occurred_at, last_even
 SELECT provider, kind, external_id, change, occurred_at, event_id FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
 	d.exec(`ANALYZE`)
 	require.Positive(t, d.readsFor(1))
-	require.EqualValues(t, links+1, value[int](d.database, `SELECT links FROM entities`))
+	require.Equal(t, links+1, value[int](d.database, `SELECT links FROM entities`))
 	return d
 }
 
-// readsFor is how many pages the writer looks at in tables of changes, for a patch that comes when so many later ones are there.
-func (d *tenant) readsFor(lateness int) (pages int) {
+// readsFor is how many pages the writer reads for a patch that comes when so many later ones are there.
+func (d *tenant) readsFor(lateness int) int {
 	d.t.Helper()
 	p := parsed(patch("tenant", `{"late":true}`))
 	p.OccurredAt = noon.Add(-time.Duration(lateness)*time.Millisecond - time.Microsecond)
 	d.seen.forget()
 	d.process(receiptAt(noon), p)
+	return d.pages()
+}
+
+// pages is how many pages of changes and checkpoints were looked at since the last seen.forget.
+func (d *tenant) pages() (pages int) {
+	t := d.t.(*testing.T)
 	reads := func(sql string) bool {
 		return strings.HasPrefix(strings.TrimSpace(sql), "SELECT") && strings.Contains(sql, "event_entities") ||
 			strings.Contains(sql, "FROM entity_checkpoints") && !strings.Contains(sql, "DELETE")
@@ -65,7 +76,7 @@ func (d *tenant) readsFor(lateness int) (pages int) {
 	for _, sent := range d.seen.sent {
 		if reads(sent.sql) {
 			only := &statements{sent: []statement{sent}}
-			pages += blocksRead(d.t.(*testing.T), only.planOf(d.t.(*testing.T), d.database, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ", reads))
+			pages += blocksRead(t, only.planOf(t, d.database, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ", reads))
 		}
 	}
 	return pages

@@ -16,8 +16,8 @@ const (
 	lastReset = `
 SELECT version, occurred_at, event_id::text FROM event_entities
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND op <> 'patch' AND occurred_at <= $4
- ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,
-       position DESC
+ ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
+       event_id DESC, position DESC
  LIMIT 1`
 
 	// nextChanges is a page of what an entity is folded from. The expression over version is that of the index.
@@ -30,7 +30,8 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, posi
  ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
  LIMIT $9`
 
-	isLinked = `SELECT EXISTS (SELECT FROM ` + allLinks + ` WHERE provider = $1 AND kind = $2 AND external_id = $3 AND occurred_at <= $4)`
+	isLinked = `
+SELECT EXISTS (SELECT FROM ` + allLinks + ` WHERE provider = $1 AND kind = $2 AND external_id = $3 AND occurred_at <= $4)`
 )
 
 // changesPerPage bounds how long one statement of a fold takes.
@@ -77,7 +78,8 @@ func (a *late) queueStart(b *pgx.Batch, every int64) {
 			return rows.Err()
 		})
 	case a.mayHaveCheckpoints(every):
-		b.Queue(lastCheckpoint, a.Provider, a.Kind, a.ExternalID, a.from.Version, a.from.OccurredAt, a.from.EventID).Query(a.collectStart)
+		b.Queue(lastCheckpoint, a.Provider, a.Kind, a.ExternalID, a.from.Version, a.from.OccurredAt, a.from.EventID).
+			Query(a.collectStart)
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 	RuleUnreachable Rule = "unreachable"
 	RuleIneffective Rule = "ineffective"
 	RuleUnscoped    Rule = "unscoped"
+	RuleUnversioned Rule = "unversioned"
 	RuleUnsigned    Rule = "unsigned"
 	RuleSecret      Rule = "secret"
 )
@@ -62,7 +63,8 @@ func (l *linter) add(field string, rule Rule, format string, args ...any) {
 }
 
 // Lint looks for what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
-// key, types and entities from what nobody vouches for, secrets (as they are now) that authenticate nobody.
+// key, changes that a version of others hides, types and entities from what nobody vouches for, secrets (as they are now) that
+// authenticate nobody.
 func (p *Provider) Lint() []Finding {
 	l := newLinter(p)
 	l.checkOverrides()
@@ -80,6 +82,7 @@ func (p *Provider) Lint() []Finding {
 			l.checkEntities(fmt.Sprintf("overrides[%d].entities", i), o.rules.entities, o.types)
 		}
 	}
+	l.checkVersions()
 	l.checkQuestions()
 	l.checkDecoders()
 	l.checkUnsigned()

@@ -90,6 +90,39 @@ func (l *linter) checkScope(at string, e *entityRule) {
 	}
 }
 
+// checkVersions looks for changes without a version of a kind whose others have one. They come before all of those, whenever they
+// occur, so that a later one shows in nothing. A mention changes nothing wherever it stands.
+func (l *linter) checkVersions() {
+	versioned := map[string]bool{}
+	l.eachEntity(func(_ string, e *entityRule) { versioned[e.kind] = versioned[e.kind] || e.version != nil })
+	l.eachEntity(func(at string, e *entityRule) {
+		if e.version == nil && !e.onlyMentions() && e.kind != "" && versioned[e.kind] {
+			l.add(at+".version", RuleUnversioned, "is missing: other rules of kind %q have one, and what has none comes before all of "+
+				"theirs", e.kind)
+		}
+	})
+}
+
+// eachEntity visits the rules of the definition and of its overrides.
+func (l *linter) eachEntity(visit func(at string, e *entityRule)) {
+	visitAll := func(field string, rules []entityRule) {
+		for i := range rules {
+			visit(fmt.Sprintf("%s[%d]", field, i), &rules[i])
+		}
+	}
+	visitAll("entities", l.provider.base.entities)
+	for i, o := range l.provider.overrides {
+		if !sameRules(o.rules.entities, l.provider.base.entities) {
+			visitAll(fmt.Sprintf("overrides[%d].entities", i), o.rules.entities)
+		}
+	}
+}
+
+// onlyMentions tells whether no event of the rule changes anything.
+func (e *entityRule) onlyMentions() bool {
+	return e.op == event.OpPatch && e.state == nil && len(e.deleteOn) == 0
+}
+
 // shadows tells whether e names every entity that other names.
 func (e *entityRule) shadows(other *entityRule) bool {
 	return e.when == nil && e.scope == other.scope && e.kind == other.kind && e.kindFrom.text() == other.kindFrom.text() &&
