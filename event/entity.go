@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -37,6 +38,19 @@ type Change struct {
 	Version *int64 `json:"version,omitempty"`
 }
 
+// Resets says whether nothing that came before the change shows after it.
+func (c Change) Resets() bool { return c.Op == OpSnapshot || c.Op == OpDelete }
+
+// Mentions says whether the change only names its entity: a patch of nothing. It makes an entity that is not there, and changes
+// nothing of one that is, not even which change was its latest.
+func (c Change) Mentions() bool {
+	if c.Op != OpPatch {
+		return false
+	}
+	inside, opens := bytes.CutPrefix(bytes.TrimSpace(c.State), []byte("{"))
+	return len(c.State) == 0 || opens && string(bytes.TrimSpace(inside)) == "}"
+}
+
 // Order is the place of a change in the life of its entity. Changes are applied in this order, whatever the order in which
 // they arrive: by version (none comes before any), then the time of the event, then the event's ID.
 type Order struct {
@@ -50,6 +64,6 @@ type Entity struct {
 	EntityRef
 	State   json.RawMessage `json:"state"`
 	Deleted bool            `json:"deleted"`
-	// Last is the order of the latest change that was folded in.
+	// Last is the order of the latest change that was folded in, mentions aside; zero if there was none.
 	Last Order `json:"-"`
 }

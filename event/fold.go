@@ -16,52 +16,72 @@ type OrderedChange struct {
 }
 
 // Fold is the entity after all changes, which may come in any order. Changes of one event to one entity share an
-// Order and apply as they stand in the slice. Of no changes it is an entity with the state {} and no order.
+// Order and apply as they stand in the slice. Of no changes, or of mentions alone, it is an entity with the state {} and no
+// order.
 func Fold(ref EntityRef, changes []OrderedChange) (Entity, error) {
 	sorted := slices.Clone(changes)
 	slices.SortStableFunc(sorted, func(a, b OrderedChange) int { return a.Order.Compare(b.Order) })
-	e := Entity{EntityRef: ref, State: emptyState()}
-	for _, c := range sorted[lastReset(sorted):] {
-		var err error
-		if e, err = e.Apply(c); err != nil {
-			return Entity{}, err
-		}
-	}
-	return e, nil
+	return Entity{EntityRef: ref, State: emptyState()}.Apply(sorted[lastReset(sorted):]...)
 }
 
 // lastReset is where a fold can begin: nothing before the last snapshot or delete shows in the result.
 func lastReset(sorted []OrderedChange) int {
 	for i := len(sorted) - 1; i >= 0; i-- {
-		if sorted[i].Change.Op != OpPatch {
+		if sorted[i].Change.Resets() {
 			return i
 		}
 	}
 	return 0
 }
 
-// Apply is the entity after one more change, which must not come before e.Last. It leaves e as it is.
-func (e Entity) Apply(c OrderedChange) (Entity, error) {
-	change := c.Change.State
-	if len(change) == 0 {
-		change = emptyState()
+// Apply is the entity after more changes in fold order, none of which comes before e.Last. It leaves e as it is.
+func (e Entity) Apply(changes ...OrderedChange) (Entity, error) {
+	for len(changes) > 0 {
+		patches := 0
+		for patches < len(changes) && changes[patches].Change.Op == OpPatch {
+			patches++
+		}
+		var err error
+		if e, err = e.patch(changes[:patches]); err != nil {
+			return Entity{}, err
+		}
+		if changes = changes[patches:]; len(changes) == 0 {
+			break
+		}
+		c := changes[0]
+		if !c.Change.Resets() {
+			return Entity{}, Rejectf("unknown_op", "change of event %s has no known operation", c.Order.EventID)
+		}
+		if e.State, e.Deleted, e.Last = c.Change.State, c.Change.Op == OpDelete, c.Order; len(e.State) == 0 {
+			e.State = emptyState()
+		}
+		changes = changes[1:]
 	}
-	switch c.Change.Op {
-	case OpSnapshot:
-		e.State, e.Deleted = change, false
-	case OpDelete:
-		e.State, e.Deleted = change, true
-	case OpPatch:
-		merged, err := MergePatch(e.State, change)
+	return e, nil
+}
+
+// patch merges patches into the state, which is read once and written once for all of them.
+func (e Entity) patch(changes []OrderedChange) (Entity, error) {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c OrderedChange) bool { return c.Change.Mentions() })
+	if len(changes) == 0 {
+		return e, nil
+	}
+	if len(e.State) == 0 {
+		e.State = emptyState()
+	}
+	merged, err := decodeExact(e.State)
+	for _, c := range changes {
+		var patch any
+		if err == nil {
+			patch, err = decodeExact(c.Change.State)
+		}
 		if err != nil {
 			return Entity{}, fmt.Errorf("fold event %s: %w", c.Order.EventID, err)
 		}
-		e.State = merged
-	default:
-		return Entity{}, Rejectf("unknown_op", "change of event %s has no known operation", c.Order.EventID)
+		merged, e.Last = merge(merged, patch), c.Order
 	}
-	e.Last = c.Order
-	return e, nil
+	e.State, err = encodeExact(merged)
+	return e, err
 }
 
 func emptyState() json.RawMessage { return json.RawMessage(`{}`) }

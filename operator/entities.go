@@ -15,10 +15,10 @@ type entityView struct {
 	event.EntityRef
 	State   json.RawMessage `json:"state,omitempty"`
 	Deleted bool            `json:"deleted"`
-	// Version, OccurredAt and LastEvent are of the latest change in fold order.
+	// Version, OccurredAt and LastEvent are of the latest change in fold order; none where events have only mentioned it.
 	Version    *int64     `json:"version,omitempty"`
-	OccurredAt time.Time  `json:"occurred_at"`
-	LastEvent  string     `json:"last_event_id"`
+	OccurredAt time.Time  `json:"occurred_at,omitzero"`
+	LastEvent  string     `json:"last_event_id,omitempty"`
 	AsOf       *time.Time `json:"as_of,omitempty"`
 	Redacted   bool       `json:"redacted,omitempty"`
 }

@@ -159,7 +159,7 @@ func writesOf(events []*batched) (ws []*write) {
 }
 
 func (t *writing) processTaken(ctx context.Context, events []*batched) error {
-	t.events, t.held = writesOf(events), map[event.EntityRef]event.Entity{}
+	t.events, t.held = writesOf(events), map[event.EntityRef]*life{}
 	if len(t.events) > 0 {
 		b := &pgx.Batch{}
 		t.queueLook(b)

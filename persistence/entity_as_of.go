@@ -9,41 +9,57 @@ import (
 	"holdfast/event"
 )
 
-// changesUntil reads what an entity folds from if nothing later than a moment had happened: the last snapshot or delete
-// until then and all that follows. It is readHistories of one entity with an end.
-const changesUntil = `
-SELECT l.kind, l.external_id, l.op, l.change, l.version, l.occurred_at, l.event_id::text
-  FROM (VALUES (1)) AS always
-  LEFT JOIN LATERAL (
-       SELECT coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id, position
-         FROM event_entities
-        WHERE provider = $1 AND kind = $2 AND external_id = $3 AND occurred_at <= $4 AND op <> 'patch'
-        ORDER BY coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC, position DESC
-        LIMIT 1) AS reset ON true
-  JOIN event_entities AS l
-    ON l.provider = $1 AND l.kind = $2 AND l.external_id = $3 AND l.occurred_at <= $4
-   AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
-    >= (coalesce(reset.version, '-Infinity'), coalesce(reset.occurred_at, '-infinity'),
-        coalesce(reset.event_id, '00000000-0000-0000-0000-000000000000'), coalesce(reset.position, 0))
- ORDER BY coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position`
+// lifeAndCheckpoint is an entity, and of its checkpoints the last one that covers nothing which occurred after a moment.
+const (
+	lifeOfEntity = lifeColumns + ` FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	lastCheckpointUntil = `
+SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
+ WHERE provider = $1 AND kind = $2 AND external_id = $3 AND latest_at <= $4
+ ORDER BY links DESC LIMIT 1`
+
+	// oneSnapshot makes the pages of a fold see the same.
+	oneSnapshot = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`
+)
 
 // EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
 // known and understood today. Event.ErrNotFound: none of them had occurred.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
-	doing := "read " + nameOf(ref) + " as of a moment"
-	rows, err := s.pool.Query(ctx, changesUntil, clean(ref.Provider), clean(ref.Kind), clean(ref.ExternalID), at)
-	if err != nil {
-		return event.Entity{}, failure(doing, err)
-	}
-	changes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.OrderedChange, error) {
-		return scanOrdered(row)
+	ref = event.EntityRef{Provider: clean(ref.Provider), Kind: clean(ref.Kind), ExternalID: clean(ref.ExternalID)}
+	e, err := s.entityAsOf(ctx, ref, at)
+	return e, failure("read "+nameOf(ref)+" as of a moment", err)
+}
+
+func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
+	a := &late{life: newLife(ref), until: at}
+	a.isKnown = false
+	b := &pgx.Batch{}
+	b.Queue(oneSnapshot)
+	b.Queue(`SELECT ` + settingsOfPlans)
+	b.Queue(lifeOfEntity, ref.Provider, ref.Kind, ref.ExternalID).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			l, err := scanLife(rows)
+			if err != nil {
+				return err
+			}
+			if a.isKnown = l.isKnown && !l.reset.OccurredAt.After(at); a.isKnown {
+				a.reset, a.after = l.reset, l.reset
+			}
+		}
+		return rows.Err()
 	})
-	if err == nil && len(changes) == 0 {
-		err = event.ErrNotFound
-	}
+	b.Queue(lastCheckpointUntil, ref.Provider, ref.Kind, ref.ExternalID, at).Query(a.collectStart)
+	tx, err := s.begin(ctx, b)
 	if err != nil {
-		return event.Entity{}, failure(doing, err)
+		return event.Entity{}, err
 	}
-	entity, err := event.Fold(ref, changes)
-	return entity, failure(doing, err)
+	defer tx.rollback(ctx)
+	if err := tx.foldLate(ctx, &pgx.Batch{}, []*late{a}); err != nil {
+		return event.Entity{}, err
+	}
+	if a.isGone {
+		return event.Entity{}, event.ErrNotFound
+	}
+	return a.Entity, nil
 }

@@ -9,8 +9,7 @@ import (
 	"holdfast/event"
 )
 
-const selectEntity = `
-SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')
+const selectEntity = entityColumns + `
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 // Entity is the folded state of an entity.
@@ -32,7 +31,7 @@ func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link
 
 // TimelinePage is a page of what events did to an entity, the latest change first.
 func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error) {
-	list := newList(linkColumns)
+	list := newList(linkColumns + allLinks + eventOfLink)
 	// All three, even if empty: without one of them the index would not give the order.
 	list.where("l.provider = %s AND l.kind = %s AND l.external_id = %s",
 		clean(q.Entity.Provider), clean(q.Entity.Kind), clean(q.Entity.ExternalID))

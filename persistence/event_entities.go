@@ -20,25 +20,16 @@ SELECT event_id, provider, kind, external_id, position, op, change::jsonb, versi
        AS link (event_id, provider, kind, external_id, position, op, change, version, occurred_at)`
 )
 
-// readHistories reads what the given entities fold from, in fold order: the last snapshot or delete and all that
-// follows. The expression over version is that of the index.
-const readHistories = `
-SELECT l.kind, l.external_id, l.op, l.change, l.version, l.occurred_at, l.event_id::text, l.provider
-  FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted (provider, kind, external_id)
-  LEFT JOIN LATERAL (
-       SELECT coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id, position
-         FROM event_entities
-        WHERE provider = wanted.provider AND kind = wanted.kind AND external_id = wanted.external_id AND op <> 'patch'
-        ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC,
-                 occurred_at DESC, event_id DESC, position DESC
-        LIMIT 1) AS reset ON true
-  JOIN event_entities AS l
-    ON l.provider = wanted.provider AND l.kind = wanted.kind AND l.external_id = wanted.external_id
-   AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
-    >= (coalesce(reset.version, '-Infinity'), coalesce(reset.occurred_at, '-infinity'),
-        coalesce(reset.event_id, '00000000-0000-0000-0000-000000000000'), coalesce(reset.position, 0))
- ORDER BY l.provider, l.kind, l.external_id,
-          coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position`
+// A link changes its entity or only mentions it, and there is an index for each of the two, in fold order. A statement that wants
+// both has to name both, since none of the indexes serves all.
+const (
+	isChange  = `(op <> 'patch' OR change <> '{}')`
+	isMention = `(op = 'patch' AND change = '{}')`
+	allLinks  = `(
+       SELECT ctid, * FROM event_entities WHERE ` + isChange + `
+        UNION ALL
+       SELECT ctid, * FROM event_entities WHERE ` + isMention + `) AS l`
+)
 
 // queueLinks replaces the links of the events that have others now.
 func (t *writing) queueLinks(b *pgx.Batch) {
@@ -67,26 +58,6 @@ func (t *writing) queueLinks(b *pgx.Batch) {
 	if len(ids) > 0 {
 		b.Queue(insertLinks, ids, providers, kinds, externalIDs, positions, ops, states, versions, times)
 	}
-}
-
-// queueHistories collects what refs fold from.
-func queueHistories(b *pgx.Batch, refs []event.EntityRef, into changesByEntity) {
-	providers, kinds, ids := columnsOfRefs(refs)
-	b.Queue(readHistories, providers, kinds, ids).Query(func(rows pgx.Rows) error { return collectHistories(rows, into) })
-}
-
-func collectHistories(rows pgx.Rows, into changesByEntity) error {
-	defer rows.Close()
-	for rows.Next() {
-		var provider string
-		c, err := scanOrdered(rows, &provider)
-		if err != nil {
-			return err
-		}
-		ref := event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
-		into[ref] = append(into[ref], c)
-	}
-	return rows.Err()
 }
 
 func columnsOfRefs(refs []event.EntityRef) (providers, kinds, ids []string) {

@@ -18,8 +18,10 @@ const allProviders = `
         UNION ALL
        SELECT (SELECT min(provider) FROM events WHERE provider > found.name) FROM found WHERE found.name IS NOT NULL)`
 
-const touchesEntity = `id IN (SELECT event_id FROM event_entities
-       WHERE provider = %s AND kind = %s AND external_id = %s)`
+const touchesEntity = `id IN (
+       SELECT event_id FROM event_entities WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + isChange + `
+        UNION ALL
+       SELECT event_id FROM event_entities WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + isMention + `)`
 
 // Events is a page of stored events, newest first, without bodies and links.
 func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {

@@ -24,9 +24,10 @@ const (
 	linkColumns = `
 SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.position, l.op, l.change, l.version,
        l.occurred_at
-  FROM event_entities AS l LEFT JOIN events AS e ON e.id = l.event_id`
+  FROM `
+	eventOfLink = ` LEFT JOIN events AS e ON e.id = l.event_id`
 
-	linksOfEvent = linkColumns + ` WHERE l.event_id = $1::uuid ORDER BY l.position`
+	linksOfEvent = linkColumns + `event_entities AS l` + eventOfLink + ` WHERE l.event_id = $1::uuid ORDER BY l.position`
 )
 
 // Event is one stored event with its body and what it did to entities.

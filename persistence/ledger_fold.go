@@ -20,10 +20,10 @@ SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id I
 SELECT provider, kind, external_id FROM entities WHERE last_event_id IN (SELECT id FROM ledger_events)
  ORDER BY 1, 2, 3`
 
-	// Whole histories, and by another way than that of refold.
+	// Whole histories, and by another way than that of foldLate.
 	readAllLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
-  FROM event_entities
+  FROM ` + allLinks + `
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
  ORDER BY event_id, position`
 
@@ -75,7 +75,7 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, wrong
 }
 
 func foldLinks(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) ([]event.Entity, error) {
-	histories := make(changesByEntity, len(refs))
+	histories := make(map[event.EntityRef][]event.OrderedChange, len(refs))
 	providers, kinds, ids := columnsOfRefs(refs)
 	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
 	if err := collectHistories(rows, histories); err != nil {
@@ -89,4 +89,18 @@ func foldLinks(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) ([]event.
 		}
 	}
 	return folded, nil
+}
+
+func collectHistories(rows pgx.Rows, into map[event.EntityRef][]event.OrderedChange) error {
+	defer rows.Close()
+	for rows.Next() {
+		var provider string
+		c, err := scanOrdered(rows, &provider)
+		if err != nil {
+			return err
+		}
+		ref := event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
+		into[ref] = append(into[ref], c)
+	}
+	return rows.Err()
 }

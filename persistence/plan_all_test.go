@@ -55,7 +55,7 @@ func TestEveryStatementFindsItsRowsByAnIndex(t *testing.T) {
 }
 
 // wholeTable is a scan of one of our tables that no index serves.
-var wholeTable = regexp.MustCompile(`Seq Scan on (events|event_entities|entities|dead_letters|idempotency_keys|error_log|audit_log|inbox)\b`)
+var wholeTable = regexp.MustCompile(`Seq Scan on (events|event_entities|entities|entity_checkpoints|dead_letters|idempotency_keys|error_log|audit_log|inbox)\b`)
 
 // genericPlan is the plan of a statement for any arguments; false if it has none, or is only a part of a statement.
 func (d *database) genericPlan(t *testing.T, sql string) (plan string, ok bool) {
@@ -124,13 +124,22 @@ SELECT 'acme', 'thing', 'e' || i, now(), lpad(to_hex(i), 32, '0')::uuid FROM gen
 	db.exec(`
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at)
 SELECT 'acme', 'k' || i, lpad(to_hex(i), 32, '0')::uuid, now(), now() + i * interval '1 min' FROM generate_series(1, 20000) AS i`)
-	db.exec(`
-INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
-SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', 'e' || i, 1, 'snapshot', '{}', now()
-  FROM generate_series(1, 20000) AS i`)
+	fillLinks(db)
 	db.exec(`
 INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at)
 SELECT 'acme:w' || i, lpad(to_hex(i), 32, '0')::uuid, CASE i % 2 WHEN 0 THEN 'overflow' ELSE 'bulk' END, 'acme', '', '', false, now()
   FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO entity_checkpoints (provider, kind, external_id, links, occurred_at, event_id, latest_at, state, deleted)
+SELECT 'acme', 'thing', 'e' || i, 64, now(), lpad(to_hex(i), 32, '0')::uuid, now(), '{}', false
+  FROM generate_series(1, 20000) AS i`)
 	db.exec(`ANALYZE`)
+}
+
+// fillLinks makes many entities beside the one of fill.
+func fillLinks(db *database) {
+	db.exec(`
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', 'e' || i, 1, CASE i % 2 WHEN 0 THEN 'snapshot' ELSE 'patch' END, '{}', now()
+  FROM generate_series(1, 20000) AS i`)
 }

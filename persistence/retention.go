@@ -48,11 +48,15 @@ WITH base AS MATERIALIZED (
 )
 DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
        SELECT l.ctid FROM base AS b
-         JOIN event_entities AS l ON l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id
-        WHERE (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
-            < (b.version, b.occurred_at, b.event_id, b.position)
-          AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
+        CROSS JOIN LATERAL (` + purgedBelow + ` AND ` + isChange + ` UNION ALL` + purgedBelow + ` AND ` + isMention + `) AS l
         LIMIT $3))`
+
+const purgedBelow = `
+       SELECT ctid FROM event_entities AS l
+        WHERE l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id
+          AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
+            < (b.version, b.occurred_at, b.event_id, b.position)
+          AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)`
 
 const (
 	purgeErrors = `

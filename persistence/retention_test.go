@@ -239,6 +239,7 @@ func TestAPurgeDoesNotWait(t *testing.T) {
 func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	t.Parallel()
 	db := open(t)
+	db.CheckpointEvery(1)
 	first, secret, other := receiptAt(noon), receiptAt(noon.Add(time.Minute)), receiptAt(noon)
 	db.process(first, parsed(snapshot("1", `{"name":"Ada"}`)))
 	p := parsed(patch("1", `{"iban":"hush-hush"}`), snapshot("9", `{"iban":"hush-hush"}`))
@@ -257,7 +258,9 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	require.Equal(t, event.Expunged{EventID: secret.ID, Provider: "acme", WorkflowIDs: workflows, Events: 1, Changes: 2,
 		Errors: 1, Entities: 2}, gone)
 
-	for _, table := range []string{"events", "dead_letters", "entities", "event_entities", "error_log", "audit_log"} {
+	for _, table := range []string{
+		"events", "dead_letters", "entities", "entity_checkpoints", "event_entities", "error_log", "audit_log",
+	} {
 		text := value[string](db, fmt.Sprintf(`SELECT coalesce(string_agg(t::text, ' '), '') FROM %s AS t`, table))
 		require.False(t, strings.Contains(text, "hush") || strings.Contains(text, `\x7b226962616e`), table)
 	}

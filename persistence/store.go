@@ -48,6 +48,8 @@ type Store struct {
 	group *group
 	// pooled: sessions are not ours, see pooler.go.
 	pooled bool
+	// every is how many changes there are from one checkpoint of an entity to the next.
+	every int64
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
@@ -90,7 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, failure("open database", err)
 	}
-	s := &Store{pool: pool, pooled: pooled}
+	s := &Store{pool: pool, pooled: pooled, every: linksPerCheckpoint}
 	s.group = newGroup(s)
 	return s, nil
 }

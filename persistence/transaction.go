@@ -22,6 +22,8 @@ const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 // transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
 type transaction struct {
 	conn *pgxpool.Conn // nil once it has ended
+	// every is Store.every.
+	every int64
 }
 
 // sendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are
@@ -39,7 +41,7 @@ func (s *Store) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
 	first := &pgx.Batch{}
 	first.Queue("begin")
 	first.QueuedQueries = append(first.QueuedQueries, b.QueuedQueries...)
-	tx := &transaction{conn: conn}
+	tx := &transaction{conn: conn, every: s.every}
 	begun := false
 	defer func() { // also where the driver panics: the pool is not one smaller for ever
 		if !begun {
@@ -56,6 +58,13 @@ func (s *Store) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
 // send runs further statements.
 func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
 	return t.conn.SendBatch(ctx, b).Close()
+}
+
+// flush runs the statements of a batch, and empties it.
+func (t *transaction) flush(ctx context.Context, b *pgx.Batch) error {
+	err := t.send(ctx, b)
+	*b = pgx.Batch{}
+	return err
 }
 
 // countInto notes how many rows a statement has changed.

@@ -32,6 +32,10 @@ INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, f
 VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
     ON CONFLICT DO NOTHING`
 
+	takeLinks = `
+DELETE FROM event_entities WHERE event_id = $1::uuid
+RETURNING kind, external_id, op, change, version, occurred_at, event_id::text, provider`
+
 	judgedWithLinks = `
 SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
  ORDER BY event_id`
@@ -116,20 +120,29 @@ func (e effects) detail() map[string]any {
 
 // takeBack removes the changes of an event, and folds their entities again without them.
 func (t *transaction) takeBack(ctx context.Context, eventID string) (taken effects, err error) {
-	held := map[event.EntityRef]event.Entity{}
+	held, all := map[event.EntityRef]*life{}, touches{}
 	b := &pgx.Batch{}
 	queueEntityLocks(b, []*write{{receipt: event.Receipt{ID: eventID}}}, held)
-	b.Queue(deleteLinks, []string{eventID}).Exec(countInto(&taken.changes))
-	if err := t.send(ctx, b); err != nil || len(held) == 0 {
+	b.Queue(takeLinks, eventID).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var provider string
+			l, err := scanOrdered(rows, &provider)
+			if err != nil {
+				return err
+			}
+			of := all.of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
+			of.gone = append(of.gone, l)
+			taken.changes++
+		}
+		return rows.Err()
+	})
+	if err := t.flush(ctx, b); err != nil || len(all) == 0 {
 		return taken, err
 	}
-	taken.entities = len(held)
-	refolded, err := t.refold(ctx, &pgx.Batch{}, sortedRefs(held))
-	if err != nil {
+	taken.entities = len(all)
+	if err := t.fold(ctx, b, all, held); err != nil {
 		return taken, err
 	}
-	b = &pgx.Batch{}
-	queueEntities(b, refolded, held)
 	return taken, t.send(ctx, b)
 }
 

@@ -124,7 +124,7 @@ type writing struct {
 	*transaction
 
 	events []*write
-	held   map[event.EntityRef]event.Entity // those that were there, locked
+	held   map[event.EntityRef]*life // those that were there, locked
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -139,7 +139,7 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience) (err
 }
 
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err error) {
-	t := &writing{events: ws, held: map[event.EntityRef]event.Entity{}}
+	t := &writing{events: ws, held: map[event.EntityRef]*life{}}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
@@ -172,7 +172,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
-	if err := t.fold(ctx, b); err != nil {
+	if err := t.fold(ctx, b, t.touches(), t.held); err != nil {
 		return err
 	}
 	t.queueRows(b)

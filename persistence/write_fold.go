@@ -11,9 +11,6 @@ import (
 	"holdfast/event"
 )
 
-// changesByEntity are the changes of all events of a transaction, those of each entity in fold order.
-type changesByEntity map[event.EntityRef][]event.OrderedChange
-
 // sortedRefs are entities in the order in which rows are locked and made: bytewise.
 func sortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 	return slices.SortedFunc(maps.Keys(of), func(a, b event.EntityRef) int {
@@ -21,81 +18,103 @@ func sortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 	})
 }
 
-// fold brings the entities of the events up to date, whose rows are locked. What comes after all that its entity has folded
-// goes on top of the state; where a change comes late, or an earlier parse of its event is taken back, the entity folds again
-// from its stored links, which are sent for that.
-func (t *writing) fold(ctx context.Context, b *pgx.Batch) error {
-	changes, late := t.changes()
-	var folded []event.Entity
-	for _, ref := range sortedRefs(changes) {
-		mine := changes[ref]
-		slices.SortStableFunc(mine, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
-		e, there := t.held[ref]
-		if late[ref] || there && mine[0].Order.Compare(e.Last) < 0 {
-			late[ref] = true
-			continue
-		}
-		e.EntityRef = ref
-		for _, c := range mine {
-			var err error
-			if e, err = e.Apply(c); err != nil {
-				return err
-			}
-		}
-		if err := checkSize(e); err != nil {
-			return err
-		}
-		folded = append(folded, e)
+// touch is what becomes of the links of an entity in a transaction.
+type touch struct{ come, gone []event.OrderedChange }
+
+type touches map[event.EntityRef]*touch
+
+func (t touches) of(ref event.EntityRef) *touch {
+	if t[ref] == nil {
+		t[ref] = &touch{}
 	}
-	if len(late) > 0 {
-		refolded, err := t.refold(ctx, b, sortedRefs(late))
-		if err != nil {
-			return err
-		}
-		folded = append(folded, refolded...)
-	}
-	queueEntities(b, folded, t.held)
-	return nil
+	return t[ref]
 }
 
-// changes are those of all events that change their links, and the entities of links that go.
-func (t *writing) changes() (changesByEntity, map[event.EntityRef]bool) {
-	changes, gone := changesByEntity{}, map[event.EntityRef]bool{}
+// touches are those of all events that change their links.
+func (t *writing) touches() touches {
+	all := touches{}
 	for _, w := range t.events {
 		if !w.relinks() {
 			continue
 		}
 		for _, l := range w.found.links {
-			gone[w.refOf(l.Change)] = true
+			of := all.of(w.refOf(l.Change))
+			of.gone = append(of.gone, l)
 		}
 		for _, c := range w.changes {
-			ref := w.refOf(c.Change)
-			changes[ref] = append(changes[ref], c)
+			of := all.of(w.refOf(c.Change))
+			of.come = append(of.come, c)
 		}
 	}
-	return changes, gone
+	return all
 }
 
-// refold sends b, and folds entities from their links.
-func (t *transaction) refold(ctx context.Context, b *pgx.Batch, refs []event.EntityRef) ([]event.Entity, error) {
-	histories := make(changesByEntity, len(refs))
-	queueHistories(b, refs, histories)
-	if err := t.send(ctx, b); err != nil {
-		return nil, err
-	}
-	*b = pgx.Batch{}
-	folded := make([]event.Entity, 0, len(refs))
-	for _, ref := range refs {
-		e, err := event.Fold(ref, histories[ref])
-		if err == nil {
-			err = checkSize(e)
+// fold brings entities up to date, whose rows are locked. Where that takes more than their rows, b is sent.
+func (t *transaction) fold(ctx context.Context, b *pgx.Batch, all touches, held map[event.EntityRef]*life) error {
+	var folded []*life
+	var again []*late
+	for _, ref := range sortedRefs(all) {
+		l := held[ref]
+		if l == nil {
+			l = newLife(ref)
 		}
-		if err != nil {
-			return nil, err
+		come, from := all[ref].shows(l)
+		switch {
+		case all[ref].isLate(l, from):
+			a := newLate(l, from)
+			again, folded = append(again, a), append(folded, a.life)
+		case len(come) > 0:
+			if err := l.grow(come, t.every); err != nil {
+				return err
+			}
+			l.end(t.every)
+			folded = append(folded, l)
+		case held[ref] == nil:
+			folded = append(folded, l)
 		}
-		folded = append(folded, e)
 	}
-	return folded, nil
+	if len(again) > 0 {
+		if err := t.foldLate(ctx, b, again); err != nil {
+			return err
+		}
+	}
+	for _, l := range folded {
+		if err := checkSize(l.Entity); err != nil {
+			return err
+		}
+	}
+	queueCheckpoints(b, folded, t.every)
+	queueEntities(b, folded, held)
+	return nil
+}
+
+// shows gives those of the changes that come which show in the entity, in fold order, and the least order of all that come or
+// go. It is zero where nothing shows.
+func (t *touch) shows(l *life) (come []event.OrderedChange, from event.Order) {
+	for i, c := range slices.Concat(t.come, t.gone) {
+		if c.Change.Mentions() || l.ignores(c.Order) {
+			continue
+		}
+		if i < len(t.come) {
+			come = append(come, c)
+		}
+		if from.EventID == "" || c.Order.Compare(from) < 0 {
+			from = c.Order
+		}
+	}
+	slices.SortStableFunc(come, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	return come, from
+}
+
+// isLate says whether the entity has to be folded again: something comes before what it has folded, or goes. Where no change is
+// left, even a mention that goes may have been the last of it.
+func (t *touch) isLate(l *life, from event.Order) bool {
+	if from.EventID == "" {
+		return len(t.gone) > 0 && l.Last.EventID == ""
+	}
+	return !l.appends(from) || slices.ContainsFunc(t.gone, func(c event.OrderedChange) bool {
+		return !c.Change.Mentions() && !l.ignores(c.Order)
+	})
 }
 
 // maxEntity is how many bytes the state of an entity may take with its numbers written out: a patch has to read all of it.

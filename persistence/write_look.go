@@ -88,8 +88,8 @@ func (t *writing) queueLook(b *pgx.Batch) {
 	queueEntityLook(b, t, byID)
 }
 
-// queueEntityLook reads the links of the events that fold, and locks their entities. What only stores its row does not wait for them,
-// nor for their tables.
+// queueEntityLook reads the links of the events that fold, and locks their entities. What only stores its row does not wait for
+// them, nor for their tables.
 func queueEntityLook(b *pgx.Batch, t *writing, byID map[string]*write) {
 	var ids []string
 	for _, w := range sift(t.events, (*write).finishes) {

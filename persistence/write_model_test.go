@@ -200,7 +200,7 @@ func requireModel(t *testing.T, db *database, m *model) {
 	require.NoError(t, err)
 	require.Equal(t, m.events, events)
 
-	rows, err = db.sql.Query(t.Context(), `SELECT provider, kind, external_id, state, deleted, last_event_id::text FROM entities`)
+	rows, err = db.sql.Query(t.Context(), `SELECT provider, kind, external_id, state, deleted, coalesce(last_event_id::text, '') FROM entities`)
 	require.NoError(t, err)
 	entities, e := map[event.EntityRef]string{}, event.Entity{}
 	_, err = pgx.ForEachRow(rows, []any{&e.Provider, &e.Kind, &e.ExternalID, &e.State, &e.Deleted, &e.Last.EventID}, func() error {

@@ -33,6 +33,7 @@ const (
 	RuleUnreachable Rule = "unreachable"
 	RuleIneffective Rule = "ineffective"
 	RuleUnscoped    Rule = "unscoped"
+	RuleUnversioned Rule = "unversioned"
 	RuleUnsigned    Rule = "unsigned"
 	RuleSecret      Rule = "secret"
 )
@@ -68,7 +69,8 @@ func (l *linter) add(field string, rule Rule, format string, args ...any) {
 }
 
 // Lint looks for what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
-// key, types and entities from what nobody vouches for, secrets (as they are now) that authenticate nobody.
+// key, changes that a version of others hides, types and entities from what nobody vouches for, secrets (as they are now) that
+// authenticate nobody.
 func Lint(p *providers.Provider) []Finding {
 	l := newLinter(p)
 	d := l.written
@@ -83,6 +85,7 @@ func Lint(p *providers.Provider) []Finding {
 		l.checkRetry(at, o.Retry)
 		l.checkEntities(at+"entities", o.Entities, o.Types)
 	}
+	l.checkVersions()
 	l.checkQuestions()
 	l.checkDecoders()
 	l.checkUnsigned()

@@ -61,6 +61,11 @@ func TestLint(t *testing.T) {
 			"scope: provider, id: .body.order, delete_on: [order.deleted]}\n", "id: .body.order, delete_on: [order.deleted]}\nsource: .body.id\n",
 			"entities[0].scope", RuleUnscoped, "is missing",
 		},
+		"unversioned": {
+			"delete_on: [order.deleted]}\n",
+			"delete_on: [order.deleted]}\n  - {kind: order, scope: provider, id: .body.id, op: snapshot, state: .body, version: .body.n}\n",
+			"entities[0].version", RuleUnversioned, `other rules of kind "order"`,
+		},
 		"bulk is not urgent": {"type: .body.type", "lane: bulk\npriority: high\ntype: .body.type", "lane", RuleIneffective, "priority high"},
 		"override is covered": {
 			"samples:", "overrides: [{types: [\"order.*\"], priority: high}, {types: [order.a, order.b]}]\nsamples:",

@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"holdfast/event"
@@ -97,6 +99,34 @@ func (l *linter) checkEntities(field string, rules []definition.Entity, within [
 func shadows(e, other *definition.Entity) bool {
 	return e.When == "" && e.Scope == other.Scope && e.Kind == other.Kind && e.KindFrom == other.KindFrom &&
 		e.ID == other.ID && e.Each == other.Each && definition.CoveredBy(definition.Globs(other.Types), definition.Globs(e.Types))
+}
+
+// checkVersions looks for changes without a version of a kind whose others have one. They come before all of those, whenever they
+// occur, so that a later one shows in nothing. A mention changes nothing wherever it stands.
+func (l *linter) checkVersions() {
+	lists := map[string][]definition.Entity{"entities": l.written.Entities}
+	for i, o := range l.written.Overrides {
+		lists[fmt.Sprintf("overrides[%d].entities", i)] = o.Entities
+	}
+	versioned := map[string]bool{}
+	for _, rules := range lists {
+		for _, e := range rules {
+			versioned[e.Kind] = versioned[e.Kind] || e.Version != ""
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(lists)) {
+		for i, e := range lists[field] {
+			if e.Version == "" && !onlyMentions(e) && e.Kind != "" && versioned[e.Kind] {
+				l.add(fmt.Sprintf("%s[%d].version", field, i), RuleUnversioned, "is missing: other rules of kind %q have one, and what "+
+					"has none comes before all of theirs", e.Kind)
+			}
+		}
+	}
+}
+
+// onlyMentions tells whether no event of the rule changes anything.
+func onlyMentions(e definition.Entity) bool {
+	return cmp.Or(e.Op, string(event.OpPatch)) == string(event.OpPatch) && e.State == "" && len(e.DeleteOn) == 0
 }
 
 // checkBaseEntities looks for entity rules all of whose types belong to overrides with entities of their own.

@@ -1,0 +1,274 @@
+package persistence_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+)
+
+// lives are a few entities that live long, beside what a naive fold says that they are.
+type lives struct {
+	*database
+	random  *rand.Rand
+	clock   time.Time
+	every   int64
+	said    map[string]stored // what the latest parse of each event says, by event
+	given   map[string]stored // events that were discarded
+	arrived []string
+}
+
+// Whatever comes to entities that live long, their checkpoints are what a naive fold of their links says, and so are their
+// states at any moment: changes in order and late, in one transaction and at once, parsed anew, ignored, discarded, reopened,
+// expunged; resets, deletes, mentions, versions.
+func TestCheckpointsAgreeWithTheModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			l := &lives{
+				database: open(t), random: rand.New(rand.NewPCG(seed, 12)), clock: noon, every: 2 + int64(seed),
+				said: map[string]stored{}, given: map[string]stored{},
+			}
+			l.CheckpointEvery(l.every)
+			for step := range 160 {
+				l.step()
+				if step%8 == 0 {
+					l.requireModel(fmt.Sprint("step ", step))
+				}
+			}
+			l.requireModel("the end")
+			require.Positive(t, value[int](l.database, `SELECT count(*) FROM entity_checkpoints`))
+		})
+	}
+}
+
+func (l *lives) step() {
+	switch n := l.random.IntN(20); {
+	case n < 11 || len(l.arrived) == 0:
+		l.process(l.next())
+	case n < 15:
+		l.processAtOnce()
+	case n < 17:
+		again := l.said[l.any()]
+		again.parsed = l.next().parsed
+		l.process(again)
+	case n < 18:
+		l.discard(l.any())
+	case n < 19 && len(l.given) > 0:
+		l.reopen()
+	default:
+		id := l.any()
+		_, err := l.Expunge(l.t.Context(), id, 0, ada)
+		require.NoError(l.t, err)
+		l.take(id)
+	}
+}
+
+// next is an event that comes in order, a little late or very late.
+func (l *lives) next() stored {
+	l.clock = l.clock.Add(time.Second)
+	late := time.Duration(0)
+	switch l.random.IntN(6) {
+	case 0:
+		late = time.Duration(l.random.IntN(10)) * time.Second
+	case 1:
+		late = time.Duration(l.random.IntN(200)) * time.Second
+	}
+	var id uuid.UUID
+	for i := range id {
+		id[i] = byte(l.random.UintN(256))
+	}
+	s := stored{receiptAt(l.clock), parsed()}
+	s.receipt.ID, s.parsed.OccurredAt = id.String(), l.clock.Add(-late)
+	for range 1 + l.random.IntN(3) {
+		s.parsed.Changes = append(s.parsed.Changes, l.change())
+	}
+	return s
+}
+
+func (l *lives) change() event.Change {
+	c := event.Change{Kind: "thing", Op: event.OpPatch, ExternalID: fmt.Sprint(l.random.IntN(3))}
+	switch n := l.random.IntN(40); {
+	case n == 0:
+		c.Op = event.OpSnapshot
+	case n == 1:
+		c.Op = event.OpDelete
+	case n < 10:
+		c.State = json.RawMessage(`{}`)
+		return c
+	}
+	c.State = fmt.Appendf(nil, `{"f%d":%d,"g":{"h%d":null,"h%d":%d}}`, l.random.IntN(9), l.random.IntN(99), l.random.IntN(3), l.random.IntN(3),
+		l.random.IntN(99))
+	if c.ExternalID == "2" && l.random.IntN(2) == 0 {
+		c.Version = pointer(int64(l.random.IntN(9)))
+	}
+	return c
+}
+
+func (l *lives) any() string { return l.arrived[l.random.IntN(len(l.arrived))] }
+
+func (l *lives) knows(s stored) {
+	if _, is := l.said[s.receipt.ID]; !is {
+		l.arrived = append(l.arrived, s.receipt.ID)
+	}
+	l.said[s.receipt.ID] = s
+}
+
+func (l *lives) take(id string) {
+	delete(l.said, id)
+	l.arrived = slices.DeleteFunc(l.arrived, func(other string) bool { return other == id })
+}
+
+func (l *lives) process(s stored) {
+	l.mustProcess(s.receipt, s.parsed)
+	l.knows(s)
+}
+
+func (l *lives) processAtOnce() {
+	var all errgroup.Group
+	for range 2 + l.random.IntN(12) {
+		s := l.next()
+		l.knows(s)
+		all.Go(func() error {
+			if _, err := l.Process(l.t.Context(), s.receipt, body, s.parsed, runOf(s.receipt)); err == nil {
+				return nil
+			}
+			return process(l.database, arrival(s))
+		})
+	}
+	require.NoError(l.t, all.Wait())
+}
+
+func (l *lives) discard(id string) {
+	s := l.said[id]
+	l.record(died(s.receipt, time.Now().Add(time.Second)))
+	require.NoError(l.t, l.DiscardDeadLetter(l.t.Context(), l.deadLetterOf(s.receipt).ID, ada))
+	l.take(id)
+	l.given[id] = s
+}
+
+func (l *lives) reopen() {
+	ids := make([]string, 0, len(l.given))
+	for id := range l.given {
+		ids = append(ids, id)
+	}
+	s := l.given[slices.Min(ids)]
+	delete(l.given, s.receipt.ID)
+	require.NoError(l.t, l.ReopenDeadLetter(l.t.Context(), l.deadLetterOf(s.receipt).ID, ada))
+	l.process(s)
+}
+
+// links are the changes of an entity that count, in fold order.
+func (l *lives) links(ref event.EntityRef, counts func(event.OrderedChange) bool) (links []event.OrderedChange, mentioned bool) {
+	for _, s := range l.said {
+		for _, c := range s.parsed.Changes {
+			o := event.OrderedChange{Order: event.OrderOf(s.receipt, s.parsed, c), Change: c}
+			if c.ExternalID != ref.ExternalID || !counts(o) {
+				continue
+			}
+			if mentioned = true; !c.Mentions() {
+				links = append(links, o)
+			}
+		}
+	}
+	slices.SortStableFunc(links, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	return links, mentioned
+}
+
+func always(event.OrderedChange) bool { return true }
+
+func (l *lives) requireModel(when string) {
+	l.t.Helper()
+	for n := range 3 {
+		ref := thing(fmt.Sprint(n))
+		links, mentioned := l.links(ref, always)
+		got, err := l.Entity(l.t.Context(), ref)
+		l.requireFold(ref, links, mentioned, got, err, when)
+		if err == nil {
+			l.requireTally(ref, links, when)
+		}
+		at := noon.Add(time.Duration(l.random.Int64N(int64(l.clock.Sub(noon)) + 2)))
+		links, mentioned = l.links(ref, func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) })
+		got, err = l.EntityAsOf(l.t.Context(), ref, at)
+		l.requireFold(ref, links, mentioned, got, err, when+", as of "+at.String())
+	}
+}
+
+func (l *lives) requireFold(
+	ref event.EntityRef, links []event.OrderedChange, mentioned bool, got event.Entity, err error, when string,
+) {
+	l.t.Helper()
+	if !mentioned {
+		require.ErrorIs(l.t, err, event.ErrNotFound, when)
+		return
+	}
+	require.NoError(l.t, err, when)
+	want, err := event.Fold(ref, links)
+	require.NoError(l.t, err)
+	require.JSONEq(l.t, string(want.State), string(got.State), when)
+	require.Equal(l.t, want.Deleted, got.Deleted, when)
+	require.Equal(l.t, want.Last, got.Last, when)
+}
+
+// tallyOf is the order of the last reset, how many links there are from there on, and when the latest of them occurred.
+func tallyOf(links []event.OrderedChange) (reset event.Order, n int64, latest time.Time) {
+	for _, c := range links {
+		if c.Change.Resets() {
+			reset = c.Order
+		}
+	}
+	for _, c := range links {
+		if c.Order.Compare(reset) >= 0 || reset.EventID == "" {
+			n++
+			if c.Order.OccurredAt.After(latest) {
+				latest = c.Order.OccurredAt
+			}
+		}
+	}
+	return reset, n, latest
+}
+
+// requireTally asserts that an entity knows its reset and its links, and that each of its checkpoints is the fold of what it covers.
+func (l *lives) requireTally(ref event.EntityRef, links []event.OrderedChange, when string) {
+	l.t.Helper()
+	reset, n, _ := tallyOf(links)
+	require.Equal(l.t, n, value[int64](l.database, `SELECT links FROM entities WHERE external_id = $1`, ref.ExternalID), when)
+	require.Equal(l.t, reset.EventID, value[string](l.database, `SELECT coalesce(reset_id::text, '') FROM entities WHERE external_id = $1`, ref.ExternalID), when)
+
+	rows, err := l.sql.Query(l.t.Context(), `
+SELECT version, occurred_at, event_id::text, links, latest_at, state, deleted FROM entity_checkpoints WHERE external_id = $1`, ref.ExternalID)
+	require.NoError(l.t, err)
+	var (
+		e       = event.Entity{EntityRef: ref}
+		covered int64
+		latest  time.Time
+		kept    int
+	)
+	_, err = pgx.ForEachRow(rows, []any{&e.Last.Version, &e.Last.OccurredAt, &e.Last.EventID, &covered, &latest, &e.State, &e.Deleted}, func() error {
+		e.Last.OccurredAt = e.Last.OccurredAt.UTC()
+		require.Less(l.t, reset.Compare(e.Last), 1, when)
+		end := slices.IndexFunc(links, func(c event.OrderedChange) bool { return c.Order.Compare(e.Last) > 0 })
+		if end < 0 {
+			end = len(links)
+		}
+		l.requireFold(ref, links[:end], true, e, nil, when)
+		_, n, last := tallyOf(links[:end])
+		require.Equal(l.t, n, covered, when)
+		require.True(l.t, last.Equal(latest), when)
+		kept++
+		return nil
+	})
+	require.NoError(l.t, err)
+	require.LessOrEqual(l.t, kept, 2*bits.Len64(uint64(n/l.every)), when)
+}
