@@ -1,13 +1,13 @@
 package deadletter
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"holdfast/event"
 	"holdfast/internal/cli"
@@ -55,7 +55,7 @@ func listCommand() *cobra.Command {
 	cli.AddSourceFlag(command, &query.Source)
 	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
 	cli.AddChoiceFlag(command, &query.Class, "error-class", "only those of this class", event.Classes())
-	command.Flags().StringVar(&query.Code, "error-code", "", "only those of this code")
+	addCodeFlag(command, &query.Code)
 	cli.AddChoiceFlag(command, &query.Step, "step", "only those that failed at this step", event.Steps())
 	cli.AddEventFlag(command, &query.EventID, "event", "only those of the event with this ID")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
@@ -63,6 +63,17 @@ func listCommand() *cobra.Command {
 	cli.AddLimitFlag(command, &query.Limit, 50)
 	cli.AddJSONFlag(command)
 	return command
+}
+
+// addCodeFlag adds --error-code; --code is what a redrive called it before.
+func addCodeFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "error-code", "", "only those of this code")
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "code" {
+			name = "error-code"
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 func writeDeadLetters(w io.Writer, page []event.DeadLetter) error {
@@ -76,13 +87,24 @@ func writeDeadLetters(w io.Writer, page []event.DeadLetter) error {
 	return table.Flush()
 }
 
+// withNumber gives a command the number of the dead letter that its argument is.
+func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.Command, []string) error {
+	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+		id, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil {
+			return cli.Misuse(c, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", args[0]))
+		}
+		return run(c, t, id)
+	})
+}
+
 func showCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one dead letter: what failed, why, since when, and the body",
 		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			d, err := findDeadLetter(c.Context(), t, args[0])
+		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
+			d, err := t.Store.DeadLetter(c.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -145,20 +167,4 @@ func automaticAttempts(d event.DeadLetter) string {
 	default:
 		return ""
 	}
-}
-
-func findDeadLetter(ctx context.Context, t *cli.Tools, argument string) (event.DeadLetter, error) {
-	id, err := deadLetterID(argument)
-	if err != nil {
-		return event.DeadLetter{}, err
-	}
-	return t.Store.DeadLetter(ctx, id)
-}
-
-func deadLetterID(argument string) (int64, error) {
-	id, err := strconv.ParseInt(argument, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", argument)
-	}
-	return id, nil
 }

@@ -30,7 +30,7 @@ func startCommand() *cobra.Command {
 	cli.AddSourceFlag(command, &o.filter.Source)
 	flags.StringVar(&o.filter.Type, "type", "", "only those of this event type")
 	cli.AddChoiceFlag(command, &o.filter.Class, "error-class", "only those of this class", event.Classes())
-	flags.StringVar(&o.filter.Code, "code", "", "only those with this error code")
+	addCodeFlag(command, &o.filter.Code)
 	cli.AddChoiceFlag(command, &o.filter.Step, "step", "only those that failed at this step", event.Steps())
 	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
 	flags.BoolVar(&o.all, "all", false, "all that wait: without a filter, nothing else starts them")
@@ -55,7 +55,7 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 		return cli.Misuse(c, err)
 	}
 	if err := o.checkScope(); err != nil {
-		return err
+		return cli.Misuse(c, err)
 	}
 	plan, err := t.Redrives().PlanRedrive(c.Context(), o.filter)
 	if err != nil {

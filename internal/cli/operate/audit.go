@@ -37,7 +37,7 @@ func auditListCommand() *cobra.Command {
 		}),
 	}
 	command.Flags().StringVar(&query.Actor, "actor", "", "only what this actor did")
-	command.Flags().StringVar(&query.Action, "action", "", "only this action, such as dead_letter.discard")
+	cli.AddChoiceFlag(command, &query.Action, "action", "only this action", event.AuditActions())
 	command.Flags().StringVar(&query.Object, "object", "", "only what was done to this, such as dead_letter:7")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	cli.AddPageFlag(command, &query.Before, "before", "only those before the entry with this number (the next page)")
@@ -49,7 +49,7 @@ func auditListCommand() *cobra.Command {
 func writeAudit(w io.Writer, page []event.AuditEntry) error {
 	table := cli.NewTable(w, "ID", "AT", "ACTOR", "ROLE", "ACTION", "OBJECT", "REASON", "DETAIL")
 	for _, e := range page {
-		table.Row(strconv.FormatInt(e.ID, 10), e.At.Format(time.RFC3339), e.Actor, e.Role, e.Action, e.Object, e.Reason,
+		table.Row(strconv.FormatInt(e.ID, 10), e.At.Format(time.RFC3339), e.Actor, e.Role, string(e.Action), e.Object, e.Reason,
 			cli.Shorten(string(e.Detail)))
 	}
 	return table.Flush()

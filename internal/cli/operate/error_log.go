@@ -29,6 +29,9 @@ func errorListCommand() *cobra.Command {
 		Short: "List the error log, newest first; a row of a storm stands for as many errors as it says",
 		Args:  cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
+			if err := cli.CheckSource(query.Provider, query.Source); err != nil {
+				return cli.Misuse(c, err)
+			}
 			page, err := t.Store.Errors(c.Context(), query)
 			if err != nil {
 				return err
@@ -40,6 +43,7 @@ func errorListCommand() *cobra.Command {
 	flags := command.Flags()
 	cli.AddChoiceFlag(command, &query.Phase, "phase", "only those of this phase", event.Phases())
 	flags.StringVar(&query.Provider, "provider", "", "only those of this provider")
+	cli.AddSourceFlag(command, &query.Source)
 	cli.AddChoiceFlag(command, &query.Class, "class", "only those of this class", event.Classes())
 	flags.StringVar(&query.Code, "code", "", "only those with this code")
 	cli.AddEventFlag(command, &query.EventID, "event", "only those of the event with this ID")

@@ -32,6 +32,9 @@ func inboxListCommand() *cobra.Command {
 		Short: "List what waits in the inbox, in the order of arrival",
 		Args:  cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
+			if err := cli.CheckSource(query.Provider, query.Source); err != nil {
+				return cli.Misuse(c, err)
+			}
 			page, err := t.Store.Inbox(c.Context(), query)
 			if err != nil {
 				return err
@@ -42,6 +45,7 @@ func inboxListCommand() *cobra.Command {
 	}
 	cli.AddChoiceFlag(command, &query.Lane, "lane", "only those in this lane", event.Lanes())
 	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	cli.AddSourceFlag(command, &query.Source)
 	cli.AddPageFlag(command, &query.After, "after", "only those after the one with this number (the next page)")
 	cli.AddLimitFlag(command, &query.Limit, 50)
 	cli.AddJSONFlag(command)

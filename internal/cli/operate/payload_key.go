@@ -28,7 +28,7 @@ func payloadKeyNewCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := payloadcodec.NewKey(args[0])
 			if err != nil {
-				return err
+				return cli.Misuse(c, err)
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "entry (put it into HOLDFAST_PAYLOAD_KEYS, or into the file that "+
 				"HOLDFAST_PAYLOAD_KEYS_FILE names, of every process; keep a copy, for without it histories cannot be read):\n  %s\n",

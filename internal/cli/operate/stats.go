@@ -28,7 +28,7 @@ func StatsCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
-				return errors.New("--window must be more than 0")
+				return cli.Misuse(c, errors.New("--window must be more than 0"))
 			}
 			if !watch {
 				return printStats(c, t, window)
