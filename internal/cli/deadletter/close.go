@@ -52,7 +52,7 @@ func changeCommand(use, short, done string, of func(*cli.Tools) change) *cobra.C
 			}
 			letter, err := t.Store.DeadLetter(c.Context(), id)
 			if errors.Is(err, event.ErrNotFound) {
-				return t.Print(c, map[string]int64{"id": id}, nil)
+				return cli.Print(c, map[string]int64{"id": id}, nil)
 			}
 			return errors.Join(err, Print(c, t, letter))
 		}),
@@ -81,7 +81,7 @@ func cleanupCommand() *cobra.Command {
 				}
 			}
 			cli.DoubtProvider(c, t.Cfg, cleanup.Provider, int(all))
-			return t.Print(c, map[string]int64{"removed": all}, func(w io.Writer) error {
+			return cli.Print(c, map[string]int64{"removed": all}, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "removed %d dead letters\n", all)
 				return err
 			})

@@ -15,15 +15,10 @@ import (
 
 // Command is `holdfast dlq`.
 func Command() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "dlq",
-		Short:   "List, show, replay, redrive, edit, discard, reopen and remove dead letters",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(listCommand(), showCommand(), replayCommand(), startCommand())
-	command.AddCommand(editCommand(), discardCommand(), reopenCommand())
-	command.AddCommand(deleteCommand(), cleanupCommand())
-	return command
+	return cli.Group("dlq", "List, show, replay, redrive, edit, discard, reopen and remove dead letters",
+		listCommand(), showCommand(), replayCommand(), startCommand(),
+		editCommand(), discardCommand(), reopenCommand(),
+		deleteCommand(), cleanupCommand())
 }
 
 // anyState does not restrict a list.
@@ -32,27 +27,23 @@ const anyState event.DeadLetterState = "all"
 func listCommand() *cobra.Command {
 	var query event.DeadLetterQuery
 	state := event.DeadLetterOpen
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List dead letters, the last failed first",
-		Args:  cobra.NoArgs,
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			if err := cli.CheckSource(query.Provider, query.Source); err != nil {
-				return cli.Misuse(c, err)
-			}
+	command := cli.ListCommand("List dead letters, the last failed first",
+		func(c *cobra.Command, t *cli.Tools) ([]event.DeadLetter, error) {
 			if query.State = state; state == anyState {
 				query.State = ""
 			}
-			page, err := t.Store.DeadLetters(c.Context(), query)
-			if err != nil {
-				return err
+			return t.Store.DeadLetters(c.Context(), query)
+		},
+		[]string{"ID", "STATE", "PROVIDER", "SOURCE", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED",
+			"WORKFLOW"},
+		func(d event.DeadLetter) []string {
+			return []string{
+				strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
+				string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
+				d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID,
 			}
-			cli.DoubtProvider(c, t.Cfg, query.Provider, len(page))
-			return t.Print(c, page, func(w io.Writer) error { return writeDeadLetters(w, page) })
-		}),
-	}
-	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
-	cli.AddSourceFlag(command, &query.Source)
+		})
+	cli.AddProviderFlags(command, &query.Provider, &query.Source)
 	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
 	cli.AddChoiceFlag(command, &query.Class, "error-class", "only those of this class", event.Classes())
 	addCodeFlag(command, &query.Code)
@@ -61,7 +52,6 @@ func listCommand() *cobra.Command {
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	cli.AddChoiceFlag(command, &state, "state", "only those in this state", append(event.DeadLetterStates(), anyState))
 	cli.AddLimitFlag(command, &query.Limit, 50)
-	cli.AddJSONFlag(command)
 	return command
 }
 
@@ -74,17 +64,6 @@ func addCodeFlag(c *cobra.Command, to *string) {
 		}
 		return pflag.NormalizedName(name)
 	})
-}
-
-func writeDeadLetters(w io.Writer, page []event.DeadLetter) error {
-	table := cli.NewTable(w, "ID", "STATE", "PROVIDER", "SOURCE", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED",
-		"WORKFLOW")
-	for _, d := range page {
-		table.Row(strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
-			string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
-			d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID)
-	}
-	return table.Flush()
 }
 
 // withNumber gives a command the number of the dead letter that its argument is.
@@ -117,7 +96,7 @@ func showCommand() *cobra.Command {
 
 // Print shows one dead letter.
 func Print(c *cobra.Command, t *cli.Tools, d event.DeadLetter) error {
-	return t.Print(c, struct {
+	return cli.Print(c, struct {
 		event.DeadLetter
 		RawBody []byte `json:"raw_body"`
 	}{d, d.Body}, func(w io.Writer) error { return writeDeadLetter(w, d) })

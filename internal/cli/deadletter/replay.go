@@ -49,7 +49,7 @@ func follow(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) (
 		}
 	}
 	if cli.AsksJSON(c) {
-		return errors.Join(t.Print(c, shown, nil), err)
+		return errors.Join(cli.Print(c, shown, nil), err)
 	}
 	return err
 }

@@ -11,13 +11,8 @@ import (
 
 // PayloadKeyCommand is `holdfast payload-key`.
 func PayloadKeyCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "payload-key",
-		Short:   "Make keys that encrypt what Temporal keeps",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(payloadKeyNewCommand())
-	return command
+	return cli.Group("payload-key", "Make keys that encrypt what Temporal keeps",
+		payloadKeyNewCommand())
 }
 
 func payloadKeyNewCommand() *cobra.Command {

@@ -68,7 +68,7 @@ func printStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return t.Print(c, stats, func(w io.Writer) error { return writeStats(w, stats) })
+	return cli.Print(c, stats, func(w io.Writer) error { return writeStats(w, stats) })
 }
 
 func writeStats(w io.Writer, s event.Stats) error {

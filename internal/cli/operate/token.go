@@ -12,13 +12,8 @@ import (
 
 // TokenCommand is `holdfast token`.
 func TokenCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "token",
-		Short:   "Make tokens for the operator API",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(tokenNewCommand())
-	return command
+	return cli.Group("token", "Make tokens for the operator API",
+		tokenNewCommand())
 }
 
 func tokenNewCommand() *cobra.Command {
