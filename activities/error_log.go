@@ -56,7 +56,7 @@ func errorEntry(ctx context.Context, args []any, err error) event.ErrorEntry {
 	}
 	for _, arg := range args {
 		if r, ok := arg.(event.Receipt); ok {
-			e.EventID, e.Provider, e.Meta["request_id"] = r.ID, r.Provider, r.RequestID
+			e.EventID, e.Provider, e.Meta["request_id"], e.Meta["source"] = r.ID, r.Provider, r.RequestID, r.Source
 		}
 	}
 	e.Alert = e.Phase == event.PhaseDeadLetter && info.Attempt >= alertAttempt

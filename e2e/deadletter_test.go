@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -91,8 +92,10 @@ func TestPoisonIsReplayed(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Contains(t, out, "rejected")
 
-	out, err = i.run(t, "dlq", "replay", id, "--wait")
+	out, err = i.run(t, "dlq", "replay", id, "--wait", "--json")
 	require.NoError(t, err, out)
+	require.Contains(t, out, `"outcome": "processed"`)
+	require.Contains(t, out, `"dead_letter_id": `+id)
 	i.assertRescued(t, workflowID)
 
 	out, err = i.run(t, "dlq", "replay", id)
@@ -134,8 +137,12 @@ func TestADiscardSticksUntilItIsReopened(t *testing.T) {
 		require.Contains(t, out, "(discarded)")
 	}
 
-	out, err = i.run(t, "dlq", "reopen", id)
+	out, err = i.run(t, "dlq", "reopen", id, "--json")
 	require.NoError(t, err, out)
+	var reopened event.DeadLetter
+	require.NoError(t, json.Unmarshal([]byte(out), &reopened), out)
+	require.Equal(t, event.DeadLetterOpen, reopened.State)
+	require.Equal(t, eventID, reopened.Receipt.ID)
 	reset()
 	i.assertRescued(t, workflowID)
 }

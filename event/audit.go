@@ -20,7 +20,7 @@ type Actor struct {
 
 // Did is the entry for one change: what was done ("dead_letter.discard") to what ("dead_letter:7"). The detail is a JSON
 // object or nil; like all of an entry it holds no payload, header value or secret.
-func (a Actor) Did(action, object string, detail json.RawMessage) AuditEntry {
+func (a Actor) Did(action AuditAction, object string, detail json.RawMessage) AuditEntry {
 	return AuditEntry{
 		Actor: a.Name, Role: a.Role, Action: action, Object: object,
 		RequestID: a.RequestID, Reason: a.Reason, Detail: detail,
@@ -35,7 +35,7 @@ type AuditEntry struct {
 	At        time.Time       `json:"at"`
 	Actor     string          `json:"actor"`
 	Role      string          `json:"role,omitempty"`
-	Action    string          `json:"action"`
+	Action    AuditAction     `json:"action"`
 	Object    string          `json:"object"`
 	RequestID string          `json:"request_id,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
@@ -45,7 +45,7 @@ type AuditEntry struct {
 // AuditQuery selects audit entries, newest first. Empty fields do not restrict.
 type AuditQuery struct {
 	Actor  string
-	Action string
+	Action AuditAction
 	Object string
 	// Since and Until bound the time of the change: Since ≤ at < Until.
 	Since, Until time.Time

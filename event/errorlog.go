@@ -48,9 +48,11 @@ type ErrorEntry struct {
 type ErrorQuery struct {
 	Phase    Phase
 	Provider string
-	Class    Class
-	Code     string
-	EventID  string
+	// Source is the sender within the provider; it goes with Provider. It finds errors of single events.
+	Source  string
+	Class   Class
+	Code    string
+	EventID string
 	// Since and Until bound the time: Since ≤ at < Until.
 	Since, Until time.Time
 	// Before is the ID of the last entry of the page before; 0 for the first page.

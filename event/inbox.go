@@ -50,6 +50,8 @@ func (d LaneDepth) Age(now time.Time) time.Duration {
 type InboxQuery struct {
 	Lane     Lane
 	Provider string
+	// Source is the sender within the provider; it goes with Provider.
+	Source string
 	// After is the Seq of the last one of the page before; 0 for the first page.
 	After int64
 	// Limit is 1 to MaxPage; 0 means MaxPage.

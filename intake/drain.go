@@ -208,7 +208,7 @@ func (d *Drain) reportRefused(row event.Waiting, why string) {
 	}
 	d.Errors.Record(event.ErrorEntry{
 		Phase: event.PhaseReceive, Provider: row.Receipt.Provider, Class: event.ClassFailed, Code: "start_refused",
-		Message: why, EventID: row.Receipt.ID, Alert: true,
+		Message: why, EventID: row.Receipt.ID, Alert: true, Meta: map[string]string{"source": row.Receipt.Source},
 	})
 }
 

@@ -18,7 +18,7 @@ func (c rowCursor) valid() bool { return c.ID > 0 }
 func (a *API) listAudit(c *fiber.Ctx) error {
 	q := queryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
 	wanted := event.AuditQuery{
-		Actor: q.text("actor"), Action: q.text("action"), Object: q.text("object"),
+		Actor: q.text("actor"), Action: choose(q, "action", event.AuditActions()), Object: q.text("object"),
 		Limit: q.limit() + 1,
 	}
 	wanted.Since, wanted.Until = q.period()
@@ -38,9 +38,10 @@ func (a *API) listAudit(c *fiber.Ctx) error {
 }
 
 func (a *API) listErrors(c *fiber.Ctx) error {
-	q := queryOf(c, "phase", "provider", "class", "code", "event_id", "since", "until", "limit", "cursor")
+	q := queryOf(c, "phase", "provider", "source", "class", "code", "event_id", "since", "until", "limit", "cursor")
 	wanted := event.ErrorQuery{
-		Phase: choose(q, "phase", event.Phases()), Provider: q.text("provider"), Code: q.text("code"),
+		Phase: choose(q, "phase", event.Phases()), Provider: q.text("provider"), Source: q.source(),
+		Code:    q.text("code"),
 		Class:   choose(q, "class", event.Classes()),
 		EventID: q.text("event_id"), Limit: q.limit() + 1,
 	}

@@ -28,7 +28,7 @@ func queueAudit(b *pgx.Batch, e event.AuditEntry) {
 		detail = &text
 	}
 	b.Queue(insertAudit, clip(clean(orDefault(e.Actor, "unknown")), maxAuditName), clip(clean(e.Role), maxAuditName),
-		clip(clean(e.Action), maxAuditName), clip(clean(e.Object), maxAuditName),
+		clip(clean(string(e.Action)), maxAuditName), clip(clean(e.Object), maxAuditName),
 		clip(clean(e.RequestID), maxAuditName), clip(clean(e.Reason), maxAuditReason), detail)
 }
 

@@ -58,7 +58,7 @@ func TestTheAuditLogIsListedNewestFirst(t *testing.T) {
 		entries, err := db.AuditLog(t.Context(), q)
 		require.NoError(t, err)
 		for _, e := range entries {
-			did = append(did, e.Actor+" "+e.Action+" "+e.Object)
+			did = append(did, e.Actor+" "+string(e.Action)+" "+e.Object)
 		}
 		return did
 	}

@@ -14,7 +14,7 @@ const auditColumns = `SELECT id, at, actor, role, action, object, request_id, re
 func (s *Store) AuditLog(ctx context.Context, q event.AuditQuery) ([]event.AuditEntry, error) {
 	list := newList(auditColumns)
 	list.equal("actor", q.Actor)
-	list.equal("action", q.Action)
+	list.equal("action", string(q.Action))
 	list.equal("object", q.Object)
 	list.between("at", q.Since, q.Until)
 	if q.Before > 0 {

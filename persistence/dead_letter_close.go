@@ -93,7 +93,7 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor)
 		if err != nil {
 			return err
 		}
-		queueAudit(b, by.Did("dead_letter.discard", h.object(), h.detail(taken.detail())))
+		queueAudit(b, by.Did(event.AuditDiscard, h.object(), h.detail(taken.detail())))
 		return nil
 	})
 }
@@ -106,7 +106,7 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) 
 			return h.refusal()
 		}
 		b.Queue(deleteDeadLetter, id)
-		queueAudit(b, by.Did("dead_letter.delete", h.object(), h.detail(nil)))
+		queueAudit(b, by.Did(event.AuditDelete, h.object(), h.detail(nil)))
 		return nil
 	})
 }
@@ -160,7 +160,7 @@ func (s *Store) CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by even
 		"before": c.Before.UTC(), "provider": clean(c.Provider), "removed": removed,
 	})
 	last := &pgx.Batch{}
-	queueAudit(last, by.Did("dead_letter.cleanup", "dead_letters", detail))
+	queueAudit(last, by.Did(event.AuditCleanup, "dead_letters", detail))
 	if err := tx.commit(ctx, last); err != nil {
 		return 0, failure(doing, err)
 	}

@@ -47,7 +47,7 @@ func TestADiscardedDeadLetterIsKeptAndNotReplayed(t *testing.T) {
 
 	entries := db.audit()
 	require.Len(t, entries, 1)
-	require.Equal(t, "dead_letter.discard", entries[0].Action)
+	require.EqualValues(t, "dead_letter.discard", entries[0].Action)
 	require.Equal(t, "ada", entries[0].Actor)
 	require.JSONEq(t, `{"event_id":"`+r.ID+`","workflow_id":"`+r.WorkflowID()+`","state":"open",
 		"changes":0,"entities":0}`, string(entries[0].Detail))
@@ -74,8 +74,8 @@ func TestOnlyWhatIsClosedIsDeleted(t *testing.T) {
 	require.ErrorIs(t, db.DeleteDeadLetter(t.Context(), id, ada), event.ErrNotFound)
 	_, err := db.DeadLetter(t.Context(), id)
 	require.ErrorIs(t, err, event.ErrNotFound)
-	require.Equal(t, []string{"dead_letter.delete", "dead_letter.discard"},
-		[]string{db.audit()[0].Action, db.audit()[1].Action})
+	require.Equal(t, []event.AuditAction{"dead_letter.delete", "dead_letter.discard"},
+		[]event.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
 	require.Len(t, db.audit(), 2)
 }
 
@@ -131,7 +131,7 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	require.Equal(t, revised.Receipt.ID, original.ReplacedBy)
 	require.Equal(t, body, original.Body)
 	require.Len(t, db.audit(), 1)
-	require.Equal(t, "dead_letter.edit", db.audit()[0].Action)
+	require.EqualValues(t, "dead_letter.edit", db.audit()[0].Action)
 
 	_, err = db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
 	requireState(t, err, event.DeadLetterDiscarded)

@@ -79,7 +79,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 	detail := taken.detail()
 	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()
 	detail["new_sha256"] = hex.EncodeToString(sum[:])
-	queueAudit(b, by.Did("dead_letter.edit", held.object(), held.detail(detail)))
+	queueAudit(b, by.Did(event.AuditEdit, held.object(), held.detail(detail)))
 	return id, tx.commit(ctx, b)
 }
 

@@ -44,7 +44,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) 
 		}
 		b.Queue(deleteVerdict, h.eventID)
 		b.Queue(reopenDeadLetter, h.id)
-		queueAudit(b, by.Did("dead_letter.reopen", h.object(), h.detail(nil)))
+		queueAudit(b, by.Did(event.AuditReopen, h.object(), h.detail(nil)))
 		return nil
 	})
 }

@@ -87,6 +87,9 @@ func (s *Store) Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEn
 	list := newList(selectErrors)
 	list.equal("phase", string(q.Phase))
 	list.equal("provider", q.Provider)
+	if q.Source != "" {
+		list.where("event_id IS NOT NULL AND meta->>'source' = %s", clip(clean(q.Source), maxMetaValue))
+	}
 	list.equal("error_class", string(q.Class))
 	list.equal("error_code", q.Code)
 	if q.EventID != "" {

@@ -49,3 +49,23 @@ func TestErrorsAreLoggedAndFound(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 }
+
+// The errors of one source are those of its events: a row of a storm stands for many, of whatever source.
+func TestErrorsOfASource(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	entry := func(source, eventID string) event.ErrorEntry {
+		return event.ErrorEntry{
+			At: noon, Phase: event.PhaseParse, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", EventID: eventID,
+			Meta: map[string]string{"source": source},
+		}
+	}
+	want := entry(`a "shop"`, receipt().ID)
+	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+		want, entry("another shop", receipt().ID), entry(`a "shop"`, ""), entry("", receipt().ID),
+	}))
+	page, err := db.Errors(t.Context(), event.ErrorQuery{Provider: "acme", Source: `a "shop"`})
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+	require.Equal(t, want.EventID, page[0].EventID)
+}

@@ -185,6 +185,6 @@ func (t *transaction) auditExpunge(ctx context.Context, e *event.Expunged, by ev
 		return err
 	}
 	b := &pgx.Batch{}
-	queueAudit(b, by.Did("event.expunge", "event:"+e.EventID, detail))
+	queueAudit(b, by.Did(event.AuditExpunge, "event:"+e.EventID, detail))
 	return t.commit(ctx, b)
 }

@@ -102,6 +102,28 @@ func TestDrainPostpones(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
+// What waits can be listed by its source, whatever that is made of; the name of a header is none.
+func TestInboxOfASource(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	w := d.NewInboxWriter()
+	for _, source := range []string{"", "shop-a", "shop-ab", `<"ünïcode" & \ % _>`} {
+		r := receipt()
+		r.Source, r.Headers = source, map[string]string{"source": "shop-a"}
+		_, err := w.Spool(t.Context(), event.LaneOverflow, r, body, false)
+		require.NoError(t, err)
+	}
+	for _, source := range []string{"shop-a", "shop-ab", `<"ünïcode" & \ % _>`} {
+		page, err := d.Inbox(t.Context(), event.InboxQuery{Provider: "acme", Source: source})
+		require.NoError(t, err)
+		require.Len(t, page, 1, source)
+		require.Equal(t, source, page[0].Receipt.Source)
+	}
+	page, err := d.Inbox(t.Context(), event.InboxQuery{Provider: "another", Source: "shop-a"})
+	require.NoError(t, err)
+	require.Empty(t, page)
+}
+
 // What Temporal never takes becomes a dead letter with its bytes, unless it is a duplicate, and leaves the inbox with that.
 func TestDrainBuries(t *testing.T) {
 	t.Parallel()

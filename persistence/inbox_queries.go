@@ -1,7 +1,9 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,6 +22,9 @@ func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting,
 	l := newList(waitingColumns)
 	l.equal("lane", string(q.Lane))
 	l.equal("provider", q.Provider)
+	if q.Source != "" {
+		l.where("position(%s::bytea IN receipt) > 0", sourceInReceipt(q.Provider, q.Source))
+	}
 	if q.After > 0 {
 		l.where("seq > %s", q.After)
 	}
@@ -31,6 +36,16 @@ func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting,
 		page[i].Body = nil
 	}
 	return page, failure("list the inbox", err)
+}
+
+// sourceInReceipt is what a receipt of the source has in it and no other: a quote in a name or a value is escaped, and the source
+// follows the provider.
+func sourceInReceipt(provider, source string) []byte {
+	text, _ := json.Marshal(struct { //nolint:errchkjson // strings can always be encoded
+		Provider string `json:"provider"`
+		Source   string `json:"source"`
+	}{provider, source})
+	return bytes.Trim(text, "{}")
 }
 
 // WaitingByWorkflow is the event of a workflow that waits in the inbox, of several the first. Event.ErrNotFound: none does.

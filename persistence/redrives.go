@@ -53,7 +53,7 @@ func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.
 	list.redrivable(r.Filter)
 	b := &pgx.Batch{}
 	b.Queue(list.statement(), list.args...)
-	queueAudit(b, actor.Did("redrive.start", "redrive:"+r.ID, filter))
+	queueAudit(b, actor.Did(event.AuditRedriveStart, "redrive:"+r.ID, filter))
 	if err := s.sendOnly(ctx, b); err != nil {
 		return event.Redrive{}, failure("create redrive", err)
 	}
@@ -102,12 +102,13 @@ func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveSt
 		return errors.Join(err, event.Rejectf("redrive_ended", "the redrive is %s", r.State))
 	}
 	last := &pgx.Batch{}
-	queueAudit(last, actor.Did("redrive."+actionOf[to], "redrive:"+id, nil))
+	queueAudit(last, actor.Did(actionOf[to], "redrive:"+id, nil))
 	return tx.commit(ctx, last)
 }
 
-var actionOf = map[event.RedriveState]string{
-	event.RedriveRunning: "resume", event.RedrivePaused: "pause", event.RedriveCanceled: "cancel",
+var actionOf = map[event.RedriveState]event.AuditAction{
+	event.RedriveRunning: event.AuditRedriveResume, event.RedrivePaused: event.AuditRedrivePause,
+	event.RedriveCanceled: event.AuditRedriveCancel,
 }
 
 // SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.

@@ -82,7 +82,7 @@ func (s *Store) takeForReplay(
 	}
 	defer tx.rollback(ctx)
 	last := &pgx.Batch{}
-	queueAudit(last, actor.Did("dead_letter.replay", fmt.Sprintf("dead_letter:%d", id), nil))
+	queueAudit(last, actor.Did(event.AuditReplay, fmt.Sprintf("dead_letter:%d", id), nil))
 	return d, tx.commit(ctx, last)
 }
 

@@ -100,7 +100,7 @@ func (p purge) queueAudit(b *pgx.Batch, removed int64) {
 		return
 	}
 	detail := detailOf(map[string]any{"kept": p.kept, "before": p.before.UTC(), "removed": removed})
-	queueAudit(b, p.by.Did("purge", "retention", detail))
+	queueAudit(b, p.by.Did(event.AuditPurge, "retention", detail))
 }
 
 func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {

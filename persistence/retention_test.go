@@ -214,7 +214,7 @@ func TestAPurgeByAnOperatorIsOnRecord(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, db.audit(), want)
 	}
-	require.Equal(t, "purge", db.audit()[0].Action)
+	require.EqualValues(t, "purge", db.audit()[0].Action)
 	require.JSONEq(t, `{"kept":"events","before":"2025-11-21T12:00:00Z","removed":3}`, string(db.audit()[0].Detail))
 }
 

@@ -164,7 +164,8 @@ func TestAReopenedEventIsProcessed(t *testing.T) {
 	requireState(t, db.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
 	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
 	require.NoError(t, db.ReopenDeadLetter(t.Context(), id, ada))
-	require.Equal(t, []string{"dead_letter.reopen", "dead_letter.discard"}, []string{db.audit()[0].Action, db.audit()[1].Action})
+	require.Equal(t, []event.AuditAction{"dead_letter.reopen", "dead_letter.discard"},
+		[]event.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
 	got := db.deadLetterOf(r)
 	require.Equal(t, event.DeadLetterOpen, got.State)
 	require.Empty(t, got.DiscardedBy)

@@ -15,46 +15,62 @@ import (
 func TestMistypedCommandLines(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
 	for line, wanted := range map[string]string{
-		"srve":                                 `unknown command "srve" for "holdfast": did you mean serve?`,
-		"dlq lst":                              `unknown command "lst" for "holdfast dlq": did you mean list?`,
-		"dlq xyzzy":                            `unknown command "xyzzy" for "holdfast dlq" (see`,
-		"help xyzzy":                           `unknown command "xyzzy" for "holdfast"`,
-		"help dlq lst":                         `did you mean list?`,
-		"completion fsh":                       `did you mean fish?`,
-		"dlq list --sate open":                 `unknown flag: --sate: did you mean --state?`,
-		"dlq list now":                         `unknown command "now" for "holdfast dlq list"`,
-		"dlq show":                             `accepts 1 arg(s), received 0`,
-		"dlq discard 7":                        `required flag(s) "reason" not set`,
-		"dlq list --state opne":                `"opne" is unknown: want open, redriving, resolved, exhausted, discarded or all; did you mean open?`,
-		"dlq list --error-class bogus":         `"bogus" is unknown: want transient, rejected or failed`,
-		"dlq list --step bogus":                `want start, parse, persist, upsert, batch or run`,
-		"dlq list --event evt_1":               `want the ID of an event`,
-		"dlq list --limit 501":                 `want a number from 1 to 500`,
-		"dlq list --limit 0":                   `want a number from 1 to 500`,
-		"dlq list --since 1h --until 2h":       `--since has to be before --until`,
-		"dlq list --until 2h --since 1h":       `--since has to be before --until`,
-		"dlq list --since yesterday":           `"yesterday" is no moment`,
-		"dlq redrive --error-class bogus":      `want transient, rejected or failed`,
-		"dlq redrive --step bogus":             `want start, parse`,
-		"dlq redrive --rate fast":              `"fast" is no rate`,
-		"dlq cleanup --older-than=":            `want a time`,
-		"redrive list --limit 1000":            `want a number from 1 to 500`,
-		"redrive pose 1":                       `did you mean pause?`,
-		"event list --status bogus":            `want persisted, processed or dead`,
-		"event list --limit 1000":              `want a number from 1 to 500`,
-		"event list --before evt_1":            `want the ID of an event`,
-		"event list --entity x":                `--entity "x": want KIND/ID`,
-		"errors list --phase bogus":            `want receive, parse, persist, upsert, dead_letter, redrive or upkeep`,
-		"errors list --class bogus":            `want transient, rejected or failed`,
-		"errors list --event evt_1":            `want the ID of an event`,
-		"errors list --limit 1000":             `want a number from 1 to 500`,
-		"errors list --before -1":              `want a number from 1`,
-		"inbox list --lane bogus":              `want overflow or bulk`,
-		"inbox list --limit 1000":              `want a number from 1 to 500`,
-		"inbox list --after -1":                `want a number from 1`,
-		"audit list --limit 1000":              `want a number from 1 to 500`,
-		"audit list --before 0":                `want a number from 1`,
-		"audit list --since 1h --until 1h0m1s": `--since has to be before --until`,
+		"srve":                                   `unknown command "srve" for "holdfast": did you mean serve?`,
+		"dlq lst":                                `unknown command "lst" for "holdfast dlq": did you mean list?`,
+		"dlq xyzzy":                              `unknown command "xyzzy" for "holdfast dlq" (see`,
+		"help xyzzy":                             `unknown command "xyzzy" for "holdfast"`,
+		"help dlq lst":                           `did you mean list?`,
+		"completion fsh":                         `did you mean fish?`,
+		"dlq list --sate open":                   `unknown flag: --sate: did you mean --state?`,
+		"dlq list now":                           `unknown command "now" for "holdfast dlq list"`,
+		"dlq show":                               `accepts 1 arg(s), received 0`,
+		"dlq discard 7":                          `required flag(s) "reason" not set`,
+		"dlq list --state opne":                  `"opne" is unknown: want open, redriving, resolved, exhausted, discarded or all; did you mean open?`,
+		"dlq list --error-class bogus":           `"bogus" is unknown: want transient, rejected or failed`,
+		"dlq list --step bogus":                  `want start, parse, persist, upsert, batch or run`,
+		"dlq list --event evt_1":                 `want the ID of an event`,
+		"dlq list --limit 501":                   `want a number from 1 to 500`,
+		"dlq list --limit 0":                     `want a number from 1 to 500`,
+		"dlq list --since 1h --until 2h":         `--since has to be before --until`,
+		"dlq list --until 2h --since 1h":         `--since has to be before --until`,
+		"dlq list --since yesterday":             `"yesterday" is no moment`,
+		"dlq redrive --error-class bogus":        `want transient, rejected or failed`,
+		"dlq redrive --step bogus":               `want start, parse`,
+		"dlq redrive --rate fast":                `"fast" is no rate`,
+		"dlq cleanup --older-than=":              `want a time`,
+		"redrive list --limit 1000":              `want a number from 1 to 500`,
+		"redrive pose 1":                         `did you mean pause?`,
+		"event list --status bogus":              `want persisted, processed or dead`,
+		"event list --limit 1000":                `want a number from 1 to 500`,
+		"event list --before evt_1":              `want the ID of an event`,
+		"event list --entity x":                  `--entity "x": want KIND/ID`,
+		"errors list --phase bogus":              `want receive, parse, persist, upsert, dead_letter, redrive or upkeep`,
+		"errors list --class bogus":              `want transient, rejected or failed`,
+		"errors list --event evt_1":              `want the ID of an event`,
+		"errors list --limit 1000":               `want a number from 1 to 500`,
+		"errors list --before -1":                `want a number from 1`,
+		"inbox list --lane bogus":                `want overflow or bulk`,
+		"inbox list --limit 1000":                `want a number from 1 to 500`,
+		"inbox list --after -1":                  `want a number from 1`,
+		"audit list --action dead_letter.bogus":  `"dead_letter.bogus" is unknown: want dead_letter.replay, dead_letter.edit`,
+		"audit list --action dead_letter.replya": `did you mean dead_letter.replay?`,
+		"errors list --source shop-a":            `--source "shop-a": want --provider beside it`,
+		"inbox list --source shop-a":             `--source "shop-a": want --provider beside it`,
+		"dlq redrive --cod x":                    `unknown flag: --cod`,
+		"dlq list --code x --source y":           `--source "y": want --provider beside it`,
+		"dlq redrive --error-code x --source y":  `--source "y": want --provider beside it`,
+		"dlq redrive --code x --source y":        `--source "y": want --provider beside it`,
+		"dlq redrive":                            `say which dead letters`,
+		"dlq redrive --all --type x":             `contradict each other`,
+		"dlq show bogus":                         `"bogus" is not the number of a dead letter`,
+		"token new ada bogus":                    `"bogus" is unknown: want viewer, operator or admin`,
+		"token new a:b viewer":                   `"a:b" is no name for a token`,
+		"payload-key new a:b":                    `is no id for a key`,
+		"purge --expunge stripe:evt_1":           `say why, for the audit log: --reason`,
+		"stats --window 0s":                      `--window must be more than 0`,
+		"audit list --limit 1000":                `want a number from 1 to 500`,
+		"audit list --before 0":                  `want a number from 1`,
+		"audit list --since 1h --until 1h0m1s":   `--since has to be before --until`,
 	} {
 		out, err := run(t, "", strings.Fields(line)...)
 		require.ErrorContains(t, err, wanted, line)
@@ -72,6 +88,20 @@ func TestHelp(t *testing.T) {
 		require.NoError(t, err, line)
 		require.NotEmpty(t, out, line)
 	}
+}
+
+// Whatever changes something can be read by programs as well.
+func TestEveryChangeIsAlike(t *testing.T) {
+	var commands func(c *cobra.Command)
+	commands = func(c *cobra.Command) {
+		if c.Flags().Lookup("reason") != nil {
+			require.NotNil(t, c.Flags().Lookup("json"), c.CommandPath())
+		}
+		for _, below := range c.Commands() {
+			commands(below)
+		}
+	}
+	commands(rootCommand())
 }
 
 // Every list is bounded, and can be read by programs.

@@ -296,7 +296,7 @@ var Table = []Rule{
 		Package:   "internal/cli/deadletter",
 		Why:       "a command asks and prints; what is asked for stands in the domain",
 		Ours:      []string{"event", "internal/cli"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid"},
 	},
 	{
 		Package: "internal/cli/definition",

@@ -10,8 +10,9 @@ import (
 	"holdfast/event"
 )
 
-// CommandLineActor is who a command is audited as: the user of the operating system.
-func CommandLineActor(reason string) event.Actor {
+// ActorOf is who a command is audited as: the user of the operating system, with the reason that the command was given.
+func ActorOf(c *cobra.Command) event.Actor {
+	reason, _ := c.Flags().GetString(ReasonFlag)
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.Current(); err == nil {
 		name = u.Username
@@ -24,9 +25,3 @@ const ReasonFlag = "reason"
 
 // AddReasonFlag asks for the reason of a change, which the audit log keeps.
 func AddReasonFlag(c *cobra.Command) { c.Flags().String(ReasonFlag, "", "why, for the audit log") }
-
-// ActorOf is CommandLineActor with the reason that the command was given.
-func ActorOf(c *cobra.Command) event.Actor {
-	reason, _ := c.Flags().GetString(ReasonFlag)
-	return CommandLineActor(reason)
-}

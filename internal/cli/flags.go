@@ -81,15 +81,20 @@ func AddEventFlag(c *cobra.Command, to *string, name, usage string) {
 	c.Flags().Var(eventID{to}, name, usage)
 }
 
-// AddSourceFlag adds the filter by the sender within a provider.
-func AddSourceFlag(command *cobra.Command, source *string) {
-	command.Flags().StringVar(source, "source", "", "with --provider: only those of this source (an instance, an account)")
+const providerFlag, sourceFlag = "provider", "source"
+
+// AddProviderFlags adds the filters by provider and by the sender within it.
+func AddProviderFlags(c *cobra.Command, provider, source *string) {
+	c.Flags().StringVar(provider, providerFlag, "", "only those of this provider")
+	c.Flags().StringVar(source, sourceFlag, "", "with --provider: only those of this source (an instance, an account)")
 }
 
-// CheckSource refuses a source without its provider: two providers may use the same name.
-func CheckSource(provider, source string) error {
+// checkSource refuses a source without its provider: two providers may use the same name.
+func checkSource(c *cobra.Command) error {
+	provider, _ := c.Flags().GetString(providerFlag)
+	source, _ := c.Flags().GetString(sourceFlag)
 	if source != "" && provider == "" {
-		return fmt.Errorf("--source %q: want --provider beside it", source)
+		return Misuse(c, fmt.Errorf("--source %q: want --provider beside it", source))
 	}
 	return nil
 }

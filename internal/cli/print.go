@@ -31,13 +31,8 @@ func Aside(c *cobra.Command) io.Writer {
 	return c.OutOrStdout()
 }
 
-// Print is printValue.
-func (t *Tools) Print(c *cobra.Command, value any, text func(io.Writer) error) error {
-	return PrintValue(c, value, text)
-}
-
-// PrintValue writes the value as JSON where the flag asks for it, and as text otherwise.
-func PrintValue(c *cobra.Command, value any, text func(io.Writer) error) error {
+// Print writes the value as JSON where the flag asks for it, and as text otherwise.
+func Print(c *cobra.Command, value any, text func(io.Writer) error) error {
 	if AsksJSON(c) {
 		encoder := json.NewEncoder(c.OutOrStdout())
 		encoder.SetIndent("", "  ")

@@ -22,8 +22,13 @@ func WriteProgress(out io.Writer, live bool, line string) {
 	fmt.Fprintln(out, line)
 }
 
-// BarWidth is how many characters a bar has.
-const BarWidth = 30
+// Bar draws a share, of 0 to 1, with its percentage.
+func Bar(share float64) string {
+	const width = 30
+	share = min(share, 1)
+	full := int(share * width)
+	return fmt.Sprintf("%s%s %3.0f%%", strings.Repeat("█", full), strings.Repeat("░", width-full), share*100)
+}
 
 // IsTerminal says whether a person looks at it, or types into it.
 func IsTerminal(stream any) bool {

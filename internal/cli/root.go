@@ -10,6 +10,13 @@ const (
 	GroupOperate = "operate"
 )
 
+// Group is a command that only has others below it.
+func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, GroupID: GroupOperate}
+	group.AddCommand(commands...)
+	return group
+}
+
 // NewRoot is the program with these commands. All of them refuse what they do not know.
 func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{

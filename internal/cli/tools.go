@@ -24,6 +24,9 @@ type Tools struct {
 // WithTools opens the stores for a command and closes them after it.
 func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
+		if err := checkSource(c); err != nil {
+			return err
+		}
 		cfg, _, err := config.LoadBesideDev()
 		if err != nil {
 			return err

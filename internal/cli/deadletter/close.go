@@ -1,8 +1,10 @@
 package deadletter
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,66 +13,52 @@ import (
 )
 
 func discardCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:   "discard ID --reason WHY",
-		Short: "Give an event up: no attempt processes it any more, and what it did to entities is taken back",
-		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			id, err := deadLetterID(args[0])
-			if err != nil {
-				return err
-			}
-			if err := t.Store.DiscardDeadLetter(c.Context(), id, cli.ActorOf(c)); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "discarded dead letter %d\n", id)
-			return err
-		}),
-	}
-	cli.AddReasonFlag(command)
+	command := changeCommand("discard ID --reason WHY",
+		"Give an event up: no attempt processes it any more, and what it did to entities is taken back",
+		"discarded dead letter %d\n",
+		func(t *cli.Tools) change { return t.Store.DiscardDeadLetter })
 	_ = command.MarkFlagRequired(cli.ReasonFlag)
 	return command
 }
 
 func reopenCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:   "reopen ID",
-		Short: "Take a discard back: the dead letter is open again, and can be replayed",
-		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			id, err := deadLetterID(args[0])
-			if err != nil {
-				return err
-			}
-			if err := t.Store.ReopenDeadLetter(c.Context(), id, cli.ActorOf(c)); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "reopened dead letter %d: holdfast dlq replay %d runs it\n", id, id)
-			return err
-		}),
-	}
-	cli.AddReasonFlag(command)
-	return command
+	return changeCommand("reopen ID", "Take a discard back: the dead letter is open again, and can be replayed",
+		"reopened dead letter %[1]d: holdfast dlq replay %[1]d runs it\n",
+		func(t *cli.Tools) change { return t.Store.ReopenDeadLetter })
 }
 
 func deleteCommand() *cobra.Command {
+	return changeCommand("delete ID", "Remove a dead letter that is resolved or discarded", "deleted dead letter %d\n",
+		func(t *cli.Tools) change { return t.Store.DeleteDeadLetter })
+}
+
+// change changes one dead letter.
+type change func(ctx context.Context, id int64, by event.Actor) error
+
+// changeCommand makes a change and says that it is done. As JSON it shows the dead letter as it is then, or only its number if it
+// is no more.
+func changeCommand(use, short, done string, of func(*cli.Tools) change) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "delete ID",
-		Short: "Remove a dead letter that is resolved or discarded",
+		Use:   use,
+		Short: short,
 		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			id, err := deadLetterID(args[0])
-			if err != nil {
+		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
+			if err := of(t)(c.Context(), id, cli.ActorOf(c)); err != nil {
 				return err
 			}
-			if err := t.Store.DeleteDeadLetter(c.Context(), id, cli.ActorOf(c)); err != nil {
+			if !cli.AsksJSON(c) {
+				_, err := fmt.Fprintf(c.OutOrStdout(), done, id)
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "deleted dead letter %d\n", id)
-			return err
+			letter, err := t.Store.DeadLetter(c.Context(), id)
+			if errors.Is(err, event.ErrNotFound) {
+				return cli.Print(c, map[string]int64{"id": id}, nil)
+			}
+			return errors.Join(err, Print(c, t, letter))
 		}),
 	}
 	cli.AddReasonFlag(command)
+	cli.AddJSONFlag(command)
 	return command
 }
 
@@ -93,8 +81,10 @@ func cleanupCommand() *cobra.Command {
 				}
 			}
 			cli.DoubtProvider(c, t.Cfg, cleanup.Provider, int(all))
-			_, err := fmt.Fprintf(c.OutOrStdout(), "removed %d dead letters\n", all)
-			return err
+			return cli.Print(c, map[string]int64{"removed": all}, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "removed %d dead letters\n", all)
+				return err
+			})
 		}),
 	}
 	given := func() error {
@@ -107,5 +97,6 @@ func cleanupCommand() *cobra.Command {
 	command.Flags().StringVar(&cleanup.Provider, "provider", "", "only those of this provider")
 	_ = command.MarkFlagRequired("older-than")
 	cli.AddReasonFlag(command)
+	cli.AddJSONFlag(command)
 	return command
 }

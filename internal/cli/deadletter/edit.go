@@ -17,11 +17,7 @@ func editCommand() *cobra.Command {
 		Use:   "edit ID --body FILE",
 		Short: "Run an edited event instead: a new event with this body, under the workflow ID with :r1 behind it",
 		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			id, err := deadLetterID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			body, err := readEdited(c, file)
 			if err != nil {
 				return err
@@ -35,28 +31,21 @@ func editCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return reportEdit(c, t, started, wait)
+			if started.Run.RunID == "" {
+				return fmt.Errorf("the edited event is dead letter %d, and its run could not be started: "+
+					"`holdfast dlq replay %d` tries again", started.DeadLetter, started.DeadLetter)
+			}
+			fmt.Fprintf(cli.Aside(c), "started %s (run %s) for event %s\n",
+				started.Run.WorkflowID, started.Run.RunID, started.EventID)
+			return follow(c, t, started, wait)
 		}),
 	}
 	command.Flags().StringVar(&file, "body", "", "file with the new body; - reads standard input")
-	command.Flags().BoolVar(&wait, "wait", false, "wait for the end of the run, and fail if it fails")
+	addWaitFlag(command, &wait)
 	_ = command.MarkFlagRequired("body")
 	cli.AddReasonFlag(command)
+	cli.AddJSONFlag(command)
 	return command
-}
-
-// reportEdit says what an edit has started, and fails if it could not.
-func reportEdit(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) error {
-	if started.Run.RunID == "" {
-		return fmt.Errorf("the edited event is dead letter %d, and its run could not be started: "+
-			"`holdfast dlq replay %d` tries again", started.DeadLetter, started.DeadLetter)
-	}
-	fmt.Fprintf(c.OutOrStdout(), "started %s (run %s) for event %s\n",
-		started.Run.WorkflowID, started.Run.RunID, started.EventID)
-	if !wait {
-		return nil
-	}
-	return awaitRun(c, t, started.Run)
 }
 
 // maxEdited is the largest body that the ingress can be configured to accept.

@@ -1,13 +1,13 @@
 package deadletter
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"holdfast/event"
 	"holdfast/internal/cli"
@@ -15,15 +15,10 @@ import (
 
 // Command is `holdfast dlq`.
 func Command() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "dlq",
-		Short:   "List, show, replay, redrive, edit, discard, reopen and remove dead letters",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(listCommand(), showCommand(), replayCommand(), startCommand())
-	command.AddCommand(editCommand(), discardCommand(), reopenCommand())
-	command.AddCommand(deleteCommand(), cleanupCommand())
-	return command
+	return cli.Group("dlq", "List, show, replay, redrive, edit, discard, reopen and remove dead letters",
+		listCommand(), showCommand(), replayCommand(), startCommand(),
+		editCommand(), discardCommand(), reopenCommand(),
+		deleteCommand(), cleanupCommand())
 }
 
 // anyState does not restrict a list.
@@ -32,48 +27,54 @@ const anyState event.DeadLetterState = "all"
 func listCommand() *cobra.Command {
 	var query event.DeadLetterQuery
 	state := event.DeadLetterOpen
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List dead letters, the last failed first",
-		Args:  cobra.NoArgs,
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			if err := cli.CheckSource(query.Provider, query.Source); err != nil {
-				return cli.Misuse(c, err)
-			}
+	command := cli.ListCommand("List dead letters, the last failed first",
+		func(c *cobra.Command, t *cli.Tools) ([]event.DeadLetter, error) {
 			if query.State = state; state == anyState {
 				query.State = ""
 			}
-			page, err := t.Store.DeadLetters(c.Context(), query)
-			if err != nil {
-				return err
+			return t.Store.DeadLetters(c.Context(), query)
+		},
+		[]string{"ID", "STATE", "PROVIDER", "SOURCE", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED",
+			"WORKFLOW"},
+		func(d event.DeadLetter) []string {
+			return []string{
+				strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
+				string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
+				d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID,
 			}
-			cli.DoubtProvider(c, t.Cfg, query.Provider, len(page))
-			return t.Print(c, page, func(w io.Writer) error { return writeDeadLetters(w, page) })
-		}),
-	}
-	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
-	cli.AddSourceFlag(command, &query.Source)
+		})
+	cli.AddProviderFlags(command, &query.Provider, &query.Source)
 	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
 	cli.AddChoiceFlag(command, &query.Class, "error-class", "only those of this class", event.Classes())
-	command.Flags().StringVar(&query.Code, "error-code", "", "only those of this code")
+	addCodeFlag(command, &query.Code)
 	cli.AddChoiceFlag(command, &query.Step, "step", "only those that failed at this step", event.Steps())
 	cli.AddEventFlag(command, &query.EventID, "event", "only those of the event with this ID")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	cli.AddChoiceFlag(command, &state, "state", "only those in this state", append(event.DeadLetterStates(), anyState))
 	cli.AddLimitFlag(command, &query.Limit, 50)
-	cli.AddJSONFlag(command)
 	return command
 }
 
-func writeDeadLetters(w io.Writer, page []event.DeadLetter) error {
-	table := cli.NewTable(w, "ID", "STATE", "PROVIDER", "SOURCE", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED",
-		"WORKFLOW")
-	for _, d := range page {
-		table.Row(strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
-			string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
-			d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID)
-	}
-	return table.Flush()
+// addCodeFlag adds --error-code; --code is what a redrive called it before.
+func addCodeFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "error-code", "", "only those of this code")
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "code" {
+			name = "error-code"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// withNumber gives a command the number of the dead letter that its argument is.
+func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.Command, []string) error {
+	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+		id, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil {
+			return cli.Misuse(c, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", args[0]))
+		}
+		return run(c, t, id)
+	})
 }
 
 func showCommand() *cobra.Command {
@@ -81,8 +82,8 @@ func showCommand() *cobra.Command {
 		Use:   "show ID",
 		Short: "Show one dead letter: what failed, why, since when, and the body",
 		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			d, err := findDeadLetter(c.Context(), t, args[0])
+		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
+			d, err := t.Store.DeadLetter(c.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -95,7 +96,7 @@ func showCommand() *cobra.Command {
 
 // Print shows one dead letter.
 func Print(c *cobra.Command, t *cli.Tools, d event.DeadLetter) error {
-	return t.Print(c, struct {
+	return cli.Print(c, struct {
 		event.DeadLetter
 		RawBody []byte `json:"raw_body"`
 	}{d, d.Body}, func(w io.Writer) error { return writeDeadLetter(w, d) })
@@ -145,20 +146,4 @@ func automaticAttempts(d event.DeadLetter) string {
 	default:
 		return ""
 	}
-}
-
-func findDeadLetter(ctx context.Context, t *cli.Tools, argument string) (event.DeadLetter, error) {
-	id, err := deadLetterID(argument)
-	if err != nil {
-		return event.DeadLetter{}, err
-	}
-	return t.Store.DeadLetter(ctx, id)
-}
-
-func deadLetterID(argument string) (int64, error) {
-	id, err := strconv.ParseInt(argument, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", argument)
-	}
-	return id, nil
 }

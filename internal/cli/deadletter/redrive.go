@@ -26,16 +26,15 @@ func startCommand() *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.filter.Provider, "provider", "", "only those of this provider")
-	cli.AddSourceFlag(command, &o.filter.Source)
+	cli.AddProviderFlags(command, &o.filter.Provider, &o.filter.Source)
 	flags.StringVar(&o.filter.Type, "type", "", "only those of this event type")
 	cli.AddChoiceFlag(command, &o.filter.Class, "error-class", "only those of this class", event.Classes())
-	flags.StringVar(&o.filter.Code, "code", "", "only those with this error code")
+	addCodeFlag(command, &o.filter.Code)
 	cli.AddChoiceFlag(command, &o.filter.Step, "step", "only those that failed at this step", event.Steps())
 	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
 	flags.BoolVar(&o.all, "all", false, "all that wait: without a filter, nothing else starts them")
 	flags.Var(perSecond{&o.rate}, "rate", "how many runs to start, at most: 50/s, 600/m")
-	flags.StringVar(&o.reason, "reason", "", "why, for the audit log")
+	cli.AddReasonFlag(command)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan and start nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVar(&o.detach, "detach", false, "do not watch the progress")
@@ -46,16 +45,12 @@ func startCommand() *cobra.Command {
 type redriveOptions struct {
 	filter                   event.RedriveFilter
 	rate                     float64
-	reason                   string
 	all, dryRun, yes, detach bool
 }
 
 func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
-	if err := cli.CheckSource(o.filter.Provider, o.filter.Source); err != nil {
-		return cli.Misuse(c, err)
-	}
 	if err := o.checkScope(); err != nil {
-		return err
+		return cli.Misuse(c, err)
 	}
 	plan, err := t.Redrives().PlanRedrive(c.Context(), o.filter)
 	if err != nil {
@@ -64,7 +59,7 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	cli.DoubtProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
 	only := o.dryRun || plan.Count == 0
 	if !cli.AsksJSON(c) || only {
-		if err := t.Print(c, plan, func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }); err != nil {
+		if err := cli.Print(c, plan, func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }); err != nil {
 			return err
 		}
 	}
@@ -74,7 +69,7 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if !o.yes && !cli.Confirm(c, fmt.Sprintf("Run %d dead letters again?", plan.Count)) {
 		return errors.New("nothing was started (--yes starts it without asking)")
 	}
-	r, err := t.Redrives().StartRedrive(c.Context(), o.filter, o.rate, cli.CommandLineActor(o.reason))
+	r, err := t.Redrives().StartRedrive(c.Context(), o.filter, o.rate, cli.ActorOf(c))
 	if r.ID == "" {
 		return err
 	}
@@ -86,7 +81,7 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 		}
 	}
 	if cli.AsksJSON(c) {
-		return errors.Join(t.Print(c, r, nil), err)
+		return errors.Join(cli.Print(c, r, nil), err)
 	}
 	return err
 }

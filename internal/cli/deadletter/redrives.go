@@ -15,46 +15,28 @@ import (
 
 // RedriveCommand is `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "redrive",
-		Short:   "List, show, watch, pause, resume and cancel bulk redrives (start one: dlq redrive)",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(
+	return cli.Group("redrive", "List, show, watch, pause, resume and cancel bulk redrives (start one: dlq redrive)",
 		listRedrivesCommand(), showRedriveCommand(), watchRedriveCommand(),
 		changeRedriveCommand("pause", "Start nothing more of a redrive until it is resumed", event.RedrivePaused),
 		changeRedriveCommand("resume", "Let a redrive go on", event.RedriveRunning),
-		changeRedriveCommand("cancel", "End a redrive; what it has started goes on", event.RedriveCanceled),
-	)
-	return command
+		changeRedriveCommand("cancel", "End a redrive; what it has started goes on", event.RedriveCanceled))
 }
 
 func listRedrivesCommand() *cobra.Command {
 	var limit int
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List redrives, newest first",
-		Args:  cobra.NoArgs,
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			all, err := t.Redrives().Redrives(c.Context(), limit)
-			if err != nil {
-				return err
+	command := cli.ListCommand("List redrives, newest first",
+		func(c *cobra.Command, t *cli.Tools) ([]event.Redrive, error) {
+			return t.Redrives().Redrives(c.Context(), limit)
+		},
+		[]string{"ID", "STATE", "TOTAL", "DONE", "FAILED", "IN FLIGHT", "SKIPPED", "RATE", "BY", "STARTED"},
+		func(r event.Redrive) []string {
+			return []string{
+				r.ID, string(r.State), number(r.Total), number(r.Done), number(r.Failed), number(r.InFlight),
+				number(r.Skipped), rate(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
 			}
-			return t.Print(c, all, func(w io.Writer) error { return writeRedrives(w, all) })
-		}),
-	}
+		})
 	cli.AddLimitFlag(command, &limit, 20)
-	cli.AddJSONFlag(command)
 	return command
-}
-
-func writeRedrives(w io.Writer, all []event.Redrive) error {
-	table := cli.NewTable(w, "ID", "STATE", "TOTAL", "DONE", "FAILED", "IN FLIGHT", "SKIPPED", "RATE", "BY", "STARTED")
-	for _, r := range all {
-		table.Row(r.ID, string(r.State), number(r.Total), number(r.Done), number(r.Failed), number(r.InFlight),
-			number(r.Skipped), rate(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339))
-	}
-	return table.Flush()
 }
 
 func showRedriveCommand() *cobra.Command {
@@ -67,7 +49,7 @@ func showRedriveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.Print(c, r, func(w io.Writer) error { return writeRedrive(w, r) })
+			return cli.Print(c, r, func(w io.Writer) error { return writeRedrive(w, r) })
 		}),
 	}
 	cli.AddJSONFlag(command)
@@ -102,7 +84,7 @@ func watchRedriveCommand() *cobra.Command {
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			r, err := watchRedrive(c, t, args[0])
 			if cli.AsksJSON(c) && r.ID != "" {
-				return errors.Join(t.Print(c, r, nil), err)
+				return errors.Join(cli.Print(c, r, nil), err)
 			}
 			return err
 		}),
@@ -112,20 +94,19 @@ func watchRedriveCommand() *cobra.Command {
 }
 
 func changeRedriveCommand(verb, short string, to event.RedriveState) *cobra.Command {
-	var reason string
 	command := &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			r, err := t.Redrives().ChangeRedrive(c.Context(), args[0], to, cli.CommandLineActor(reason))
+			r, err := t.Redrives().ChangeRedrive(c.Context(), args[0], to, cli.ActorOf(c))
 			if err != nil {
 				return err
 			}
-			return t.Print(c, r, func(w io.Writer) error { return writeRedrive(w, r) })
+			return cli.Print(c, r, func(w io.Writer) error { return writeRedrive(w, r) })
 		}),
 	}
-	command.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command
 }

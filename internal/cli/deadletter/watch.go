@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,10 +58,8 @@ func endOfRedrive(out io.Writer, live bool, r event.Redrive) error {
 func progressLine(r event.Redrive) string {
 	share := 1.0
 	if r.Total > 0 {
-		share = min(float64(r.Ended())/float64(r.Total), 1)
+		share = float64(r.Ended()) / float64(r.Total)
 	}
-	full := int(share * cli.BarWidth)
-	bar := strings.Repeat("█", full) + strings.Repeat("░", cli.BarWidth-full)
-	return fmt.Sprintf("%s %3.0f%%  %d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)",
-		bar, share*100, r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State)
+	return fmt.Sprintf("%s  %d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)",
+		cli.Bar(share), r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State)
 }

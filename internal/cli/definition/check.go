@@ -43,7 +43,7 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 		return err
 	}
 	checked.Findings = append([]lint.Finding{}, checked.Findings...) // none is [] in JSON
-	err = cli.PrintValue(c, checked, func(w io.Writer) error {
+	err = cli.Print(c, checked, func(w io.Writer) error {
 		for _, f := range checked.Findings {
 			fmt.Fprintln(w, cli.Printable(f.String()))
 		}

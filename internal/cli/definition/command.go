@@ -10,14 +10,8 @@ import (
 
 // Command is `holdfast provider`.
 func Command() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "provider",
-		Short:   "List, show, check, try and begin definitions of providers",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(listCommand(), showCommand(), checkCommand(), explainCommand(),
-		newCommand())
-	return command
+	return cli.Group("provider", "List, show, check, try and begin definitions of providers",
+		listCommand(), showCommand(), checkCommand(), explainCommand(), newCommand())
 }
 
 // withCatalogue gives a command the definitions and their secrets, as a role started here would have them.

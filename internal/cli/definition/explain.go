@@ -78,7 +78,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 		}
 	}
 	e := lint.Explain(p, request, now)
-	if err := cli.PrintValue(c, e, func(w io.Writer) error { return writeExplanation(w, p, e) }); err != nil {
+	if err := cli.Print(c, e, func(w io.Writer) error { return writeExplanation(w, p, e) }); err != nil {
 		return err
 	}
 	if e.Refused != "" {

@@ -51,7 +51,7 @@ func listCommand() *cobra.Command {
 				p, _ := catalogue.Lookup(name)
 				all = append(all, newListedProvider(p))
 			}
-			return cli.PrintValue(c, all, func(w io.Writer) error {
+			return cli.Print(c, all, func(w io.Writer) error {
 				table := cli.NewTable(w, "NAME", "TITLE", "SECRET", "SOURCE", "PATHS")
 				for _, l := range all {
 					table.Row(l.Name, l.Title, l.state(), string(l.Source), strings.Join(l.Paths, " "))

@@ -151,7 +151,7 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 			return err
 		}
 	}
-	if err := cli.PrintValue(c, result, result.write); err != nil {
+	if err := cli.Print(c, result, result.write); err != nil {
 		return err
 	}
 	switch {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -61,10 +60,7 @@ func loadLine(c loadgen.Counts, o loadgen.Options, elapsed time.Duration, rate f
 	if o.Count > 0 {
 		share = max(share, float64(c.Requests)/float64(o.Count))
 	}
-	share = min(share, 1)
-	full := int(share * cli.BarWidth)
-	return fmt.Sprintf("%s %3.0f%%  %d requests, %.0f/s, %d not acknowledged",
-		strings.Repeat("█", full)+strings.Repeat("░", cli.BarWidth-full), share*100, c.Requests, rate, c.Requests-c.OK)
+	return fmt.Sprintf("%s  %d requests, %.0f/s, %d not acknowledged", cli.Bar(share), c.Requests, rate, c.Requests-c.OK)
 }
 
 // writeLoad prints what was answered, and how fast.

@@ -56,7 +56,7 @@ func VerifyLedgerCommand() *cobra.Command {
 				}
 				report.Findings = append(report.Findings, found...)
 			}
-			if err := t.Print(c, report, func(w io.Writer) error { return writeReport(w, report) }); err != nil {
+			if err := cli.Print(c, report, func(w io.Writer) error { return writeReport(w, report) }); err != nil {
 				return err
 			}
 			return brokenError(report, left)

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"io"
 	"strconv"
 	"time"
 
@@ -13,44 +12,28 @@ import (
 
 // AuditCommand is `holdfast audit`.
 func AuditCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "audit",
-		Short:   "Show what operators did",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(auditListCommand())
-	return command
+	return cli.Group("audit", "Show what operators did",
+		auditListCommand())
 }
 
 func auditListCommand() *cobra.Command {
 	var query event.AuditQuery
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List what operators did, newest first",
-		Args:  cobra.NoArgs,
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			page, err := t.Store.AuditLog(c.Context(), query)
-			if err != nil {
-				return err
+	command := cli.ListCommand("List what operators did, newest first",
+		func(c *cobra.Command, t *cli.Tools) ([]event.AuditEntry, error) {
+			return t.Store.AuditLog(c.Context(), query)
+		},
+		[]string{"ID", "AT", "ACTOR", "ROLE", "ACTION", "OBJECT", "REASON", "DETAIL"},
+		func(e event.AuditEntry) []string {
+			return []string{
+				strconv.FormatInt(e.ID, 10), e.At.Format(time.RFC3339), e.Actor, e.Role, string(e.Action), e.Object, e.Reason,
+				cli.Shorten(string(e.Detail)),
 			}
-			return t.Print(c, page, func(w io.Writer) error { return writeAudit(w, page) })
-		}),
-	}
+		})
 	command.Flags().StringVar(&query.Actor, "actor", "", "only what this actor did")
-	command.Flags().StringVar(&query.Action, "action", "", "only this action, such as dead_letter.discard")
+	cli.AddChoiceFlag(command, &query.Action, "action", "only this action", event.AuditActions())
 	command.Flags().StringVar(&query.Object, "object", "", "only what was done to this, such as dead_letter:7")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	cli.AddPageFlag(command, &query.Before, "before", "only those before the entry with this number (the next page)")
 	cli.AddLimitFlag(command, &query.Limit, 50)
-	cli.AddJSONFlag(command)
 	return command
-}
-
-func writeAudit(w io.Writer, page []event.AuditEntry) error {
-	table := cli.NewTable(w, "ID", "AT", "ACTOR", "ROLE", "ACTION", "OBJECT", "REASON", "DETAIL")
-	for _, e := range page {
-		table.Row(strconv.FormatInt(e.ID, 10), e.At.Format(time.RFC3339), e.Actor, e.Role, e.Action, e.Object, e.Reason,
-			cli.Shorten(string(e.Detail)))
-	}
-	return table.Flush()
 }

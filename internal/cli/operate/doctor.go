@@ -31,7 +31,7 @@ func DoctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := cli.PrintValue(c, found, func(w io.Writer) error { return writeFindings(w, found.Findings) }); err != nil {
+			if err := cli.Print(c, found, func(w io.Writer) error { return writeFindings(w, found.Findings) }); err != nil {
 				return err
 			}
 			if n := found.Failures(); n > 0 {

@@ -19,13 +19,8 @@ import (
 
 // EntityCommand is `holdfast entity`.
 func EntityCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "entity",
-		Short:   "Show entities",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(entityShowCommand())
-	return command
+	return cli.Group("entity", "Show entities",
+		entityShowCommand())
 }
 
 func entityShowCommand() *cobra.Command {
@@ -48,7 +43,7 @@ func entityShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.Print(c, struct {
+			return cli.Print(c, struct {
 				event.Entity
 				Related  []event.Entity `json:"related,omitempty"`
 				Timeline []event.Link   `json:"timeline"`

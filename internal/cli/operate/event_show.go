@@ -48,17 +48,17 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 		return err
 	}
 	if waiting, err := findWaiting(ctx, t, id); err == nil {
-		return t.Print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
+		return cli.Print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
 	}
 	if eventID, unknown := eventIDOf(ctx, t, id); unknown == nil {
 		if letter, err := t.Store.DeadLetterOfEvent(ctx, eventID); err == nil {
 			return deadletter.Print(c, t, letter)
 		}
 		if verdict, err := t.Store.Verdict(ctx, eventID); err == nil {
-			return t.Print(c, verdict, func(w io.Writer) error { return writeVerdict(w, verdict) })
+			return cli.Print(c, verdict, func(w io.Writer) error { return writeVerdict(w, verdict) })
 		}
 		if conflict, err := t.Store.ConflictOfEvent(ctx, eventID); err == nil {
-			return t.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
+			return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
 		}
 	}
 	return err
@@ -77,7 +77,7 @@ func printEvent(c *cobra.Command, t *cli.Tools, r event.Record) error {
 	} else if !errors.Is(err, event.ErrNotFound) {
 		return err
 	}
-	return t.Print(c, shown, func(w io.Writer) error { return writeEvent(w, r, shown.Verdict) })
+	return cli.Print(c, shown, func(w io.Writer) error { return writeEvent(w, r, shown.Verdict) })
 }
 
 func writeDropped(w io.Writer, c event.Conflict) error {

@@ -18,7 +18,7 @@ import (
 // can be given again.
 func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Actor) error {
 	if by.Reason == "" {
-		return errors.New("say why, for the audit log: --reason \"…\"")
+		return cli.Misuse(c, errors.New("say why, for the audit log: --reason \"…\""))
 	}
 	id, err := eventIDOf(c.Context(), t, argument)
 	if err != nil {
@@ -32,7 +32,7 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Acto
 	if err != nil {
 		return err
 	}
-	return t.Print(c, gone, func(w io.Writer) error {
+	return cli.Print(c, gone, func(w io.Writer) error {
 		if gone.Earlier != nil {
 			fmt.Fprintf(w, "%s\n", &event.VerdictError{Verdict: *gone.Earlier})
 		}

@@ -16,45 +16,28 @@ import (
 
 // InboxCommand is `holdfast inbox`.
 func InboxCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "inbox",
-		Short:   "List and show the events that are acknowledged and wait for Temporal",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(inboxListCommand(), inboxShowCommand())
-	return command
+	return cli.Group("inbox", "List and show the events that are acknowledged and wait for Temporal",
+		inboxListCommand(), inboxShowCommand())
 }
 
 func inboxListCommand() *cobra.Command {
 	var query event.InboxQuery
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List what waits in the inbox, in the order of arrival",
-		Args:  cobra.NoArgs,
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			page, err := t.Store.Inbox(c.Context(), query)
-			if err != nil {
-				return err
+	command := cli.ListCommand("List what waits in the inbox, in the order of arrival",
+		func(c *cobra.Command, t *cli.Tools) ([]event.Waiting, error) {
+			return t.Store.Inbox(c.Context(), query)
+		},
+		[]string{"NUMBER", "LANE", "WORKFLOW", "EVENT", "RECEIVED", "ATTEMPTS", "LAST ERROR"},
+		func(e event.Waiting) []string {
+			return []string{
+				strconv.FormatInt(e.Seq, 10), string(e.Lane), e.Receipt.WorkflowID(), e.Receipt.ID,
+				e.Receipt.ReceivedAt.Format(time.RFC3339), strconv.Itoa(e.Attempts), cli.Shorten(e.LastError),
 			}
-			cli.DoubtProvider(c, t.Cfg, query.Provider, len(page))
-			return t.Print(c, page, func(w io.Writer) error { return writeInbox(w, page) })
-		}),
-	}
+		})
 	cli.AddChoiceFlag(command, &query.Lane, "lane", "only those in this lane", event.Lanes())
-	command.Flags().StringVar(&query.Provider, "provider", "", "only those of this provider")
+	cli.AddProviderFlags(command, &query.Provider, &query.Source)
 	cli.AddPageFlag(command, &query.After, "after", "only those after the one with this number (the next page)")
 	cli.AddLimitFlag(command, &query.Limit, 50)
-	cli.AddJSONFlag(command)
 	return command
-}
-
-func writeInbox(w io.Writer, page []event.Waiting) error {
-	table := cli.NewTable(w, "NUMBER", "LANE", "WORKFLOW", "EVENT", "RECEIVED", "ATTEMPTS", "LAST ERROR")
-	for _, e := range page {
-		table.Row(strconv.FormatInt(e.Seq, 10), string(e.Lane), e.Receipt.WorkflowID(), e.Receipt.ID,
-			e.Receipt.ReceivedAt.Format(time.RFC3339), strconv.Itoa(e.Attempts), cli.Shorten(e.LastError))
-	}
-	return table.Flush()
 }
 
 func inboxShowCommand() *cobra.Command {
@@ -67,7 +50,7 @@ func inboxShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.Print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
+			return cli.Print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
 		}),
 	}
 	cli.AddJSONFlag(command)

@@ -11,13 +11,8 @@ import (
 
 // PayloadKeyCommand is `holdfast payload-key`.
 func PayloadKeyCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "payload-key",
-		Short:   "Make keys that encrypt what Temporal keeps",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(payloadKeyNewCommand())
-	return command
+	return cli.Group("payload-key", "Make keys that encrypt what Temporal keeps",
+		payloadKeyNewCommand())
 }
 
 func payloadKeyNewCommand() *cobra.Command {
@@ -28,7 +23,7 @@ func payloadKeyNewCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			key, err := payloadcodec.NewKey(args[0])
 			if err != nil {
-				return err
+				return cli.Misuse(c, err)
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "entry (put it into HOLDFAST_PAYLOAD_KEYS, or into the file that "+
 				"HOLDFAST_PAYLOAD_KEYS_FILE names, of every process; keep a copy, for without it histories cannot be read):\n  %s\n",

@@ -15,7 +15,7 @@ import (
 
 // PurgeCommand is `holdfast purge`.
 func PurgeCommand() *cobra.Command {
-	var expunge, reason string
+	var expunge string
 	command := &cobra.Command{
 		Use:   "purge",
 		Short: "Remove now what has been kept for long enough, or one event's content for good",
@@ -27,13 +27,13 @@ stays, so that a redelivery is a duplicate, and an audit row says who did it and
 		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if expunge != "" {
-				return expungeEvent(c, t, expunge, cli.CommandLineActor(reason))
+				return expungeEvent(c, t, expunge, cli.ActorOf(c))
 			}
-			return purgeExpired(c, t, cli.CommandLineActor(reason))
+			return purgeExpired(c, t, cli.ActorOf(c))
 		}),
 	}
 	command.Flags().StringVar(&expunge, "expunge", "", "the event (event id or workflow id) whose content is removed")
-	command.Flags().StringVar(&reason, "reason", "", "why, for the audit log; --expunge needs one")
+	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command
 }
@@ -51,7 +51,7 @@ func purgeExpired(c *cobra.Command, t *cli.Tools, by event.Actor) error {
 		}
 		removed[kept] = n
 	}
-	return t.Print(c, removed, func(w io.Writer) error {
+	return cli.Print(c, removed, func(w io.Writer) error {
 		table := cli.NewTable(w, "KEPT", "REMOVED")
 		for _, kept := range event.AllKept() {
 			if n, ok := removed[kept]; ok {

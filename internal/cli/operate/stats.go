@@ -28,7 +28,7 @@ func StatsCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if window <= 0 {
-				return errors.New("--window must be more than 0")
+				return cli.Misuse(c, errors.New("--window must be more than 0"))
 			}
 			if !watch {
 				return printStats(c, t, window)
@@ -68,7 +68,7 @@ func printStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return t.Print(c, stats, func(w io.Writer) error { return writeStats(w, stats) })
+	return cli.Print(c, stats, func(w io.Writer) error { return writeStats(w, stats) })
 }
 
 func writeStats(w io.Writer, s event.Stats) error {

@@ -5,19 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/operator"
 )
 
 // TokenCommand is `holdfast token`.
 func TokenCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "token",
-		Short:   "Make tokens for the operator API",
-		GroupID: cli.GroupOperate,
-	}
-	command.AddCommand(tokenNewCommand())
-	return command
+	return cli.Group("token", "Make tokens for the operator API",
+		tokenNewCommand())
 }
 
 func tokenNewCommand() *cobra.Command {
@@ -26,9 +22,13 @@ func tokenNewCommand() *cobra.Command {
 		Short: "Make a token of the role viewer, operator or admin; it is shown once and kept nowhere",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			text, token, err := operator.NewToken(args[0], operator.Role(args[1]))
+			role, err := event.Choose(args[1], operator.Roles())
 			if err != nil {
-				return err
+				return cli.Misuse(c, err)
+			}
+			text, token, err := operator.NewToken(args[0], role)
+			if err != nil {
+				return cli.Misuse(c, err)
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "token (give it to its holder; it is kept nowhere):\n  %s\n\n"+
 				"entry (add it to HOLDFAST_OPERATOR_TOKENS, or to the file that HOLDFAST_OPERATOR_TOKENS_FILE names):\n  %s\n",
