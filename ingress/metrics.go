@@ -69,7 +69,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 	return m, nil
 }
 
-// observeNow tells how many requests are being handled, and how long the answers of the last minute took, when somebody asks,
+// observeNow shows how many requests are being handled, and how long the answers of the last minute took, when somebody asks,
 // and not with each of them.
 func (s *Server) observeNow() error {
 	meter := otel.Meter("holdfast/ingress")

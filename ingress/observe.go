@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"holdfast/event"
 	"holdfast/providers"
 )
 
@@ -122,7 +123,7 @@ func reportPanic(c *fiber.Ctx, value any) {
 	slog.ErrorContext(ctx, "request.panicked", "value_type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
 }
 
-// report tells of a request that is answered: the metrics of each, the log of those that somebody may want to read of, the trace
+// report shows a request that is answered: the metrics of each, the log of those that somebody may want to read of, the trace
 // of those that have one.
 func (s *Server) report(o *observation, status int) {
 	took := s.now().Sub(o.receivedAt)
@@ -173,4 +174,20 @@ func (o *observation) endSpan(status int) {
 		}
 	}
 	span.End()
+}
+
+// recordRefusal puts into the error log a request that was answered with a 5xx. One that is refused for its sender's sake, as
+// without a good signature, leaves no row behind: it is counted and logged only.
+func (s *Server) recordRefusal(o *observation, status int) {
+	if s.Errors == nil || status < fiber.StatusInternalServerError {
+		return
+	}
+	e := event.ErrorEntry{
+		At: o.receivedAt, Phase: event.PhaseReceive, Provider: o.provider,
+		Class: event.ClassTransient, Code: o.reason, Message: "the request could not be handled",
+	}
+	if o.failure != "" {
+		e.Message, e.Meta = o.failure, map[string]string{"request_id": o.requestID}
+	}
+	s.Errors.Record(e)
 }

@@ -14,7 +14,7 @@ const (
 	refusalLinesAtOnce    = 100
 )
 
-// refusalLines bound what the log tells of requests that were refused. The metric counts each of them.
+// refusalLines bound what the log has of requests that were refused. The metric counts each of them.
 type refusalLines struct {
 	mu   sync.Mutex
 	kept map[refusalKind]*refusalLine

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/runs"
@@ -58,7 +59,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []run
 	}
 	var n counts
 	for i, e := range started {
-		if e.State.IsNew() {
+		if intake.IsNew(e.State) {
 			n.Accepted++
 		} else {
 			n.Duplicate++
@@ -194,4 +195,13 @@ func (s *Server) refuseError(c *fiber.Ctx, err error) error {
 		}
 	}
 	return s.refuse(c, reason)
+}
+
+// setSecurityHeaders keeps a browser that is led to this port from running, framing, guessing or keeping what is answered. What
+// TLS adds (Strict-Transport-Security) is the proxy's that has it.
+func setSecurityHeaders(c *fiber.Ctx) {
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Set(fiber.HeaderCacheControl, "no-store")
 }

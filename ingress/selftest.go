@@ -32,7 +32,7 @@ const (
 	selfTestLimit = 2 * time.Second
 )
 
-// selfTestResult tells how the ingress is doing. It names no provider, and nothing in it is secret: this port is public.
+// selfTestResult shows how the ingress is doing. It names no provider, and nothing in it is secret: this port is public.
 type selfTestResult struct {
 	OK     bool                   `json:"ok"`
 	At     time.Time              `json:"at"`

@@ -1,8 +1,3 @@
-// Package ingress is the public HTTP side: it receives a provider's request, authenticates it, gives each event its
-// identity, starts the event's workflow and answers.
-//
-// It answers 2xx only after Temporal, or the inbox, has committed. It must never look into a store, and nothing that an
-// unauthenticated request carries may be kept.
 package ingress
 
 import (
@@ -80,7 +75,7 @@ type Server struct {
 
 	refusalLines refusalLines
 
-	// What the self-test tells.
+	// What the self-test shows.
 	lastMinute lastMinute
 	inflight   atomic.Int64
 	tested     selfTest

@@ -52,11 +52,11 @@ func NewBreaker(maxStarts int) *Breaker {
 	return b
 }
 
-// pass is the leave to start one event. Its end must be told, once it is known.
+// pass is the leave to start one event. Its end must be reported, once it is known.
 type pass struct {
 	breaker *Breaker
 	since   time.Time
-	told    func(error)
+	report  func(error)
 	once    sync.Once
 	count   *int // of those under way that this one is among
 	// probe: Temporal counts as down, and this start is to show whether it still is.
@@ -91,12 +91,12 @@ func (b *Breaker) share() int { return b.max / 4 }
 
 // ask gives a pass to a start that is counted already, or nil and no longer counts it.
 func (b *Breaker) ask(count *int) *pass {
-	told, err := b.circuit.Allow()
+	report, err := b.circuit.Allow()
 	if err != nil {
 		b.leave(count)
 		return nil
 	}
-	return &pass{breaker: b, since: time.Now(), told: told, count: count, probe: b.isDown()}
+	return &pass{breaker: b, since: time.Now(), report: report, count: count, probe: b.isDown()}
 }
 
 // isDown says that Temporal counts as down.
@@ -114,7 +114,7 @@ func (p *pass) late() {
 	if p.breaker.confirmedSince(p.since) {
 		return
 	}
-	p.once.Do(func() { p.told(context.DeadlineExceeded) })
+	p.once.Do(func() { p.report(context.DeadlineExceeded) })
 }
 
 // end says how the start has ended.
@@ -122,7 +122,7 @@ func (p *pass) end(err error) {
 	if err == nil {
 		p.breaker.confirm()
 	}
-	p.once.Do(func() { p.told(err) })
+	p.once.Do(func() { p.report(err) })
 	p.breaker.leave(p.count)
 }
 

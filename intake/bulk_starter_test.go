@@ -85,7 +85,7 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 		require.Equal(t, 1, table.depth())
 		require.Len(t, p.wakes, 1)
 		require.Empty(t, answered)
-		require.Equal(t, runs.StateSpooled, (<-answered).State)
+		require.Equal(t, StateSpooled, (<-answered).State)
 	})
 }
 

@@ -214,7 +214,7 @@ func (i *Intake) spoolBeside(ctx context.Context, a arrival, starting *ending, r
 			i.countSpooled(ctx, a.Receipt.Provider, reason)
 		}
 		writing.end(kept, err)
-		if err == nil && kept.State != runs.StateSpooled || err != nil && !errors.Is(err, context.Canceled) {
+		if err == nil && kept.State != StateSpooled || err != nil && !errors.Is(err, context.Canceled) {
 			return
 		}
 		if <-starting.done; starting.err == nil {

@@ -66,12 +66,12 @@ func TestAHangingTemporalCostsTheAckBudgetAtMost(t *testing.T) {
 		for range tripAfter {
 			started, took, err := c.send(t)
 			require.NoError(t, err)
-			require.Equal(t, runs.StateSpooled, started.State)
+			require.Equal(t, StateSpooled, started.State)
 			require.Equal(t, c.AckBudget, took)
 		}
 		started, took, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, runs.StateSpooled, started.State)
+		require.Equal(t, StateSpooled, started.State)
 		require.Zero(t, took, "nobody waits for a store that is down")
 		elapse(time.Minute)
 		require.Len(t, c.temporal.all(), tripAfter, "the late starts went on")
@@ -163,7 +163,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 				got[<-states]++
 			}
 			if withInbox {
-				require.Equal(t, map[runs.State]int{runs.StateAccepted: 4, runs.StateSpooled: 6}, got)
+				require.Equal(t, map[runs.State]int{runs.StateAccepted: 4, StateSpooled: 6}, got)
 			} else {
 				require.Equal(t, map[runs.State]int{runs.StateAccepted: events}, got)
 			}
@@ -182,7 +182,7 @@ func TestWhatTemporalRefusesIsSpooled(t *testing.T) {
 		for range 2 * tripAfter {
 			started, _, err := c.send(t)
 			require.NoError(t, err)
-			require.Equal(t, runs.StateSpooled, started.State)
+			require.Equal(t, StateSpooled, started.State)
 		}
 		c.temporal.before = nil
 		started, _, err := c.send(t)
@@ -215,7 +215,7 @@ func TestTheBreakerClosesAgain(t *testing.T) {
 		c.temporal.before = nil
 		started, _, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, runs.StateSpooled, started.State)
+		require.Equal(t, StateSpooled, started.State)
 		elapse(breakerPause + time.Millisecond)
 		for range 3 {
 			started, _, err = c.send(t)

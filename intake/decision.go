@@ -51,7 +51,7 @@ const (
 	giveUp      action = "give up"
 )
 
-// rules are read from the top; the first that fits holds. An event is asked of each store once at most.
+// rules are read from the top; the first that fits holds. Each store is asked once at most.
 var rules = []struct {
 	start start
 	store store

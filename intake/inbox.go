@@ -68,7 +68,7 @@ func (b *inbox) keep(r event.Receipt, spool func() (bool, error)) (s runs.Starte
 	case err != nil:
 		return s, err
 	case stored:
-		return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateSpooled, Fingerprint: r.Fingerprint}, nil
+		return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: StateSpooled, Fingerprint: r.Fingerprint}, nil
 	case conflict != nil:
 		return runs.Started{
 			WorkflowID: r.WorkflowID(), EventID: conflict.Owner, State: runs.StateProcessing, Fingerprint: conflict.OwnerFingerprint,

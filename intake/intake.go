@@ -77,6 +77,12 @@ func (i *Intake) countSpooled(ctx context.Context, provider, reason string) {
 	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
 }
 
+// StateSpooled is that of an event that is accepted, and waits in the inbox until Temporal takes it.
+const StateSpooled runs.State = "spooled"
+
+// IsNew says of an event whether it is the first of its key. All others are duplicates.
+func IsNew(s runs.State) bool { return s == runs.StateAccepted || s == StateSpooled }
+
 // Event is what is to be made durable.
 type Event struct {
 	Receipt event.Receipt
@@ -152,7 +158,7 @@ func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error
 	if first {
 		return started, nil
 	}
-	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); started.State.IsNew() {
+	if started.Conflict = a.Receipt.ConflictWith(started.EventID, started.Fingerprint); IsNew(started.State) {
 		started.State = runs.StateProcessing
 	}
 	return started, nil

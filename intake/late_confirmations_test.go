@@ -34,7 +34,7 @@ func TestALateConfirmationLeavesTheInbox(t *testing.T) {
 				started, err := c.commitOnce(t.Context(), arrival{
 					Event: Event{Receipt: waiting(n)}, slowAt: time.Now().Add(c.AckBudget), slots: make(chan struct{}, 1),
 				})
-				if err != nil || started.State != runs.StateSpooled {
+				if err != nil || started.State != StateSpooled {
 					t.Error(started, err)
 				}
 			})
@@ -60,7 +60,7 @@ func TestALateFailureStaysInTheInbox(t *testing.T) {
 		c.temporal.before = func(event.Receipt) error { return serviceerror.NewUnavailable("away") }
 		started, _, err := c.send(t)
 		require.NoError(t, err)
-		require.Equal(t, runs.StateSpooled, started.State)
+		require.Equal(t, StateSpooled, started.State)
 		elapse(time.Minute)
 		require.Equal(t, 1, table.depth())
 		synctest.Wait() // the start has ended

@@ -22,25 +22,20 @@ import (
 // State is where an event stands when its sender is answered.
 type State string
 
-// The states of an answer. All but StateAccepted and StateSpooled are duplicates.
+// The states of an answer. All but StateAccepted are those of an earlier run that has the event.
 const (
-	StateAccepted State = "accepted"
-	// StateSpooled: it is accepted, and waits in the inbox until Temporal takes it.
-	StateSpooled    State = "spooled"
+	StateAccepted   State = "accepted"
 	StateProcessing State = "processing"
 	StateProcessed  State = "processed"
 	StateDead       State = "dead"
 )
 
-// IsNew says that the event is the first of its key.
-func (s State) IsNew() bool { return s == StateAccepted || s == StateSpooled }
-
 // Started says which run has an event now.
 type Started struct {
 	WorkflowID string
-	// RunID is empty for an event that waits in the inbox.
+	// RunID is empty for an event that waits to be started.
 	RunID string
-	// EventID is that of the event that has the key; empty for a duplicate of one that waits in the inbox.
+	// EventID is that of the event that has the key; empty where that one waits to be started.
 	EventID string
 	State   State
 	// Outcome is that of the run, if State is StateProcessed; "" if it could not be read.
