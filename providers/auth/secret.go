@@ -76,6 +76,24 @@ func (k keyring) usable(reference string) ([]string, error) {
 	return usable, nil
 }
 
+// keysOf are the usable secrets of a reference as keys. The error is an *Error.
+func keysOf[K any](k keyring, reference string, read func(secret string) (K, bool)) ([]K, error) {
+	secrets, err := k.usable(reference)
+	if err != nil {
+		return nil, err
+	}
+	var keys []K
+	for _, secret := range secrets {
+		if key, ok := read(secret); ok {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, deny(ReasonUnusableSecret)
+	}
+	return keys, nil
+}
+
 // decodeKey reads the base64 that stands after the prefix, padded or not.
 func decodeKey(secret, prefix string) ([]byte, bool) {
 	text := strings.TrimRight(strings.TrimPrefix(secret, prefix), "=")
@@ -91,7 +109,7 @@ func (a *Authenticator) CheckSecrets() error {
 		if err == nil {
 			return nil
 		}
-		if first == nil || ranks[ReasonOf(err)] > ranks[ReasonOf(first)] {
+		if first == nil || further(err, first) {
 			first = err
 		}
 	}
