@@ -82,8 +82,8 @@ func identityOf(p *Provider) [][]string {
 	return paths
 }
 
-// projectionOf is what the ingress reads of a body: type, source, keys, and whatever must not be there twice. It is everything if one
-// of the expressions is more than a path.
+// projectionOf is what the ingress reads of a body: type, source, keys, and whatever must not be there twice. It is everything
+// if one of the expressions is more than a path.
 func projectionOf(p *Provider) decode.Projection {
 	paths := slices.Clone(p.decoders.Identity)
 	for _, x := range append(p.mapping.KeyExpressions(), p.typeOf, p.sourceOf) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Error says why a request is not authentic. Its text is safe to log; the sender is told nothing of it.
+// Error says why a request is not authentic. Its text is safe to log; the sender learns nothing of it.
 type Error struct {
 	Reason Reason
 }
@@ -45,7 +45,7 @@ var byRank = []Reason{
 	ReasonBadSignature, ReasonExpired, ReasonStaleTimestamp, ReasonTimestampFromFuture,
 }
 
-// further tells whether one error came further than another.
+// further reports whether one error came further than another.
 func further(one, other error) bool {
 	return slices.Index(byRank, ReasonOf(one)) > slices.Index(byRank, ReasonOf(other))
 }

@@ -87,7 +87,7 @@ func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	return nil
 }
 
-// anyEqual compares in a time that tells neither content nor length.
+// anyEqual compares in a time that shows neither content nor length.
 func anyEqual(secrets []string, token string) bool {
 	got, equal := sha256.Sum256([]byte(token)), 0
 	for _, secret := range secrets {

@@ -174,7 +174,7 @@ func (d decoder) decodeForm(body []byte, identity [][]string, w Projection, exac
 	return out, nil
 }
 
-// overlapsAny tells whether a path leads to, or through, one of the others.
+// overlapsAny reports whether a path leads to, or through, one of the others.
 func overlapsAny(path []string, others [][]string) bool {
 	for _, other := range others {
 		n := min(len(path), len(other))

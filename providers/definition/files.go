@@ -103,7 +103,7 @@ func readFiles(source fs.FS) (Files, error) {
 	return all, errors.Join(errs...)
 }
 
-// IsFile tells whether a file of this name is a definition.
+// IsFile reports whether a file of this name is a definition.
 func IsFile(name string) bool {
 	ext := filepath.Ext(name)
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".")

@@ -12,17 +12,18 @@ import (
 	"holdfast/event"
 )
 
-// The bounds of one evaluation, beside its budget. The deadline is for all expressions of one request or one parse together.
-const (
-	Deadline   = time.Second
-	maxOutputs = 1000
-)
+// Deadline is for all expressions of one request or one parse together.
+const Deadline = time.Second
+
+// maxOutputs is how many values one expression may give.
+const maxOutputs = 1000
 
 // Expression is compiled jq. A nil expression gives nothing.
 type Expression struct {
-	Field        string
-	Source       string
-	code         *gojq.Code
+	// Field is where it stands in its definition, Source its text.
+	Field, Source string
+	code          *gojq.Code
+	// Dependencies are what of its input it reads.
 	Dependencies Dependencies
 	// Names is the way to the value where the expression is nothing but that (.body.id): then it is looked up without jq.
 	Names []string
@@ -30,6 +31,7 @@ type Expression struct {
 
 // Input is what the expressions of one event see.
 type Input struct {
+	// Value is {headers, query, path, body}, Root the envelope of the event's batch, or nil.
 	Value map[string]any
 	Root  any
 	// Source is that of the event, uncut: entities may be scoped by it.
@@ -99,6 +101,13 @@ func (x *Expression) First(ctx context.Context, in Input, item any) (any, error)
 		return nil, err
 	}
 	return out[0], err
+}
+
+// Once is First for an expression that is evaluated alone.
+func (x *Expression) Once(in Input) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+	defer cancel()
+	return x.First(ctx, in, nil)
 }
 
 // run gives up to n values.
@@ -174,7 +183,7 @@ func evaluationError(err error) error {
 	return errEvaluation
 }
 
-// IsDeadline tells the one failure that says nothing about the event.
+// IsDeadline reports the one failure that says nothing about the event.
 func IsDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
 // Failed turns the error of an expression into that of the definition.
@@ -191,7 +200,7 @@ func (x *Expression) Failed(err error) *event.Error {
 	return x.Fail(code)
 }
 
-// Fail is an error of the definition, told by the field alone.
+// Fail is an error of the definition, named by its field alone.
 func (x *Expression) Fail(code string) *event.Error {
 	return &event.Error{Class: event.ClassFailed, Code: code, Text: "evaluate " + x.Field}
 }
