@@ -83,24 +83,27 @@ var errTooMany = errors.New("too many values")
 
 // All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
 // errTooCostly, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
-func (x *Expression) All(ctx context.Context, in Input) ([]any, error) {
-	out, err := x.run(ctx, in, nil, maxOutputs+1)
-	if len(out) > maxOutputs {
+func (x *Expression) All(ctx context.Context, in Input) (out []any, err error) {
+	err = x.each(ctx, in, nil, func(v any) bool {
+		out = append(out, v)
+		return len(out) <= maxOutputs
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out) > maxOutputs:
 		return nil, errTooMany
 	}
-	return out, err
+	return out, nil
 }
 
 // First gives the first value of the expression, nil if there is none. The rest is not computed.
-func (x *Expression) First(ctx context.Context, in Input, item any) (any, error) {
-	if x != nil && x.Names != nil {
-		return lookUp(in.Value, x.Names)
-	}
-	out, err := x.run(ctx, in, item, 1)
-	if len(out) == 0 {
-		return nil, err
-	}
-	return out[0], err
+func (x *Expression) First(ctx context.Context, in Input, item any) (first any, err error) {
+	err = x.each(ctx, in, item, func(v any) bool {
+		first = v
+		return false
+	})
+	return first, err
 }
 
 // Once is First for an expression that is evaluated alone.
@@ -110,36 +113,37 @@ func (x *Expression) Once(in Input) (any, error) {
 	return x.First(ctx, in, nil)
 }
 
-// run gives up to n values.
-func (x *Expression) run(ctx context.Context, in Input, item any, n int) (out []any, err error) {
+// each calls take with the values until it has enough.
+func (x *Expression) each(ctx context.Context, in Input, item any, take func(any) bool) (err error) {
 	if x == nil {
-		return nil, nil
+		return nil
 	}
 	if x.Names != nil {
 		v, err := lookUp(in.Value, x.Names)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			take(v)
 		}
-		return []any{v}, nil
+		return err
 	}
 	defer func() {
 		if recover() != nil {
-			out, err = nil, errEvaluation
+			err = errEvaluation
 		}
 	}()
 	m := newMeter(ctx)
 	iter := x.code.RunWithContext(m, in.Value, in.Root, item, m)
-	for len(out) < n {
+	for {
 		v, ok := iter.Next()
 		if !ok {
-			break
+			return nil
 		}
 		if err, ok := v.(error); ok {
-			return nil, evaluationError(err)
+			return evaluationError(err)
 		}
-		out = append(out, v)
+		if !take(v) {
+			return nil
+		}
 	}
-	return out, nil
 }
 
 // namesOf gives the names that a query such as .body.id consists of; nil for any other.
