@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 		if len(r.Query[s.field]) > 1 {
 			return "", deny(ReasonMalformedToken)
 		}
-		return firstOf(r.Query[s.field]), nil
+		return url.Values(r.Query).Get(s.field), nil
 	case "path":
 		return r.PathParams[s.field], nil
 	case "body":
