@@ -21,7 +21,7 @@ const maxBodyLimit = 32 << 20
 
 // compile builds the Provider of a definition. It is only of use if no problem was found.
 func (c *compiler) compile(d *definition.Definition) *Provider {
-	p := &Provider{name: d.Name, title: d.Title, bodyLimit: d.BodyLimit}
+	p := &Provider{name: d.Name, written: d}
 	if !namePattern.MatchString(d.Name) {
 		c.Add("name", "%q is no name: want lower-case letters, digits and dashes, at most 40", d.Name)
 	}
@@ -29,7 +29,7 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 		c.Add("name", "%q must be the name of the file", d.Name)
 	}
 	p.paths, c.PathParams = auth.NewPaths(&c.Problems, d.Name, d.Paths)
-	if p.bodyLimit < 0 || p.bodyLimit > maxBodyLimit {
+	if d.BodyLimit < 0 || d.BodyLimit > maxBodyLimit {
 		c.Add("body_limit", "want 1 to %d bytes", maxBodyLimit)
 	}
 	p.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, p.paths)
@@ -47,7 +47,6 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	c.Required("type", string(d.Type))
 	p.typeOf = c.Expression("type", d.Type)
-	p.unsigned = d.Unsigned != ""
 	p.sourceOf = c.Expression("source", d.Source)
 	c.HasSource = d.Source != ""
 	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
@@ -56,7 +55,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	p.redrive = c.newRedrive(d.Redrive)
 	p.mapping = c.Compile(d)
 	p.decoders.Identity = identityOf(p)
-	p.decoders.Projection = wantedOf(p)
+	p.decoders.Projection = projectionOf(p)
 	p.challenges = c.newChallenges(d.Challenges)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
@@ -83,9 +82,9 @@ func identityOf(p *Provider) [][]string {
 	return paths
 }
 
-// wantedOf is what the ingress reads of a body: type, source, keys, and whatever must not be there twice. It is everything if one
-// of the expressions is more than a path.
-func wantedOf(p *Provider) decode.Projection {
+// projectionOf is what the ingress reads of a body: type, source, keys, and whatever must not be there twice. It is everything
+// if one of the expressions is more than a path.
+func projectionOf(p *Provider) decode.Projection {
 	paths := slices.Clone(p.decoders.Identity)
 	for _, x := range append(p.mapping.KeyExpressions(), p.typeOf, p.sourceOf) {
 		switch {

@@ -21,9 +21,16 @@ func Load(dir string) (*Catalogue, error) {
 	if files == nil {
 		return nil, unread
 	}
-	all, err := compileAll(files)
+	var all []*Provider
+	errs := []error{unread}
+	for _, name := range files.Names() {
+		p, err := Compile(files, files[name])
+		if errs = append(errs, err); p != nil {
+			all = append(all, p)
+		}
+	}
 	catalogue, conflicts := NewCatalogue(all)
-	if err := errors.Join(unread, err, conflicts); err != nil {
+	if err := errors.Join(append(errs, conflicts)...); err != nil {
 		return nil, err
 	}
 	return catalogue, nil
@@ -32,37 +39,17 @@ func Load(dir string) (*Catalogue, error) {
 // ReadAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins one for every
 // file that cannot be read; there are no files at all where it is the folder.
 func ReadAll(dir string) (definition.Files, error) {
-	sources, err := sourcesOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	return definition.Collect(sources...)
-}
-
-func sourcesOf(dir string) ([]fs.FS, error) {
 	builtIn, err := fs.Sub(embedded, "catalog")
 	if err != nil {
 		return nil, fmt.Errorf("open built-in definitions: %w", err)
 	}
 	if dir == "" {
-		return []fs.FS{builtIn}, nil
+		return definition.Collect(builtIn)
 	}
 	if _, err := os.ReadDir(dir); err != nil { // the errors of an os.DirFS do not name it
 		return nil, fmt.Errorf("read folder of definitions: %w", err)
 	}
-	return []fs.FS{builtIn, os.DirFS(dir)}, nil
-}
-
-func compileAll(files definition.Files) ([]*Provider, error) {
-	var all []*Provider
-	var errs []error
-	for _, name := range files.Names() {
-		p, err := Compile(files, files[name])
-		if errs = append(errs, err); p != nil {
-			all = append(all, p)
-		}
-	}
-	return all, errors.Join(errs...)
+	return definition.Collect(builtIn, os.DirFS(dir))
 }
 
 // Compile compiles one of the files. The error joins a *definition.Error for every mistake.
@@ -70,7 +57,7 @@ func Compile(files definition.Files, f definition.File) (*Provider, error) {
 	c := &compiler{mapping.Compiler{Problems: definition.Problems{File: f.Name}}}
 	d, tree := c.Read(files, f)
 	p := c.compile(d)
-	p.file, p.tree, p.written, p.origin = f.Name, tree, d, f.Origin
+	p.file = definition.File{Name: f.Name, Tree: tree, Origin: f.Origin}
 	if err := c.Err(); err != nil {
 		return nil, err
 	}

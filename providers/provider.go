@@ -16,16 +16,13 @@ import (
 type Provider struct {
 	*auth.Authenticator
 
-	name, title      string
+	name             string
 	paths            []auth.Path
-	bodyLimit        int
 	kept             mapping.ReceiptFields
 	decoders         decode.Decoders
 	batch            []string
 	challenges       []challenge
 	typeOf, sourceOf *jq.Expression
-	// unsigned: type and entities may come from what no signature covers.
-	unsigned         bool
 	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive
@@ -36,12 +33,9 @@ type Provider struct {
 	questions        []question
 	redact           *jq.Expression
 	samples          map[string]sample
-	// file is the name of the file, without its folder.
-	file string
-	// tree is the definition as it applies, after all that it extends; written is the same, read.
-	tree    map[string]any
+	// file has the definition as it applies, after all that it extends; written is the same, read.
+	file    definition.File
 	written *definition.Definition
-	origin  definition.Origin
 }
 
 // Redelivery says what a redelivery of an event does whose run has failed.
@@ -59,10 +53,10 @@ const (
 func (p *Provider) Name() string { return p.name }
 
 // Title is the provider's name for people; it may be empty.
-func (p *Provider) Title() string { return p.title }
+func (p *Provider) Title() string { return p.written.Title }
 
 // File is the name of the definition's file, without its folder.
-func (p *Provider) File() string { return p.file }
+func (p *Provider) File() string { return p.file.Name }
 
 // Written is the definition as it applies, after all that it extends. Nobody changes it.
 func (p *Provider) Written() *definition.Definition { return p.written }
@@ -77,7 +71,7 @@ func (p *Provider) Paths() []string {
 }
 
 // BodyLimit is in bytes; 0 where the definition declares none and the ingress's own holds.
-func (p *Provider) BodyLimit() int { return p.bodyLimit }
+func (p *Provider) BodyLimit() int { return p.written.BodyLimit }
 
 // Replies is the table of statuses.
 func (p *Provider) Replies() Replies { return p.replies }
@@ -104,7 +98,7 @@ func (p *Provider) DedupeWindow(eventType string) event.Duration {
 
 // Definition is the definition as it applies, after all that it extends, as YAML in the order of the reference.
 func (p *Provider) Definition() ([]byte, error) {
-	tree := maps.Clone(p.tree)
+	tree := maps.Clone(p.file.Tree)
 	delete(tree, "extends")
 	text, err := definition.Write(tree)
 	if err != nil {
@@ -115,9 +109,9 @@ func (p *Provider) Definition() ([]byte, error) {
 
 // Extends is the name of the definition that this one extends; "" if it extends none.
 func (p *Provider) Extends() string {
-	name, _ := p.tree["extends"].(string)
+	name, _ := p.file.Tree["extends"].(string)
 	return name
 }
 
 // Origin says where the definition comes from.
-func (p *Provider) Origin() definition.Origin { return p.origin }
+func (p *Provider) Origin() definition.Origin { return p.file.Origin }

@@ -13,7 +13,7 @@ const maxRelated = 100
 
 // Related are the entities that the state of an entity leads to. What an event says of them alone does not reach the entity
 // itself, since it does not name it: whoever reads the entity reads them as well. So it does not matter in which order the
-// events came that tell the one and the other.
+// events came that name the one and the other.
 func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	kinds := map[string]string{}
 	rules := slices.Clone(p.written.Entities)

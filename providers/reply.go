@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -34,14 +33,12 @@ func (p *Provider) ReplyBody(usual []byte) (body []byte, ok bool) {
 	if p.replyBody == nil {
 		return nil, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
-	defer cancel()
 	v, err := decode.JSON(usual)
 	fields, isObject := v.(map[string]any)
 	if err != nil || !isObject {
 		return nil, false
 	}
-	if v, err = p.replyBody.First(ctx, jq.Input{Value: fields}, nil); err != nil {
+	if v, err = p.replyBody.Once(jq.Input{Value: fields}); err != nil {
 		return nil, false
 	}
 	body, err = jq.Marshal(v, maxAnswer)

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -92,12 +91,10 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 		return nil, fmt.Errorf("the definition of %s has no sample of %q; it has: %s",
 			p.name, eventType, strings.Join(p.SampleTypes(), ", "))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
-	defer cancel()
 	in := jq.Input{Value: map[string]any{
 		"id": id, "entity": entity, "now": int(now.Unix()), "rfc3339": now.UTC().Format(time.RFC3339),
 	}}
-	v, err := s.body.First(ctx, in, nil)
+	v, err := s.body.Once(in)
 	if err != nil {
 		return nil, s.body.Failed(err)
 	}

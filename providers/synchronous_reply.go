@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -60,7 +59,7 @@ func (c *compiler) newQuestions(defs []definition.Question) []question {
 	return questions
 }
 
-// Question tells whether a type of event is a question, and how it is answered.
+// Question reports whether a type of event is a question, and how it is answered.
 func (p *Provider) Question(eventType string) (*Question, bool) {
 	for i := range p.questions {
 		if definition.AnyMatch(p.questions[i].types, eventType) {
@@ -85,13 +84,11 @@ func (c *Catalogue) HandlerNames() []string {
 
 // Fallback is the answer to an item of this provider where no handler gives one.
 func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
-	defer cancel()
 	body, err := p.decoders.Decode(item.Headers["content-type"], item.Body)
 	if err != nil {
 		body = nil
 	}
-	v, err := q.fallback.First(ctx, jq.NewInput(item.Headers, item.Query, item.Path, body, nil), nil)
+	v, err := q.fallback.Once(jq.NewInput(item.Headers, item.Query, item.Path, body, nil))
 	if err != nil {
 		return Reply{}, q.fallback.Failed(err)
 	}

@@ -38,7 +38,7 @@ func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
 			r.passed = s
 			return nil
 		}
-		if ranks[ReasonOf(err)] > ranks[ReasonOf(worst)] {
+		if further(err, worst) {
 			worst = err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func (c content) urls(r *Request) []string {
 }
 
 func isForm(r *Request) bool {
-	return decode.MediaType(firstOf(r.Header["content-type"])) == decode.FormType
+	return decode.MediaType(url.Values(r.Header).Get("content-type")) == decode.FormType
 }
 
 // sortedParams is every form field's name and value, sorted, each pair once. Of a body that is no form it is nothing: checkBody
@@ -148,12 +149,7 @@ func sortedParams(r *Request) string {
 		return ""
 	}
 	var pairs strings.Builder
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		slices.Sort(values[name])
 		for _, v := range slices.Compact(values[name]) {
 			pairs.WriteString(name)
@@ -161,11 +157,4 @@ func sortedParams(r *Request) string {
 		}
 	}
 	return pairs.String()
-}
-
-func firstOf(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
 }

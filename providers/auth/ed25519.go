@@ -25,21 +25,10 @@ func newEd25519(p *definition.Problems, field string, d *definition.Ed25519) sch
 }
 
 func (s *ed25519Scheme) keys(k keyring) ([]ed25519.PublicKey, error) {
-	secrets, err := k.usable(s.secretsName)
-	if err != nil {
-		return nil, err
-	}
-	var keys []ed25519.PublicKey
-	for _, secret := range secrets {
+	return keysOf(k, s.secretsName, func(secret string) (ed25519.PublicKey, bool) {
 		key, ok := decodeKey(secret, s.keyPrefix)
-		if ok && strings.HasPrefix(secret, s.keyPrefix) && len(key) == ed25519.PublicKeySize {
-			keys = append(keys, key)
-		}
-	}
-	if len(keys) == 0 {
-		return nil, deny(ReasonUnusableSecret)
-	}
-	return keys, nil
+		return key, ok && strings.HasPrefix(secret, s.keyPrefix) && len(key) == ed25519.PublicKeySize
+	})
 }
 
 func (s *ed25519Scheme) ready(k keyring) error {

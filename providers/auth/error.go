@@ -2,9 +2,10 @@ package auth
 
 import (
 	"errors"
+	"slices"
 )
 
-// Error says why a request is not authentic. Its text is safe to log; the sender is told nothing of it.
+// Error says why a request is not authentic. Its text is safe to log; the sender learns nothing of it.
 type Error struct {
 	Reason Reason
 }
@@ -36,19 +37,18 @@ const (
 	ReasonTimestampFromFuture Reason = "timestamp_in_future"
 )
 
-var ranks = func() map[Reason]int {
-	m := map[Reason]int{}
-	for i, r := range []Reason{
-		ReasonNoSecret, ReasonPlaceholderSecret, ReasonShortSecret, ReasonUnusableSecret, ReasonAddress,
-		ReasonMissingSignature, ReasonMissingToken,
-		ReasonMissingTimestamp, ReasonMissingID, ReasonAmbiguousHeader, ReasonMalformedHeader,
-		ReasonMalformedTimestamp, ReasonTooManySignatures, ReasonMalformedToken, ReasonUnsignedBody, ReasonBadToken,
-		ReasonBadSignature, ReasonExpired, ReasonStaleTimestamp, ReasonTimestampFromFuture,
-	} {
-		m[r] = i
-	}
-	return m
-}()
+// byRank are the reasons in their order.
+var byRank = []Reason{
+	ReasonNoSecret, ReasonPlaceholderSecret, ReasonShortSecret, ReasonUnusableSecret, ReasonAddress, ReasonMissingSignature,
+	ReasonMissingToken, ReasonMissingTimestamp, ReasonMissingID, ReasonAmbiguousHeader, ReasonMalformedHeader,
+	ReasonMalformedTimestamp, ReasonTooManySignatures, ReasonMalformedToken, ReasonUnsignedBody, ReasonBadToken,
+	ReasonBadSignature, ReasonExpired, ReasonStaleTimestamp, ReasonTimestampFromFuture,
+}
+
+// further reports whether one error came further than another.
+func further(one, other error) bool {
+	return slices.Index(byRank, ReasonOf(one)) > slices.Index(byRank, ReasonOf(other))
+}
 
 // Error is "not authentic: reason".
 func (e *Error) Error() string { return "not authentic: " + string(e.Reason) }

@@ -41,23 +41,7 @@ func newHMAC(p *definition.Problems, field string, d *definition.HMAC) scheme {
 	return s
 }
 
-// keys are the usable keys, as bytes.
-func (s *hmacScheme) keys(k keyring) ([][]byte, error) {
-	secrets, err := k.usable(s.secretsName)
-	if err != nil {
-		return nil, err
-	}
-	var keys [][]byte
-	for _, secret := range secrets {
-		if key, ok := s.key(secret); ok {
-			keys = append(keys, key)
-		}
-	}
-	if len(keys) == 0 {
-		return nil, deny(ReasonUnusableSecret)
-	}
-	return keys, nil
-}
+func (s *hmacScheme) keys(k keyring) ([][]byte, error) { return keysOf(k, s.secretsName, s.key) }
 
 func (s *hmacScheme) key(secret string) ([]byte, bool) {
 	if s.base64 {

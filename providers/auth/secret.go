@@ -21,13 +21,13 @@ var placeholders = []string{
 // minSecret is how many bytes a secret has at least, without its prefix: what is shorter can be guessed.
 const minSecret = 12
 
-// isPlaceholder tells whether a secret is empty, or one that everybody knows. Such a secret never authenticates.
+// isPlaceholder reports whether a secret is empty, or one that everybody knows. Such a secret never authenticates.
 func isPlaceholder(secret string) bool {
 	s := strings.ToLower(withoutPrefix(secret))
 	return s == "" || slices.Contains(placeholders, s) || strings.HasPrefix(strings.ToLower(secret), "whsec_test_")
 }
 
-// isShortSecret tells whether a secret can be guessed. It never authenticates either.
+// isShortSecret reports whether a secret can be guessed. It never authenticates either.
 func isShortSecret(secret string) bool { return len(withoutPrefix(secret)) < minSecret }
 
 func withoutPrefix(secret string) string {
@@ -76,6 +76,24 @@ func (k keyring) usable(reference string) ([]string, error) {
 	return usable, nil
 }
 
+// keysOf are the usable secrets of a reference as keys. The error is an *Error.
+func keysOf[K any](k keyring, reference string, read func(secret string) (K, bool)) ([]K, error) {
+	secrets, err := k.usable(reference)
+	if err != nil {
+		return nil, err
+	}
+	var keys []K
+	for _, secret := range secrets {
+		if key, ok := read(secret); ok {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, deny(ReasonUnusableSecret)
+	}
+	return keys, nil
+}
+
 // decodeKey reads the base64 that stands after the prefix, padded or not.
 func decodeKey(secret, prefix string) ([]byte, bool) {
 	text := strings.TrimRight(strings.TrimPrefix(secret, prefix), "=")
@@ -91,7 +109,7 @@ func (a *Authenticator) CheckSecrets() error {
 		if err == nil {
 			return nil
 		}
-		if first == nil || ranks[ReasonOf(err)] > ranks[ReasonOf(first)] {
+		if first == nil || further(err, first) {
 			first = err
 		}
 	}
@@ -132,7 +150,7 @@ func (a *Authenticator) SecretMistakes() (mistakes []string) {
 	return mistakes
 }
 
-// isNetwork tells whether a reference names networks, which are as short as they are.
+// isNetwork reports whether a reference names networks, which are as short as they are.
 func (a *Authenticator) isNetwork(name string) bool {
 	return slices.ContainsFunc(a.schemes, func(s scheme) bool {
 		_, is := s.(*addressScheme)

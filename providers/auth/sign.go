@@ -49,7 +49,7 @@ func (a *Authenticator) signWith(s scheme, r *Request, secret string, now time.T
 	return nil
 }
 
-// hasPath tells whether the path is one of the provider's.
+// hasPath reports whether the path is one of the provider's.
 func (a *Authenticator) hasPath(requestPath string) bool {
 	segments := strings.Split(strings.Trim(requestPath, "/"), "/")
 	return slices.ContainsFunc(a.paths, func(one Path) bool {

@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"strings"
 	"time"
 
@@ -94,7 +95,7 @@ func (s signed) prepare(r *Request, now time.Time) signedParts {
 		r.SetHeader(s.time.header, v.timestamp)
 	}
 	if s.idHeader != "" {
-		if firstOf(r.Header[s.idHeader]) == "" {
+		if url.Values(r.Header).Get(s.idHeader) == "" {
 			sum := sha256.Sum256(append([]byte(v.timestamp), r.Body...))
 			r.SetHeader(s.idHeader, "msg_"+hex.EncodeToString(sum[:12]))
 		}

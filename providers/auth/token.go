@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 		if len(r.Query[s.field]) > 1 {
 			return "", deny(ReasonMalformedToken)
 		}
-		return firstOf(r.Query[s.field]), nil
+		return url.Values(r.Query).Get(s.field), nil
 	case "path":
 		return r.PathParams[s.field], nil
 	case "body":
@@ -87,7 +88,7 @@ func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	return nil
 }
 
-// anyEqual compares in a time that tells neither content nor length.
+// anyEqual compares in a time that shows neither content nor length.
 func anyEqual(secrets []string, token string) bool {
 	got, equal := sha256.Sum256([]byte(token)), 0
 	for _, secret := range secrets {

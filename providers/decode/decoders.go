@@ -63,16 +63,16 @@ func New(p *definition.Problems, defs []definition.Decode) (all Decoders) {
 
 // Decode reads a body as its content type says. Errors are of ClassRejected; beside one there may be what could be read.
 func (all *Decoders) Decode(contentType string, body []byte) (any, error) {
-	return all.decodeWanted(contentType, body, nil, false)
+	return all.read(contentType, body, nil, false)
 }
 
 // DecodeIdentity is decode for keys: with no more of a JSON body in the result than what the ingress reads of it, and no two
 // texts as one.
 func (all *Decoders) DecodeIdentity(contentType string, body []byte) (any, error) {
-	return all.decodeWanted(contentType, body, all.Projection, true)
+	return all.read(contentType, body, all.Projection, true)
 }
 
-func (all *Decoders) decodeWanted(contentType string, body []byte, w Projection, exactly bool) (any, error) {
+func (all *Decoders) read(contentType string, body []byte, w Projection, exactly bool) (any, error) {
 	d, ok := all.decoderOf(MediaType(contentType), body)
 	if !ok {
 		return nil, event.Rejectf("unknown_content_type", "no rule of the definition reads this content type")
@@ -174,7 +174,7 @@ func (d decoder) decodeForm(body []byte, identity [][]string, w Projection, exac
 	return out, nil
 }
 
-// overlapsAny tells whether a path leads to, or through, one of the others.
+// overlapsAny reports whether a path leads to, or through, one of the others.
 func overlapsAny(path []string, others [][]string) bool {
 	for _, other := range others {
 		n := min(len(path), len(other))

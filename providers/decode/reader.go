@@ -139,7 +139,7 @@ func (r *reader) skip() error {
 	return err
 }
 
-// isNumeric tells whether a number begins with this byte.
+// isNumeric reports whether a number begins with this byte.
 func isNumeric(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 
 // list calls visit at each element between two brackets.

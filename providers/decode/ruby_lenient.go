@@ -20,7 +20,7 @@ func (r *ruby) guess() (any, error) {
 	return r.bare()
 }
 
-// separated tells whether a value or a key ends here.
+// separated reports whether a value or a key ends here.
 func (r *ruby) separated() bool {
 	switch r.peek() {
 	case 0, ',', '}', ']', '=', ':':
@@ -29,7 +29,7 @@ func (r *ruby) separated() bool {
 	return false
 }
 
-// trailing tells whether a bracket closes after a comma.
+// trailing reports whether a bracket closes after a comma.
 func (r *ruby) trailing(end byte) bool { return r.lenient && r.peek() == end }
 
 // dated is the beginning of a date as Rails prints it, whose comma separates nothing: Wed, 01 May 2024 10:00:00 UTC +00:00.

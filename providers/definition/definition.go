@@ -178,7 +178,7 @@ type Rate struct {
 }
 
 // Replies is the table of statuses; 0 means the default. The first two are 2xx, the others 4xx or 5xx: a sender must
-// never be told that something is stored which is not.
+// never read that something is stored which is not.
 type Replies struct {
 	Accepted    int `yaml:"accepted"`     // an event is durable: 202
 	Duplicate   int `yaml:"duplicate"`    // all events of the request were there before: 200

@@ -19,8 +19,10 @@ const maxExtends = 5
 
 // File is a definition before it is compiled.
 type File struct {
-	Name   string
-	tree   map[string]any
+	// Name is without its folder.
+	Name string
+	// Tree is what the file holds: maps, lists and scalars.
+	Tree   map[string]any
 	Origin Origin
 }
 
@@ -43,9 +45,9 @@ func Collect(sources ...fs.FS) (Files, error) {
 		for name, f := range found {
 			f.Origin = originOf(all, name, i == 0)
 			// A definition that extends its own name builds upon the one that it replaces.
-			if below, ok := all[name]; ok && f.tree["extends"] == name {
-				f.tree = merge(below.tree, f.tree)
-				delete(f.tree, "extends")
+			if below, ok := all[name]; ok && f.Tree["extends"] == name {
+				f.Tree = merge(below.Tree, f.Tree)
+				delete(f.Tree, "extends")
 			}
 			all[name] = f
 		}
@@ -56,7 +58,7 @@ func Collect(sources ...fs.FS) (Files, error) {
 // Read gives the definition of a file as it applies, after all that it extends, and its tree.
 func (p *Problems) Read(all Files, f File) (*Definition, map[string]any) {
 	var d Definition
-	tree := p.extend(all, f.tree, maxExtends)
+	tree := p.extend(all, f.Tree, maxExtends)
 	p.fill("", tree, reflect.ValueOf(&d).Elem())
 	return &d, tree
 }
@@ -73,7 +75,7 @@ func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]
 		p.Add("extends", "%q is no definition, or extends itself", base)
 		return tree
 	}
-	inherited := merge(p.extend(all, below.tree, depth-1), nil)
+	inherited := merge(p.extend(all, below.Tree, depth-1), nil)
 	delete(inherited, "paths")
 	delete(inherited, "samples")
 	return merge(inherited, tree)
@@ -96,12 +98,12 @@ func readFiles(source fs.FS) (Files, error) {
 			errs = append(errs, &Error{File: entry.Name(), Reason: err.Error()})
 			continue
 		}
-		all[NameOf(entry.Name())] = File{Name: entry.Name(), tree: tree}
+		all[NameOf(entry.Name())] = File{Name: entry.Name(), Tree: tree}
 	}
 	return all, errors.Join(errs...)
 }
 
-// IsFile tells whether a file of this name is a definition.
+// IsFile reports whether a file of this name is a definition.
 func IsFile(name string) bool {
 	ext := filepath.Ext(name)
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".")

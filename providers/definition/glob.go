@@ -29,7 +29,7 @@ func (p *Problems) Globs(field string, patterns []string) []Glob {
 	return Globs(patterns)
 }
 
-// Match tells whether a type is one of those that the pattern stands for.
+// Match reports whether a type is one of those that the pattern stands for.
 func (g Glob) Match(s string) bool {
 	if len(g) == 1 {
 		return s == g[0]
@@ -48,7 +48,7 @@ func (g Glob) Match(s string) bool {
 	return strings.HasSuffix(s, g[len(g)-1])
 }
 
-// AnyMatch tells whether a type matches one of the globs.
+// AnyMatch reports whether a type matches one of the globs.
 func AnyMatch(globs []Glob, s string) bool {
 	return slices.ContainsFunc(globs, func(g Glob) bool { return g.Match(s) })
 }
@@ -56,11 +56,11 @@ func AnyMatch(globs []Glob, s string) bool {
 // Text is the pattern as it was written.
 func (g Glob) Text() string { return strings.Join(g, "*") }
 
-// covers tells whether g matches whatever other matches. The star of other stands for any text, so that only a star can
+// covers reports whether g matches whatever other matches. The star of other stands for any text, so that only a star can
 // match it.
 func (g Glob) covers(other Glob) bool { return g.Match(other.Text()) }
 
-// overlaps tells whether there is a text that both match.
+// overlaps reports whether there is a text that both match.
 func (g Glob) overlaps(other Glob) bool {
 	return overlap(g.Text(), other.Text())
 }
@@ -87,7 +87,7 @@ func overlap(a, b string) bool {
 	return below[0]
 }
 
-// AnyOverlaps tells whether some event type is matched by both lists; an empty list matches every type.
+// AnyOverlaps reports whether some event type is matched by both lists; an empty list matches every type.
 func AnyOverlaps(some, others []Glob) bool {
 	if len(some) == 0 || len(others) == 0 {
 		return true
@@ -95,7 +95,7 @@ func AnyOverlaps(some, others []Glob) bool {
 	return slices.ContainsFunc(some, func(g Glob) bool { return slices.ContainsFunc(others, g.overlaps) })
 }
 
-// CoveredBy tells whether each of the types is matched by one of the others; an empty list matches every type. It is exact:
+// CoveredBy reports whether each of the types is matched by one of the others; an empty list matches every type. It is exact:
 // what several patterns cover together one of them covers alone, since the alphabet has always one letter more.
 func CoveredBy(types, others []Glob) bool {
 	if len(others) == 0 {
@@ -104,7 +104,7 @@ func CoveredBy(types, others []Glob) bool {
 	return len(types) > 0 && !slices.ContainsFunc(types, func(t Glob) bool { return !AnyCovers(others, t) })
 }
 
-// AnyCovers tells whether one of the globs matches whatever t matches.
+// AnyCovers reports whether one of the globs matches whatever t matches.
 func AnyCovers(globs []Glob, t Glob) bool {
 	return slices.ContainsFunc(globs, func(g Glob) bool { return g.covers(t) })
 }

@@ -25,14 +25,14 @@ func (e *Error) Error() string {
 	return e.File + ": " + e.Field + ": " + e.Reason
 }
 
-// Problems collects the mistakes of one file, so that all are told at once.
+// Problems collects the mistakes of one file, so that all are reported at once.
 type Problems struct {
 	File   string
 	errs   []error
 	fields map[string]bool
 }
 
-// Add notes a mistake. Of one field only the first is told: the rest follows from it.
+// Add notes a mistake. Of one field only the first is reported: the rest follows from it.
 func (p *Problems) Add(field, format string, args ...any) {
 	field = strings.TrimPrefix(field, ".")
 	if p.fields == nil {

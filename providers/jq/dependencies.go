@@ -17,7 +17,7 @@ type Dependencies struct {
 	Fields [][]string
 }
 
-// OnlyBody tells whether nothing but the body is read.
+// OnlyBody reports whether nothing but the body is read.
 func (r *Dependencies) OnlyBody() bool {
 	return len(r.Headers)+len(r.Query)+len(r.Path) == 0 && !r.whole
 }
@@ -53,7 +53,7 @@ func (r *Dependencies) inQuery(q *gojq.Query) {
 	}
 }
 
-// hidden tells whether a pipe's left side leaves the input as it is for the right side, as select does.
+// hidden reports whether a pipe's left side leaves the input as it is for the right side, as select does.
 func (r *Dependencies) hidden(q *gojq.Query) bool {
 	return q != nil && q.Term != nil && q.Term.Type == gojq.TermTypeFunc && len(q.Term.SuffixList) == 0
 }

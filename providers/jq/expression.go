@@ -12,17 +12,18 @@ import (
 	"holdfast/event"
 )
 
-// The bounds of one evaluation, beside its budget. The deadline is for all expressions of one request or one parse together.
-const (
-	Deadline   = time.Second
-	maxOutputs = 1000
-)
+// Deadline is for all expressions of one request or one parse together.
+const Deadline = time.Second
+
+// maxOutputs is how many values one expression may give.
+const maxOutputs = 1000
 
 // Expression is compiled jq. A nil expression gives nothing.
 type Expression struct {
-	Field        string
-	Source       string
-	code         *gojq.Code
+	// Field is where it stands in its definition, Source its text.
+	Field, Source string
+	code          *gojq.Code
+	// Dependencies are what of its input it reads.
 	Dependencies Dependencies
 	// Names is the way to the value where the expression is nothing but that (.body.id): then it is looked up without jq.
 	Names []string
@@ -30,6 +31,7 @@ type Expression struct {
 
 // Input is what the expressions of one event see.
 type Input struct {
+	// Value is {headers, query, path, body}, Root the envelope of the event's batch, or nil.
 	Value map[string]any
 	Root  any
 	// Source is that of the event, uncut: entities may be scoped by it.
@@ -81,56 +83,67 @@ var errTooMany = errors.New("too many values")
 
 // All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
 // errTooCostly, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
-func (x *Expression) All(ctx context.Context, in Input) ([]any, error) {
-	out, err := x.run(ctx, in, nil, maxOutputs+1)
-	if len(out) > maxOutputs {
+func (x *Expression) All(ctx context.Context, in Input) (out []any, err error) {
+	err = x.each(ctx, in, nil, func(v any) bool {
+		out = append(out, v)
+		return len(out) <= maxOutputs
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out) > maxOutputs:
 		return nil, errTooMany
 	}
-	return out, err
+	return out, nil
 }
 
 // First gives the first value of the expression, nil if there is none. The rest is not computed.
-func (x *Expression) First(ctx context.Context, in Input, item any) (any, error) {
-	if x != nil && x.Names != nil {
-		return lookUp(in.Value, x.Names)
-	}
-	out, err := x.run(ctx, in, item, 1)
-	if len(out) == 0 {
-		return nil, err
-	}
-	return out[0], err
+func (x *Expression) First(ctx context.Context, in Input, item any) (first any, err error) {
+	err = x.each(ctx, in, item, func(v any) bool {
+		first = v
+		return false
+	})
+	return first, err
 }
 
-// run gives up to n values.
-func (x *Expression) run(ctx context.Context, in Input, item any, n int) (out []any, err error) {
+// Once is First for an expression that is evaluated alone.
+func (x *Expression) Once(in Input) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+	defer cancel()
+	return x.First(ctx, in, nil)
+}
+
+// each calls take with the values until it has enough.
+func (x *Expression) each(ctx context.Context, in Input, item any, take func(any) bool) (err error) {
 	if x == nil {
-		return nil, nil
+		return nil
 	}
 	if x.Names != nil {
 		v, err := lookUp(in.Value, x.Names)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			take(v)
 		}
-		return []any{v}, nil
+		return err
 	}
 	defer func() {
 		if recover() != nil {
-			out, err = nil, errEvaluation
+			err = errEvaluation
 		}
 	}()
 	m := newMeter(ctx)
 	iter := x.code.RunWithContext(m, in.Value, in.Root, item, m)
-	for len(out) < n {
+	for {
 		v, ok := iter.Next()
 		if !ok {
-			break
+			return nil
 		}
 		if err, ok := v.(error); ok {
-			return nil, evaluationError(err)
+			return evaluationError(err)
 		}
-		out = append(out, v)
+		if !take(v) {
+			return nil
+		}
 	}
-	return out, nil
 }
 
 // namesOf gives the names that a query such as .body.id consists of; nil for any other.
@@ -174,7 +187,7 @@ func evaluationError(err error) error {
 	return errEvaluation
 }
 
-// IsDeadline tells the one failure that says nothing about the event.
+// IsDeadline reports the one failure that says nothing about the event.
 func IsDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
 // Failed turns the error of an expression into that of the definition.
@@ -191,7 +204,7 @@ func (x *Expression) Failed(err error) *event.Error {
 	return x.Fail(code)
 }
 
-// Fail is an error of the definition, told by the field alone.
+// Fail is an error of the definition, named by its field alone.
 func (x *Expression) Fail(code string) *event.Error {
 	return &event.Error{Class: event.ClassFailed, Code: code, Text: "evaluate " + x.Field}
 }

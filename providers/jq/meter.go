@@ -105,7 +105,7 @@ func (s *scale) weigh(v any, depth int) {
 	}
 }
 
-// isShort tells whether the JSON of a value is not much longer than limit: it has to be known before it is written, because an
+// isShort reports whether the JSON of a value is not much longer than limit: it has to be known before it is written, because an
 // array can be twice in an array that is twice in an array.
 func isShort(v any, limit int) bool {
 	s := scale{left: limit, perValue: 1}

@@ -113,7 +113,7 @@ func (m metering) rewriteQuery(q *gojq.Query) {
 	*q = *made
 }
 
-// isCheap tells whether an operation costs no more than a step: comparing with something short, or computing with two constants.
+// isCheap reports whether an operation costs no more than a step: comparing with something short, or computing with constants.
 func isCheap(kind cost, left, right *gojq.Query) bool {
 	if kind == costSize {
 		return isLiteral(left) || isLiteral(right)

@@ -36,13 +36,13 @@ var updates = map[gojq.Operator]gojq.Operator{
 	gojq.OpUpdateMod: gojq.OpMod,
 }
 
-// isUpdate tells whether an operator puts a value at the place on its left.
+// isUpdate reports whether an operator puts a value at the place on its left.
 func isUpdate(o gojq.Operator) bool {
 	_, computes := updates[o]
 	return computes || o == gojq.OpAssign || o == gojq.OpModify || o == gojq.OpUpdateAlt
 }
 
-// isLiteral tells whether a query is a scalar that is written in it.
+// isLiteral reports whether a query is a scalar that is written in it.
 func isLiteral(q *gojq.Query) bool {
 	if q == nil || q.Term == nil || len(q.Term.SuffixList) > 0 || len(q.FuncDefs) > 0 {
 		return false

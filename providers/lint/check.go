@@ -53,7 +53,7 @@ func check(dir string, s auth.Secrets, wanted func(definition.File) bool) (Check
 	for _, d := range definition.Errors(err) {
 		if wanted(definition.File{Name: d.File, Origin: definition.OriginOwn}) {
 			result.Names = append(result.Names, definition.NameOf(d.File))
-			result.Findings = append(result.Findings, findingOf(d))
+			result.invalid(d)
 		}
 	}
 	var compiled []*providers.Provider
@@ -61,9 +61,7 @@ func check(dir string, s auth.Secrets, wanted func(definition.File) bool) (Check
 		p, err := providers.Compile(files, files[name])
 		if wanted(files[name]) {
 			result.Names = append(result.Names, name)
-			for _, d := range definition.Errors(err) {
-				result.Findings = append(result.Findings, findingOf(d))
-			}
+			result.invalid(err)
 		}
 		if p != nil && (wanted(files[name]) || files[name].Origin == definition.OriginBuiltIn) {
 			compiled = append(compiled, p)
@@ -78,17 +76,18 @@ func (c *Checked) lint(
 	s auth.Secrets, compiled []*providers.Provider, files definition.Files, wanted func(definition.File) bool,
 ) {
 	catalogue, err := providers.NewCatalogue(compiled)
-	for _, d := range definition.Errors(err) {
-		c.Findings = append(c.Findings, findingOf(d))
-	}
+	c.invalid(err)
 	catalogue = catalogue.WithSecrets(s)
 	for _, name := range catalogue.Names() {
 		if p, _ := catalogue.Lookup(name); wanted(files[name]) {
-			c.Findings = append(c.Findings, Lint(p)...)
+			c.Findings = append(c.Findings, findingsOf(p)...)
 		}
 	}
 }
 
-func findingOf(e *definition.Error) Finding {
-	return Finding{File: e.File, Field: e.Field, Rule: RuleInvalid, Message: e.Reason}
+// invalid notes every mistake that is joined in err.
+func (c *Checked) invalid(err error) {
+	for _, e := range definition.Errors(err) {
+		c.Findings = append(c.Findings, Finding{File: e.File, Field: e.Field, Rule: RuleInvalid, Message: e.Reason})
+	}
 }

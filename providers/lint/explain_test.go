@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
 )
 
@@ -89,4 +91,13 @@ func TestExplainSpecialEvents(t *testing.T) {
 	r.Body = []byte(`{`)
 	require.NoError(t, stripe.Sign(r, secretOfTests, clock))
 	require.Equal(t, event.ClassRejected, Explain(stripe, r, clock).Events[0].DeadLetter.Class)
+}
+
+// The lane is that of the definition.
+func TestExplainLane(t *testing.T) {
+	t.Parallel()
+	c, err := providers.Load(writeDefinitions(t, map[string]string{"acme.yaml": sampled + "lane: bulk\n"}))
+	require.NoError(t, err)
+	p, _ := c.WithSecrets(secretsOf(secretOfTests)).Lookup("acme")
+	require.Equal(t, definition.LaneBulk, Explain(p, signedSample(t, p, "order.paid", "x1"), clock).Events[0].Lane)
 }

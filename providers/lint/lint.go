@@ -68,10 +68,10 @@ func (l *linter) add(field string, rule Rule, format string, args ...any) {
 	}
 }
 
-// Lint looks for what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
+// findingsOf are what a valid definition says and cannot mean: rules that no event can reach, samples that fail or share a
 // key, changes that a version of others hides, types and entities from what nobody vouches for, secrets (as they are now) that
 // authenticate nobody.
-func Lint(p *providers.Provider) []Finding {
+func findingsOf(p *providers.Provider) []Finding {
 	l := newLinter(p)
 	d := l.written
 	l.checkOverrides()

@@ -197,3 +197,20 @@ func TestPageNamesRules(t *testing.T) {
 		require.Contains(t, string(page), "| `"+string(rule)+"` |")
 	}
 }
+
+// A sample that no scheme can sign is one that its sender could not send either.
+func TestLintOfWhatCannotBeSigned(t *testing.T) {
+	t.Parallel()
+	const unsendable = `
+name: acme
+auth: [{token: {secrets: ACME_SECRET, in: body, name: token}}]
+decode: [{as: text}]
+type: '"note"'
+key: {parts: [body_sha256]}
+samples: {note: {body: '"a note, \(.id)"'}}
+`
+	found := lintOf(t, unsendable)
+	require.Len(t, found, 1, "%v", found)
+	require.Equal(t, RuleSampleFails, found[0].Rule)
+	require.Contains(t, found[0].Message, "could not be sent: not authentic: malformed_token")
+}

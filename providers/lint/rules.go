@@ -95,7 +95,7 @@ func (l *linter) checkEntities(field string, rules []definition.Entity, within [
 	}
 }
 
-// shadows tells whether e names every entity that other names.
+// shadows reports whether e names every entity that other names.
 func shadows(e, other *definition.Entity) bool {
 	return e.When == "" && e.Scope == other.Scope && e.Kind == other.Kind && e.KindFrom == other.KindFrom &&
 		e.ID == other.ID && e.Each == other.Each && definition.CoveredBy(definition.Globs(other.Types), definition.Globs(e.Types))
@@ -138,7 +138,7 @@ func (l *linter) checkBaseEntities() {
 	}
 }
 
-// reachesBase tells whether some event of the type is mapped by the definition's own entities.
+// reachesBase reports whether some event of the type is mapped by the definition's own entities.
 func (l *linter) reachesBase(t definition.Glob) bool {
 	for _, o := range l.written.Overrides {
 		replaces := o.Ignore || o.Entities != nil

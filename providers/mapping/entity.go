@@ -28,8 +28,8 @@ const (
 type scope string
 
 const (
-	// scopeUntold is taken for scopeProvider, which is what definitions meant before they could say it.
-	scopeUntold   scope = ""
+	// scopeUnstated is taken for scopeProvider, which is what definitions meant before they could say it.
+	scopeUnstated scope = ""
 	scopeProvider scope = "provider"
 	scopeSource   scope = "source"
 )

@@ -81,7 +81,7 @@ func (r *Rules) Identify(
 	return id, err
 }
 
-// CanIdentify tells whether the rules give an event a key by now, whatever is proven.
+// CanIdentify reports whether the rules give an event a key by now, whatever is proven.
 func (r *Rules) CanIdentify(ctx context.Context, in jq.Input, body []byte) (bool, error) {
 	id, err := r.key.identify(ctx, in, true, "", body)
 	return id.From != event.KeyFromNothing, err
