@@ -17,6 +17,8 @@ const (
 	Bytes Invariant = "bytes"
 	// Fold: the state of an entity is not the fold of its events.
 	Fold Invariant = "fold"
+	// Checkpoints: what an entity knows of its changes, or one of its checkpoints, is not what its events say.
+	Checkpoints Invariant = "checkpoints"
 	// TwoEnds: processed, and a dead letter that waits.
 	TwoEnds Invariant = "two_ends"
 	// Stuck: stored, and neither processed nor a dead letter, or in the inbox still.

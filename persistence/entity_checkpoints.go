@@ -36,8 +36,9 @@ SELECT provider, kind, external_id, links, version, occurred_at, event_id, lates
        AS kept (provider, kind, external_id, links, version, occurred_at, event_id, latest_at, state, deleted)`
 )
 
-func scanCheckpoint(row pgx.Row, c *checkpoint) error {
-	err := row.Scan(&c.links, &c.Last.Version, &c.Last.OccurredAt, &c.Last.EventID, &c.latest, &c.State, &c.Deleted)
+func scanCheckpoint(row pgx.Row, c *checkpoint, more ...any) error {
+	columns := []any{&c.links, &c.Last.Version, &c.Last.OccurredAt, &c.Last.EventID, &c.latest, &c.State, &c.Deleted}
+	err := row.Scan(append(columns, more...)...)
 	c.Last.OccurredAt, c.latest = c.Last.OccurredAt.UTC(), c.latest.UTC()
 	return err
 }

@@ -29,19 +29,26 @@ func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link
 	return links, err
 }
 
-// TimelinePage is a page of what events did to an entity, the latest change first.
+// TimelinePage is a page of what events did to an entity, the latest change first. It merges a page of changes and one of
+// mentions, each of which an index has in this order.
 func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error) {
-	list := newList(linkColumns + allLinks + eventOfLink)
+	list := newList(`SELECT *, coalesce(version::numeric, '-Infinity') AS place FROM event_entities`)
 	// All three, even if empty: without one of them the index would not give the order.
-	list.where("l.provider = %s AND l.kind = %s AND l.external_id = %s",
+	list.where("provider = %s AND kind = %s AND external_id = %s",
 		clean(q.Entity.Provider), clean(q.Entity.Kind), clean(q.Entity.ExternalID))
 	if c := q.Before; c != nil {
-		list.where("(coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)"+
+		list.where("(coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position)"+
 			" < (coalesce(%s::bigint::numeric, '-Infinity'), %s, %s::uuid, %s)",
 			c.Version, c.OccurredAt, clean(c.EventID), c.Position)
 	}
-	sql, args := list.page(`coalesce(l.version::numeric, '-Infinity') DESC, l.occurred_at DESC, l.event_id DESC,
-       l.position DESC`, q.Limit)
+	const order = "place DESC, occurred_at DESC, event_id DESC, position DESC"
+	changes, mentions := *list, *list
+	changes.conditions = append(slices.Clone(list.conditions), isChange)
+	mentions.conditions = append(slices.Clone(list.conditions), isMention)
+	ofChanges, args := changes.page(order, q.Limit)
+	ofMentions, _ := mentions.page(order, q.Limit)
+	sql, _ := newList(linkColumns+"(("+ofChanges+") UNION ALL ("+ofMentions+")) AS l"+eventOfLink).
+		page("l.place DESC, l.occurred_at DESC, l.event_id DESC, l.position DESC", q.Limit)
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, failure("read timeline of "+nameOf(q.Entity), err)

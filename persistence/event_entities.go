@@ -26,9 +26,9 @@ const (
 	isChange  = `(op <> 'patch' OR change <> '{}')`
 	isMention = `(op = 'patch' AND change = '{}')`
 	allLinks  = `(
-       SELECT ctid, * FROM event_entities WHERE ` + isChange + `
+       SELECT * FROM event_entities WHERE ` + isChange + `
         UNION ALL
-       SELECT ctid, * FROM event_entities WHERE ` + isMention + `) AS l`
+       SELECT * FROM event_entities WHERE ` + isMention + `) AS l`
 )
 
 // queueLinks replaces the links of the events that have others now.

@@ -199,7 +199,43 @@ func TestFold(t *testing.T) {
 			}
 			b.finds(broken{})
 			b.exec(tamper)
-			b.finds(broken{ledger.Fold: {"acme/thing/1"}})
+			want := broken{ledger.Fold: {"acme/thing/1"}}
+			if name == "link" { // the entity has counted it
+				want[ledger.Checkpoints] = want[ledger.Fold]
+			}
+			b.finds(want)
+		})
+	}
+}
+
+func TestCheckpointsOfALedger(t *testing.T) {
+	t.Parallel()
+	for name, tamper := range map[string]string{
+		"state":      `UPDATE entity_checkpoints SET state = '{"a":9}' WHERE links = 2`,
+		"links":      `UPDATE entity_checkpoints SET links = 9 WHERE links = 2`,
+		"order":      `UPDATE entity_checkpoints SET occurred_at = occurred_at + interval '1 day'`,
+		"latest":     `UPDATE entity_checkpoints SET latest_at = latest_at - interval '1 us'`,
+		"no entity":  `UPDATE entity_checkpoints SET external_id = '7'`,
+		"count":      `UPDATE entities SET links = 7`,
+		"last reset": `UPDATE entities SET reset_id = NULL`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBookkeeper(t)
+			b.CheckpointEvery(2)
+			for i, change := range []event.Change{snapshot("1", `{"a":1}`), patch("1", `{"b":2.50}`), patch("1", `{}`), patch("1", `{"c":1}`)} {
+				p := parsed(change)
+				p.OccurredAt = noon.Add(time.Duration(i) * time.Second)
+				b.process(b.sent(202), p)
+			}
+			require.Equal(t, 1, value[int](b.database, `SELECT count(*) FROM entity_checkpoints`))
+			b.finds(broken{})
+			b.exec(tamper)
+			id := "1"
+			if name == "no entity" {
+				id = "7"
+			}
+			b.finds(broken{ledger.Checkpoints: {"acme/thing/" + id}})
 		})
 	}
 }

@@ -39,68 +39,66 @@ SELECT f.provider, f.kind, f.external_id
 )
 
 // checkFolds folds each entity that an event of the ledger has touched from all its links, by the model that is specified
-// in package event, and compares it with its row.
-func checkFolds(ctx context.Context, tx pgx.Tx) (ledger.Finding, error) {
-	wrong := ledger.Finding{Invariant: ledger.Fold, Examples: []string{}}
+// in package event, and compares it with its row and its checkpoints.
+func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err error) {
+	folds := ledger.Finding{Invariant: ledger.Fold, Examples: []string{}}
+	checkpoints := ledger.Finding{Invariant: ledger.Checkpoints, Examples: []string{}}
 	rows, _ := tx.Query(ctx, touchedByLedger)
 	refs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r event.EntityRef, err error) {
 		return r, row.Scan(&r.Provider, &r.Kind, &r.ExternalID)
 	})
 	if err != nil {
-		return wrong, err
+		return nil, err
 	}
 	for chunk := range slices.Chunk(refs, foldsAtOnce) {
-		if err := addWrongFolds(ctx, tx, chunk, &wrong); err != nil {
-			return wrong, err
+		of, err := readHistories(ctx, tx, chunk)
+		if err == nil {
+			err = addWrongFolds(ctx, tx, chunk, of, &folds)
+		}
+		if err == nil {
+			err = addWrongCheckpoints(ctx, tx, chunk, of, &checkpoints)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return wrong, nil
+	err = findCheckpointsOfNone(ctx, tx, &checkpoints)
+	return []ledger.Finding{folds, checkpoints}, err
 }
 
-func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, wrong *ledger.Finding) error {
-	folded, err := foldLinks(ctx, tx, refs)
-	if err != nil {
-		return err
+func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of histories, wrong *ledger.Finding) error {
+	folded := make([]event.Entity, len(refs))
+	for i, ref := range refs {
+		var err error
+		if folded[i], err = event.Fold(ref, of[ref]); err != nil {
+			return err
+		}
 	}
 	rows, _ := tx.Query(ctx, wrongEntities, columnsOfEntities(folded)...)
-	var provider, kind, id string
-	_, err = pgx.ForEachRow(rows, []any{&provider, &kind, &id}, func() error {
-		wrong.Count++
-		if len(wrong.Examples) < maxExamples {
-			wrong.Examples = append(wrong.Examples, provider+"/"+kind+"/"+id)
-		}
+	var ref event.EntityRef
+	_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
+		addEntity(wrong, ref)
 		return nil
 	})
 	return err
 }
 
-func foldLinks(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) ([]event.Entity, error) {
-	histories := make(map[event.EntityRef][]event.OrderedChange, len(refs))
+func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (histories, error) {
+	of := make(histories, len(refs))
 	providers, kinds, ids := columnsOfRefs(refs)
 	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
-	if err := collectHistories(rows, histories); err != nil {
-		return nil, err
-	}
-	folded := make([]event.Entity, len(refs))
-	for i, ref := range refs {
-		var err error
-		if folded[i], err = event.Fold(ref, histories[ref]); err != nil {
-			return nil, err
-		}
-	}
-	return folded, nil
-}
-
-func collectHistories(rows pgx.Rows, into map[event.EntityRef][]event.OrderedChange) error {
 	defer rows.Close()
 	for rows.Next() {
 		var provider string
 		c, err := scanOrdered(rows, &provider)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ref := event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
-		into[ref] = append(into[ref], c)
+		of[ref] = append(of[ref], c)
 	}
-	return rows.Err()
+	for _, changes := range of {
+		slices.SortStableFunc(changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	}
+	return of, rows.Err()
 }

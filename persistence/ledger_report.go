@@ -121,11 +121,11 @@ func findings(ctx context.Context, tx pgx.Tx) ([]ledger.Finding, error) {
 		}
 		all = append(all, f)
 		if i.name == ledger.Bytes {
-			fold, err := checkFolds(ctx, tx)
+			folds, err := checkFolds(ctx, tx)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, fold)
+			all = append(all, folds...)
 		}
 	}
 	return all, nil

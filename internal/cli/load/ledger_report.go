@@ -33,19 +33,20 @@ func brokenError(r ledger.Report, unfinished int) error {
 
 // explained says what each invariant means.
 var explained = map[ledger.Invariant]string{
-	ledger.Lost:       "acknowledged, and nowhere",
-	ledger.Duplicated: "stored, or dead, more than once",
-	ledger.Unexpected: "stored, and refused or never sent",
-	ledger.Bytes:      "stored otherwise than it was sent",
-	ledger.Fold:       "entity is not the fold of its events",
-	ledger.TwoEnds:    "processed, and a dead letter",
-	ledger.Stuck:      "neither processed nor a dead letter",
-	ledger.Undone:     "given up by an operator, and not without effect",
-	ledger.Leaks:      "connection idle in a transaction",
-	ledger.Running:    "workflow still running",
-	ledger.NoWorkflow: "acknowledged, and no workflow",
-	ledger.Undead:     "run failed, and no dead letter",
-	ledger.Recovered:  "never acknowledged, accepted all the same",
+	ledger.Lost:        "acknowledged, and nowhere",
+	ledger.Duplicated:  "stored, or dead, more than once",
+	ledger.Unexpected:  "stored, and refused or never sent",
+	ledger.Bytes:       "stored otherwise than it was sent",
+	ledger.Fold:        "entity is not the fold of its events",
+	ledger.Checkpoints: "checkpoint of an entity is not the fold of its events",
+	ledger.TwoEnds:     "processed, and a dead letter",
+	ledger.Stuck:       "neither processed nor a dead letter",
+	ledger.Undone:      "given up by an operator, and not without effect",
+	ledger.Leaks:       "connection idle in a transaction",
+	ledger.Running:     "workflow still running",
+	ledger.NoWorkflow:  "acknowledged, and no workflow",
+	ledger.Undead:      "run failed, and no dead letter",
+	ledger.Recovered:   "never acknowledged, accepted all the same",
 }
 
 func writeReport(w io.Writer, r ledger.Report) error {
