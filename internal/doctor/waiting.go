@@ -24,14 +24,9 @@ func (d *doctor) examineInbox(ctx context.Context) {
 		return
 	}
 	overflow := depths[event.LaneOverflow]
-	v, age := verdictOK, overflow.Age(time.Now())
-	switch {
-	case age > waitingFail:
-		v = verdictFail
-	case age > waitingWarn:
-		v = verdictWarn
-	}
-	d.found("inbox", v, fmt.Sprintf("%d event(s) wait for Temporal, the oldest for %s", overflow.Depth, age.Round(time.Second)),
+	age := overflow.Age(time.Now())
+	d.found("inbox", above(age, waitingWarn, waitingFail),
+		fmt.Sprintf("%d event(s) wait for Temporal, the oldest for %s", overflow.Depth, age.Round(time.Second)),
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
 }
 
