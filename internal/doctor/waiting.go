@@ -31,7 +31,7 @@ func (d *doctor) examineInbox(ctx context.Context) {
 }
 
 // unattendedFor is how long a dead letter may wait before somebody should have looked at it: automatic redrive has ended by then,
-// and what it leaves out has been told.
+// and what it leaves out has been notified.
 const unattendedFor = 24 * time.Hour
 
 // examineDeadLetters: those that are exhausted, or have waited for long, wait for nobody but an operator.
@@ -75,7 +75,7 @@ const untoldFor = 10 * time.Minute
 
 func (d *doctor) examineUntold(f persistence.Facts) {
 	if !d.cfg.Notify.URLs.IsSet() {
-		d.found("notifications", verdictWarn, "nobody is told of failures and outages", "set HOLDFAST_NOTIFY_URLS")
+		d.found("notifications", verdictWarn, "nobody is notified of failures and outages", "set HOLDFAST_NOTIFY_URLS")
 		return
 	}
 	if _, err := installation.NewNotifier(d.cfg); err != nil {
