@@ -81,6 +81,29 @@ func AddEventFlag(c *cobra.Command, to *string, name, usage string) {
 	c.Flags().Var(eventID{to}, name, usage)
 }
 
+// rate is a number a second.
+type rate struct{ to *float64 }
+
+func (f rate) Type() string { return "string" }
+func (f rate) Set(text string) (err error) {
+	*f.to, err = event.ParseRate(text)
+	return err
+}
+func (f rate) String() string {
+	if *f.to == 0 {
+		return ""
+	}
+	return RateText(*f.to)
+}
+
+// AddRateFlag adds a flag for a rate, in a second, such as 50/s or 600/m.
+func AddRateFlag(c *cobra.Command, to *float64, name, usage string) {
+	c.Flags().Var(rate{to}, name, usage)
+}
+
+// RateText is a rate as AddRateFlag reads it.
+func RateText(perSecond float64) string { return strconv.FormatFloat(perSecond, 'g', 4, 64) + "/s" }
+
 const providerFlag, sourceFlag = "provider", "source"
 
 // AddProviderFlags adds the filters by provider and by the sender within it.

@@ -28,7 +28,7 @@ func DoubtProvider(c *cobra.Command, cfg config.Config, name string, found int) 
 	}
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
-		return // `holdfast doctor` tells it
+		return // `holdfast doctor` reports it
 	}
 	if _, known := catalogue.Lookup(name); known {
 		return

@@ -106,12 +106,6 @@ func (d *doctor) examineSettings(settings map[string]string) {
 func (d *doctor) examineClock(check string, theirs, begin, end time.Time) {
 	middle := begin.Add(end.Sub(begin) / 2)
 	skew := max(theirs.Sub(middle).Abs()-end.Sub(begin)/2, 0)
-	v := verdictOK
-	switch {
-	case skew > skewFail:
-		v = verdictFail
-	case skew > skewWarn:
-		v = verdictWarn
-	}
-	d.found(check, v, fmt.Sprintf("%s from this host's", skew.Round(time.Millisecond)), "synchronise the clocks (NTP)")
+	d.found(check, above(skew, skewWarn, skewFail), fmt.Sprintf("%s from this host's", skew.Round(time.Millisecond)),
+		"synchronise the clocks (NTP)")
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -90,6 +91,18 @@ func (d *doctor) found(check string, v Verdict, detail, advice string) {
 		advice = ""
 	}
 	d.findings = append(d.findings, Finding{check, v, detail, advice})
+}
+
+// above is ok up to the first bound, a warning up to the second, and beyond it a failure.
+func above[T cmp.Ordered](value, warn, fail T) Verdict {
+	switch {
+	case value > fail:
+		return verdictFail
+	case value > warn:
+		return verdictWarn
+	default:
+		return verdictOK
+	}
 }
 
 // either is ok, or the other verdict.

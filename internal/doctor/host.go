@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// The least share of a disk that should be free, in percent.
+// The most of a disk that should be used, in percent.
 const (
-	diskWarn = 15
-	diskFail = 5
+	diskWarn = 85
+	diskFail = 95
 )
 
 func (d *doctor) examineHost() { d.examineDisk("disk of this host", ".") }
@@ -20,12 +20,6 @@ func (d *doctor) examineDisk(check, dir string) {
 		return
 	}
 	free := disk.Bavail * 100 / disk.Blocks
-	v := verdictOK
-	switch {
-	case free < diskFail:
-		v = verdictFail
-	case free < diskWarn:
-		v = verdictWarn
-	}
-	d.found(check, v, fmt.Sprintf("%d%% free", free), "make room: PostgreSQL stops when its disk is full")
+	d.found(check, above(100-free, diskWarn, diskFail), fmt.Sprintf("%d%% free", free),
+		"make room: PostgreSQL stops when its disk is full")
 }

@@ -63,11 +63,11 @@ func (d *doctor) examineNamespace(ctx context.Context) bool {
 }
 
 // examineRetention compares how long Temporal remembers a run with how long a redelivery is a duplicate. Beyond the first the
-// database alone tells them, which it always does; it costs a run that ends as a duplicate.
+// database alone recognises them, which it always does; it costs a run that ends as a duplicate.
 func (d *doctor) examineRetention(retention time.Duration) {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
-		return // examineProviders tells it
+		return // examineProviders reports it
 	}
 	longer := 0
 	for _, name := range catalogue.Names() {

@@ -24,19 +24,14 @@ func (d *doctor) examineInbox(ctx context.Context) {
 		return
 	}
 	overflow := depths[event.LaneOverflow]
-	v, age := verdictOK, overflow.Age(time.Now())
-	switch {
-	case age > waitingFail:
-		v = verdictFail
-	case age > waitingWarn:
-		v = verdictWarn
-	}
-	d.found("inbox", v, fmt.Sprintf("%d event(s) wait for Temporal, the oldest for %s", overflow.Depth, age.Round(time.Second)),
+	age := overflow.Age(time.Now())
+	d.found("inbox", above(age, waitingWarn, waitingFail),
+		fmt.Sprintf("%d event(s) wait for Temporal, the oldest for %s", overflow.Depth, age.Round(time.Second)),
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
 }
 
 // unattendedFor is how long a dead letter may wait before somebody should have looked at it: automatic redrive has ended by then,
-// and what it leaves out has been told.
+// and what it leaves out has been notified.
 const unattendedFor = 24 * time.Hour
 
 // examineDeadLetters: those that are exhausted, or have waited for long, wait for nobody but an operator.
@@ -80,7 +75,7 @@ const untoldFor = 10 * time.Minute
 
 func (d *doctor) examineUntold(f persistence.Facts) {
 	if !d.cfg.Notify.URLs.IsSet() {
-		d.found("notifications", verdictWarn, "nobody is told of failures and outages", "set HOLDFAST_NOTIFY_URLS")
+		d.found("notifications", verdictWarn, "nobody is notified of failures and outages", "set HOLDFAST_NOTIFY_URLS")
 		return
 	}
 	if _, err := installation.NewNotifier(d.cfg); err != nil {

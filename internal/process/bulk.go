@@ -14,7 +14,7 @@ import (
 // senders are held up.
 const batchSize = 100
 
-// pumped tells the pump what its batches have taken.
+// pumped shows the pump what its batches have taken.
 type pumped struct {
 	*persistence.Store
 

@@ -14,8 +14,8 @@ import (
 // outageLook is the pause between two looks whether a store answers.
 const outageLook = 5 * time.Second
 
-// watchStores tells people when Temporal or the database is away. It is the process itself that tells, because what events
-// are told by needs both of them.
+// watchStores notifies people when Temporal or the database is away. The process does it by itself, because the notifications of
+// events need both of them.
 func (p *process) watchStores(name string) {
 	if !p.notifier.Enabled() {
 		return
@@ -37,14 +37,14 @@ func (p *process) watchStores(name string) {
 	go watch.Run(ctx, stores...)
 }
 
-// scheduleNotifications is the workers' task, because only they know whether there is anybody to tell. It works beside their
+// scheduleNotifications is the workers' task, because only they know whether there is anybody to notify. It works beside their
 // start: that a schedule cannot be made is no reason not to process events.
 func (p *process) scheduleNotifications(ctx context.Context) {
 	if !p.notifier.Enabled() {
 		return
 	}
-	tell := installation.ScheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, p.cfg.Notify.Every)
+	notifying := installation.ScheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, p.cfg.Notify.Every)
 	_ = waitFor(ctx, "Temporal's schedules", func(ctx context.Context) error { // it only ends early if the process does
-		return installation.EnsureSchedules(ctx, p.temporal, tell)
+		return installation.EnsureSchedules(ctx, p.temporal, notifying)
 	})
 }

@@ -54,7 +54,7 @@ func changeCommand(use, short, done string, of func(*cli.Tools) change) *cobra.C
 			if errors.Is(err, event.ErrNotFound) {
 				return cli.Print(c, map[string]int64{"id": id}, nil)
 			}
-			return errors.Join(err, Print(c, t, letter))
+			return errors.Join(err, Print(c, letter))
 		}),
 	}
 	cli.AddReasonFlag(command)

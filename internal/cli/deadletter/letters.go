@@ -87,7 +87,7 @@ func showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return Print(c, t, d)
+			return Print(c, d)
 		}),
 	}
 	cli.AddJSONFlag(command)
@@ -95,7 +95,7 @@ func showCommand() *cobra.Command {
 }
 
 // Print shows one dead letter.
-func Print(c *cobra.Command, t *cli.Tools, d event.DeadLetter) error {
+func Print(c *cobra.Command, d event.DeadLetter) error {
 	return cli.Print(c, struct {
 		event.DeadLetter
 		RawBody []byte `json:"raw_body"`

@@ -33,7 +33,7 @@ func startCommand() *cobra.Command {
 	cli.AddChoiceFlag(command, &o.filter.Step, "step", "only those that failed at this step", event.Steps())
 	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
 	flags.BoolVar(&o.all, "all", false, "all that wait: without a filter, nothing else starts them")
-	flags.Var(perSecond{&o.rate}, "rate", "how many runs to start, at most: 50/s, 600/m")
+	cli.AddRateFlag(command, &o.rate, "rate", "how many runs to start, at most: 50/s, 600/m")
 	cli.AddReasonFlag(command)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan and start nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
@@ -97,16 +97,6 @@ func (o *redriveOptions) checkScope() error {
 	return nil
 }
 
-// perSecond is a rate, in runs a second.
-type perSecond struct{ to *float64 }
-
-func (f perSecond) String() string { return rate(*f.to) }
-func (f perSecond) Type() string   { return "string" }
-func (f perSecond) Set(text string) (err error) {
-	*f.to, err = event.ParseRate(text)
-	return err
-}
-
 func writePlan(w io.Writer, f event.RedriveFilter, plan event.RedrivePlan, perSecond float64) error {
 	if plan.Count == 0 {
 		_, err := fmt.Fprintf(w, "no dead letter that waits matches: %s\n", filterText(f))
@@ -119,7 +109,7 @@ func writePlan(w io.Writer, f event.RedriveFilter, plan event.RedrivePlan, perSe
 		"oldest", plan.Oldest.Format(time.RFC3339),
 		"by class", counts(plan.ByClass),
 		"by provider", counts(plan.ByProvider),
-		"takes", takes.String()+" or more, at "+rate(perSecond),
+		"takes", takes.String()+" or more, at "+cli.RateText(perSecond),
 	)
 }
 

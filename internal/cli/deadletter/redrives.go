@@ -32,7 +32,7 @@ func listRedrivesCommand() *cobra.Command {
 		func(r event.Redrive) []string {
 			return []string{
 				r.ID, string(r.State), number(r.Total), number(r.Done), number(r.Failed), number(r.InFlight),
-				number(r.Skipped), rate(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
+				number(r.Skipped), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
 			}
 		})
 	cli.AddLimitFlag(command, &limit, 20)
@@ -65,7 +65,7 @@ func writeRedrive(w io.Writer, r event.Redrive) error {
 		"redrive", r.ID,
 		"state", string(r.State),
 		"filter", filterText(r.Filter),
-		"rate", rate(r.Rate),
+		"rate", cli.RateText(r.Rate),
 		"total", number(r.Total),
 		"processed", number(r.Done),
 		"failed again", number(r.Failed),
@@ -128,5 +128,3 @@ func filterText(f event.RedriveFilter) string {
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
-
-func rate(perSecond float64) string { return strconv.FormatFloat(perSecond, 'g', 4, 64) + "/s" }

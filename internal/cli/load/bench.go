@@ -22,9 +22,9 @@ import (
 // benchOptions are the flags of a load, before they are read.
 type benchOptions struct {
 	loadgen.Options
-	rate, ramp, duplicates, badSignatures string
-	secret, ledger                        string
-	settle                                time.Duration
+	duplicates, badSignatures string
+	secret, ledger            string
+	settle                    time.Duration
 }
 
 // benchResult is what --json prints.
@@ -69,8 +69,9 @@ func (o *benchOptions) flags(command *cobra.Command) {
 	f.StringArrayVar(&o.Targets, "url", nil, "where to send it, with or without a path; many take turns (default: the ingress of "+
 		"the configuration)")
 	f.IntVar(&o.Connections, "connections", 16, "how many requests are in flight at most")
-	f.StringVar(&o.rate, "rate", "", "how many requests begin in a second (100/s) or a minute (600/m); default: as fast as it goes")
-	f.StringVar(&o.ramp, "ramp", "", "the rate at the end of --duration; it changes evenly from --rate")
+	cli.AddRateFlag(command, &o.Rate, "rate",
+		"how many requests begin in a second (100/s) or a minute (600/m); default: as fast as it goes")
+	cli.AddRateFlag(command, &o.RateTo, "ramp", "the rate at the end of --duration; it changes evenly from --rate")
 	f.DurationVar(&o.Duration, "duration", 0, "how long to send; default 10s, unless there is a --count")
 	f.Int64Var(&o.Count, "count", 0, "how many requests to send")
 	f.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long to wait for an answer")
@@ -88,19 +89,11 @@ func (o *benchOptions) flags(command *cobra.Command) {
 
 // read makes options of flags and arguments.
 func (o *benchOptions) read(cfg config.Config, words []string) (err error) {
-	for _, one := range []struct {
-		to    *float64
-		flag  string
-		text  string
-		parse func(flag, s string) (float64, error)
-	}{
-		{&o.Rate, "rate", o.rate, parseRate}, {&o.RateTo, "ramp", o.ramp, parseRate},
-		{&o.Duplicates, "duplicates", o.duplicates, parseShare},
-		{&o.BadSignatures, "bad-signatures", o.badSignatures, parseShare},
-	} {
-		if *one.to, err = one.parse(one.flag, one.text); err != nil {
-			return err
-		}
+	if o.Duplicates, err = parseShare("duplicates", o.duplicates); err != nil {
+		return err
+	}
+	if o.BadSignatures, err = parseShare("bad-signatures", o.badSignatures); err != nil {
+		return err
 	}
 	if o.Duration == 0 && o.Count == 0 {
 		o.Duration = 10 * time.Second
@@ -207,7 +200,7 @@ func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions
 	defer check.Close()
 	errOut := c.ErrOrStderr()
 	live := cli.IsTerminal(errOut)
-	r.Unfinished, err = waitSettled(c.Context(), check, o.settle, func(left int) {
+	r.Unfinished, err = waitSettled(c.Context(), check, time.Now().Add(o.settle), func(left int) {
 		if live {
 			cli.WriteProgress(errOut, live, fmt.Sprintf("%d are not processed yet", left))
 		}

@@ -30,22 +30,6 @@ func parseMix(c *providers.Catalogue, words []string) (mix []loadgen.Share, err 
 	return mix, nil
 }
 
-// parseRate reads "100/s", "600/m" or a number a second; "" is 0.
-func parseRate(flag, s string) (float64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	number, unit, _ := strings.Cut(s, "/")
-	n, err := strconv.ParseFloat(number, 64)
-	if unit == "m" {
-		n /= 60
-	}
-	if err != nil || (unit != "" && unit != "s" && unit != "m") || !(n > 0.001 && n <= 1e6) {
-		return 0, fmt.Errorf("--%s: %q is none: want a number a second such as 100/s, or a minute such as 600/m", flag, s)
-	}
-	return n, nil
-}
-
 // parseShare reads "30%"; "" is 0.
 func parseShare(flag, s string) (float64, error) {
 	if s == "" {

@@ -39,7 +39,7 @@ func VerifyLedgerCommand() *cobra.Command {
 			}
 			defer check.Close()
 			deadline := time.Now().Add(settle)
-			left, err := waitSettled(c.Context(), check, settle, func(int) {})
+			left, err := waitSettled(c.Context(), check, deadline, func(int) {})
 			if err != nil {
 				return err
 			}
@@ -69,39 +69,40 @@ func VerifyLedgerCommand() *cobra.Command {
 }
 
 // waitSettled waits until all that was acknowledged is at its end, but no longer than it may, and gives how many are not.
-func waitSettled(ctx context.Context, c *persistence.LedgerCheck, most time.Duration, show func(int)) (int, error) {
-	deadline := time.Now().Add(most)
-	ticker := time.NewTicker(settleInterval)
-	defer ticker.Stop()
-	for {
-		left, err := c.Unfinished(ctx)
-		if err != nil || left == 0 || time.Now().After(deadline) {
-			return left, err
+func waitSettled(ctx context.Context, c *persistence.LedgerCheck, deadline time.Time, show func(int)) (left int, err error) {
+	err = lookUntil(ctx, deadline, func() (done bool, err error) {
+		if left, err = c.Unfinished(ctx); left > 0 {
+			show(left)
 		}
-		show(left)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return left, ctx.Err()
-		}
-	}
+		return left == 0, err
+	})
+	return left, err
 }
 
 // waitAgreed asks Temporal until it agrees, or the time is over: its list of runs is behind what has happened.
 func waitAgreed(
 	ctx context.Context, deadline time.Time, check func(context.Context) ([]ledger.Finding, error),
-) ([]ledger.Finding, error) {
+) (found []ledger.Finding, err error) {
+	err = lookUntil(ctx, deadline, func() (done bool, err error) {
+		found, err = check(ctx)
+		return !slices.ContainsFunc(found, ledger.Finding.Broken), err
+	})
+	return found, err
+}
+
+// lookUntil looks at least once, and again until it is done or the time is over.
+func lookUntil(ctx context.Context, deadline time.Time, look func() (done bool, err error)) error {
 	ticker := time.NewTicker(settleInterval)
 	defer ticker.Stop()
 	for {
-		found, err := check(ctx)
-		if err != nil || !slices.ContainsFunc(found, ledger.Finding.Broken) || time.Now().After(deadline) {
-			return found, err
+		done, err := look()
+		if err != nil || done || time.Now().After(deadline) {
+			return err
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return found, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

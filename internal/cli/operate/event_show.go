@@ -38,7 +38,7 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 		if err != nil {
 			return err
 		}
-		return deadletter.Print(c, t, letter)
+		return deadletter.Print(c, letter)
 	}
 	record, err := findEvent(ctx, t, id)
 	if err == nil {
@@ -52,7 +52,7 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 	}
 	if eventID, unknown := eventIDOf(ctx, t, id); unknown == nil {
 		if letter, err := t.Store.DeadLetterOfEvent(ctx, eventID); err == nil {
-			return deadletter.Print(c, t, letter)
+			return deadletter.Print(c, letter)
 		}
 		if verdict, err := t.Store.Verdict(ctx, eventID); err == nil {
 			return cli.Print(c, verdict, func(w io.Writer) error { return writeVerdict(w, verdict) })
