@@ -74,7 +74,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 // begin starts the observation of a request and names it to the sender.
 func (s *Server) begin(c *fiber.Ctx) *observation {
 	o := &observation{ctx: context.Background(), receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
-	o.requestID = takeID(c, headerRequestID, uuid.NewString)
+	o.requestID = takeID(c, headerRequestID, newRequestID)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
 	c.Locals(observationKey{}, o)
 	setSecurityHeaders(c)
@@ -99,6 +99,9 @@ func (s *Server) startSpan(c *fiber.Ctx, o *observation) {
 	//nolint:spancheck // report ends it
 	o.ctx, _ = s.tracer.Start(o.ctx, "receive webhook", options...)
 }
+
+// newRequestID begins with its time, which leads to the events of the request.
+func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // takeID takes a header's value as an ID where it is one: short and without anything that could forge a log line.
 func takeID(c *fiber.Ctx, header string, otherwise func() string) string {

@@ -19,7 +19,7 @@ import (
 func eventShowCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one event, by its ID, its workflow's or its dead letter's: where it stands, its entities, its body",
+		Short: "Show one event, by its ID, its workflow's, its dead letter's or its request's: where it stands, its entities, its body",
 		Args:  cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			return showEvent(c, t, args[0])
@@ -61,7 +61,28 @@ func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 			return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
 		}
 	}
+	if ids, unknown := t.Store.EventsOfRequest(ctx, id); unknown == nil {
+		return showRequest(c, t, id, ids)
+	}
 	return err
+}
+
+// showRequest shows the event of a request, or names them where it brought several.
+func showRequest(c *cobra.Command, t *cli.Tools, id string, events []string) error {
+	if len(events) == 1 {
+		return showEvent(c, t, events[0])
+	}
+	brought := struct {
+		RequestID string   `json:"request_id"`
+		EventIDs  []string `json:"event_ids"`
+	}{id, events}
+	return cli.Print(c, brought, func(w io.Writer) error {
+		fmt.Fprintf(w, "request %s brought %d events:\n", id, len(events))
+		for _, e := range events {
+			fmt.Fprintln(w, e)
+		}
+		return nil
+	})
 }
 
 // printEvent shows a stored event, and what was decided about it.
