@@ -3,6 +3,7 @@ package archtest
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,5 +87,18 @@ func TestTheTableHasNoCircle(t *testing.T) {
 	}
 	for name := range ours {
 		visit(name, map[string]bool{})
+	}
+}
+
+// The tour of the architecture leads to files that are there.
+func TestTheTourLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	tour, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	require.NoError(t, err)
+	places := regexp.MustCompile("`([a-z][a-z_-]*/[a-z0-9_/.-]*)`").FindAllSubmatch(tour, -1)
+	require.NotEmpty(t, places)
+	for _, place := range places {
+		_, err := os.Stat(filepath.Join(root, string(place[1])))
+		require.NoError(t, err)
 	}
 }
