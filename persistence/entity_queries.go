@@ -43,8 +43,8 @@ func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]even
 	}
 	const order = "place DESC, occurred_at DESC, event_id DESC, position DESC"
 	changes, mentions := *list, *list
-	changes.conditions = append(slices.Clone(list.conditions), isChange)
-	mentions.conditions = append(slices.Clone(list.conditions), isMention)
+	changes.conditions = slices.Concat(list.conditions, []string{isChange})
+	mentions.conditions = slices.Concat(list.conditions, []string{isMention})
 	ofChanges, args := changes.page(order, q.Limit)
 	ofMentions, _ := mentions.page(order, q.Limit)
 	sql, _ := newList(linkColumns+"(("+ofChanges+") UNION ALL ("+ofMentions+")) AS l"+eventOfLink).

@@ -58,6 +58,33 @@ func benchmarkEvent(b *testing.B, transactions, callers int) {
 	b.ReportMetric(perEvent(cpuOf(b, db.backends()...)-postgres), "pg-µs/event")
 }
 
+// What a patch costs that is late by 1 to 32 changes, for entities with ten changes, and for one with 300,000. Each op is one in order
+// and one late.
+func BenchmarkLateChange(b *testing.B) {
+	for name, opsPerEntity := range map[string]int{"links=10": 5, "links=300000": 1 << 30} {
+		b.Run(name, func(b *testing.B) {
+			db := newTenant(b, 300_000)
+			at := noon
+			change := func(id string, at time.Time) {
+				p := parsed(patch(id, `{"n":2}`))
+				p.OccurredAt = at
+				r := receipt()
+				_, err := db.Process(b.Context(), r, body, p, runOf(r))
+				require.NoError(b, err)
+			}
+			for i := 0; b.Loop(); i++ {
+				at = at.Add(time.Millisecond)
+				id := "tenant"
+				if n := i / opsPerEntity; opsPerEntity < 100 {
+					id = "young" + strconv.Itoa(n)
+				}
+				change(id, at)
+				change(id, at.Add(-time.Duration(1+rand.IntN(16))*time.Millisecond-time.Microsecond))
+			}
+		})
+	}
+}
+
 // parallel runs do n times, by several callers at once.
 func parallel(callers, n int, do func()) {
 	var left atomic.Int64

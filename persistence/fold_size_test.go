@@ -40,7 +40,7 @@ type tenant struct {
 }
 
 // newTenant fills the table, as an earlier release has left it; the first late change finds out what is there.
-func newTenant(t *testing.T, links int) *tenant {
+func newTenant(t testing.TB, links int) *tenant {
 	d := &tenant{seen: &statements{}, links: links}
 	d.database = open(t, func(c *persistence.Config) { c.Tracer, c.StatementTimeout = d.seen, time.Minute })
 	d.exec(`
@@ -51,7 +51,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', 'tenant', 1, 'patch', '{
 INSERT INTO entities (provider, kind, external_id, state, occurred_at, last_event_id)
 SELECT provider, kind, external_id, change, occurred_at, event_id FROM event_entities ORDER BY occurred_at DESC LIMIT 1`)
 	d.exec(`ANALYZE`)
-	require.Positive(t, d.readsFor(1))
+	d.late(1)
 	require.Equal(t, links+1, value[int](d.database, `SELECT links FROM entities`))
 	return d
 }
@@ -59,11 +59,16 @@ SELECT provider, kind, external_id, change, occurred_at, event_id FROM event_ent
 // readsFor is how many pages the writer reads for a patch that comes when so many later ones are there.
 func (d *tenant) readsFor(lateness int) int {
 	d.t.Helper()
+	d.seen.forget()
+	d.late(lateness)
+	return d.pages()
+}
+
+func (d *tenant) late(lateness int) {
+	d.t.Helper()
 	p := parsed(patch("tenant", `{"late":true}`))
 	p.OccurredAt = noon.Add(-time.Duration(lateness)*time.Millisecond - time.Microsecond)
-	d.seen.forget()
 	d.process(receiptAt(noon), p)
-	return d.pages()
 }
 
 // pages is how many pages of changes and checkpoints were looked at since the last seen.forget.

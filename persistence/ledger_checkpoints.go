@@ -38,7 +38,8 @@ func addWrongCheckpoints(ctx context.Context, tx pgx.Tx, refs []event.EntityRef,
 	}
 	rows, _ = tx.Query(ctx, checkpointsOf, providers, kinds, ids)
 	kept, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c checkpoint, err error) {
-		return c, scanCheckpoint(row, &c, &c.Provider, &c.Kind, &c.ExternalID)
+		err = scanCheckpoint(row, &c, &c.Provider, &c.Kind, &c.ExternalID)
+		return c, err
 	})
 	if err != nil {
 		return err

@@ -13,9 +13,8 @@ import (
 // Who passes a verdict holds the event's lock, and so does who writes an event: of the two, one comes first. A writer asks in the
 // statements that write, which come after the one that locks.
 const (
-	selectVerdicts = `SELECT event_id::text, verdict, at, by, reason, coalesce(replaced_by::text, '') FROM verdicts`
-
-	selectVerdict = selectVerdicts + ` WHERE event_id = $1::uuid`
+	selectVerdict = `
+SELECT event_id::text, verdict, at, by, reason, coalesce(replaced_by::text, '') FROM verdicts WHERE event_id = $1::uuid`
 
 	// An event that was expunged stays so.
 	insertVerdict = `
@@ -53,16 +52,12 @@ func (s *Store) Verdict(ctx context.Context, eventID string) (event.Verdict, err
 
 // queueVerdict reads the verdict on an event; nil if there is none.
 func queueVerdict(b *pgx.Batch, eventID string, into **event.Verdict) {
-	queueVerdicts(b, selectVerdict, eventID, func(v event.Verdict) { *into = &v })
-}
-
-func queueVerdicts(b *pgx.Batch, sql string, events any, found func(event.Verdict)) {
-	b.Queue(sql, events).Query(func(rows pgx.Rows) error {
+	b.Queue(selectVerdict, eventID).Query(func(rows pgx.Rows) error {
 		var v event.Verdict
 		columns := []any{&v.EventID, &v.Outcome, &v.At, &v.By, &v.Reason, &v.ReplacedBy}
 		_, err := pgx.ForEachRow(rows, columns, func() error {
 			v.At = v.At.UTC()
-			found(v)
+			*into = &v
 			return nil
 		})
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
 )
@@ -41,16 +42,17 @@ ON CONFLICT (provider, key) DO UPDATE
 SELECT wanted.n, coalesce(e.status, ''), EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND state ` + waits + `),
        coalesce(held.event_id::text, ''), coalesce(held.fingerprint, ''), held.first_seen, coalesce(owner.status, ''),
        held.event_id <> wanted.id IS TRUE
-           AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND state ` + waits + `)
+           AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND state ` + waits + `),
+       coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
+       coalesce(v.replaced_by::text, '')
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
   LEFT JOIN events AS e ON e.id = wanted.id
   LEFT JOIN idempotency_keys AS held ON held.provider = wanted.provider AND held.key = wanted.key
-  LEFT JOIN events AS owner ON owner.id = held.event_id`
+  LEFT JOIN events AS owner ON owner.id = held.event_id
+  LEFT JOIN verdicts AS v ON v.event_id = wanted.id`
 
 	// waits is the state of a dead letter that waits.
 	waits = `IN ('open', 'redriving', 'exhausted')`
-
-	lookAtVerdicts = selectVerdicts + ` WHERE event_id = ANY ($1::uuid[])`
 
 	lookAtLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text
@@ -71,10 +73,18 @@ func (t *writing) queueLook(b *pgx.Batch) {
 	b.Queue(lookAtEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
 		var n int
 		var f found
+		var v event.Verdict
+		var at pgtype.Timestamptz
 		_, err := pgx.ForEachRow(rows, []any{
 			&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus, &f.ownerWaits,
+			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy,
 		}, func() error {
-			byKey[n-1].found = f
+			w := byKey[n-1]
+			if w.found = f; v.Outcome != "" {
+				passed := v
+				passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
+				w.found.verdict = &passed
+			}
 			f.ownerReceived = nil
 			return nil
 		})
@@ -84,7 +94,6 @@ func (t *writing) queueLook(b *pgx.Batch) {
 	for _, w := range t.events {
 		byID[w.receipt.ID] = w
 	}
-	queueVerdicts(b, lookAtVerdicts, ids, func(v event.Verdict) { byID[v.EventID].found.verdict = &v })
 	queueEntityLook(b, t, byID)
 }
 
