@@ -41,6 +41,16 @@ test: $(TEMPORAL) bin/tctl server bin/gotestsum ## Run every test, with a real P
 		-- $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
 		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); exit $$code
 
+# The inner loop. What is left out starts servers, all but for one event.
+NEEDS_SERVERS := e2e|persistence|migrations|devstack
+
+.PHONY: check
+check: bin/golangci-lint $(TEMPORAL) bin/tctl server ## Build, lint, run the unit and property tests, and take one event from end to end (a minute)
+	go build ./...
+	@$(MAKE) --no-print-directory lint
+	go test -short $$(go list ./... | grep -vE '/($(NEEDS_SERVERS))(/|$$)')
+	go test -count=1 -run '^TestAnEventIsProcessed$$' ./e2e
+
 # SCENARIO is a regular expression, SEED the number that a run has printed, REPORT a file for the table.
 SCENARIO ?=
 SEED ?= 0

@@ -75,7 +75,7 @@ func TimeOfID(id string) (made time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	ms, err := strconv.ParseUint(id[:8]+id[9:13], 16, 64)
-	return time.UnixMilli(int64(ms)), err == nil //nolint:gosec // 48 bits fit
+	return time.UnixMilli(int64(ms)), err == nil
 }
 
 // revision marks the key of an event that was made from another one by an edit.

@@ -58,7 +58,8 @@ func Up(ctx context.Context, url string) (err error) {
 	return nil
 }
 
-// ErrPooler says why no pooler will do: the lock that lets one process migrate belongs to a session, which a pooler may give to somebody else.
+// ErrPooler says why no pooler will do: the lock that lets one process migrate belongs to a session, which a pooler may give to
+// somebody else.
 var ErrPooler = errors.New("a pooler such as PgBouncer is in front of the database: use the address of PostgreSQL itself")
 
 // refusePooler compares the process that answers with the one that greeted us.

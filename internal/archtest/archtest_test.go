@@ -93,7 +93,7 @@ func TestTheTableHasNoCircle(t *testing.T) {
 // The tour of the architecture leads to files that are there.
 func TestTheTourLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	tour, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	tour, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
 	require.NoError(t, err)
 	places := regexp.MustCompile("`([a-z][a-z_-]*/[a-z0-9_/.-]*)`").FindAllSubmatch(tour, -1)
 	require.NotEmpty(t, places)
