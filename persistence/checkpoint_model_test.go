@@ -225,15 +225,10 @@ func (l *lives) requireFold(
 func tallyOf(links []event.OrderedChange) (reset event.Order, n int64, latest time.Time) {
 	for _, c := range links {
 		if c.Change.Resets() {
-			reset = c.Order
+			reset, n, latest = c.Order, 0, time.Time{}
 		}
-	}
-	for _, c := range links {
-		if c.Order.Compare(reset) >= 0 || reset.EventID == "" {
-			n++
-			if c.Order.OccurredAt.After(latest) {
-				latest = c.Order.OccurredAt
-			}
+		if n++; c.Order.OccurredAt.After(latest) {
+			latest = c.Order.OccurredAt
 		}
 	}
 	return reset, n, latest
