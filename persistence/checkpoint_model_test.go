@@ -267,3 +267,17 @@ SELECT version, occurred_at, event_id::text, links, latest_at, state, deleted FR
 	require.NoError(l.t, err)
 	require.LessOrEqual(l.t, kept, 2*bits.Len64(uint64(n/l.every)), when)
 }
+
+// A release that did not count took a mention for the last change of an entity, which is gone with it all the same.
+func TestAnOldEntityGoesWithItsLastMention(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	db.process(r, parsed(event.Change{Kind: "thing", ExternalID: "1", Op: event.OpPatch}))
+	db.exec(`
+UPDATE entities
+   SET links = NULL, latest_at = NULL, occurred_at = l.occurred_at, last_event_id = l.event_id FROM event_entities AS l`)
+	_, err := db.Expunge(t.Context(), r.ID, 0, ada)
+	require.NoError(t, err)
+	require.Zero(t, value[int](db, `SELECT count(*) FROM entities`))
+}
