@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -23,22 +24,23 @@ type lives struct {
 	random  *rand.Rand
 	clock   time.Time
 	every   int64
-	said    map[string]stored // what the latest parse of each event says, by event
-	given   map[string]stored // events that were discarded
+	said    map[string]stored       // what the latest parse of each event says, by event
+	given   map[string]stored       // events that were discarded
+	purged  map[string]map[int]bool // changes by event, of which no link is left
 	arrived []string
 }
 
 // Whatever comes to entities that live long, their checkpoints are what a naive fold of their links says, and so are their
-// states at any moment: changes in order and late, in one transaction and at once, parsed anew, ignored, discarded, reopened,
-// expunged; resets, deletes, mentions, versions.
+// states at any moment: changes in order and late, in one transaction and at once, in bulk, parsed anew, ignored, discarded,
+// reopened, expunged, purged; resets, deletes, mentions, versions; rows of a release that did not count.
 func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			l := &lives{
-				database: open(t), random: rand.New(rand.NewPCG(seed, 12)), clock: noon, every: 2 + int64(seed),
-				said: map[string]stored{}, given: map[string]stored{},
+				database: open(t), random: rand.New(rand.NewPCG(seed, 12)), clock: noon, every: 2 + int64(seed%4),
+				said: map[string]stored{}, given: map[string]stored{}, purged: map[string]map[int]bool{},
 			}
 			l.CheckpointEvery(l.every)
 			for step := range 160 {
@@ -54,7 +56,7 @@ func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 }
 
 func (l *lives) step() {
-	switch n := l.random.IntN(20); {
+	switch n := l.random.IntN(26); {
 	case n < 11 || len(l.arrived) == 0:
 		l.process(l.next())
 	case n < 15:
@@ -67,10 +69,17 @@ func (l *lives) step() {
 		l.discard(l.any())
 	case n < 19 && len(l.given) > 0:
 		l.reopen()
+	case n < 21:
+		l.purgeSome()
+	case n < 22:
+		l.ageEntity()
+	case n < 24:
+		l.processInBulk()
 	default:
 		id := l.any()
-		_, err := l.Expunge(l.t.Context(), id, 0, ada)
-		require.NoError(l.t, err)
+		if _, err := l.Expunge(l.t.Context(), id, 0, ada); !errors.Is(err, event.ErrNotFound) {
+			require.NoError(l.t, err)
+		}
 		l.take(id)
 	}
 }
@@ -99,7 +108,7 @@ func (l *lives) next() stored {
 
 func (l *lives) change() event.Change {
 	c := event.Change{Kind: "thing", Op: event.OpPatch, ExternalID: fmt.Sprint(l.random.IntN(3))}
-	switch n := l.random.IntN(40); {
+	switch n := l.random.IntN(30); {
 	case n == 0:
 		c.Op = event.OpSnapshot
 	case n == 1:
@@ -123,6 +132,7 @@ func (l *lives) knows(s stored) {
 		l.arrived = append(l.arrived, s.receipt.ID)
 	}
 	l.said[s.receipt.ID] = s
+	delete(l.purged, s.receipt.ID)
 }
 
 func (l *lives) take(id string) {
@@ -158,6 +168,71 @@ func (l *lives) discard(id string) {
 	l.given[id] = s
 }
 
+// purgeSome removes old events, and those of their links that no fold reads. No entity changes.
+func (l *lives) purgeSome() {
+	const entities = `SELECT coalesce(json_agg(e ORDER BY external_id)::text, '') FROM entities AS e`
+	before := value[string](l.database, entities)
+	l.purge(event.KeptEvents, time.UnixMilli(l.random.Int64N(1<<46)))
+	require.Equal(l.t, before, value[string](l.database, entities))
+	rows, err := l.sql.Query(l.t.Context(), `SELECT event_id::text, position FROM event_entities`)
+	require.NoError(l.t, err)
+	type place struct {
+		id       string
+		position int
+	}
+	there, at := map[place]bool{}, place{}
+	_, err = pgx.ForEachRow(rows, []any{&at.id, &at.position}, func() error { there[at] = true; return nil })
+	require.NoError(l.t, err)
+	for id, s := range l.said {
+		l.purged[id] = map[int]bool{}
+		for i := range s.parsed.Changes {
+			l.purged[id][i] = !there[place{id, i + 1}]
+		}
+	}
+}
+
+// ageEntity makes the row of an entity what a release from before checkpoints would have written.
+func (l *lives) ageEntity() {
+	id := fmt.Sprint(l.random.IntN(3))
+	l.exec(`DELETE FROM entity_checkpoints WHERE external_id = $1`, id)
+	l.exec(`
+UPDATE entities AS e
+   SET reset_version = NULL, reset_at = NULL, reset_id = NULL, links = NULL, latest_at = NULL,
+       version = last.version, occurred_at = last.occurred_at, last_event_id = last.event_id
+  FROM (SELECT version, occurred_at, event_id FROM event_entities WHERE external_id = $1
+         ORDER BY coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC LIMIT 1) AS last
+ WHERE e.external_id = $1`, id)
+}
+
+func (l *lives) processInBulk() {
+	inbox, parsed := l.NewInboxWriter(), map[string]event.Parsed{}
+	for range 2 + l.random.IntN(12) {
+		s := l.next()
+		if l.random.IntN(4) == 0 {
+			s.receipt = l.said[l.any()].receipt
+		}
+		if _, is := parsed[s.receipt.ID]; is {
+			continue
+		}
+		l.knows(s)
+		parsed[s.receipt.ID] = s.parsed
+		_, err := inbox.Spool(l.t.Context(), event.LaneBulk, s.receipt, body, false)
+		require.NoError(l.t, err)
+	}
+	for {
+		batch, err := l.ProcessBatch(l.t.Context(), 7, newBatchRun(), func(r event.Receipt, _ []byte) (event.Parsed, error) {
+			return parsed[r.ID], nil
+		})
+		require.NoError(l.t, err)
+		if len(batch) == 0 {
+			return
+		}
+		for _, e := range batch {
+			require.NotEqual(l.t, event.OutcomeLeft, e.Outcome, "%v", e.Reason)
+		}
+	}
+}
+
 func (l *lives) reopen() {
 	ids := make([]string, 0, len(l.given))
 	for id := range l.given {
@@ -172,9 +247,9 @@ func (l *lives) reopen() {
 // links are the changes of an entity that count, in fold order.
 func (l *lives) links(ref event.EntityRef, counts func(event.OrderedChange) bool) (links []event.OrderedChange, mentioned bool) {
 	for _, s := range l.said {
-		for _, c := range s.parsed.Changes {
+		for i, c := range s.parsed.Changes {
 			o := event.OrderedChange{Order: event.OrderOf(s.receipt, s.parsed, c), Change: c}
-			if c.ExternalID != ref.ExternalID || !counts(o) {
+			if l.purged[s.receipt.ID][i] || c.ExternalID != ref.ExternalID || !counts(o) {
 				continue
 			}
 			if mentioned = true; !c.Mentions() {
@@ -194,10 +269,15 @@ func (l *lives) requireModel(when string) {
 		ref := thing(fmt.Sprint(n))
 		links, mentioned := l.links(ref, always)
 		got, err := l.Entity(l.t.Context(), ref)
-		l.requireFold(ref, links, mentioned, got, err, when)
-		if err == nil {
+		switch counts := value[int](l.database, `SELECT count(links) FROM entities WHERE external_id = $1`, ref.ExternalID); {
+		case err == nil && counts > 0:
 			l.requireTally(ref, links, when)
+		case err == nil: // its last change may be a mention
+			want, err := event.Fold(ref, links)
+			require.NoError(l.t, err)
+			got.Last = want.Last
 		}
+		l.requireFold(ref, links, mentioned, got, err, when)
 		at := noon.Add(time.Duration(l.random.Int64N(int64(l.clock.Sub(noon)) + 2)))
 		links, mentioned = l.links(ref, func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) })
 		got, err = l.EntityAsOf(l.t.Context(), ref, at)
@@ -225,15 +305,10 @@ func (l *lives) requireFold(
 func tallyOf(links []event.OrderedChange) (reset event.Order, n int64, latest time.Time) {
 	for _, c := range links {
 		if c.Change.Resets() {
-			reset = c.Order
+			reset, n, latest = c.Order, 0, time.Time{}
 		}
-	}
-	for _, c := range links {
-		if c.Order.Compare(reset) >= 0 || reset.EventID == "" {
-			n++
-			if c.Order.OccurredAt.After(latest) {
-				latest = c.Order.OccurredAt
-			}
+		if n++; c.Order.OccurredAt.After(latest) {
+			latest = c.Order.OccurredAt
 		}
 	}
 	return reset, n, latest
@@ -271,4 +346,18 @@ SELECT version, occurred_at, event_id::text, links, latest_at, state, deleted FR
 	})
 	require.NoError(l.t, err)
 	require.LessOrEqual(l.t, kept, 2*bits.Len64(uint64(n/l.every)), when)
+}
+
+// A release that did not count took a mention for the last change of an entity, which is gone with it all the same.
+func TestAnOldEntityGoesWithItsLastMention(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	db.process(r, parsed(event.Change{Kind: "thing", ExternalID: "1", Op: event.OpPatch}))
+	db.exec(`
+UPDATE entities
+   SET links = NULL, latest_at = NULL, occurred_at = l.occurred_at, last_event_id = l.event_id FROM event_entities AS l`)
+	_, err := db.Expunge(t.Context(), r.ID, 0, ada)
+	require.NoError(t, err)
+	require.Zero(t, value[int](db, `SELECT count(*) FROM entities`))
 }

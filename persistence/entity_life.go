@@ -20,16 +20,16 @@ import (
 type life struct {
 	event.Entity
 
-	// isKnown: the row was written by a release that counts. What follows is of the changes since the last reset, with it.
+	// isKnown: the row was written by a release that counts. What follows is of the changes from the last reset on, without what its
+	// own event did before it: retention removes that.
 	isKnown bool
 	links   int64
 	reset   event.Order // zero: there was none
 	latest  time.Time   // when the latest of them occurred, which need not be the last in order
 
-	at      event.Order // of the last change that is counted, whose event has brought ofEvent of them
-	ofEvent int64
-	covered int64 // what links were when a checkpoint could last be made
-	before  int64 // what they were in the row
+	at      event.Order // of the last change that is counted
+	covered int64       // what links were when a checkpoint could last be made
+	before  int64       // what they were in the row
 
 	made []checkpoint
 	// above: the checkpoints of the entity that cover more links are void.
@@ -89,14 +89,11 @@ func (l *life) apply(changes []event.OrderedChange) (err error) {
 }
 
 func (l *life) count(c event.OrderedChange) {
-	if c.Order.Compare(l.at) != 0 {
-		l.at, l.ofEvent = c.Order, 0
-	}
+	l.at = c.Order
 	if c.Change.Resets() {
-		l.isKnown, l.reset, l.links, l.latest = true, c.Order, l.ofEvent, c.Order.OccurredAt
+		l.isKnown, l.reset, l.links, l.latest = true, c.Order, 0, c.Order.OccurredAt
 		l.covered, l.made, l.above = 0, nil, 0
 	}
-	l.ofEvent++
 	l.links++
 	if c.Order.OccurredAt.After(l.latest) {
 		l.latest = c.Order.OccurredAt

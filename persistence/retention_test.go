@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -304,4 +305,17 @@ func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
 	require.EqualValues(t, 1, gone.Changes)
 	_, err = db.Entity(t.Context(), thing("1"))
 	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// What an event has done to an entity before its own snapshot goes with a purge, so the entity does not count it.
+func TestAPurgeKeepsTheCountOfChanges(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	patch := func(state string) event.Change {
+		return event.Change{Kind: "thing", ExternalID: "1", Op: event.OpPatch, State: json.RawMessage(state)}
+	}
+	db.process(receiptAt(noon), parsed(patch(`{"a":1}`), snapshot("1", `{"n":1}`), patch(`{"b":1}`)))
+	require.Equal(t, 2, value[int](db, `SELECT links FROM entities`))
+	db.purge(event.KeptEvents, noon.Add(time.Hour))
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
 }

@@ -107,10 +107,10 @@ func (t *touch) shows(l *life) (come []event.OrderedChange, from event.Order) {
 }
 
 // isLate says whether the entity has to be folded again: something comes before what it has folded, or goes. Where no change is
-// left, even a mention that goes may have been the last of it.
+// left, even a mention that goes may have been the last of it, and releases that did not count took it for a change.
 func (t *touch) isLate(l *life, from event.Order) bool {
 	if from.EventID == "" {
-		return len(t.gone) > 0 && l.Last.EventID == ""
+		return len(t.gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
 	}
 	return !l.appends(from) || slices.ContainsFunc(t.gone, func(c event.OrderedChange) bool {
 		return !c.Change.Mentions() && !l.ignores(c.Order)
