@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/bench/figures"
 	"holdfast/bench/lab"
 	"holdfast/ledger"
 	"holdfast/loadgen"
@@ -63,6 +64,17 @@ func cost(used lab.Usage, n int64) map[string]float64 {
 	}
 	return each
 }
+
+// charge adds the CPU time for each of n to the costs of the phase, and gives the sum in ms.
+func (s *suite) charge(name string, used lab.Usage, n int64) float64 {
+	labels := cost(used, n)
+	s.phase.Costs = append(s.phase.Costs, figures.Cost{Name: name, Labels: labels})
+	return sum(labels)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
 func sum(costs map[string]float64) (total float64) {
 	for _, v := range costs {

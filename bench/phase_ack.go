@@ -70,9 +70,6 @@ func (s *suite) withoutTemporal(ctx context.Context, node *lab.Node) error {
 			milliseconds(got.result.Latency.P99)})
 		if n == 0 {
 			s.charge("event into the inbox", got.used, got.result.OK)
-			s.plotLatency("inbox", got.result)
-			s.plotLatency("minimal handler", base)
-			s.plotUsage(got.begun, got.ended)
 		}
 	}
 	acks := each(turns, func(t turn) float64 { return t.product })

@@ -58,9 +58,6 @@ func (s *suite) bulkRound(ctx context.Context, node *lab.Node, first bool) (r bu
 	r.p50, r.p99 = milliseconds(got.report.Timing.FromAck.P50), milliseconds(got.report.Timing.FromAck.P99)
 	if first {
 		s.charge("bulk event", got.used, closed.Count)
-		if err := s.plot(ctx, "bulk", got); err != nil {
-			return r, err
-		}
 	}
 	open := drive{nodes: []*lab.Node{node}, provider: firehose}
 	open.Rate, open.Duration = bulkShare*r.rate, s.lasting(bulkTime)

@@ -37,7 +37,6 @@ func duplicates(ctx context.Context, s *suite) error {
 		event, duplicate := s.charge("event", first.used, d.Count), s.charge("duplicate", second.used, d.Count)
 		s.figure("CPU of a duplicate / of an event", "", figures.AtMost(0.5), duplicate/event)
 		s.figure("duplicates", "/s", nil, second.result.PerSecond)
-		s.plotLatency("duplicates", second.result)
 		return nil
 	})
 }

@@ -49,7 +49,7 @@ func memory(ctx context.Context, s *suite) error {
 			growth := figures.Median(sizes[2*third:]) / figures.Median(sizes[third:2*third])
 			s.figure("RSS of serve, last third / middle third", "", figures.AtMost(1.05), growth)
 		}
-		return s.plot(ctx, "serve", got)
+		return nil
 	})
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +42,7 @@ func overload(ctx context.Context, s *suite) error {
 		s.figure("last event after the last request", "s", nil,
 			got.report.Timing.LastProcessed.Sub(got.result.Started.Add(got.result.Elapsed)).Seconds())
 		s.charge("event at twice the rate", got.used, got.result.OK)
-		return errors.Join(err, s.plot(ctx, "overload", got))
+		return err
 	})
 }
 

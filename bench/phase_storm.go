@@ -67,7 +67,6 @@ func (s *suite) stormRounds(ctx context.Context, node *lab.Node, refuser string)
 		rounds = append(rounds, stormRound{requestsPerSecond(unread), requestsPerSecond(got.result)})
 		if n == 0 {
 			s.charge("forged request", got.used, got.result.Requests)
-			s.plotLatency("401", got.result)
 		}
 	}
 	after, err := s.heard(ctx, node)

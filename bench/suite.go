@@ -170,14 +170,14 @@ func (s *suite) run(ctx context.Context, p phase) error {
 }
 
 func (s *suite) publish(out io.Writer, previous *figures.Report) error {
-	base, err := s.report.Save(s.out, previous)
+	path, err := s.report.Save(s.out)
 	if err != nil {
 		return err
 	}
 	if err := s.report.Print(out, previous); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s.json, %s.html\n", base, base)
+	fmt.Fprintf(out, "\n%s\n", path)
 	if s.markdown == "" {
 		return nil
 	}

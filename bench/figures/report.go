@@ -83,28 +83,10 @@ type Phase struct {
 	Took  time.Duration `json:"took_ns"`
 	// Failed says why its figures are worth nothing; "" if it held.
 	Failed string `json:"failed,omitempty"`
-	// Lines are plotted over time, Distributions over the share of requests.
-	Lines         []Line         `json:"lines,omitempty"`
-	Distributions []Distribution `json:"distributions,omitempty"`
 	// Costs is CPU time by process.
 	Costs []Cost `json:"costs,omitempty"`
 	// Checks are the invariants that were looked at, in words.
 	Checks []string `json:"checks,omitempty"`
-}
-
-// Line is a value over time.
-type Line struct {
-	Name string `json:"name"`
-	Unit string `json:"unit"`
-	// Points are pairs of seconds since the start and value.
-	Points [][2]float64 `json:"points"`
-}
-
-// Distribution is a latency by the share of requests that took no longer.
-type Distribution struct {
-	Name string `json:"name"`
-	// Points are pairs of share (0 to 1) and milliseconds.
-	Points [][2]float64 `json:"points"`
 }
 
 // Cost is CPU time in ms for each event, by process.
@@ -156,24 +138,17 @@ func (r *Report) Value(name string) (float64, bool) {
 // extension of the files in a directory of reports.
 const extension = ".json"
 
-// Save writes NAME.json and NAME.html, named after the time, and gives the path without the extension.
-func (r *Report) Save(dir string, previous *Report) (string, error) {
+// Save writes the report to a file of the directory that is named after the time, and gives its path.
+func (r *Report) Save(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	base := filepath.Join(dir, r.At.UTC().Format("20060102T150405Z"))
+	path := filepath.Join(dir, r.At.UTC().Format("20060102T150405Z")+extension)
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(base+extension, raw, 0o644); err != nil {
-		return "", err
-	}
-	page, err := r.HTML(previous)
-	if err != nil {
-		return "", err
-	}
-	return base, os.WriteFile(base+".html", page, 0o644)
+	return path, os.WriteFile(path, raw, 0o644)
 }
 
 // Latest reads the newest report of a directory; nil if there is none.

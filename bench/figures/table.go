@@ -3,6 +3,8 @@ package figures
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -118,4 +120,11 @@ func (r *Report) markdownCosts(b *strings.Builder) {
 			fmt.Fprintf(b, " %s |\n", number(c.Total()))
 		}
 	}
+}
+
+// merge adds the labels of a cost, sorted.
+func merge(labels []string, costs map[string]float64) []string {
+	all := slices.AppendSeq(labels, maps.Keys(costs))
+	slices.Sort(all)
+	return slices.Compact(all)
 }

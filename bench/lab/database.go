@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"holdfast/event"
 )
 
 // Transactions is how many a database has ended since its server started.
@@ -107,25 +104,4 @@ func (l *Lab) Fill(ctx context.Context, database string, events, entities int) e
 		return err
 	}
 	return l.Exec(ctx, database, `CHECKPOINT`)
-}
-
-// ProcessedBySecond is how many events were processed in each second of an interval. Events are found by their ids, which
-// begin with the time of receipt.
-func (l *Lab) ProcessedBySecond(ctx context.Context, database string, from, to time.Time) ([][2]float64, error) {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `
-SELECT s, count(e.id)::float8
-  FROM generate_series(0, floor(extract(epoch FROM $2::timestamptz - $1::timestamptz))::int) AS s
-  LEFT JOIN (SELECT id, floor(extract(epoch FROM processed_at - $1)) AS s FROM events WHERE id >= $3 AND processed_at >= $1) AS e
- USING (s) GROUP BY s ORDER BY s`, from, to, event.FirstIDAt(from))
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p [2]float64, err error) {
-		return p, row.Scan(&p[0], &p[1])
-	})
 }
