@@ -64,10 +64,7 @@ func command() *cobra.Command {
 
 // partCommand is for ourselves: what runs in a process of its own.
 func partCommand() *cobra.Command {
-	var (
-		e yardstick.Engine
-		s yardstick.Store
-	)
+	var e yardstick.Engine
 	part := &cobra.Command{Use: "part", Hidden: true}
 	f := part.PersistentFlags()
 	f.StringVar(&e.Address, "address", "", "")
@@ -75,7 +72,6 @@ func partCommand() *cobra.Command {
 	f.IntVar(&e.Count, "count", 0, "")
 	f.Float64Var(&e.Rate, "rate", 0, "")
 	f.IntVar(&e.Starters, "starters", connections, "")
-	f.StringVar(&s.Definitions, "definitions", "", "")
 	result := func(c *cobra.Command, r yardstick.Result, err error) error {
 		if err != nil {
 			return err
@@ -89,11 +85,6 @@ func partCommand() *cobra.Command {
 		}},
 		&cobra.Command{Use: partSteps, RunE: func(c *cobra.Command, _ []string) error {
 			r, err := yardstick.Steps(c.Context(), e, os.Getenv(partDatabase))
-			return result(c, r, err)
-		}},
-		&cobra.Command{Use: partNaive, RunE: func(c *cobra.Command, _ []string) error {
-			s.URL = os.Getenv(partDatabase)
-			r, err := yardstick.Naive(c.Context(), e, s)
 			return result(c, r, err)
 		}},
 		&cobra.Command{Use: partHandler, RunE: func(c *cobra.Command, _ []string) error {

@@ -22,7 +22,6 @@ import (
 const (
 	partCeiling = "ceiling"
 	partSteps   = "steps"
-	partNaive   = "naive"
 	partHandler = "handler"
 	partRefuser = "refuser"
 	// partDatabase is the variable with the database of a part; arguments can be read by everybody.
@@ -38,7 +37,7 @@ func (s *suite) part(ctx context.Context, name, database string, flags ...string
 		return nil, err
 	}
 	command := exec.CommandContext(ctx, self, append([]string{"part", name, "--address", s.lab.Temporal.Address(),
-		"--namespace", s.lab.Temporal.Namespace(), "--definitions", s.lab.Definitions}, flags...)...)
+		"--namespace", s.lab.Temporal.Namespace()}, flags...)...)
 	command.Env = append(os.Environ(), partDatabase+"="+s.lab.Postgres.URL(database))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 20 * time.Second

@@ -12,12 +12,11 @@ import (
 const (
 	ceilingEvents = 2500
 	stepsEvents   = 1500
-	naiveEvents   = 250
 	productEvents = 2500
 )
 
-// naiveDatabase is where the naive design writes, so that its rows are not the product's.
-const naiveDatabase = "naive"
+// yardstickDatabase is where the bare steps write.
+const yardstickDatabase = "yardstick"
 
 // rateOfProduct and rateOfCeiling are the figures that other phases take their load from.
 const (
@@ -27,13 +26,13 @@ const (
 
 // round is what one turn has found, in events a second and ms of CPU an event.
 type round struct {
-	ceiling, steps, naive, product              float64
-	ceilingCost, stepsCost, naiveCost, costEach float64
-	p50, p99                                    float64
+	ceiling, steps, product          float64
+	ceilingCost, stepsCost, costEach float64
+	p50, p99                         float64
 }
 
 func throughput(ctx context.Context, s *suite) error {
-	if err := s.lab.Migrate(ctx, naiveDatabase); err != nil {
+	if err := s.lab.Postgres.CreateDatabase(ctx, yardstickDatabase); err != nil {
 		return err
 	}
 	var all []round
@@ -46,19 +45,15 @@ func throughput(ctx context.Context, s *suite) error {
 	}
 	of := func(value func(round) float64) []float64 { return each(all, value) }
 	s.figure("end to end / ceiling", "", figures.AtLeast(0.85), of(func(r round) float64 { return r.product / r.ceiling })...)
-	s.figure("end to end / naive design", "", figures.AtLeast(4.5), of(func(r round) float64 { return r.product / r.naive })...)
 	s.figure("bare steps / ceiling", "", nil, of(func(r round) float64 { return r.steps / r.ceiling })...)
 	s.figure("end to end / bare steps", "", nil, of(func(r round) float64 { return r.product / r.steps })...)
 	s.figure("CPU of an event / of an empty workflow", "", nil, of(func(r round) float64 { return r.costEach / r.ceilingCost })...)
-	s.figure("CPU of an event / of the naive design", "", nil, of(func(r round) float64 { return r.costEach / r.naiveCost })...)
 	s.figure("events end to end", "/s", nil, of(func(r round) float64 { return r.product })...)
 	s.figure("empty workflows", "/s", nil, of(func(r round) float64 { return r.ceiling })...)
 	s.figure("bare steps", "/s", nil, of(func(r round) float64 { return r.steps })...)
-	s.figure("events of the naive design", "/s", nil, of(func(r round) float64 { return r.naive })...)
 	s.figure("CPU of an event", "ms", nil, of(func(r round) float64 { return r.costEach })...)
 	s.figure("CPU of an empty workflow", "ms", nil, of(func(r round) float64 { return r.ceilingCost })...)
 	s.figure("CPU of bare steps", "ms", nil, of(func(r round) float64 { return r.stepsCost })...)
-	s.figure("CPU of an event of the naive design", "ms", nil, of(func(r round) float64 { return r.naiveCost })...)
 	s.figure("ACK p50 at full load", "ms", nil, of(func(r round) float64 { return r.p50 })...)
 	s.figure("ACK p99 at full load", "ms", nil, of(func(r round) float64 { return r.p99 })...)
 	return nil
@@ -95,29 +90,17 @@ func (s *suite) throughputRound(ctx context.Context, n int) (r round, err error)
 	if r.steps, r.stepsCost, err = s.yardstickRound(ctx, n, partSteps, "bare steps", stepsEvents); err != nil {
 		return r, err
 	}
-	if r.naive, r.naiveCost, err = s.yardstickRound(ctx, n, partNaive, "event, naive", naiveEvents); err != nil {
-		return r, err
-	}
-	return r, s.checkNaive(ctx, int64(n+1)*s.scaled(naiveEvents))
+	return r, nil
 }
 
 // yardstickRound gives the rate of a part, and the CPU of each of its workflows in ms.
 func (s *suite) yardstickRound(ctx context.Context, n int, part, name string, events int) (rate, each float64, err error) {
 	count := s.scaled(events)
-	got, used, err := s.measurePart(ctx, part, naiveDatabase, count, 0)
+	got, used, err := s.measurePart(ctx, part, yardstickDatabase, count, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	return got.PerSecond, s.chargeRound(n, name, used, count), nil
-}
-
-// checkNaive: what is compared must have done its work.
-func (s *suite) checkNaive(ctx context.Context, want int64) error {
-	have, err := s.lab.Count(ctx, naiveDatabase, "events")
-	if err == nil && have != want {
-		err = fmt.Errorf("the naive design has stored %d events of %d", have, want)
-	}
-	return err
 }
 
 // chargeRound shows the costs of the first round only; the others count for the medians.

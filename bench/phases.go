@@ -18,7 +18,7 @@ type phase struct {
 // phases are in the order in which they run: the overload needs the rate that the first one finds.
 func phases() []phase {
 	return []phase{
-		{"throughput", "Events end to end, beside the engine's ceiling (empty workflows) and the naive design, in turns.",
+		{"throughput", "Events end to end, beside the engine's ceiling (empty workflows) and bare steps, in turns.",
 			false, throughput},
 		{"latency", "Events as they come, 100 a second and a quarter of the ceiling: the ACK, and the time until they are processed.",
 			false, latency},

@@ -29,12 +29,6 @@ func (l *Lab) TemporalSize(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Count counts the rows of a table.
-func (l *Lab) Count(ctx context.Context, database, table string) (n int64, err error) {
-	err = l.ask(ctx, database, &n, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize())
-	return n, err
-}
-
 // ServerVersion of PostgreSQL.
 func (l *Lab) ServerVersion(ctx context.Context) (version string, err error) {
 	err = l.ask(ctx, "postgres", &version, `SHOW server_version`)
