@@ -31,10 +31,10 @@ type Figure struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 	Goal  *Goal   `json:"goal,omitempty"`
-	// Rounds are the values that Value is the median of.
-	Rounds []float64 `json:"rounds,omitempty"`
-	// Note says under which condition, if that is not plain.
-	Note string `json:"note,omitempty"`
+	// Interval is the value alone where that was counted, and nil where there were too few samples.
+	Interval *Interval `json:"interval,omitempty"`
+	// Samples are what Value is the median of.
+	Samples []float64 `json:"samples,omitempty"`
 }
 
 // Goal is a bound.
@@ -64,11 +64,13 @@ func (g Goal) Met(v float64) bool {
 	return v <= g.Bound
 }
 
-// Verdict of a figure; "" without a goal.
+// Verdict of a figure: met or missed only if its whole interval is on one side of the goal; "" without a goal.
 func (f Figure) Verdict() string {
 	switch {
 	case f.Goal == nil:
 		return ""
+	case f.Interval == nil || f.Goal.Met(f.Interval.Low) != f.Goal.Met(f.Interval.High):
+		return "undecided"
 	case f.Goal.Met(f.Value):
 		return "met"
 	default:
@@ -83,10 +85,23 @@ type Phase struct {
 	Took  time.Duration `json:"took_ns"`
 	// Failed says why its figures are worth nothing; "" if it held.
 	Failed string `json:"failed,omitempty"`
+	// Slices are in the order in which they were taken.
+	Slices []Slice `json:"slices,omitempty"`
 	// Costs is CPU time by process.
 	Costs []Cost `json:"costs,omitempty"`
 	// Checks are the invariants that were looked at, in words.
 	Checks []string `json:"checks,omitempty"`
+}
+
+// Slice is what some seconds of one side of a comparison have shown.
+type Slice struct {
+	Side string `json:"side"`
+	// PerSecond is what the side did, and CPU what each of that cost, in ms.
+	PerSecond float64 `json:"per_second"`
+	CPU       float64 `json:"cpu_ms"`
+	// Stolen is the share of the machine's time that it was not given by its host, and Kept says whether that was little enough.
+	Stolen float64 `json:"stolen"`
+	Kept   bool    `json:"kept"`
 }
 
 // Cost is CPU time in ms for each event, by process.
@@ -103,26 +118,16 @@ func (c Cost) Total() (sum float64) {
 	return sum
 }
 
-// Median of some values; 0 of none.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
+// AddValue adds a figure that was counted, or measured once, and is taken as it is.
+func (r *Report) AddValue(name, unit string, goal *Goal, v float64) {
+	r.Figures = append(r.Figures, Figure{Name: name, Unit: unit, Goal: goal, Value: v, Interval: &Interval{v, v}})
 }
 
-// Add adds a figure that is the median of rounds.
-func (r *Report) Add(name, unit string, goal *Goal, rounds ...float64) {
-	f := Figure{Name: name, Unit: unit, Goal: goal, Value: Median(rounds)}
-	if len(rounds) > 1 {
-		f.Rounds = rounds
-	}
-	r.Figures = append(r.Figures, f)
+// AddSamples adds a figure that is the median of samples.
+func (r *Report) AddSamples(name, unit string, goal *Goal, samples []float64) {
+	r.Figures = append(r.Figures, Figure{
+		Name: name, Unit: unit, Goal: goal, Value: Median(samples), Interval: MedianInterval(samples), Samples: samples,
+	})
 }
 
 // Value of a figure.

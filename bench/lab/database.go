@@ -11,27 +11,27 @@ import (
 // Transactions is how many a database has ended since its server started.
 func (l *Lab) Transactions(ctx context.Context, database string) (n int64, err error) {
 	// The server tells of a connection's transactions when that is idle, and at most once a second.
-	err = l.ask(ctx, "postgres", &n,
+	err = l.ask(ctx, &n,
 		`SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = $1`, database)
 	return n, err
 }
 
 // Size of a database in bytes, indexes and all.
 func (l *Lab) Size(ctx context.Context, database string) (n int64, err error) {
-	err = l.ask(ctx, "postgres", &n, `SELECT pg_database_size($1)`, database)
+	err = l.ask(ctx, &n, `SELECT pg_database_size($1)`, database)
 	return n, err
 }
 
 // TemporalSize is that of Temporal's two databases.
 func (l *Lab) TemporalSize(ctx context.Context) (n int64, err error) {
-	err = l.ask(ctx, "postgres", &n,
+	err = l.ask(ctx, &n,
 		`SELECT pg_database_size($1) + pg_database_size($2)`, temporalDatabase, visibilityDatabase)
 	return n, err
 }
 
 // ServerVersion of PostgreSQL.
 func (l *Lab) ServerVersion(ctx context.Context) (version string, err error) {
-	err = l.ask(ctx, "postgres", &version, `SHOW server_version`)
+	err = l.ask(ctx, &version, `SHOW server_version`)
 	return version, err
 }
 
@@ -49,8 +49,8 @@ func (l *Lab) Explain(ctx context.Context, database, statement string, args ...a
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-func (l *Lab) ask(ctx context.Context, database string, into any, query string, args ...any) error {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
+func (l *Lab) ask(ctx context.Context, into any, query string, args ...any) error {
+	conn, err := pgx.Connect(ctx, l.Postgres.URL("postgres"))
 	if err != nil {
 		return err
 	}
