@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/bench/figures"
 	"holdfast/bench/lab"
 	"holdfast/ledger"
 	"holdfast/loadgen"
@@ -37,8 +38,6 @@ type drive struct {
 	provider string
 	// inInbox: Temporal is away, so events stay in the inbox and are looked for there.
 	inInbox bool
-	// profile is the name of the profile that is taken of the first node; "" means none.
-	profile string
 }
 
 // driven is what came of it.
@@ -64,6 +63,15 @@ func cost(used lab.Usage, n int64) map[string]float64 {
 	return each
 }
 
+// charge adds the CPU time for each of n to the costs of the phase.
+func (s *suite) charge(name string, used lab.Usage, n int64) {
+	s.phase.Costs = append(s.phase.Costs, figures.Cost{Name: name, Labels: cost(used, n)})
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
+
 func sum(costs map[string]float64) (total float64) {
 	for _, v := range costs {
 		total += v
@@ -82,13 +90,12 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	if err != nil {
 		return got, err
 	}
-	profiled := s.takeProfile(ctx, d)
 	before := s.lab.Meter.Look()
 	got.begun = before.At
 	if got.result, err = generator.Run(ctx); err != nil {
 		return got, err
 	}
-	if err := errors.Join(<-profiled, written.Close(), ctx.Err()); err != nil {
+	if err := errors.Join(written.Close(), ctx.Err()); err != nil {
 		return got, err
 	}
 	if !d.inInbox {
@@ -150,21 +157,19 @@ func set[T comparable](v *T, def T) {
 	}
 }
 
-// takeProfile profiles the first node for the first ten seconds of the load.
-func (s *suite) takeProfile(ctx context.Context, d drive) <-chan error {
-	done := make(chan error, 1)
-	if d.profile == "" || !s.profile {
-		close(done)
-		return done
+// profileTime is how long a profile is taken for.
+const profileTime = 10 * time.Second
+
+// takeProfile sends a load once more, if profiles are wanted, and takes one of the first node. Nothing is measured.
+func (s *suite) takeProfile(ctx context.Context, name string, d drive) error {
+	if !s.profile {
+		return nil
 	}
-	go func() {
-		length := 10 * time.Second
-		if d.Duration > 0 {
-			length = min(length, d.Duration)
-		}
-		done <- d.nodes[0].CaptureProfiles(ctx, filepath.Dir(s.dir), d.profile, length)
-	}()
-	return done
+	d.Duration, d.Count = profileTime, 0
+	taken := make(chan error, 1)
+	go func() { taken <- d.nodes[0].CaptureProfiles(ctx, filepath.Dir(s.dir), name, profileTime) }()
+	_, err := s.drive(ctx, d)
+	return errors.Join(err, <-taken)
 }
 
 // processedSeries is the counter of a worker's ended events, in the text that Prometheus reads.
@@ -191,7 +196,7 @@ func processed(ctx context.Context, nodes []*lab.Node) (n int64, err error) {
 // The pauses between two looks at the counters, and for how long they stand still until the ledger is asked instead, which
 // costs more.
 const (
-	lookEvery  = 500 * time.Millisecond
+	lookEvery  = 200 * time.Millisecond
 	standstill = 3 * time.Second
 )
 

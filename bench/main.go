@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -28,7 +27,7 @@ func main() {
 type options struct {
 	long     bool
 	phases   []string
-	rounds   int
+	pairs    int
 	scale    float64
 	out, bin string
 	profile  bool
@@ -51,7 +50,7 @@ func command() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.long, "long", false, "also the phases that take long: "+strings.Join(namesOf(true), ", "))
 	f.StringSliceVar(&o.phases, "phases", nil, "only these: "+strings.Join(append(namesOf(false), namesOf(true)...), ", "))
-	f.IntVar(&o.rounds, "rounds", 3, "how often what is compared takes turns")
+	f.IntVar(&o.pairs, "pairs", 10, "how often what is compared takes turns; below 6 there are no verdicts")
 	f.Float64Var(&o.scale, "scale", 1, "a factor on the number of events and on the time; figures below 1 are worth little")
 	f.StringVar(&o.out, "out", ".holdfast/bench", "where reports are kept; the newest is what this run is compared with")
 	f.StringVar(&o.bin, "bin", "bin", "where holdfast, temporal-server and temporal-sql-tool are")
@@ -64,43 +63,21 @@ func command() *cobra.Command {
 
 // partCommand is for ourselves: what runs in a process of its own.
 func partCommand() *cobra.Command {
-	var (
-		e yardstick.Engine
-		s yardstick.Store
-	)
+	var e yardstick.Engine
 	part := &cobra.Command{Use: "part", Hidden: true}
 	f := part.PersistentFlags()
 	f.StringVar(&e.Address, "address", "", "")
 	f.StringVar(&e.Namespace, "namespace", "", "")
-	f.IntVar(&e.Count, "count", 0, "")
-	f.Float64Var(&e.Rate, "rate", 0, "")
 	f.IntVar(&e.Starters, "starters", connections, "")
-	f.StringVar(&s.Definitions, "definitions", "", "")
-	result := func(c *cobra.Command, r yardstick.Result, err error) error {
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(c.OutOrStdout()).Encode(r)
-	}
 	part.AddCommand(
 		&cobra.Command{Use: partCeiling, RunE: func(c *cobra.Command, _ []string) error {
-			r, err := yardstick.Ceiling(c.Context(), e)
-			return result(c, r, err)
+			return yardstick.Ceiling(c.Context(), e, c.InOrStdin(), c.OutOrStdout())
 		}},
 		&cobra.Command{Use: partSteps, RunE: func(c *cobra.Command, _ []string) error {
-			r, err := yardstick.Steps(c.Context(), e, os.Getenv(partDatabase))
-			return result(c, r, err)
-		}},
-		&cobra.Command{Use: partNaive, RunE: func(c *cobra.Command, _ []string) error {
-			s.URL = os.Getenv(partDatabase)
-			r, err := yardstick.Naive(c.Context(), e, s)
-			return result(c, r, err)
+			return yardstick.Steps(c.Context(), e, os.Getenv(partDatabase), c.InOrStdin(), c.OutOrStdout())
 		}},
 		&cobra.Command{Use: partHandler, RunE: func(c *cobra.Command, _ []string) error {
 			return yardstick.Handler(c.Context(), os.Getenv(partDatabase), c.OutOrStdout())
-		}},
-		&cobra.Command{Use: partRefuser, RunE: func(c *cobra.Command, _ []string) error {
-			return yardstick.Refuser(c.Context(), c.OutOrStdout())
 		}},
 	)
 	return part

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,93 +22,106 @@ import (
 const (
 	partCeiling = "ceiling"
 	partSteps   = "steps"
-	partNaive   = "naive"
 	partHandler = "handler"
-	partRefuser = "refuser"
 	// partDatabase is the variable with the database of a part; arguments can be read by everybody.
 	partDatabase = "BENCH_DATABASE"
 )
 
-// partLimit bounds a run of a part.
-const partLimit = 10 * time.Minute
+// yardstickDatabase is where the parts write, so that their rows are not the product's.
+const yardstickDatabase = "yardstick"
 
-func (s *suite) part(ctx context.Context, name, database string, flags ...string) (*exec.Cmd, error) {
+// partLimit bounds the wait for an answer of a part.
+const partLimit = time.Minute
+
+// part is one that runs. It is asked on its standard input, answers in lines, and ends when nobody asks any more.
+type part struct {
+	name    string
+	meter   *lab.Meter
+	command *exec.Cmd
+	cancel  context.CancelFunc
+	in      io.WriteCloser
+	out     *bufio.Reader
+	failure bytes.Buffer
+}
+
+// withPart runs f beside a part, and stops it.
+func (s *suite) withPart(ctx context.Context, name string, f func(*part) error) error {
+	if err := s.lab.Postgres.CreateDatabase(ctx, yardstickDatabase); err != nil {
+		return err
+	}
+	p, err := s.startPart(ctx, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(p), p.stop())
+}
+
+func (s *suite) startPart(ctx context.Context, name string) (p *part, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, self, append([]string{"part", name, "--address", s.lab.Temporal.Address(),
-		"--namespace", s.lab.Temporal.Namespace(), "--definitions", s.lab.Definitions}, flags...)...)
-	command.Env = append(os.Environ(), partDatabase+"="+s.lab.Postgres.URL(database))
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = 20 * time.Second
-	return command, nil
-}
-
-// measurePart runs a part to its end, with so many workflows, and gives its result and what all this has cost. A rate of 0 is as
-// many as can be.
-func (s *suite) measurePart(
-	ctx context.Context, name, database string, count int64, rate float64,
-) (r yardstick.Result, used lab.Usage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, partLimit)
-	defer cancel()
-	command, err := s.part(ctx, name, database, "--count", strconv.FormatInt(count, 10),
-		"--rate", strconv.FormatFloat(rate, 'f', -1, 64))
-	if err != nil {
-		return r, nil, err
-	}
-	var out, failure bytes.Buffer
-	command.Stdout, command.Stderr = &out, &failure
-	before := s.lab.Meter.Look()
-	if err := command.Start(); err != nil {
-		return r, nil, err
-	}
-	s.lab.Meter.Track(lab.LabelYardstick, command.Process.Pid)
-	if err := command.Wait(); err != nil {
-		return r, nil, fmt.Errorf("%s: %w\n%s", name, err, failure.Bytes())
-	}
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		return r, nil, fmt.Errorf("read the result of %s: %w", name, err)
-	}
-	if err := rest(ctx); err != nil {
-		return r, nil, err
-	}
-	used = s.lab.Meter.Look().CPU.Sub(before.CPU)
-	used[lab.LabelYardstick] = r.CPU // without its start
-	return r, used, nil
-}
-
-// startReceiver starts a part that serves and gives its address.
-func (s *suite) startReceiver(ctx context.Context, name, database string) (url string, stop func() error, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	command, err := s.part(ctx, name, database)
-	if err != nil {
-		cancel()
-		return "", nil, err
-	}
-	var failure bytes.Buffer
-	command.Stderr = &failure
-	out, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		cancel()
-		return "", nil, err
-	}
-	s.lab.Meter.Track(lab.LabelYardstick, command.Process.Pid)
-	stop = func() error {
-		cancel()
-		if err := command.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%s: %w\n%s", name, err, failure.Bytes())
+	p = &part{name: name, meter: s.lab.Meter}
+	ctx, p.cancel = context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			p.cancel()
 		}
-		return nil
+	}()
+	p.command = exec.CommandContext(ctx, self, "part", name, "--address", s.lab.Temporal.Address(),
+		"--namespace", s.lab.Temporal.Namespace())
+	p.command.Env = append(os.Environ(), partDatabase+"="+s.lab.Postgres.URL(yardstickDatabase))
+	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
+	p.command.WaitDelay = 20 * time.Second
+	p.command.Stderr = &p.failure
+	if p.in, err = p.command.StdinPipe(); err != nil {
+		return nil, err
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	out, err := p.command.StdoutPipe()
 	if err != nil {
-		return "", nil, errors.Join(err, stop())
+		return nil, err
 	}
-	return strings.TrimSpace(line), stop, nil
+	p.out = bufio.NewReader(out)
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	p.meter.Track(lab.LabelYardstick, p.command.Process.Pid)
+	return p, nil
+}
+
+func (p *part) stop() error {
+	err := p.in.Close()
+	p.cancel()
+	if failure := p.command.Wait(); failure != nil && !errors.Is(failure, context.Canceled) {
+		err = errors.Join(err, fmt.Errorf("%s: %w\n%s", p.name, failure, p.failure.Bytes()))
+	}
+	return err
+}
+
+// line is the next answer. A part that gives none in time is ended.
+func (p *part) line() (string, error) {
+	defer time.AfterFunc(partLimit, p.cancel).Stop()
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("read what %s says: %w", p.name, err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// measure asks for a slice, and gives its result and what all this has cost.
+func (p *part) measure(ctx context.Context, want yardstick.Slice) (r yardstick.Result, used lab.Usage, err error) {
+	before := p.meter.Look()
+	if err := json.NewEncoder(p.in).Encode(want); err != nil {
+		return r, nil, fmt.Errorf("ask %s: %w", p.name, err)
+	}
+	answer, err := p.line()
+	if err == nil {
+		err = json.Unmarshal([]byte(answer), &r)
+	}
+	if err := errors.Join(err, rest(ctx)); err != nil {
+		return r, nil, err
+	}
+	return r, p.meter.Look().CPU.Sub(before.CPU), nil
 }
 
 // settled is how long after the last event the servers are still charged for it: Temporal closes its books in the background.

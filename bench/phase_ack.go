@@ -8,25 +8,17 @@ import (
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
-	"holdfast/loadgen"
 )
 
 const (
-	ackTime = 4 * time.Second
-	ackGoal = 10_000 // a second
 	// ackDrained is how many events of the inbox are followed to their end.
 	ackDrained = 500
-	// handlerDatabase is where the minimal handler writes.
-	handlerDatabase = "handler"
 )
 
 // ack takes Temporal away, measures what the inbox takes, and gives Temporal back. What was taken is looked for in the inbox,
 // row by row and byte by byte; some hundred thousand events are then let go, since processing them takes as long as it takes,
 // and the last hundreds are followed to their end.
 func ack(ctx context.Context, s *suite) error {
-	if err := s.lab.Postgres.CreateDatabase(ctx, handlerDatabase); err != nil {
-		return err
-	}
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		if err := s.lab.StopTemporal(); err != nil {
 			return err
@@ -43,58 +35,58 @@ func (s *suite) withoutTemporal(ctx context.Context, node *lab.Node) error {
 	if err := s.awaitInbox(ctx, node); err != nil {
 		return err
 	}
-	handler, stop, err := s.startReceiver(ctx, partHandler, handlerDatabase)
-	if err != nil {
-		return err
-	}
-	type turn struct{ handler, product, p50, p99 float64 }
-	var turns []turn
-	for n := range s.rounds {
-		base, err := s.load(ctx, handler)
+	return s.withPart(ctx, partHandler, func(handler *part) error {
+		url, err := handler.line()
 		if err != nil {
-			return errors.Join(err, stop())
+			return err
 		}
-		d := drive{nodes: []*lab.Node{node}, inInbox: true}
-		d.Duration = s.lasting(ackTime)
-		if n == 0 {
-			d.profile = s.phase.Name
+		const sideHandler, sideInbox = "minimal handler", "event into the inbox"
+		t, err := s.alternate(ctx, s.minimal(sideHandler, url), s.intoInbox(sideInbox, node))
+		if err != nil {
+			return err
 		}
+		s.samples("durable ACKs / minimal handler", "", figures.AtLeast(0.8), t.ratios(sideInbox, sideHandler, rateOf))
+		s.samples("CPU of a durable ACK / of the minimal handler", "", nil, t.ratios(sideInbox, sideHandler, cpuOf))
+		s.samples("durable ACKs without Temporal", "/s", nil, t.values(sideInbox, rateOf))
+		s.samples("ACKs of the minimal handler", "/s", nil, t.values(sideHandler, rateOf))
+		s.samples("ACK p50 without Temporal", "ms", nil, t.values(sideInbox, p50Of))
+		s.samples("ACK p99 without Temporal", "ms", nil, t.values(sideInbox, p99Of))
+		return nil
+	})
+}
+
+// minimal is a side that sends to the minimal handler.
+func (s *suite) minimal(name, url string) side {
+	return side{name, func(ctx context.Context) (slice, error) {
+		d := drive{}
+		d.Targets, d.Duration = []string{url}, s.lasting(sliceTime)
+		before := s.lab.Meter.Look()
+		r, err := s.send(ctx, d)
+		if err == nil && (r.OK != r.Requests || r.OK == 0) {
+			err = fmt.Errorf("the minimal handler has taken %d of %d requests: %v %s", r.OK, r.Requests, r.Statuses, r.FirstError)
+		}
+		if err := errors.Join(err, rest(ctx)); err != nil {
+			return slice{}, err
+		}
+		used := s.lab.Meter.Look().CPU.Sub(before.CPU)
+		delete(used, lab.LabelHoldfast)
+		return slice{rate: r.PerSecond, cost: cost(used, r.OK)}, nil
+	}}
+}
+
+// intoInbox is a side that sends to the product, which puts everything into the inbox.
+func (s *suite) intoInbox(name string, node *lab.Node) side {
+	return side{name, func(ctx context.Context) (slice, error) {
+		d := load(node, stripe)
+		d.inInbox, d.Duration = true, s.lasting(sliceTime)
 		got, err := s.drive(ctx, d)
 		if err == nil && got.result.Spooled != got.result.OK {
 			err = fmt.Errorf("of %d events only %d went to the inbox", got.result.OK, got.result.Spooled)
 		}
-		if err = errors.Join(err, s.lab.Exec(ctx, lab.ProductDatabase, "TRUNCATE inbox")); err != nil {
-			return errors.Join(err, stop())
-		}
-		turns = append(turns, turn{base.PerSecond, got.result.PerSecond, milliseconds(got.result.Latency.P50),
-			milliseconds(got.result.Latency.P99)})
-		if n == 0 {
-			s.charge("event into the inbox", got.used, got.result.OK)
-			s.plotLatency("inbox", got.result)
-			s.plotLatency("minimal handler", base)
-			s.plotUsage(got.begun, got.ended)
-		}
-	}
-	acks := each(turns, func(t turn) float64 { return t.product })
-	s.figure("durable ACKs without Temporal", "/s", figures.AtLeast(ackGoal), acks...)
-	s.perCeiling("durable ACKs without Temporal", ackGoal, acks...)
-	s.figure("durable ACKs / minimal handler", "", figures.AtLeast(0.7),
-		each(turns, func(t turn) float64 { return t.product / t.handler })...)
-	s.figure("ACK p99 without Temporal", "ms", figures.AtMost(25), each(turns, func(t turn) float64 { return t.p99 })...)
-	s.figure("ACK p50 without Temporal", "ms", nil, each(turns, func(t turn) float64 { return t.p50 })...)
-	s.figure("ACKs of the minimal handler", "/s", nil, each(turns, func(t turn) float64 { return t.handler })...)
-	return stop()
-}
-
-// load is what a receiver gets that is not ours.
-func (s *suite) load(ctx context.Context, url string) (loadgen.Result, error) {
-	d := drive{}
-	d.Targets, d.Duration = []string{url}, s.lasting(ackTime)
-	r, err := s.send(ctx, d)
-	if err == nil && (r.OK != r.Requests || r.OK == 0) {
-		err = fmt.Errorf("the minimal handler has taken %d of %d requests: %v %s", r.OK, r.Requests, r.Statuses, r.FirstError)
-	}
-	return r, err
+		one := sliceOf(got)
+		one.rate = got.result.PerSecond // none is processed
+		return one, errors.Join(err, s.lab.Exec(ctx, lab.ProductDatabase, "TRUNCATE inbox"))
+	}}
 }
 
 // inboxLimit is how long the product may take to notice that Temporal is gone.
@@ -135,6 +127,6 @@ func (s *suite) drained(ctx context.Context, node *lab.Node) error {
 	if err := errors.Join(err, <-started); err != nil {
 		return err
 	}
-	s.figure("events of an outage, processed", "", nil, float64(got.report.Processed))
+	s.value("events of an outage, processed", "", nil, float64(got.report.Processed))
 	return nil
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
@@ -35,7 +33,7 @@ func growth(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	s.figure("bytes an event, in our tables and indexes", "B", nil, float64(after-before)/float64(events))
+	s.value("bytes an event, in our tables and indexes", "B", nil, float64(after-before)/float64(events))
 	if err := s.checkPlans(ctx, fullDatabase); err != nil {
 		return err
 	}
@@ -43,46 +41,38 @@ func growth(ctx context.Context, s *suite) error {
 }
 
 func (s *suite) compareGrown(ctx context.Context) error {
-	var ratios, empty, full, emptyCost, fullCost []float64
 	temporalBefore, err := s.lab.TemporalSize(ctx)
 	if err != nil {
 		return err
 	}
-	for n := range s.rounds {
-		databases := []string{emptyDatabase, fullDatabase}
-		if n%2 == 1 {
-			slices.Reverse(databases) // the machine's speed drifts, and must favour neither
-		}
-		rate, cost := map[string]float64{}, map[string]float64{}
-		for _, database := range databases {
-			if rate[database], cost[database], err = s.onDatabase(ctx, database); err != nil {
-				return fmt.Errorf("round %d: %w", n+1, err)
-			}
-		}
-		ratios = append(ratios, rate[fullDatabase]/rate[emptyDatabase])
-		empty, full = append(empty, rate[emptyDatabase]), append(full, rate[fullDatabase])
-		emptyCost, fullCost = append(emptyCost, cost[emptyDatabase]), append(fullCost, cost[fullDatabase])
+	var processed int64
+	t, err := s.alternate(ctx, s.onDatabase(emptyDatabase, &processed), s.onDatabase(fullDatabase, &processed))
+	if err != nil {
+		return err
 	}
 	temporalAfter, err := s.lab.TemporalSize(ctx)
 	if err != nil {
 		return err
 	}
-	processed := int64(2*s.rounds) * (s.scaled(productEvents) + s.scaled(warmUpEvents))
-	s.figure("end to end, full / empty database", "", figures.AtLeast(0.9), ratios...)
-	s.figure("CPU of an event, full / empty database", "", nil, figures.Median(fullCost)/figures.Median(emptyCost))
-	s.figure("events end to end, empty database", "/s", nil, empty...)
-	s.figure("events end to end, full database", "/s", nil, full...)
-	s.figure("bytes an event, in Temporal's tables and indexes", "B", nil, float64(temporalAfter-temporalBefore)/float64(processed))
+	s.samples("end to end, full / empty database", "", figures.AtLeast(0.9), t.ratios(fullDatabase, emptyDatabase, rateOf))
+	s.samples("CPU of an event, full / empty database", "", nil, t.ratios(fullDatabase, emptyDatabase, cpuOf))
+	s.samples("events end to end, empty database", "/s", nil, t.values(emptyDatabase, rateOf))
+	s.samples("events end to end, full database", "/s", nil, t.values(fullDatabase, rateOf))
+	s.value("bytes an event, in Temporal's tables and indexes", "B", nil, float64(temporalAfter-temporalBefore)/float64(processed))
 	return nil
 }
 
-func (s *suite) onDatabase(ctx context.Context, database string) (rate, each float64, err error) {
-	err = s.serving(ctx, database, func(node *lab.Node) error {
-		d := drive{nodes: []*lab.Node{node}, database: database}
-		d.Count = s.scaled(productEvents)
-		got, err := s.drive(ctx, d)
-		rate, each = got.perSecond(), sum(cost(got.used, d.Count))
-		return err
-	})
-	return rate, each, err
+// onDatabase is a side with a process of its own: two at a time would take each other's workflows.
+func (s *suite) onDatabase(database string, processed *int64) side {
+	return side{database, func(ctx context.Context) (one slice, err error) {
+		err = s.serving(ctx, database, func(node *lab.Node) error {
+			d := load(node, stripe)
+			d.database, d.Count = database, s.scaled(ownEvents)
+			got, err := s.drive(ctx, d)
+			*processed += got.result.Accepted + s.scaled(warmUpEvents)
+			one = sliceOf(got)
+			return err
+		})
+		return one, err
+	}}
 }

@@ -2,75 +2,55 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
+	"holdfast/bench/yardstick"
 )
 
-const (
-	latencyRate = 100
-	latencyTime = 15 * time.Second
-	// startTime is for how long empty workflows are started at the same rate.
-	startTime = 8 * time.Second
-	// latencyShare of the engine's ceiling is what 100 a second are on the machine that the goals were set on.
-	latencyShare = 0.25
-)
+// latencyShare of the engine's ceiling is a load at which nothing waits for the machine.
+const latencyShare = 0.25
 
-// pace is a rate of events, in a second.
-type pace struct {
-	name    string
-	rate    float64
-	profile string // its name, or ""
-}
-
+// latency compares what happens at a quarter of the ceiling: how long things take, and what each costs.
 func latency(ctx context.Context, s *suite) error {
-	paces := []pace{{"100/s", latencyRate, s.phase.Name}}
-	if ceiling, ok := s.report.Value(rateOfCeiling); ok {
-		s.figure("a quarter of the ceiling", "/s", nil, latencyShare*ceiling)
-		paces = append(paces, pace{"a quarter of the ceiling", latencyShare * ceiling, ""})
-	}
-	for _, p := range paces {
-		if err := s.startsAt(ctx, p); err != nil {
-			return err
-		}
-	}
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
-		for _, p := range paces {
-			if err := s.latencyAt(ctx, node, p); err != nil {
-				return err
+		return s.withPart(ctx, partCeiling, func(ceiling *part) error {
+			rate, ok := s.report.Value(rateOfCeiling)
+			if !ok {
+				got, _, err := ceiling.measure(ctx, yardstick.Slice{Length: s.lasting(sliceTime)})
+				if err != nil {
+					return err
+				}
+				rate = got.PerSecond
 			}
-		}
-		return nil
+			return s.partLoad(ctx, node, ceiling, latencyShare*rate)
+		})
 	})
 }
 
-// startsAt has empty workflows started at the rate: an ACK that waits for Temporal cannot be earlier than that.
-func (s *suite) startsAt(ctx context.Context, p pace) error {
-	count := int64(p.rate * s.lasting(startTime).Seconds())
-	got, used, err := s.measurePart(ctx, partCeiling, lab.ProductDatabase, count, p.rate)
+func (s *suite) partLoad(ctx context.Context, node *lab.Node, ceiling *part, rate float64) error {
+	const sideFull = "event at full load"
+	full, single, bulk := load(node, stripe), load(node, stripe), load(node, firehose)
+	for _, d := range []*drive{&single, &bulk} {
+		d.Rate, d.Duration = rate, s.lasting(sliceTime)
+	}
+	t, err := s.alternate(ctx, s.full(sideFull, full), s.loaded(sideEvent, single), s.asked(sideEmpty, ceiling, rate),
+		s.loaded(sideBulk, bulk))
 	if err != nil {
 		return err
 	}
-	s.figure("start of an empty workflow p50 at "+p.name, "ms", nil, milliseconds(got.P50))
-	s.figure("start of an empty workflow p99 at "+p.name, "ms", nil, milliseconds(got.P99))
-	s.charge("empty workflow at "+p.name, used, count)
-	return nil
-}
-
-// latencyAt has events come at the rate, whatever becomes of them.
-func (s *suite) latencyAt(ctx context.Context, node *lab.Node, p pace) error {
-	d := drive{nodes: []*lab.Node{node}, profile: p.profile}
-	d.Rate, d.Duration = p.rate, s.lasting(latencyTime)
-	got, err := s.drive(ctx, d)
-	if err != nil {
-		return err
-	}
-	s.figure("ACK p50 at "+p.name, "ms", figures.AtMost(5), milliseconds(got.result.Latency.P50))
-	s.figure("ACK p99 at "+p.name, "ms", figures.AtMost(40), milliseconds(got.result.Latency.P99))
-	s.figure("ACK to processed p50 at "+p.name, "ms", figures.AtMost(20), milliseconds(got.report.Timing.FromAck.P50))
-	s.figure("ACK to processed p99 at "+p.name, "ms", figures.AtMost(100), milliseconds(got.report.Timing.FromAck.P99))
-	s.figure("receipt to processed p50 at "+p.name, "ms", nil, milliseconds(got.report.Timing.FromReceipt.P50))
-	s.charge("event at "+p.name, got.used, got.result.OK)
-	return s.plot(ctx, p.name, got)
+	done50, done99 := func(s *slice) float64 { return s.done50 }, func(s *slice) float64 { return s.done99 }
+	s.value("a quarter of the ceiling", "/s", nil, rate)
+	s.samples("CPU of an event / of one at full load", "", figures.AtMost(1.3), t.ratios(sideEvent, sideFull, cpuOf))
+	s.samples("CPU of a bulk event / of an event", "", figures.AtMost(0.2), t.ratios(sideBulk, sideEvent, cpuOf))
+	s.samples("bulk: ACK to processed p99", "ms", figures.AtMost(50), t.values(sideBulk, done99))
+	s.samples("ACK p50 / start of an empty workflow p50", "", figures.AtMost(1.15), t.ratios(sideEvent, sideEmpty, p50Of))
+	s.samples("ACK p50", "ms", nil, t.values(sideEvent, p50Of))
+	s.samples("ACK p99", "ms", nil, t.values(sideEvent, p99Of))
+	s.samples("start of an empty workflow p50", "ms", nil, t.values(sideEmpty, p50Of))
+	s.samples("start of an empty workflow p99", "ms", nil, t.values(sideEmpty, p99Of))
+	s.samples("ACK to processed p50", "ms", nil, t.values(sideEvent, done50))
+	s.samples("ACK to processed p99", "ms", nil, t.values(sideEvent, done99))
+	s.samples("bulk: ACK to processed p50", "ms", nil, t.values(sideBulk, done50))
+	return s.takeProfile(ctx, "latency", single)
 }

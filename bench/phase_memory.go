@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"holdfast/bench/figures"
@@ -12,8 +13,7 @@ import (
 
 const (
 	memoryRate = 250
-	memoryTime = 20 * time.Second
-	memoryLong = 30 * time.Minute
+	memoryTime = 30 * time.Minute
 	// memoryShare is the part of the rate that the machine has shown which it can keep up for long.
 	memoryShare = 0.9
 )
@@ -23,13 +23,10 @@ func memory(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	s.figure("size of the binary", "MiB", figures.AtMost(60), mebibytes(info.Size()))
+	s.value("size of the binary", "MiB", figures.AtMost(60), mebibytes(info.Size()))
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
-		d := drive{nodes: []*lab.Node{node}, profile: s.phase.Name}
+		d := drive{nodes: []*lab.Node{node}}
 		d.Rate, d.Duration, d.Connections = memoryRate, s.lasting(memoryTime), 256
-		if s.long {
-			d.Duration = s.lasting(memoryLong)
-		}
 		if rate, ok := s.report.Value(rateOfProduct); ok {
 			d.Rate = min(d.Rate, memoryShare*rate)
 		}
@@ -39,17 +36,11 @@ func memory(ctx context.Context, s *suite) error {
 		}
 		sizes := s.sizes(got.result.Started, got.result.Started.Add(got.result.Elapsed))
 		third := len(sizes) / 3
-		highest := 0.0
-		for _, size := range sizes {
-			highest = max(highest, size)
-		}
-		s.figure("load", "/s", nil, d.Rate)
-		s.figure("RSS of serve, highest", "MiB", figures.AtMost(150), highest)
-		if s.long {
-			growth := figures.Median(sizes[2*third:]) / figures.Median(sizes[third:2*third])
-			s.figure("RSS of serve, last third / middle third", "", figures.AtMost(1.05), growth)
-		}
-		return s.plot(ctx, "serve", got)
+		s.value("load", "/s", nil, d.Rate)
+		s.value("RSS of serve, highest", "MiB", figures.AtMost(150), slices.Max(sizes))
+		growth := figures.Median(sizes[2*third:]) / figures.Median(sizes[third:2*third])
+		s.value("RSS of serve, last third / middle third", "", figures.AtMost(1.05), growth)
+		return nil
 	})
 }
 

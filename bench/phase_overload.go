@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +12,8 @@ import (
 const (
 	overloadTime   = 15 * time.Second
 	overloadFactor = 2
+	// probeEvents show the rate that is overloaded.
+	probeEvents = 1000
 	// overloadConnections are more than can wait for half a second each.
 	overloadConnections = 1024
 )
@@ -26,7 +27,7 @@ func overload(ctx context.Context, s *suite) error {
 				return err
 			}
 		}
-		d := drive{nodes: []*lab.Node{node}, profile: s.phase.Name}
+		d := drive{nodes: []*lab.Node{node}}
 		d.Rate, d.Duration, d.Connections = overloadFactor*rate, s.lasting(overloadTime), overloadConnections
 		got, err := s.drive(ctx, d)
 		if err != nil {
@@ -36,21 +37,21 @@ func overload(ctx context.Context, s *suite) error {
 			err = fmt.Errorf("of %d requests %d were accepted: %v, %d without an answer", got.result.Requests, got.result.OK,
 				got.result.Statuses, got.result.NoAnswer)
 		}
-		s.figure("ACK p99 at twice the rate", "ms", figures.AtMost(500), milliseconds(got.result.Latency.P99))
-		s.figure("load", "/s", nil, d.Rate)
-		s.figure("share of the inbox", "", nil, float64(got.result.Spooled)/float64(max(got.result.OK, 1)))
-		s.figure("processed meanwhile and after", "/s", nil, got.perSecond())
-		s.figure("last event after the last request", "s", nil,
+		s.value("ACK p99 at twice the rate", "ms", figures.AtMost(500), milliseconds(got.result.Latency.P99))
+		s.value("load", "/s", nil, d.Rate)
+		s.value("share of the inbox", "", nil, float64(got.result.Spooled)/float64(max(got.result.OK, 1)))
+		s.value("processed meanwhile and after", "/s", nil, got.perSecond())
+		s.value("last event after the last request", "s", nil,
 			got.report.Timing.LastProcessed.Sub(got.result.Started.Add(got.result.Elapsed)).Seconds())
 		s.charge("event at twice the rate", got.used, got.result.OK)
-		return errors.Join(err, s.plot(ctx, "overload", got))
+		return err
 	})
 }
 
 // probe finds the rate of the product where the phase that measures it was left out.
 func (s *suite) probe(ctx context.Context, node *lab.Node) (float64, error) {
 	d := drive{nodes: []*lab.Node{node}}
-	d.Count = s.scaled(productEvents / 2)
+	d.Count = s.scaled(probeEvents)
 	got, err := s.drive(ctx, d)
 	return got.perSecond(), err
 }

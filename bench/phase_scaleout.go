@@ -8,27 +8,32 @@ import (
 	"holdfast/bench/lab"
 )
 
-const scaleOutEvents = 2500
+// ownEvents are a slice of a side that has processes of its own, which take long to start.
+const ownEvents = 500
 
 // scaleOut runs the roles apart: no event is started eagerly, since its worker is another process.
 func scaleOut(ctx context.Context, s *suite) error {
-	cores := float64(s.cores())
+	var sides []side
+	busy := map[string][]float64{} // at 1 the machine is full: more processes only share it
+	name := func(workers int) string { return fmt.Sprintf("event, %d workers", workers) }
 	for _, workers := range []int{1, 2, 4} {
-		var rates, busy []float64
-		for range s.rounds {
+		sides = append(sides, side{name(workers), func(ctx context.Context) (slice, error) {
 			got, err := s.withWorkers(ctx, workers)
-			if err != nil {
-				return fmt.Errorf("%d workers: %w", workers, err)
+			if err == nil {
+				share := got.used.Total().Seconds() / got.ended.Sub(got.begun).Seconds() / float64(s.cores())
+				busy[name(workers)] = append(busy[name(workers)], share)
 			}
-			rates = append(rates, got.perSecond())
-			busy = append(busy, got.used.Total().Seconds()/got.ended.Sub(got.begun).Seconds()/cores)
-			if len(rates) == 1 {
-				s.charge(fmt.Sprintf("event, %d workers", workers), got.used, got.result.OK)
-			}
-		}
-		s.figure(fmt.Sprintf("events end to end, %d workers", workers), "/s", nil, rates...)
-		// At 1 the machine is full: more processes only share it.
-		s.figure(fmt.Sprintf("share of the machine in use, %d workers", workers), "", nil, busy...)
+			return sliceOf(got), err
+		}})
+	}
+	t, err := s.alternate(ctx, sides...)
+	if err != nil {
+		return err
+	}
+	for _, workers := range []int{1, 2, 4} {
+		s.samples(fmt.Sprintf("end to end, %d workers / 1", workers), "", nil, t.ratios(name(workers), name(1), rateOf))
+		s.samples(fmt.Sprintf("events end to end, %d workers", workers), "/s", nil, t.values(name(workers), rateOf))
+		s.samples(fmt.Sprintf("share of the machine in use, %d workers", workers), "", nil, busy[name(workers)])
 	}
 	return nil
 }
@@ -58,6 +63,6 @@ func (s *suite) withWorkers(ctx context.Context, workers int) (got driven, err e
 	if _, err := s.drive(ctx, warm); err != nil {
 		return got, err
 	}
-	d.Count = s.scaled(scaleOutEvents)
+	d.Count = s.scaled(ownEvents)
 	return s.drive(ctx, d)
 }

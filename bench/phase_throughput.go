@@ -2,22 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
+	"holdfast/loadgen"
 )
 
-// How many of each a round takes: some ten to twenty seconds of each on two slow cores.
+// The sides that several phases have.
 const (
-	ceilingEvents = 2500
-	stepsEvents   = 1500
-	naiveEvents   = 250
-	productEvents = 2500
+	sideEvent = "event"
+	sideEmpty = "empty workflow"
+	sideBulk  = "bulk event"
 )
-
-// naiveDatabase is where the naive design writes, so that its rows are not the product's.
-const naiveDatabase = "naive"
 
 // rateOfProduct and rateOfCeiling are the figures that other phases take their load from.
 const (
@@ -25,108 +25,100 @@ const (
 	rateOfCeiling = "throughput: empty workflows"
 )
 
-// round is what one turn has found, in events a second and ms of CPU an event.
-type round struct {
-	ceiling, steps, naive, product              float64
-	ceilingCost, stepsCost, naiveCost, costEach float64
-	p50, p99                                    float64
-}
-
+// throughput compares what is done in a second at full load, and what each costs.
 func throughput(ctx context.Context, s *suite) error {
-	if err := s.lab.Migrate(ctx, naiveDatabase); err != nil {
-		return err
-	}
-	var all []round
-	for n := range s.rounds {
-		r, err := s.throughputRound(ctx, n)
-		if err != nil {
-			return fmt.Errorf("round %d: %w", n+1, err)
-		}
-		all = append(all, r)
-	}
-	of := func(value func(round) float64) []float64 { return each(all, value) }
-	s.figure("end to end / ceiling", "", figures.AtLeast(0.85), of(func(r round) float64 { return r.product / r.ceiling })...)
-	s.figure("end to end / naive design", "", figures.AtLeast(4.5), of(func(r round) float64 { return r.product / r.naive })...)
-	s.figure("bare steps / ceiling", "", nil, of(func(r round) float64 { return r.steps / r.ceiling })...)
-	s.figure("end to end / bare steps", "", nil, of(func(r round) float64 { return r.product / r.steps })...)
-	s.figure("CPU of an event / of an empty workflow", "", nil, of(func(r round) float64 { return r.costEach / r.ceilingCost })...)
-	s.figure("CPU of an event / of the naive design", "", nil, of(func(r round) float64 { return r.costEach / r.naiveCost })...)
-	s.figure("events end to end", "/s", nil, of(func(r round) float64 { return r.product })...)
-	s.figure("empty workflows", "/s", nil, of(func(r round) float64 { return r.ceiling })...)
-	s.figure("bare steps", "/s", nil, of(func(r round) float64 { return r.steps })...)
-	s.figure("events of the naive design", "/s", nil, of(func(r round) float64 { return r.naive })...)
-	s.figure("CPU of an event", "ms", nil, of(func(r round) float64 { return r.costEach })...)
-	s.figure("CPU of an empty workflow", "ms", nil, of(func(r round) float64 { return r.ceilingCost })...)
-	s.figure("CPU of bare steps", "ms", nil, of(func(r round) float64 { return r.stepsCost })...)
-	s.figure("CPU of an event of the naive design", "ms", nil, of(func(r round) float64 { return r.naiveCost })...)
-	s.figure("ACK p50 at full load", "ms", nil, of(func(r round) float64 { return r.p50 })...)
-	s.figure("ACK p99 at full load", "ms", nil, of(func(r round) float64 { return r.p99 })...)
-	return nil
-}
-
-func each[T any](all []T, value func(T) float64) (values []float64) {
-	for _, one := range all {
-		values = append(values, value(one))
-	}
-	return values
-}
-
-func (s *suite) throughputRound(ctx context.Context, n int) (r round, err error) {
-	if r.ceiling, r.ceilingCost, err = s.yardstickRound(ctx, n, partCeiling, "empty workflow", ceilingEvents); err != nil {
-		return r, err
-	}
-	err = s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
-		d := drive{nodes: []*lab.Node{node}}
-		d.Count = s.scaled(productEvents)
-		if n == 0 {
-			d.profile = s.phase.Name
-		}
-		got, err := s.drive(ctx, d)
+	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
+		begun := time.Now()
+		err := s.withPart(ctx, partCeiling, func(ceiling *part) error {
+			return s.withPart(ctx, partSteps, func(steps *part) error {
+				return s.fullLoad(ctx, node, ceiling, steps)
+			})
+		})
 		if err != nil {
 			return err
 		}
-		r.product, r.p50, r.p99 = got.perSecond(), milliseconds(got.result.Latency.P50), milliseconds(got.result.Latency.P99)
-		r.costEach = s.chargeRound(n, "event", got.used, d.Count)
-		if n > 0 {
-			return nil
-		}
-		return s.plot(ctx, "serve", got)
+		s.value("RSS of serve, highest", "MiB", figures.AtMost(150), slices.Max(s.sizes(begun, time.Now())))
+		return nil
 	})
+}
+
+func (s *suite) fullLoad(ctx context.Context, node *lab.Node, ceiling, steps *part) error {
+	const sideSteps, sideDuplicate = "bare steps", "duplicate"
+	single, bulk := load(node, stripe), load(node, firehose)
+	event, duplicate := s.twice(single)
+	event.name, duplicate.name = sideEvent, sideDuplicate
+	t, err := s.alternate(ctx, s.asked(sideSteps, steps, 0), event, s.asked(sideEmpty, ceiling, 0), s.full(sideBulk, bulk),
+		duplicate)
 	if err != nil {
-		return r, err
+		return err
 	}
-	if r.steps, r.stepsCost, err = s.yardstickRound(ctx, n, partSteps, "bare steps", stepsEvents); err != nil {
-		return r, err
-	}
-	if r.naive, r.naiveCost, err = s.yardstickRound(ctx, n, partNaive, "event, naive", naiveEvents); err != nil {
-		return r, err
-	}
-	return r, s.checkNaive(ctx, int64(n+1)*s.scaled(naiveEvents))
+	s.samples("end to end / ceiling", "", figures.AtLeast(0.75), t.ratios(sideEvent, sideEmpty, rateOf))
+	s.samples("end to end / bare steps", "", figures.AtLeast(0.9), t.ratios(sideEvent, sideSteps, rateOf))
+	s.samples("CPU of an event / of an empty workflow", "", figures.AtMost(1.25), t.ratios(sideEvent, sideEmpty, cpuOf))
+	s.samples("CPU of an event / of bare steps", "", nil, t.ratios(sideEvent, sideSteps, cpuOf))
+	s.samples("bulk / empty workflows", "", figures.AtLeast(15), t.ratios(sideBulk, sideEmpty, rateOf))
+	s.samples("CPU of a bulk event / of an empty workflow", "", nil, t.ratios(sideBulk, sideEmpty, cpuOf))
+	s.samples("CPU of a duplicate / of an event", "", figures.AtMost(0.5), t.ratios(sideDuplicate, sideEvent, cpuOf))
+	s.samples("events end to end", "/s", nil, t.values(sideEvent, rateOf))
+	s.samples("empty workflows", "/s", nil, t.values(sideEmpty, rateOf))
+	s.samples("bare steps", "/s", nil, t.values(sideSteps, rateOf))
+	s.samples("bulk events end to end", "/s", nil, t.values(sideBulk, rateOf))
+	s.samples("ACK p50 at full load", "ms", nil, t.values(sideEvent, p50Of))
+	s.samples("ACK p99 at full load", "ms", nil, t.values(sideEvent, p99Of))
+	return errors.Join(s.takeProfile(ctx, "throughput", single), s.takeProfile(ctx, "bulk", bulk))
 }
 
-// yardstickRound gives the rate of a part, and the CPU of each of its workflows in ms.
-func (s *suite) yardstickRound(ctx context.Context, n int, part, name string, events int) (rate, each float64, err error) {
-	count := s.scaled(events)
-	got, used, err := s.measurePart(ctx, part, naiveDatabase, count, 0)
-	if err != nil {
-		return 0, 0, err
-	}
-	return got.PerSecond, s.chargeRound(n, name, used, count), nil
+// load is that of a provider on a node.
+func load(node *lab.Node, provider string) drive {
+	return drive{nodes: []*lab.Node{node}, provider: provider}
 }
 
-// checkNaive: what is compared must have done its work.
-func (s *suite) checkNaive(ctx context.Context, want int64) error {
-	have, err := s.lab.Count(ctx, naiveDatabase, "events")
-	if err == nil && have != want {
-		err = fmt.Errorf("the naive design has stored %d events of %d", have, want)
-	}
-	return err
+// firstEvents are the first slice of a side at full load.
+const firstEvents = 200
+
+// full is a side of events at full load. A slice has so many as were done, at the rate of the one before, in its time: if it had
+// all that are accepted in that time, the inbox would keep it busy for several times as long.
+func (s *suite) full(name string, d drive) side {
+	d.Count = s.scaled(firstEvents)
+	return side{name, func(ctx context.Context) (slice, error) {
+		got, err := s.drive(ctx, d)
+		d.Count = s.inSlice(got)
+		return sliceOf(got), err
+	}}
 }
 
-// chargeRound shows the costs of the first round only; the others count for the medians.
-func (s *suite) chargeRound(n int, name string, used lab.Usage, events int64) float64 {
-	if n > 0 {
-		return sum(cost(used, events))
+func (s *suite) inSlice(got driven) int64 {
+	return int64(max(got.perSecond()*s.lasting(sliceTime).Seconds(), 50))
+}
+
+const (
+	// duplicateConnections are few enough that hardly any has to wait for Temporal in the inbox.
+	duplicateConnections = 8
+	// pure is the share of duplicates that a slice of them must have.
+	pure = 0.95
+)
+
+// twice gives two sides: one of new events, and one of those of its last slice, sent again. Two runs with the same ID, seed and
+// time are the same events, byte for byte.
+func (s *suite) twice(d drive) (event, duplicate side) {
+	next := s.scaled(firstEvents)
+	event.take = func(ctx context.Context) (slice, error) {
+		d.Run, d.Seed, d.At, d.Count = loadgen.RandomRun(), 7, time.Now(), next
+		got, err := s.drive(ctx, d)
+		next = s.inSlice(got)
+		return sliceOf(got), err
 	}
-	return s.charge(name, used, events)
+	duplicate.take = func(ctx context.Context) (slice, error) {
+		again := d
+		again.Connections = duplicateConnections
+		got, err := s.drive(ctx, again)
+		// One that is in the inbox is found to be a duplicate later.
+		if known := got.result.Duplicates + got.result.Spooled; err == nil && known < int64(pure*float64(d.Count)) {
+			err = fmt.Errorf("of %d events that were sent again %d were duplicates", d.Count, known)
+		}
+		one := sliceOf(got)
+		one.rate = got.result.PerSecond // none is processed
+		return one, err
+	}
+	return event, duplicate
 }

@@ -18,20 +18,16 @@ type phase struct {
 // phases are in the order in which they run: the overload needs the rate that the first one finds.
 func phases() []phase {
 	return []phase{
-		{"throughput", "Events end to end, beside the engine's ceiling (empty workflows) and the naive design, in turns.",
-			false, throughput},
-		{"latency", "Events as they come, 100 a second and a quarter of the ceiling: the ACK, and the time until they are processed.",
+		{"throughput", "Full load, in turns: events, empty workflows, bare steps, bulk events, duplicates.", false, throughput},
+		{"latency", "A quarter of what the engine bears, in turns: events, empty workflows, bulk events; and events at full load.",
 			false, latency},
-		{"duplicates", "The same events again: what a duplicate costs, beside what an event costs.", false, duplicates},
 		{"storm", "Requests with wrong signatures, as fast as they go: no store may hear of them.", false, storm},
-		{"memory", "The memory of serve at 250 events a second.", false, memory},
-		{"bulk", "The bulk lane, end to end.", false, bulk},
 		{"ack", "Temporal is away: what the inbox takes, beside a minimal handler with group commit, in turns.", false, ack},
 		{"overload", "Twice as many events as can be processed: every ACK in time, and all of them processed in the end.",
 			false, overload},
 		{"growth", "The same throughput with millions of events stored, beside an empty database, in turns.", true, growth},
-		{"scaleout", "One, two and four worker processes behind an ingress of its own.", true, scaleOut},
-		{"settings", "What each line of the servers' profile is worth.", true, settings},
+		{"scaleout", "One, two and four worker processes behind an ingress of its own, in turns.", true, scaleOut},
+		{"memory", "The memory of serve over half an hour.", true, memory},
 	}
 }
 

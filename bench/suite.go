@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -95,7 +94,7 @@ func newSuite(ctx context.Context, o options, progress io.Writer) (*suite, error
 	}
 	s.report = &figures.Report{
 		At: time.Now(), Machine: machine, About: about(machine),
-		Options: fmt.Sprintf("rounds %d, scale %g", o.rounds, o.scale),
+		Options: fmt.Sprintf("pairs %d, scale %g", o.pairs, o.scale),
 	}
 	return s, nil
 }
@@ -170,14 +169,14 @@ func (s *suite) run(ctx context.Context, p phase) error {
 }
 
 func (s *suite) publish(out io.Writer, previous *figures.Report) error {
-	base, err := s.report.Save(s.out, previous)
+	path, err := s.report.Save(s.out)
 	if err != nil {
 		return err
 	}
 	if err := s.report.Print(out, previous); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s.json, %s.html\n", base, base)
+	fmt.Fprintf(out, "\n%s\n", path)
 	if s.markdown == "" {
 		return nil
 	}
@@ -186,27 +185,16 @@ func (s *suite) publish(out io.Writer, previous *figures.Report) error {
 
 func (s *suite) say(format string, args ...any) { fmt.Fprintf(s.progress, format+"\n", args...) }
 
-// figure adds a figure of the phase that runs.
-func (s *suite) figure(name, unit string, goal *figures.Goal, rounds ...float64) {
-	s.report.Add(s.phase.Name+": "+name, unit, goal, rounds...)
-	s.say("  %s: %.4g %s", name, figures.Median(rounds), unit)
+// value adds a figure of the phase that runs, which was counted or measured once.
+func (s *suite) value(name, unit string, goal *figures.Goal, v float64) {
+	s.report.AddValue(s.phase.Name+": "+name, unit, goal, v)
+	s.say("  %s: %.4g %s", name, v, unit)
 }
 
-// goalCeiling is how many empty workflows a second the machine does that the goals were set on: 360 to 415.
-const goalCeiling = 387
-
-// perCeiling puts rates beside the empty workflows that this machine does, and the goal beside those of the goals' machine. A
-// machine that is half as fast is expected to do half of everything.
-func (s *suite) perCeiling(name string, goal float64, rates ...float64) {
-	ceiling, ok := s.report.Value(rateOfCeiling)
-	if !ok {
-		return
-	}
-	ratios := make([]float64, len(rates))
-	for i, rate := range rates {
-		ratios[i] = rate / ceiling
-	}
-	s.figure(name+" / empty workflows", "", figures.AtLeast(math.Round(goal/goalCeiling*10)/10), ratios...)
+// samples adds a figure that is the median of samples.
+func (s *suite) samples(name, unit string, goal *figures.Goal, samples []float64) {
+	s.report.AddSamples(s.phase.Name+": "+name, unit, goal, samples)
+	s.say("  %s: %.4g %s of %.4g", name, figures.Median(samples), unit, samples)
 }
 
 // scaled is a number of events, as large as the run wants it.

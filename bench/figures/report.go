@@ -31,10 +31,10 @@ type Figure struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 	Goal  *Goal   `json:"goal,omitempty"`
-	// Rounds are the values that Value is the median of.
-	Rounds []float64 `json:"rounds,omitempty"`
-	// Note says under which condition, if that is not plain.
-	Note string `json:"note,omitempty"`
+	// Interval is the value alone where that was counted, and nil where there were too few samples.
+	Interval *Interval `json:"interval,omitempty"`
+	// Samples are what Value is the median of.
+	Samples []float64 `json:"samples,omitempty"`
 }
 
 // Goal is a bound.
@@ -64,11 +64,13 @@ func (g Goal) Met(v float64) bool {
 	return v <= g.Bound
 }
 
-// Verdict of a figure; "" without a goal.
+// Verdict of a figure: met or missed only if its whole interval is on one side of the goal; "" without a goal.
 func (f Figure) Verdict() string {
 	switch {
 	case f.Goal == nil:
 		return ""
+	case f.Interval == nil || f.Goal.Met(f.Interval.Low) != f.Goal.Met(f.Interval.High):
+		return "undecided"
 	case f.Goal.Met(f.Value):
 		return "met"
 	default:
@@ -83,28 +85,23 @@ type Phase struct {
 	Took  time.Duration `json:"took_ns"`
 	// Failed says why its figures are worth nothing; "" if it held.
 	Failed string `json:"failed,omitempty"`
-	// Lines are plotted over time, Distributions over the share of requests.
-	Lines         []Line         `json:"lines,omitempty"`
-	Distributions []Distribution `json:"distributions,omitempty"`
+	// Slices are in the order in which they were taken.
+	Slices []Slice `json:"slices,omitempty"`
 	// Costs is CPU time by process.
 	Costs []Cost `json:"costs,omitempty"`
 	// Checks are the invariants that were looked at, in words.
 	Checks []string `json:"checks,omitempty"`
 }
 
-// Line is a value over time.
-type Line struct {
-	Name string `json:"name"`
-	Unit string `json:"unit"`
-	// Points are pairs of seconds since the start and value.
-	Points [][2]float64 `json:"points"`
-}
-
-// Distribution is a latency by the share of requests that took no longer.
-type Distribution struct {
-	Name string `json:"name"`
-	// Points are pairs of share (0 to 1) and milliseconds.
-	Points [][2]float64 `json:"points"`
+// Slice is what some seconds of one side of a comparison have shown.
+type Slice struct {
+	Side string `json:"side"`
+	// PerSecond is what the side did, and CPU what each of that cost, in ms.
+	PerSecond float64 `json:"per_second"`
+	CPU       float64 `json:"cpu_ms"`
+	// Stolen is the share of the machine's time that it was not given by its host, and Kept says whether that was little enough.
+	Stolen float64 `json:"stolen"`
+	Kept   bool    `json:"kept"`
 }
 
 // Cost is CPU time in ms for each event, by process.
@@ -121,26 +118,16 @@ func (c Cost) Total() (sum float64) {
 	return sum
 }
 
-// Median of some values; 0 of none.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
+// AddValue adds a figure that was counted, or measured once, and is taken as it is.
+func (r *Report) AddValue(name, unit string, goal *Goal, v float64) {
+	r.Figures = append(r.Figures, Figure{Name: name, Unit: unit, Goal: goal, Value: v, Interval: &Interval{v, v}})
 }
 
-// Add adds a figure that is the median of rounds.
-func (r *Report) Add(name, unit string, goal *Goal, rounds ...float64) {
-	f := Figure{Name: name, Unit: unit, Goal: goal, Value: Median(rounds)}
-	if len(rounds) > 1 {
-		f.Rounds = rounds
-	}
-	r.Figures = append(r.Figures, f)
+// AddSamples adds a figure that is the median of samples.
+func (r *Report) AddSamples(name, unit string, goal *Goal, samples []float64) {
+	r.Figures = append(r.Figures, Figure{
+		Name: name, Unit: unit, Goal: goal, Value: Median(samples), Interval: MedianInterval(samples), Samples: samples,
+	})
 }
 
 // Value of a figure.
@@ -156,24 +143,17 @@ func (r *Report) Value(name string) (float64, bool) {
 // extension of the files in a directory of reports.
 const extension = ".json"
 
-// Save writes NAME.json and NAME.html, named after the time, and gives the path without the extension.
-func (r *Report) Save(dir string, previous *Report) (string, error) {
+// Save writes the report to a file of the directory that is named after the time, and gives its path.
+func (r *Report) Save(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	base := filepath.Join(dir, r.At.UTC().Format("20060102T150405Z"))
+	path := filepath.Join(dir, r.At.UTC().Format("20060102T150405Z")+extension)
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(base+extension, raw, 0o644); err != nil {
-		return "", err
-	}
-	page, err := r.HTML(previous)
-	if err != nil {
-		return "", err
-	}
-	return base, os.WriteFile(base+".html", page, 0o644)
+	return path, os.WriteFile(path, raw, 0o644)
 }
 
 // Latest reads the newest report of a directory; nil if there is none.

@@ -3,6 +3,8 @@ package figures
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -10,23 +12,18 @@ import (
 // row is a line of a table.
 type row [7]string
 
-var header = row{"figure", "value", "unit", "goal", "verdict", "before", "rounds"}
+var header = row{"figure", "value", "95 %", "unit", "goal", "verdict", "before"}
 
 // rows are the figures, those with a goal first, beside those of an earlier run.
 func (r *Report) rows(previous *Report) (goals, others []row) {
 	for _, f := range r.Figures {
-		line := row{f.Name, number(f.Value), f.Unit, "", f.Verdict(), "", ""}
+		line := row{f.Name, number(f.Value), f.spread(), f.Unit, "", f.Verdict(), ""}
 		if f.Goal != nil {
-			line[3] = f.Goal.String()
+			line[4] = f.Goal.String()
 		}
 		if previous != nil {
-			line[5] = before(f, previous)
+			line[6] = before(f, previous)
 		}
-		var rounds []string
-		for _, v := range f.Rounds {
-			rounds = append(rounds, number(v))
-		}
-		line[6] = strings.Join(rounds, " ")
 		if f.Goal != nil {
 			goals = append(goals, line)
 		} else {
@@ -34,6 +31,18 @@ func (r *Report) rows(previous *Report) (goals, others []row) {
 		}
 	}
 	return goals, others
+}
+
+// spread is the interval; "" for what was counted.
+func (f Figure) spread() string {
+	switch {
+	case len(f.Samples) == 0:
+		return ""
+	case f.Interval == nil:
+		return "?"
+	default:
+		return number(f.Interval.Low) + " – " + number(f.Interval.High)
+	}
 }
 
 // before is the earlier value, with the change since.
@@ -78,13 +87,13 @@ func (r *Report) Print(w io.Writer, previous *Report) error {
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	goals, others := r.rows(nil)
-	fmt.Fprintf(&b, "| Figure | Value | Goal | |\n|---|---:|---:|---|\n")
+	fmt.Fprintf(&b, "| Figure | Value | 95 %% | Goal | |\n|---|---:|---:|---:|---|\n")
 	for _, line := range goals {
-		fmt.Fprintf(&b, "| %s | %s %s | %s | %s |\n", line[0], line[1], line[2], line[3], line[4])
+		fmt.Fprintf(&b, "| %s | %s %s | %s | %s | %s |\n", line[0], line[1], line[3], line[2], line[4], line[5])
 	}
-	fmt.Fprintf(&b, "\n| Figure | Value |\n|---|---:|\n")
+	fmt.Fprintf(&b, "\n| Figure | Value | 95 %% |\n|---|---:|---:|\n")
 	for _, line := range others {
-		fmt.Fprintf(&b, "| %s | %s %s |\n", line[0], line[1], line[2])
+		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", line[0], line[1], line[3], line[2])
 	}
 	r.markdownCosts(&b)
 	for _, p := range r.Phases {
@@ -118,4 +127,11 @@ func (r *Report) markdownCosts(b *strings.Builder) {
 			fmt.Fprintf(b, " %s |\n", number(c.Total()))
 		}
 	}
+}
+
+// merge adds the labels of a cost, sorted.
+func merge(labels []string, costs map[string]float64) []string {
+	all := slices.AppendSeq(labels, maps.Keys(costs))
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -4,43 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"holdfast/event"
 )
 
 // Transactions is how many a database has ended since its server started.
 func (l *Lab) Transactions(ctx context.Context, database string) (n int64, err error) {
 	// The server tells of a connection's transactions when that is idle, and at most once a second.
-	err = l.ask(ctx, "postgres", &n,
+	err = l.ask(ctx, &n,
 		`SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = $1`, database)
 	return n, err
 }
 
 // Size of a database in bytes, indexes and all.
 func (l *Lab) Size(ctx context.Context, database string) (n int64, err error) {
-	err = l.ask(ctx, "postgres", &n, `SELECT pg_database_size($1)`, database)
+	err = l.ask(ctx, &n, `SELECT pg_database_size($1)`, database)
 	return n, err
 }
 
 // TemporalSize is that of Temporal's two databases.
 func (l *Lab) TemporalSize(ctx context.Context) (n int64, err error) {
-	err = l.ask(ctx, "postgres", &n,
+	err = l.ask(ctx, &n,
 		`SELECT pg_database_size($1) + pg_database_size($2)`, temporalDatabase, visibilityDatabase)
-	return n, err
-}
-
-// Count counts the rows of a table.
-func (l *Lab) Count(ctx context.Context, database, table string) (n int64, err error) {
-	err = l.ask(ctx, database, &n, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize())
 	return n, err
 }
 
 // ServerVersion of PostgreSQL.
 func (l *Lab) ServerVersion(ctx context.Context) (version string, err error) {
-	err = l.ask(ctx, "postgres", &version, `SHOW server_version`)
+	err = l.ask(ctx, &version, `SHOW server_version`)
 	return version, err
 }
 
@@ -58,8 +49,8 @@ func (l *Lab) Explain(ctx context.Context, database, statement string, args ...a
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-func (l *Lab) ask(ctx context.Context, database string, into any, query string, args ...any) error {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
+func (l *Lab) ask(ctx context.Context, into any, query string, args ...any) error {
+	conn, err := pgx.Connect(ctx, l.Postgres.URL("postgres"))
 	if err != nil {
 		return err
 	}
@@ -107,25 +98,4 @@ func (l *Lab) Fill(ctx context.Context, database string, events, entities int) e
 		return err
 	}
 	return l.Exec(ctx, database, `CHECKPOINT`)
-}
-
-// ProcessedBySecond is how many events were processed in each second of an interval. Events are found by their ids, which
-// begin with the time of receipt.
-func (l *Lab) ProcessedBySecond(ctx context.Context, database string, from, to time.Time) ([][2]float64, error) {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `
-SELECT s, count(e.id)::float8
-  FROM generate_series(0, floor(extract(epoch FROM $2::timestamptz - $1::timestamptz))::int) AS s
-  LEFT JOIN (SELECT id, floor(extract(epoch FROM processed_at - $1)) AS s FROM events WHERE id >= $3 AND processed_at >= $1) AS e
- USING (s) GROUP BY s ORDER BY s`, from, to, event.FirstIDAt(from))
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p [2]float64, err error) {
-		return p, row.Scan(&p[0], &p[1])
-	})
 }

@@ -82,7 +82,7 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 func (l *Lab) StartTemporal(ctx context.Context) error {
 	options := devstack.TemporalServerOptions{
 		Bin: l.Bin, Dir: filepath.Join(l.Dir, devstack.TemporalDir), Store: l.Postgres.URL("postgres"),
-		Shards: l.Profile.Shards, DynamicConfig: l.Profile.DynamicConfig, Environ: l.Profile.Environ,
+		DynamicConfig: l.Profile.DynamicConfig, Environ: l.Profile.Environ,
 		SearchAttributes: map[string]string{workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword"},
 		Log:              l.Log,
 	}

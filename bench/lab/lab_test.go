@@ -58,3 +58,17 @@ func TestUsageIsADifference(t *testing.T) {
 	require.Equal(t, Usage{LabelTemporal: 2 * time.Second, LabelLoad: time.Second, LabelHoldfast: time.Second}, diff)
 	require.Equal(t, 3*time.Second, diff.Total(LabelLoad))
 }
+
+// The eighth number of the line of all processors is stolen; those of guests, which come after it, are counted in the first two.
+func TestTheStolenShareIsThatOfTheTimeBetween(t *testing.T) {
+	t.Parallel()
+	before := parseMachineTime("cpu  100 0 50 800 10 0 10 30 5 5\ncpu0 1 2 3 4 5 6 7 8 9 10\n")
+	require.Equal(t, MachineTime{Stolen: 30, All: 1000}, before)
+	after := parseMachineTime("cpu  150 0 60 820 10 0 10 50 5 5\n")
+	require.InDelta(t, 0.2, after.StolenSince(before), 1e-9)
+	require.Zero(t, before.StolenSince(before), "no time has passed")
+	require.Equal(t, MachineTime{}, parseMachineTime(""))
+	if runtime.GOOS == "linux" {
+		require.Positive(t, ReadMachineTime().All)
+	}
+}

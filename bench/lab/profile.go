@@ -10,14 +10,12 @@ import (
 	"strings"
 )
 
-// Profile is how the servers are set up: that of deploy/ unless a benchmark asks what one of its lines is worth.
+// Profile is how the servers are set up: that of deploy/.
 type Profile struct {
 	// Postgres are parameters of the server.
 	Postgres map[string]string
 	// DynamicConfig is Temporal's file of settings.
 	DynamicConfig string
-	// Shards of Temporal's history; 0: 128.
-	Shards int
 	// Environ of Temporal, such as GOGC=400.
 	Environ []string
 	// Visibility are statements for Temporal's visibility database, run before any workflow is.

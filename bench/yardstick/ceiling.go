@@ -3,6 +3,7 @@ package yardstick
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"strconv"
 
 	"go.temporal.io/sdk/client"
@@ -12,24 +13,24 @@ import (
 
 const ceilingQueue = "bench-ceiling"
 
-// Ceiling runs empty workflows: one workflow for each event cannot be had for less.
-func Ceiling(ctx context.Context, e Engine) (Result, error) {
-	done := newCompletions(e.Count)
+// Ceiling runs empty workflows, in the slices that it is asked for: one workflow for each event cannot be had for less.
+func Ceiling(ctx context.Context, e Engine, in io.Reader, out io.Writer) error {
+	done := newCompletions()
 	c, err := dial(ctx, e, done, &client.GrpcCompressionNone{})
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	defer c.Close()
 	w := worker.New(c, ceilingQueue, worker.Options{DisableRegistrationAliasing: true})
 	w.RegisterWorkflowWithOptions(func(workflow.Context) error { return nil }, workflow.RegisterOptions{Name: "Empty"})
 	if err := w.Start(); err != nil {
-		return Result{}, err
+		return err
 	}
 	defer w.Stop()
 	run := "bench-ceiling-" + rand.Text()
-	return drive(ctx, e, done, func(ctx context.Context, i int) error {
+	return serveSlices(ctx, e, done, in, out, func(ctx context.Context, i int64) error {
 		_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: run + strconv.Itoa(i), TaskQueue: ceilingQueue, EnableEagerStart: true,
+			ID: run + strconv.FormatInt(i, 10), TaskQueue: ceilingQueue, EnableEagerStart: true,
 		}, "Empty")
 		return err
 	})

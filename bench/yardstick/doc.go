@@ -2,10 +2,7 @@
 //
 //   - ceiling: empty workflows with eager start, as many as Temporal takes;
 //   - steps: the least that three steps cost in such a workflow, as local activities that read the event and write two rows;
-//   - naive: the product's own parse, persist and upsert as three regular activities of a workflow that is started as the
-//     manual says;
-//   - handler: the least that an HTTP handler can do that makes a row durable before it answers, with group commit;
-//   - refuser: the least that an HTTP handler can do, which is to refuse.
+//   - handler: the least that an HTTP handler can do that makes a row durable before it answers, with group commit.
 //
 // They are honest opponents: nothing is done here to make them slow.
 package yardstick

@@ -19,7 +19,7 @@ const (
 )
 
 // stripeEvent is a Stripe event like those that the load generator sends.
-func stripeEvent(run string, i int) (event.Receipt, converter.RawValue) {
+func stripeEvent(run string, i int64) (event.Receipt, converter.RawValue) {
 	key := fmt.Sprintf("evt_%s%09d", run, i)
 	body := fmt.Sprintf(`{"id":%q,"object":"event","api_version":"2024-06-20","created":%d,"type":"customer.updated","data":{`+
 		`"object":{"id":"cus_sample%d","object":"customer","name":"Ada Lovelace","email":"ada@example.com","balance":0,`+

@@ -2,7 +2,9 @@ package yardstick
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"sync"
 
 	"github.com/google/uuid"
@@ -67,6 +69,21 @@ func Handler(ctx context.Context, database string, out io.Writer) error {
 	close(rows)
 	writing.Wait()
 	return err
+}
+
+// serve serves at a free port, which it prints, until the context ends.
+func serve(ctx context.Context, handler fasthttp.RequestHandler, out io.Writer) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &fasthttp.Server{Handler: handler}
+	go func() {
+		<-ctx.Done()
+		_ = server.Shutdown()
+	}()
+	fmt.Fprintln(out, "http://"+listener.Addr().String())
+	return server.Serve(listener)
 }
 
 // row is one request that waits for its commit.

@@ -2,11 +2,13 @@ package yardstick
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -15,57 +17,64 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Engine says which Temporal to use, and how much.
+// Engine says which Temporal to use.
 type Engine struct {
 	Address, Namespace string
-	// Count of workflows, Starters that start them at the same time.
-	Count, Starters int
-	// Rate of starts per second, each in its moment, whatever becomes of those before it; 0: as many as the starters can.
-	Rate float64
+	// Starters start workflows at the same time.
+	Starters int
 }
 
-// Result is what a yardstick prints.
+// Slice is what is asked of a yardstick, as a line of JSON.
+type Slice struct {
+	// Length is for how long workflows are started.
+	Length time.Duration `json:"length_ns"`
+	// Rate of starts a second, each in its moment, whatever becomes of those before it; 0: as many as the starters can.
+	Rate float64 `json:"rate"`
+}
+
+// Result is what it answers, as a line of JSON.
 type Result struct {
-	PerSecond float64       `json:"per_second"`
-	Took      time.Duration `json:"took_ns"`
-	// CPU is what this process has used meanwhile.
-	CPU time.Duration `json:"cpu_ns"`
-	// P50 and P99 of the time from the moment when a start was due until Temporal had confirmed it. Without a rate there is none.
-	P50 time.Duration `json:"p50_ns,omitempty"`
-	P99 time.Duration `json:"p99_ns,omitempty"`
-}
-
-// used is the CPU time of this process so far.
-func used() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	// Count of workflows, and how many were done in a second, from the first start to the last end.
+	Count     int64   `json:"count"`
+	PerSecond float64 `json:"per_second"`
+	// P50 and P99 of the time from the moment when a start was due, or made, until Temporal had confirmed it.
+	P50 time.Duration `json:"p50_ns"`
+	P99 time.Duration `json:"p99_ns"`
 }
 
 // completions counts the workflows whose end Temporal has confirmed. It sees every call of the client, which costs nothing,
 // where asking Temporal for each would cost a call.
 type completions struct {
 	n    atomic.Int64
-	want int64
-	all  chan struct{}
+	more chan struct{} // something has ended since the last look
 }
 
-func newCompletions(want int) *completions {
-	return &completions{want: int64(want), all: make(chan struct{})}
-}
+func newCompletions() *completions { return &completions{more: make(chan struct{}, 1)} }
 
 func (c *completions) intercept(
 	ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
 	err := invoke(ctx, method, request, reply, cc, opts...)
 	if answer, ok := request.(*workflowservice.RespondWorkflowTaskCompletedRequest); ok && err == nil && completes(answer) {
-		if c.n.Add(1) == c.want {
-			close(c.all)
+		c.n.Add(1)
+		select {
+		case c.more <- struct{}{}:
+		default:
 		}
 	}
 	return err
+}
+
+// await returns when so many have ended since the beginning.
+func (c *completions) await(ctx context.Context, n int64) error {
+	for c.n.Load() < n {
+		select {
+		case <-c.more:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func completes(r *workflowservice.RespondWorkflowTaskCompletedRequest) bool {
@@ -94,68 +103,90 @@ func dial(
 	return c, nil
 }
 
-// drive starts all workflows, as the load generator does in its closed loop or its open one, and waits for the end of the last.
-func drive(ctx context.Context, e Engine, done *completions, start func(ctx context.Context, i int) error) (r Result, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	begun, before := time.Now(), used()
-	begin := func(i int) {
-		if err := start(ctx, i); err != nil {
-			cancel(fmt.Errorf("start workflow %d: %w", i, err))
+// start starts the workflow of a number, and returns when Temporal has confirmed that.
+type start func(ctx context.Context, i int64) error
+
+// serveSlices takes what it is asked for until nobody asks any more.
+func serveSlices(ctx context.Context, e Engine, done *completions, in io.Reader, out io.Writer, begin start) error {
+	asked, answers := json.NewDecoder(in), json.NewEncoder(out)
+	for next := int64(0); ; {
+		var s Slice
+		if err := asked.Decode(&s); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read what is asked: %w", err)
+		}
+		begun := time.Now()
+		took, err := run(ctx, e, s, next, begin)
+		if err != nil {
+			return err
+		}
+		count := int64(len(took))
+		next += count
+		if err := done.await(ctx, next); err != nil {
+			return err
+		}
+		slices.Sort(took)
+		r := Result{Count: count, PerSecond: float64(count) / time.Since(begun).Seconds(), P50: took[count/2], P99: took[count*99/100]}
+		if err := answers.Encode(r); err != nil {
+			return err
 		}
 	}
-	if e.Rate > 0 {
-		r.P50, r.P99 = pace(ctx, e, begin)
+}
+
+// run starts workflows for the length of the slice, as the load generator does in its closed loop or its open one, at least
+// one, and gives how long each start took.
+func run(ctx context.Context, e Engine, s Slice, next int64, begin start) (took []time.Duration, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		mu    sync.Mutex
+		begun = time.Now()
+	)
+	one := func(i int64, due time.Time) {
+		if err := begin(ctx, next+i); err != nil {
+			cancel(fmt.Errorf("start workflow %d: %w", next+i, err))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		took = append(took, time.Since(due))
+	}
+	if s.Rate > 0 {
+		pace(ctx, s, begun, one)
 	} else {
-		race(ctx, e, begin)
+		race(ctx, e, begun.Add(s.Length), one)
 	}
-	select {
-	case <-done.all:
-	case <-ctx.Done():
-		return Result{}, context.Cause(ctx)
-	}
-	r.Took = time.Since(begun)
-	r.PerSecond, r.CPU = float64(e.Count)/r.Took.Seconds(), used()-before
-	return r, nil
+	return took, context.Cause(ctx)
 }
 
 // race has every starter start the next one as soon as its last one is confirmed.
-func race(ctx context.Context, e Engine, begin func(i int)) {
+func race(ctx context.Context, e Engine, end time.Time, one func(i int64, due time.Time)) {
 	var (
 		next     atomic.Int64
 		starters sync.WaitGroup
 	)
 	for range e.Starters {
 		starters.Go(func() {
-			for i := int(next.Add(1)) - 1; i < e.Count && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				begin(i)
+			for now := time.Now(); now.Before(end) && ctx.Err() == nil; now = time.Now() {
+				one(next.Add(1)-1, now)
 			}
 		})
 	}
 	starters.Wait()
 }
 
-// pace starts each one when it is due, and tells how long that took.
-func pace(ctx context.Context, e Engine, begin func(i int)) (p50, p99 time.Duration) {
-	var (
-		took  = make([]time.Duration, e.Count)
-		all   sync.WaitGroup
-		begun = time.Now()
-	)
-	for i := range e.Count {
-		due := begun.Add(time.Duration(float64(i) / e.Rate * float64(time.Second)))
+// pace starts each one when it is due.
+func pace(ctx context.Context, s Slice, begun time.Time, one func(i int64, due time.Time)) {
+	var all sync.WaitGroup
+	for i := range max(int64(s.Rate*s.Length.Seconds()), 1) {
+		due := begun.Add(time.Duration(float64(i) / s.Rate * float64(time.Second)))
 		time.Sleep(time.Until(due)) //nolint:forbidigo // the moments are what is asked for
 		if ctx.Err() != nil {
 			break
 		}
-		all.Go(func() {
-			begin(i)
-			took[i] = time.Since(due)
-		})
+		all.Go(func() { one(i, due) })
 	}
 	all.Wait()
-	slices.Sort(took)
-	return took[len(took)/2], took[len(took)*99/100]
 }
 
 // quiet drops the log of the SDK.

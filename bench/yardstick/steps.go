@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"strings"
 	"time"
 
@@ -29,33 +30,33 @@ CREATE TABLE IF NOT EXISTS step_entities (id text PRIMARY KEY, workflow_id text 
     ON CONFLICT (id) DO UPDATE SET workflow_id = excluded.workflow_id`
 )
 
-// Steps runs workflows of three local activities with eager start: one reads the event, two write one row each. There is no
-// HTTP, no signature, no definition, no order of events, no log, no metric and no trace: whatever takes these three steps in a
-// workflow for each event costs that much at least.
-func Steps(ctx context.Context, e Engine, database string) (Result, error) {
+// Steps runs workflows of three local activities with eager start, in the slices that it is asked for: one reads the event, two
+// write one row each. There is no HTTP, no signature, no definition, no order of events, no log, no metric and no trace: whatever
+// takes these three steps in a workflow for each event costs that much at least.
+func Steps(ctx context.Context, e Engine, database string, in io.Reader, out io.Writer) error {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	defer pool.Close()
 	if _, err := pool.Exec(ctx, makeStepTables); err != nil {
-		return Result{}, err
+		return err
 	}
-	done := newCompletions(e.Count)
+	done := newCompletions()
 	c, err := dial(ctx, e, done, &client.GrpcCompressionNone{})
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	defer c.Close()
 	w := worker.New(c, stepsQueue, worker.Options{DisableRegistrationAliasing: true})
 	steps := &bareSteps{pool}
 	w.RegisterWorkflowWithOptions(steps.process, workflow.RegisterOptions{Name: "Steps"})
 	if err := w.Start(); err != nil {
-		return Result{}, err
+		return err
 	}
 	defer w.Stop()
 	run := strings.ToLower(rand.Text())
-	return drive(ctx, e, done, func(ctx context.Context, i int) error {
+	return serveSlices(ctx, e, done, in, out, func(ctx context.Context, i int64) error {
 		receipt, body := stripeEvent(run, i)
 		_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID: receipt.WorkflowID(), TaskQueue: stepsQueue, EnableEagerStart: true,

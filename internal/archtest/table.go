@@ -340,8 +340,8 @@ var Table = []Rule{
 	},
 	{
 		Package: "bench/yardstick",
-		Why:     "what the product is compared with uses the product's steps and none of its orchestration",
-		Ours:    []string{"activities", "event", "persistence", "providers"},
+		Why:     "what the product is compared with shares the event with the product and nothing else",
+		Ours:    []string{"event"},
 		Libraries: []string{"go.temporal.io", "google.golang.org/grpc", "github.com/google/uuid", "github.com/jackc/pgx/v5",
 			"github.com/valyala/fasthttp"},
 		Never: []Ban{

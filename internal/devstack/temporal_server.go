@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"syscall"
 	"text/template"
-	"time"
 )
 
 // The databases of a Temporal server on PostgreSQL.
@@ -35,22 +34,15 @@ type TemporalServerOptions struct {
 	Store string
 	// Shards of the history; 0: 128. They cannot be changed later.
 	Shards int
-	// MaxConns of each of the four services to its store; 0: 20.
-	MaxConns int
 	// DynamicConfig is a file such as deploy/temporal/dynamicconfig.yaml; "": the server's defaults.
 	DynamicConfig string
-	// MetricsAddress serves Prometheus' metrics, host:port; "": nowhere.
-	MetricsAddress string
 	// Port of the frontend on 127.0.0.1; 0: any free one.
 	Port int
-	// Namespace, Retention and SearchAttributes are those of [TemporalOptions].
+	// Namespace and SearchAttributes are those of [TemporalOptions].
 	Namespace        string
-	Retention        time.Duration
 	SearchAttributes map[string]string
 	// Environ adds variables to the server's environment, such as GOGC=200.
 	Environ []string
-	// LogLevel of the server; "": error.
-	LogLevel string
 	// Log tells about restarts; nil: slog.Default(). The server's own log is Dir/temporal.log.
 	Log *slog.Logger
 }
@@ -98,11 +90,8 @@ func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*Te
 		}
 	}
 	opts.Namespace = cmp.Or(opts.Namespace, "default")
-	opts.Retention = cmp.Or(opts.Retention, defaultRetention)
-	opts.LogLevel = cmp.Or(opts.LogLevel, "error")
 	opts.Log = cmp.Or(opts.Log, slog.Default())
 	opts.Shards = cmp.Or(opts.Shards, 128)
-	opts.MaxConns = cmp.Or(opts.MaxConns, 20)
 	if opts.Port == 0 {
 		if opts.Port, err = freePort(); err != nil {
 			return nil, err
@@ -251,7 +240,7 @@ func (t *TemporalServer) Kill() {
 func (t *TemporalServer) namespace() temporalNamespace {
 	return temporalNamespace{
 		address: t.Address(), name: t.options.Namespace,
-		retention: t.options.Retention, searchAttributes: t.options.SearchAttributes,
+		retention: defaultRetention, searchAttributes: t.options.SearchAttributes,
 	}
 }
 
