@@ -16,17 +16,20 @@ const purgeRows = 500
 // purgeLinkRows bounds the changes that one transaction removes: of one entity there may be millions before a snapshot.
 const purgeLinkRows = 20_000
 
-// Only events that are processed go, or that were given up: what still waits for somebody is never too old.
+// Only events that are processed go, or that were given up: what still waits for somebody is never too old. One that somebody
+// works on at this moment is left for later: the purge waits for no event's lock, and nobody who has one for the purge.
 const purgeEvents = `
 DELETE FROM events WHERE id IN (
-       SELECT id FROM events AS e
-        WHERE e.id < $1::uuid
-          AND (e.status = 'processed'
-               OR (e.status = 'dead' AND NOT EXISTS (
-                   SELECT FROM dead_letters
-                    WHERE event_id = e.id AND state IN ('open', 'redriving', 'exhausted'))))
-        ORDER BY e.id LIMIT $2
-          FOR UPDATE SKIP LOCKED)
+       SELECT id FROM (
+              SELECT id FROM events AS e
+               WHERE e.id < $1::uuid
+                 AND (e.status = 'processed'
+                      OR (e.status = 'dead' AND NOT EXISTS (
+                          SELECT FROM dead_letters
+                           WHERE event_id = e.id AND state IN ('open', 'redriving', 'exhausted'))))
+               ORDER BY e.id LIMIT $2
+                 FOR UPDATE SKIP LOCKED) AS old
+        WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
 RETURNING id::text`
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that

@@ -319,3 +319,20 @@ func TestAPurgeKeepsTheCountOfChanges(t *testing.T) {
 	db.purge(event.KeptEvents, noon.Add(time.Hour))
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
 }
+
+// Who works on an event keeps it from a purge, which would take what it falls back to, and its row.
+func TestAPurgeLeavesAnEventThatIsWorkedOn(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receiptAt(noon)
+	db.process(r, parsed(snapshot("1", `{"n":1}`)))
+	worker := connect(t, db.url)
+	_, err := worker.Exec(t.Context(), `BEGIN`)
+	require.NoError(t, err)
+	_, err = worker.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, r.ID)
+	require.NoError(t, err)
+	require.Zero(t, db.purge(event.KeptEvents, noon.Add(time.Hour)))
+	_, err = worker.Exec(t.Context(), `COMMIT`)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon.Add(time.Hour)))
+}

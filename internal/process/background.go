@@ -19,8 +19,8 @@ func (p *process) prepare(ctx context.Context, roles Roles) <-chan error {
 		if p.drain != nil {
 			err = p.drain.Stop(stopping)
 		}
-		if p.pump != nil {
-			p.pump.Stop()
+		if p.bulkStarter != nil {
+			p.bulkStarter.Stop()
 		}
 		stopAll(p.workers)
 		return err
@@ -42,7 +42,7 @@ func (p *process) startBackground(ctx context.Context, roles Roles) error {
 		if err := p.startWorkers(ctx); err != nil {
 			return err
 		}
-		p.pump.Start()
+		p.bulkStarter.Start()
 	}
 	if roles.has(RoleIngress | RoleWorker) {
 		return p.startDrain()

@@ -14,25 +14,25 @@ import (
 // senders are held up.
 const batchSize = 100
 
-// pumped shows the pump what its batches have taken.
-type pumped struct {
+// batchStore shows the starter of batches what its batches have taken.
+type batchStore struct {
 	*persistence.Store
 
-	pump *intake.BulkStarter
+	starter *intake.BulkStarter
 }
 
-func (s pumped) ProcessBatch(
+func (s batchStore) ProcessBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
 ) ([]event.Batched, error) {
 	events, err := s.Store.ProcessBatch(ctx, limit, run, parse)
 	if err == nil {
-		s.pump.Took(events)
+		s.starter.Took(events)
 	}
 	return events, err
 }
 
-// newPump makes what starts the batches of the bulk lane.
-func (p *process) newPump() *intake.BulkStarter {
+// newBulkStarter makes what starts the batches of the bulk lane.
+func (p *process) newBulkStarter() *intake.BulkStarter {
 	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
 	return intake.NewBulkStarter(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }

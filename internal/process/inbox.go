@@ -48,8 +48,8 @@ func (p *process) spooler() intake.Spooler {
 	return p.inbox.NewInboxWriter()
 }
 
-// forgetter is nil where there is no inbox.
-func (p *process) forgetter() intake.InboxRemover {
+// remover is nil where there is no inbox.
+func (p *process) remover() intake.InboxRemover {
 	if p.inbox == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (p *process) startDrain() error {
 	if p.inbox == nil {
 		return nil
 	}
-	drain, err := intake.NewDrain(p.inbox, p.starter(), p.conflicts(), p.gate, p.cfg.Ingress.StartTimeout)
+	drain, err := intake.NewDrain(p.inbox, p.starter(), p.conflicts(), p.breaker, p.cfg.Ingress.StartTimeout)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
 	in, err := intake.New(intake.Options{
-		Starter: p.starter(), Inbox: p.spooler(), Remover: p.forgetter(), Conflicts: p.conflicts(),
-		Breaker: p.gate, BulkStarter: p.pump,
+		Starter: p.starter(), Inbox: p.spooler(), Remover: p.remover(), Conflicts: p.conflicts(),
+		Breaker: p.breaker, BulkStarter: p.bulkStarter,
 		Budget: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
 	})
 	if err != nil {

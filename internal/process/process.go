@@ -38,12 +38,12 @@ type process struct {
 	notifier  *notify.Notifier
 	operator  *operator.Server
 
-	gate       *intake.Breaker
-	inbox      *persistence.Store  // nil where no database is configured
-	inboxDepth *intake.InboxDepth  // nil where there is no inbox
-	drain      *intake.Drain       // nil until it runs
-	pump       *intake.BulkStarter // nil where no workers run
-	workers    []worker.Worker
+	breaker     *intake.Breaker
+	inbox       *persistence.Store  // nil where no database is configured
+	inboxDepth  *intake.InboxDepth  // nil where there is no inbox
+	drain       *intake.Drain       // nil until it runs
+	bulkStarter *intake.BulkStarter // nil where no workers run
+	workers     []worker.Worker
 
 	stops  []stop
 	failed chan error
@@ -53,7 +53,7 @@ type process struct {
 func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles) (*process, error) {
 	p := &process{
 		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
-		gate: intake.NewBreaker(cfg.Ingress.MaxStarts),
+		breaker: intake.NewBreaker(cfg.Ingress.MaxStarts),
 	}
 	if err := p.share(ctx, name); err != nil {
 		return nil, errors.Join(err, p.stop())

@@ -72,7 +72,7 @@ func (p *process) start(ctx context.Context, name string, roles Roles) error {
 	}
 	p.watchStores(name)
 	if roles.has(RoleWorker) {
-		p.pump = p.newPump()
+		p.bulkStarter = p.newBulkStarter()
 	}
 	ready := p.prepare(ctx, roles)
 	if !roles.has(RoleIngress) {

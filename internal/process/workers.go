@@ -83,7 +83,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
-		Batches: pumped{p.store, p.pump},
+		Batches: batchStore{p.store, p.bulkStarter},
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()),
 		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
 		Automatic: p.automaticRedrive,
