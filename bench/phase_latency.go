@@ -32,7 +32,7 @@ func (s *suite) partLoad(ctx context.Context, node *lab.Node, ceiling *part, rat
 	const sideFull = "event at full load"
 	full, single, bulk := load(node, stripe), load(node, stripe), load(node, firehose)
 	for _, d := range []*drive{&single, &bulk} {
-		d.Rate, d.Duration = rate, s.lasting(sliceTime)
+		d.Rate, d.Duration = rate, s.lasting(pacedTime)
 	}
 	t, err := s.alternate(ctx, s.full(sideFull, full), s.loaded(sideEvent, single), s.asked(sideEmpty, ceiling, rate),
 		s.loaded(sideBulk, bulk))

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	overloadTime   = 15 * time.Second
+	overloadTime   = 10 * time.Second
 	overloadFactor = 2
 	// probeEvents show the rate that is overloaded.
 	probeEvents = 1000

@@ -15,6 +15,8 @@ import (
 // for both. The ratio is taken of slices that were taken one after the other, and the median of these pairs counts.
 const (
 	sliceTime = 2 * time.Second
+	// pacedTime is that of a slice at a rate that leaves the machine idle: what it does on its own counts less there.
+	pacedTime = 3 * time.Second
 	// stolenMost is the share of the machine's time that its host may give to others in a slice that counts. One that it gave
 	// more of is thrown away, and another is taken; in a phase so many times as half of its pairs.
 	stolenMost = 0.05
@@ -76,12 +78,12 @@ func (s *suite) alternate(ctx context.Context, sides ...side) (turns, error) {
 // take takes a slice, and another one for as long as too much is stolen and some are left; nil if that was so to the end.
 func (s *suite) take(ctx context.Context, side side, left *int) (*slice, error) {
 	for {
-		before := lab.ReadMachineTime()
+		before := s.machineTime()
 		one, err := side.take(ctx)
 		if err != nil {
 			return nil, err
 		}
-		stolen := lab.ReadMachineTime().StolenSince(before)
+		stolen := s.machineTime().StolenSince(before)
 		kept := stolen <= stolenMost
 		s.phase.Slices = append(s.phase.Slices, figures.Slice{
 			Side: side.name, PerSecond: one.rate, CPU: cpuOf(&one), Stolen: stolen, Kept: kept,
@@ -149,7 +151,11 @@ func sliceOf(got driven) slice {
 // asked is a side that asks a part, at a rate or, with 0, for as much as it can.
 func (s *suite) asked(name string, p *part, rate float64) side {
 	return side{name, func(ctx context.Context) (slice, error) {
-		got, used, err := p.measure(ctx, yardstick.Slice{Length: s.lasting(sliceTime), Rate: rate})
+		length := sliceTime
+		if rate > 0 {
+			length = pacedTime
+		}
+		got, used, err := p.measure(ctx, yardstick.Slice{Length: s.lasting(length), Rate: rate})
 		delete(used, lab.LabelHoldfast) // it waits
 		return slice{rate: got.PerSecond, cost: cost(used, got.Count), p50: milliseconds(got.P50), p99: milliseconds(got.P99)}, err
 	}}

@@ -28,7 +28,9 @@ type suite struct {
 	report    *figures.Report
 	phase     *figures.Phase // the one that runs
 	progress  io.Writer
-	drives    int
+	// machineTime tells what the host has stolen.
+	machineTime func() lab.MachineTime
+	drives      int
 }
 
 // labDir is below the directory of the reports.
@@ -69,7 +71,7 @@ func runSuite(ctx context.Context, o options, out, progress io.Writer) (err erro
 }
 
 func newSuite(ctx context.Context, o options, progress io.Writer) (*suite, error) {
-	s := &suite{options: o, progress: progress}
+	s := &suite{options: o, progress: progress, machineTime: lab.ReadMachineTime}
 	var err error
 	if s.root, err = os.Getwd(); err != nil {
 		return nil, err

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/bench/figures"
+	"holdfast/bench/lab"
+)
+
+// course is a suite on a machine of which the host steals the given share of each slice that is measured, one after the other,
+// and then nothing; and two sides that note when they are asked. Side b is half as fast as a.
+func course(pairs int, stolen ...int64) (s *suite, sides []side, asked *strings.Builder) {
+	var now lab.MachineTime
+	looks, asked := 0, &strings.Builder{}
+	s = &suite{options: options{pairs: pairs}, progress: io.Discard, phase: &figures.Phase{}}
+	s.machineTime = func() lab.MachineTime {
+		if looks++; looks%2 == 0 { // the end of a slice
+			now.All += 100
+			if n := looks/2 - 1; n < len(stolen) {
+				now.Stolen += stolen[n]
+			}
+		}
+		return now
+	}
+	for name, rate := range map[string]float64{"a": 100, "b": 50} {
+		sides = append(sides, side{name, func(context.Context) (slice, error) {
+			asked.WriteString(name)
+			return slice{rate: rate, cost: map[string]float64{lab.LabelTemporal: 2}}, nil
+		}})
+	}
+	if sides[0].name == "b" {
+		sides[0], sides[1] = sides[1], sides[0]
+	}
+	return s, sides, asked
+}
+
+func TestSidesWarmUpAndTakeTurnsInBothOrders(t *testing.T) {
+	t.Parallel()
+	s, sides, asked := course(4)
+	got, err := s.alternate(t.Context(), sides...)
+	require.NoError(t, err)
+	require.Equal(t, "ab"+"ab"+"ba"+"ab"+"ba", asked.String())
+	require.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, got.ratios("b", "a", rateOf))
+	require.Len(t, s.phase.Slices, 8, "but for those that warmed up")
+	require.Len(t, s.phase.Costs, 2)
+	require.InDelta(t, 2, s.phase.Costs[0].Total(), 1e-9)
+}
+
+// A slice of which more than a twentieth is stolen is taken again at once, and both are in the report.
+func TestASliceThatWasStolenFromIsTakenAgain(t *testing.T) {
+	t.Parallel()
+	s, sides, asked := course(4, 0, 6, 5)
+	got, err := s.alternate(t.Context(), sides...)
+	require.NoError(t, err)
+	require.Equal(t, "ab"+"abb"+"ba"+"ab"+"ba", asked.String())
+	require.Len(t, got.ratios("b", "a", rateOf), 4)
+	var kept []bool
+	for _, one := range s.phase.Slices[:3] {
+		kept = append(kept, one.Kept)
+	}
+	require.Equal(t, []bool{true, false, true}, kept)
+	require.InDelta(t, 0.06, s.phase.Slices[1].Stolen, 1e-9)
+}
+
+// Half as many as there are pairs are taken again; then a pair is missing, and the other side of it has no partner.
+func TestAPairIsMissingWhereTheHostStealsOnAndOn(t *testing.T) {
+	t.Parallel()
+	s, sides, asked := course(4, 0, 50, 50, 50)
+	got, err := s.alternate(t.Context(), sides...)
+	require.NoError(t, err)
+	require.Equal(t, "ab"+"abbb"+"ba"+"ab"+"ba", asked.String())
+	require.Len(t, got.ratios("b", "a", rateOf), 3)
+	require.Len(t, got.values("a", rateOf), 4)
+	require.Len(t, got.values("b", rateOf), 3)
+}
