@@ -19,11 +19,13 @@ SELECT id::text FROM events WHERE id BETWEEN $1::uuid AND $2::uuid AND request_i
  UNION
 SELECT event_id::text FROM dead_letters WHERE event_id BETWEEN $1::uuid AND $2::uuid AND receipt->>'request_id' = $3
  UNION
-SELECT event_id::text FROM inbox WHERE event_id BETWEEN $1::uuid AND $2::uuid AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0
+SELECT event_id::text FROM inbox
+ WHERE event_id BETWEEN $1::uuid AND $2::uuid
+   AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0
  ORDER BY 1`
 
-// EventsOfRequest are the IDs of the events that a request brought, in their order: stored, dead or in the inbox. It knows requests
-// by the ID that the ingress has made, a UUIDv7; one that the sender chose says no time, and leads nowhere here.
+// EventsOfRequest are the IDs of the events that a request brought, in their order: stored, dead or in the inbox. It knows
+// requests by the ID that the ingress has made, a UUIDv7; one that the sender chose says no time, and leads nowhere here.
 // Event.ErrNotFound: there are none.
 func (s *Store) EventsOfRequest(ctx context.Context, requestID string) ([]string, error) {
 	made, ok := event.TimeOfID(requestID)
