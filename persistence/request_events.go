@@ -20,7 +20,8 @@ SELECT id::text FROM events WHERE id BETWEEN $1::uuid AND $2::uuid AND request_i
 SELECT event_id::text FROM dead_letters WHERE event_id BETWEEN $1::uuid AND $2::uuid AND receipt->>'request_id' = $3
  UNION
 SELECT event_id::text FROM inbox
- WHERE event_id BETWEEN $1::uuid AND $2::uuid AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0
+ WHERE event_id BETWEEN $1::uuid AND $2::uuid
+   AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0
  ORDER BY 1`
 
 // EventsOfRequest are the IDs of the events that a request brought, in their order: stored, dead or in the inbox. It knows
