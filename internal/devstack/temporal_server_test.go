@@ -29,6 +29,7 @@ func TestTemporalServerKeepsWorkflowsInPostgres(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(second.Kill)
 	require.Equal(t, first.Address(), second.Address())
-	require.True(t, runExists(t.Context(), dial(t, second), "kept"))
+	client := dial(t, second)
+	eventually(t, "the workflow is there", func() bool { return runExists(t.Context(), client, "kept") })
 	require.NoError(t, second.Stop(t.Context()))
 }
