@@ -36,7 +36,7 @@ TIMES := bin/test-times.json
 
 .PHONY: test
 test: $(TEMPORAL) bin/tctl server bin/gotestsum ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
-	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about ten minutes on 2 cores)"
+	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about a quarter of an hour on 2 cores)"
 	@bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events $(TIMES) --packages '$(PACKAGES)' \
 		-- $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
 		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); exit $$code
@@ -57,7 +57,7 @@ SEED ?= 0
 REPORT ?=
 
 .PHONY: chaos
-chaos: server ## Make every fault while events come in, and check that none is lost (half an hour; SCENARIO=, SEED=)
+chaos: server ## Make every fault while events come in, and check that none is lost (a quarter of an hour; SCENARIO=, SEED=)
 	go test -count=1 -v -timeout 90m ./e2e/chaos -all -scenario '$(SCENARIO)' -seed $(SEED) -report '$(REPORT)'
 
 .PHONY: lint
