@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"holdfast/internal/devstack/stacktest"
@@ -55,11 +57,13 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "GITHUB_WEBHOOK_SECRET="+secret)
 	n := i.start(t, "serve")
+	var events []string
 	dead := map[string]string{} // block → the event that it is about
 	for _, block := range blocks {
 		if !ends(block) {
 			dead[block] = i.sendPoison(t, n)
 			i.awaitStatus(t, dead[block], enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
+			events = append(events, dead[block])
 		}
 	}
 	i.awaitListed(t, len(dead))
@@ -69,6 +73,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 	for _, block := range blocks {
 		if ends(block) {
 			id := i.sendPoison(t, n)
+			events = append(events, id)
 			i.shell(t, n, block, id)
 			if strings.Contains(block, "terminate") {
 				i.awaitStatus(t, id, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED)
@@ -78,6 +83,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("text")), 0o644))
 	i.start(t, "worker")
+	i.awaitQuiet(t, events)
 	// What is about one event comes first: a batch would do its work.
 	slices.SortStableFunc(blocks, func(a, b string) int {
 		return strings.Count(b, exampleWorkflow) - strings.Count(a, exampleWorkflow)
@@ -89,6 +95,7 @@ func TestTheDocumentedCommandsWork(t *testing.T) {
 		i.shell(t, n, block, dead[block])
 		if resets(block) {
 			i.awaitStatus(t, dead[block], enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+			i.awaitQuiet(t, events)
 		}
 	}
 	i.awaitCount(t, time.Minute, 0, openDeadLetters+" AND error_code <> 'canceled' AND step <> 'run'")
@@ -100,6 +107,39 @@ func (i *installation) sendPoison(t *testing.T, n *node) (workflowID string) {
 	a := n.sendStandard(t, "/webhooks/homemade", id, []byte(poison))
 	require.Equal(t, 202, a.status, string(a.body))
 	return "homemade:" + id
+}
+
+// awaitQuiet waits until no batch is under way and no run of these events is open: Temporal cannot reset a run whose first task is not
+// done, and a batch resets all.
+func (i *installation) awaitQuiet(t *testing.T, events []string) {
+	t.Helper()
+	c := i.dial(t)
+	eventually(t, busy*time.Minute, "all batches and runs have ended", func() error {
+		batches, err := c.WorkflowService().ListBatchOperations(context.Background(),
+			&workflowservice.ListBatchOperationsRequest{Namespace: i.namespace})
+		if err != nil {
+			return err
+		}
+		for _, batch := range batches.GetOperationInfo() {
+			if batch.GetState() == enumspb.BATCH_OPERATION_STATE_RUNNING {
+				return fmt.Errorf("the batch %s is under way", batch.GetJobId())
+			}
+		}
+		for _, id := range events {
+			found, err := c.DescribeWorkflowExecution(context.Background(), id, "")
+			var gone *serviceerror.NotFound // deleted by a block
+			if errors.As(err, &gone) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if found.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+				return fmt.Errorf("the run of %s is open", id)
+			}
+		}
+		return nil
+	})
 }
 
 // awaitListed waits until queries find that many failed runs.
