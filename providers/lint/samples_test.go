@@ -24,7 +24,9 @@ samples:
 	dead := strings.Replace(good, "type: .body.type", "type: .body.type.name", 1)
 	shared := strings.Replace(good, "[.body.id]", "[.body.type]", 1)
 	require.NotEqual(t, good, dead)
+	unknown := strings.Replace(good, "type: .body.type", `type: '"unknown"'`, 1)
 	require.NotEqual(t, good, shared)
+	require.NotEqual(t, good, unknown)
 	dir := writeDefinitions(t, map[string]string{"acme.yaml": good})
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -38,6 +40,8 @@ samples:
 	require.ErrorContains(t, live.Reload(Regression), `acme.yaml: samples["order.paid"]: becomes a dead letter`)
 	write("acme.yaml", shared)
 	require.ErrorContains(t, live.Reload(Regression), `acme.yaml: samples["order.paid"]: two events of it`)
+	write("acme.yaml", unknown)
+	require.ErrorContains(t, live.Reload(Regression), `acme.yaml: samples["order.paid"]: is of type unknown`)
 	require.Same(t, before, live.Catalogue())
 
 	write("acme.yaml", dead)
