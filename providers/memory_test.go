@@ -95,6 +95,41 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
+// What is allocated to take a batch apart: so many bytes for each of its own, and the few events that may be short.
+const (
+	splitPerByte = 160
+	splitAtLeast = 1 << 20
+)
+
+// batchOf has as many events as fit, within an envelope.
+func batchOf(item string, size, envelope int) []byte {
+	return []byte(`{"e":"` + strings.Repeat("x", envelope) + `","events":` + string(repeated(item, size)) + `}`)
+}
+
+// FuzzBatchMemory: however short the events of a batch are, and however long its envelope, what they take is a small multiple of
+// the body.
+func FuzzBatchMemory(f *testing.F) {
+	p := mustLoad(f, strings.Replace(minimal, "type: .body.type", "batch: {items: events}\ntype: .body.type", 1))
+	for _, item := range []string{"0", "{}", `{"id":"1"}`, `{"id":"1","type":"a","data":{"k":""}}`, `{"":{"":{"":{"":0}}}}`} {
+		for _, size := range []int{10 << 10, 100 << 10} {
+			f.Add(batchOf(item, size, 0))
+			f.Add(batchOf(item, size, 60<<10))
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		size := uint64(len(body))
+		r := &auth.Request{Method: "POST", Path: "/webhooks/acme", Body: body, Header: map[string][]string{}}
+		var items []Item
+		got := allocatedBy(func() { items, _ = p.Split(r) })
+		require.LessOrEqual(t, got, splitPerByte*size+splitAtLeast, "split %d bytes into %d", size, len(items))
+		var carried uint64
+		for _, item := range items {
+			carried += uint64(len(item.Body) + len(item.Root))
+		}
+		require.LessOrEqual(t, carried, 66*size, "%d events of %d bytes", len(items), size)
+	})
+}
+
 // A doubled field that is part of the identity is noticed wherever it stands, among however many that are not.
 func TestDoubledIdentityIsFoundAmongMany(t *testing.T) {
 	t.Parallel()

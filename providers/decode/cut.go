@@ -4,13 +4,20 @@ package decode
 const (
 	maxItems = 5000
 	maxRoot  = 64 << 10
+	// leastItem is how many bytes the events of a batch have on average, beyond the first of them: each costs the ingress a few
+	// thousand, however short it is.
+	leastItem = 32
+	fewItems  = 100
+	// maxCopies is how many times its own size a batch may grow by the envelopes that its events carry along.
+	maxCopies = 64
 )
 
 // span is a run of bytes.
 type span struct{ start, end int }
 
 // Cut gives the elements of the array at the path, each as a part of the body, and the body with an empty array in
-// its place. ok is false if the body is not JSON, has no such array or has it twice, or is out of bounds.
+// its place. ok is false if the body is not JSON, has no such array or has it twice, or is out of bounds: those of the batch, and
+// those of what it would cost for its size.
 func Cut(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
 	if checkText(body) != nil {
 		return nil, nil, false
@@ -19,7 +26,7 @@ func Cut(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
 	if cut.find(path) != nil || cut.end() != nil || cut.found != 1 {
 		return nil, nil, false
 	}
-	if len(cut.items) > maxItems || len(body)-(cut.array.end-cut.array.start) > maxRoot {
+	if cut.isOutOfBounds() {
 		return nil, nil, false
 	}
 	items = make([][]byte, len(cut.items))
@@ -31,6 +38,12 @@ func Cut(body []byte, path []string) (items [][]byte, root []byte, ok bool) {
 	root = append(root, "[]"...)
 	root = append(root, body[cut.array.end:]...)
 	return items, root, true
+}
+
+func (c *cutter) isOutOfBounds() bool {
+	root := len(c.data) - (c.array.end - c.array.start)
+	return len(c.items) > maxItems || root > maxRoot ||
+		len(c.items) > fewItems+len(c.data)/leastItem || len(c.items)*root > maxCopies*len(c.data)
 }
 
 // cutter looks for one array on its way through a body.

@@ -14,7 +14,10 @@ func TestPageNamesLimitsOfBodies(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/providers.md")
 	require.NoError(t, err)
-	for row, number := range map[string]int{"Events of one batch": maxItems, "Depth of JSON": maxDepth} {
+	for row, number := range map[string]int{
+		"Events of one batch; its envelope": maxItems, "Depth of JSON": maxDepth,
+		"Events of one batch, for its size": fewItems,
+	} {
 		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(row)+`.* \| `+fmt.Sprint(number), string(page))
 	}
 }
