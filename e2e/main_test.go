@@ -44,8 +44,10 @@ func TestMain(m *testing.M) {
 		}
 		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{
 			Durable: true,
-			// A run is deleted once its other tasks are on record as done, which by default is looked at every 30 s.
+			// A run is deleted once its other tasks are on record as done, which by default is looked at every 30 s. A history counts
+			// as long from 4,096 events on, for which a test would take minutes.
 			DynamicConfig: map[string]string{
+				"limit.historyCount.suggestContinueAsNew":      "256",
 				"history.transferProcessorUpdateAckInterval":   `"500ms"`,
 				"history.visibilityProcessorUpdateAckInterval": `"500ms"`,
 			},

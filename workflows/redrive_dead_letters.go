@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// redriveTurns is how many turns a run of a redrive does before it continues as new: about an hour's.
+	// redriveTurns is how many turns a run of a redrive does before it continues as new: about an hour's. It does so earlier where
+	// the server says that the history is long.
 	redriveTurns = 300
 	// The pauses between two looks at a redrive that waits for its last runs, and at one that is paused. A signal ends
 	// them early.
@@ -22,21 +23,21 @@ const (
 // without one. So it can be killed, continued as new, terminated and started again at any moment.
 func RedriveDeadLetters(ctx workflow.Context, id string) (event.Redrive, error) {
 	changed := workflow.GetSignalChannel(ctx, SignalRedriveChanged)
-	for range redriveTurns {
+	for turn := 0; turn < redriveTurns && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); turn++ {
 		for changed.ReceiveAsync(nil) { // the page looks at the row anyway
 		}
-		var turn event.RedriveTurn
-		err := workflow.ExecuteActivity(withOperationLane(ctx, "page"), do.RedrivePage, id).Get(ctx, &turn)
+		var did event.RedriveTurn
+		err := workflow.ExecuteActivity(withOperationLane(ctx, "page"), do.RedrivePage, id).Get(ctx, &did)
 		switch {
 		case ctx.Err() != nil:
 			return abandonRedrive(ctx, id)
 		case err != nil:
 			return event.Redrive{}, err // only an operator who fails the activity by hand gets here
-		case turn.Settled:
-			return turn.Redrive, nil
-		case turn.Redrive.State == event.RedrivePaused:
+		case did.Settled:
+			return did.Redrive, nil
+		case did.Redrive.State == event.RedrivePaused:
 			changed.ReceiveWithTimeout(ctx, pausedLook, nil)
-		case turn.Redrive.State != event.RedriveRunning || turn.Drained:
+		case did.Redrive.State != event.RedriveRunning || did.Drained:
 			changed.ReceiveWithTimeout(ctx, settlingLook, nil)
 		}
 	}
