@@ -61,7 +61,7 @@ func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch
 	queueSettings(b, p)
 	hold(b)
 	tx, err := s.begin(ctx, b)
-	return &writing{transaction: tx}, err
+	return &writing{transaction: tx, every: s.every}, err
 }
 
 // lookFor bounds the search for events that keep others waiting. What has not been looked at by then stays for the next batch.

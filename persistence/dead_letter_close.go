@@ -89,7 +89,7 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor)
 		if by.Reason == "" {
 			return errNoReason
 		}
-		taken, err := tx.giveUp(ctx, h, verdictBy(by, h.eventID, event.OutcomeDiscarded))
+		taken, err := s.giveUp(ctx, tx, h, verdictBy(by, h.eventID, event.OutcomeDiscarded))
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) 
 }
 
 // giveUp passes a verdict on the event of a dead letter, and closes that.
-func (t *transaction) giveUp(ctx context.Context, h heldDeadLetter, v event.Verdict) (effects, error) {
+func (s *Store) giveUp(ctx context.Context, t *transaction, h heldDeadLetter, v event.Verdict) (effects, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
 		return effects{}, fmt.Errorf("decode receipt: %w", err)
@@ -122,7 +122,7 @@ func (t *transaction) giveUp(ctx context.Context, h heldDeadLetter, v event.Verd
 	if err := t.send(ctx, b); err != nil {
 		return effects{}, err
 	}
-	return t.pass(ctx, v, r)
+	return s.pass(ctx, t, v, r)
 }
 
 // closeDeadLetter runs a change of one dead letter, which queues its last statements or refuses.

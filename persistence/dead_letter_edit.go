@@ -54,7 +54,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 	if !held.isFree {
 		return 0, held.refusal()
 	}
-	revised, err := tx.revise(ctx, held, e.EventID)
+	revised, err := revise(ctx, tx, held, e.EventID)
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 	sum := sha256.Sum256(body)
 	verdict := verdictBy(by, held.eventID, event.OutcomeReplaced)
 	verdict.Reason, verdict.ReplacedBy = orDefault(verdict.Reason, "edited"), e.EventID
-	taken, err := tx.giveUp(ctx, held, verdict)
+	taken, err := s.giveUp(ctx, tx, held, verdict)
 	if err != nil {
 		return 0, err
 	}
@@ -84,7 +84,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 }
 
 // revise is the receipt of the edited event: all that the ingress knew, under a key of its own.
-func (t *transaction) revise(ctx context.Context, held heldDeadLetter, eventID string) (event.Receipt, error) {
+func revise(ctx context.Context, t *transaction, held heldDeadLetter, eventID string) (event.Receipt, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(held.receipt, &r); err != nil {
 		return r, fmt.Errorf("decode receipt: %w", err)

@@ -35,7 +35,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) 
 		if h.state != event.DeadLetterDiscarded {
 			return h.refusal()
 		}
-		free, err := tx.isAlone(ctx, h)
+		free, err := isAlone(ctx, tx, h)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) 
 }
 
 // isAlone says whether no event counts that was made of this one, or of which this one was made.
-func (t *transaction) isAlone(ctx context.Context, h heldDeadLetter) (bool, error) {
+func isAlone(ctx context.Context, t *transaction, h heldDeadLetter) (bool, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
 		return false, fmt.Errorf("decode receipt: %w", err)

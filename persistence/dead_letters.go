@@ -84,13 +84,3 @@ func queueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	b.Queue(markDead, r.ID, runID)
 	return nil
 }
-
-// knownClass makes sure that a dead letter is never refused for its class.
-func knownClass(c event.Class) string {
-	switch c {
-	case event.ClassTransient, event.ClassRejected, event.ClassFailed:
-		return string(c)
-	default:
-		return string(event.ClassFailed)
-	}
-}

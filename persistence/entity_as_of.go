@@ -55,7 +55,7 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 		return event.Entity{}, err
 	}
 	defer tx.rollback(ctx)
-	if err := tx.foldLate(ctx, &pgx.Batch{}, []*late{a}); err != nil {
+	if err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every); err != nil {
 		return event.Entity{}, err
 	}
 	if a.isGone {

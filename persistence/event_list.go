@@ -30,16 +30,16 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	list.ofSource(q.Source)
 	list.equal("type", q.Type)
 	list.equal("status", string(q.Status))
-	list.ofKey(q.Provider, q.Key)
+	ofKey(list, q.Provider, q.Key)
 	if e := q.Entity; e != nil {
 		list.where(touchesEntity, clean(e.Provider), clean(e.Kind), clean(e.ExternalID))
 	}
-	list.acceptedBetween(q)
+	acceptedBetween(list, q)
 	if q.Before != "" {
 		list.where("id < %s::uuid", clean(q.Before))
 	}
 	if q.Type != "" && q.Provider == "" {
-		list.overProviders(q.Limit)
+		overProviders(list, q.Limit)
 	}
 	sql, args := list.page("id DESC", q.Limit)
 	rows, err := s.pool.Query(ctx, sql, args...)
@@ -57,7 +57,7 @@ const eventsOfKey = `SELECT id FROM events WHERE workflow_id = %[1]s::text || ':
 SELECT id FROM events WHERE provider = %[1]s AND key = %[2]s AND workflow_id LIKE 'batch/%%'`
 
 // ofKey restricts to the events of a key, at one provider or at each.
-func (l *list) ofKey(provider, key string) {
+func ofKey(l *list, provider, key string) {
 	if key == "" {
 		return
 	}
@@ -72,7 +72,7 @@ func (l *list) ofKey(provider, key string) {
 }
 
 // acceptedBetween turns times into bounds of the ID, whose first bits are a time, so that no further index is needed.
-func (l *list) acceptedBetween(q event.RecordQuery) {
+func acceptedBetween(l *list, q event.RecordQuery) {
 	if !q.Since.IsZero() {
 		l.where("id >= %s::uuid", event.FirstIDAt(q.Since))
 	}
@@ -82,7 +82,7 @@ func (l *list) acceptedBetween(q event.RecordQuery) {
 }
 
 // overProviders replaces the conditions by one: to be among the page of each provider.
-func (l *list) overProviders(limit int) {
+func overProviders(l *list, limit int) {
 	each := &list{selection: "SELECT id FROM events", conditions: l.conditions}
 	each.where("provider = found.name")
 	page, _ := each.page("id DESC", limit)

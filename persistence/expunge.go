@@ -87,12 +87,6 @@ func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (id stri
 	return id, failure("read event of workflow "+clean(workflowID), err)
 }
 
-// query is Query for CollectRows, which reports the error that the rows carry.
-func (s *Store) query(ctx context.Context, sql string, args ...any) pgx.Rows {
-	rows, _ := s.pool.Query(ctx, sql, args...)
-	return rows
-}
-
 // trace is a row that knows an event. The run of a batch is that of many events and holds the content of none, so the workflow
 // is the one that the event, or a redelivery, would have had alone.
 type trace struct {
@@ -151,13 +145,15 @@ func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) 
 	if verdict != nil && verdict.Outcome == event.OutcomeExpunged {
 		e.Earlier = verdict
 	}
-	if err := tx.expunge(ctx, e, traces, by); err != nil {
+	if err := s.expungeKnown(ctx, tx, e, traces, by); err != nil {
 		return err
 	}
-	return tx.auditExpunge(ctx, e, by)
+	return auditExpunge(ctx, tx, e, by)
 }
 
-func (t *transaction) expunge(ctx context.Context, e *event.Expunged, traces []trace, by event.Actor) error {
+func (s *Store) expungeKnown(
+	ctx context.Context, t *transaction, e *event.Expunged, traces []trace, by event.Actor,
+) error {
 	var receipts []event.Receipt
 	for _, known := range traces {
 		e.Provider = known.receipt.Provider
@@ -166,7 +162,7 @@ func (t *transaction) expunge(ctx context.Context, e *event.Expunged, traces []t
 			e.WorkflowIDs = append(e.WorkflowIDs, known.workflowID)
 		}
 	}
-	taken, err := t.pass(ctx, verdictBy(by, e.EventID, event.OutcomeExpunged), receipts...)
+	taken, err := s.pass(ctx, t, verdictBy(by, e.EventID, event.OutcomeExpunged), receipts...)
 	if err != nil {
 		return err
 	}
@@ -179,7 +175,7 @@ func (t *transaction) expunge(ctx context.Context, e *event.Expunged, traces []t
 	return t.send(ctx, b)
 }
 
-func (t *transaction) auditExpunge(ctx context.Context, e *event.Expunged, by event.Actor) error {
+func auditExpunge(ctx context.Context, t *transaction, e *event.Expunged, by event.Actor) error {
 	detail, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -64,17 +64,17 @@ func (s *Store) drainInbox(
 	if len(readable) > 0 {
 		settled = settle(ctx, readable)
 	}
-	return len(rows), tx.settle(ctx, rows, settled)
+	return len(rows), settleRows(ctx, tx, rows, settled)
 }
 
-// settle has an answer for each row that could be read.
-func (t *transaction) settle(ctx context.Context, rows []waiting, settled []event.Settled) error {
+// settleRows has an answer for each row that could be read.
+func settleRows(ctx context.Context, t *transaction, rows []waiting, settled []event.Settled) error {
 	var gone, goneIDs []string
 	leaves := func(row waiting) { gone, goneIDs = append(gone, row.workflowID), append(goneIDs, row.Receipt.ID) }
 	b := &pgx.Batch{}
 	for _, row := range rows {
 		if row.unread != nil {
-			if err := t.buryUnread(ctx, row); err != nil {
+			if err := buryUnread(ctx, t, row); err != nil {
 				return err
 			}
 			leaves(row)
@@ -86,7 +86,7 @@ func (t *transaction) settle(ctx context.Context, rows []waiting, settled []even
 		case s.Started:
 			leaves(row)
 		case s.Dead != nil:
-			if err := t.bury(ctx, row.Waiting, *s.Dead); err != nil {
+			if err := bury(ctx, t, row.Waiting, *s.Dead); err != nil {
 				return err
 			}
 			leaves(row)
@@ -102,31 +102,19 @@ func (t *transaction) settle(ctx context.Context, rows []waiting, settled []even
 
 // bury opens a dead letter for an event that had no run. It claims the key first, as no run has: should another event own it,
 // this one is its duplicate, or a conflict that is kept.
-func (t *transaction) bury(ctx context.Context, row event.Waiting, f event.Failure) error {
+func bury(ctx context.Context, t *transaction, row event.Waiting, f event.Failure) error {
 	r := row.Receipt
-	dead := &writing{events: []*write{{receipt: r, extent: rowOnly}}}
+	owns, err := claim(ctx, t, r)
+	if err != nil || !owns {
+		return err
+	}
 	b := &pgx.Batch{}
-	dead.queueLook(b)
-	if err := t.send(ctx, b); err != nil {
-		return err
-	}
-	w := dead.events[0]
-	if err := w.judge(); err != nil {
-		return err
-	}
-	letter := &pgx.Batch{}
-	if w.Conflict != nil {
-		queueConflict(letter, *w.Conflict)
-	}
-	if !w.owns() {
-		return t.send(ctx, letter)
-	}
-	if err := queueDeadLetter(letter, event.DeadLetter{
+	if err := queueDeadLetter(b, event.DeadLetter{
 		Receipt: r, Body: row.Body, Failure: f, Run: event.Run{WorkflowID: r.WorkflowID()},
 	}); err != nil {
 		return err
 	}
-	return t.send(ctx, letter)
+	return t.send(ctx, b)
 }
 
 // countInbox is exact.

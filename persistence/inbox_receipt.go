@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,11 +14,6 @@ import (
 const keepUnread = `
 UPDATE dead_letters SET unread_receipt = $2::bytea
  WHERE event_id = $1::uuid AND state IN ('open', 'redriving', 'exhausted')`
-
-// errMalformedReceipt: somebody has written the row by hand, or a newer version has, whose receipts this one cannot read.
-var errMalformedReceipt = &event.Error{
-	Class: event.ClassRejected, Code: "malformed_receipt", Text: "this version cannot read the receipt in the inbox",
-}
 
 // waiting is a row of the inbox.
 type waiting struct {
@@ -46,29 +40,13 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 	return w, nil
 }
 
-// readReceipt reads the receipt of a row of the inbox. If it cannot be read, or is that of another event, ok is false, and the
-// receipt is what the other columns of the row say.
-func readReceipt(raw []byte, workflowID, id, provider string, receivedAt time.Time) (r event.Receipt, ok bool) {
-	err := json.Unmarshal(raw, &r)
-	if err == nil && r.ID == id && clean(r.WorkflowID()) == workflowID {
-		return r, true
-	}
-	_, key, isOurs := event.SplitWorkflowID(workflowID)
-	if !isOurs {
-		key = workflowID
-	}
-	return event.Receipt{
-		ID: id, Provider: provider, Key: key, KeyFrom: event.KeyFromEvent, ReceivedAt: receivedAt.UTC(),
-	}, false
-}
-
 // buryUnread opens a dead letter for a row whose receipt cannot be read, with the bytes of both. It does so whoever owns the
 // key: for how long that makes the event a duplicate stood in the receipt.
-func (t *transaction) buryUnread(ctx context.Context, row waiting) error {
+func buryUnread(ctx context.Context, t *transaction, row waiting) error {
 	r := row.Receipt
 	b := &pgx.Batch{}
 	b.Queue(eventLock, r.ID)
-	queueClaims(b, []*write{{receipt: r}})
+	queueClaim(b, r)
 	if err := queueDeadLetter(b, event.DeadLetter{
 		Receipt: r, Body: row.Body, Run: event.Run{WorkflowID: row.workflowID},
 		Failure: event.Failure{

@@ -14,6 +14,12 @@ import (
 const foldsAtOnce = 500
 
 const (
+	checkpointsOfNone = `
+SELECT DISTINCT provider, kind, external_id FROM entity_checkpoints AS c
+ WHERE NOT EXISTS (SELECT FROM entities AS e
+                    WHERE e.provider = c.provider AND e.kind = c.kind AND e.external_id = c.external_id)
+ ORDER BY 1, 2, 3`
+
 	touchedByLedger = `
 SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id IN (SELECT id FROM ledger_events)
  UNION
@@ -56,7 +62,7 @@ func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err err
 			err = addWrongFolds(ctx, tx, chunk, of, &folds)
 		}
 		if err == nil {
-			err = addWrongCheckpoints(ctx, tx, chunk, of, &checkpoints)
+			err = findWrongCheckpoints(ctx, tx, chunk, of, func(ref event.EntityRef) { addEntity(&checkpoints, ref) })
 		}
 		if err != nil {
 			return nil, err
@@ -101,4 +107,22 @@ func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (hist
 		slices.SortStableFunc(changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	}
 	return of, rows.Err()
+}
+
+// findCheckpointsOfNone are those whose entity is gone.
+func findCheckpointsOfNone(ctx context.Context, tx pgx.Tx, wrong *ledger.Finding) error {
+	rows, _ := tx.Query(ctx, checkpointsOfNone)
+	var ref event.EntityRef
+	_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
+		addEntity(wrong, ref)
+		return nil
+	})
+	return err
+}
+
+func addEntity(wrong *ledger.Finding, ref event.EntityRef) {
+	wrong.Count++
+	if len(wrong.Examples) < maxExamples {
+		wrong.Examples = append(wrong.Examples, ref.Provider+"/"+ref.Kind+"/"+ref.ExternalID)
+	}
 }

@@ -61,19 +61,19 @@ func (s *Store) takeRedrivePage(ctx context.Context, id string, n, inFlight int)
 		n = room
 	}
 	last := &pgx.Batch{}
-	if err := tx.takePage(ctx, id, &r, n, last); err != nil {
+	if err := takeNext(ctx, tx, id, &r, n, last); err != nil {
 		return event.RedrivePage{}, err
 	}
 	return r.RedrivePage, tx.commit(ctx, last)
 }
 
-// takePage looks for the next rows without a lock and then locks them: those that somebody else has taken in between
+// takeNext looks for the next rows without a lock and then locks them: those that somebody else has taken in between
 // are skipped, and the cursor moves behind them as well.
-func (t *transaction) takePage(ctx context.Context, id string, r *redriveRow, n int, last *pgx.Batch) error {
+func takeNext(ctx context.Context, t *transaction, id string, r *redriveRow, n int, last *pgx.Batch) error {
 	var ids []int64
 	list := newList(`SELECT id FROM dead_letters`)
 	list.where("id > %s AND id <= %s", r.cursor, r.bound)
-	list.redrivable(r.filter)
+	redrivable(list, r.filter)
 	sql, args := list.page("id", n)
 	b := &pgx.Batch{}
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {

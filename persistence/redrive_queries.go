@@ -29,7 +29,7 @@ SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(faile
 // PlanRedrive says what a redrive of the filter would take on.
 func (s *Store) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
 	list := newList(`SELECT provider, error_class, count(*), min(first_failed_at) FROM dead_letters`)
-	list.redrivable(f)
+	redrivable(list, f)
 	rows, err := s.pool.Query(ctx, list.statement()+` GROUP BY provider, error_class`, list.args...)
 	if err != nil {
 		return event.RedrivePlan{}, failure("plan redrive", err)

@@ -50,7 +50,7 @@ func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.
 	}
 	list := newList(insertRedrive)
 	list.args = []any{r.ID, string(filter), r.Rate, clean(r.StartedBy)}
-	list.redrivable(r.Filter)
+	redrivable(list, r.Filter)
 	b := &pgx.Batch{}
 	b.Queue(list.statement(), list.args...)
 	queueAudit(b, actor.Did(event.AuditRedriveStart, "redrive:"+r.ID, filter))
@@ -62,7 +62,7 @@ func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.
 
 // redrivable restricts to dead letters that wait for somebody, match the filter and belong to no redrive that has not
 // ended: while one works on them, a second one leaves them alone.
-func (l *list) redrivable(f event.RedriveFilter) {
+func redrivable(l *list, f event.RedriveFilter) {
 	l.where("state IN ('open', 'exhausted')")
 	l.equal("provider", f.Provider)
 	l.ofSource(f.Source)

@@ -54,13 +54,6 @@ func isLockTrouble(err error) bool {
 	return pg.Code == "55P03" || pg.Code == "57014" || pg.Code == "40P01"
 }
 
-// isOfOne says whether an error of a transaction over several events may be that of one among them: its own fault, or what
-// somebody holds or has made. The rest is trouble of the database, which all of them share.
-func isOfOne(err error) bool {
-	return err != nil &&
-		(isLockTrouble(err) || isRace(err) || event.ClassOf(failure("write events", err)) != event.ClassTransient)
-}
-
 // isLostRace: an entity that was not there when the transaction looked was made before it could make it.
 func isLostRace(pg *pgconn.PgError) bool {
 	return pg.Code == "23505" && pg.ConstraintName == "entities_pkey"

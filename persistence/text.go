@@ -76,3 +76,13 @@ func stateColumn(c event.Change) (json.RawMessage, error) {
 func isObject(raw []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{"))
 }
+
+// knownClass makes sure that a dead letter is never refused for its class.
+func knownClass(c event.Class) string {
+	switch c {
+	case event.ClassTransient, event.ClassRejected, event.ClassFailed:
+		return string(c)
+	default:
+		return string(event.ClassFailed)
+	}
+}

@@ -22,8 +22,12 @@ const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 // transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
 type transaction struct {
 	conn *pgxpool.Conn // nil once it has ended
-	// every is Store.every.
-	every int64
+}
+
+// query is Query for CollectRows, which reports the error that the rows carry.
+func (s *Store) query(ctx context.Context, sql string, args ...any) pgx.Rows {
+	rows, _ := s.pool.Query(ctx, sql, args...)
+	return rows
 }
 
 // sendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are
@@ -41,7 +45,7 @@ func (s *Store) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
 	first := &pgx.Batch{}
 	first.Queue("begin")
 	first.QueuedQueries = append(first.QueuedQueries, b.QueuedQueries...)
-	tx := &transaction{conn: conn, every: s.every}
+	tx := &transaction{conn: conn}
 	begun := false
 	defer func() { // also where the driver panics: the pool is not one smaller for ever
 		if !begun {

@@ -88,8 +88,8 @@ func verdictBy(by event.Actor, eventID string, outcome event.Outcome) event.Verd
 
 // pass passes a verdict: it takes back what the event did to entities, and keeps the keys of its receipts. The transaction holds
 // the event's lock. It takes the keys before the entities, as writers do.
-func (t *transaction) pass(
-	ctx context.Context, v event.Verdict, receipts ...event.Receipt,
+func (s *Store) pass(
+	ctx context.Context, t *transaction, v event.Verdict, receipts ...event.Receipt,
 ) (taken effects, err error) {
 	b := &pgx.Batch{}
 	for _, r := range receipts {
@@ -100,7 +100,7 @@ func (t *transaction) pass(
 	if err := t.send(ctx, b); err != nil {
 		return taken, err
 	}
-	return t.takeBack(ctx, v.EventID)
+	return s.takeBack(ctx, t, v.EventID)
 }
 
 // effects are what an event did to entities.
@@ -114,7 +114,7 @@ func (e effects) detail() map[string]any {
 }
 
 // takeBack removes the changes of an event, and folds their entities again without them.
-func (t *transaction) takeBack(ctx context.Context, eventID string) (taken effects, err error) {
+func (s *Store) takeBack(ctx context.Context, t *transaction, eventID string) (taken effects, err error) {
 	held, all := map[event.EntityRef]*life{}, touches{}
 	b := &pgx.Batch{}
 	queueEntityLocks(b, []*write{{receipt: event.Receipt{ID: eventID}}}, held)
@@ -135,7 +135,7 @@ func (t *transaction) takeBack(ctx context.Context, eventID string) (taken effec
 		return taken, err
 	}
 	taken.entities = len(all)
-	if err := t.fold(ctx, b, all, held); err != nil {
+	if err := fold(ctx, t, b, all, held, s.every); err != nil {
 		return taken, err
 	}
 	return taken, t.send(ctx, b)
@@ -166,7 +166,7 @@ func (s *Store) enforce(ctx context.Context, eventID string) error {
 		return err
 	}
 	defer tx.rollback(ctx)
-	if _, err := tx.takeBack(ctx, eventID); err != nil {
+	if _, err := s.takeBack(ctx, tx, eventID); err != nil {
 		return err
 	}
 	return tx.commit(ctx, &pgx.Batch{})

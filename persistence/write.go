@@ -125,6 +125,7 @@ type writing struct {
 
 	events []*write
 	held   map[event.EntityRef]*life // those that were there, locked
+	every  int64                     // Store.every
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -139,7 +140,7 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience) (err
 }
 
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err error) {
-	t := &writing{events: ws, held: map[event.EntityRef]*life{}}
+	t := &writing{events: ws, held: map[event.EntityRef]*life{}, every: s.every}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
@@ -172,7 +173,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
-	if err := t.fold(ctx, b, t.touches(), t.held); err != nil {
+	if err := fold(ctx, t.transaction, b, t.touches(), t.held, t.every); err != nil {
 		return err
 	}
 	t.queueRows(b)
@@ -219,6 +220,13 @@ var (
 func isRace(err error) bool {
 	var pg *pgconn.PgError
 	return errors.Is(err, errKeyVanished) || errors.As(err, &pg) && isLostRace(pg)
+}
+
+// isOfOne says whether an error of a transaction over several events may be that of one among them: its own fault, or what
+// somebody holds or has made. The rest is trouble of the database, which all of them share.
+func isOfOne(err error) bool {
+	return err != nil &&
+		(isLockTrouble(err) || isRace(err) || event.ClassOf(failure("write events", err)) != event.ClassTransient)
 }
 
 // sift gives the elements that are wanted.

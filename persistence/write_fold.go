@@ -50,7 +50,9 @@ func (t *writing) touches() touches {
 }
 
 // fold brings entities up to date, whose rows are locked. Where that takes more than their rows, b is sent.
-func (t *transaction) fold(ctx context.Context, b *pgx.Batch, all touches, held map[event.EntityRef]*life) error {
+func fold(
+	ctx context.Context, t *transaction, b *pgx.Batch, all touches, held map[event.EntityRef]*life, every int64,
+) error {
 	var folded []*life
 	var again []*late
 	for _, ref := range sortedRefs(all) {
@@ -64,17 +66,17 @@ func (t *transaction) fold(ctx context.Context, b *pgx.Batch, all touches, held 
 			a := newLate(l, from)
 			again, folded = append(again, a), append(folded, a.life)
 		case len(come) > 0:
-			if err := l.grow(come, t.every); err != nil {
+			if err := l.grow(come, every); err != nil {
 				return err
 			}
-			l.end(t.every)
+			l.end(every)
 			folded = append(folded, l)
 		case held[ref] == nil:
 			folded = append(folded, l)
 		}
 	}
 	if len(again) > 0 {
-		if err := t.foldLate(ctx, b, again); err != nil {
+		if err := foldLate(ctx, t, b, again, every); err != nil {
 			return err
 		}
 	}
@@ -83,7 +85,7 @@ func (t *transaction) fold(ctx context.Context, b *pgx.Batch, all touches, held 
 			return err
 		}
 	}
-	queueCheckpoints(b, folded, t.every)
+	queueCheckpoints(b, folded, every)
 	queueEntities(b, folded, held)
 	return nil
 }

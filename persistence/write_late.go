@@ -144,10 +144,10 @@ func (a *late) growFrom(rows pgx.Rows, every int64) error {
 }
 
 // foldLate sends b, and folds entities again.
-func (t *transaction) foldLate(ctx context.Context, b *pgx.Batch, all []*late) error {
+func foldLate(ctx context.Context, t *transaction, b *pgx.Batch, all []*late, every int64) error {
 	before := b.Len()
 	for _, a := range all {
-		a.queueStart(b, t.every)
+		a.queueStart(b, every)
 	}
 	if b.Len() > before {
 		if err := t.flush(ctx, b); err != nil {
@@ -156,7 +156,7 @@ func (t *transaction) foldLate(ctx context.Context, b *pgx.Batch, all []*late) e
 	}
 	for open := all; len(open) > 0; {
 		for _, a := range open {
-			a.queuePage(b, t.every)
+			a.queuePage(b, every)
 		}
 		if err := t.flush(ctx, b); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (t *transaction) foldLate(ctx context.Context, b *pgx.Batch, all []*late) e
 		open = unfinished(open)
 	}
 	for _, a := range all {
-		a.end(t.every)
+		a.end(every)
 		if a.Last.EventID == "" {
 			a.queueIsLinked(b, func(is bool) { a.isGone = !is })
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
-	"holdfast/ledger"
 )
 
 const (
@@ -17,19 +16,15 @@ const (
 	checkpointsOf = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id FROM entity_checkpoints
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
-
-	checkpointsOfNone = `
-SELECT DISTINCT provider, kind, external_id FROM entity_checkpoints AS c
- WHERE NOT EXISTS (SELECT FROM entities AS e
-                    WHERE e.provider = c.provider AND e.kind = c.kind AND e.external_id = c.external_id)
- ORDER BY 1, 2, 3`
 )
 
 // histories are the changes of entities, in fold order.
 type histories map[event.EntityRef][]event.OrderedChange
 
-// addWrongCheckpoints compares what entities know of their changes, and their checkpoints, with the changes themselves.
-func addWrongCheckpoints(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of histories, wrong *ledger.Finding) error {
+// findWrongCheckpoints compares what entities know of their changes, and their checkpoints, with the changes themselves.
+func findWrongCheckpoints(
+	ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of histories, wrong func(event.EntityRef),
+) error {
 	providers, kinds, ids := columnsOfRefs(refs)
 	rows, _ := tx.Query(ctx, livesOf, providers, kinds, ids)
 	lives, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*life, error) { return scanLife(row) })
@@ -55,7 +50,7 @@ func addWrongCheckpoints(ctx context.Context, tx pgx.Tx, refs []event.EntityRef,
 	}
 	for _, ref := range refs {
 		if bad[ref] {
-			addEntity(wrong, ref)
+			wrong(ref)
 		}
 	}
 	return nil
@@ -87,22 +82,4 @@ func (c checkpoint) agreesWith(changes []event.OrderedChange, reset event.Order)
 	e, err := event.Fold(c.EntityRef, changes[:end])
 	return err == nil && sameJSON(e.State, c.State) && e.Deleted == c.Deleted && e.Last.Compare(c.Last) == 0 &&
 		covered.links == c.links && covered.latest.Equal(c.latest) && covered.reset.Compare(reset) == 0
-}
-
-// findCheckpointsOfNone are those whose entity is gone.
-func findCheckpointsOfNone(ctx context.Context, tx pgx.Tx, wrong *ledger.Finding) error {
-	rows, _ := tx.Query(ctx, checkpointsOfNone)
-	var ref event.EntityRef
-	_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
-		addEntity(wrong, ref)
-		return nil
-	})
-	return err
-}
-
-func addEntity(wrong *ledger.Finding, ref event.EntityRef) {
-	wrong.Count++
-	if len(wrong.Examples) < maxExamples {
-		wrong.Examples = append(wrong.Examples, ref.Provider+"/"+ref.Kind+"/"+ref.ExternalID)
-	}
 }
