@@ -46,5 +46,5 @@ func detailOf(fields map[string]any) json.RawMessage {
 func (s *Store) Audit(ctx context.Context, e event.AuditEntry) error {
 	b := &pgx.Batch{}
 	queueAudit(b, e)
-	return failure("write audit log", s.sendOnly(ctx, b))
+	return failure("write audit log", s.db.sendOnly(ctx, b))
 }

@@ -22,7 +22,7 @@ func (s *Store) AuditLog(ctx context.Context, q event.AuditQuery) ([]event.Audit
 		list.where("(at, id) < (SELECT at, id FROM audit_log WHERE id = %s)", q.Before)
 	}
 	sql, args := list.page("at DESC, id DESC", q.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, failure("list audit log", err)
 	}

@@ -60,7 +60,7 @@ func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	hold(b)
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	return &writing{transaction: tx, every: s.every}, err
 }
 

@@ -131,7 +131,7 @@ func queueHold(b *pgx.Batch, events []*batched, held map[string]bool) {
 // BatchedBy are the events that a run has processed in batches, as the tables still tell: the duplicates that were among
 // them, and the events that left, are gone.
 func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error) {
-	rows, err := s.pool.Query(ctx, doneByRun, clean(run.WorkflowID), clean(run.RunID))
+	rows, err := s.db.Query(ctx, doneByRun, clean(run.WorkflowID), clean(run.RunID))
 	if err != nil {
 		return nil, failure("read batches of a run", err)
 	}
@@ -162,6 +162,6 @@ func queueGone(b *pgx.Batch, taken []*batched) {
 
 // BulkWaits says whether an event waits in the bulk lane that no batch has taken.
 func (s *Store) BulkWaits(ctx context.Context) (waits bool, err error) {
-	err = s.pool.QueryRow(ctx, bulkWaits).Scan(&waits)
+	err = s.db.QueryRow(ctx, bulkWaits).Scan(&waits)
 	return waits, failure("look into the inbox", err)
 }

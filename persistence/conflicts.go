@@ -35,7 +35,7 @@ DELETE FROM conflicts WHERE id IN (
 func (s *Store) RecordConflict(ctx context.Context, c event.Conflict) error {
 	b := &pgx.Batch{}
 	queueConflict(b, c)
-	return failure("record conflict with event "+clean(c.Owner), s.sendOnly(ctx, b))
+	return failure("record conflict with event "+clean(c.Owner), s.db.sendOnly(ctx, b))
 }
 
 func queueConflict(b *pgx.Batch, c event.Conflict) {
@@ -56,13 +56,13 @@ func (s *Store) Conflicts(ctx context.Context, q event.ConflictQuery) ([]event.C
 		l.where("(last_seen, id) < (SELECT last_seen, id FROM conflicts WHERE id = %s)", q.Before)
 	}
 	sql, args := l.page("last_seen DESC, id DESC", q.Limit)
-	page, err := pgx.CollectRows(s.query(ctx, sql, args...), scanConflict)
+	page, err := pgx.CollectRows(s.db.rows(ctx, sql, args...), scanConflict)
 	return page, failure("list conflicts", err)
 }
 
 // ConflictOfEvent is the conflict that an event was dropped for, if it is the last one of its kind. Event.ErrNotFound: it is not.
 func (s *Store) ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error) {
-	c, err := pgx.CollectExactlyOneRow(s.query(ctx, conflictOfEvent, eventID), scanConflict)
+	c, err := pgx.CollectExactlyOneRow(s.db.rows(ctx, conflictOfEvent, eventID), scanConflict)
 	return c, failure("read conflict of event "+clean(eventID), err)
 }
 

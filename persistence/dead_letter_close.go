@@ -75,7 +75,7 @@ func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *trans
 		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree)
 	})
 	h.id = id
-	tx, err = s.begin(ctx, b)
+	tx, err = s.db.begin(ctx, b)
 	return h, tx, err
 }
 
@@ -151,7 +151,7 @@ func (s *Store) CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by even
 	const doing = "clean up dead letters"
 	b := &pgx.Batch{}
 	b.Queue(cleanDeadLetters, c.Before, clean(c.Provider), c.Limit).Exec(countInto(&removed))
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return 0, failure(doing, err)
 	}

@@ -29,13 +29,13 @@ SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving',
 
 // DeadLetter is one dead letter, with its body.
 func (s *Store) DeadLetter(ctx context.Context, id int64) (event.DeadLetter, error) {
-	d, err := scanDeadLetterWithBody(s.pool.QueryRow(ctx, selectDeadLetter, id))
+	d, err := scanDeadLetterWithBody(s.db.QueryRow(ctx, selectDeadLetter, id))
 	return d, failure("read dead letter "+strconv.FormatInt(id, 10), err)
 }
 
 // DeadLetterOfEvent is the latest dead letter of an event, with its body.
 func (s *Store) DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error) {
-	d, err := scanDeadLetterWithBody(s.pool.QueryRow(ctx, selectDeadLetterOfEvent, eventID))
+	d, err := scanDeadLetterWithBody(s.db.QueryRow(ctx, selectDeadLetterOfEvent, eventID))
 	return d, failure("read dead letter of event "+clean(eventID), err)
 }
 
@@ -58,7 +58,7 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 		list.where("(last_failed_at, id) < (%s, %s)", q.Before.LastFailed, q.Before.ID)
 	}
 	sql, args := list.page("last_failed_at DESC, id DESC", q.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, failure("list dead letters", err)
 	}
@@ -70,7 +70,7 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 
 // OpenDeadLetters counts the dead letters that wait for somebody, by provider.
 func (s *Store) OpenDeadLetters(ctx context.Context) (map[string]int64, error) {
-	rows, err := s.pool.Query(ctx, countOpenDeadLetters)
+	rows, err := s.db.Query(ctx, countOpenDeadLetters)
 	if err != nil {
 		return nil, failure("count dead letters", err)
 	}

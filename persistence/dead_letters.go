@@ -58,7 +58,7 @@ func (s *Store) recordDeadLetter(ctx context.Context, d event.DeadLetter) error 
 		return err
 	}
 	queueVerdict(b, d.Receipt.ID, &v)
-	if err := s.sendOnly(ctx, b); err != nil {
+	if err := s.db.sendOnly(ctx, b); err != nil {
 		return err
 	}
 	if v != nil {

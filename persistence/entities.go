@@ -156,7 +156,7 @@ func (s *Store) heldUp(ctx context.Context, ws []*write) (map[*write]bool, error
 		})
 		return err
 	})
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if isLockTrouble(err) {
 		return nil, errTableHeld
 	}

@@ -50,7 +50,7 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 		return rows.Err()
 	})
 	b.Queue(lastCheckpointUntil, ref.Provider, ref.Kind, ref.ExternalID, at).Query(a.collectStart)
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return event.Entity{}, err
 	}

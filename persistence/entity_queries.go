@@ -15,7 +15,7 @@ const selectEntity = entityColumns + `
 // Entity is the folded state of an entity.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
 	e := event.Entity{EntityRef: ref}
-	row := s.pool.QueryRow(ctx, selectEntity, clean(ref.Provider), clean(ref.Kind), clean(ref.ExternalID))
+	row := s.db.QueryRow(ctx, selectEntity, clean(ref.Provider), clean(ref.Kind), clean(ref.ExternalID))
 	if err := scanEntity(row, &e); err != nil {
 		return event.Entity{}, failure("read "+nameOf(ref), err)
 	}
@@ -49,7 +49,7 @@ func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]even
 	ofMentions, _ := mentions.page(order, q.Limit)
 	sql, _ := newList(linkColumns+"(("+ofChanges+") UNION ALL ("+ofMentions+")) AS l"+eventOfLink).
 		page("l.place DESC, l.occurred_at DESC, l.event_id DESC, l.position DESC", q.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, failure("read timeline of "+nameOf(q.Entity), err)
 	}

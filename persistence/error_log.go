@@ -44,7 +44,7 @@ func (s *Store) LogErrors(ctx context.Context, entries []event.ErrorEntry) error
 	if n == 0 {
 		return nil
 	}
-	_, err := s.pool.Exec(ctx, insertErrors, columns...)
+	_, err := s.db.Exec(ctx, insertErrors, columns...)
 	return failure("write error log", err)
 }
 
@@ -105,7 +105,7 @@ func (s *Store) Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEn
 		list.where("id < %s", q.Before)
 	}
 	sql, args := list.page("id DESC", q.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, failure("list errors", err)
 	}

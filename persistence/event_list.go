@@ -42,7 +42,7 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 		overProviders(list, q.Limit)
 	}
 	sql, args := list.page("id DESC", q.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, failure("list events", err)
 	}

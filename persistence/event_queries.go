@@ -50,7 +50,7 @@ func (s *Store) EventByKey(ctx context.Context, provider, key string) (event.Rec
 
 func (s *Store) eventBy(ctx context.Context, sql string, args ...any) (event.Record, error) {
 	var id string
-	if err := s.pool.QueryRow(ctx, sql, args...).Scan(&id); err != nil {
+	if err := s.db.QueryRow(ctx, sql, args...).Scan(&id); err != nil {
 		return event.Record{}, err
 	}
 	return s.event(ctx, id)
@@ -69,7 +69,7 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 		record.Links, err = pgx.CollectRows(rows, scanLink)
 		return err
 	})
-	if err := s.sendOnly(ctx, b); err != nil {
+	if err := s.db.sendOnly(ctx, b); err != nil {
 		return event.Record{}, err
 	}
 	return record, nil

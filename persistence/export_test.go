@@ -11,14 +11,14 @@ var Project = project
 
 // Show is a setting of the store's sessions.
 func (s *Store) Show(ctx context.Context, setting string) (value string, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT current_setting($1)`, setting).Scan(&value)
+	err = s.db.QueryRow(ctx, `SELECT current_setting($1)`, setting).Scan(&value)
 	return value, err
 }
 
 // CustomPlans says how often each statement that a session of the store has prepared was planned for its values only.
 func (s *Store) CustomPlans(ctx context.Context) (map[string]int, error) {
 	plans, statement, n := map[string]int{}, "", 0
-	rows, err := s.pool.Query(ctx, `SELECT statement, custom_plans FROM pg_prepared_statements`)
+	rows, err := s.db.Query(ctx, `SELECT statement, custom_plans FROM pg_prepared_statements`)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,11 @@ SELECT coalesce((SELECT max(id::text) FROM (
 // WorkflowsOf are the workflows that have run an event. Event.ErrNotFound: nothing is known of it.
 func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 	const doing = "read workflows of event"
-	traces, err := pgx.CollectRows(s.query(ctx, whereExpunged, id), scanTrace)
+	traces, err := pgx.CollectRows(s.db.rows(ctx, whereExpunged, id), scanTrace)
 	if err != nil {
 		return nil, failure(doing, err)
 	}
-	waiting, err := pgx.CollectRows(s.query(ctx, whereWaiting, id), scanTrace)
+	waiting, err := pgx.CollectRows(s.db.rows(ctx, whereWaiting, id), scanTrace)
 	if err != nil {
 		return nil, failure(doing, err)
 	}
@@ -69,7 +69,7 @@ func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
 
 func (s *Store) workflowsOfKeys(ctx context.Context, id string) (ids []string, err error) {
 	var provider, key string
-	_, err = pgx.ForEachRow(s.query(ctx, keysOfEvent, id), []any{&provider, &key}, func() error {
+	_, err = pgx.ForEachRow(s.db.rows(ctx, keysOfEvent, id), []any{&provider, &key}, func() error {
 		ids = append(ids, event.WorkflowID(provider, key))
 		return nil
 	})
@@ -80,7 +80,7 @@ func (s *Store) workflowsOfKeys(ctx context.Context, id string) (ids []string, e
 // Event.ErrNotFound: there is none.
 func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (id string, err error) {
 	provider, key, _ := event.SplitWorkflowID(clean(workflowID))
-	err = s.pool.QueryRow(ctx, latestOfWorkflow, clean(workflowID), provider, key).Scan(&id)
+	err = s.db.QueryRow(ctx, latestOfWorkflow, clean(workflowID), provider, key).Scan(&id)
 	if err == nil && id == "" {
 		err = event.ErrNotFound
 	}
@@ -134,7 +134,7 @@ func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) 
 	b.Queue(whereExpunged, e.EventID).Query(collect)
 	b.Queue(providerOfLinks, e.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
 	queueVerdict(b, e.EventID, &verdict)
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return err
 	}

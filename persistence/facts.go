@@ -60,5 +60,5 @@ func (s *Store) Facts(ctx context.Context) (f Facts, err error) {
 		return err
 	})
 	b.Queue(selectUntold).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Untold, &f.UntoldSince) })
-	return f, failure("look at the database", s.sendOnly(ctx, b))
+	return f, failure("look at the database", s.db.sendOnly(ctx, b))
 }

@@ -158,7 +158,7 @@ func (w *InboxWriter) conflict(ctx context.Context, row *inboxRow) error {
 func (s *Store) waitingOwner(ctx context.Context, row *inboxRow) (id, fingerprint string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, insertLimit)
 	defer cancel()
-	err = s.pool.QueryRow(ctx, waitingOwner, row.workflowID, row.dedupeFrom).Scan(&id, &fingerprint)
+	err = s.db.QueryRow(ctx, waitingOwner, row.workflowID, row.dedupeFrom).Scan(&id, &fingerprint)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", "", nil
 	}
@@ -277,7 +277,7 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.receipt, r.body, r.reject, r.receivedAt, r.leave
 		windows[i], fingerprints[i] = r.dedupeFrom, clean(r.event.Fingerprint)
 	}
-	result, err := s.pool.Query(
+	result, err := s.db.Query(
 		ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves, windows, fingerprints)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (s *Store) drainInbox(
 		rows, err = pgx.CollectRows(found, scanWaiting)
 		return err
 	})
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return 0, err
 	}
@@ -128,7 +128,7 @@ func (s *Store) InboxDepth(ctx context.Context) (event.InboxDepth, error) {
 	var lane event.Lane
 	var n int64
 	var oldest time.Time
-	_, err := pgx.ForEachRow(s.query(ctx, countInbox), []any{&lane, &n, &oldest}, func() error {
+	_, err := pgx.ForEachRow(s.db.rows(ctx, countInbox), []any{&lane, &n, &oldest}, func() error {
 		depths[lane] = event.LaneDepth{Depth: n, Oldest: oldest.UTC()}
 		return nil
 	})

@@ -22,6 +22,6 @@ func (s *Store) RemoveFromInbox(ctx context.Context, workflowIDs, eventIDs []str
 	for i, id := range workflowIDs {
 		ids[i] = clean(id)
 	}
-	providers, err = pgx.CollectRows(s.query(ctx, removeFromInbox, ids, eventIDs), pgx.RowTo[string])
+	providers, err = pgx.CollectRows(s.db.rows(ctx, removeFromInbox, ids, eventIDs), pgx.RowTo[string])
 	return providers, failure("remove events from the inbox", err)
 }

@@ -29,7 +29,7 @@ func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting,
 		l.where("seq > %s", q.After)
 	}
 	sql, args := l.page("seq", q.Limit)
-	rows, err := pgx.CollectRows(s.query(ctx, sql, args...), scanWaiting)
+	rows, err := pgx.CollectRows(s.db.rows(ctx, sql, args...), scanWaiting)
 	page := make([]event.Waiting, len(rows))
 	for i, row := range rows {
 		page[i] = row.Waiting
@@ -50,12 +50,12 @@ func sourceInReceipt(provider, source string) []byte {
 
 // WaitingByWorkflow is the event of a workflow that waits in the inbox, of several the first. Event.ErrNotFound: none does.
 func (s *Store) WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error) {
-	w, err := pgx.CollectExactlyOneRow(s.query(ctx, waitingOfWorkflow, clean(workflowID)), scanWaiting)
+	w, err := pgx.CollectExactlyOneRow(s.db.rows(ctx, waitingOfWorkflow, clean(workflowID)), scanWaiting)
 	return w.Waiting, failure("read waiting event of workflow "+clean(workflowID), err)
 }
 
 // WaitingEvent is an event that waits in the inbox. Event.ErrNotFound: it does not.
 func (s *Store) WaitingEvent(ctx context.Context, id string) (event.Waiting, error) {
-	w, err := pgx.CollectExactlyOneRow(s.query(ctx, waitingOfEvent, id), scanWaiting)
+	w, err := pgx.CollectExactlyOneRow(s.db.rows(ctx, waitingOfEvent, id), scanWaiting)
 	return w.Waiting, failure("read waiting event "+clean(id), err)
 }

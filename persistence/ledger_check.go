@@ -56,10 +56,10 @@ const clockSkew = time.Hour
 
 // OpenLedgerCheck loads a ledger. The check must be closed.
 func (s *Store) OpenLedgerCheck(ctx context.Context, l ledger.Ledger) (*LedgerCheck, error) {
-	if s.pooled {
+	if s.db.pooled {
 		return nil, failure("open ledger check", errNoSession)
 	}
-	pooled, err := s.pool.Acquire(ctx)
+	pooled, err := s.db.Acquire(ctx)
 	if err != nil {
 		return nil, failure("open ledger check", err)
 	}

@@ -74,7 +74,7 @@ func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []event.Al
 		return 0, nil, err
 	}
 	before := marksBefore(alerts)
-	if err := s.pool.QueryRow(ctx, insertClaim, before.letters, before.told, before.entries).Scan(&claim); err != nil {
+	if err := s.db.QueryRow(ctx, insertClaim, before.letters, before.told, before.entries).Scan(&claim); err != nil {
 		return 0, nil, err
 	}
 	now := marksBefore(alerts)
@@ -93,7 +93,7 @@ func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []event.Al
 	if !told {
 		return failure(doing, s.giveBack(ctx, claim, marksBefore(alerts)))
 	}
-	_, err := s.pool.Exec(ctx, deleteClaim, claim)
+	_, err := s.db.Exec(ctx, deleteClaim, claim)
 	return failure(doing, err)
 }
 
@@ -122,7 +122,7 @@ func (s *Store) giveBackOld(ctx context.Context) error {
 	var before marks
 	old := map[int64]marks{}
 	columns := []any{&claim, &before.letters, &before.told, &before.entries}
-	_, err := pgx.ForEachRow(s.query(ctx, oldClaims, claimFor), columns, func() error {
+	_, err := pgx.ForEachRow(s.db.rows(ctx, oldClaims, claimFor), columns, func() error {
 		old[claim] = before
 		before = marks{}
 		return nil
@@ -138,7 +138,7 @@ func (s *Store) giveBack(ctx context.Context, claim int64, before marks) error {
 	if err := s.mark(ctx, before, unmarkDeadLetters, unmarkEntries); err != nil {
 		return err
 	}
-	_, err := s.pool.Exec(ctx, deleteClaim, claim)
+	_, err := s.db.Exec(ctx, deleteClaim, claim)
 	return err
 }
 
@@ -148,7 +148,7 @@ func (s *Store) mark(ctx context.Context, m marks, letters, entries string) erro
 		b := &pgx.Batch{}
 		b.Queue(letters, part(m.letters, from), part(m.told, from))
 		b.Queue(entries, part(m.entries, from))
-		if err := s.sendOnly(ctx, b); err != nil {
+		if err := s.db.sendOnly(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -161,11 +161,11 @@ func part[T any](all []T, from int) []T {
 }
 
 func (s *Store) pendingAlerts(ctx context.Context) ([]event.Alert, error) {
-	alerts, err := pgx.CollectRows(s.query(ctx, pendingDeadLetters, maxAlerts), scanDeadLetterAlert)
+	alerts, err := pgx.CollectRows(s.db.rows(ctx, pendingDeadLetters, maxAlerts), scanDeadLetterAlert)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := pgx.CollectRows(s.query(ctx, pendingEntries, maxAlerts), scanEntryAlert)
+	entries, err := pgx.CollectRows(s.db.rows(ctx, pendingEntries, maxAlerts), scanEntryAlert)
 	return append(alerts, entries...), err
 }
 

@@ -66,9 +66,9 @@ const (
 )
 
 // Pooling looks at two connections at a time: if both are answered by the same process, they share it.
-func (s *Store) Pooling(ctx context.Context) (Pooling, error) {
+func (d *DB) Pooling(ctx context.Context) (Pooling, error) {
 	const doing = "look for a pooler"
-	first, err := s.pool.Acquire(ctx)
+	first, err := d.Acquire(ctx)
 	if err != nil {
 		return "", failure(doing, err)
 	}
@@ -80,7 +80,7 @@ func (s *Store) Pooling(ctx context.Context) (Pooling, error) {
 	if !pooled {
 		return PoolingNone, nil
 	}
-	second, err := s.pool.Acquire(ctx)
+	second, err := d.Acquire(ctx)
 	if err != nil {
 		return "", failure(doing, err)
 	}

@@ -64,7 +64,7 @@ func (s *Store) PlanAutomaticRedrive(ctx context.Context, p event.AutomaticRedri
 // execAll runs a statement, whose last argument is a limit, until it has nothing more to do.
 func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64, err error) {
 	for {
-		tag, err := s.pool.Exec(ctx, sql, append(slices.Clip(args), planBatch)...)
+		tag, err := s.db.Exec(ctx, sql, append(slices.Clip(args), planBatch)...)
 		all += tag.RowsAffected()
 		if err != nil || tag.RowsAffected() < planBatch {
 			return all, err
@@ -77,7 +77,7 @@ func (s *Store) TakeDue(
 	ctx context.Context, owner string, p event.AutomaticRedrive, n, inFlight int,
 ) (page event.RedrivePage, err error) {
 	page.State, page.Rate = event.RedriveRunning, p.Rate
-	if err := s.pool.QueryRow(ctx, countRedriving).Scan(&page.InFlight); err != nil {
+	if err := s.db.QueryRow(ctx, countRedriving).Scan(&page.InFlight); err != nil {
 		return page, failure("count dead letters", err)
 	}
 	if n = min(n, inFlight-page.InFlight); n <= 0 {
@@ -85,7 +85,7 @@ func (s *Store) TakeDue(
 	}
 	b := &pgx.Batch{}
 	queueTaken(b, &page.Letters, takeDue, append(policyArgs(p), owner, n)...)
-	err = s.sendOnly(ctx, b)
+	err = s.db.sendOnly(ctx, b)
 	page.InFlight += len(page.Letters)
 	page.Drained = len(page.Letters) == 0
 	return page, failure("take dead letters that are due", err)

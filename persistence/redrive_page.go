@@ -50,7 +50,7 @@ func (s *Store) takeRedrivePage(ctx context.Context, id string, n, inFlight int)
 	var r redriveRow
 	b := &pgx.Batch{}
 	b.Queue(lockRedrive, clean(id)).QueryRow(r.scan)
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return event.RedrivePage{}, err
 	}

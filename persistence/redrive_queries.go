@@ -30,7 +30,7 @@ SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(faile
 func (s *Store) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
 	list := newList(`SELECT provider, error_class, count(*), min(first_failed_at) FROM dead_letters`)
 	redrivable(list, f)
-	rows, err := s.pool.Query(ctx, list.statement()+` GROUP BY provider, error_class`, list.args...)
+	rows, err := s.db.Query(ctx, list.statement()+` GROUP BY provider, error_class`, list.args...)
 	if err != nil {
 		return event.RedrivePlan{}, failure("plan redrive", err)
 	}
@@ -59,14 +59,14 @@ func addToPlan(plan *event.RedrivePlan, row pgx.Row) error {
 
 // Redrive is one redrive, as far as it has come.
 func (s *Store) Redrive(ctx context.Context, id string) (event.Redrive, error) {
-	r, err := scanRedrive(s.pool.QueryRow(ctx, selectRedrive+fromRedrives+` WHERE id = $1`, clean(id)))
+	r, err := scanRedrive(s.db.QueryRow(ctx, selectRedrive+fromRedrives+` WHERE id = $1`, clean(id)))
 	return r, failure("read redrive "+clean(id), err)
 }
 
 // Redrives are the latest redrives, newest first: at most limit of them, at most event.MaxPage.
 func (s *Store) Redrives(ctx context.Context, limit int) ([]event.Redrive, error) {
 	sql, args := newList(selectRedrive+fromRedrives).page("started_at DESC, id DESC", limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, failure("list redrives", err)
 	}
@@ -76,7 +76,7 @@ func (s *Store) Redrives(ctx context.Context, limit int) ([]event.Redrive, error
 
 // UnsettledRedrives are the IDs of the redrives that need a workflow.
 func (s *Store) UnsettledRedrives(ctx context.Context) ([]string, error) {
-	rows, err := s.pool.Query(ctx, selectUnsettled)
+	rows, err := s.db.Query(ctx, selectUnsettled)
 	if err != nil {
 		return nil, failure("list redrives", err)
 	}

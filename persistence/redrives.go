@@ -54,7 +54,7 @@ func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.
 	b := &pgx.Batch{}
 	b.Queue(list.statement(), list.args...)
 	queueAudit(b, actor.Did(event.AuditRedriveStart, "redrive:"+r.ID, filter))
-	if err := s.sendOnly(ctx, b); err != nil {
+	if err := s.db.sendOnly(ctx, b); err != nil {
 		return event.Redrive{}, failure("create redrive", err)
 	}
 	return s.Redrive(ctx, r.ID)
@@ -91,7 +91,7 @@ func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveSt
 	var changed int64
 	b := &pgx.Batch{}
 	b.Queue(changeRedrive, clean(id), string(to)).Exec(countInto(&changed))
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -113,17 +113,17 @@ var actionOf = map[event.RedriveState]event.AuditAction{
 
 // SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
 func (s *Store) SettleRedrive(ctx context.Context, id string) (event.Redrive, bool, error) {
-	if _, err := s.pool.Exec(ctx, settleRedrive, clean(id)); err != nil {
+	if _, err := s.db.Exec(ctx, settleRedrive, clean(id)); err != nil {
 		return event.Redrive{}, false, failure("settle redrive "+clean(id), err)
 	}
 	var settled bool
-	r, err := scanRedrive(s.pool.QueryRow(ctx, selectRedrive+`, settled_at IS NOT NULL`+fromRedrives+` WHERE id = $1`,
+	r, err := scanRedrive(s.db.QueryRow(ctx, selectRedrive+`, settled_at IS NOT NULL`+fromRedrives+` WHERE id = $1`,
 		clean(id)), &settled)
 	return r, settled, failure("read redrive "+clean(id), err)
 }
 
 // CancelRedrive ends a redrive whose workflow was canceled in Temporal; what its runs come to is still counted.
 func (s *Store) CancelRedrive(ctx context.Context, id string) error {
-	_, err := s.pool.Exec(ctx, cancelRedrive, clean(id))
+	_, err := s.db.Exec(ctx, cancelRedrive, clean(id))
 	return failure("cancel redrive "+clean(id), err)
 }

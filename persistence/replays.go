@@ -73,7 +73,7 @@ func (s *Store) takeForReplay(
 		d, err = scanDeadLetterWithBody(row)
 		return err
 	})
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return event.DeadLetter{}, s.refuseReplay(ctx, id)
 	}
@@ -89,14 +89,14 @@ func (s *Store) takeForReplay(
 // refuseReplay says why a dead letter could not be taken.
 func (s *Store) refuseReplay(ctx context.Context, id int64) error {
 	refused := &event.StateError{ID: id}
-	err := s.pool.QueryRow(ctx, selectState, id).Scan(&refused.State, &refused.ReplacedBy)
+	err := s.db.QueryRow(ctx, selectState, id).Scan(&refused.State, &refused.ReplacedBy)
 	return cmp.Or[error](err, refused)
 }
 
 // Unstarted are the first n dead letters that an owner has taken and not marked as started: what is left of an attempt
 // that was killed. Their runs may have been started all the same.
 func (s *Store) Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error) {
-	rows, err := s.pool.Query(ctx, selectUnstarted, owner, n)
+	rows, err := s.db.Query(ctx, selectUnstarted, owner, n)
 	if err != nil {
 		return nil, failure("list dead letters of redrive "+clean(owner), err)
 	}
@@ -113,7 +113,7 @@ func (s *Store) MarkStarted(ctx context.Context, owner string, runs map[int64]st
 	for id, runID := range runs {
 		ids, runIDs = append(ids, id), append(runIDs, clean(runID))
 	}
-	_, err := s.pool.Exec(ctx, markStarted, owner, ids, runIDs)
+	_, err := s.db.Exec(ctx, markStarted, owner, ids, runIDs)
 	return failure("mark runs of redrive "+clean(owner)+" as started", err)
 }
 
@@ -122,7 +122,7 @@ func (s *Store) GiveBack(ctx context.Context, owner string, ids ...int64) error 
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := s.pool.Exec(ctx, giveBack, owner, ids)
+	_, err := s.db.Exec(ctx, giveBack, owner, ids)
 	return failure("give dead letters of redrive "+clean(owner)+" back", err)
 }
 

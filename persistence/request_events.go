@@ -32,7 +32,7 @@ func (s *Store) EventsOfRequest(ctx context.Context, requestID string) ([]string
 	if !ok {
 		return nil, failure("read events of request "+clean(requestID), pgx.ErrNoRows)
 	}
-	rows := s.query(ctx, idsOfRequest, event.FirstIDAt(made), event.FirstIDAt(made.Add(requestSpan)), clean(requestID))
+	rows := s.db.rows(ctx, idsOfRequest, event.FirstIDAt(made), event.FirstIDAt(made.Add(requestSpan)), clean(requestID))
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err == nil && len(ids) == 0 {
 		err = pgx.ErrNoRows

@@ -130,7 +130,7 @@ func (s *Store) removeOld(ctx context.Context, p purge, sql string, args ...any)
 	b.Queue(`SELECT ` + settingsOfPlans)
 	b.Queue(allowAuditPurge)
 	b.Queue(sql, args...).Exec(countInto(&removed))
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +149,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err er
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return 0, err
 	}
@@ -167,7 +167,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err er
 		b = &pgx.Batch{}
 		b.Queue(`SELECT ` + settingsOfPlans)
 		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(countInto(&links))
-		err = s.sendOnly(ctx, b)
+		err = s.db.sendOnly(ctx, b)
 	}
 	return int64(len(ids)), err
 }

@@ -49,7 +49,7 @@ func (s *Store) Stats(ctx context.Context, window time.Duration) (event.Stats, e
 		stats.Errors, err = pgx.AppendRows(stats.Errors, rows, pgx.RowToStructByPos[event.ErrorCount])
 		return err
 	})
-	return stats, failure("count events", s.sendOnly(ctx, b))
+	return stats, failure("count events", s.db.sendOnly(ctx, b))
 }
 
 func queueEventCounts(b *pgx.Batch, stats *event.Stats) {

@@ -43,7 +43,7 @@ func (s *Store) Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event
 		ids[i] = idOf(run.EventID)
 		runIDs[i], failed[i], closed[i] = clean(run.Run.RunID), run.Status == "failed", run.ClosedAt
 	}
-	rows, err := s.pool.Query(ctx, selectUnrecorded, ids, runIDs, failed, closed)
+	rows, err := s.db.Query(ctx, selectUnrecorded, ids, runIDs, failed, closed)
 	if err != nil {
 		return nil, failure("compare runs", err)
 	}
@@ -72,7 +72,7 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	for i, id := range ids {
 		wanted[i] = idOf(id)
 	}
-	rows, err := s.pool.Query(ctx, selectStored, wanted)
+	rows, err := s.db.Query(ctx, selectStored, wanted)
 	if err != nil {
 		return nil, failure("compare events", err)
 	}
@@ -84,7 +84,7 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 
 // StaleRedrives are the first n dead letters that have been redriving for more than 15 minutes, without their bodies.
 func (s *Store) StaleRedrives(ctx context.Context, n int) ([]event.DeadLetter, error) {
-	rows, err := s.pool.Query(ctx, selectStale, redriveLease, n)
+	rows, err := s.db.Query(ctx, selectStale, redriveLease, n)
 	if err != nil {
 		return nil, failure("list stale redrives", err)
 	}
@@ -94,6 +94,6 @@ func (s *Store) StaleRedrives(ctx context.Context, n int) ([]event.DeadLetter, e
 
 // ReleaseStale lets a dead letter wait again whose redrive has no run, unless it was taken anew meanwhile.
 func (s *Store) ReleaseStale(ctx context.Context, id int64) error {
-	_, err := s.pool.Exec(ctx, releaseStale, id, redriveLease)
+	_, err := s.db.Exec(ctx, releaseStale, id, redriveLease)
 	return failure("release dead letter", err)
 }

@@ -24,21 +24,21 @@ type transaction struct {
 	conn *pgxpool.Conn // nil once it has ended
 }
 
-// query is Query for CollectRows, which reports the error that the rows carry.
-func (s *Store) query(ctx context.Context, sql string, args ...any) pgx.Rows {
-	rows, _ := s.pool.Query(ctx, sql, args...)
+// rows is Query for CollectRows, which reports the error that the rows carry.
+func (d *DB) rows(ctx context.Context, sql string, args ...any) pgx.Rows {
+	rows, _ := d.Query(ctx, sql, args...)
 	return rows
 }
 
 // sendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are
 // one transaction (PostgreSQL's manual, 55.2.4, "Pipelining").
-func (s *Store) sendOnly(ctx context.Context, b *pgx.Batch) error {
-	return s.pool.SendBatch(ctx, b).Close()
+func (d *DB) sendOnly(ctx context.Context, b *pgx.Batch) error {
+	return d.SendBatch(ctx, b).Close()
 }
 
 // begin opens a transaction with its first statements. On an error there is none.
-func (s *Store) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
-	conn, err := s.pool.Acquire(ctx)
+func (d *DB) begin(ctx context.Context, b *pgx.Batch) (*transaction, error) {
+	conn, err := d.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (s *Store) refused(ctx context.Context, eventID string, otherwise error) er
 	var v *event.Verdict
 	b := &pgx.Batch{}
 	queueVerdict(b, eventID, &v)
-	if err := s.sendOnly(ctx, b); err != nil {
+	if err := s.db.sendOnly(ctx, b); err != nil {
 		return err
 	}
 	if v != nil {
@@ -145,7 +145,7 @@ func (s *Store) takeBack(ctx context.Context, t *transaction, eventID string) (t
 // an event is from before there were verdicts.
 func (s *Store) EnforceVerdicts(ctx context.Context) (n int, err error) {
 	const doing = "enforce verdicts"
-	ids, err := pgx.CollectRows(s.query(ctx, judgedWithLinks), pgx.RowTo[string])
+	ids, err := pgx.CollectRows(s.db.rows(ctx, judgedWithLinks), pgx.RowTo[string])
 	if err != nil {
 		return 0, failure(doing, err)
 	}
@@ -161,7 +161,7 @@ func (s *Store) EnforceVerdicts(ctx context.Context) (n int, err error) {
 func (s *Store) enforce(ctx context.Context, eventID string) error {
 	b := &pgx.Batch{}
 	b.Queue(eventLock, eventID)
-	tx, err := s.begin(ctx, b)
+	tx, err := s.db.begin(ctx, b)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err e
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
-	if t.transaction, err = s.begin(ctx, b); err != nil {
+	if t.transaction, err = s.db.begin(ctx, b); err != nil {
 		return err
 	}
 	defer t.rollback(ctx)
