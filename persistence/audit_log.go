@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -27,7 +28,7 @@ func queueAudit(b *pgx.Batch, e event.AuditEntry) {
 		text := string(e.Detail)
 		detail = &text
 	}
-	b.Queue(insertAudit, clip(clean(orDefault(e.Actor, "unknown")), maxAuditName), clip(clean(e.Role), maxAuditName),
+	b.Queue(insertAudit, clip(clean(cmp.Or(e.Actor, "unknown")), maxAuditName), clip(clean(e.Role), maxAuditName),
 		clip(clean(string(e.Action)), maxAuditName), clip(clean(e.Object), maxAuditName),
 		clip(clean(e.RequestID), maxAuditName), clip(clean(e.Reason), maxAuditReason), detail)
 }

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -63,7 +64,7 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, err
 	}
 	params := pc.ConnConfig.RuntimeParams
-	params["application_name"] = orDefault(cfg.ApplicationName, defaultApplicationName)
+	params["application_name"] = cmp.Or(cfg.ApplicationName, defaultApplicationName)
 	if !pooled {
 		statement := milliseconds(cfg.StatementTimeout, defaultStatementTimeout)
 		params["statement_timeout"] = statement
@@ -93,13 +94,5 @@ func (d *DB) Ping(ctx context.Context) error {
 }
 
 func milliseconds(d, def time.Duration) string {
-	return strconv.FormatInt(max(orDefault(d, def).Milliseconds(), 1), 10)
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
+	return strconv.FormatInt(max(cmp.Or(d, def).Milliseconds(), 1), 10)
 }

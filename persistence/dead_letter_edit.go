@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -68,7 +69,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 	}
 	sum := sha256.Sum256(body)
 	verdict := verdictBy(by, held.eventID, event.OutcomeReplaced)
-	verdict.Reason, verdict.ReplacedBy = orDefault(verdict.Reason, "edited"), e.EventID
+	verdict.Reason, verdict.ReplacedBy = cmp.Or(verdict.Reason, "edited"), e.EventID
 	taken, err := s.giveUp(ctx, tx, held, verdict)
 	if err != nil {
 		return 0, err

@@ -272,3 +272,6 @@ func orNull[T comparable](v T) *T {
 	}
 	return &v
 }
+
+// nameOf is how an error names an entity: without its ID, which may be personal (an address, a number).
+func nameOf(ref event.EntityRef) string { return "entity of kind " + clean(ref.Kind) }

@@ -56,6 +56,3 @@ func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]even
 	links, err := pgx.CollectRows(rows, scanLink)
 	return links, failure("read timeline of "+nameOf(q.Entity), err)
 }
-
-// nameOf is how an error names an entity: without its ID, which may be personal (an address, a number).
-func nameOf(ref event.EntityRef) string { return "entity of kind " + clean(ref.Kind) }

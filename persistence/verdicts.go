@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -81,7 +82,7 @@ func (s *Store) refused(ctx context.Context, eventID string, otherwise error) er
 // verdictBy is an operator's verdict on an event.
 func verdictBy(by event.Actor, eventID string, outcome event.Outcome) event.Verdict {
 	return event.Verdict{
-		EventID: eventID, Outcome: outcome, By: clip(clean(orDefault(by.Name, "unknown")), maxAuditName),
+		EventID: eventID, Outcome: outcome, By: clip(clean(cmp.Or(by.Name, "unknown")), maxAuditName),
 		Reason: clip(clean(by.Reason), maxAuditReason),
 	}
 }
