@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Project is project, for its tests.
-var Project = project
+// OpenWriting is Open with a writer that is bounded otherwise.
+var OpenWriting = open
 
 // Show is a setting of the store's sessions.
 func (s *Store) Show(ctx context.Context, setting string) (value string, err error) {
@@ -24,16 +24,4 @@ func (s *Store) CustomPlans(ctx context.Context) (map[string]int, error) {
 	}
 	_, err = pgx.ForEachRow(rows, []any{&statement, &n}, func() error { plans[statement] = n; return nil })
 	return plans, err
-}
-
-// OccupyAlone takes all places of those who wait for locks, and gives what frees them.
-func (s *Store) OccupyAlone() (free func()) {
-	for range cap(s.group.alone) {
-		s.group.alone <- struct{}{}
-	}
-	return func() {
-		for range cap(s.group.alone) {
-			<-s.group.alone
-		}
-	}
 }

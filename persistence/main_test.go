@@ -16,6 +16,7 @@ import (
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/persistence"
+	"holdfast/persistence/writer"
 )
 
 var cluster *stacktest.Cluster
@@ -34,6 +35,7 @@ type database struct {
 	*persistence.Store
 	t   testing.TB
 	url string
+	cfg persistence.Config
 	sql *pgx.Conn
 }
 
@@ -47,8 +49,20 @@ func open(t testing.TB, change ...func(*persistence.Config)) *database {
 	store, err := persistence.Open(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &database{Store: store, t: t, url: url, sql: connect(t, url)}
+	return &database{Store: store, t: t, url: url, cfg: cfg, sql: connect(t, url)}
 }
+
+// writeAs opens the store anew, with a writer that is bounded otherwise.
+func (d *database) writeAs(cfg writer.Config) {
+	d.t.Helper()
+	store, err := persistence.OpenWriting(d.t.Context(), d.cfg, cfg)
+	require.NoError(d.t, err)
+	d.t.Cleanup(store.Close)
+	d.Store = store
+}
+
+// CheckpointEvery makes the store keep a checkpoint of an entity for each so many changes.
+func (d *database) CheckpointEvery(n int64) { d.writeAs(writer.Config{LinksPerCheckpoint: n}) }
 
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()

@@ -4,26 +4,79 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holdfast/persistence/deadletters"
+	"holdfast/persistence/inbox"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/ledgers"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/read"
+	"holdfast/persistence/upkeep"
+	"holdfast/persistence/writer"
+)
+
+// What whoever opens a store has to name.
+type (
+	// Config says which database to use, and what bounds its use.
+	Config = postgres.Config
+	// Pooling says what stands between a store and PostgreSQL.
+	Pooling = postgres.Pooling
+	// Facts are what a look at the database tells about it, beside its content.
+	Facts = read.Facts
+	// InboxWriter commits events to the inbox.
+	InboxWriter = inbox.InboxWriter
+	// ErrorRecorder writes to the error log behind its callers.
+	ErrorRecorder = journal.ErrorRecorder
+	// LedgerCheck is a ledger beside the database.
+	LedgerCheck = ledgers.LedgerCheck
+)
+
+// The kinds of pooling.
+const (
+	PoolingNone        = postgres.PoolingNone
+	PoolingSession     = postgres.PoolingSession
+	PoolingTransaction = postgres.PoolingTransaction
+)
+
+// The rooms, each under a name of its own.
+type (
+	writes    = writer.Store
+	letters   = deadletters.Store
+	inboxes   = inbox.Store
+	reads     = read.Store
+	journals  = journal.Store
+	upkeeps   = upkeep.Store
+	comparers = ledgers.Store
 )
 
 // Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
 type Store struct {
-	db    *DB
-	group *group
-	// every is how many changes there are from one checkpoint of an entity to the next.
-	every int64
+	db *postgres.DB
+	*writes
+	*letters
+	*inboxes
+	*reads
+	*journals
+	*upkeeps
+	*comparers
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
 // error is a URL that cannot be read, or asks for what cannot work.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	db, err := open(ctx, cfg)
+	return open(ctx, cfg, writer.Config{})
+}
+
+func open(ctx context.Context, cfg Config, writing writer.Config) (*Store, error) {
+	db, err := postgres.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, every: linksPerCheckpoint}
-	s.group = newGroup(s)
-	return s, nil
+	w := writer.New(db, writing)
+	return &Store{
+		db: db, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),
+		journals: journal.New(db), upkeeps: upkeep.New(db, w), comparers: ledgers.New(db),
+	}, nil
 }
 
 // Pool is the pool behind the store, for its metrics only.
