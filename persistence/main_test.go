@@ -53,16 +53,16 @@ func open(t testing.TB, change ...func(*persistence.Config)) *database {
 }
 
 // writeAs opens the store anew, with a writer that is bounded otherwise.
-func (d *database) writeAs(cfg writer.Config) {
+func (d *database) writeAs(folding writer.FoldConfig, writing writer.Config) {
 	d.t.Helper()
-	store, err := persistence.OpenWriting(d.t.Context(), d.cfg, cfg)
+	store, err := persistence.OpenWriting(d.t.Context(), d.cfg, folding, writing)
 	require.NoError(d.t, err)
 	d.t.Cleanup(store.Close)
 	d.Store = store
 }
 
 // CheckpointEvery makes the store keep a checkpoint of an entity for each so many changes.
-func (d *database) CheckpointEvery(n int64) { d.writeAs(writer.Config{LinksPerCheckpoint: n}) }
+func (d *database) CheckpointEvery(n int64) { d.writeAs(writer.FoldConfig{LinksPerCheckpoint: n}, writer.Config{}) }
 
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()

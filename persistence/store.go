@@ -40,6 +40,7 @@ const (
 
 // The rooms, each under a name of its own.
 type (
+	folds     = writer.Folds
 	writes    = writer.Store
 	letters   = deadletters.Store
 	inboxes   = inbox.Store
@@ -52,6 +53,7 @@ type (
 // Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
 type Store struct {
 	db *postgres.DB
+	*folds
 	*writes
 	*letters
 	*inboxes
@@ -64,17 +66,18 @@ type Store struct {
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
 // error is a URL that cannot be read, or asks for what cannot work.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	return open(ctx, cfg, writer.Config{})
+	return open(ctx, cfg, writer.FoldConfig{}, writer.Config{})
 }
 
-func open(ctx context.Context, cfg Config, writing writer.Config) (*Store, error) {
+func open(ctx context.Context, cfg Config, folding writer.FoldConfig, writing writer.Config) (*Store, error) {
 	db, err := postgres.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	w := writer.New(db, writing)
+	e := writer.NewFolds(db, folding)
+	w := writer.New(db, e, writing)
 	return &Store{
-		db: db, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),
+		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),
 		journals: journal.New(db), upkeeps: upkeep.New(db, w), comparers: ledgers.New(db),
 	}, nil
 }

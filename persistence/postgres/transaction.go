@@ -19,6 +19,12 @@ const EventLock = `SELECT ` + lockOfEvent
 
 const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 
+// SettingsOfPlans make the statements of a transaction be planned once for each connection, and by index alone: they look up few
+// rows in tables of any size, and a plan from the time when a table was empty would read all of it later.
+const SettingsOfPlans = `
+       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+
 // Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
 type Transaction struct {
 	conn *pgxpool.Conn // nil once it has ended

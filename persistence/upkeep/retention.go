@@ -132,7 +132,7 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 
 func (s *Store) removeOld(ctx context.Context, p purge, sql string, args ...any) (removed int64, err error) {
 	b := &pgx.Batch{}
-	b.Queue(`SELECT ` + writer.SettingsOfPlans)
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(allowAuditPurge)
 	b.Queue(sql, args...).Exec(postgres.CountInto(&removed))
 	tx, err := s.db.Begin(ctx, b)
@@ -149,7 +149,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err er
 	var ids []string
 	bound := event.FirstIDAt(p.before)
 	b := &pgx.Batch{}
-	b.Queue(`SELECT ` + writer.SettingsOfPlans)
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(purgeEvents, bound, purgeRows).Query(func(rows pgx.Rows) (err error) {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
@@ -170,7 +170,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err er
 	}
 	for links == purgeLinkRows && err == nil {
 		b = &pgx.Batch{}
-		b.Queue(`SELECT ` + writer.SettingsOfPlans)
+		b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(postgres.CountInto(&links))
 		err = s.db.SendOnly(ctx, b)
 	}

@@ -62,7 +62,7 @@ func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch
 	queueSettings(b, p)
 	hold(b)
 	tx, err := s.db.Begin(ctx, b)
-	return &writing{Transaction: tx, every: s.every}, err
+	return &writing{Transaction: tx, entities: s.entities}, err
 }
 
 // lookFor bounds the search for events that keep others waiting. What has not been looked at by then stays for the next batch.

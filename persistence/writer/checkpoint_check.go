@@ -1,7 +1,9 @@
 package writer
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -82,4 +84,11 @@ func (c checkpoint) agreesWith(changes []event.OrderedChange, reset event.Order)
 	e, err := event.Fold(c.EntityRef, changes[:end])
 	return err == nil && sameJSON(e.State, c.State) && e.Deleted == c.Deleted && e.Last.Compare(c.Last) == 0 &&
 		covered.links == c.links && covered.latest.Equal(c.latest) && covered.reset.Compare(reset) == 0
+}
+
+// sameJSON says whether two documents say the same.
+func sameJSON(a, b json.RawMessage) bool {
+	x, errX := event.Canonical(a)
+	y, errY := event.Canonical(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

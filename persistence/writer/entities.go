@@ -1,9 +1,7 @@
 package writer
 
 import (
-	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,18 +90,9 @@ DELETE FROM entities AS e USING unnest($1::text[], $2::text[], $3::text[]) AS go
  WHERE e.provider = gone.provider AND e.kind = gone.kind AND e.external_id = gone.external_id`
 )
 
-func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*life) {
-	var events []string
-	for _, w := range ws {
-		if w.finishes() {
-			events = append(events, w.receipt.ID)
-		}
-	}
-	if len(events) == 0 {
-		return
-	}
-	providers, kinds, ids, needs := columnsOfNeeds(ws)
-	b.Queue(lockEntities, providers, kinds, ids, needs, events).Query(func(rows pgx.Rows) error {
+// queueLocks locks what a transaction needs, and what the given events are linked to, and gives those that are there.
+func queueLocks(b *pgx.Batch, n needs, events []string, into map[event.EntityRef]*life) {
+	b.Queue(lockEntities, n.providers, n.kinds, n.ids, n.needs, events).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			l, err := scanLife(rows)
 			if err != nil {
@@ -121,55 +110,33 @@ const (
 	toChange
 )
 
-// columnsOfNeeds are the entities that events touch, some of them more than once, and what for.
-func columnsOfNeeds(ws []*write) (providers, kinds, ids []string, needs []int32) {
-	for _, w := range ws {
-		for _, c := range w.changes {
-			need := toChange
-			if c.Change.Mentions() {
-				need = toMention
-			}
-			ref := w.refOf(c.Change)
-			providers, kinds, ids = append(providers, ref.Provider), append(kinds, ref.Kind), append(ids, ref.ExternalID)
-			needs = append(needs, need)
-		}
+// needs are the entities that events touch, some of them more than once, and what for.
+type needs struct {
+	providers, kinds, ids []string
+	needs                 []int32
+}
+
+// add adds what a change needs of its entity.
+func (n *needs) add(ref event.EntityRef, c event.Change) {
+	need := toChange
+	if c.Mentions() {
+		need = toMention
 	}
-	return providers, kinds, ids, needs
+	n.providers, n.kinds, n.ids = append(n.providers, ref.Provider), append(n.kinds, ref.Kind), append(n.ids, ref.ExternalID)
+	n.needs = append(n.needs, need)
 }
 
-// errTableHeld: that is no event's trouble.
-var errTableHeld = &event.Error{
-	Class: event.ClassTransient, Code: "table_locked", Text: "somebody holds a whole table of the events",
-}
-
-// heldUp are the events that touch an entity which somebody else holds at this moment.
-func (s *Store) heldUp(ctx context.Context, ws []*write) (map[*write]bool, error) {
-	providers, kinds, ids, needs := columnsOfNeeds(ws)
-	held := map[event.EntityRef]bool{}
-	b := &pgx.Batch{}
-	queueSettings(b, inCompany)
+// queueHeld looks for those that somebody else holds at this moment. It fails where somebody holds a whole table.
+func queueHeld(b *pgx.Batch, n needs, into map[event.EntityRef]bool) {
 	b.Queue(lockTables)
-	b.Queue(heldEntities, providers, kinds, ids, needs).Query(func(rows pgx.Rows) error {
+	b.Queue(heldEntities, n.providers, n.kinds, n.ids, n.needs).Query(func(rows pgx.Rows) error {
 		var ref event.EntityRef
 		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
-			held[ref] = true
+			into[ref] = true
 			return nil
 		})
 		return err
 	})
-	tx, err := s.db.Begin(ctx, b)
-	if postgres.IsLockTrouble(err) {
-		return nil, errTableHeld
-	}
-	if err != nil {
-		return nil, err
-	}
-	tx.Rollback(ctx)
-	heldUp := map[*write]bool{}
-	for _, w := range ws {
-		heldUp[w] = slices.ContainsFunc(w.changes, func(c event.OrderedChange) bool { return held[w.refOf(c.Change)] })
-	}
-	return heldUp, nil
 }
 
 // ScanEntity scans EntityColumns, and more.

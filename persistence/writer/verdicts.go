@@ -121,7 +121,7 @@ func (e Effects) Detail() map[string]any {
 func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID string) (taken Effects, err error) {
 	held, all := map[event.EntityRef]*life{}, touches{}
 	b := &pgx.Batch{}
-	queueEntityLocks(b, []*write{{receipt: event.Receipt{ID: eventID}}}, held)
+	queueLocks(b, needs{}, []string{eventID}, held)
 	b.Queue(takeLinks, eventID).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var provider string
@@ -139,7 +139,7 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID s
 		return taken, err
 	}
 	taken.Entities = len(all)
-	if err := fold(ctx, t, b, all, held, s.every); err != nil {
+	if err := s.entities.fold(ctx, t, b, all, held); err != nil {
 		return taken, err
 	}
 	return taken, t.Send(ctx, b)

@@ -126,7 +126,8 @@ type writing struct {
 
 	events []*write
 	held   map[event.EntityRef]*life // those that were there, locked
-	every  int64                     // Store.every
+
+	entities *Folds
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -141,7 +142,7 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience) (err
 }
 
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err error) {
-	t := &writing{events: ws, held: map[event.EntityRef]*life{}, every: s.every}
+	t := &writing{events: ws, held: map[event.EntityRef]*life{}, entities: s.entities}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
@@ -155,13 +156,7 @@ func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err e
 const setTransaction = `
 SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock_timeout')), true),
        set_config('statement_timeout', coalesce(nullif($2, ''), current_setting('statement_timeout')), true),
-       ` + SettingsOfPlans
-
-// SettingsOfPlans make the statements of a transaction be planned once for each connection, and by index alone: they look up few
-// rows in tables of any size, and a plan from the time when a table was empty would read all of it later.
-const SettingsOfPlans = `
-       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
-       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+       ` + postgres.SettingsOfPlans
 
 func queueSettings(b *pgx.Batch, p patience) { b.Queue(setTransaction, p.lock, p.statement) }
 
@@ -174,7 +169,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
-	if err := fold(ctx, t.Transaction, b, t.touches(), t.held, t.every); err != nil {
+	if err := t.entities.fold(ctx, t.Transaction, b, t.touches(), t.held); err != nil {
 		return err
 	}
 	t.queueRows(b)

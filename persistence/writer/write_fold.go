@@ -31,28 +31,9 @@ func (t touches) of(ref event.EntityRef) *touch {
 	return t[ref]
 }
 
-// touches are those of all events that change their links.
-func (t *writing) touches() touches {
-	all := touches{}
-	for _, w := range t.events {
-		if !w.relinks() {
-			continue
-		}
-		for _, l := range w.found.links {
-			of := all.of(w.refOf(l.Change))
-			of.gone = append(of.gone, l)
-		}
-		for _, c := range w.changes {
-			of := all.of(w.refOf(c.Change))
-			of.come = append(of.come, c)
-		}
-	}
-	return all
-}
-
 // fold brings entities up to date, whose rows are locked. Where that takes more than their rows, b is sent.
-func fold(
-	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all touches, held map[event.EntityRef]*life, every int64,
+func (s *Folds) fold(
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all touches, held map[event.EntityRef]*life,
 ) error {
 	var folded []*life
 	var again []*late
@@ -67,17 +48,17 @@ func fold(
 			a := newLate(l, from)
 			again, folded = append(again, a), append(folded, a.life)
 		case len(come) > 0:
-			if err := l.grow(come, every); err != nil {
+			if err := l.grow(come, s.every); err != nil {
 				return err
 			}
-			l.end(every)
+			l.end(s.every)
 			folded = append(folded, l)
 		case held[ref] == nil:
 			folded = append(folded, l)
 		}
 	}
 	if len(again) > 0 {
-		if err := foldLate(ctx, t, b, again, every); err != nil {
+		if err := foldLate(ctx, t, b, again, s.every); err != nil {
 			return err
 		}
 	}
@@ -86,7 +67,7 @@ func fold(
 			return err
 		}
 	}
-	queueCheckpoints(b, folded, every)
+	queueCheckpoints(b, folded, s.every)
 	queueEntities(b, folded, held)
 	return nil
 }

@@ -1,9 +1,7 @@
 package writer
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -145,10 +143,4 @@ func sameLinks(links, changes []event.OrderedChange) bool {
 		return l.Change.Kind == c.Change.Kind && l.Change.ExternalID == c.Change.ExternalID && l.Change.Op == c.Change.Op &&
 			l.Order.Compare(c.Order) == 0 && sameJSON(l.Change.State, c.Change.State)
 	})
-}
-
-func sameJSON(a, b json.RawMessage) bool {
-	x, errX := event.Canonical(a)
-	y, errY := event.Canonical(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
