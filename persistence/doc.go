@@ -4,7 +4,8 @@
 //
 //	postgres     the pool, transactions, errors, texts, pages: what all others stand on
 //	journal      what is told beside the events: audit log, error log, alerts, conflicts
-//	writer       the one writer of events and entities
+//	entities     links, folds, checkpoints, states of any moment
+//	writer       the one writer of events
 //	deadletters  dead letters, replays and redrives
 //	inbox        events that wait to be started
 //	read         what is asked of events and entities

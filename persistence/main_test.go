@@ -16,6 +16,7 @@ import (
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/persistence"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/writer"
 )
 
@@ -53,7 +54,7 @@ func open(t testing.TB, change ...func(*persistence.Config)) *database {
 }
 
 // writeAs opens the store anew, with a writer that is bounded otherwise.
-func (d *database) writeAs(folding writer.FoldConfig, writing writer.Config) {
+func (d *database) writeAs(folding entities.Config, writing writer.Config) {
 	d.t.Helper()
 	store, err := persistence.OpenWriting(d.t.Context(), d.cfg, folding, writing)
 	require.NoError(d.t, err)
@@ -62,7 +63,9 @@ func (d *database) writeAs(folding writer.FoldConfig, writing writer.Config) {
 }
 
 // CheckpointEvery makes the store keep a checkpoint of an entity for each so many changes.
-func (d *database) CheckpointEvery(n int64) { d.writeAs(writer.FoldConfig{LinksPerCheckpoint: n}, writer.Config{}) }
+func (d *database) CheckpointEvery(n int64) {
+	d.writeAs(entities.Config{LinksPerCheckpoint: n}, writer.Config{})
+}
 
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()

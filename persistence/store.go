@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/inbox"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/ledgers"
@@ -40,7 +41,7 @@ const (
 
 // The rooms, each under a name of its own.
 type (
-	folds     = writer.Folds
+	folds     = entities.Store
 	writes    = writer.Store
 	letters   = deadletters.Store
 	inboxes   = inbox.Store
@@ -66,15 +67,15 @@ type Store struct {
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
 // error is a URL that cannot be read, or asks for what cannot work.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	return open(ctx, cfg, writer.FoldConfig{}, writer.Config{})
+	return open(ctx, cfg, entities.Config{}, writer.Config{})
 }
 
-func open(ctx context.Context, cfg Config, folding writer.FoldConfig, writing writer.Config) (*Store, error) {
+func open(ctx context.Context, cfg Config, folding entities.Config, writing writer.Config) (*Store, error) {
 	db, err := postgres.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	e := writer.NewFolds(db, folding)
+	e := entities.New(db, folding)
 	w := writer.New(db, e, writing)
 	return &Store{
 		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),

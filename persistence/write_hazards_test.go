@@ -12,6 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/writer"
 )
 
@@ -114,7 +115,7 @@ func TestNobodyQueuesForALock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.process(receipt(), parsed(snapshot("held", `{"n":1}`)))
-	db.writeAs(writer.FoldConfig{}, writer.Config{Waiters: -1})
+	db.writeAs(entities.Config{}, writer.Config{Waiters: -1})
 	release := db.hold(`SELECT FROM entities FOR UPDATE`)
 	defer release()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

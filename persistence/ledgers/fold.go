@@ -8,7 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/ledger"
-	"holdfast/persistence/writer"
+	"holdfast/persistence/entities"
 )
 
 // foldsAtOnce is how many entities are folded in one round trip.
@@ -30,7 +30,7 @@ SELECT provider, kind, external_id FROM entities WHERE last_event_id IN (SELECT 
 	// Whole histories, and by another way than that of foldLate.
 	readAllLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
-  FROM ` + writer.AllLinks + `
+  FROM ` + entities.AllLinks + `
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
  ORDER BY event_id, position`
 
@@ -63,7 +63,7 @@ func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err err
 			err = addWrongFolds(ctx, tx, chunk, of, &folds)
 		}
 		if err == nil {
-			err = writer.FindWrongCheckpoints(ctx, tx, chunk, of, func(ref event.EntityRef) { addEntity(&checkpoints, ref) })
+			err = entities.FindWrongCheckpoints(ctx, tx, chunk, of, func(ref event.EntityRef) { addEntity(&checkpoints, ref) })
 		}
 		if err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err err
 	return []ledger.Finding{folds, checkpoints}, err
 }
 
-func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of writer.Histories, wrong *ledger.Finding) error {
+func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of entities.Histories, wrong *ledger.Finding) error {
 	folded := make([]event.Entity, len(refs))
 	for i, ref := range refs {
 		var err error
@@ -81,7 +81,7 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of wr
 			return err
 		}
 	}
-	rows, _ := tx.Query(ctx, wrongEntities, writer.ColumnsOfEntities(folded)...)
+	rows, _ := tx.Query(ctx, wrongEntities, entities.ColumnsOfEntities(folded)...)
 	var ref event.EntityRef
 	_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
 		addEntity(wrong, ref)
@@ -90,14 +90,14 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of wr
 	return err
 }
 
-func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (writer.Histories, error) {
-	of := make(writer.Histories, len(refs))
-	providers, kinds, ids := writer.ColumnsOfRefs(refs)
+func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (entities.Histories, error) {
+	of := make(entities.Histories, len(refs))
+	providers, kinds, ids := entities.ColumnsOfRefs(refs)
 	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
 	defer rows.Close()
 	for rows.Next() {
 		var provider string
-		c, err := writer.ScanOrdered(rows, &provider)
+		c, err := entities.ScanOrdered(rows, &provider)
 		if err != nil {
 			return nil, err
 		}

@@ -7,19 +7,19 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
-const selectEntity = writer.EntityColumns + `
+const selectEntity = entities.EntityColumns + `
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 // Entity is the folded state of an entity.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
 	e := event.Entity{EntityRef: ref}
 	row := s.db.QueryRow(ctx, selectEntity, postgres.Clean(ref.Provider), postgres.Clean(ref.Kind), postgres.Clean(ref.ExternalID))
-	if err := writer.ScanEntity(row, &e); err != nil {
-		return event.Entity{}, postgres.Failure("read "+writer.NameOf(ref), err)
+	if err := entities.ScanEntity(row, &e); err != nil {
+		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
 	}
 	return e, nil
 }
@@ -45,16 +45,16 @@ func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]even
 	}
 	const order = "place DESC, occurred_at DESC, event_id DESC, position DESC"
 	changes, mentions := *list, *list
-	changes.Conditions = slices.Concat(list.Conditions, []string{writer.IsChange})
-	mentions.Conditions = slices.Concat(list.Conditions, []string{writer.IsMention})
+	changes.Conditions = slices.Concat(list.Conditions, []string{entities.IsChange})
+	mentions.Conditions = slices.Concat(list.Conditions, []string{entities.IsMention})
 	ofChanges, args := changes.Page(order, q.Limit)
 	ofMentions, _ := mentions.Page(order, q.Limit)
 	sql, _ := postgres.NewList(linkColumns+"(("+ofChanges+") UNION ALL ("+ofMentions+")) AS l"+eventOfLink).
 		Page("l.place DESC, l.occurred_at DESC, l.event_id DESC, l.position DESC", q.Limit)
 	rows, err := s.db.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, postgres.Failure("read timeline of "+writer.NameOf(q.Entity), err)
+		return nil, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
 	}
 	links, err := pgx.CollectRows(rows, scanLink)
-	return links, postgres.Failure("read timeline of "+writer.NameOf(q.Entity), err)
+	return links, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
 }

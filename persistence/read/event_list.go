@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 // allProviders are the providers that have events, found by one look into an index for each. It lets the indexes that
@@ -22,10 +22,10 @@ const allProviders = `
 
 const touchesEntity = `id IN (
        SELECT event_id FROM event_entities
-        WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + writer.IsChange + `
+        WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + entities.IsChange + `
         UNION ALL
        SELECT event_id FROM event_entities
-        WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + writer.IsMention + `)`
+        WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + entities.IsMention + `)`
 
 // Events is a page of stored events, newest first, without bodies and links.
 func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {

@@ -8,9 +8,9 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 // purgeRows is how many rows one batch removes: a transaction of some milliseconds. Whoever wants to wait for one of its
@@ -55,8 +55,8 @@ WITH base AS MATERIALIZED (
 )
 DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
        SELECT l.ctid FROM base AS b
-        CROSS JOIN LATERAL (` + purgedBelow + ` AND ` + writer.IsChange + `
-        UNION ALL` + purgedBelow + ` AND ` + writer.IsMention + `) AS l
+        CROSS JOIN LATERAL (` + purgedBelow + ` AND ` + entities.IsChange + `
+        UNION ALL` + purgedBelow + ` AND ` + entities.IsMention + `) AS l
         LIMIT $3))`
 
 const purgedBelow = `

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
@@ -160,7 +161,7 @@ func writesOf(events []*batched) (ws []*write) {
 }
 
 func (t *writing) processTaken(ctx context.Context, events []*batched) error {
-	t.events, t.held = writesOf(events), map[event.EntityRef]*life{}
+	t.events, t.held = writesOf(events), map[event.EntityRef]*entities.Life{}
 	if len(t.events) > 0 {
 		b := &pgx.Batch{}
 		t.queueLook(b)

@@ -1,6 +1,6 @@
-// Package writer is the one writer of events and entities: whatever stores an event, alone or in a group or in a batch, live,
-// replayed, reset or edited, takes the same way through one transaction. It also takes back what an event did, and keeps the
-// verdicts that make it do nothing again.
+// Package writer is the one writer of events: whatever stores an event, alone or in a group or in a batch, live,
+// replayed, reset or edited, takes the same way through one transaction, which folds entities by package entities. It also
+// takes back what an event did, and keeps the verdicts that make it do nothing again.
 //
 // It must never know who calls it, what a definition says, or when something is tried again.
 //
@@ -38,8 +38,4 @@
 // goes on by Persist and UpsertEntities, which wait as long as the store allows.
 //
 // In a batch, which holds rows of the inbox, what fails or is held up leaves for the overflow lane, and the others stay.
-//
-// # The fold
-//
-// The life of an entity (entity_life.go) says what a change is to it: a mention, before the last reset, on top, or late.
 package writer

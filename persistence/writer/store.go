@@ -3,6 +3,7 @@ package writer
 import (
 	"cmp"
 
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
@@ -15,12 +16,12 @@ type Config struct {
 // Store writes events. It is safe for concurrent use.
 type Store struct {
 	db       *postgres.DB
-	entities *Folds
+	entities *entities.Store
 	group    *group
 }
 
 // New makes a Store on a database, beside the one that folds its entities.
-func New(db *postgres.DB, e *Folds, cfg Config) *Store {
+func New(db *postgres.DB, e *entities.Store, cfg Config) *Store {
 	s := &Store{db: db, entities: e}
 	s.group = newGroup(s, max(cmp.Or(cfg.Waiters, maxAlone), 0))
 	return s

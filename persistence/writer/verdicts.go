@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -119,18 +120,18 @@ func (e Effects) Detail() map[string]any {
 
 // takeBack removes the changes of an event, and folds their entities again without them.
 func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID string) (taken Effects, err error) {
-	held, all := map[event.EntityRef]*life{}, touches{}
+	held, all := map[event.EntityRef]*entities.Life{}, entities.Touches{}
 	b := &pgx.Batch{}
-	queueLocks(b, needs{}, []string{eventID}, held)
+	entities.QueueLocks(b, entities.Needs{}, []string{eventID}, held)
 	b.Queue(takeLinks, eventID).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var provider string
-			l, err := ScanOrdered(rows, &provider)
+			l, err := entities.ScanOrdered(rows, &provider)
 			if err != nil {
 				return err
 			}
-			of := all.of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
-			of.gone = append(of.gone, l)
+			of := all.Of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
+			of.Gone = append(of.Gone, l)
 			taken.Changes++
 		}
 		return rows.Err()
@@ -139,7 +140,7 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID s
 		return taken, err
 	}
 	taken.Entities = len(all)
-	if err := s.entities.fold(ctx, t, b, all, held); err != nil {
+	if err := s.entities.Fold(ctx, t, b, all, held); err != nil {
 		return taken, err
 	}
 	return taken, t.Send(ctx, b)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
@@ -125,9 +126,9 @@ type writing struct {
 	*postgres.Transaction
 
 	events []*write
-	held   map[event.EntityRef]*life // those that were there, locked
+	held   map[event.EntityRef]*entities.Life // those that were there, locked
 
-	entities *Folds
+	entities *entities.Store
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -142,7 +143,7 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience) (err
 }
 
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err error) {
-	t := &writing{events: ws, held: map[event.EntityRef]*life{}, entities: s.entities}
+	t := &writing{events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
@@ -169,7 +170,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
-	if err := t.entities.fold(ctx, t.Transaction, b, t.touches(), t.held); err != nil {
+	if err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.held); err != nil {
 		return err
 	}
 	t.queueRows(b)

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
@@ -51,19 +52,19 @@ func (t *writing) queueLinks(b *pgx.Batch) {
 }
 
 // touches are those of all events that change their links.
-func (t *writing) touches() touches {
-	all := touches{}
+func (t *writing) touches() entities.Touches {
+	all := entities.Touches{}
 	for _, w := range t.events {
 		if !w.relinks() {
 			continue
 		}
 		for _, l := range w.found.links {
-			of := all.of(w.refOf(l.Change))
-			of.gone = append(of.gone, l)
+			of := all.Of(w.refOf(l.Change))
+			of.Gone = append(of.Gone, l)
 		}
 		for _, c := range w.changes {
-			of := all.of(w.refOf(c.Change))
-			of.come = append(of.come, c)
+			of := all.Of(w.refOf(c.Change))
+			of.Come = append(of.Come, c)
 		}
 	}
 	return all

@@ -7,11 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
 // queueEntityLocks locks the entities of the events that fold.
-func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*life) {
+func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life) {
 	var events []string
 	for _, w := range ws {
 		if w.finishes() {
@@ -19,14 +20,14 @@ func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*life)
 		}
 	}
 	if len(events) > 0 {
-		queueLocks(b, needsOf(ws), events, into)
+		entities.QueueLocks(b, needsOf(ws), events, into)
 	}
 }
 
-func needsOf(ws []*write) (n needs) {
+func needsOf(ws []*write) (n entities.Needs) {
 	for _, w := range ws {
 		for _, c := range w.changes {
-			n.add(w.refOf(c.Change), c.Change)
+			n.Add(w.refOf(c.Change), c.Change)
 		}
 	}
 	return n
@@ -42,7 +43,7 @@ func (s *Store) heldUp(ctx context.Context, ws []*write) (map[*write]bool, error
 	held := map[event.EntityRef]bool{}
 	b := &pgx.Batch{}
 	queueSettings(b, inCompany)
-	queueHeld(b, needsOf(ws), held)
+	entities.QueueHeld(b, needsOf(ws), held)
 	tx, err := s.db.Begin(ctx, b)
 	if postgres.IsLockTrouble(err) {
 		return nil, errTableHeld

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
@@ -108,7 +109,7 @@ func queueEntityLook(b *pgx.Batch, t *writing, byID map[string]*write) {
 	}
 	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			l, err := ScanOrdered(rows)
+			l, err := entities.ScanOrdered(rows)
 			if err != nil {
 				return err
 			}
@@ -141,6 +142,6 @@ func queueClaims(b *pgx.Batch, ws []*write) {
 func sameLinks(links, changes []event.OrderedChange) bool {
 	return slices.EqualFunc(links, changes, func(l, c event.OrderedChange) bool {
 		return l.Change.Kind == c.Change.Kind && l.Change.ExternalID == c.Change.ExternalID && l.Change.Op == c.Change.Op &&
-			l.Order.Compare(c.Order) == 0 && sameJSON(l.Change.State, c.Change.State)
+			l.Order.Compare(c.Order) == 0 && entities.SameJSON(l.Change.State, c.Change.State)
 	})
 }

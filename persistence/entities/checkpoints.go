@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"time"
@@ -44,7 +44,7 @@ func scanCheckpoint(row pgx.Row, c *checkpoint, more ...any) error {
 }
 
 // queueCheckpoints writes what has become of the checkpoints of entities that have grown.
-func queueCheckpoints(b *pgx.Batch, lives []*life, every int64) {
+func queueCheckpoints(b *pgx.Batch, lives []*Life, every int64) {
 	var dropped []event.EntityRef
 	var above, newest []int64
 	var made []checkpoint

@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"github.com/jackc/pgx/v5"

@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"context"
@@ -25,7 +25,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 
 // EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
 // known and understood today. Event.ErrNotFound: none of them had occurred.
-func (s *Folds) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
+func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
 	ref = event.EntityRef{
 		Provider: postgres.Clean(ref.Provider), Kind: postgres.Clean(ref.Kind), ExternalID: postgres.Clean(ref.ExternalID),
 	}
@@ -33,8 +33,8 @@ func (s *Folds) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 	return e, postgres.Failure("read "+NameOf(ref)+" as of a moment", err)
 }
 
-func (s *Folds) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
-	a := &late{life: newLife(ref), until: at}
+func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
+	a := &late{Life: newLife(ref), until: at}
 	a.isKnown = false
 	b := &pgx.Batch{}
 	b.Queue(oneSnapshot)

@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"math"
@@ -90,8 +90,8 @@ DELETE FROM entities AS e USING unnest($1::text[], $2::text[], $3::text[]) AS go
  WHERE e.provider = gone.provider AND e.kind = gone.kind AND e.external_id = gone.external_id`
 )
 
-// queueLocks locks what a transaction needs, and what the given events are linked to, and gives those that are there.
-func queueLocks(b *pgx.Batch, n needs, events []string, into map[event.EntityRef]*life) {
+// QueueLocks locks what a transaction needs, and what the given events are linked to, and gives those that are there.
+func QueueLocks(b *pgx.Batch, n Needs, events []string, into map[event.EntityRef]*Life) {
 	b.Queue(lockEntities, n.providers, n.kinds, n.ids, n.needs, events).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			l, err := scanLife(rows)
@@ -110,14 +110,14 @@ const (
 	toChange
 )
 
-// needs are the entities that events touch, some of them more than once, and what for.
-type needs struct {
+// Needs are the entities that events touch, some of them more than once, and what for.
+type Needs struct {
 	providers, kinds, ids []string
 	needs                 []int32
 }
 
-// add adds what a change needs of its entity.
-func (n *needs) add(ref event.EntityRef, c event.Change) {
+// Add adds what a change needs of its entity.
+func (n *Needs) Add(ref event.EntityRef, c event.Change) {
 	need := toChange
 	if c.Mentions() {
 		need = toMention
@@ -126,8 +126,8 @@ func (n *needs) add(ref event.EntityRef, c event.Change) {
 	n.needs = append(n.needs, need)
 }
 
-// queueHeld looks for those that somebody else holds at this moment. It fails where somebody holds a whole table.
-func queueHeld(b *pgx.Batch, n needs, into map[event.EntityRef]bool) {
+// QueueHeld looks for those that somebody else holds at this moment. It fails where somebody holds a whole table.
+func QueueHeld(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
 	b.Queue(lockTables)
 	b.Queue(heldEntities, n.providers, n.kinds, n.ids, n.needs).Query(func(rows pgx.Rows) error {
 		var ref event.EntityRef
@@ -152,9 +152,9 @@ func ScanEntity(row pgx.Row, e *event.Entity, more ...any) error {
 	return nil
 }
 
-func scanLife(row pgx.Row) (*life, error) {
+func scanLife(row pgx.Row) (*Life, error) {
 	var (
-		l             life
+		l             Life
 		resetAt, last *time.Time
 		links         *int64
 	)
@@ -173,8 +173,8 @@ func scanLife(row pgx.Row) (*life, error) {
 }
 
 // queueEntities writes entities that have been folded, in the order in which everybody makes them. Those of held are there.
-func queueEntities(b *pgx.Batch, folded []*life, held map[event.EntityRef]*life) {
-	var made, changed, gone []*life
+func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life) {
+	var made, changed, gone []*Life
 	for _, l := range folded {
 		switch {
 		case l.isGone:
@@ -197,7 +197,7 @@ func queueEntities(b *pgx.Batch, folded []*life, held map[event.EntityRef]*life)
 }
 
 // columnsOfLives are lives as arrays, one a column.
-func columnsOfLives(lives []*life) []any {
+func columnsOfLives(lives []*Life) []any {
 	var (
 		resetVersions, links []*int64
 		resetAts, latest     []*time.Time

@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"cmp"
@@ -19,23 +19,25 @@ func sortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 	})
 }
 
-// touch is what becomes of the links of an entity in a transaction.
-type touch struct{ come, gone []event.OrderedChange }
+// Touch is what becomes of the links of an entity in a transaction.
+type Touch struct{ Come, Gone []event.OrderedChange }
 
-type touches map[event.EntityRef]*touch
+// Touches are those of entities.
+type Touches map[event.EntityRef]*Touch
 
-func (t touches) of(ref event.EntityRef) *touch {
+// Of is the touch of an entity, which is made if there is none.
+func (t Touches) Of(ref event.EntityRef) *Touch {
 	if t[ref] == nil {
-		t[ref] = &touch{}
+		t[ref] = &Touch{}
 	}
 	return t[ref]
 }
 
-// fold brings entities up to date, whose rows are locked. Where that takes more than their rows, b is sent.
-func (s *Folds) fold(
-	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all touches, held map[event.EntityRef]*life,
+// Fold brings entities up to date, whose rows are locked. Where that takes more than their rows, b is sent.
+func (s *Store) Fold(
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life,
 ) error {
-	var folded []*life
+	var folded []*Life
 	var again []*late
 	for _, ref := range sortedRefs(all) {
 		l := held[ref]
@@ -46,7 +48,7 @@ func (s *Folds) fold(
 		switch {
 		case all[ref].isLate(l, from):
 			a := newLate(l, from)
-			again, folded = append(again, a), append(folded, a.life)
+			again, folded = append(again, a), append(folded, a.Life)
 		case len(come) > 0:
 			if err := l.grow(come, s.every); err != nil {
 				return err
@@ -74,12 +76,12 @@ func (s *Folds) fold(
 
 // shows gives those of the changes that come which show in the entity, in fold order, and the least order of all that come or
 // go. It is zero where nothing shows.
-func (t *touch) shows(l *life) (come []event.OrderedChange, from event.Order) {
-	for i, c := range slices.Concat(t.come, t.gone) {
+func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
+	for i, c := range slices.Concat(t.Come, t.Gone) {
 		if c.Change.Mentions() || l.ignores(c.Order) {
 			continue
 		}
-		if i < len(t.come) {
+		if i < len(t.Come) {
 			come = append(come, c)
 		}
 		if from.EventID == "" || c.Order.Compare(from) < 0 {
@@ -92,11 +94,11 @@ func (t *touch) shows(l *life) (come []event.OrderedChange, from event.Order) {
 
 // isLate says whether the entity has to be folded again: something comes before what it has folded, or goes. Where no change is
 // left, even a mention that goes may have been the last of it, and releases that did not count took it for a change.
-func (t *touch) isLate(l *life, from event.Order) bool {
+func (t *Touch) isLate(l *Life, from event.Order) bool {
 	if from.EventID == "" {
-		return len(t.gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
+		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
 	}
-	return !l.appends(from) || slices.ContainsFunc(t.gone, func(c event.OrderedChange) bool {
+	return !l.appends(from) || slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
 		return !c.Change.Mentions() && !l.ignores(c.Order)
 	})
 }

@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"context"
@@ -40,7 +40,7 @@ const changesPerPage = 1000
 
 // late is an entity that is folded again, from a place before a change that came late or has gone.
 type late struct {
-	*life
+	*Life
 
 	from  event.Order // the first change that is not what it was
 	until time.Time   // changes that occurred later do not count; zero: all do
@@ -52,10 +52,10 @@ type late struct {
 }
 
 // newLate is the entity as far as it can be known without a look: where its reset stays, the fold begins there.
-func newLate(l *life, from event.Order) *late {
+func newLate(l *Life, from event.Order) *late {
 	again := newLife(l.EntityRef)
 	again.before, again.above = l.before, 0
-	a := &late{life: again, from: from}
+	a := &late{Life: again, from: from}
 	if a.isKnown = l.isKnown && !l.resetsAt(from); a.isKnown {
 		a.reset, a.after = l.reset, l.reset
 	}
@@ -63,7 +63,7 @@ func newLate(l *life, from event.Order) *late {
 }
 
 // resetsAt says whether the reset of the entity is the first change that is not what it was.
-func (l *life) resetsAt(o event.Order) bool { return l.reset.EventID != "" && o.Compare(l.reset) <= 0 }
+func (l *Life) resetsAt(o event.Order) bool { return l.reset.EventID != "" && o.Compare(l.reset) <= 0 }
 
 // queueStart looks for the place where the fold begins.
 func (a *late) queueStart(b *pgx.Batch, every int64) {

@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 	"holdfast/event"
 )
 
-// life is an entity with what it knows of the changes that it is folded from. A change that comes to it is one of these:
+// Life is an entity with what it knows of the changes that it is folded from. A change that comes to it is one of these:
 //
 //	a mention               it makes the entity if it is not there, and else touches nothing
 //	before the last reset   it is linked, and nothing else: a snapshot or a delete came later, and shows alone
@@ -17,7 +17,7 @@ import (
 //
 // A change that is taken back is late, too. A checkpoint is the state at some change since the reset. What is late removes those
 // that come after it, and makes them again on its way, so that each is at any time what its entity was.
-type life struct {
+type Life struct {
 	event.Entity
 
 	// isKnown: the row was written by a release that counts. What follows is of the changes from the last reset on, without what its
@@ -45,20 +45,20 @@ type checkpoint struct {
 	latest time.Time
 }
 
-func newLife(ref event.EntityRef) *life {
-	return &life{Entity: event.Entity{EntityRef: ref, State: []byte(`{}`)}, isKnown: true, above: math.MaxInt64}
+func newLife(ref event.EntityRef) *Life {
+	return &Life{Entity: event.Entity{EntityRef: ref, State: []byte(`{}`)}, isKnown: true, above: math.MaxInt64}
 }
 
 // ignores says whether a change, or its absence, shows in nothing.
-func (l *life) ignores(o event.Order) bool {
+func (l *Life) ignores(o event.Order) bool {
 	return l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
 }
 
 // appends says whether a change comes after all.
-func (l *life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }
+func (l *Life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }
 
 // grow applies changes in fold order, and keeps checkpoints: one each time that the entity has so many links more.
-func (l *life) grow(changes []event.OrderedChange, every int64) error {
+func (l *Life) grow(changes []event.OrderedChange, every int64) error {
 	next := 0
 	for i, c := range changes {
 		if c.Change.Mentions() {
@@ -77,18 +77,18 @@ func (l *life) grow(changes []event.OrderedChange, every int64) error {
 }
 
 // end keeps the last checkpoint.
-func (l *life) end(every int64) {
+func (l *Life) end(every int64) {
 	if l.isDue(every) {
 		l.keep(every)
 	}
 }
 
-func (l *life) apply(changes []event.OrderedChange) (err error) {
+func (l *Life) apply(changes []event.OrderedChange) (err error) {
 	l.Entity, err = l.Apply(changes...)
 	return err
 }
 
-func (l *life) count(c event.OrderedChange) {
+func (l *Life) count(c event.OrderedChange) {
 	l.at = c.Order
 	if c.Change.Resets() {
 		l.isKnown, l.reset, l.links, l.latest = true, c.Order, 0, c.Order.OccurredAt
@@ -100,11 +100,11 @@ func (l *life) count(c event.OrderedChange) {
 	}
 }
 
-func (l *life) isDue(every int64) bool { return l.isKnown && l.links/every > l.covered/every }
+func (l *Life) isDue(every int64) bool { return l.isKnown && l.links/every > l.covered/every }
 
 // keep makes a checkpoint, and leaves out those that have come too near to each other. One that would be too large is not made:
 // an entity may have been larger than it may be, for as long as a change was not there.
-func (l *life) keep(every int64) {
+func (l *Life) keep(every int64) {
 	l.covered = l.links
 	if checkSize(l.Entity) != nil {
 		return
@@ -119,4 +119,4 @@ func (l *life) keep(every int64) {
 func isKept(n, newest int64) bool { return n+2*(n&-n) > newest }
 
 // mayHaveCheckpoints says whether there are some in the database.
-func (l *life) mayHaveCheckpoints(every int64) bool { return l.before >= every }
+func (l *Life) mayHaveCheckpoints(every int64) bool { return l.before >= every }

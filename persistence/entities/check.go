@@ -1,4 +1,4 @@
-package writer
+package entities
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func FindWrongCheckpoints(
 ) error {
 	providers, kinds, ids := ColumnsOfRefs(refs)
 	rows, _ := tx.Query(ctx, livesOf, providers, kinds, ids)
-	lives, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*life, error) { return scanLife(row) })
+	lives, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Life, error) { return scanLife(row) })
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func FindWrongCheckpoints(
 }
 
 // countedAnew is what an entity should know of its changes.
-func countedAnew(changes []event.OrderedChange) *life {
-	l := &life{}
+func countedAnew(changes []event.OrderedChange) *Life {
+	l := &Life{}
 	for _, c := range changes {
 		if !c.Change.Mentions() {
 			l.count(c)
@@ -70,7 +70,7 @@ func countedAnew(changes []event.OrderedChange) *life {
 }
 
 // counts says whether l has counted as other has.
-func (l *life) counts(other *life) bool {
+func (l *Life) counts(other *Life) bool {
 	return l.links == other.links && l.reset.Compare(other.reset) == 0 && l.latest.Equal(other.latest)
 }
 
@@ -82,12 +82,12 @@ func (c checkpoint) agreesWith(changes []event.OrderedChange, reset event.Order)
 	}
 	covered := countedAnew(changes[:end])
 	e, err := event.Fold(c.EntityRef, changes[:end])
-	return err == nil && sameJSON(e.State, c.State) && e.Deleted == c.Deleted && e.Last.Compare(c.Last) == 0 &&
+	return err == nil && SameJSON(e.State, c.State) && e.Deleted == c.Deleted && e.Last.Compare(c.Last) == 0 &&
 		covered.links == c.links && covered.latest.Equal(c.latest) && covered.reset.Compare(reset) == 0
 }
 
-// sameJSON says whether two documents say the same.
-func sameJSON(a, b json.RawMessage) bool {
+// SameJSON says whether two documents say the same.
+func SameJSON(a, b json.RawMessage) bool {
 	x, errX := event.Canonical(a)
 	y, errY := event.Canonical(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
