@@ -6,34 +6,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Project is project, for its tests.
-var Project = project
+// OpenWriting is Open with a writer that is bounded otherwise.
+var OpenWriting = open
 
 // Show is a setting of the store's sessions.
 func (s *Store) Show(ctx context.Context, setting string) (value string, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT current_setting($1)`, setting).Scan(&value)
+	err = s.db.QueryRow(ctx, `SELECT current_setting($1)`, setting).Scan(&value)
 	return value, err
 }
 
 // CustomPlans says how often each statement that a session of the store has prepared was planned for its values only.
 func (s *Store) CustomPlans(ctx context.Context) (map[string]int, error) {
 	plans, statement, n := map[string]int{}, "", 0
-	rows, err := s.pool.Query(ctx, `SELECT statement, custom_plans FROM pg_prepared_statements`)
+	rows, err := s.db.Query(ctx, `SELECT statement, custom_plans FROM pg_prepared_statements`)
 	if err != nil {
 		return nil, err
 	}
 	_, err = pgx.ForEachRow(rows, []any{&statement, &n}, func() error { plans[statement] = n; return nil })
 	return plans, err
-}
-
-// OccupyAlone takes all places of those who wait for locks, and gives what frees them.
-func (s *Store) OccupyAlone() (free func()) {
-	for range cap(s.group.alone) {
-		s.group.alone <- struct{}{}
-	}
-	return func() {
-		for range cap(s.group.alone) {
-			<-s.group.alone
-		}
-	}
 }

@@ -16,6 +16,8 @@ import (
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/persistence"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/writer"
 )
 
 var cluster *stacktest.Cluster
@@ -34,6 +36,7 @@ type database struct {
 	*persistence.Store
 	t   testing.TB
 	url string
+	cfg persistence.Config
 	sql *pgx.Conn
 }
 
@@ -47,7 +50,21 @@ func open(t testing.TB, change ...func(*persistence.Config)) *database {
 	store, err := persistence.Open(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &database{Store: store, t: t, url: url, sql: connect(t, url)}
+	return &database{Store: store, t: t, url: url, cfg: cfg, sql: connect(t, url)}
+}
+
+// writeAs opens the store anew, with a writer that is bounded otherwise.
+func (d *database) writeAs(folding entities.Config, writing writer.Config) {
+	d.t.Helper()
+	store, err := persistence.OpenWriting(d.t.Context(), d.cfg, folding, writing)
+	require.NoError(d.t, err)
+	d.t.Cleanup(store.Close)
+	d.Store = store
+}
+
+// CheckpointEvery makes the store keep a checkpoint of an entity for each so many changes.
+func (d *database) CheckpointEvery(n int64) {
+	d.writeAs(entities.Config{LinksPerCheckpoint: n}, writer.Config{})
 }
 
 func connect(t testing.TB, url string) *pgx.Conn {

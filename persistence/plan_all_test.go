@@ -21,15 +21,15 @@ import (
 
 // readsAll are the statements that read a table as a whole, and why they may.
 var readsAll = map[string]string{
-	"keysOfEvent":    "once, for an event that is expunged and whose other rows were purged",
-	"expungeWaiting": "the inbox is small, or about to be",
-	"whereWaiting":   "the inbox is small, or about to be",
-	"waitingOfEvent": "the inbox is small, or about to be",
-	"lockWaiting":    "the inbox is small, or about to be",
-	"idsOfRequest":   "the inbox is small, or about to be; the other two tables go by an index",
+	"upkeep.keysOfEvent":    "once, for an event that is expunged and whose other rows were purged",
+	"upkeep.expungeWaiting": "the inbox is small, or about to be",
+	"upkeep.whereWaiting":   "the inbox is small, or about to be",
+	"inbox.waitingOfEvent":  "the inbox is small, or about to be",
+	"upkeep.lockWaiting":    "the inbox is small, or about to be",
+	"read.idsOfRequest":     "the inbox is small, or about to be; the other two tables go by an index",
 }
 
-// Every statement of the package that has an argument finds its rows by an index, whatever the argument is: all constant texts that
+// Every statement of the rooms that has an argument finds its rows by an index, whatever the argument is: all constant texts that
 // PostgreSQL can plan are planned, on tables that are large. So nobody has to think of a new one. Parts that are put together at run
 // time are planned above; those of the check of a ledger read everything, which is what it is for.
 func TestEveryStatementFindsItsRowsByAnIndex(t *testing.T) {
@@ -39,7 +39,7 @@ func TestEveryStatementFindsItsRowsByAnIndex(t *testing.T) {
 	fillRest(db)
 	db.exec(`SET plan_cache_mode = force_generic_plan`)
 	db.exec(`SET enable_seqscan = off`) // it is left where there is no other way
-	statements := statementsOfThePackage(t)
+	statements := statementsOfTheRooms(t)
 	planned := 0
 	for _, name := range slices.Sorted(maps.Keys(statements)) {
 		plan, ok := db.genericPlan(t, statements[name])
@@ -77,31 +77,68 @@ func (d *database) genericPlan(t *testing.T, sql string) (plan string, ok bool) 
 
 var isSQL = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
 
-// statementsOfThePackage are the constant texts of the package that begin as statements do, by name or by place. Those of the
-// packages that it imports are not looked at, so that no type of theirs need be known.
-func statementsOfThePackage(t *testing.T) map[string]string {
+// statementsOfTheRooms are the constant texts of all rooms that begin as statements do, by room and name, or by place. Packages of
+// others that they import are not looked at, so that no type of theirs need be known.
+func statementsOfTheRooms(t *testing.T) map[string]string {
 	t.Helper()
-	files := token.NewFileSet()
-	names, err := filepath.Glob("*.go")
+	r := &rooms{t: t, files: token.NewFileSet(), known: map[string]*types.Package{}, found: map[string]string{},
+		parts: map[string]bool{}}
+	names, err := filepath.Glob("*/doc.go")
 	require.NoError(t, err)
-	var sources []*ast.File
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "ledger_") {
-			continue
+		if room := filepath.Dir(name); room != "ledgers" {
+			_, err := r.Import(pathOfRooms + room)
+			require.NoError(t, err)
 		}
-		source, err := parser.ParseFile(files, name, nil, 0)
-		require.NoError(t, err)
-		sources = append(sources, source)
 	}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: importer.Default(), Error: func(error) {}}
-	_, _ = config.Check("persistence", files, sources, info) // constants have their values, whatever else is unknown
-	found, parts := map[string]string{}, map[string]bool{}
+	return r.found
+}
+
+const pathOfRooms = "holdfast/persistence/"
+
+// rooms reads the rooms of the package, each after those that it imports, whose constants its own are made of.
+type rooms struct {
+	t     *testing.T
+	files *token.FileSet
+	known map[string]*types.Package
+	found map[string]string
+	parts map[string]bool // texts that have a name
+}
+
+// Import implements types.Importer.
+func (r *rooms) Import(path string) (*types.Package, error) {
+	room, ok := strings.CutPrefix(path, pathOfRooms)
+	if !ok {
+		return importer.Default().Import(path)
+	}
+	if r.known[path] == nil {
+		info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
+		config := types.Config{Importer: r, Error: func(error) {}}
+		r.known[path], _ = config.Check(path, r.files, r.sources(room), info) // constants have their values, whatever else is unknown
+		r.collect(room, info)
+	}
+	return r.known[path], nil
+}
+
+func (r *rooms) sources(room string) (sources []*ast.File) {
+	names, err := filepath.Glob(room + "/*.go")
+	require.NoError(r.t, err)
+	for _, name := range names {
+		if !strings.HasSuffix(name, "_test.go") {
+			source, err := parser.ParseFile(r.files, name, nil, 0)
+			require.NoError(r.t, err)
+			sources = append(sources, source)
+		}
+	}
+	return sources
+}
+
+func (r *rooms) collect(room string, info *types.Info) {
 	for name, object := range info.Defs {
 		if c, ok := object.(*types.Const); ok && c.Val().Kind() == constant.String {
 			if text := constant.StringVal(c.Val()); isSQL.MatchString(text) {
-				found[name.Name] = text
-				parts[text] = true
+				r.found[room+"."+name.Name] = text
+				r.parts[text] = true
 			}
 		}
 	}
@@ -109,11 +146,10 @@ func statementsOfThePackage(t *testing.T) map[string]string {
 		if value.Value == nil || value.Value.Kind() != constant.String {
 			continue
 		}
-		if text := constant.StringVal(value.Value); isSQL.MatchString(text) && !parts[text] {
-			found[fmt.Sprint(files.Position(expr.Pos()))] = text
+		if text := constant.StringVal(value.Value); isSQL.MatchString(text) && !r.parts[text] {
+			r.found[fmt.Sprint(r.files.Position(expr.Pos()))] = text
 		}
 	}
-	return found
 }
 
 // fillRest makes the tables large that fill leaves small.

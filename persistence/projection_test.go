@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/persistence"
+	"holdfast/persistence/postgres"
 )
 
 func TestProjection(t *testing.T) {
@@ -58,7 +58,7 @@ func TestProjection(t *testing.T) {
 		"truncated":           {`{"a":"\u00`, "", "not_json"},
 		"too large":           {`"` + strings.Repeat(" ", 64<<20) + `"`, "", "too_large"},
 	} {
-		got, note := persistence.Project([]byte(c.raw))
+		got, note := postgres.Project([]byte(c.raw))
 		require.Equal(t, c.note, note, name)
 		require.Equal(t, c.want, string(got), name)
 		if got != nil {
@@ -84,7 +84,7 @@ func TestAHostileBodyIsProjected(t *testing.T) {
 	for _, unit := range []string{`\u0000`, `\ud800`, "\xff", `\"`, `1`} {
 		number := "1" + strings.Repeat("0", size) + "e" + strings.Repeat("9", size)
 		raw := `["` + strings.Repeat(unit, size/len(unit)) + `",` + number + `]`
-		projection, _ := persistence.Project([]byte(raw))
+		projection, _ := postgres.Project([]byte(raw))
 		require.NotNil(t, projection)
 	}
 }
@@ -99,7 +99,7 @@ func FuzzProjection(f *testing.F) {
 	}
 	db := open(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		projection, note := persistence.Project(raw)
+		projection, note := postgres.Project(raw)
 		if projection == nil {
 			require.NotEmpty(t, note)
 			require.False(t, json.Valid(raw) && len(raw) <= 1000, "JSON has a projection")
@@ -109,7 +109,7 @@ func FuzzProjection(f *testing.F) {
 		if note == "" {
 			require.Equal(t, raw, projection, "what needs no change has none")
 		}
-		again, note := persistence.Project(projection)
+		again, note := postgres.Project(projection)
 		require.True(t, bytes.Equal(projection, again) && note == "", "a projection is its own projection")
 		var stored bool
 		err := db.sql.QueryRow(t.Context(), `SELECT $1::text::jsonb IS NOT NULL`, string(projection)).Scan(&stored)

@@ -1,121 +1,96 @@
-// Package persistence keeps events, entities and dead letters in PostgreSQL: each step of an event one transaction,
-// every driver error mapped once to an event.Error. A file is named after the table that it writes; its reads are in
-// the …_queries file beside it.
-//
-// Every method may run again, at any time and from several processes at once, without further effect; it must never
-// know who calls it, nor that there is such a thing as a workflow engine or an HTTP request.
 package persistence
 
 import (
 	"context"
-	"errors"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holdfast/persistence/deadletters"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/inbox"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/ledgers"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/read"
+	"holdfast/persistence/upkeep"
+	"holdfast/persistence/writer"
 )
 
-// Config says which database to use, and what bounds its use.
-type Config struct {
-	// URL is a PostgreSQL URL or DSN. It may hold a password and never appears in an error.
-	URL string
-	// MaxConns bounds the pool. 0 means the driver's default: 4, or the number of CPUs if that is greater.
-	MaxConns int
-	// StatementTimeout ends a statement that runs longer, and a transaction that idles longer; 0 means 15 s.
-	StatementTimeout time.Duration
-	// LockTimeout ends a statement that waits longer for a lock; 0 means 5 s.
-	LockTimeout time.Duration
-	// ApplicationName is shown in pg_stat_activity; empty means "holdfast".
-	ApplicationName string
-	// Tracer sees every statement; nil means none.
-	Tracer pgx.QueryTracer
-}
+// What whoever opens a store has to name.
+type (
+	// Config says which database to use, and what bounds its use.
+	Config = postgres.Config
+	// Pooling says what stands between a store and PostgreSQL.
+	Pooling = postgres.Pooling
+	// Facts are what a look at the database tells about it, beside its content.
+	Facts = read.Facts
+	// InboxWriter commits events to the inbox.
+	InboxWriter = inbox.InboxWriter
+	// ErrorRecorder writes to the error log behind its callers.
+	ErrorRecorder = journal.ErrorRecorder
+	// LedgerCheck is a ledger beside the database.
+	LedgerCheck = ledgers.LedgerCheck
+)
 
-// The defaults of Config.
+// The kinds of pooling.
 const (
-	defaultStatementTimeout = 15 * time.Second
-	defaultLockTimeout      = 5 * time.Second
-	defaultApplicationName  = "holdfast"
-	// connectTimeout ends an attempt to connect, where the URL does not say.
-	connectTimeout = 5 * time.Second
+	PoolingNone        = postgres.PoolingNone
+	PoolingSession     = postgres.PoolingSession
+	PoolingTransaction = postgres.PoolingTransaction
 )
 
-// Store is the database. It is safe for concurrent use.
+// The rooms, each under a name of its own.
+type (
+	folds     = entities.Store
+	writes    = writer.Store
+	letters   = deadletters.Store
+	inboxes   = inbox.Store
+	reads     = read.Store
+	journals  = journal.Store
+	upkeeps   = upkeep.Store
+	comparers = ledgers.Store
+)
+
+// Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
 type Store struct {
-	pool  *pgxpool.Pool
-	group *group
-	// pooled: sessions are not ours, see pooler.go.
-	pooled bool
-	// every is how many changes there are from one checkpoint of an entity to the next.
-	every int64
+	db *postgres.DB
+	*folds
+	*writes
+	*letters
+	*inboxes
+	*reads
+	*journals
+	*upkeeps
+	*comparers
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
 // error is a URL that cannot be read, or asks for what cannot work.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	pc, err := pgxpool.ParseConfig(cfg.URL)
-	if err != nil {
-		// The driver's text may quote the URL.
-		return nil, errors.New("open database: the URL is malformed")
-	}
-	if cfg.MaxConns > 0 {
-		pc.MaxConns = int32(min(cfg.MaxConns, 10_000))
-	}
-	if pc.ConnConfig.ConnectTimeout == 0 {
-		pc.ConnConfig.ConnectTimeout = connectTimeout
-	}
-	pooled, err := isForPooler(pc.ConnConfig.DefaultQueryExecMode)
+	return open(ctx, cfg, entities.Config{}, writer.Config{})
+}
+
+func open(ctx context.Context, cfg Config, folding entities.Config, writing writer.Config) (*Store, error) {
+	db, err := postgres.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	params := pc.ConnConfig.RuntimeParams
-	params["application_name"] = orDefault(cfg.ApplicationName, defaultApplicationName)
-	if !pooled {
-		statement := milliseconds(cfg.StatementTimeout, defaultStatementTimeout)
-		params["statement_timeout"] = statement
-		params["idle_in_transaction_session_timeout"] = statement
-		params["lock_timeout"] = milliseconds(cfg.LockTimeout, defaultLockTimeout)
-	}
-	pc.ConnConfig.Tracer = cfg.Tracer
-	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		if !pooled && !strings.Contains(cfg.URL, execModeNamed) {
-			if err := refusePooler(ctx, c); err != nil {
-				return err
-			}
-		}
-		return registerTypes(ctx, c)
-	}
-
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
-	if err != nil {
-		return nil, failure("open database", err)
-	}
-	s := &Store{pool: pool, pooled: pooled, every: linksPerCheckpoint}
-	s.group = newGroup(s)
-	return s, nil
+	e := entities.New(db, folding)
+	w := writer.New(db, e, writing)
+	return &Store{
+		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),
+		journals: journal.New(db), upkeeps: upkeep.New(db, w), comparers: ledgers.New(db),
+	}, nil
 }
 
 // Pool is the pool behind the store, for its metrics only.
-func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+func (s *Store) Pool() *pgxpool.Pool { return s.db.Pool }
 
 // Ping says whether the database answers.
-func (s *Store) Ping(ctx context.Context) error {
-	return failure("ping database", s.pool.Ping(ctx))
-}
+func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
+
+// Pooling looks at two connections at a time: if both are answered by the same process, they share it.
+func (s *Store) Pooling(ctx context.Context) (Pooling, error) { return s.db.Pooling(ctx) }
 
 // Close waits for the connections in use and closes them all.
-func (s *Store) Close() { s.pool.Close() }
-
-func milliseconds(d, def time.Duration) string {
-	return strconv.FormatInt(max(orDefault(d, def).Milliseconds(), 1), 10)
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
-}
+func (s *Store) Close() { s.db.Close() }

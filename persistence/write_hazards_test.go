@@ -12,6 +12,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/writer"
 )
 
 // onBlock returns once a session of the store waits for another session.
@@ -113,9 +115,9 @@ func TestNobodyQueuesForALock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.process(receipt(), parsed(snapshot("held", `{"n":1}`)))
-	release, vacate := db.hold(`SELECT FROM entities FOR UPDATE`), db.OccupyAlone()
+	db.writeAs(entities.Config{}, writer.Config{Waiters: -1})
+	release := db.hold(`SELECT FROM entities FOR UPDATE`)
 	defer release()
-	defer vacate()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r := receipt()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
-	"holdfast/persistence"
+	"holdfast/persistence/postgres"
 )
 
 // model is what the tables must say after any events, told as simply as it can be: an event that gets its key stays, what it
@@ -54,7 +54,7 @@ func (m *model) process(r event.Receipt, p event.Parsed) {
 		return
 	}
 	for _, c := range p.Changes {
-		c.State, _ = persistence.Project(c.State)
+		c.State, _ = postgres.Project(c.State)
 		ref := event.EntityRef{Provider: r.Provider, Kind: c.Kind, ExternalID: c.ExternalID}
 		if m.links[ref] == nil {
 			m.links[ref] = map[string][]event.OrderedChange{}

@@ -43,6 +43,12 @@ const (
 	whyPlumbing   = "plumbing serves the domain and knows nothing of it; internal/process copies values between them"
 )
 
+// neverInSQL is banned from every room of persistence.
+var neverInSQL = []Ban{
+	{"go.temporal.io", whyNoTemporal},
+	{"github.com/gofiber/fiber", "how a request is answered is no business of a table"},
+}
+
 // Table is the import table of the architecture.
 var Table = []Rule{
 	{
@@ -176,15 +182,77 @@ var Table = []Rule{
 		Libraries: libraries(),
 	},
 	{
-		Package: "persistence",
-		Why:     "SQL stands here and nowhere else, and knows none of its callers",
+		Package:   "persistence/postgres",
+		Why:       "how PostgreSQL is spoken to, and what its errors mean, depends on no table",
+		Ours:      []string{"event"},
+		Libraries: []string{"github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2"},
+		Never:     neverInSQL,
+	},
+	{
+		Package:   "persistence/journal",
+		Why:       "an entry stands in the transaction of what it tells of, and knows nothing of it",
+		Ours:      []string{"event", "persistence/postgres"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package:   "persistence/entities",
+		Why:       "the state of an entity is the fold of its changes, whoever brings them",
+		Ours:      []string{"event", "persistence/postgres"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package:   "persistence/writer",
+		Why:       "there is one writer of events, and all that touches what an event did goes through it",
+		Ours:      []string{"event", "persistence/entities", "persistence/journal", "persistence/postgres"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package:   "persistence/deadletters",
+		Why:       "a dead letter is what the writer could not do, never the other way round",
+		Ours:      []string{"event", "persistence/journal", "persistence/postgres", "persistence/writer"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package:   "persistence/inbox",
+		Why:       "what leaves the inbox without a run is a dead letter whose key is claimed; nothing else is known of it",
+		Ours:      []string{"event", "persistence/deadletters", "persistence/postgres", "persistence/writer"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package:   "persistence/read",
+		Why:       "who reads takes the form of a row from whoever writes it, and changes nothing",
+		Ours:      []string{"event", "persistence/entities", "persistence/inbox", "persistence/postgres"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package: "persistence/upkeep",
+		Why:     "what goes is named by the room that keeps it",
+		Ours: []string{"event", "persistence/deadletters", "persistence/entities", "persistence/journal", "persistence/postgres",
+			"persistence/writer"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package: "persistence/ledgers",
+		Why:     "a judge of what is stored shares the form of rows with those who write them, and none of their ways",
 		// ledger, for the check of what is stored against what was sent.
-		Ours:      []string{"event", "ledger"},
-		Libraries: libraries("github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2", "golang.org/x/sync"),
-		Never: []Ban{
-			{"go.temporal.io", whyNoTemporal},
-			{"github.com/gofiber/fiber", "how a request is answered is no business of a table"},
-		},
+		Ours:      []string{"event", "ledger", "persistence/entities", "persistence/postgres"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
+		Package: "persistence",
+		Why:     "SQL stands in its rooms and nowhere else, and knows none of its callers; the store itself only opens and joins them",
+		Ours: []string{"persistence/deadletters", "persistence/entities", "persistence/inbox", "persistence/journal",
+			"persistence/ledgers", "persistence/postgres", "persistence/read", "persistence/upkeep", "persistence/writer"},
+		Libraries: []string{"github.com/jackc/pgx/v5/pgxpool"},
+		Never:     neverInSQL,
 	},
 	{
 		Package:   "migrations",

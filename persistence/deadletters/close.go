@@ -1,0 +1,176 @@
+package deadletters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+// holdEvent takes the lock of the event that a dead letter is of, which comes before that of the row.
+const holdEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text, 0)) FROM dead_letters WHERE id = $1`
+
+// holdDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile
+// waits. isFree: nobody is working on it, or whoever did has not been heard of for a redriveLease.
+const holdDeadLetter = `
+SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, provider, receipt,
+       state IN ('open', 'exhausted')
+           OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval)
+  FROM dead_letters WHERE id = $1 FOR UPDATE`
+
+const (
+	discardDeadLetter = `
+UPDATE dead_letters
+   SET state = 'discarded', redriving_since = NULL, discarded_at = clock_timestamp(), discarded_by = $2,
+       discard_reason = $3, replaced_by = nullif($4, '')::uuid
+ WHERE id = $1`
+
+	deleteDeadLetter = `DELETE FROM dead_letters WHERE id = $1`
+
+	// CleanDeadLetters removes up to $3 that were resolved or discarded before $1, of one provider unless that is empty.
+	CleanDeadLetters = `
+DELETE FROM dead_letters WHERE id IN (
+       SELECT id FROM dead_letters
+        WHERE state IN ('resolved', 'discarded') AND coalesce(resolved_at, discarded_at) < $1
+          AND ($2 = '' OR provider = $2)
+        ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $3
+          FOR UPDATE SKIP LOCKED)`
+)
+
+// heldDeadLetter is a dead letter whose row this transaction holds.
+type heldDeadLetter struct {
+	id         int64
+	state      event.DeadLetterState
+	replacedBy string
+	eventID    string
+	workflowID string
+	provider   string
+	receipt    []byte
+	isFree     bool
+}
+
+func (h heldDeadLetter) object() string { return "dead_letter:" + strconv.FormatInt(h.id, 10) }
+
+func (h heldDeadLetter) refusal() error {
+	return &event.StateError{ID: h.id, State: h.state, ReplacedBy: h.replacedBy}
+}
+
+// detail tells the audit log which event it was, since the row may go.
+func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
+	detail := map[string]any{"event_id": h.eventID, "workflow_id": h.workflowID, "state": h.state}
+	for name, value := range more {
+		detail[name] = value
+	}
+	return journal.DetailOf(detail)
+}
+
+// hold begins a transaction with a dead letter in it.
+func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postgres.Transaction, err error) {
+	b := &pgx.Batch{}
+	b.Queue(holdEvent, id)
+	b.Queue(holdDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree)
+	})
+	h.id = id
+	tx, err = s.db.Begin(ctx, b)
+	return h, tx, err
+}
+
+// DiscardDeadLetter gives an event up for good: no attempt will process it, and what it did to entities is taken back. Its dead
+// letter is kept. The error is a *event.StateError if it is resolved, being redriven or discarded already.
+func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+	return s.closeDeadLetter(ctx, "discard", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
+		if !h.isFree {
+			return h.refusal()
+		}
+		if by.Reason == "" {
+			return errNoReason
+		}
+		taken, err := s.giveUp(ctx, tx, h, writer.VerdictBy(by, h.eventID, event.OutcomeDiscarded))
+		if err != nil {
+			return err
+		}
+		journal.QueueAudit(b, by.Did(event.AuditDiscard, h.object(), h.detail(taken.Detail())))
+		return nil
+	})
+}
+
+// DeleteDeadLetter removes a dead letter that is resolved or discarded; of others it would be the end of the event, so
+// the error is a *event.StateError. A verdict stays.
+func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+	return s.closeDeadLetter(ctx, "delete", id, func(_ *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
+		if h.state != event.DeadLetterResolved && h.state != event.DeadLetterDiscarded {
+			return h.refusal()
+		}
+		b.Queue(deleteDeadLetter, id)
+		journal.QueueAudit(b, by.Did(event.AuditDelete, h.object(), h.detail(nil)))
+		return nil
+	})
+}
+
+// giveUp passes a verdict on the event of a dead letter, and closes that.
+func (s *Store) giveUp(ctx context.Context, t *postgres.Transaction, h heldDeadLetter, v event.Verdict) (writer.Effects, error) {
+	var r event.Receipt
+	if err := json.Unmarshal(h.receipt, &r); err != nil {
+		return writer.Effects{}, fmt.Errorf("decode receipt: %w", err)
+	}
+	b := &pgx.Batch{}
+	b.Queue(discardDeadLetter, h.id, v.By, v.Reason, v.ReplacedBy)
+	if err := t.Send(ctx, b); err != nil {
+		return writer.Effects{}, err
+	}
+	return writer.Pass(ctx, s.writer, t, v, r)
+}
+
+// closeDeadLetter runs a change of one dead letter, which queues its last statements or refuses.
+func (s *Store) closeDeadLetter(
+	ctx context.Context, verb string, id int64, change func(*postgres.Transaction, heldDeadLetter, *pgx.Batch) error,
+) error {
+	doing := fmt.Sprintf("%s dead letter %d", verb, id)
+	held, tx, err := s.hold(ctx, id)
+	if err != nil {
+		return postgres.Failure(doing, err)
+	}
+	defer tx.Rollback(ctx)
+	b := &pgx.Batch{}
+	if err := change(tx, held, b); err != nil {
+		return postgres.Failure(doing, err)
+	}
+	return postgres.Failure(doing, tx.Commit(ctx, b))
+}
+
+// CleanUpDeadLetters removes dead letters that were resolved or discarded before a time, the oldest first, and says how
+// many. It is one transaction of at most event.MaxCleanup rows: as long as it removes that many, there may be more.
+func (s *Store) CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by event.Actor) (removed int64, err error) {
+	if c.Limit <= 0 || c.Limit > event.MaxCleanup {
+		c.Limit = event.MaxCleanup
+	}
+	const doing = "clean up dead letters"
+	b := &pgx.Batch{}
+	b.Queue(CleanDeadLetters, c.Before, postgres.Clean(c.Provider), c.Limit).Exec(postgres.CountInto(&removed))
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return 0, postgres.Failure(doing, err)
+	}
+	defer tx.Rollback(ctx)
+	detail := journal.DetailOf(map[string]any{
+		"before": c.Before.UTC(), "provider": postgres.Clean(c.Provider), "removed": removed,
+	})
+	last := &pgx.Batch{}
+	journal.QueueAudit(last, by.Did(event.AuditCleanup, "dead_letters", detail))
+	if err := tx.Commit(ctx, last); err != nil {
+		return 0, postgres.Failure(doing, err)
+	}
+	return removed, nil
+}
+
+var errNoReason = &event.Error{
+	Class: event.ClassRejected, Code: "missing_reason", Text: "say why the event is given up",
+}

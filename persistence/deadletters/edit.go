@@ -1,0 +1,112 @@
+package deadletters
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+// freeRevision is the first revision of a key that no event has.
+const freeRevision = `
+SELECT n FROM generate_series(1, 1000) AS n
+ WHERE NOT EXISTS (SELECT FROM dead_letters WHERE workflow_id = $1 || ':r' || n)
+   AND NOT EXISTS (SELECT FROM events WHERE workflow_id = $1 || ':r' || n)
+   AND NOT EXISTS (SELECT FROM idempotency_keys WHERE provider = $2 AND key = $3 || ':r' || n)
+ ORDER BY n LIMIT 1`
+
+// The edited event takes over what its original has died of, and has not failed yet itself. It begins as being redriven,
+// by whoever edited it; should that one die before the run is started, it is open again after a redriveLease.
+const insertEdited = `
+INSERT INTO dead_letters (
+       event_id, provider, source, key, type, receipt, raw_body, state, redriving_since, step, error_class, error_code,
+       error_message, attempts, failures, first_failed_at, last_failed_at, workflow_id, run_id)
+SELECT $2::uuid, provider, source, $3, type, $4::json, $5::bytea, 'redriving', clock_timestamp(), step, error_class, error_code,
+       error_message, attempts, 0, first_failed_at, last_failed_at, $6, ''
+  FROM dead_letters WHERE id = $1
+RETURNING id`
+
+// EditDeadLetter makes a new event of a dead-lettered one, with another body, and gives it as a dead letter that is
+// being redriven: the caller starts its run, or gives it back (GiveBack, without an owner). The original is kept as discarded,
+// what it did to entities is taken back, and each of the two names the other. Nothing is lost if the caller dies: the edited
+// event is then a dead letter like any other. The error is a *event.StateError if the original is not open.
+func (s *Store) EditDeadLetter(ctx context.Context, e event.Edit, by event.Actor) (event.DeadLetter, error) {
+	doing := fmt.Sprintf("edit dead letter %d", e.DeadLetter)
+	id, err := s.edit(ctx, e, by)
+	if err != nil {
+		return event.DeadLetter{}, postgres.Failure(doing, err)
+	}
+	return s.DeadLetter(ctx, id)
+}
+
+func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int64, err error) {
+	held, tx, err := s.hold(ctx, e.DeadLetter)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(ctx)
+	if !held.isFree {
+		return 0, held.refusal()
+	}
+	revised, err := revise(ctx, tx, held, e.EventID)
+	if err != nil {
+		return 0, err
+	}
+	receipt, err := postgres.ReceiptColumn(revised)
+	if err != nil {
+		return 0, err
+	}
+	body := e.Body
+	if body == nil {
+		body = []byte{}
+	}
+	sum := sha256.Sum256(body)
+	verdict := writer.VerdictBy(by, held.eventID, event.OutcomeReplaced)
+	verdict.Reason, verdict.ReplacedBy = cmp.Or(verdict.Reason, "edited"), e.EventID
+	taken, err := s.giveUp(ctx, tx, held, verdict)
+	if err != nil {
+		return 0, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(insertEdited, e.DeadLetter, e.EventID, revised.Key, receipt, body, revised.WorkflowID()).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+	detail := taken.Detail()
+	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()
+	detail["new_sha256"] = hex.EncodeToString(sum[:])
+	journal.QueueAudit(b, by.Did(event.AuditEdit, held.object(), held.detail(detail)))
+	return id, tx.Commit(ctx, b)
+}
+
+// revise is the receipt of the edited event: all that the ingress knew, under a key of its own.
+func revise(ctx context.Context, t *postgres.Transaction, held heldDeadLetter, eventID string) (event.Receipt, error) {
+	var r event.Receipt
+	if err := json.Unmarshal(held.receipt, &r); err != nil {
+		return r, fmt.Errorf("decode receipt: %w", err)
+	}
+	root := r.Key
+	if i := strings.LastIndex(root, ":r"); r.Replaces != "" && i > 0 {
+		root = root[:i]
+	}
+	n := 0
+	b := &pgx.Batch{}
+	workflowID := event.WorkflowID(r.Provider, root)
+	b.Queue(postgres.EventLock, workflowID) // of two edits at once, the second sees the first one's revision
+	b.Queue(freeRevision, postgres.Clean(workflowID), postgres.Clean(r.Provider), postgres.Clean(root)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&n) })
+	if err := t.Send(ctx, b); err != nil {
+		return r, err
+	}
+	r.ID, r.Replaces, r.Key = eventID, r.ID, event.RevisedKey(root, n)
+	r.Fingerprint = "" // it was that of the original's body
+	return r, nil
+}

@@ -1,0 +1,110 @@
+package deadletters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const deadLetterColumns = `
+SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, error_message, attempts, failures,
+       first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, ''), discarded_at,
+       coalesce(discarded_by, ''), coalesce(discard_reason, ''), coalesce(replaced_by::text, ''),
+       auto_attempts, next_redrive_at`
+
+const (
+	selectDeadLetter = deadLetterColumns + `, raw_body FROM dead_letters WHERE id = $1`
+
+	selectDeadLetterOfEvent = deadLetterColumns + `, raw_body FROM dead_letters
+ WHERE event_id = $1::uuid ORDER BY id DESC LIMIT 1`
+
+	countOpenDeadLetters = `
+SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted') GROUP BY provider`
+)
+
+// DeadLetter is one dead letter, with its body.
+func (s *Store) DeadLetter(ctx context.Context, id int64) (event.DeadLetter, error) {
+	d, err := scanDeadLetterWithBody(s.db.QueryRow(ctx, selectDeadLetter, id))
+	return d, postgres.Failure("read dead letter "+strconv.FormatInt(id, 10), err)
+}
+
+// DeadLetterOfEvent is the latest dead letter of an event, with its body.
+func (s *Store) DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error) {
+	d, err := scanDeadLetterWithBody(s.db.QueryRow(ctx, selectDeadLetterOfEvent, eventID))
+	return d, postgres.Failure("read dead letter of event "+postgres.Clean(eventID), err)
+}
+
+// DeadLetters is a page of dead letters, the last failed first, without their bodies.
+func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error) {
+	list := postgres.NewList(deadLetterColumns + ` FROM dead_letters`)
+	list.Equal("provider", q.Provider)
+	list.OfSource(q.Source)
+	list.Equal("type", q.Type)
+	list.Equal("state", string(q.State))
+	list.Equal("error_class", string(q.Class))
+	list.Equal("error_code", q.Code)
+	list.Equal("step", string(q.Step))
+	list.Equal("workflow_id", q.WorkflowID)
+	if q.EventID != "" {
+		list.Where("event_id = %s::uuid", postgres.Clean(q.EventID))
+	}
+	list.Between("last_failed_at", q.Since, q.Until)
+	if q.Before != nil {
+		list.Where("(last_failed_at, id) < (%s, %s)", q.Before.LastFailed, q.Before.ID)
+	}
+	sql, args := list.Page("last_failed_at DESC, id DESC", q.Limit)
+	rows, err := s.db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, postgres.Failure("list dead letters", err)
+	}
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.DeadLetter, error) {
+		return scanDeadLetter(row)
+	})
+	return page, postgres.Failure("list dead letters", err)
+}
+
+// OpenDeadLetters counts the dead letters that wait for somebody, by provider.
+func (s *Store) OpenDeadLetters(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.db.Query(ctx, countOpenDeadLetters)
+	if err != nil {
+		return nil, postgres.Failure("count dead letters", err)
+	}
+	counts := map[string]int64{}
+	var provider string
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&provider, &n}, func() error { counts[provider] = n; return nil })
+	return counts, postgres.Failure("count dead letters", err)
+}
+
+func scanDeadLetterWithBody(row pgx.Row) (event.DeadLetter, error) {
+	var body []byte
+	d, err := scanDeadLetter(row, &body)
+	d.Body = body
+	return d, err
+}
+
+func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
+	var receipt []byte
+	columns := []any{
+		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
+		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
+		&d.ResolvedRun, &d.DiscardedAt, &d.DiscardedBy, &d.DiscardReason, &d.ReplacedBy,
+		&d.AutoAttempts, &d.NextRedriveAt,
+	}
+	if err := row.Scan(append(columns, more...)...); err != nil {
+		return event.DeadLetter{}, err
+	}
+	if err := json.Unmarshal(receipt, &d.Receipt); err != nil {
+		return event.DeadLetter{}, fmt.Errorf("decode receipt: %w", err)
+	}
+	d.FirstFailed, d.LastFailed = d.FirstFailed.UTC(), d.LastFailed.UTC()
+	d.Failure.At, d.ResolvedAt = d.LastFailed, postgres.UTC(d.ResolvedAt)
+	d.DiscardedAt, d.NextRedriveAt = postgres.UTC(d.DiscardedAt), postgres.UTC(d.NextRedriveAt)
+	return d, nil
+}

@@ -1,0 +1,89 @@
+package deadletters
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+// MaxMessage bounds the stored text of a failure, in bytes.
+const MaxMessage = 4 << 10
+
+// recordDeadLetter opens the dead letter of an event, or adds a failure to the one that waits; one that is exhausted
+// stays so. It does nothing if the event has been processed since the failure (a late attempt must not undo a rescue),
+// if this run has recorded it already, or if there is a verdict on the event. The failure has the clock of the run,
+// processed_at that of the database: clocks that differ by more than the time between two runs of one event can at
+// worst leave a dead letter open whose replay changes nothing, or hide the failure of a run that was started on an
+// event that had been processed.
+const recordDeadLetter = `
+INSERT INTO dead_letters AS d (
+       event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
+       first_failed_at, last_failed_at, workflow_id, run_id, source)
+SELECT $1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11::integer,
+       $12::timestamptz, $12::timestamptz, $13, $14, $15
+ WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid)
+   AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
+   AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND run_id = $14)
+ON CONFLICT (event_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
+   SET state = CASE WHEN d.state = 'exhausted' THEN 'exhausted' ELSE 'open' END,
+       redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,
+       type = excluded.type, source = excluded.source, receipt = excluded.receipt,
+       raw_body = excluded.raw_body, step = excluded.step,
+       error_class = excluded.error_class, error_code = excluded.error_code,
+       error_message = excluded.error_message, attempts = excluded.attempts,
+       last_failed_at = excluded.last_failed_at, workflow_id = excluded.workflow_id, run_id = excluded.run_id`
+
+// markDead makes the event's row, if there is one, agree with the dead letter that this run has just opened.
+const markDead = `
+UPDATE events SET status = 'dead', outcome = NULL
+ WHERE id = $1::uuid AND status <> 'dead'
+   AND EXISTS (SELECT FROM dead_letters
+                WHERE event_id = $1::uuid AND run_id = $2
+                  AND state IN ('open', 'redriving', 'exhausted'))`
+
+// RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
+// an event, which counts its failures. Of d it stores Receipt, Body, Run and Failure. The error is an *event.VerdictError if an
+// operator has decided about the event: it is not dead, it is done.
+func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
+	return postgres.Failure("record dead letter of event "+postgres.Clean(d.Receipt.ID), s.recordDeadLetter(ctx, d))
+}
+
+func (s *Store) recordDeadLetter(ctx context.Context, d event.DeadLetter) error {
+	var v *event.Verdict
+	b := &pgx.Batch{}
+	b.Queue(postgres.EventLock, d.Receipt.ID)
+	if err := QueueDeadLetter(b, d); err != nil {
+		return err
+	}
+	writer.QueueVerdict(b, d.Receipt.ID, &v)
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return err
+	}
+	if v != nil {
+		return &event.VerdictError{Verdict: *v}
+	}
+	return nil
+}
+
+// QueueDeadLetter needs the event's lock.
+func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
+	receipt, err := postgres.ReceiptColumn(d.Receipt)
+	if err != nil {
+		return err
+	}
+	body := d.Body
+	if body == nil {
+		body = []byte{}
+	}
+	r, f, runID := d.Receipt, d.Failure, postgres.Clean(d.Run.RunID)
+	b.Queue(recordDeadLetter, r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt, body,
+		postgres.Clean(string(f.Step)), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
+		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, f.At,
+		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source))
+	b.Queue(markDead, r.ID, runID)
+	return nil
+}

@@ -1,0 +1,116 @@
+package deadletters
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// ofPolicy joins each dead letter d with the policy of its provider, or with the one that has no name. Its arguments are those of
+// policyArgs.
+const ofPolicy = `
+  FROM dead_letters AS d
+  JOIN unnest($1::text[], $2::float8[], $3::int[], $4::text[]) AS policy (provider, base, attempts, classes)
+    ON policy.provider = CASE WHEN d.provider = ANY($1::text[]) THEN d.provider ELSE '' END
+ WHERE d.state = 'open'`
+
+const ofItsClasses = ` AND d.error_class = ANY(string_to_array(policy.classes, ','))`
+
+// The jitter of ± 20 % parts what failed in the same moment.
+const (
+	planDue = `
+UPDATE dead_letters AS d
+   SET next_redrive_at = d.last_failed_at + make_interval(secs => due.base * 2 ^ d.auto_attempts * (0.8 + 0.4 * random()))
+  FROM (SELECT d.id, policy.base` + ofPolicy + ofItsClasses + `
+           AND d.next_redrive_at IS NULL AND d.auto_attempts < policy.attempts
+         LIMIT $5 FOR UPDATE OF d SKIP LOCKED) AS due
+ WHERE d.id = due.id`
+
+	exhaust = `
+UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
+ WHERE id IN (SELECT d.id` + ofPolicy + ` AND d.auto_attempts > 0 AND d.auto_attempts >= policy.attempts
+               LIMIT $5 FOR UPDATE OF d SKIP LOCKED)`
+
+	takeDue = `
+WITH taken AS (
+UPDATE dead_letters SET redrive_id = $5, ` + takenNow + `, auto_attempts = auto_attempts + 1
+ WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
+               ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED)
+RETURNING *)` + deadLetterColumns + `, raw_body FROM taken ORDER BY id`
+
+	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving'`
+)
+
+// planBatch is how many dead letters one statement plans or exhausts.
+const planBatch = 1000
+
+// PlanAutomaticRedrive gives open dead letters the time of their next automatic attempt, and marks those as exhausted
+// that have had them all. It works through all of them, in statements of 1,000.
+func (s *Store) PlanAutomaticRedrive(ctx context.Context, p event.AutomaticRedrive) (planned, exhausted int64, err error) {
+	policies := policyArgs(p)
+	if exhausted, err = s.execAll(ctx, exhaust, policies...); err != nil {
+		return 0, exhausted, postgres.Failure("exhaust dead letters", err)
+	}
+	planned, err = s.execAll(ctx, planDue, policies...)
+	return planned, exhausted, postgres.Failure("plan automatic redrive", err)
+}
+
+// execAll runs a statement, whose last argument is a limit, until it has nothing more to do.
+func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64, err error) {
+	for {
+		tag, err := s.db.Exec(ctx, sql, append(slices.Clip(args), planBatch)...)
+		all += tag.RowsAffected()
+		if err != nil || tag.RowsAffected() < planBatch {
+			return all, err
+		}
+	}
+}
+
+// TakeDue takes the first n dead letters that are due, fewer if more than inFlight would be redriving at the same time.
+func (s *Store) TakeDue(
+	ctx context.Context, owner string, p event.AutomaticRedrive, n, inFlight int,
+) (page event.RedrivePage, err error) {
+	page.State, page.Rate = event.RedriveRunning, p.Rate
+	if err := s.db.QueryRow(ctx, countRedriving).Scan(&page.InFlight); err != nil {
+		return page, postgres.Failure("count dead letters", err)
+	}
+	if n = min(n, inFlight-page.InFlight); n <= 0 {
+		return page, nil
+	}
+	b := &pgx.Batch{}
+	queueTaken(b, &page.Letters, takeDue, append(policyArgs(p), owner, n)...)
+	err = s.db.SendOnly(ctx, b)
+	page.InFlight += len(page.Letters)
+	page.Drained = len(page.Letters) == 0
+	return page, postgres.Failure("take dead letters that are due", err)
+}
+
+// policyArgs are the policies as columns: provider, base in seconds, attempts, classes. The policy for all has no name.
+func policyArgs(p event.AutomaticRedrive) []any {
+	names, bases, attempts, classes := []string{}, []float64{}, []int32{}, []string{}
+	add := func(name string, own event.RedrivePolicy) {
+		names, bases = append(names, name), append(bases, own.Base.Seconds())
+		attempts = append(attempts, int32(min(own.Attempts, math.MaxInt32)))
+		classes = append(classes, strings.Join(classNames(own.Classes), ","))
+	}
+	add("", p.RedrivePolicy)
+	for _, name := range slices.Sorted(maps.Keys(p.Own)) {
+		add(name, p.Own[name])
+	}
+	return []any{names, bases, attempts, classes}
+}
+
+func classNames(classes []event.Class) []string {
+	names := make([]string, len(classes))
+	for i, c := range classes {
+		names[i] = string(c)
+	}
+	return names
+}

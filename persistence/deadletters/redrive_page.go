@@ -1,0 +1,111 @@
+package deadletters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	lockRedrive = `
+SELECT state, rate, filter, bound, cursor,
+       (SELECT count(*) FROM dead_letters WHERE redrive_id = $1 AND state = 'redriving')
+  FROM redrives WHERE id = $1 FOR UPDATE`
+
+	takePage = `
+WITH mine AS (
+SELECT id FROM dead_letters
+ WHERE id = ANY($2::bigint[]) AND state IN ('open', 'exhausted') ORDER BY id FOR UPDATE),
+taken AS (
+UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
+ WHERE id IN (SELECT id FROM mine) AND state IN ('open', 'exhausted')
+RETURNING *)` + deadLetterColumns + `, raw_body FROM taken ORDER BY id`
+
+	advanceRedrive = `UPDATE redrives SET cursor = $2, skipped = skipped + $3 WHERE id = $1`
+
+	drainRedrive = `UPDATE redrives SET drained_at = coalesce(drained_at, clock_timestamp()) WHERE id = $1`
+)
+
+// redriveRow is what a redrive has come to, as its row says while it is held.
+type redriveRow struct {
+	event.RedrivePage
+
+	filter        event.RedriveFilter
+	bound, cursor int64
+}
+
+// TakeRedrivePage takes the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same
+// time, and moves its cursor behind them, in one transaction: killed before its commit it has done nothing, killed after
+// it Unstarted finds what it took. It takes nothing for a redrive that does not run.
+func (s *Store) TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (event.RedrivePage, error) {
+	page, err := s.takeRedrivePage(ctx, id, n, inFlight)
+	return page, postgres.Failure("take page of redrive "+postgres.Clean(id), err)
+}
+
+func (s *Store) takeRedrivePage(ctx context.Context, id string, n, inFlight int) (event.RedrivePage, error) {
+	var r redriveRow
+	b := &pgx.Batch{}
+	b.Queue(lockRedrive, postgres.Clean(id)).QueryRow(r.scan)
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return event.RedrivePage{}, err
+	}
+	defer tx.Rollback(ctx)
+	if room := inFlight - r.InFlight; r.State != event.RedriveRunning || room <= 0 {
+		return r.RedrivePage, nil
+	} else if n > room {
+		n = room
+	}
+	last := &pgx.Batch{}
+	if err := takeNext(ctx, tx, id, &r, n, last); err != nil {
+		return event.RedrivePage{}, err
+	}
+	return r.RedrivePage, tx.Commit(ctx, last)
+}
+
+// takeNext looks for the next rows without a lock and then locks them: those that somebody else has taken in between
+// are skipped, and the cursor moves behind them as well.
+func takeNext(ctx context.Context, t *postgres.Transaction, id string, r *redriveRow, n int, last *pgx.Batch) error {
+	var ids []int64
+	list := postgres.NewList(`SELECT id FROM dead_letters`)
+	list.Where("id > %s AND id <= %s", r.cursor, r.bound)
+	redrivable(list, r.filter)
+	sql, args := list.Page("id", n)
+	b := &pgx.Batch{}
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
+	if err := t.Send(ctx, b); err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		r.Drained = true
+		last.Queue(drainRedrive, id)
+		return nil
+	}
+	b = &pgx.Batch{}
+	queueTaken(b, &r.Letters, takePage, id, ids)
+	if err := t.Send(ctx, b); err != nil {
+		return err
+	}
+	r.InFlight += len(r.Letters)
+	last.Queue(advanceRedrive, id, ids[len(ids)-1], len(ids)-len(r.Letters))
+	return nil
+}
+
+func (r *redriveRow) scan(row pgx.Row) error {
+	var filter []byte
+	if err := row.Scan(&r.State, &r.Rate, &filter, &r.bound, &r.cursor, &r.InFlight); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(filter, &r.filter); err != nil {
+		return fmt.Errorf("decode filter: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package deadletters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// A redrive that is not settled is counted from its dead letters.
+const (
+	selectRedrive = `
+SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(failed, live_failed), live_in_flight, skipped,
+       started_at, ended_at, started_by`
+
+	fromRedrives = `
+  FROM redrives AS r LEFT JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE d.state = 'resolved') AS live_done,
+              count(*) FILTER (WHERE d.state NOT IN ('resolved', 'redriving')) AS live_failed,
+              count(*) FILTER (WHERE d.state = 'redriving') AS live_in_flight
+         FROM dead_letters AS d WHERE d.redrive_id = r.id AND r.settled_at IS NULL) AS live ON true`
+
+	selectUnsettled = `SELECT id FROM redrives WHERE settled_at IS NULL ORDER BY id`
+)
+
+// PlanRedrive says what a redrive of the filter would take on.
+func (s *Store) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
+	list := postgres.NewList(`SELECT provider, error_class, count(*), min(first_failed_at) FROM dead_letters`)
+	redrivable(list, f)
+	rows, err := s.db.Query(ctx, list.Statement()+` GROUP BY provider, error_class`, list.Args...)
+	if err != nil {
+		return event.RedrivePlan{}, postgres.Failure("plan redrive", err)
+	}
+	plan := event.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{}}
+	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, addToPlan(&plan, row)
+	})
+	return plan, postgres.Failure("plan redrive", err)
+}
+
+func addToPlan(plan *event.RedrivePlan, row pgx.Row) error {
+	var part event.RedrivePlan
+	var provider string
+	var class event.Class
+	if err := row.Scan(&provider, &class, &part.Count, &part.Oldest); err != nil {
+		return err
+	}
+	plan.Count += part.Count
+	plan.ByClass[class] += part.Count
+	plan.ByProvider[provider] += part.Count
+	if plan.Oldest == nil || part.Oldest.Before(*plan.Oldest) {
+		plan.Oldest = postgres.UTC(part.Oldest)
+	}
+	return nil
+}
+
+// Redrive is one redrive, as far as it has come.
+func (s *Store) Redrive(ctx context.Context, id string) (event.Redrive, error) {
+	r, err := scanRedrive(s.db.QueryRow(ctx, selectRedrive+fromRedrives+` WHERE id = $1`, postgres.Clean(id)))
+	return r, postgres.Failure("read redrive "+postgres.Clean(id), err)
+}
+
+// Redrives are the latest redrives, newest first: at most limit of them, at most event.MaxPage.
+func (s *Store) Redrives(ctx context.Context, limit int) ([]event.Redrive, error) {
+	sql, args := postgres.NewList(selectRedrive+fromRedrives).Page("started_at DESC, id DESC", limit)
+	rows, err := s.db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, postgres.Failure("list redrives", err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Redrive, error) { return scanRedrive(row) })
+	return all, postgres.Failure("list redrives", err)
+}
+
+// UnsettledRedrives are the IDs of the redrives that need a workflow.
+func (s *Store) UnsettledRedrives(ctx context.Context) ([]string, error) {
+	rows, err := s.db.Query(ctx, selectUnsettled)
+	if err != nil {
+		return nil, postgres.Failure("list redrives", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, postgres.Failure("list redrives", err)
+}
+
+func scanRedrive(row pgx.Row, more ...any) (r event.Redrive, err error) {
+	var filter []byte
+	columns := []any{
+		&r.ID, &filter, &r.Rate, &r.State, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped,
+		&r.StartedAt, &r.EndedAt, &r.StartedBy,
+	}
+	if err := row.Scan(append(columns, more...)...); err != nil {
+		return event.Redrive{}, err
+	}
+	if err := json.Unmarshal(filter, &r.Filter); err != nil {
+		return event.Redrive{}, fmt.Errorf("decode filter: %w", err)
+	}
+	r.StartedAt, r.EndedAt = r.StartedAt.UTC(), postgres.UTC(r.EndedAt)
+	return r, nil
+}

@@ -1,0 +1,131 @@
+package deadletters
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	insertRedrive = `
+INSERT INTO redrives (id, filter, rate, started_by, bound, total)
+SELECT $1, $2::jsonb, $3::double precision, $4, coalesce(max(id), 0), count(*) FROM dead_letters`
+
+	changeRedrive = `
+UPDATE redrives SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_timestamp() END
+ WHERE id = $1 AND state IN ('running', 'paused')`
+
+	// What is still open a day after the last start (a policy with long pauses, a run that is stuck) is not waited for.
+	// Of a completed redrive everything that is neither done nor failed was skipped; of one that was canceled it was
+	// never reached.
+	settleRedrive = `
+WITH live AS (
+SELECT count(*) FILTER (WHERE state = 'resolved') AS done,
+       count(*) FILTER (WHERE state NOT IN ('resolved', 'redriving')) AS failed,
+       count(*) FILTER (WHERE state = 'redriving') AS in_flight
+  FROM dead_letters WHERE redrive_id = $1)
+UPDATE redrives AS r
+   SET state = CASE WHEN state = 'canceled' THEN state ELSE 'completed' END,
+       ended_at = coalesce(ended_at, clock_timestamp()), settled_at = clock_timestamp(),
+       done = live.done, failed = live.failed, total = greatest(total, live.done + live.failed),
+       skipped = CASE WHEN state = 'canceled' THEN skipped ELSE greatest(total - live.done - live.failed, 0) END
+  FROM live
+ WHERE id = $1 AND settled_at IS NULL AND (state = 'canceled' OR drained_at IS NOT NULL)
+   AND (in_flight = 0 OR coalesce(ended_at, drained_at) < clock_timestamp() - interval '1 day')`
+
+	cancelRedrive = `
+UPDATE redrives SET state = 'canceled', ended_at = clock_timestamp() WHERE id = $1 AND state IN ('running', 'paused')`
+)
+
+// CreateRedrive makes a redrive, which takes on what matches its filter now. It stores ID, Filter, Rate and StartedBy.
+func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.Actor) (event.Redrive, error) {
+	filter, err := json.Marshal(r.Filter)
+	if err != nil {
+		return event.Redrive{}, fmt.Errorf("create redrive: %w", err)
+	}
+	list := postgres.NewList(insertRedrive)
+	list.Args = []any{r.ID, string(filter), r.Rate, postgres.Clean(r.StartedBy)}
+	redrivable(list, r.Filter)
+	b := &pgx.Batch{}
+	b.Queue(list.Statement(), list.Args...)
+	journal.QueueAudit(b, actor.Did(event.AuditRedriveStart, "redrive:"+r.ID, filter))
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return event.Redrive{}, postgres.Failure("create redrive", err)
+	}
+	return s.Redrive(ctx, r.ID)
+}
+
+// redrivable restricts to dead letters that wait for somebody, match the filter and belong to no redrive that has not
+// ended: while one works on them, a second one leaves them alone.
+func redrivable(l *postgres.List, f event.RedriveFilter) {
+	l.Where("state IN ('open', 'exhausted')")
+	l.Equal("provider", f.Provider)
+	l.OfSource(f.Source)
+	l.Equal("type", f.Type)
+	l.Equal("error_class", string(f.Class))
+	l.Equal("error_code", f.Code)
+	l.Equal("step", string(f.Step))
+	l.Between("last_failed_at", f.Since, f.Until)
+	l.Where(notOwned)
+}
+
+const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = redrive_id AND owner.settled_at IS NULL)`
+
+// ChangeRedrive pauses, resumes or cancels a redrive. One that has ended is refused with an event.Error of class
+// rejected and code "redrive_ended".
+func (s *Store) ChangeRedrive(
+	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+) (event.Redrive, error) {
+	if err := s.changeRedrive(ctx, id, to, actor); err != nil {
+		return event.Redrive{}, postgres.Failure("change redrive "+postgres.Clean(id), err)
+	}
+	return s.Redrive(ctx, id)
+}
+
+func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
+	var changed int64
+	b := &pgx.Batch{}
+	b.Queue(changeRedrive, postgres.Clean(id), string(to)).Exec(postgres.CountInto(&changed))
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if changed == 0 {
+		tx.Rollback(ctx)
+		r, err := s.Redrive(ctx, id)
+		return errors.Join(err, event.Rejectf("redrive_ended", "the redrive is %s", r.State))
+	}
+	last := &pgx.Batch{}
+	journal.QueueAudit(last, actor.Did(actionOf[to], "redrive:"+id, nil))
+	return tx.Commit(ctx, last)
+}
+
+var actionOf = map[event.RedriveState]event.AuditAction{
+	event.RedriveRunning: event.AuditRedriveResume, event.RedrivePaused: event.AuditRedrivePause,
+	event.RedriveCanceled: event.AuditRedriveCancel,
+}
+
+// SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
+func (s *Store) SettleRedrive(ctx context.Context, id string) (event.Redrive, bool, error) {
+	if _, err := s.db.Exec(ctx, settleRedrive, postgres.Clean(id)); err != nil {
+		return event.Redrive{}, false, postgres.Failure("settle redrive "+postgres.Clean(id), err)
+	}
+	var settled bool
+	r, err := scanRedrive(s.db.QueryRow(ctx, selectRedrive+`, settled_at IS NOT NULL`+fromRedrives+` WHERE id = $1`,
+		postgres.Clean(id)), &settled)
+	return r, settled, postgres.Failure("read redrive "+postgres.Clean(id), err)
+}
+
+// CancelRedrive ends a redrive whose workflow was canceled in Temporal; what its runs come to is still counted.
+func (s *Store) CancelRedrive(ctx context.Context, id string) error {
+	_, err := s.db.Exec(ctx, cancelRedrive, postgres.Clean(id))
+	return postgres.Failure("cancel redrive "+postgres.Clean(id), err)
+}

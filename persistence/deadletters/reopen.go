@@ -1,0 +1,86 @@
+package deadletters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// lockVerdicts are those on an event, on the one that it replaces and on the one that replaces it, in the order in which
+	// everybody locks them.
+	lockVerdicts = `
+SELECT event_id::text, verdict, coalesce(replaced_by::text, '') FROM verdicts
+ WHERE event_id = ANY ($1::uuid[]) ORDER BY event_id FOR UPDATE`
+
+	deleteVerdict = `DELETE FROM verdicts WHERE event_id = $1::uuid`
+
+	// A key that was kept for an event without a row stays kept: the event claims it again.
+	reopenDeadLetter = `
+UPDATE dead_letters
+   SET state = 'open', discarded_at = NULL, discarded_by = NULL, discard_reason = NULL, replaced_by = NULL, auto_attempts = 0,
+       next_redrive_at = NULL
+ WHERE id = $1`
+)
+
+// ReopenDeadLetter takes a discard back: the dead letter is open, and whatever tries the event again may process it. Of an event
+// and those that were made of it by edits one counts at most, so an event that was replaced is open again only once its edit is
+// discarded, and that stays so from then on. Otherwise the error is a *event.StateError.
+func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+	return s.closeDeadLetter(ctx, "reopen", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
+		if h.state != event.DeadLetterDiscarded {
+			return h.refusal()
+		}
+		free, err := isAlone(ctx, tx, h)
+		if err != nil {
+			return err
+		}
+		if !free {
+			return h.refusal()
+		}
+		b.Queue(deleteVerdict, h.eventID)
+		b.Queue(reopenDeadLetter, h.id)
+		journal.QueueAudit(b, by.Did(event.AuditReopen, h.object(), h.detail(nil)))
+		return nil
+	})
+}
+
+// isAlone says whether no event counts that was made of this one, or of which this one was made.
+func isAlone(ctx context.Context, t *postgres.Transaction, h heldDeadLetter) (bool, error) {
+	var r event.Receipt
+	if err := json.Unmarshal(h.receipt, &r); err != nil {
+		return false, fmt.Errorf("decode receipt: %w", err)
+	}
+	ids := []string{h.eventID}
+	for _, relative := range []string{r.Replaces, h.replacedBy} {
+		if relative != "" {
+			ids = append(ids, relative)
+		}
+	}
+	type judged struct {
+		outcome    event.Outcome
+		replacedBy string
+	}
+	verdicts := map[string]judged{}
+	b := &pgx.Batch{}
+	b.Queue(lockVerdicts, ids).Query(func(rows pgx.Rows) error {
+		var id string
+		var v judged
+		_, err := pgx.ForEachRow(rows, []any{&id, &v.outcome, &v.replacedBy}, func() error { verdicts[id] = v; return nil })
+		return err
+	})
+	if err := t.Send(ctx, b); err != nil {
+		return false, err
+	}
+	if r.Replaces != "" && verdicts[r.Replaces].replacedBy != h.eventID {
+		return false, nil
+	}
+	edit := verdicts[h.replacedBy].outcome
+	return h.replacedBy == "" || edit == event.OutcomeDiscarded || edit == event.OutcomeExpunged, nil
+}

@@ -1,0 +1,140 @@
+package deadletters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+// Whoever runs a dead letter again is its owner from the moment in which it is taken: a bulk redrive, a run of the
+// schedule, one replay by hand. Taking is a compare-and-set on the state, so that of many at once one wins, and every
+// later statement asks for the owner, so that one that comes late changes nothing. An event that was edited begins as
+// redriving without an owner (EditDeadLetter); "" stands for that.
+
+// redriveLease is how long a dead letter may be redriving before somebody else may look after it: whoever took it has
+// stopped half-way, or its run takes long.
+const redriveLease = 15 * time.Minute
+
+// taken is what every way of taking a dead letter sets, takenNow that without the owner, which is $1.
+const (
+	takenNow = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
+	taken    = takenNow + `, redrive_id = $1`
+)
+
+const (
+	takeForReplay = `
+WITH taken AS (
+UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
+ WHERE id = $2
+   AND (state IN ('open', 'exhausted')
+        OR (state = 'redriving' AND redriving_since < clock_timestamp() - $3::interval))
+RETURNING *)` + deadLetterColumns + `, raw_body FROM taken`
+
+	selectState = `SELECT state, coalesce(replaced_by::text, '') FROM dead_letters WHERE id = $1`
+
+	selectUnstarted = deadLetterColumns + `, raw_body FROM dead_letters
+ WHERE redrive_id = $1 AND state = 'redriving' AND redriving_run_id IS NULL ORDER BY id LIMIT $2`
+
+	markStarted = `
+UPDATE dead_letters AS d SET redriving_run_id = s.run_id
+  FROM unnest($2::bigint[], $3::text[]) AS s (id, run_id)
+ WHERE d.id = s.id AND d.redrive_id IS NOT DISTINCT FROM nullif($1, '') AND d.state = 'redriving'`
+
+	giveBack = `
+WITH given AS (
+UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
+ WHERE id = ANY($2::bigint[]) AND redrive_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'redriving'
+RETURNING id)
+UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
+)
+
+// TakeForReplay takes one dead letter that waits, for a replay by hand, and lets its automatic attempts begin anew. A
+// dead letter that does not wait is refused with an *event.StateError; one that has been redriving for 15 minutes can be
+// taken over.
+func (s *Store) TakeForReplay(
+	ctx context.Context, owner string, id int64, actor event.Actor,
+) (event.DeadLetter, error) {
+	d, err := s.takeForReplay(ctx, owner, id, actor)
+	return d, postgres.Failure("take dead letter "+strconv.FormatInt(id, 10), err)
+}
+
+func (s *Store) takeForReplay(
+	ctx context.Context, owner string, id int64, actor event.Actor,
+) (d event.DeadLetter, err error) {
+	b := &pgx.Batch{}
+	b.Queue(takeForReplay, owner, id, redriveLease).QueryRow(func(row pgx.Row) (err error) {
+		d, err = scanDeadLetterWithBody(row)
+		return err
+	})
+	tx, err := s.db.Begin(ctx, b)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return event.DeadLetter{}, s.refuseReplay(ctx, id)
+	}
+	if err != nil {
+		return event.DeadLetter{}, err
+	}
+	defer tx.Rollback(ctx)
+	last := &pgx.Batch{}
+	journal.QueueAudit(last, actor.Did(event.AuditReplay, fmt.Sprintf("dead_letter:%d", id), nil))
+	return d, tx.Commit(ctx, last)
+}
+
+// refuseReplay says why a dead letter could not be taken.
+func (s *Store) refuseReplay(ctx context.Context, id int64) error {
+	refused := &event.StateError{ID: id}
+	err := s.db.QueryRow(ctx, selectState, id).Scan(&refused.State, &refused.ReplacedBy)
+	return cmp.Or[error](err, refused)
+}
+
+// Unstarted are the first n dead letters that an owner has taken and not marked as started: what is left of an attempt
+// that was killed. Their runs may have been started all the same.
+func (s *Store) Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error) {
+	rows, err := s.db.Query(ctx, selectUnstarted, owner, n)
+	if err != nil {
+		return nil, postgres.Failure("list dead letters of redrive "+postgres.Clean(owner), err)
+	}
+	letters, err := pgx.CollectRows(rows, collectDeadLetter)
+	return letters, postgres.Failure("list dead letters of redrive "+postgres.Clean(owner), err)
+}
+
+// MarkStarted keeps the runs that were started, by the ID of the dead letter.
+func (s *Store) MarkStarted(ctx context.Context, owner string, runs map[int64]string) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	ids, runIDs := make([]int64, 0, len(runs)), make([]string, 0, len(runs))
+	for id, runID := range runs {
+		ids, runIDs = append(ids, id), append(runIDs, postgres.Clean(runID))
+	}
+	_, err := s.db.Exec(ctx, markStarted, owner, ids, runIDs)
+	return postgres.Failure("mark runs of redrive "+postgres.Clean(owner)+" as started", err)
+}
+
+// GiveBack lets dead letters wait again that the owner could not start, and counts them as skipped.
+func (s *Store) GiveBack(ctx context.Context, owner string, ids ...int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := s.db.Exec(ctx, giveBack, owner, ids)
+	return postgres.Failure("give dead letters of redrive "+postgres.Clean(owner)+" back", err)
+}
+
+func collectDeadLetter(row pgx.CollectableRow) (event.DeadLetter, error) {
+	return scanDeadLetterWithBody(row)
+}
+
+func queueTaken(b *pgx.Batch, into *[]event.DeadLetter, sql string, args ...any) {
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, collectDeadLetter)
+		return err
+	})
+}

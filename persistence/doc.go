@@ -1,0 +1,21 @@
+// Package persistence keeps events, entities and dead letters in PostgreSQL: each step of an event one transaction,
+// every driver error mapped once to an event.Error. A Store opens the pool and has the methods of all its rooms, each of which
+// knows only rooms above it here:
+//
+//	postgres     the pool, transactions, errors, texts, pages: what all others stand on
+//	journal      what is told beside the events: audit log, error log, alerts, conflicts
+//	entities     links, folds, checkpoints, states of any moment
+//	writer       the one writer of events
+//	deadletters  dead letters, replays and redrives
+//	inbox        events that wait to be started
+//	read         what is asked of events and entities
+//	upkeep       retention and expunge
+//	ledgers      what is stored, compared with what was sent
+//
+// A file of a room is named after the table that it writes, or after what is done with it.
+//
+// Every method may run again, at any time and from several processes at once, without further effect; it must never
+// know who calls it, nor that there is such a thing as a workflow engine or an HTTP request.
+//
+// The tests of the rooms stand here: they see the whole store from the outside, on a PostgreSQL that they share.
+package persistence

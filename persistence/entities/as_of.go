@@ -1,0 +1,68 @@
+package entities
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// lifeAndCheckpoint is an entity, and of its checkpoints the last one that covers nothing which occurred after a moment.
+const (
+	lifeOfEntity = lifeColumns + ` FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	lastCheckpointUntil = `
+SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
+ WHERE provider = $1 AND kind = $2 AND external_id = $3 AND latest_at <= $4
+ ORDER BY links DESC LIMIT 1`
+
+	// oneSnapshot makes the pages of a fold see the same.
+	oneSnapshot = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`
+)
+
+// EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
+// known and understood today. Event.ErrNotFound: none of them had occurred.
+func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
+	ref = event.EntityRef{
+		Provider: postgres.Clean(ref.Provider), Kind: postgres.Clean(ref.Kind), ExternalID: postgres.Clean(ref.ExternalID),
+	}
+	e, err := s.entityAsOf(ctx, ref, at)
+	return e, postgres.Failure("read "+NameOf(ref)+" as of a moment", err)
+}
+
+func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
+	a := &late{Life: newLife(ref), until: at}
+	a.isKnown = false
+	b := &pgx.Batch{}
+	b.Queue(oneSnapshot)
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(lifeOfEntity, ref.Provider, ref.Kind, ref.ExternalID).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			l, err := scanLife(rows)
+			if err != nil {
+				return err
+			}
+			if a.isKnown = l.isKnown && !l.reset.OccurredAt.After(at); a.isKnown {
+				a.reset, a.after = l.reset, l.reset
+			}
+		}
+		return rows.Err()
+	})
+	b.Queue(lastCheckpointUntil, ref.Provider, ref.Kind, ref.ExternalID, at).Query(a.collectStart)
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return event.Entity{}, err
+	}
+	defer tx.Rollback(ctx)
+	if err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every); err != nil {
+		return event.Entity{}, err
+	}
+	if a.isGone {
+		return event.Entity{}, event.ErrNotFound
+	}
+	return a.Entity, nil
+}

@@ -1,0 +1,94 @@
+package entities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+const (
+	livesOf = lifeColumns + `
+  FROM entities WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
+
+	checkpointsOf = `
+SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id FROM entity_checkpoints
+ WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
+)
+
+// Histories are the changes of entities, in fold order.
+type Histories map[event.EntityRef][]event.OrderedChange
+
+// FindWrongCheckpoints compares what entities know of their changes, and their checkpoints, with the changes themselves.
+func FindWrongCheckpoints(
+	ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of Histories, wrong func(event.EntityRef),
+) error {
+	providers, kinds, ids := ColumnsOfRefs(refs)
+	rows, _ := tx.Query(ctx, livesOf, providers, kinds, ids)
+	lives, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Life, error) { return scanLife(row) })
+	if err != nil {
+		return err
+	}
+	rows, _ = tx.Query(ctx, checkpointsOf, providers, kinds, ids)
+	kept, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c checkpoint, err error) {
+		err = scanCheckpoint(row, &c, &c.Provider, &c.Kind, &c.ExternalID)
+		return c, err
+	})
+	if err != nil {
+		return err
+	}
+	resets, bad := map[event.EntityRef]event.Order{}, map[event.EntityRef]bool{}
+	for _, l := range lives {
+		counted := countedAnew(of[l.EntityRef])
+		resets[l.EntityRef] = counted.reset
+		bad[l.EntityRef] = l.isKnown && !l.counts(counted)
+	}
+	for _, c := range kept {
+		bad[c.EntityRef] = bad[c.EntityRef] || !c.agreesWith(of[c.EntityRef], resets[c.EntityRef])
+	}
+	for _, ref := range refs {
+		if bad[ref] {
+			wrong(ref)
+		}
+	}
+	return nil
+}
+
+// countedAnew is what an entity should know of its changes.
+func countedAnew(changes []event.OrderedChange) *Life {
+	l := &Life{}
+	for _, c := range changes {
+		if !c.Change.Mentions() {
+			l.count(c)
+		}
+	}
+	return l
+}
+
+// counts says whether l has counted as other has.
+func (l *Life) counts(other *Life) bool {
+	return l.links == other.links && l.reset.Compare(other.reset) == 0 && l.latest.Equal(other.latest)
+}
+
+// agreesWith says whether the checkpoint is the plain fold of the changes up to it, and none from before the last reset.
+func (c checkpoint) agreesWith(changes []event.OrderedChange, reset event.Order) bool {
+	end := slices.IndexFunc(changes, func(o event.OrderedChange) bool { return o.Order.Compare(c.Last) > 0 })
+	if end < 0 {
+		end = len(changes)
+	}
+	covered := countedAnew(changes[:end])
+	e, err := event.Fold(c.EntityRef, changes[:end])
+	return err == nil && SameJSON(e.State, c.State) && e.Deleted == c.Deleted && e.Last.Compare(c.Last) == 0 &&
+		covered.links == c.links && covered.latest.Equal(c.latest) && covered.reset.Compare(reset) == 0
+}
+
+// SameJSON says whether two documents say the same.
+func SameJSON(a, b json.RawMessage) bool {
+	x, errX := event.Canonical(a)
+	y, errY := event.Canonical(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

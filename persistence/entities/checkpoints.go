@@ -1,0 +1,82 @@
+package entities
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// linksPerCheckpoint is how many changes an entity sees from one checkpoint to the next. A change that comes a little late reads
+// twice as many at most.
+const linksPerCheckpoint = 64
+
+const (
+	// lastCheckpoint is the last one before an order.
+	lastCheckpoint = `
+SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_checkpoints
+ WHERE provider = $1 AND kind = $2 AND external_id = $3
+   AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+     < (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)
+ ORDER BY links DESC LIMIT 1`
+
+	// dropCheckpoints removes those that are void, and those that are too near to each other for their age: see isKept.
+	dropCheckpoints = `
+DELETE FROM entity_checkpoints AS c
+ USING unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS d (provider, kind, external_id, above, newest)
+ WHERE c.provider = d.provider AND c.kind = d.kind AND c.external_id = d.external_id
+   AND (c.links > d.above OR c.links / $6::bigint + 2 * ((c.links / $6) & -(c.links / $6)) <= d.newest)`
+
+	insertCheckpoints = `
+INSERT INTO entity_checkpoints (provider, kind, external_id, links, version, occurred_at, event_id, latest_at, state, deleted)
+SELECT provider, kind, external_id, links, version, occurred_at, event_id, latest_at, state::jsonb, deleted
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::uuid[], $8::timestamptz[],
+              $9::text[], $10::boolean[])
+       AS kept (provider, kind, external_id, links, version, occurred_at, event_id, latest_at, state, deleted)`
+)
+
+func scanCheckpoint(row pgx.Row, c *checkpoint, more ...any) error {
+	columns := []any{&c.links, &c.Last.Version, &c.Last.OccurredAt, &c.Last.EventID, &c.latest, &c.State, &c.Deleted}
+	err := row.Scan(append(columns, more...)...)
+	c.Last.OccurredAt, c.latest = c.Last.OccurredAt.UTC(), c.latest.UTC()
+	return err
+}
+
+// queueCheckpoints writes what has become of the checkpoints of entities that have grown.
+func queueCheckpoints(b *pgx.Batch, lives []*Life, every int64) {
+	var dropped []event.EntityRef
+	var above, newest []int64
+	var made []checkpoint
+	for _, l := range lives {
+		if l.mayHaveCheckpoints(every) && (l.isGone || len(l.made) > 0 || l.above < l.before) {
+			dropped = append(dropped, l.EntityRef)
+			above, newest = append(above, l.above), append(newest, l.links/every)
+		}
+		made = append(made, l.made...)
+	}
+	if len(dropped) > 0 {
+		providers, kinds, ids := ColumnsOfRefs(dropped)
+		b.Queue(dropCheckpoints, providers, kinds, ids, above, newest, every)
+	}
+	if len(made) > 0 {
+		b.Queue(insertCheckpoints, columnsOfCheckpoints(made)...)
+	}
+}
+
+func columnsOfCheckpoints(made []checkpoint) []any {
+	var (
+		providers, kinds, ids, events, states []string
+		links                                 []int64
+		versions                              []*int64
+		times, latest                         []time.Time
+		deleted                               []bool
+	)
+	for _, c := range made {
+		providers, kinds, ids = append(providers, c.Provider), append(kinds, c.Kind), append(ids, c.ExternalID)
+		links, versions, times = append(links, c.links), append(versions, c.Last.Version), append(times, c.Last.OccurredAt)
+		events, latest = append(events, c.Last.EventID), append(latest, c.latest)
+		states, deleted = append(states, string(c.State)), append(deleted, c.Deleted)
+	}
+	return []any{providers, kinds, ids, links, versions, times, events, latest, states, deleted}
+}

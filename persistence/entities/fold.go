@@ -1,0 +1,116 @@
+package entities
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// sortedRefs are entities in the order in which rows are locked and made: bytewise.
+func sortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
+	return slices.SortedFunc(maps.Keys(of), func(a, b event.EntityRef) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ExternalID, b.ExternalID))
+	})
+}
+
+// Touch is what becomes of the links of an entity in a transaction.
+type Touch struct{ Come, Gone []event.OrderedChange }
+
+// Touches are those of entities.
+type Touches map[event.EntityRef]*Touch
+
+// Of is the touch of an entity, which is made if there is none.
+func (t Touches) Of(ref event.EntityRef) *Touch {
+	if t[ref] == nil {
+		t[ref] = &Touch{}
+	}
+	return t[ref]
+}
+
+// Fold brings entities up to date, whose rows are locked. Where that takes more than their rows, b is sent.
+func (s *Store) Fold(
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life,
+) error {
+	var folded []*Life
+	var again []*late
+	for _, ref := range sortedRefs(all) {
+		l := held[ref]
+		if l == nil {
+			l = newLife(ref)
+		}
+		come, from := all[ref].shows(l)
+		switch {
+		case all[ref].isLate(l, from):
+			a := newLate(l, from)
+			again, folded = append(again, a), append(folded, a.Life)
+		case len(come) > 0:
+			if err := l.grow(come, s.every); err != nil {
+				return err
+			}
+			l.end(s.every)
+			folded = append(folded, l)
+		case held[ref] == nil:
+			folded = append(folded, l)
+		}
+	}
+	if len(again) > 0 {
+		if err := foldLate(ctx, t, b, again, s.every); err != nil {
+			return err
+		}
+	}
+	for _, l := range folded {
+		if err := checkSize(l.Entity); err != nil {
+			return err
+		}
+	}
+	queueCheckpoints(b, folded, s.every)
+	queueEntities(b, folded, held)
+	return nil
+}
+
+// shows gives those of the changes that come which show in the entity, in fold order, and the least order of all that come or
+// go. It is zero where nothing shows.
+func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
+	for i, c := range slices.Concat(t.Come, t.Gone) {
+		if c.Change.Mentions() || l.ignores(c.Order) {
+			continue
+		}
+		if i < len(t.Come) {
+			come = append(come, c)
+		}
+		if from.EventID == "" || c.Order.Compare(from) < 0 {
+			from = c.Order
+		}
+	}
+	slices.SortStableFunc(come, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	return come, from
+}
+
+// isLate says whether the entity has to be folded again: something comes before what it has folded, or goes. Where no change is
+// left, even a mention that goes may have been the last of it, and releases that did not count took it for a change.
+func (t *Touch) isLate(l *Life, from event.Order) bool {
+	if from.EventID == "" {
+		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
+	}
+	return !l.appends(from) || slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
+		return !c.Change.Mentions() && !l.ignores(c.Order)
+	})
+}
+
+// maxEntity is how many bytes the state of an entity may take with its numbers written out: a patch has to read all of it.
+const maxEntity = 8 << 20
+
+// checkSize refuses what would make an entity too large, as the event's own fault: the entity stays as it is.
+func checkSize(e event.Entity) error {
+	if len(e.State) <= maxEntity/postgres.MaxExponent || postgres.ExpandedSize(e.State) <= maxEntity {
+		return nil
+	}
+	kind := postgres.Clip(postgres.Clean(e.Kind), 100)
+	return event.Rejectf("entity_too_large", "an entity of kind %q would take more than %d bytes", kind, maxEntity)
+}

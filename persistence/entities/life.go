@@ -1,0 +1,122 @@
+package entities
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"holdfast/event"
+)
+
+// Life is an entity with what it knows of the changes that it is folded from. A change that comes to it is one of these:
+//
+//	a mention               it makes the entity if it is not there, and else touches nothing
+//	before the last reset   it is linked, and nothing else: a snapshot or a delete came later, and shows alone
+//	after the last change   it goes on top of the state
+//	between the two         it is late: the entity is folded from the last checkpoint before it, or from the reset
+//
+// A change that is taken back is late, too. A checkpoint is the state at some change since the reset. What is late removes those
+// that come after it, and makes them again on its way, so that each is at any time what its entity was.
+type Life struct {
+	event.Entity
+
+	// isKnown: the row was written by a release that counts. What follows is of the changes from the last reset on, without what its
+	// own event did before it: retention removes that.
+	isKnown bool
+	links   int64
+	reset   event.Order // zero: there was none
+	latest  time.Time   // when the latest of them occurred, which need not be the last in order
+
+	at      event.Order // of the last change that is counted
+	covered int64       // what links were when a checkpoint could last be made
+	before  int64       // what they were in the row
+
+	made []checkpoint
+	// above: the checkpoints of the entity that cover more links are void.
+	above  int64
+	isGone bool
+}
+
+// checkpoint is what an entity was when it covered so many links.
+type checkpoint struct {
+	event.Entity
+
+	links  int64
+	latest time.Time
+}
+
+func newLife(ref event.EntityRef) *Life {
+	return &Life{Entity: event.Entity{EntityRef: ref, State: []byte(`{}`)}, isKnown: true, above: math.MaxInt64}
+}
+
+// ignores says whether a change, or its absence, shows in nothing.
+func (l *Life) ignores(o event.Order) bool {
+	return l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
+}
+
+// appends says whether a change comes after all.
+func (l *Life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }
+
+// grow applies changes in fold order, and keeps checkpoints: one each time that the entity has so many links more.
+func (l *Life) grow(changes []event.OrderedChange, every int64) error {
+	next := 0
+	for i, c := range changes {
+		if c.Change.Mentions() {
+			continue
+		}
+		if l.isDue(every) && c.Order.Compare(l.at) != 0 { // an event is covered as a whole
+			if err := l.apply(changes[next:i]); err != nil {
+				return err
+			}
+			next = i
+			l.keep(every)
+		}
+		l.count(c)
+	}
+	return l.apply(changes[next:])
+}
+
+// end keeps the last checkpoint.
+func (l *Life) end(every int64) {
+	if l.isDue(every) {
+		l.keep(every)
+	}
+}
+
+func (l *Life) apply(changes []event.OrderedChange) (err error) {
+	l.Entity, err = l.Apply(changes...)
+	return err
+}
+
+func (l *Life) count(c event.OrderedChange) {
+	l.at = c.Order
+	if c.Change.Resets() {
+		l.isKnown, l.reset, l.links, l.latest = true, c.Order, 0, c.Order.OccurredAt
+		l.covered, l.made, l.above = 0, nil, 0
+	}
+	l.links++
+	if c.Order.OccurredAt.After(l.latest) {
+		l.latest = c.Order.OccurredAt
+	}
+}
+
+func (l *Life) isDue(every int64) bool { return l.isKnown && l.links/every > l.covered/every }
+
+// keep makes a checkpoint, and leaves out those that have come too near to each other. One that would be too large is not made:
+// an entity may have been larger than it may be, for as long as a change was not there.
+func (l *Life) keep(every int64) {
+	l.covered = l.links
+	if checkSize(l.Entity) != nil {
+		return
+	}
+	l.made = slices.DeleteFunc(l.made, func(c checkpoint) bool { return !isKept(c.links/every, l.links/every) })
+	l.made = append(l.made, checkpoint{Entity: l.Entity, links: l.links, latest: l.latest})
+}
+
+// isKept says whether the nth checkpoint is still there when the newest is made. It is there for twice as long as the greatest
+// power of two that divides n. So there is always one between d and three times d before the newest, and each new one removes one
+// at most. The statement dropCheckpoints says the same.
+func isKept(n, newest int64) bool { return n+2*(n&-n) > newest }
+
+// mayHaveCheckpoints says whether there are some in the database.
+func (l *Life) mayHaveCheckpoints(every int64) bool { return l.before >= every }

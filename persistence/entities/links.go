@@ -1,0 +1,37 @@
+package entities
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+)
+
+// A link changes its entity or only mentions it, and there is an index for each of the two, in fold order. A statement that wants
+// both has to name both, since none of the indexes serves all.
+const (
+	IsChange  = `(op <> 'patch' OR change <> '{}')`
+	IsMention = `(op = 'patch' AND change = '{}')`
+	AllLinks  = `(
+       SELECT * FROM event_entities WHERE ` + IsChange + `
+        UNION ALL
+       SELECT * FROM event_entities WHERE ` + IsMention + `) AS l`
+)
+
+// ColumnsOfRefs are references as arrays, one a column.
+func ColumnsOfRefs(refs []event.EntityRef) (providers, kinds, ids []string) {
+	for _, ref := range refs {
+		providers, kinds, ids = append(providers, ref.Provider), append(kinds, ref.Kind), append(ids, ref.ExternalID)
+	}
+	return providers, kinds, ids
+}
+
+// ScanOrdered scans a link as a change with its place in the order of its entity.
+func ScanOrdered(row pgx.Row, more ...any) (c event.OrderedChange, err error) {
+	columns := []any{
+		&c.Change.Kind, &c.Change.ExternalID, &c.Change.Op, &c.Change.State, &c.Change.Version,
+		&c.Order.OccurredAt, &c.Order.EventID,
+	}
+	err = row.Scan(append(columns, more...)...)
+	c.Order.Version, c.Order.OccurredAt = c.Change.Version, c.Order.OccurredAt.UTC()
+	return c, err
+}

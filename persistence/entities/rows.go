@@ -1,0 +1,247 @@
+package entities
+
+import (
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// Rows that are there are locked in one order, and so are made those that are not, once all locks are held: no two transactions
+// wait for each other.
+const (
+	// lockEntities locks what the given changes touch, and what the given events are linked to by an earlier parse: as a whole
+	// where it may have to go, against other changes where it changes, and where it is only mentioned, against being removed.
+	lockEntities = `
+SELECT e.* FROM (
+       SELECT provider, kind, external_id, max(need) AS need FROM (
+              SELECT provider, kind, external_id, need
+                FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[]) AS change (provider, kind, external_id, need)
+               UNION ALL
+              SELECT provider, kind, external_id, 2 FROM event_entities WHERE event_id = ANY ($5::uuid[])) AS touched
+        GROUP BY provider, kind, external_id
+        ORDER BY provider COLLATE "C", kind COLLATE "C", external_id COLLATE "C") AS touched
+ CROSS JOIN LATERAL (
+       SELECT * FROM (` + selectLife + ` AND touched.need = 2 FOR UPDATE) AS whole
+        UNION ALL
+       SELECT * FROM (` + selectLife + ` AND touched.need = 1 FOR NO KEY UPDATE) AS changed
+        UNION ALL
+       SELECT * FROM (` + selectLife + ` AND touched.need = 0 FOR KEY SHARE) AS mentioned) AS e`
+
+	selectLife = lifeColumns + `
+         FROM entities
+        WHERE provider = touched.provider AND kind = touched.kind AND external_id = touched.external_id`
+
+	lifeColumns = EntityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at`
+
+	EntityColumns = `
+SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
+
+	// heldEntities are those of the entities that somebody else holds, so that they cannot be locked as lockEntities does it.
+	heldEntities = `
+SELECT provider, kind, external_id
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[]) AS wanted (provider, kind, external_id, need)
+  JOIN entities USING (provider, kind, external_id)
+  LEFT JOIN LATERAL (
+       SELECT * FROM (
+              SELECT true AS is_free FROM entities
+               WHERE provider = wanted.provider AND kind = wanted.kind AND external_id = wanted.external_id AND wanted.need = 1
+                 FOR NO KEY UPDATE SKIP LOCKED) AS changed
+        UNION ALL
+       SELECT * FROM (
+              SELECT true FROM entities
+               WHERE provider = wanted.provider AND kind = wanted.kind AND external_id = wanted.external_id AND wanted.need = 0
+                 FOR KEY SHARE SKIP LOCKED) AS mentioned) AS locked ON true
+ WHERE is_free IS NULL`
+
+	// lockTables fails where somebody holds one of them as a whole.
+	lockTables = `LOCK TABLE idempotency_keys, events, event_entities, entities IN ROW EXCLUSIVE MODE NOWAIT`
+
+	makeEntities = `
+INSERT INTO entities (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id,
+       reset_version, reset_at, reset_id, links, latest_at)
+SELECT provider, kind, external_id, state::jsonb, deleted, version, occurred_at, last_event_id,
+       reset_version, reset_at, reset_id, links, latest_at
+  FROM ` + entityRows
+
+	writeEntities = `
+UPDATE entities AS e
+   SET state = f.state::jsonb, deleted = f.deleted, version = f.version, occurred_at = f.occurred_at,
+       last_event_id = f.last_event_id, reset_version = f.reset_version, reset_at = f.reset_at, reset_id = f.reset_id,
+       links = f.links, latest_at = f.latest_at, updated_at = now()
+  FROM (SELECT * FROM ` + entityRows + `) AS f
+ WHERE e.provider = f.provider AND e.kind = f.kind AND e.external_id = f.external_id
+   AND (e.state, e.deleted, e.version, e.occurred_at, e.last_event_id,
+        e.reset_version, e.reset_at, e.reset_id, e.links, e.latest_at)
+       IS DISTINCT FROM (f.state::jsonb, f.deleted, f.version, f.occurred_at, f.last_event_id,
+        f.reset_version, f.reset_at, f.reset_id, f.links, f.latest_at)`
+
+	entityRows = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::uuid[],
+       $9::bigint[], $10::timestamptz[], $11::uuid[], $12::bigint[], $13::timestamptz[])
+       AS row (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id,
+               reset_version, reset_at, reset_id, links, latest_at)`
+
+	// removeEntities: an entity that no event touches any more is gone, as if it had never been.
+	removeEntities = `
+DELETE FROM entities AS e USING unnest($1::text[], $2::text[], $3::text[]) AS gone (provider, kind, external_id)
+ WHERE e.provider = gone.provider AND e.kind = gone.kind AND e.external_id = gone.external_id`
+)
+
+// QueueLocks locks what a transaction needs, and what the given events are linked to, and gives those that are there.
+func QueueLocks(b *pgx.Batch, n Needs, events []string, into map[event.EntityRef]*Life) {
+	b.Queue(lockEntities, n.providers, n.kinds, n.ids, n.needs, events).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			l, err := scanLife(rows)
+			if err != nil {
+				return err
+			}
+			into[l.EntityRef] = l
+		}
+		return rows.Err()
+	})
+}
+
+// What an event needs of an entity, as lockEntities says it.
+const (
+	toMention int32 = iota
+	toChange
+)
+
+// Needs are the entities that events touch, some of them more than once, and what for.
+type Needs struct {
+	providers, kinds, ids []string
+	needs                 []int32
+}
+
+// Add adds what a change needs of its entity.
+func (n *Needs) Add(ref event.EntityRef, c event.Change) {
+	need := toChange
+	if c.Mentions() {
+		need = toMention
+	}
+	n.providers, n.kinds, n.ids = append(n.providers, ref.Provider), append(n.kinds, ref.Kind), append(n.ids, ref.ExternalID)
+	n.needs = append(n.needs, need)
+}
+
+// QueueHeld looks for those that somebody else holds at this moment. It fails where somebody holds a whole table.
+func QueueHeld(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
+	b.Queue(lockTables)
+	b.Queue(heldEntities, n.providers, n.kinds, n.ids, n.needs).Query(func(rows pgx.Rows) error {
+		var ref event.EntityRef
+		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
+			into[ref] = true
+			return nil
+		})
+		return err
+	})
+}
+
+// ScanEntity scans EntityColumns, and more.
+func ScanEntity(row pgx.Row, e *event.Entity, more ...any) error {
+	var occurredAt *time.Time
+	columns := []any{&e.Kind, &e.ExternalID, &e.State, &e.Deleted, &e.Last.Version, &occurredAt, &e.Last.EventID}
+	if err := row.Scan(append(columns, more...)...); err != nil {
+		return err
+	}
+	if occurredAt != nil {
+		e.Last.OccurredAt = occurredAt.UTC()
+	}
+	return nil
+}
+
+func scanLife(row pgx.Row) (*Life, error) {
+	var (
+		l             Life
+		resetAt, last *time.Time
+		links         *int64
+	)
+	err := ScanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last)
+	if resetAt != nil {
+		l.reset.OccurredAt = resetAt.UTC()
+	}
+	if last != nil {
+		l.latest = last.UTC()
+	}
+	if l.isKnown = links != nil; l.isKnown {
+		l.links, l.covered, l.before = *links, *links, *links
+	}
+	l.at, l.above = l.Last, math.MaxInt64
+	return &l, err
+}
+
+// queueEntities writes entities that have been folded, in the order in which everybody makes them. Those of held are there.
+func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life) {
+	var made, changed, gone []*Life
+	for _, l := range folded {
+		switch {
+		case l.isGone:
+			gone = append(gone, l)
+		case held[l.EntityRef] != nil:
+			changed = append(changed, l)
+		default:
+			made = append(made, l)
+		}
+	}
+	if len(changed) > 0 {
+		b.Queue(writeEntities, columnsOfLives(changed)...)
+	}
+	if len(gone) > 0 {
+		b.Queue(removeEntities, columnsOfLives(gone)[:3]...)
+	}
+	if len(made) > 0 {
+		b.Queue(makeEntities, columnsOfLives(made)...)
+	}
+}
+
+// columnsOfLives are lives as arrays, one a column.
+func columnsOfLives(lives []*Life) []any {
+	var (
+		resetVersions, links []*int64
+		resetAts, latest     []*time.Time
+		resetIDs             []*string
+		entities             []event.Entity
+	)
+	for _, l := range lives {
+		entities = append(entities, l.Entity)
+		resetVersions, resetAts = append(resetVersions, l.reset.Version), append(resetAts, orNull(l.reset.OccurredAt))
+		resetIDs, latest = append(resetIDs, orNull(l.reset.EventID)), append(latest, orNull(l.latest))
+		if l.isKnown {
+			links = append(links, &l.links)
+		} else {
+			links = append(links, nil)
+		}
+	}
+	return append(ColumnsOfEntities(entities), resetVersions, resetAts, resetIDs, links, latest)
+}
+
+// ColumnsOfEntities are entities as arrays, one a column.
+func ColumnsOfEntities(entities []event.Entity) []any {
+	var (
+		providers, kinds, ids, states []string
+		deleted                       []bool
+		versions                      []*int64
+		times                         []*time.Time
+		lastIDs                       []*string
+	)
+	for _, e := range entities {
+		providers, kinds, ids = append(providers, e.Provider), append(kinds, e.Kind), append(ids, e.ExternalID)
+		states, deleted, versions = append(states, string(e.State)), append(deleted, e.Deleted), append(versions, e.Last.Version)
+		times, lastIDs = append(times, orNull(e.Last.OccurredAt)), append(lastIDs, orNull(e.Last.EventID))
+	}
+	return []any{providers, kinds, ids, states, deleted, versions, times, lastIDs}
+}
+
+// orNull is nil for the zero value.
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// NameOf is how an error names an entity: without its ID, which may be personal (an address, a number).
+func NameOf(ref event.EntityRef) string { return "entity of kind " + postgres.Clean(ref.Kind) }

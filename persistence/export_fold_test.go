@@ -1,4 +1,0 @@
-package persistence
-
-// CheckpointEvery makes the store keep a checkpoint of an entity for each so many changes.
-func (s *Store) CheckpointEvery(n int64) { s.every = n }

@@ -1,0 +1,139 @@
+package inbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/deadletters"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+const (
+	waitingColumns = `
+SELECT seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts, coalesce(last_error, ''),
+       due_at, raw_body FROM inbox`
+
+	// claimInbox passes over what another process works on.
+	claimInbox = waitingColumns + `
+ WHERE lane = $1 AND due_at <= clock_timestamp() ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED`
+
+	// Two events of one workflow may wait, each of its dedupe window.
+	deleteInbox = `DELETE FROM inbox WHERE workflow_id = ANY($1::text[]) AND event_id = ANY($2::uuid[])`
+
+	postponeInbox = `
+UPDATE inbox SET attempts = attempts + 1, last_error = $2, due_at = clock_timestamp() + $3::interval
+ WHERE workflow_id = $1 AND event_id = $4::uuid`
+)
+
+// DrainInbox takes up to limit rows of a lane, oldest first, that are due and that nobody else works on, and settles each as
+// settle says (one answer a row, in their order). A row whose receipt this version cannot read becomes a dead letter, and settle
+// does not see it. It gives how many it took. The rows are locked until settle returns, which
+// must therefore be soon; should the process die meanwhile, they are as they were.
+func (s *Store) DrainInbox(
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+) (n int, err error) {
+	n, err = s.drainInbox(ctx, lane, limit, settle)
+	return n, postgres.Failure("drain the inbox", err)
+}
+
+func (s *Store) drainInbox(
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.Settled,
+) (int, error) {
+	var rows []waiting
+	b := &pgx.Batch{}
+	b.Queue(claimInbox, string(lane), limit).Query(func(found pgx.Rows) (err error) {
+		rows, err = pgx.CollectRows(found, scanWaiting)
+		return err
+	})
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(ctx)
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	var readable []event.Waiting
+	for _, row := range rows {
+		if row.unread == nil {
+			readable = append(readable, row.Waiting)
+		}
+	}
+	var settled []event.Settled
+	if len(readable) > 0 {
+		settled = settle(ctx, readable)
+	}
+	return len(rows), settleRows(ctx, tx, rows, settled)
+}
+
+// settleRows has an answer for each row that could be read.
+func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, settled []event.Settled) error {
+	var gone, goneIDs []string
+	leaves := func(row waiting) { gone, goneIDs = append(gone, row.workflowID), append(goneIDs, row.Receipt.ID) }
+	b := &pgx.Batch{}
+	for _, row := range rows {
+		if row.unread != nil {
+			if err := buryUnread(ctx, t, row); err != nil {
+				return err
+			}
+			leaves(row)
+			continue
+		}
+		s := settled[0]
+		settled = settled[1:]
+		switch {
+		case s.Started:
+			leaves(row)
+		case s.Dead != nil:
+			if err := bury(ctx, t, row.Waiting, *s.Dead); err != nil {
+				return err
+			}
+			leaves(row)
+		case s.Error != "":
+			b.Queue(postponeInbox, row.workflowID, postgres.Clip(postgres.Clean(s.Error), deadletters.MaxMessage), s.Retry, row.Receipt.ID)
+		}
+	}
+	if len(gone) > 0 {
+		b.Queue(deleteInbox, gone, goneIDs)
+	}
+	return t.Commit(ctx, b)
+}
+
+// bury opens a dead letter for an event that had no run. It claims the key first, as no run has: should another event own it,
+// this one is its duplicate, or a conflict that is kept.
+func bury(ctx context.Context, t *postgres.Transaction, row event.Waiting, f event.Failure) error {
+	r := row.Receipt
+	owns, err := writer.Claim(ctx, t, r)
+	if err != nil || !owns {
+		return err
+	}
+	b := &pgx.Batch{}
+	if err := deadletters.QueueDeadLetter(b, event.DeadLetter{
+		Receipt: r, Body: row.Body, Failure: f, Run: event.Run{WorkflowID: r.WorkflowID()},
+	}); err != nil {
+		return err
+	}
+	return t.Send(ctx, b)
+}
+
+// CountByLane is exact.
+const CountByLane = `
+SELECT lane, count(*), (SELECT received_at FROM inbox AS first WHERE first.lane = i.lane ORDER BY seq LIMIT 1)
+  FROM inbox AS i GROUP BY lane`
+
+// InboxDepth counts what waits in the inbox.
+func (s *Store) InboxDepth(ctx context.Context) (event.InboxDepth, error) {
+	depths := event.InboxDepth{}
+	var lane event.Lane
+	var n int64
+	var oldest time.Time
+	_, err := pgx.ForEachRow(s.db.Rows(ctx, CountByLane), []any{&lane, &n, &oldest}, func() error {
+		depths[lane] = event.LaneDepth{Depth: n, Oldest: oldest.UTC()}
+		return nil
+	})
+	return depths, postgres.Failure("count the inbox", err)
+}

@@ -1,0 +1,62 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	waitingOfWorkflow = waitingColumns + ` WHERE workflow_id = $1 ORDER BY seq LIMIT 1`
+
+	// No index serves it: it reads the inbox, which is small or about to be.
+	waitingOfEvent = waitingColumns + ` WHERE event_id = $1::uuid`
+)
+
+// Inbox is a page of what waits in the inbox, without the bodies.
+func (s *Store) Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting, error) {
+	l := postgres.NewList(waitingColumns)
+	l.Equal("lane", string(q.Lane))
+	l.Equal("provider", q.Provider)
+	if q.Source != "" {
+		l.Where("position(%s::bytea IN receipt) > 0", sourceInReceipt(q.Provider, q.Source))
+	}
+	if q.After > 0 {
+		l.Where("seq > %s", q.After)
+	}
+	sql, args := l.Page("seq", q.Limit)
+	rows, err := pgx.CollectRows(s.db.Rows(ctx, sql, args...), scanWaiting)
+	page := make([]event.Waiting, len(rows))
+	for i, row := range rows {
+		page[i] = row.Waiting
+		page[i].Body = nil
+	}
+	return page, postgres.Failure("list the inbox", err)
+}
+
+// sourceInReceipt is what a receipt of the source has in it and no other: a quote in a name or a value is escaped, and the source
+// follows the provider.
+func sourceInReceipt(provider, source string) []byte {
+	text, _ := json.Marshal(struct { //nolint:errchkjson // strings can always be encoded
+		Provider string `json:"provider"`
+		Source   string `json:"source"`
+	}{provider, source})
+	return bytes.Trim(text, "{}")
+}
+
+// WaitingByWorkflow is the event of a workflow that waits in the inbox, of several the first. Event.ErrNotFound: none does.
+func (s *Store) WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error) {
+	w, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, waitingOfWorkflow, postgres.Clean(workflowID)), scanWaiting)
+	return w.Waiting, postgres.Failure("read waiting event of workflow "+postgres.Clean(workflowID), err)
+}
+
+// WaitingEvent is an event that waits in the inbox. Event.ErrNotFound: it does not.
+func (s *Store) WaitingEvent(ctx context.Context, id string) (event.Waiting, error) {
+	w, err := pgx.CollectExactlyOneRow(s.db.Rows(ctx, waitingOfEvent, id), scanWaiting)
+	return w.Waiting, postgres.Failure("read waiting event "+postgres.Clean(id), err)
+}

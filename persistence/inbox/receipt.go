@@ -1,0 +1,64 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/deadletters"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+// keepUnread keeps a receipt that could not be read with the dead letter that has come of it.
+const keepUnread = `
+UPDATE dead_letters SET unread_receipt = $2::bytea
+ WHERE event_id = $1::uuid AND state IN ('open', 'redriving', 'exhausted')`
+
+// waiting is a row of the inbox.
+type waiting struct {
+	event.Waiting
+
+	workflowID string
+	unread     []byte // the receipt, if it could not be read
+}
+
+func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
+	var receipt []byte
+	var id, provider string
+	var receivedAt time.Time
+	if err := row.Scan(&w.Seq, &w.Lane, &receipt, &w.workflowID, &id, &provider, &receivedAt, &w.Reject, &w.Attempts,
+		&w.LastError, &w.DueAt, &w.Body); err != nil {
+		return w, err
+	}
+	w.DueAt = w.DueAt.UTC()
+	var ok bool
+	if w.Receipt, ok = writer.ReadReceipt(receipt, w.workflowID, id, provider, receivedAt); !ok {
+		w.LastError = writer.ErrMalformedReceipt.Text
+		w.unread = append([]byte{}, receipt...) // never nil
+	}
+	return w, nil
+}
+
+// buryUnread opens a dead letter for a row whose receipt cannot be read, with the bytes of both. It does so whoever owns the
+// key: for how long that makes the event a duplicate stood in the receipt.
+func buryUnread(ctx context.Context, t *postgres.Transaction, row waiting) error {
+	r, unread := row.Receipt, writer.ErrMalformedReceipt
+	b := &pgx.Batch{}
+	b.Queue(postgres.EventLock, r.ID)
+	writer.QueueClaim(b, r)
+	if err := deadletters.QueueDeadLetter(b, event.DeadLetter{
+		Receipt: r, Body: row.Body, Run: event.Run{WorkflowID: row.workflowID},
+		Failure: event.Failure{
+			Step: event.StepStart, Class: unread.Class, Code: unread.Code, Attempts: 1, At: time.Now().UTC(),
+			Message: fmt.Sprintf("%s: its %d bytes are kept as dead_letters.unread_receipt", unread.Text, len(row.unread)),
+		},
+	}); err != nil {
+		return err
+	}
+	b.Queue(keepUnread, r.ID, row.unread)
+	return t.Send(ctx, b)
+}

@@ -1,0 +1,308 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// The bounds of an InboxWriter.
+const (
+	// groupsInFlight is how many inserts are under way at the same time: one writes while the next is on its way.
+	groupsInFlight = 2
+	// maxGroupRows and maxGroupBytes bound one insert; a single larger row is one of its own.
+	maxGroupRows  = 500
+	maxGroupBytes = 4 << 20
+	// maxWaitingBytes bounds what waits to be inserted while the database is slow or away.
+	maxWaitingBytes = 64 << 20
+	// insertLimit bounds one insert. It is less than the time that a request has.
+	insertLimit = 2 * time.Second
+)
+
+// insertInbox keeps each event once for a dedupe window, however often it was sent. It says which of them it has stored. The
+// windows are those of a calendar, so that a duplicate across the border of two is stored; the drain finds that it is one.
+const insertInbox = `
+INSERT INTO inbox (
+       workflow_id, event_id, lane, provider, receipt, raw_body, reject, received_at, due_at, dedupe_from, fingerprint)
+SELECT w, e, l, p, r, b, j, t, now() + leave, d, nullif(f, '')
+  FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[],
+              $9::interval[], $10::timestamptz[], $11::text[]) AS u(w, e, l, p, r, b, j, t, leave, d, f)
+    ON CONFLICT (workflow_id, dedupe_from) DO NOTHING
+RETURNING event_id`
+
+// waitingOwner is the event that was there first.
+const waitingOwner = `
+SELECT event_id::text, coalesce(fingerprint, '') FROM inbox WHERE workflow_id = $1 AND dedupe_from = $2::timestamptz`
+
+// InboxWriter commits events to the inbox. Callers that come at the same time share one statement and one commit; a lone one
+// waits for nobody. It is safe for concurrent use.
+type InboxWriter struct {
+	insert func(context.Context, []*inboxRow) error
+	owner  func(context.Context, *inboxRow) (id, fingerprint string, err error)
+
+	mu       sync.Mutex
+	waiting  []*inboxGroup // the last one gathers
+	bytes    int           // of what waits
+	inFlight int
+}
+
+// inboxGroup is what goes into one insert.
+type inboxGroup struct {
+	rows  []*inboxRow
+	bytes int
+	done  chan struct{} // closed once err and the rows' stored are set
+	err   error
+}
+
+type inboxRow struct {
+	workflowID string
+	dedupeFrom pgtype.Timestamptz
+	event      event.Receipt
+	id         pgtype.UUID
+	lane       event.Lane
+	provider   string
+	receivedAt time.Time
+	receipt    []byte // encoded
+	body       []byte
+	reject     bool
+	leave      time.Duration // until the drain may take it
+	stored     bool
+	left       bool // nobody waits for it any more
+}
+
+// size is about what a row takes.
+func (r *inboxRow) size() int { return len(r.receipt) + len(r.body) + len(r.workflowID) }
+
+func (r *inboxRow) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return postgres.Failure("spool event "+r.id.String(), err)
+}
+
+// NewInboxWriter makes a writer on the store's pool.
+func (s *Store) NewInboxWriter() *InboxWriter {
+	return &InboxWriter{insert: s.insertInbox, owner: s.waitingOwner}
+}
+
+// errInboxBusy: the database takes less than comes.
+var errInboxBusy = &event.Error{
+	Class: event.ClassTransient, Code: "inbox_busy", Text: "too many events wait to be written to the inbox",
+}
+
+// Spool commits one event to the inbox. Stored is false if one of the same workflow and dedupe window waits there already: this
+// one is its duplicate, and is not kept. An *event.ConflictError says that it is none, and is not kept either. After any other
+// error it may be in the inbox all the same.
+func (w *InboxWriter) Spool(
+	ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool,
+) (stored bool, err error) {
+	row, err := newInboxRow(lane, r, body, reject)
+	if err != nil {
+		return false, postgres.Failure("spool event "+postgres.Clean(r.ID), err)
+	}
+	return w.spool(ctx, row)
+}
+
+// SpoolLate is Spool, to the overflow lane, for an event that is being started: no drain takes it before the time is over.
+func (w *InboxWriter) SpoolLate(
+	ctx context.Context, r event.Receipt, body []byte, reject bool, leave time.Duration,
+) (stored bool, err error) {
+	row, err := newInboxRow(event.LaneOverflow, r, body, reject)
+	if err != nil {
+		return false, postgres.Failure("spool event "+postgres.Clean(r.ID), err)
+	}
+	row.leave = leave
+	return w.spool(ctx, row)
+}
+
+func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, err error) {
+	group, err := w.add(row)
+	if err != nil {
+		return false, row.failure(err)
+	}
+	select {
+	case <-group.done:
+		if group.err != nil || row.stored || row.event.Fingerprint == "" {
+			return row.stored, row.failure(group.err)
+		}
+		return false, w.conflict(ctx, row)
+	case <-ctx.Done():
+		w.leave(row)
+		return false, row.failure(context.Cause(ctx))
+	}
+}
+
+// conflict is the *event.ConflictError of an event that is no duplicate of the one that waits; nil if it is one, or if that has
+// gone meanwhile.
+func (w *InboxWriter) conflict(ctx context.Context, row *inboxRow) error {
+	owner, fingerprint, err := w.owner(ctx, row)
+	if err != nil || owner == "" {
+		return row.failure(err)
+	}
+	if c := row.event.ConflictWith(owner, fingerprint); c != nil {
+		return &event.ConflictError{Conflict: *c}
+	}
+	return nil
+}
+
+func (s *Store) waitingOwner(ctx context.Context, row *inboxRow) (id, fingerprint string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, insertLimit)
+	defer cancel()
+	err = s.db.QueryRow(ctx, waitingOwner, row.workflowID, row.dedupeFrom).Scan(&id, &fingerprint)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", "", nil
+	}
+	return id, fingerprint, err
+}
+
+// newInboxRow refuses what the table would, so that no row can spoil the others of its group.
+func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*inboxRow, error) {
+	row := &inboxRow{
+		workflowID: postgres.Clean(r.WorkflowID()), lane: lane, provider: postgres.Clean(r.Provider), receivedAt: r.ReceivedAt,
+		body: body, reject: reject, event: r, dedupeFrom: pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity},
+	}
+	if start := r.WindowStart(); !start.IsZero() {
+		row.dedupeFrom = pgtype.Timestamptz{Valid: true, Time: start}
+	}
+	if lane != event.LaneOverflow && lane != event.LaneBulk {
+		return nil, event.Rejectf("unknown_lane", "there is no lane %q", postgres.Clean(string(lane)))
+	}
+	if row.id.Scan(r.ID) != nil || !row.id.Valid {
+		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
+	}
+	if row.body == nil {
+		row.body = []byte{}
+	}
+	var err error
+	if row.receipt, err = json.Marshal(r); err != nil {
+		return nil, fmt.Errorf("encode receipt: %w", err)
+	}
+	return row, nil
+}
+
+// add puts the row into the group that gathers, and sees to it that somebody writes it.
+func (w *InboxWriter) add(row *inboxRow) (*inboxGroup, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bytes+row.size() > maxWaitingBytes && len(w.waiting) > 0 {
+		return nil, errInboxBusy
+	}
+	var group *inboxGroup
+	if n := len(w.waiting); n > 0 && w.waiting[n-1].hasRoom(row) {
+		group = w.waiting[n-1]
+	} else {
+		group = &inboxGroup{done: make(chan struct{})}
+		w.waiting = append(w.waiting, group)
+	}
+	group.rows = append(group.rows, row)
+	group.bytes += row.size()
+	w.bytes += row.size()
+	if w.inFlight < groupsInFlight {
+		w.inFlight++
+		go w.write(w.take())
+	}
+	return group, nil
+}
+
+func (g *inboxGroup) hasRoom(row *inboxRow) bool {
+	return len(g.rows) < maxGroupRows && g.bytes+row.size() <= maxGroupBytes
+}
+
+// take gives the group that has waited for longest; nil if none waits. The lock is held.
+func (w *InboxWriter) take() *inboxGroup {
+	if len(w.waiting) == 0 {
+		return nil
+	}
+	group := w.waiting[0]
+	w.waiting = slices.Delete(w.waiting, 0, 1)
+	w.bytes -= group.bytes
+	group.rows = slices.DeleteFunc(group.rows, func(r *inboxRow) bool { return r.left })
+	return group
+}
+
+// leave forgets a row that is not being written yet.
+func (w *InboxWriter) leave(row *inboxRow) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	row.left = true
+}
+
+// write writes groups until none waits.
+func (w *InboxWriter) write(group *inboxGroup) {
+	for group != nil {
+		group.err = w.insertGroup(group.rows)
+		close(group.done)
+		w.mu.Lock()
+		if group = w.take(); group == nil {
+			w.inFlight--
+		}
+		w.mu.Unlock()
+	}
+}
+
+// insertGroup brings the rows into one order for every writer, so that no two of them can wait for each other.
+func (w *InboxWriter) insertGroup(rows []*inboxRow) (err error) {
+	if len(rows) == 0 {
+		return nil
+	}
+	defer func() {
+		if value := recover(); value != nil { // nobody above recovers in this goroutine
+			err = fmt.Errorf("insert into the inbox: panicked with a %T", value)
+		}
+	}()
+	slices.SortFunc(rows, func(a, b *inboxRow) int { return strings.Compare(a.workflowID, b.workflowID) })
+	ctx, cancel := context.WithTimeout(context.Background(), insertLimit)
+	defer cancel()
+	return w.insert(ctx, rows)
+}
+
+func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
+	n := len(rows)
+	workflowIDs, lanes, providers := make([]string, n), make([]string, n), make([]string, n)
+	ids, receipts, bodies := make([]pgtype.UUID, n), make(postgres.ByteaArray, n), make(postgres.ByteaArray, n)
+	rejects, times, leaves := make([]bool, n), make([]time.Time, n), make([]time.Duration, n)
+	windows, fingerprints := make([]pgtype.Timestamptz, n), make([]string, n)
+	for i, r := range rows {
+		workflowIDs[i], ids[i], lanes[i], providers[i] = r.workflowID, r.id, string(r.lane), r.provider
+		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.receipt, r.body, r.reject, r.receivedAt, r.leave
+		windows[i], fingerprints[i] = r.dedupeFrom, postgres.Clean(r.event.Fingerprint)
+	}
+	result, err := s.db.Query(
+		ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves, windows, fingerprints)
+	if err != nil {
+		return err
+	}
+	defer result.Close()
+	at := 0
+	for result.Next() {
+		var id pgtype.UUID
+		if err := result.Scan(&id); err != nil {
+			return err
+		}
+		at = markStored(rows, at, id)
+	}
+	return result.Err()
+}
+
+// markStored looks for a row from one place on, since they come back in the order in which they were sent, and gives the place
+// behind it.
+func markStored(rows []*inboxRow, from int, id pgtype.UUID) int {
+	for i := range rows {
+		if at := (from + i) % len(rows); rows[at].id == id {
+			rows[at].stored = true
+			return at + 1
+		}
+	}
+	return from
+}

@@ -1,0 +1,53 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const insertAudit = `
+INSERT INTO audit_log (actor, role, action, object, request_id, reason, detail)
+VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`
+
+// The longest texts of an entry, in bytes; what is longer is cut.
+const (
+	MaxAuditName   = 200
+	MaxAuditReason = 2000
+)
+
+// QueueAudit adds the audit entry of a change to the transaction that makes it, so that there is never one without the
+// other. Every method that an operator can change something with calls it exactly once.
+func QueueAudit(b *pgx.Batch, e event.AuditEntry) {
+	var detail *string
+	if len(e.Detail) > 0 {
+		text := string(e.Detail)
+		detail = &text
+	}
+	b.Queue(insertAudit, postgres.Clip(postgres.Clean(cmp.Or(e.Actor, "unknown")), MaxAuditName),
+		postgres.Clip(postgres.Clean(e.Role), MaxAuditName),
+		postgres.Clip(postgres.Clean(string(e.Action)), MaxAuditName), postgres.Clip(postgres.Clean(e.Object), MaxAuditName),
+		postgres.Clip(postgres.Clean(e.RequestID), MaxAuditName), postgres.Clip(postgres.Clean(e.Reason), MaxAuditReason), detail)
+}
+
+// DetailOf is the detail of an entry. Its fields are text, numbers and times, which can always be written; an entry
+// without its detail would be better than none.
+func DetailOf(fields map[string]any) json.RawMessage {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// Audit writes an entry of its own, for what is changed outside of this database (a run that is started, a schedule).
+func (s *Store) Audit(ctx context.Context, e event.AuditEntry) error {
+	b := &pgx.Batch{}
+	QueueAudit(b, e)
+	return postgres.Failure("write audit log", s.db.SendOnly(ctx, b))
+}

@@ -1,0 +1,121 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// maxLogMessage bounds the text of one row, maxMeta the number of things that it says more, maxMetaValue each of them.
+const (
+	maxLogMessage = 1 << 10
+	maxMeta       = 16
+	maxMetaValue  = 256
+)
+
+// insertErrors writes many rows in one statement, so that a batch of them is one round trip whatever its size.
+const insertErrors = `
+INSERT INTO error_log (at, phase, provider, error_class, error_code, error_message, event_id, count, meta, alert_pending)
+SELECT at, phase, provider, class, code, message, nullif(event_id, '')::uuid, count, meta::jsonb, alert
+  FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+              $9::text[], $10::boolean[])
+       AS entry (at, phase, provider, class, code, message, event_id, count, meta, alert)`
+
+// LogErrors adds entries to the error log, all or none. It is not idempotent: an entry that is logged twice counts
+// twice, which for a log does no harm.
+func (s *Store) LogErrors(ctx context.Context, entries []event.ErrorEntry) error {
+	n := len(entries)
+	columns := []any{
+		column(entries, func(e event.ErrorEntry) any { return e.At }),
+		column(entries, func(e event.ErrorEntry) any { return string(knownPhase(e.Phase)) }),
+		column(entries, func(e event.ErrorEntry) any { return postgres.Clean(e.Provider) }),
+		column(entries, func(e event.ErrorEntry) any { return postgres.KnownClass(e.Class) }),
+		column(entries, func(e event.ErrorEntry) any { return postgres.Clean(e.Code) }),
+		column(entries, func(e event.ErrorEntry) any { return postgres.Clip(postgres.Clean(e.Message), maxLogMessage) }),
+		column(entries, func(e event.ErrorEntry) any { return e.EventID }),
+		column(entries, func(e event.ErrorEntry) any { return max(e.Count, 1) }),
+		column(entries, func(e event.ErrorEntry) any { return metaColumn(e.Meta) }),
+		column(entries, func(e event.ErrorEntry) any { return e.Alert }),
+	}
+	if n == 0 {
+		return nil
+	}
+	_, err := s.db.Exec(ctx, insertErrors, columns...)
+	return postgres.Failure("write error log", err)
+}
+
+func column(entries []event.ErrorEntry, of func(event.ErrorEntry) any) []any {
+	values := make([]any, len(entries))
+	for i, e := range entries {
+		values[i] = of(e)
+	}
+	return values
+}
+
+// knownPhase makes sure that an entry is never refused for its phase.
+func knownPhase(p event.Phase) event.Phase {
+	if slices.Contains(event.Phases(), p) {
+		return p
+	}
+	return event.PhaseUpkeep
+}
+
+func metaColumn(meta map[string]string) string {
+	bounded := make(map[string]string, min(len(meta), maxMeta))
+	for name, value := range meta {
+		if len(bounded) < maxMeta && value != "" {
+			bounded[postgres.Clip(postgres.Clean(name), maxMetaValue)] = postgres.Clip(postgres.Clean(value), maxMetaValue)
+		}
+	}
+	text, err := json.Marshal(bounded)
+	if err != nil {
+		return "{}" // text in a map is always JSON
+	}
+	return string(text)
+}
+
+const selectErrors = `
+SELECT id, at, phase, provider, error_class, error_code, error_message, coalesce(event_id::text, ''), count, meta
+  FROM error_log`
+
+// Errors is a page of the error log, newest first.
+func (s *Store) Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEntry, error) {
+	list := postgres.NewList(selectErrors)
+	list.Equal("phase", string(q.Phase))
+	list.Equal("provider", q.Provider)
+	if q.Source != "" {
+		list.Where("event_id IS NOT NULL AND meta->>'source' = %s", postgres.Clip(postgres.Clean(q.Source), maxMetaValue))
+	}
+	list.Equal("error_class", string(q.Class))
+	list.Equal("error_code", q.Code)
+	if q.EventID != "" {
+		list.Where("event_id = %s::uuid", postgres.Clean(q.EventID))
+	}
+	if !q.Since.IsZero() {
+		list.Where("at >= %s", q.Since)
+	}
+	if !q.Until.IsZero() {
+		list.Where("at < %s", q.Until)
+	}
+	if q.Before > 0 {
+		list.Where("id < %s", q.Before)
+	}
+	sql, args := list.Page("id DESC", q.Limit)
+	rows, err := s.db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, postgres.Failure("list errors", err)
+	}
+	page, err := pgx.CollectRows(rows, scanError)
+	return page, postgres.Failure("list errors", err)
+}
+
+func scanError(row pgx.CollectableRow) (e event.ErrorEntry, err error) {
+	err = row.Scan(&e.ID, &e.At, &e.Phase, &e.Provider, &e.Class, &e.Code, &e.Message, &e.EventID, &e.Count, &e.Meta)
+	e.At = e.At.UTC()
+	return e, err
+}

@@ -1,0 +1,166 @@
+package journal
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"holdfast/event"
+)
+
+// The bounds of an ErrorRecorder.
+const (
+	// flushEvery is the pause between two writes.
+	flushEvery = time.Second
+	// groupWindow is how long equal errors share their allowance of rows.
+	groupWindow = time.Minute
+	// rowsPerGroup is how many errors of a group and window have a row of their own; the others share one more.
+	rowsPerGroup = 10
+	// maxGroups bounds the groups of a window, and so, with rowsPerGroup, what is held while the database is away.
+	maxGroups = 500
+	// flushLimit bounds one write.
+	flushLimit = 5 * time.Second
+)
+
+// ErrorRecorder writes the error log from the side: Record never waits, never fails, and costs a lock and a copy. A storm of
+// equal errors becomes a few rows and a count; what cannot be written in time, or is too diverse, is dropped and counted.
+type ErrorRecorder struct {
+	write func(context.Context, []event.ErrorEntry) error
+
+	mu      sync.Mutex
+	pending []event.ErrorEntry
+	groups  map[errorGroup]*groupState
+	dropped int64
+
+	stop, stopped chan struct{}
+	stopOnce      sync.Once
+}
+
+// errorGroup is what equal errors have in common.
+type errorGroup struct {
+	phase    event.Phase
+	provider string
+	class    event.Class
+	code     string
+}
+
+// groupState is what a window has seen of a group.
+type groupState struct {
+	since time.Time
+	rows  int
+	// rest stands for the errors beyond the allowance: the last of them, with their number.
+	rest event.ErrorEntry
+}
+
+// NewErrorRecorder starts a recorder; Stop writes what is left and ends it.
+func (s *Store) NewErrorRecorder() *ErrorRecorder {
+	r := newErrorRecorder(s.LogErrors)
+	go r.run()
+	return r
+}
+
+func newErrorRecorder(write func(context.Context, []event.ErrorEntry) error) *ErrorRecorder {
+	return &ErrorRecorder{
+		write: write, groups: map[errorGroup]*groupState{},
+		stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+}
+
+// Record takes an entry to be written within seconds. It gets the time of now if it has none.
+func (r *ErrorRecorder) Record(e event.ErrorEntry) {
+	if e.At.IsZero() {
+		e.At = time.Now()
+	}
+	e.Count = max(e.Count, 1)
+	key := errorGroup{e.Phase, e.Provider, e.Class, e.Code}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.groups[key]
+	switch {
+	case g == nil && len(r.groups) >= maxGroups:
+		r.dropped++
+	case g == nil:
+		r.groups[key] = &groupState{since: e.At, rows: 1}
+		r.pending = append(r.pending, e)
+	case g.rows < rowsPerGroup:
+		g.rows++
+		r.pending = append(r.pending, e)
+	default:
+		e.Count += g.rest.Count
+		e.Alert = e.Alert || g.rest.Alert
+		e.EventID = "" // it stands for many
+		g.rest = e
+	}
+}
+
+// Dropped is how many entries were lost since the start.
+func (r *ErrorRecorder) Dropped() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
+}
+
+// Stop writes what is left, as far as ctx lets it, and ends the recorder.
+func (r *ErrorRecorder) Stop(ctx context.Context) error {
+	r.stopOnce.Do(func() { close(r.stop) })
+	select {
+	case <-r.stopped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *ErrorRecorder) run() {
+	defer close(r.stopped)
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			r.flush(now.Add(-groupWindow))
+		case <-r.stop:
+			r.flush(time.Now())
+			return
+		}
+	}
+}
+
+// flush writes what is pending, and the rest of each group whose window has begun at ended or before. What cannot be
+// written is tried again with the next flush: the bounds of Record hold for it as well, since its groups are kept.
+func (r *ErrorRecorder) flush(ended time.Time) {
+	batch := r.take(ended)
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	defer cancel()
+	if r.write(ctx, batch) == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if over := len(r.pending) + len(batch) - maxGroups*rowsPerGroup; over > 0 {
+		over = min(over, len(batch))
+		r.dropped += int64(over)
+		batch = batch[over:]
+	}
+	r.pending = append(batch, r.pending...)
+}
+
+func (r *ErrorRecorder) take(ended time.Time) []event.ErrorEntry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, g := range r.groups {
+		if g.since.After(ended) {
+			continue
+		}
+		if g.rest.Count > 0 {
+			r.pending = append(r.pending, g.rest)
+		}
+		delete(r.groups, key)
+	}
+	batch := r.pending
+	r.pending = nil
+	return batch
+}

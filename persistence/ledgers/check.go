@@ -1,0 +1,135 @@
+package ledgers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/ledger"
+	"holdfast/persistence/postgres"
+)
+
+// ledgerTimeout bounds each statement of a check, which reads as much as the ledger is long.
+const ledgerTimeout = 5 * time.Minute
+
+// The ledger as tables of one session. A key is what was sent under one provider and key, however often.
+const (
+	makeLedgerEntries = `
+CREATE TEMP TABLE ledger_entries (
+    provider text, key text, workflow_id text, sha256 bytea, outcome text, sent_at timestamptz, answered_at timestamptz)`
+
+	makeLedgerKeys = `
+CREATE TEMP TABLE ledger_keys AS
+SELECT workflow_id, provider, key, bool_or(outcome = 'ok') AS acknowledged, bool_and(outcome = 'fail') AS refused,
+       min(sent_at) AS sent_at, min(answered_at) FILTER (WHERE outcome = 'ok') AS acknowledged_at
+  FROM ledger_entries GROUP BY workflow_id, provider, key`
+
+	makeLedgerPending = `
+CREATE TEMP TABLE ledger_pending AS SELECT workflow_id, provider, key FROM ledger_keys WHERE acknowledged`
+
+	indexLedger = `
+CREATE INDEX ON ledger_entries (workflow_id);
+CREATE UNIQUE INDEX ON ledger_keys (workflow_id);
+ANALYZE ledger_entries, ledger_keys, ledger_pending`
+)
+
+// forgetFinished takes out what was acknowledged and is at its end.
+const forgetFinished = `
+DELETE FROM ledger_pending AS p
+ WHERE EXISTS (SELECT FROM idempotency_keys AS k JOIN events AS e ON e.id = k.event_id
+                WHERE k.provider = p.provider AND k.key = p.key AND e.status = 'processed')
+    OR EXISTS (SELECT FROM dead_letters AS d
+                WHERE d.workflow_id = p.workflow_id AND d.state IN ('open', 'exhausted', 'discarded'))`
+
+// LedgerCheck is a ledger beside the database: a connection of its own with the ledger in temporary tables. It is for one
+// goroutine.
+type LedgerCheck struct {
+	conn *pgx.Conn
+	runs []string
+	// from and to bound when what the ledger tells of was received.
+	from, to time.Time
+}
+
+// clockSkew is by how much the clocks of a sender and of the ingresses may differ.
+const clockSkew = time.Hour
+
+// OpenLedgerCheck loads a ledger. The check must be closed.
+func (s *Store) OpenLedgerCheck(ctx context.Context, l ledger.Ledger) (*LedgerCheck, error) {
+	if s.db.Pooled {
+		return nil, postgres.Failure("open ledger check", postgres.ErrNoSession)
+	}
+	pooled, err := s.db.Acquire(ctx)
+	if err != nil {
+		return nil, postgres.Failure("open ledger check", err)
+	}
+	c := &LedgerCheck{conn: pooled.Hijack()}
+	for _, run := range l.Runs {
+		c.runs = append(c.runs, run.ID)
+	}
+	if err := c.load(ctx, l.Entries); err != nil {
+		c.Close()
+		return nil, postgres.Failure("load ledger", err)
+	}
+	return c, nil
+}
+
+// CheckLedger is a check of what is there now: see OpenLedgerCheck and LedgerCheck.Report.
+func (s *Store) CheckLedger(ctx context.Context, l ledger.Ledger) (ledger.Report, error) {
+	c, err := s.OpenLedgerCheck(ctx, l)
+	if err != nil {
+		return ledger.Report{}, err
+	}
+	defer c.Close()
+	return c.Report(ctx)
+}
+
+func (c *LedgerCheck) load(ctx context.Context, entries []ledger.Entry) error {
+	limit := ledgerTimeout.Milliseconds()
+	settings := fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = %d; %s", limit, limit,
+		makeLedgerEntries)
+	if _, err := c.conn.Exec(ctx, settings, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
+	columns := []string{"provider", "key", "workflow_id", "sha256", "outcome", "sent_at", "answered_at"}
+	_, err := c.conn.CopyFrom(ctx, pgx.Identifier{"ledger_entries"}, columns, pgx.CopyFromSlice(len(entries),
+		func(i int) ([]any, error) { return c.row(&entries[i]), nil }))
+	if err != nil {
+		return err
+	}
+	_, err = c.conn.Exec(ctx, makeLedgerKeys+";"+makeLedgerPending+";"+indexLedger, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+// row is an entry as a row. It also widens the time that the ledger tells of.
+func (c *LedgerCheck) row(e *ledger.Entry) []any {
+	if c.from.IsZero() || e.At.Before(c.from) {
+		c.from = e.At
+	}
+	last := e.At.Add(e.Took)
+	if last.After(c.to) {
+		c.to = last
+	}
+	var answered *time.Time
+	if at := e.AnsweredAt(); !at.IsZero() {
+		answered = &at
+	}
+	return []any{e.Provider, e.Key, e.WorkflowID(), e.SHA256[:], string(e.Outcome()), e.At, answered}
+}
+
+// Close ends the connection, and with it the tables.
+func (c *LedgerCheck) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), postgres.RollbackTimeout)
+	defer cancel()
+	_ = c.conn.Close(ctx) // nothing is left to lose
+}
+
+// Unfinished is how many of the acknowledged events are neither processed nor dead letters that wait for somebody. At
+// quiescence it is 0, unless something is broken: then Report says what.
+func (c *LedgerCheck) Unfinished(ctx context.Context) (n int, err error) {
+	if _, err = c.conn.Exec(ctx, forgetFinished); err == nil {
+		err = c.conn.QueryRow(ctx, `SELECT count(*) FROM ledger_pending`).Scan(&n)
+	}
+	return n, postgres.Failure("count unfinished events of ledger", err)
+}

@@ -1,0 +1,82 @@
+package ledgers
+
+import "holdfast/ledger"
+
+// countBroken counts the names that QUERY gives, and gives the first of them.
+const countBroken = `
+WITH broken (name) AS (QUERY)
+SELECT count(*),
+       coalesce((SELECT array_agg(name) FROM (SELECT name FROM broken ORDER BY name COLLATE "C" LIMIT $1) AS first), '{}')
+  FROM broken`
+
+// ledgerInvariants are the queries for what breaks each invariant: workflow IDs, each once. Fold is not one of them: see
+// checkFolds.
+var ledgerInvariants = []struct {
+	name  ledger.Invariant
+	query string
+}{
+	{ledger.Lost, `
+SELECT workflow_id FROM ledger_keys AS l
+ WHERE acknowledged
+   AND NOT EXISTS (SELECT FROM ledger_events AS e WHERE e.workflow_id = l.workflow_id)
+   AND NOT EXISTS (SELECT FROM ledger_dead AS d WHERE d.workflow_id = l.workflow_id)
+   AND NOT EXISTS (SELECT FROM ledger_inbox AS i WHERE i.workflow_id = l.workflow_id)`},
+
+	// A key may come again once its window has passed.
+	{ledger.Duplicated, `
+SELECT workflow_id FROM (
+       SELECT workflow_id, received_at, dedupe_window,
+              lag(received_at) OVER (PARTITION BY workflow_id ORDER BY received_at, id) AS before
+         FROM ledger_events) AS stored
+ WHERE before IS NOT NULL AND (dedupe_window IS NULL OR received_at < before + dedupe_window)
+ UNION
+SELECT workflow_id FROM ledger_dead WHERE state IN ('open', 'redriving', 'exhausted')
+ GROUP BY workflow_id HAVING count(*) > 1`},
+
+	{ledger.Unexpected, `
+SELECT workflow_id FROM (
+       SELECT workflow_id FROM ledger_events UNION SELECT workflow_id FROM ledger_dead
+        UNION SELECT workflow_id FROM ledger_inbox) AS stored
+ WHERE NOT EXISTS (SELECT FROM ledger_keys AS l WHERE l.workflow_id = stored.workflow_id AND NOT l.refused)`},
+
+	// What was only refused is unexpected already, whatever its bytes.
+	{ledger.Bytes, `
+SELECT DISTINCT workflow_id FROM (
+       SELECT workflow_id, sha256 FROM ledger_events UNION ALL SELECT workflow_id, sha256 FROM ledger_dead
+        UNION ALL SELECT workflow_id, sha256 FROM ledger_inbox) AS stored
+  JOIN ledger_keys AS l USING (workflow_id)
+ WHERE NOT l.refused
+   AND NOT EXISTS (SELECT FROM ledger_entries AS s
+                    WHERE s.workflow_id = stored.workflow_id AND s.sha256 = stored.sha256 AND s.outcome <> 'fail')`},
+
+	{ledger.TwoEnds, `
+SELECT DISTINCT workflow_id FROM ledger_events AS e
+ WHERE status = 'processed'
+   AND EXISTS (SELECT FROM ledger_dead AS d
+                WHERE d.workflow_id = e.workflow_id AND d.state IN ('open', 'redriving', 'exhausted'))`},
+
+	{ledger.Stuck, `
+SELECT workflow_id FROM ledger_events AS e
+ WHERE status <> 'processed'
+   AND NOT EXISTS (SELECT FROM ledger_dead AS d WHERE d.workflow_id = e.workflow_id AND d.state <> 'resolved')
+ UNION
+SELECT workflow_id FROM ledger_inbox`},
+
+	{ledger.Undone, `
+SELECT workflow_id FROM ledger_events AS e JOIN verdicts AS v ON v.event_id = e.id
+ WHERE e.status = 'processed' OR EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = e.id)
+ UNION
+SELECT workflow_id FROM ledger_dead AS d JOIN verdicts AS v USING (event_id)
+ WHERE d.state IN ('open', 'redriving', 'exhausted')`},
+
+	{ledger.Leaks, `
+SELECT coalesce(application_name, '') || ' pid ' || pid FROM pg_stat_activity
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'
+   AND now() - state_change > interval '5 seconds'`},
+
+	{ledger.Recovered, `
+SELECT workflow_id FROM ledger_keys
+ WHERE NOT acknowledged AND NOT refused
+   AND workflow_id IN (SELECT workflow_id FROM ledger_events UNION SELECT workflow_id FROM ledger_dead
+                        UNION SELECT workflow_id FROM ledger_inbox)`},
+}

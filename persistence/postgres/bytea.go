@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// ByteaArray is a bytea[] parameter that is encoded into room made for all of it at once. The driver lets its buffer grow bit by
+// bit from 256 bytes on, anew for every statement, and moves all that is in there each time.
+type ByteaArray = pgtype.FlatArray[[]byte]
+
+// registerTypes makes a connection encode such parameters in that way.
+func registerTypes(_ context.Context, c *pgx.Conn) error {
+	known, ok := c.TypeMap().TypeForOID(pgtype.ByteaArrayOID)
+	if !ok {
+		return nil
+	}
+	if codec, ok := known.Codec.(*pgtype.ArrayCodec); ok {
+		c.TypeMap().RegisterType(&pgtype.Type{Name: known.Name, OID: known.OID, Codec: byteaArrayCodec{codec}})
+	}
+	return nil
+}
+
+type byteaArrayCodec struct{ *pgtype.ArrayCodec }
+
+// PlanEncode implements pgtype.Codec.
+func (c byteaArrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	plan := c.ArrayCodec.PlanEncode(m, oid, format, value)
+	if _, ok := value.(ByteaArray); ok && plan != nil {
+		return byteaArrayPlan{plan}
+	}
+	return plan
+}
+
+type byteaArrayPlan struct{ pgtype.EncodePlan }
+
+// Encode implements pgtype.EncodePlan.
+func (p byteaArrayPlan) Encode(value any, buf []byte) ([]byte, error) {
+	const header, length = 20, 4 // in bytes: of an array, and of each of its elements
+	room := header
+	for _, element := range value.(ByteaArray) {
+		room += length + len(element)
+	}
+	return p.EncodePlan.Encode(value, slices.Grow(buf, room))
+}

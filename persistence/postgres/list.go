@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/event"
+)
+
+// List builds the statement of a page. Only conditions that restrict are in it, so that PostgreSQL can choose the
+// index that serves exactly them.
+type List struct {
+	Selection  string
+	Conditions []string
+	Args       []any
+}
+
+// NewList is a page of what a statement without conditions selects.
+func NewList(selection string) *List { return &List{Selection: selection} }
+
+// Equal restricts a column to a value; an empty one does not restrict.
+func (l *List) Equal(column, value string) {
+	if value != "" {
+		l.Where(column+" = %s", Clean(value))
+	}
+}
+
+// OfSource restricts to a sender within a provider; an empty one does not restrict. The indexes of sources hold only rows that
+// have one, and PostgreSQL does not know that of an argument.
+func (l *List) OfSource(source string) {
+	if source != "" {
+		l.Where("source = %s AND source <> ''", Clean(source))
+	}
+}
+
+// Between restricts a time to since ≤ column < until; a zero time does not restrict.
+func (l *List) Between(column string, since, until time.Time) {
+	if !since.IsZero() {
+		l.Where(column+" >= %s", since)
+	}
+	if !until.IsZero() {
+		l.Where(column+" < %s", until)
+	}
+}
+
+// Where adds a condition; each %s stands for an argument.
+func (l *List) Where(condition string, args ...any) {
+	names := make([]any, len(args))
+	for i, arg := range args {
+		l.Args = append(l.Args, arg)
+		names[i] = fmt.Sprintf("$%d", len(l.Args))
+	}
+	l.Conditions = append(l.Conditions, fmt.Sprintf(condition, names...))
+}
+
+// Page is the statement of one page and its arguments.
+func (l *List) Page(order string, limit int) (sql string, args []any) {
+	if limit <= 0 || limit > event.MaxPage {
+		limit = event.MaxPage
+	}
+	return l.Statement() + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, limit), l.Args
+}
+
+// Statement is the statement without an order, for what is counted.
+func (l *List) Statement() string {
+	if len(l.Conditions) == 0 {
+		return l.Selection
+	}
+	return l.Selection + " WHERE " + strings.Join(l.Conditions, " AND ")
+}
+
+// UTC is t in UTC.
+func UTC(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}

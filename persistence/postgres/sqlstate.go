@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"holdfast/event"
+)
+
+// classOf is the policy by SQLSTATE. Message texts never decide: they are translated and change.
+func classOf(pg *pgconn.PgError) event.Class {
+	if transientStates[pg.Code] || isStalePlan(pg) || IsLostRace(pg) {
+		return event.ClassTransient
+	}
+	if len(pg.Code) != 5 {
+		return event.ClassFailed
+	}
+	switch pg.Code[:2] {
+	case "08", "53", "58": // connection, resources (disk, memory, connections), system (I/O)
+		return event.ClassTransient
+	case "22", "23", "54": // data, constraints, limits: this event would fail again
+		return event.ClassRejected
+	default: // 42 above all: a deployment without its migration, which is no event's fault, but must be seen
+		return event.ClassFailed
+	}
+}
+
+// transientStates are the transient states of classes that are not transient as a whole.
+var transientStates = map[string]bool{
+	"25006": true, // read only: a standby, or a disk that an operator protects
+	"25P03": true, // idle in transaction: this process was stopped half-way
+	"25P04": true, // transaction timeout
+	"26000": true, // a prepared statement that this session does not have, or has already: a pooler has changed it
+	"42P05": true,
+	"40001": true,
+	"40003": true, // the commit's fate is unknown; every transaction may run again
+	"40P01": true,
+	"55P03": true,
+	"57014": true, // statement timeout, or cancelled by us or an operator
+	"57P01": true, // terminated by an administrator: restart, failover
+	"57P02": true,
+	"57P03": true,
+	"57P05": true, // idle session timeout
+	"XX000": true,
+}
+
+// IsLockTrouble says whether what the transaction needs is held by another (lock_timeout, statement_timeout, deadlock).
+func IsLockTrouble(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	return pg.Code == "55P03" || pg.Code == "57014" || pg.Code == "40P01"
+}
+
+// IsLostRace says whether an entity that was not there when the transaction looked was made before it could make it.
+func IsLostRace(pg *pgconn.PgError) bool {
+	return pg.Code == "23505" && pg.ConstraintName == "entities_pkey"
+}
+
+// isStalePlan: a migration changed a table under a prepared statement, which the driver has forgotten by now.
+func isStalePlan(pg *pgconn.PgError) bool {
+	return pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery"
+}
+
+// conditionOf is PostgreSQL's name of a state (Appendix A of its manual), "sqlstate_" and the state for those not
+// listed.
+func conditionOf(state string) string {
+	if name, ok := conditions[state]; ok {
+		return name
+	}
+	return "sqlstate_" + state
+}
+
+var conditions = map[string]string{
+	"08000": "connection_exception",
+	"08003": "connection_does_not_exist",
+	"08006": "connection_failure",
+	"08P01": "protocol_violation",
+	"22001": "string_data_right_truncation",
+	"22003": "numeric_value_out_of_range",
+	"22008": "datetime_field_overflow",
+	"22021": "character_not_in_repertoire",
+	"22P02": "invalid_text_representation",
+	"22P05": "untranslatable_character",
+	"23502": "not_null_violation",
+	"23503": "foreign_key_violation",
+	"23505": "unique_violation",
+	"23514": "check_violation",
+	"25006": "read_only_sql_transaction",
+	"25P02": "in_failed_sql_transaction",
+	"25P03": "idle_in_transaction_session_timeout",
+	"26000": "invalid_sql_statement_name",
+	"28000": "invalid_authorization_specification",
+	"28P01": "invalid_password",
+	"3D000": "invalid_catalog_name",
+	"40001": "serialization_failure",
+	"40P01": "deadlock_detected",
+	"42501": "insufficient_privilege",
+	"42601": "syntax_error",
+	"42703": "undefined_column",
+	"42804": "datatype_mismatch",
+	"42P01": "undefined_table",
+	"42P05": "duplicate_prepared_statement",
+	"53100": "disk_full",
+	"53200": "out_of_memory",
+	"53300": "too_many_connections",
+	"54000": "program_limit_exceeded",
+	"54001": "statement_too_complex",
+	"55P03": "lock_not_available",
+	"57014": "query_canceled",
+	"57P01": "admin_shutdown",
+	"57P02": "crash_shutdown",
+	"57P03": "cannot_connect_now",
+	"58030": "io_error",
+	"XX000": "internal_error",
+}

@@ -1,0 +1,112 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// RollbackTimeout bounds the rollback of a transaction whose own context may have ended.
+const RollbackTimeout = time.Second
+
+// EventLock is the first statement of every transaction that changes an event: at any time, one transaction works
+// on one event, whether or not it has a row yet. So what a transaction reads of its event stays true until it
+// commits.
+const EventLock = `SELECT ` + lockOfEvent
+
+const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
+
+// SettingsOfPlans make the statements of a transaction be planned once for each connection, and by index alone: they look up few
+// rows in tables of any size, and a plan from the time when a table was empty would read all of it later.
+const SettingsOfPlans = `
+       set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
+
+// Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
+type Transaction struct {
+	conn *pgxpool.Conn // nil once it has ended
+}
+
+// Rows is Query for CollectRows, which reports the error that the rows carry.
+func (d *DB) Rows(ctx context.Context, sql string, args ...any) pgx.Rows {
+	rows, _ := d.Query(ctx, sql, args...)
+	return rows
+}
+
+// SendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are
+// one transaction (PostgreSQL's manual, 55.2.4, "Pipelining").
+func (d *DB) SendOnly(ctx context.Context, b *pgx.Batch) error {
+	return d.SendBatch(ctx, b).Close()
+}
+
+// Begin opens a transaction with its first statements. On an error there is none.
+func (d *DB) Begin(ctx context.Context, b *pgx.Batch) (*Transaction, error) {
+	conn, err := d.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := &pgx.Batch{}
+	first.Queue("begin")
+	first.QueuedQueries = append(first.QueuedQueries, b.QueuedQueries...)
+	tx := &Transaction{conn: conn}
+	begun := false
+	defer func() { // also where the driver panics: the pool is not one smaller for ever
+		if !begun {
+			tx.Rollback(ctx)
+		}
+	}()
+	if err := tx.Send(ctx, first); err != nil {
+		return nil, err
+	}
+	begun = true
+	return tx, nil
+}
+
+// Send runs further statements.
+func (t *Transaction) Send(ctx context.Context, b *pgx.Batch) error {
+	return t.conn.SendBatch(ctx, b).Close()
+}
+
+// Flush runs the statements of a batch, and empties it.
+func (t *Transaction) Flush(ctx context.Context, b *pgx.Batch) error {
+	err := t.Send(ctx, b)
+	*b = pgx.Batch{}
+	return err
+}
+
+// CountInto notes how many rows a statement has changed.
+func CountInto(n *int64) func(pgconn.CommandTag) error {
+	return func(tag pgconn.CommandTag) error { *n = tag.RowsAffected(); return nil }
+}
+
+// Commit runs the last statements and commits.
+func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
+	b.Queue("commit")
+	if err := t.Send(ctx, b); err != nil {
+		return err
+	}
+	t.release()
+	return nil
+}
+
+// Rollback ends the transaction if it has not ended. The pool drops a connection that is not clean.
+func (t *Transaction) Rollback(ctx context.Context) {
+	if t.conn == nil {
+		return
+	}
+	defer t.release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RollbackTimeout)
+	defer cancel()
+	if !t.conn.Conn().IsClosed() && t.conn.Conn().PgConn().TxStatus() != 'I' {
+		// An error here needs no report: the connection is dropped, and the server rolls back.
+		_, _ = t.conn.Exec(ctx, "rollback")
+	}
+}
+
+func (t *Transaction) release() {
+	t.conn.Release()
+	t.conn = nil
+}

@@ -1,0 +1,60 @@
+package read
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/postgres"
+)
+
+const selectEntity = entities.EntityColumns + `
+  FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+// Entity is the folded state of an entity.
+func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
+	e := event.Entity{EntityRef: ref}
+	row := s.db.QueryRow(ctx, selectEntity, postgres.Clean(ref.Provider), postgres.Clean(ref.Kind), postgres.Clean(ref.ExternalID))
+	if err := entities.ScanEntity(row, &e); err != nil {
+		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
+	}
+	return e, nil
+}
+
+// Timeline is what events did to an entity, in fold order: the last event.MaxPage changes.
+func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link, error) {
+	links, err := s.TimelinePage(ctx, event.TimelineQuery{Entity: ref})
+	slices.Reverse(links)
+	return links, err
+}
+
+// TimelinePage is a page of what events did to an entity, the latest change first. It merges a page of changes and one of
+// mentions, each of which an index has in this order.
+func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error) {
+	list := postgres.NewList(`SELECT *, coalesce(version::numeric, '-Infinity') AS place FROM event_entities`)
+	// All three, even if empty: without one of them the index would not give the order.
+	list.Where("provider = %s AND kind = %s AND external_id = %s",
+		postgres.Clean(q.Entity.Provider), postgres.Clean(q.Entity.Kind), postgres.Clean(q.Entity.ExternalID))
+	if c := q.Before; c != nil {
+		list.Where("(coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position)"+
+			" < (coalesce(%s::bigint::numeric, '-Infinity'), %s, %s::uuid, %s)",
+			c.Version, c.OccurredAt, postgres.Clean(c.EventID), c.Position)
+	}
+	const order = "place DESC, occurred_at DESC, event_id DESC, position DESC"
+	changes, mentions := *list, *list
+	changes.Conditions = slices.Concat(list.Conditions, []string{entities.IsChange})
+	mentions.Conditions = slices.Concat(list.Conditions, []string{entities.IsMention})
+	ofChanges, args := changes.Page(order, q.Limit)
+	ofMentions, _ := mentions.Page(order, q.Limit)
+	sql, _ := postgres.NewList(linkColumns+"(("+ofChanges+") UNION ALL ("+ofMentions+")) AS l"+eventOfLink).
+		Page("l.place DESC, l.occurred_at DESC, l.event_id DESC, l.position DESC", q.Limit)
+	rows, err := s.db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
+	}
+	links, err := pgx.CollectRows(rows, scanLink)
+	return links, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
+}

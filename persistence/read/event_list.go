@@ -1,0 +1,95 @@
+package read
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/postgres"
+)
+
+// allProviders are the providers that have events, found by one look into an index for each. It lets the indexes that
+// begin with the provider serve a list over all of them.
+const allProviders = `
+  WITH RECURSIVE found (name) AS (
+       SELECT min(provider) FROM events
+        UNION ALL
+       SELECT (SELECT min(provider) FROM events WHERE provider > found.name) FROM found WHERE found.name IS NOT NULL)`
+
+const touchesEntity = `id IN (
+       SELECT event_id FROM event_entities
+        WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + entities.IsChange + `
+        UNION ALL
+       SELECT event_id FROM event_entities
+        WHERE provider = %[1]s AND kind = %[2]s AND external_id = %[3]s AND ` + entities.IsMention + `)`
+
+// Events is a page of stored events, newest first, without bodies and links.
+func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {
+	list := postgres.NewList(recordColumns + ` FROM events`)
+	list.Equal("provider", q.Provider)
+	list.OfSource(q.Source)
+	list.Equal("type", q.Type)
+	list.Equal("status", string(q.Status))
+	ofKey(list, q.Provider, q.Key)
+	if e := q.Entity; e != nil {
+		list.Where(touchesEntity, postgres.Clean(e.Provider), postgres.Clean(e.Kind), postgres.Clean(e.ExternalID))
+	}
+	acceptedBetween(list, q)
+	if q.Before != "" {
+		list.Where("id < %s::uuid", postgres.Clean(q.Before))
+	}
+	if q.Type != "" && q.Provider == "" {
+		overProviders(list, q.Limit)
+	}
+	sql, args := list.Page("id DESC", q.Limit)
+	rows, err := s.db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, postgres.Failure("list events", err)
+	}
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return scanRecord(row) })
+	return page, postgres.Failure("list events", err)
+}
+
+// eventsOfKey are those that ran in the workflow of their key, and those that a batch has processed, which is not named after
+// them. Each of the two has an index.
+const eventsOfKey = `SELECT id FROM events WHERE workflow_id = %[1]s::text || ':' || %[2]s::text
+ UNION ALL
+SELECT id FROM events WHERE provider = %[1]s AND key = %[2]s AND workflow_id LIKE 'batch/%%'`
+
+// ofKey restricts to the events of a key, at one provider or at each.
+func ofKey(l *postgres.List, provider, key string) {
+	if key == "" {
+		return
+	}
+	key = event.CanonicalKey(provider, key)
+	if provider != "" {
+		l.Where("id = ANY (ARRAY ("+eventsOfKey+"))", postgres.Clean(provider), key)
+		return
+	}
+	each := strings.NewReplacer("%[1]s", "found.name", "%[2]s", "%[1]s").Replace(eventsOfKey)
+	l.Where("id = ANY (ARRAY ("+allProviders+
+		" SELECT of.id FROM found CROSS JOIN LATERAL ("+each+") AS of WHERE found.name IS NOT NULL))", key)
+}
+
+// acceptedBetween turns times into bounds of the ID, whose first bits are a time, so that no further index is needed.
+func acceptedBetween(l *postgres.List, q event.RecordQuery) {
+	if !q.Since.IsZero() {
+		l.Where("id >= %s::uuid", event.FirstIDAt(q.Since))
+	}
+	if !q.Until.IsZero() {
+		l.Where("id < %s::uuid", event.FirstIDAt(q.Until))
+	}
+}
+
+// overProviders replaces the conditions by one: to be among the page of each provider.
+func overProviders(l *postgres.List, limit int) {
+	each := &postgres.List{Selection: "SELECT id FROM events", Conditions: l.Conditions}
+	each.Where("provider = found.name")
+	page, _ := each.Page("id DESC", limit)
+	l.Conditions = []string{fmt.Sprintf("id = ANY (ARRAY (%s SELECT of.id FROM found CROSS JOIN LATERAL (%s) AS of))",
+		allProviders, page)}
+}

@@ -1,0 +1,103 @@
+package read
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const recordColumns = `
+SELECT receipt, headers, type, status, coalesce(outcome, ''), workflow_id, run_id,
+       occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note`
+
+const (
+	selectEvent = recordColumns + `, raw_body, payload FROM events WHERE id = $1::uuid`
+
+	// A workflow ID is a key, so the latest event of a workflow is the one with the highest ID.
+	idOfWorkflow = `SELECT id::text FROM events WHERE workflow_id = $1 ORDER BY events.id DESC LIMIT 1`
+	idOfKey      = `SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2`
+
+	linkColumns = `
+SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.position, l.op, l.change, l.version,
+       l.occurred_at
+  FROM `
+	eventOfLink = ` LEFT JOIN events AS e ON e.id = l.event_id`
+
+	linksOfEvent = linkColumns + `event_entities AS l` + eventOfLink + ` WHERE l.event_id = $1::uuid ORDER BY l.position`
+)
+
+// Event is one stored event with its body and what it did to entities.
+func (s *Store) Event(ctx context.Context, id string) (event.Record, error) {
+	record, err := s.event(ctx, id)
+	return record, postgres.Failure("read event "+postgres.Clean(id), err)
+}
+
+// EventByWorkflow is the latest stored event of a workflow.
+func (s *Store) EventByWorkflow(ctx context.Context, workflowID string) (event.Record, error) {
+	record, err := s.eventBy(ctx, idOfWorkflow, postgres.Clean(workflowID))
+	return record, postgres.Failure("read event of workflow "+postgres.Clean(workflowID), err)
+}
+
+// EventByKey is the stored event that owns a provider's key. Event.ErrNotFound: nobody does, or the event was purged.
+func (s *Store) EventByKey(ctx context.Context, provider, key string) (event.Record, error) {
+	record, err := s.eventBy(ctx, idOfKey, postgres.Clean(provider), postgres.Clean(key))
+	return record, postgres.Failure("read event of key "+postgres.Clean(event.WorkflowID(provider, key)), err)
+}
+
+func (s *Store) eventBy(ctx context.Context, sql string, args ...any) (event.Record, error) {
+	var id string
+	if err := s.db.QueryRow(ctx, sql, args...).Scan(&id); err != nil {
+		return event.Record{}, err
+	}
+	return s.event(ctx, id)
+}
+
+func (s *Store) event(ctx context.Context, id string) (record event.Record, err error) {
+	b := &pgx.Batch{}
+	b.Queue(selectEvent, id).QueryRow(func(row pgx.Row) (err error) {
+		var body []byte
+		var payload json.RawMessage
+		record, err = scanRecord(row, &body, &payload)
+		record.Body, record.Payload = body, payload
+		return err
+	})
+	b.Queue(linksOfEvent, id).Query(func(rows pgx.Rows) (err error) {
+		record.Links, err = pgx.CollectRows(rows, scanLink)
+		return err
+	})
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return event.Record{}, err
+	}
+	return record, nil
+}
+
+func scanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
+	var receipt, headers []byte
+	columns := []any{
+		&receipt, &headers, &r.Type, &r.Status, &r.Outcome, &r.Run.WorkflowID, &r.Run.RunID,
+		&r.OccurredAt, &r.OccurredAtMissing, &r.PersistedAt, &r.ProcessedAt, &r.PayloadNote,
+	}
+	if err := row.Scan(append(columns, more...)...); err != nil {
+		return event.Record{}, err
+	}
+	if err := json.Unmarshal(receipt, &r.Receipt); err != nil {
+		return event.Record{}, fmt.Errorf("decode receipt: %w", err)
+	}
+	if err := json.Unmarshal(headers, &r.Receipt.Headers); err != nil {
+		return event.Record{}, fmt.Errorf("decode headers: %w", err)
+	}
+	r.OccurredAt, r.PersistedAt, r.ProcessedAt = r.OccurredAt.UTC(), r.PersistedAt.UTC(), postgres.UTC(r.ProcessedAt)
+	return r, nil
+}
+
+func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
+	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Position, &l.Op, &l.State, &l.Version,
+		&l.OccurredAt)
+	l.OccurredAt = l.OccurredAt.UTC()
+	return l, err
+}

@@ -1,0 +1,66 @@
+package read
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/persistence/postgres"
+)
+
+// Facts are what a look at the database tells about it, beside its content.
+type Facts struct {
+	// Version is PostgreSQL's own number of it: 150004 is 15.4.
+	Version int
+	// Now is the database's clock at the moment of the look.
+	Now time.Time
+	// InRecovery is set on a standby, which takes no writes.
+	InRecovery bool
+	// StatementTimeout is what bounds a statement, as PostgreSQL writes it; "0" is nothing.
+	StatementTimeout string
+	// Settings are those that durability depends on, by name.
+	Settings map[string]string
+	// Connections are those of all clients, MaxConnections what the server takes.
+	Connections, MaxConnections int
+	// Size is that of the database, in bytes.
+	Size int64
+	// DataDirectory is where the server keeps it; empty if we may not know.
+	DataDirectory string
+	// Untold is how many alerts wait for a channel, UntoldSince the oldest of them.
+	Untold      int64
+	UntoldSince *time.Time
+}
+
+const (
+	selectFacts = `
+SELECT current_setting('server_version_num')::integer, clock_timestamp(), pg_is_in_recovery(),
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+       current_setting('max_connections')::integer, pg_database_size(current_database()),
+       CASE WHEN pg_has_role(current_user, 'pg_read_all_settings', 'member')
+            THEN current_setting('data_directory') ELSE '' END, current_setting('statement_timeout')`
+
+	selectSettings = `
+SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'full_page_writes')`
+
+	selectUntold = `
+SELECT count(*), min(last_failed_at) FROM dead_letters
+ WHERE notified_failures < failures AND state IN ('open', 'exhausted')`
+)
+
+// Facts looks at the database. Of one that is not migrated it tells nothing.
+func (s *Store) Facts(ctx context.Context) (f Facts, err error) {
+	f.Settings = map[string]string{}
+	b := &pgx.Batch{}
+	b.Queue(selectFacts).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&f.Version, &f.Now, &f.InRecovery, &f.Connections, &f.MaxConnections, &f.Size, &f.DataDirectory,
+			&f.StatementTimeout)
+	})
+	b.Queue(selectSettings).Query(func(rows pgx.Rows) error {
+		var name, value string
+		_, err := pgx.ForEachRow(rows, []any{&name, &value}, func() error { f.Settings[name] = value; return nil })
+		return err
+	})
+	b.Queue(selectUntold).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Untold, &f.UntoldSince) })
+	return f, postgres.Failure("look at the database", s.db.SendOnly(ctx, b))
+}

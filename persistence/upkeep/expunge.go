@@ -1,0 +1,189 @@
+package upkeep
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+const (
+	// whereExpunged is everything that knows the event, whichever of its rows are still there.
+	whereExpunged = `
+SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
+ UNION ALL
+SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
+
+	whereWaiting = `SELECT receipt, workflow_id FROM inbox WHERE event_id = $1::uuid`
+	lockWaiting  = whereWaiting + ` FOR UPDATE`
+
+	latestOfWorkflow = `
+SELECT coalesce((SELECT max(id::text) FROM (
+       SELECT id FROM events WHERE workflow_id = $1
+        UNION ALL
+       SELECT event_id FROM dead_letters WHERE workflow_id = $1
+        UNION ALL
+       SELECT event_id FROM inbox WHERE workflow_id = $1
+        UNION ALL
+       SELECT event_id FROM idempotency_keys WHERE provider = $2 AND key = $3) AS known), '')`
+
+	// No index serves it, since nothing else asks: it reads the table once, for an event whose rows were purged.
+	keysOfEvent = `SELECT provider, key FROM idempotency_keys WHERE event_id = $1::uuid`
+
+	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
+
+	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
+	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
+	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
+	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
+)
+
+// WorkflowsOf are the workflows that have run an event. Event.ErrNotFound: nothing is known of it.
+func (s *Store) WorkflowsOf(ctx context.Context, id string) ([]string, error) {
+	const doing = "read workflows of event"
+	traces, err := pgx.CollectRows(s.db.Rows(ctx, whereExpunged, id), scanTrace)
+	if err != nil {
+		return nil, postgres.Failure(doing, err)
+	}
+	waiting, err := pgx.CollectRows(s.db.Rows(ctx, whereWaiting, id), scanTrace)
+	if err != nil {
+		return nil, postgres.Failure(doing, err)
+	}
+	var ids []string
+	for _, t := range append(traces, waiting...) {
+		if !slices.Contains(ids, t.workflowID) {
+			ids = append(ids, t.workflowID)
+		}
+	}
+	if len(ids) == 0 {
+		ids, err = s.workflowsOfKeys(ctx, id)
+	}
+	if err == nil && len(ids) == 0 {
+		err = event.ErrNotFound
+	}
+	return ids, postgres.Failure(doing, err)
+}
+
+func (s *Store) workflowsOfKeys(ctx context.Context, id string) (ids []string, err error) {
+	var provider, key string
+	_, err = pgx.ForEachRow(s.db.Rows(ctx, keysOfEvent, id), []any{&provider, &key}, func() error {
+		ids = append(ids, event.WorkflowID(provider, key))
+		return nil
+	})
+	return ids, err
+}
+
+// EventOfWorkflow is the ID of the latest event that a workflow has run: stored, dead, or purged but for its key.
+// Event.ErrNotFound: there is none.
+func (s *Store) EventOfWorkflow(ctx context.Context, workflowID string) (id string, err error) {
+	provider, key, _ := event.SplitWorkflowID(postgres.Clean(workflowID))
+	err = s.db.QueryRow(ctx, latestOfWorkflow, postgres.Clean(workflowID), provider, key).Scan(&id)
+	if err == nil && id == "" {
+		err = event.ErrNotFound
+	}
+	return id, postgres.Failure("read event of workflow "+postgres.Clean(workflowID), err)
+}
+
+// trace is a row that knows an event. The run of a batch is that of many events and holds the content of none, so the workflow
+// is the one that the event, or a redelivery, would have had alone.
+type trace struct {
+	receipt    event.Receipt
+	workflowID string
+}
+
+func scanTrace(row pgx.CollectableRow) (t trace, err error) {
+	var receipt []byte
+	if err := row.Scan(&receipt, &t.workflowID); err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal(receipt, &t.receipt); err != nil {
+		return t, err
+	}
+	if event.IsBatchWorkflow(t.workflowID) {
+		t.workflowID = t.receipt.WorkflowID()
+	}
+	return t, nil
+}
+
+// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, and what it
+// did to entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a
+// duplicate, the verdict, and an audit row that counts what has gone, with the runs that the caller has had deleted. It may be
+// repeated, and then says who was the first.
+func (s *Store) Expunge(ctx context.Context, id string, runs int, by event.Actor) (event.Expunged, error) {
+	e := event.Expunged{EventID: id, Runs: runs}
+	err := s.expunge(ctx, &e, by)
+	return e, postgres.Failure("expunge event "+postgres.Clean(id), err)
+}
+
+func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) error {
+	var (
+		traces  []trace
+		verdict *event.Verdict
+		b       = &pgx.Batch{}
+	)
+	collect := func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, scanTrace)
+		traces = append(traces, found...)
+		return err
+	}
+	b.Queue(lockWaiting, e.EventID).Query(collect) // before the event's lock, as the drain does
+	b.Queue(postgres.EventLock, e.EventID)
+	b.Queue(whereExpunged, e.EventID).Query(collect)
+	b.Queue(providerOfLinks, e.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
+	writer.QueueVerdict(b, e.EventID, &verdict)
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if len(traces) == 0 && e.Provider == "" && verdict == nil {
+		return event.ErrNotFound
+	}
+	if verdict != nil && verdict.Outcome == event.OutcomeExpunged {
+		e.Earlier = verdict
+	}
+	if err := s.expungeKnown(ctx, tx, e, traces, by); err != nil {
+		return err
+	}
+	return auditExpunge(ctx, tx, e, by)
+}
+
+func (s *Store) expungeKnown(
+	ctx context.Context, t *postgres.Transaction, e *event.Expunged, traces []trace, by event.Actor,
+) error {
+	var receipts []event.Receipt
+	for _, known := range traces {
+		e.Provider = known.receipt.Provider
+		receipts = append(receipts, known.receipt)
+		if !slices.Contains(e.WorkflowIDs, known.workflowID) {
+			e.WorkflowIDs = append(e.WorkflowIDs, known.workflowID)
+		}
+	}
+	taken, err := writer.Pass(ctx, s.writer, t, writer.VerdictBy(by, e.EventID, event.OutcomeExpunged), receipts...)
+	if err != nil {
+		return err
+	}
+	e.Changes, e.Entities = taken.Changes, taken.Entities
+	b := &pgx.Batch{}
+	b.Queue(expungeEvent, e.EventID).Exec(postgres.CountInto(&e.Events))
+	b.Queue(expungeDeadLetters, e.EventID).Exec(postgres.CountInto(&e.DeadLetters))
+	b.Queue(expungeErrors, e.EventID).Exec(postgres.CountInto(&e.Errors))
+	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
+	return t.Send(ctx, b)
+}
+
+func auditExpunge(ctx context.Context, t *postgres.Transaction, e *event.Expunged, by event.Actor) error {
+	detail, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	journal.QueueAudit(b, by.Did(event.AuditExpunge, "event:"+e.EventID, detail))
+	return t.Commit(ctx, b)
+}

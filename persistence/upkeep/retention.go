@@ -1,0 +1,178 @@
+package upkeep
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/deadletters"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+// purgeRows is how many rows one batch removes: a transaction of some milliseconds. Whoever wants to wait for one of its
+// rows waits no longer than that, and rows that somebody holds are left for the next batch.
+const purgeRows = 500
+
+// purgeLinkRows bounds the changes that one transaction removes: of one entity there may be millions before a snapshot.
+const purgeLinkRows = 20_000
+
+// Only events that are processed go, or that were given up: what still waits for somebody is never too old. One that somebody
+// works on at this moment is left for later: the purge waits for no event's lock, and nobody who has one for the purge.
+const purgeEvents = `
+DELETE FROM events WHERE id IN (
+       SELECT id FROM (
+              SELECT id FROM events AS e
+               WHERE e.id < $1::uuid
+                 AND (e.status = 'processed'
+                      OR (e.status = 'dead' AND NOT EXISTS (
+                          SELECT FROM dead_letters
+                           WHERE event_id = e.id AND state IN ('open', 'redriving', 'exhausted'))))
+               ORDER BY e.id LIMIT $2
+                 FOR UPDATE SKIP LOCKED) AS old
+        WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
+RETURNING id::text`
+
+// purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that
+// these events made. That one stays, and so does all that follows it. So an entity keeps its state, a late event finds
+// what it folds onto, and a correction of any event that is still there falls back to what was before it.
+//
+// It begins with the events at hand, and so reads nothing of an entity that they only patch or mention, however many others
+// do. What comes late, before a snapshot that was purged earlier, goes with the next one of its entity.
+//
+// An event is purged if its row is gone; $2 only saves the look for those that are too young to be.
+const purgeLinks = `
+WITH base AS MATERIALIZED (
+     SELECT DISTINCT ON (provider, kind, external_id)
+            provider, kind, external_id, coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id, position
+       FROM event_entities
+      WHERE event_id = ANY ($1::uuid[]) AND op <> 'patch'
+      ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,
+            position DESC
+)
+DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
+       SELECT l.ctid FROM base AS b
+        CROSS JOIN LATERAL (` + purgedBelow + ` AND ` + entities.IsChange + `
+        UNION ALL` + purgedBelow + ` AND ` + entities.IsMention + `) AS l
+        LIMIT $3))`
+
+const purgedBelow = `
+       SELECT ctid FROM event_entities AS l
+        WHERE l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id
+          AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
+            < (b.version, b.occurred_at, b.event_id, b.position)
+          AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)`
+
+const (
+	purgeErrors = `
+DELETE FROM error_log WHERE id IN (
+       SELECT id FROM error_log WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	purgeAudit = `
+DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at, id LIMIT $2)`
+
+	purgeKeys = `
+DELETE FROM idempotency_keys WHERE (provider, key) IN (
+       SELECT provider, key FROM idempotency_keys WHERE expires_at < $1
+        ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	// The table refuses removals unless a transaction says that it means it.
+	allowAuditPurge = `SELECT set_config('holdfast.purge_audit_log', 'on', true)`
+)
+
+// PurgeBatch removes some of what was kept since before a time, the oldest first, in one short transaction, and says how
+// many rows of it have gone. When it says 0, nothing is left to remove. It may run beside itself.
+func (s *Store) PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (removed int64, err error) {
+	return s.purgeBatch(ctx, purge{kept: kept, before: before})
+}
+
+// PurgeBatchBy is PurgeBatch for an operator: the transaction that removes rows has an audit row that counts them.
+func (s *Store) PurgeBatchBy(
+	ctx context.Context, kept event.Kept, before time.Time, by event.Actor,
+) (removed int64, err error) {
+	return s.purgeBatch(ctx, purge{kept: kept, before: before, by: &by})
+}
+
+// purge is what one batch is to remove, and for whom; nobody is the schedule.
+type purge struct {
+	kept   event.Kept
+	before time.Time
+	by     *event.Actor
+}
+
+func (p purge) queueAudit(b *pgx.Batch, removed int64) {
+	if p.by == nil || removed == 0 {
+		return
+	}
+	detail := journal.DetailOf(map[string]any{"kept": p.kept, "before": p.before.UTC(), "removed": removed})
+	journal.QueueAudit(b, p.by.Did(event.AuditPurge, "retention", detail))
+}
+
+func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {
+	switch p.kept {
+	case event.KeptEvents:
+		removed, err = s.purgeEvents(ctx, p)
+	case event.KeptDeadLetters:
+		removed, err = s.removeOld(ctx, p, deadletters.CleanDeadLetters, p.before, "", purgeRows)
+	case event.KeptErrors:
+		removed, err = s.removeOld(ctx, p, purgeErrors, p.before, purgeRows)
+		if err == nil && removed == 0 { // they are reported as errors are, and kept for as long
+			removed, err = s.removeOld(ctx, p, journal.PurgeConflicts, p.before, purgeRows)
+		}
+	case event.KeptAudit:
+		removed, err = s.removeOld(ctx, p, purgeAudit, p.before, purgeRows)
+	case event.KeptKeys:
+		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
+	}
+	return removed, postgres.Failure("purge "+string(p.kept), err)
+}
+
+func (s *Store) removeOld(ctx context.Context, p purge, sql string, args ...any) (removed int64, err error) {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(allowAuditPurge)
+	b.Queue(sql, args...).Exec(postgres.CountInto(&removed))
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(ctx)
+	last := &pgx.Batch{}
+	p.queueAudit(last, removed)
+	return removed, tx.Commit(ctx, last)
+}
+
+func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err error) {
+	var ids []string
+	bound := event.FirstIDAt(p.before)
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(purgeEvents, bound, purgeRows).Query(func(rows pgx.Rows) (err error) {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(ctx)
+	var links int64
+	b = &pgx.Batch{}
+	if len(ids) > 0 {
+		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(postgres.CountInto(&links))
+	}
+	p.queueAudit(b, int64(len(ids)))
+	if err := tx.Commit(ctx, b); err != nil {
+		return 0, err
+	}
+	for links == purgeLinkRows && err == nil {
+		b = &pgx.Batch{}
+		b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(postgres.CountInto(&links))
+		err = s.db.SendOnly(ctx, b)
+	}
+	return int64(len(ids)), err
+}

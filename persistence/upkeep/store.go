@@ -1,0 +1,15 @@
+package upkeep
+
+import (
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+// Store removes what is old, or must not be kept. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	writer *writer.Store
+}
+
+// New makes a Store on a database, beside the one that writes its events.
+func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db: db, writer: w} }

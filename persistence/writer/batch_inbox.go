@@ -1,0 +1,168 @@
+package writer
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// takeInbox passes over what another batch has taken. The index of arrival serves it, and ends it.
+	takeInbox = `
+SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.raw_body,
+       EXISTS (SELECT FROM dead_letters AS d
+                WHERE d.workflow_id = i.workflow_id AND d.state IN ('open', 'redriving', 'exhausted'))
+  FROM inbox AS i
+ WHERE i.lane = 'bulk'
+ ORDER BY i.seq
+ LIMIT $1
+   FOR UPDATE OF i SKIP LOCKED`
+
+	holdTaken = `
+SELECT event_id::text FROM inbox
+ WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[]) AND lane = 'bulk' FOR UPDATE SKIP LOCKED`
+
+	deleteTaken = `DELETE FROM inbox WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
+
+	moveToOverflow = `
+UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1) AND event_id = ANY ($2::uuid[])`
+
+	doneByRun = `
+SELECT id::text, provider, key, received_at, type, outcome FROM events
+ WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' ORDER BY id`
+
+	// bulkWaits passes over what a batch has taken.
+	bulkWaits = `
+SELECT EXISTS (SELECT FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 FOR KEY SHARE SKIP LOCKED)`
+)
+
+// batched is an event that a batch has taken: its row is locked until the transaction ends.
+type batched struct {
+	event.Batched
+
+	workflowID string // as the inbox has it
+	readable   bool   // whether its receipt is
+	body       []byte
+	inTrouble  bool // a dead letter of its key waits
+	write      *write
+}
+
+// errInTrouble: a dead letter of this key waits, or its owner is not processed. What a redelivery means for those is decided
+// where single events are started.
+var errInTrouble = &event.Error{
+	Class: event.ClassFailed, Code: "in_trouble", Text: "an event of this key waits for its redelivery or an operator",
+}
+
+// leave takes the event out of the batch.
+func (e *batched) leave(why error) { e.Outcome, e.Reason = event.OutcomeLeft, why }
+
+// stay leaves the event where it is, for another batch.
+func (e *batched) stay() { e.Outcome = "" }
+
+// prepare does everything that needs no database: parse, and encode the columns.
+func (e *batched) prepare(parse event.Parser, run event.Run) {
+	if err := e.encode(parse, run); err != nil {
+		e.leave(err)
+	}
+}
+
+func (e *batched) encode(parse event.Parser, run event.Run) error {
+	if !e.readable {
+		return ErrMalformedReceipt
+	}
+	if e.inTrouble {
+		return errInTrouble
+	}
+	p, err := parse(e.Receipt, e.body)
+	if err != nil {
+		return err
+	}
+	e.Type = p.Type
+	e.write, err = newWrite(e.Receipt, e.body, p, run, wholeEvent)
+	return err
+}
+
+// conclude notes how the event will have ended once its transaction has committed. What is no plain duplicate leaves the batch.
+func (e *batched) conclude() {
+	if e.Reason != nil {
+		return
+	}
+	w := e.write.Written
+	if w.Verdict != nil || w.OwnerWaits || w.Conflict != nil || w.OwnerStatus != "" && w.OwnerStatus != event.StatusProcessed {
+		e.leave(errInTrouble)
+		return
+	}
+	e.Outcome, e.Owner = w.Outcome, w.Owner
+}
+
+func queueTake(b *pgx.Batch, limit int, into *[]*batched) {
+	b.Queue(takeInbox, limit).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			e := &batched{}
+			var receipt []byte
+			var id, provider string
+			var receivedAt time.Time
+			if err := rows.Scan(&e.workflowID, &receipt, &id, &provider, &receivedAt, &e.body, &e.inTrouble); err != nil {
+				return err
+			}
+			e.Receipt, e.readable = ReadReceipt(receipt, e.workflowID, id, provider, receivedAt)
+			*into = append(*into, e)
+		}
+		return rows.Err()
+	})
+}
+
+// queueHold locks the rows of events that were taken before.
+func queueHold(b *pgx.Batch, events []*batched, held map[string]bool) {
+	workflowIDs, ids := make([]string, len(events)), make([]string, len(events))
+	for i, e := range events {
+		workflowIDs[i], ids[i] = e.workflowID, e.Receipt.ID
+	}
+	b.Queue(holdTaken, workflowIDs, ids).Query(func(rows pgx.Rows) error {
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { held[id] = true; return nil })
+		return err
+	})
+}
+
+// BatchedBy are the events that a run has processed in batches, as the tables still tell: the duplicates that were among
+// them, and the events that left, are gone.
+func (s *Store) BatchedBy(ctx context.Context, run event.Run) ([]event.Batched, error) {
+	rows, err := s.db.Query(ctx, doneByRun, postgres.Clean(run.WorkflowID), postgres.Clean(run.RunID))
+	if err != nil {
+		return nil, postgres.Failure("read batches of a run", err)
+	}
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Batched, err error) {
+		r := &e.Receipt
+		return e, row.Scan(&r.ID, &r.Provider, &r.Key, &r.ReceivedAt, &e.Type, &e.Outcome)
+	})
+	return events, postgres.Failure("read batches of a run", err)
+}
+
+// queueGone takes the events out of the bulk lane: those that are done out of the inbox.
+func queueGone(b *pgx.Batch, taken []*batched) {
+	var done, doneIDs, left, leftIDs []string
+	for _, e := range taken {
+		if e.conclude(); e.Outcome == event.OutcomeLeft {
+			left, leftIDs = append(left, e.workflowID), append(leftIDs, e.Receipt.ID)
+		} else {
+			done, doneIDs = append(done, e.workflowID), append(doneIDs, e.Receipt.ID)
+		}
+	}
+	if len(done) > 0 {
+		b.Queue(deleteTaken, done, doneIDs)
+	}
+	if len(left) > 0 {
+		b.Queue(moveToOverflow, left, leftIDs)
+	}
+}
+
+// BulkWaits says whether an event waits in the bulk lane that no batch has taken.
+func (s *Store) BulkWaits(ctx context.Context) (waits bool, err error) {
+	err = s.db.QueryRow(ctx, bulkWaits).Scan(&waits)
+	return waits, postgres.Failure("look into the inbox", err)
+}

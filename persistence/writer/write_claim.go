@@ -1,0 +1,35 @@
+package writer
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+// Claim locks an event that nothing will run, and claims its key. It says whether the event owns the key. Should it not, and be
+// no duplicate of the one that does, the conflict is kept.
+func Claim(ctx context.Context, t *postgres.Transaction, r event.Receipt) (owns bool, err error) {
+	claiming := &writing{events: []*write{{receipt: r, extent: rowOnly}}}
+	b := &pgx.Batch{}
+	claiming.queueLook(b)
+	if err := t.Send(ctx, b); err != nil {
+		return false, err
+	}
+	w := claiming.events[0]
+	if err := w.judge(); err != nil {
+		return false, err
+	}
+	if w.Conflict != nil {
+		b = &pgx.Batch{}
+		journal.QueueConflict(b, *w.Conflict)
+		err = t.Send(ctx, b)
+	}
+	return w.owns(), err
+}
+
+// QueueClaim claims the key of an event whose lock the transaction holds, and says nothing of who has it.
+func QueueClaim(b *pgx.Batch, r event.Receipt) { queueClaims(b, []*write{{receipt: r}}) }

@@ -1,0 +1,62 @@
+package writer
+
+import (
+	"context"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// Process claims the event's key, stores the event, folds its changes into their entities, marks it processed and resolves its
+// dead letter, in one transaction that it may share with events that come at the same time. It waits for locks that others hold
+// only shortly: on an error nothing has happened, and Persist and UpsertEntities go on, each with its own way to fail.
+func (s *Store) Process(
+	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
+) (event.Persisted, error) {
+	w, err := newWrite(r, body, p, run, wholeEvent)
+	if err == nil {
+		err = s.group.write(ctx, w)
+	}
+	persisted, err := resultOf(w, err)
+	return persisted, postgres.Failure("process event "+postgres.Clean(r.ID), err)
+}
+
+// Persist claims the event's key and stores the event, in one transaction. If another event owns the key it stores nothing, and
+// resolves the dead letter that this event may have: there is nothing left to rescue. An event that its definition ignores is
+// finished here.
+func (s *Store) Persist(
+	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
+) (event.Persisted, error) {
+	w, err := newWrite(r, body, p, run, rowOnly)
+	if err == nil {
+		err = s.writeTogether(ctx, []*write{w}, ofStore)
+	}
+	persisted, err := resultOf(w, err)
+	return persisted, postgres.Failure("persist event "+postgres.Clean(r.ID), err)
+}
+
+// UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its dead letter, in one
+// transaction. The event must have been stored by Persist. What an earlier parse of the event did is taken back.
+func (s *Store) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
+	w, err := newWrite(r, nil, p, run, entitiesOnly)
+	if err == nil {
+		err = s.writeTogether(ctx, []*write{w}, ofStore)
+	}
+	_, err = resultOf(w, err)
+	return postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
+}
+
+// resultOf is what the persist step says of an event whose transaction has ended with err. The error is an *event.VerdictError
+// if an operator has decided about the event: nothing was stored.
+func resultOf(w *write, err error) (event.Persisted, error) {
+	if err != nil {
+		return event.Persisted{}, err
+	}
+	if w.Verdict != nil {
+		return event.Persisted{}, &event.VerdictError{Verdict: *w.Verdict}
+	}
+	return event.Persisted{
+		Duplicate: w.Outcome == event.OutcomeDuplicate, Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict,
+		Processed: w.Outcome == event.OutcomeProcessed,
+	}, nil
+}

@@ -1,0 +1,188 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// The bounds of a group.
+const (
+	maxGroup        = 100
+	maxBytesOfGroup = 4 << 20
+	// groupTimeout bounds a group with all its halves. It has a context of its own, since it belongs to no caller.
+	groupTimeout = 2 * time.Second
+	// maxAlone is how many events at once wait for locks that somebody holds. The next do not wait for their turn, which may come
+	// too late for them to be stored in time.
+	maxAlone = 4
+)
+
+// group lets events that come at the same time share a transaction. An event that comes alone waits for nobody: those that come
+// while a transaction is under way gather behind it.
+type group struct {
+	store *Store
+	alone chan struct{}
+
+	mu      sync.Mutex
+	busy    bool
+	waiting []*member
+}
+
+// member is an event that waits for its group.
+type member struct {
+	*write
+
+	trace context.Context //nolint:containedctx // only its values, which say whose statements these are
+	done  chan error      // has room for one, so that nobody waits for a caller who has left
+}
+
+func newGroup(s *Store, waiters int) *group {
+	return &group{store: s, alone: make(chan struct{}, waiters)}
+}
+
+// write writes an event in company, and by itself if somebody holds what it needs.
+func (g *group) write(ctx context.Context, w *write) error {
+	m := g.join(ctx, w)
+	var err error
+	select {
+	case err = <-m.done:
+	case <-ctx.Done():
+		g.leave(m)
+		return ctx.Err()
+	}
+	if !postgres.IsLockTrouble(err) {
+		return err
+	}
+	select {
+	case g.alone <- struct{}{}:
+	default:
+		return err
+	}
+	defer func() { <-g.alone }()
+	return g.store.writeTogether(ctx, []*write{w}, alone)
+}
+
+func (g *group) join(ctx context.Context, w *write) *member {
+	m := &member{write: w, trace: context.WithoutCancel(ctx), done: make(chan error, 1)}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = append(g.waiting, m)
+	if !g.busy {
+		g.busy = true
+		go g.run()
+	}
+	return m
+}
+
+// leave takes out a member that no transaction has taken up. Of one that has been taken up the outcome is unknown to its caller,
+// whose retry reads it from the rows.
+func (g *group) leave(m *member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.waiting {
+		if g.waiting[i] == m {
+			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// run writes one group after the other until nobody waits.
+func (g *group) run() {
+	for {
+		members := g.take()
+		if len(members) == 0 {
+			return
+		}
+		ctx, cancel := context.WithTimeout(members[0].trace, groupTimeout) // the others' traces have no statements
+		g.writeMembers(ctx, members)
+		cancel()
+	}
+}
+
+// take gives those that come next: none twice, and no two of one key.
+func (g *group) take() (members []*member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	type key struct{ provider, key string }
+	ids, keys, bytes := map[string]bool{}, map[key]bool{}, 0
+	var rest []*member
+	for _, m := range g.waiting {
+		r := m.receipt
+		k := key{r.Provider, r.Key}
+		if len(members) == maxGroup || len(members) > 0 && bytes+len(m.row.body) > maxBytesOfGroup || ids[r.ID] || keys[k] {
+			rest = append(rest, m)
+			continue
+		}
+		ids[r.ID], keys[k] = true, true
+		bytes += len(m.row.body)
+		members = append(members, m)
+	}
+	g.waiting = rest
+	g.busy = len(members) > 0
+	return members
+}
+
+// writeMembers writes members together. Where one of them may be the reason that this fails, those that somebody holds up
+// leave, and the others are halved until what fails is alone.
+func (g *group) writeMembers(ctx context.Context, members []*member) {
+	if len(members) == 0 {
+		return
+	}
+	ws := make([]*write, len(members))
+	for i, m := range members {
+		ws[i] = m.write
+	}
+	err := g.writeSafely(ctx, ws)
+	if len(members) == 1 || !isOfOne(err) {
+		settle(members, err)
+		return
+	}
+	if free := g.free(ctx, ws, members, err); len(free) < len(members) {
+		g.writeMembers(ctx, free)
+		return
+	}
+	middle := len(members) / 2
+	g.writeMembers(ctx, members[:middle])
+	g.writeMembers(ctx, members[middle:])
+}
+
+// writeSafely recovers, since nobody above does in this goroutine. The value of a panic may hold a piece of a payload.
+func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &event.Error{Class: event.ClassFailed, Code: "panic", Text: fmt.Sprintf("writing panicked with a %T", value)}
+		}
+	}()
+	return g.store.writeTogether(ctx, ws, inCompany)
+}
+
+// free are the members that nobody holds up. The others have their answer.
+func (g *group) free(ctx context.Context, ws []*write, members []*member, err error) (free []*member) {
+	if !postgres.IsLockTrouble(err) {
+		return members
+	}
+	heldUp, lookErr := g.store.heldUp(ctx, ws)
+	if lookErr != nil {
+		settle(members, lookErr)
+		return nil
+	}
+	for _, m := range members {
+		if heldUp[m.write] {
+			m.done <- err
+		} else {
+			free = append(free, m)
+		}
+	}
+	return free
+}
+
+func settle(members []*member, err error) {
+	for _, m := range members {
+		m.done <- err
+	}
+}

@@ -1,0 +1,88 @@
+package writer
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/postgres"
+)
+
+// Links are replaced as a whole: what the latest parse says counts, and what an earlier one said is gone.
+const (
+	deleteLinks = `DELETE FROM event_entities WHERE event_id = ANY ($1::uuid[])`
+
+	insertLinks = `
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, version, occurred_at)
+SELECT event_id, provider, kind, external_id, position, op, change::jsonb, version, occurred_at
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::bigint[],
+              $9::timestamptz[])
+       AS link (event_id, provider, kind, external_id, position, op, change, version, occurred_at)`
+)
+
+// queueLinks replaces the links of the events that have others now.
+func (t *writing) queueLinks(b *pgx.Batch) {
+	var gone, ids, providers, kinds, externalIDs, ops, states []string
+	var positions []int32
+	var versions []*int64
+	var times []time.Time
+	for _, w := range t.events {
+		if !w.relinks() {
+			continue
+		}
+		if len(w.found.links) > 0 {
+			gone = append(gone, w.receipt.ID)
+		}
+		for i, c := range w.changes {
+			ids, providers = append(ids, w.receipt.ID), append(providers, w.provider())
+			kinds, externalIDs = append(kinds, c.Change.Kind), append(externalIDs, c.Change.ExternalID)
+			positions, ops = append(positions, int32(i+1)), append(ops, string(c.Change.Op))
+			states = append(states, string(c.Change.State))
+			versions, times = append(versions, c.Change.Version), append(times, w.parsed.OccurredAt)
+		}
+	}
+	if len(gone) > 0 {
+		b.Queue(deleteLinks, gone)
+	}
+	if len(ids) > 0 {
+		b.Queue(insertLinks, ids, providers, kinds, externalIDs, positions, ops, states, versions, times)
+	}
+}
+
+// touches are those of all events that change their links.
+func (t *writing) touches() entities.Touches {
+	all := entities.Touches{}
+	for _, w := range t.events {
+		if !w.relinks() {
+			continue
+		}
+		for _, l := range w.found.links {
+			of := all.Of(w.refOf(l.Change))
+			of.Gone = append(of.Gone, l)
+		}
+		for _, c := range w.changes {
+			of := all.Of(w.refOf(c.Change))
+			of.Come = append(of.Come, c)
+		}
+	}
+	return all
+}
+
+// changesOf are the changes of an event as they are stored, each with its order.
+func changesOf(r event.Receipt, p event.Parsed) ([]event.OrderedChange, error) {
+	changes := make([]event.OrderedChange, len(p.Changes))
+	for i, c := range p.Changes {
+		if c.Kind == "" || c.ExternalID == "" || !postgres.IsClean(c.Kind) || !postgres.IsClean(c.ExternalID) {
+			return nil, event.Rejectf("malformed_entity_id", "change %d has no usable kind or id", i)
+		}
+		state, err := postgres.StateColumn(c)
+		if err != nil {
+			return nil, err
+		}
+		c.State = state
+		changes[i] = event.OrderedChange{Order: event.OrderOf(r, p, c), Change: c}
+	}
+	return changes, nil
+}

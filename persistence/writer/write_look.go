@@ -1,0 +1,147 @@
+package writer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"holdfast/event"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/postgres"
+)
+
+// The first statements of every transaction that writes events. A lock and the read that it protects are two statements, since a
+// statement sees what was committed before it began to wait.
+const (
+	// lockEvents: at any time, one transaction works on one event, whether or not it has a row yet.
+	lockEvents = `
+SELECT pg_advisory_xact_lock(h) FROM (
+       SELECT DISTINCT hashtextextended(lower(id), 0) AS h FROM unnest($1::text[]) AS id ORDER BY h) AS in_one_order`
+
+	// claimKeys takes the key of each event, in one atomic statement: a key that nobody has, or whose owner was received a dedupe
+	// window ago or more. A window of 0 never ends. A claim that is repeated keeps the time of the first one. The end of the window
+	// is noted for the purge only: what a claim goes by is the window that its own definition has by then. The window is what lies
+	// between the two times of the row that is refused, compared as times, since a day of an interval is not always 24 hours.
+	claimKeys = `
+INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at, fingerprint)
+SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
+       nullif(fingerprint, '')
+  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
+       AS claim (provider, key, event_id, seen, microseconds, fingerprint)
+ WHERE NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = claim.event_id)
+ON CONFLICT (provider, key) DO UPDATE
+   SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at,
+       fingerprint = excluded.fingerprint
+ WHERE held.event_id <> excluded.event_id AND excluded.expires_at IS NOT NULL
+   AND excluded.first_seen - held.first_seen >= excluded.expires_at - excluded.first_seen`
+
+	lookAtEvents = `
+SELECT wanted.n, coalesce(e.status, ''), EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND state ` + waits + `),
+       coalesce(held.event_id::text, ''), coalesce(held.fingerprint, ''), held.first_seen, coalesce(owner.status, ''),
+       held.event_id <> wanted.id IS TRUE
+           AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND state ` + waits + `),
+       coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
+       coalesce(v.replaced_by::text, '')
+  FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
+  LEFT JOIN events AS e ON e.id = wanted.id
+  LEFT JOIN idempotency_keys AS held ON held.provider = wanted.provider AND held.key = wanted.key
+  LEFT JOIN events AS owner ON owner.id = held.event_id
+  LEFT JOIN verdicts AS v ON v.event_id = wanted.id`
+
+	// waits is the state of a dead letter that waits.
+	waits = `IN ('open', 'redriving', 'exhausted')`
+
+	lookAtLinks = `
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text
+  FROM event_entities WHERE event_id = ANY ($1::uuid[]) ORDER BY event_id, position`
+)
+
+// queueLook locks the events, claims their keys, and reads all that the transaction goes by.
+func (t *writing) queueLook(b *pgx.Batch) {
+	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *write) int {
+		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
+	})
+	ids, providers, keys := make([]string, len(byKey)), make([]string, len(byKey)), make([]string, len(byKey))
+	for i, w := range byKey {
+		ids[i], providers[i], keys[i] = w.receipt.ID, w.provider(), postgres.Clean(w.receipt.Key)
+	}
+	b.Queue(lockEvents, ids)
+	queueClaims(b, sift(byKey, func(w *write) bool { return w.extent != entitiesOnly }))
+	b.Queue(lookAtEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
+		var n int
+		var f found
+		var v event.Verdict
+		var at pgtype.Timestamptz
+		_, err := pgx.ForEachRow(rows, []any{
+			&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus, &f.ownerWaits,
+			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy,
+		}, func() error {
+			w := byKey[n-1]
+			if w.found = f; v.Outcome != "" {
+				passed := v
+				passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
+				w.found.verdict = &passed
+			}
+			f.ownerReceived = nil
+			return nil
+		})
+		return err
+	})
+	byID := make(map[string]*write, len(t.events))
+	for _, w := range t.events {
+		byID[w.receipt.ID] = w
+	}
+	queueEntityLook(b, t, byID)
+}
+
+// queueEntityLook reads the links of the events that fold, and locks their entities. What only stores its row does not wait for
+// them, nor for their tables.
+func queueEntityLook(b *pgx.Batch, t *writing, byID map[string]*write) {
+	var ids []string
+	for _, w := range sift(t.events, (*write).finishes) {
+		ids = append(ids, w.receipt.ID)
+	}
+	if len(ids) == 0 {
+		return
+	}
+	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			l, err := entities.ScanOrdered(rows)
+			if err != nil {
+				return err
+			}
+			w := byID[l.Order.EventID]
+			w.found.links = append(w.found.links, l)
+		}
+		return rows.Err()
+	})
+	queueEntityLocks(b, t.events, t.held)
+}
+
+func queueClaims(b *pgx.Batch, ws []*write) {
+	if len(ws) == 0 {
+		return
+	}
+	var providers, keys, ids, fingerprints []string
+	var seen []time.Time
+	var windows []int64
+	for _, w := range ws {
+		r := &w.receipt
+		providers, keys, ids = append(providers, w.provider()), append(keys, postgres.Clean(r.Key)), append(ids, r.ID)
+		seen, windows = append(seen, r.ReceivedAt), append(windows, time.Duration(r.DedupeWindow).Microseconds())
+		fingerprints = append(fingerprints, postgres.Clean(r.Fingerprint))
+	}
+	b.Queue(claimKeys, providers, keys, ids, seen, windows, fingerprints)
+}
+
+// sameLinks says whether links say what changes say. Where they only look different the entities are folded once more, which
+// changes nothing.
+func sameLinks(links, changes []event.OrderedChange) bool {
+	return slices.EqualFunc(links, changes, func(l, c event.OrderedChange) bool {
+		return l.Change.Kind == c.Change.Kind && l.Change.ExternalID == c.Change.ExternalID && l.Change.Op == c.Change.Op &&
+			l.Order.Compare(c.Order) == 0 && entities.SameJSON(l.Change.State, c.Change.State)
+	})
+}

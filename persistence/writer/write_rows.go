@@ -1,0 +1,186 @@
+package writer
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	insertEvents = `
+INSERT INTO events (
+       id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
+       occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id, processed_at)
+SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), raw_body, headers::jsonb, receipt::json,
+       payload::jsonb, payload_note, occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id,
+       correlation_id,
+       CASE WHEN status = 'processed' THEN clock_timestamp() END
+  FROM ` + eventRows
+
+	// overwriteEvents: a retry, a reset and a replay land on the same row. Until the event has been processed the bytes of the
+	// latest run win, from then on they stay.
+	overwriteEvents = `
+UPDATE events AS e
+   SET source = latest.source, key_from = latest.key_from, type = latest.type, raw_body = latest.raw_body,
+       headers = latest.headers::jsonb, receipt = latest.receipt::json, payload = latest.payload::jsonb,
+       payload_note = latest.payload_note, occurred_at = latest.occurred_at,
+       occurred_at_missing = latest.occurred_at_missing, received_at = latest.received_at,
+       workflow_id = latest.workflow_id, run_id = latest.run_id,
+       request_id = latest.request_id, correlation_id = latest.correlation_id
+  FROM (SELECT * FROM ` + eventRows + `) AS latest
+ WHERE e.id = latest.id AND e.status <> 'processed'`
+
+	eventRows = `unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
+       $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::boolean[], $16::timestamptz[], $17::text[],
+       $18::text[], $19::text[], $20::text[])
+       AS row (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
+               occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id)`
+
+	// finishEvents marks events processed, as the latest parse understands them. The time of the first success stays.
+	finishEvents = `
+UPDATE events AS e
+   SET processed_at = CASE WHEN e.status = 'processed' THEN e.processed_at ELSE clock_timestamp() END,
+       status = 'processed', outcome = done.outcome, type = done.type, occurred_at = done.occurred_at,
+       occurred_at_missing = done.occurred_at_missing, workflow_id = done.workflow_id, run_id = done.run_id
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[])
+       AS done (id, outcome, type, occurred_at, occurred_at_missing, workflow_id, run_id)
+ WHERE e.id = done.id`
+
+	// resolveDeadLetters: however the events were rescued.
+	resolveDeadLetters = `
+UPDATE dead_letters AS d
+   SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
+       resolved_run_id = rescued.run_id
+  FROM unnest($1::uuid[], $2::text[]) AS rescued (event_id, run_id)
+ WHERE d.event_id = rescued.event_id AND d.state ` + waits
+)
+
+// eventRow are the columns of an event that have to be encoded.
+type eventRow struct {
+	body             []byte
+	headers, receipt string
+	payload          []byte // nil where there is no projection
+	note             string
+}
+
+func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
+	if row.headers, err = postgres.HeadersColumn(r); err != nil {
+		return row, err
+	}
+	r.Headers = nil // a column of their own
+	if row.receipt, err = postgres.ReceiptColumn(r); err != nil {
+		return row, err
+	}
+	if row.body = body; body == nil {
+		row.body = []byte{}
+	}
+	row.payload, row.note = postgres.Project(body)
+	return row, nil
+}
+
+// queueRows writes the rows of events, and resolves the dead letters of those that are rescued, or have nothing to be rescued for
+// since another event owns their key.
+func (t *writing) queueRows(b *pgx.Batch) {
+	ws := t.events
+	if fresh := sift(ws, func(w *write) bool { return w.owns() && w.found.status == "" }); len(fresh) > 0 {
+		b.Queue(insertEvents, columnsOfRows(fresh)...)
+	}
+	again := sift(ws, func(w *write) bool { return w.owns() && w.found.status != "" })
+	stored := sift(again, func(w *write) bool { return w.extent != entitiesOnly && w.found.status != event.StatusProcessed })
+	if len(stored) > 0 {
+		b.Queue(overwriteEvents, columnsOfRows(stored)...)
+	}
+	if done := sift(again, (*write).finishes); len(done) > 0 {
+		b.Queue(finishEvents, columnsOfDone(done)...)
+	}
+	rescued := sift(ws, func(w *write) bool { return w.found.isDead && (w.finishes() || !w.owns()) })
+	if len(rescued) > 0 {
+		var ids, runs []string
+		for _, w := range rescued {
+			ids, runs = append(ids, w.receipt.ID), append(runs, postgres.Clean(w.run.RunID))
+		}
+		b.Queue(resolveDeadLetters, ids, runs)
+	}
+	for _, w := range ws {
+		if w.Conflict != nil {
+			journal.QueueConflict(b, *w.Conflict)
+		}
+	}
+}
+
+func columnsOfRows(ws []*write) []any {
+	var (
+		ids, providers, sources, keys, origins, types, statuses, outcomes []string
+		bodies                                                            [][]byte
+		headers, receipts, notes                                          []string
+		payloads                                                          []*string
+		occurred, received                                                []time.Time
+		missing                                                           []bool
+		workflows, runs, requests, correlations                           []string
+	)
+	for _, w := range ws {
+		r, p := &w.receipt, &w.parsed
+		status, outcome := w.status()
+		ids, providers = append(ids, r.ID), append(providers, postgres.Clean(r.Provider))
+		sources, keys = append(sources, postgres.Clean(r.Source)), append(keys, postgres.Clean(r.Key))
+		origins, types = append(origins, string(r.KeyFrom)), append(types, postgres.Clean(p.Type))
+		statuses, outcomes = append(statuses, string(status)), append(outcomes, string(outcome))
+		bodies, headers, receipts = append(bodies, w.row.body), append(headers, w.row.headers), append(receipts, w.row.receipt)
+		payloads, notes = append(payloads, textOrNull(w.row.payload)), append(notes, w.row.note)
+		occurred, missing = append(occurred, p.OccurredAt), append(missing, p.OccurredAtMissing)
+		received = append(received, r.ReceivedAt)
+		workflows, runs = append(workflows, postgres.Clean(w.run.WorkflowID)), append(runs, postgres.Clean(w.run.RunID))
+		requests, correlations = append(requests, postgres.Clean(r.RequestID)), append(correlations, postgres.Clean(r.CorrelationID))
+	}
+	return []any{
+		ids, providers, sources, keys, origins, types, statuses, outcomes, bodies, headers, receipts, payloads, notes,
+		occurred, missing, received, workflows, runs, requests, correlations,
+	}
+}
+
+func textOrNull(b []byte) *string {
+	if b == nil {
+		return nil
+	}
+	text := string(b)
+	return &text
+}
+
+// status is that of the event's row after the transaction.
+func (w *write) status() (event.Status, event.Outcome) {
+	switch {
+	case w.finishes():
+		return event.StatusProcessed, outcomeOf(w.parsed)
+	case w.found.isDead:
+		return event.StatusDead, ""
+	default:
+		return event.StatusPersisted, ""
+	}
+}
+
+func columnsOfDone(ws []*write) []any {
+	var (
+		ids, outcomes, types, workflows, runs []string
+		occurred                              []time.Time
+		missing                               []bool
+	)
+	for _, w := range ws {
+		p := &w.parsed
+		ids, outcomes, types = append(ids, w.receipt.ID), append(outcomes, string(outcomeOf(*p))), append(types, postgres.Clean(p.Type))
+		occurred, missing = append(occurred, p.OccurredAt), append(missing, p.OccurredAtMissing)
+		workflows, runs = append(workflows, postgres.Clean(w.run.WorkflowID)), append(runs, postgres.Clean(w.run.RunID))
+	}
+	return []any{ids, outcomes, types, occurred, missing, workflows, runs}
+}
+
+// outcomeOf is how an event that is finished with p ends.
+func outcomeOf(p event.Parsed) event.Outcome {
+	if p.Outcome == event.OutcomeIgnored {
+		return event.OutcomeIgnored
+	}
+	return event.OutcomeProcessed
+}
