@@ -9,11 +9,21 @@ import (
 	"holdfast/event"
 )
 
-// The ID of a request leads to what it brought, wherever that is by now; and an ID that says no time leads nowhere.
+// The ID of a request leads to what it brought, wherever that is by now, whoever has chosen it.
 func TestARequestLeadsToItsEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	request := uuid.Must(uuid.NewV7()).String()
+	for _, request := range []string{uuid.Must(uuid.NewV7()).String(), "chosen-by-the-sender"} {
+		requestLeadsToItsEvents(t, db, request)
+	}
+	for _, none := range []string{uuid.Must(uuid.NewV7()).String(), uuid.NewString(), "chosen-by-nobody", ""} {
+		_, err := db.EventsOfRequest(t.Context(), none)
+		require.ErrorIs(t, err, event.ErrNotFound, none)
+	}
+}
+
+func requestLeadsToItsEvents(t *testing.T, db *database, request string) {
+	t.Helper()
 	of := func(id string) event.Receipt {
 		r := receipt()
 		r.RequestID = id
@@ -33,9 +43,4 @@ func TestARequestLeadsToItsEvents(t *testing.T) {
 	ids, err = db.EventsOfRequest(t.Context(), other.RequestID)
 	require.NoError(t, err)
 	require.Equal(t, []string{other.ID}, ids)
-
-	for _, none := range []string{uuid.Must(uuid.NewV7()).String(), uuid.NewString(), "chosen-by-the-sender", ""} {
-		_, err = db.EventsOfRequest(t.Context(), none)
-		require.ErrorIs(t, err, event.ErrNotFound, none)
-	}
 }

@@ -25,18 +25,35 @@ SELECT event_id::text FROM inbox
    AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0
  ORDER BY 1`
 
-// EventsOfRequest are the IDs of the events that a request brought, in their order: stored, dead or in the inbox. It knows
-// requests by the ID that the ingress has made, a UUIDv7; one that the sender chose says no time, and leads nowhere here.
+// recentEvents is how many of the newest events are searched for an ID that says no time.
+const recentEvents = 20_000
+
+// lastOfRecent is the ID before the newest events; no row: there are no more.
+const lastOfRecent = `SELECT id::text FROM events ORDER BY id DESC OFFSET $1 LIMIT 1`
+
+// EventsOfRequest are the IDs of the events that a request brought, in their order: stored, dead or in the inbox. The ID that the
+// ingress has made, a UUIDv7, leads there by its time; one that the sender chose is looked for among the newest 20,000 events.
 // Event.ErrNotFound: there are none.
 func (s *Store) EventsOfRequest(ctx context.Context, requestID string) ([]string, error) {
-	made, ok := event.TimeOfID(requestID)
-	if !ok {
-		return nil, postgres.Failure("read events of request "+postgres.Clean(requestID), pgx.ErrNoRows)
-	}
-	rows := s.db.Rows(ctx, idsOfRequest, event.FirstIDAt(made), event.FirstIDAt(made.Add(requestSpan)), postgres.Clean(requestID))
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	ids, err := s.eventsOfRequest(ctx, postgres.Clean(requestID))
 	if err == nil && len(ids) == 0 {
 		err = pgx.ErrNoRows
 	}
 	return ids, postgres.Failure("read events of request "+postgres.Clean(requestID), err)
+}
+
+func (s *Store) eventsOfRequest(ctx context.Context, requestID string) ([]string, error) {
+	if requestID == "" {
+		return nil, nil
+	}
+	from, until := event.FirstIDAt(time.Time{}), event.FirstIDAt(time.Now().Add(requestSpan))
+	if made, ok := event.TimeOfID(requestID); ok {
+		from, until = event.FirstIDAt(made), event.FirstIDAt(made.Add(requestSpan))
+	} else {
+		_, err := pgx.ForEachRow(s.db.Rows(ctx, lastOfRecent, recentEvents), []any{&from}, func() error { return nil })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pgx.CollectRows(s.db.Rows(ctx, idsOfRequest, from, until, requestID), pgx.RowTo[string])
 }
