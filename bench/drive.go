@@ -137,7 +137,6 @@ func (s *suite) send(ctx context.Context, d drive) (r loadgen.Result, err error)
 
 func (s *suite) fillIn(d *drive) {
 	set(&d.Connections, connections)
-	set(&d.BodySize, bodySize)
 	set(&d.Entities, entities)
 	set(&d.Run, loadgen.RandomRun())
 	set(&d.provider, stripe)
@@ -146,8 +145,11 @@ func (s *suite) fillIn(d *drive) {
 	if len(d.Targets) == 0 {
 		d.Targets = []string{d.nodes[0].Ingress}
 	}
-	provider, _ := s.catalogue.Lookup(d.provider)
-	d.Mix = []loadgen.Share{{Provider: provider, Type: eventType}}
+	if len(d.Mix) == 0 {
+		set(&d.BodySize, bodySize)
+		provider, _ := s.catalogue.Lookup(d.provider)
+		d.Mix = []loadgen.Share{{Provider: provider, Type: eventType}}
+	}
 }
 
 func set[T comparable](v *T, def T) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 
 	"holdfast/internal/devstack"
 	"holdfast/workflows"
@@ -34,6 +36,8 @@ type Options struct {
 	Profile Profile
 	// Definitions is the directory with the definitions of providers that the product is given.
 	Definitions string
+	// Secrets are the variables from which it reads what they are signed with.
+	Secrets []string
 	// Debug makes the product serve profiles of itself on loopback.
 	Debug bool
 	Log   *slog.Logger
@@ -98,6 +102,13 @@ func (l *Lab) StartTemporal(ctx context.Context) error {
 		l.Meter.Track(LabelTemporal, server.PID())
 	}
 	return nil
+}
+
+// Client of the product's namespace.
+func (l *Lab) Client(ctx context.Context) (client.Client, error) {
+	return client.DialContext(ctx, client.Options{
+		HostPort: l.Temporal.Address(), Namespace: l.Temporal.Namespace(), Logger: log.NewStructuredLogger(l.Log),
+	})
 }
 
 // StopTemporal takes Temporal away.

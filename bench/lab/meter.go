@@ -14,8 +14,12 @@ const (
 	LabelLoad = "load generator"
 	// LabelYardstick is what the product is compared with.
 	LabelYardstick = "yardstick"
+	// LabelDatabase is the product's.
+	LabelDatabase = postgresLabel + ProductDatabase
 	// LabelBackground is all of PostgreSQL that serves no connection, and connections too short to be seen.
-	LabelBackground = "PostgreSQL: background"
+	LabelBackground = postgresLabel + "background"
+
+	postgresLabel = "PostgreSQL: "
 )
 
 // sampleEvery is how often processes are looked at. What a connection used after its last look counts as background.
@@ -153,7 +157,7 @@ func (m *Meter) lookAtPostgres() time.Duration {
 		}
 		all += used.self
 		if database, ok := databaseOf(pid); ok {
-			m.see(p, "PostgreSQL: "+database, used.self)
+			m.see(p, postgresLabel+database, used.self)
 		}
 	}
 	return all

@@ -20,9 +20,6 @@ import (
 // Secret signs what the load generator sends.
 const Secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIGJlbmNobWFyaw" //nolint:gosec // it opens a server on loopback for some minutes
 
-// SecretVariable is where the product reads it from.
-const SecretVariable = "STRIPE_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
-
 // migrateAttempts: a Temporal that has just started may be too slow for the schedules; migrating again does no harm.
 const migrateAttempts = 3
 
@@ -69,13 +66,15 @@ func (l *Lab) environment(database string, more ...string) []string {
 			return strings.HasPrefix(variable, prefix)
 		})
 	})
+	for _, variable := range l.Secrets {
+		more = append(more, variable+"="+Secret)
+	}
 	return append(append(inherited,
 		"DATABASE_URL="+l.Postgres.URL(database),
 		"TEMPORAL_ADDRESS="+l.Temporal.Address(),
 		"TEMPORAL_NAMESPACE="+l.Temporal.Namespace(),
 		"HOLDFAST_PROVIDERS_DIR="+l.Definitions,
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+l.sink.url,
-		SecretVariable+"="+Secret,
 	), more...)
 }
 
@@ -89,7 +88,8 @@ func (l *Lab) StartProduct(ctx context.Context, role, database string) (*Node, e
 		Ingress: "http://" + ports[0], Operator: "http://" + ports[1], lab: l, exited: make(chan struct{}),
 		command: exec.CommandContext(context.WithoutCancel(ctx), l.program(), role),
 	}
-	n.command.Env = l.environment(database, "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1])
+	n.command.Env = l.environment(database, "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1],
+		"HOLDFAST_INGRESS_PUBLIC_URL="+n.Ingress)
 	if l.Debug {
 		n.Debug = "http://" + ports[2]
 		n.command.Env = append(n.command.Env, "HOLDFAST_DEBUG_ADDR="+ports[2])
