@@ -305,11 +305,18 @@ func (s *suite) judge(r ledger.Report, inInbox bool) error {
 
 // serving runs f with a product that is warm, and stops it.
 func (s *suite) serving(ctx context.Context, database string, f func(*lab.Node) error) error {
-	node, err := s.lab.StartProduct(ctx, "serve", database)
+	return s.servingLike(ctx, lab.Product{Role: roleServe, Database: database}, f)
+}
+
+// roleServe has all roles in one process.
+const roleServe = "serve"
+
+func (s *suite) servingLike(ctx context.Context, p lab.Product, f func(*lab.Node) error) error {
+	node, err := s.lab.StartProduct(ctx, p)
 	if err != nil {
 		return err
 	}
-	err = s.warmUp(ctx, database, node)
+	err = s.warmUp(ctx, p.Database, node)
 	if err == nil {
 		err = f(node)
 	}

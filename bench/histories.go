@@ -71,7 +71,7 @@ func (s *suite) eachRun(ctx context.Context, since time.Time, most int, f func(c
 	if err != nil {
 		return err
 	}
-	c, err := s.lab.Client(ctx)
+	c, err := s.lab.Client(ctx, lab.ProductDatabase)
 	if err != nil {
 		return err
 	}

@@ -40,39 +40,26 @@ func growth(ctx context.Context, s *suite) error {
 	return s.compareGrown(ctx)
 }
 
+// compareGrown has a product for each database, which take turns.
 func (s *suite) compareGrown(ctx context.Context) error {
-	temporalBefore, err := s.lab.TemporalSize(ctx)
-	if err != nil {
-		return err
-	}
-	var processed int64
-	t, err := s.alternate(ctx, s.onDatabase(emptyDatabase, &processed), s.onDatabase(fullDatabase, &processed))
-	if err != nil {
-		return err
-	}
-	temporalAfter, err := s.lab.TemporalSize(ctx)
-	if err != nil {
-		return err
-	}
-	s.samples("end to end, full / empty database", "", figures.AtLeast(0.9), t.ratios(fullDatabase, emptyDatabase, rateOf))
-	s.samples("CPU of an event, full / empty database", "", nil, t.ratios(fullDatabase, emptyDatabase, cpuOf))
-	s.samples("events end to end, empty database", "/s", nil, t.values(emptyDatabase, rateOf))
-	s.samples("events end to end, full database", "/s", nil, t.values(fullDatabase, rateOf))
-	s.value("bytes an event, in Temporal's tables and indexes", "B", nil, float64(temporalAfter-temporalBefore)/float64(processed))
-	return nil
+	return s.serving(ctx, emptyDatabase, func(empty *lab.Node) error {
+		return s.serving(ctx, fullDatabase, func(full *lab.Node) error {
+			t, err := s.alternate(ctx, s.onDatabase(emptyDatabase, empty), s.onDatabase(fullDatabase, full))
+			if err != nil {
+				return err
+			}
+			s.samples("end to end, full / empty database", "", figures.AtLeast(0.9), t.ratios(fullDatabase, emptyDatabase, rateOf))
+			s.samples("CPU of an event, full / empty database", "", nil, t.ratios(fullDatabase, emptyDatabase, cpuOf))
+			s.samples("events end to end, empty database", "/s", nil, t.values(emptyDatabase, rateOf))
+			s.samples("events end to end, full database", "/s", nil, t.values(fullDatabase, rateOf))
+			return nil
+		})
+	})
 }
 
-// onDatabase is a side with a process of its own: two at a time would take each other's workflows.
-func (s *suite) onDatabase(database string, processed *int64) side {
-	return side{database, func(ctx context.Context) (one slice, err error) {
-		err = s.serving(ctx, database, func(node *lab.Node) error {
-			d := load(node, stripe)
-			d.database, d.Count = database, s.scaled(ownEvents)
-			got, err := s.drive(ctx, d)
-			*processed += got.result.Accepted + s.scaled(warmUpEvents)
-			one = sliceOf(got)
-			return err
-		})
-		return one, err
-	}}
+// onDatabase is a side of events at full load that go to a product with a database of its own.
+func (s *suite) onDatabase(database string, node *lab.Node) side {
+	d := load(node, stripe)
+	d.database = database
+	return s.full(database, d)
 }

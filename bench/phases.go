@@ -26,6 +26,7 @@ func phases() []phase {
 		{"ack", "Temporal is away: what the inbox takes, beside a minimal handler with group commit, in turns.", false, ack},
 		{"overload", "Twice as many events as can be processed: every ACK in time, and all of them processed in the end.",
 			false, overload},
+		{"entity", "The writer alone: late changes of an entity with 300,000 links and of such with ten, in turns.", false, entity},
 		{"duplicates", "New events and the same ones again, in turns.", true, duplicates},
 		{"growth", "The same throughput with millions of events stored, beside an empty database, in turns.", true, growth},
 		{"scaleout", "One, two and four worker processes behind an ingress of its own, in turns.", true, scaleOut},

@@ -133,7 +133,9 @@ func (s *suite) chargeSlices(name string, all []*slice) {
 			mean[label] += each / float64(len(all))
 		}
 	}
-	s.phase.Costs = append(s.phase.Costs, figures.Cost{Name: name, Labels: mean})
+	if len(mean) > 0 {
+		s.phase.Costs = append(s.phase.Costs, figures.Cost{Name: name, Labels: mean})
+	}
 }
 
 // loaded is a side that sends a load to the product, for as long as that lasts.

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 
 	"holdfast/internal/devstack"
 	"holdfast/workflows"
@@ -102,13 +100,6 @@ func (l *Lab) StartTemporal(ctx context.Context) error {
 		l.Meter.Track(LabelTemporal, server.PID())
 	}
 	return nil
-}
-
-// Client of the product's namespace.
-func (l *Lab) Client(ctx context.Context) (client.Client, error) {
-	return client.DialContext(ctx, client.Options{
-		HostPort: l.Temporal.Address(), Namespace: l.Temporal.Namespace(), Logger: log.NewStructuredLogger(l.Log),
-	})
 }
 
 // StopTemporal takes Temporal away.
