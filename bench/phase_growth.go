@@ -44,7 +44,8 @@ func growth(ctx context.Context, s *suite) error {
 func (s *suite) compareGrown(ctx context.Context) error {
 	return s.serving(ctx, emptyDatabase, func(empty *lab.Node) error {
 		return s.serving(ctx, fullDatabase, func(full *lab.Node) error {
-			t, err := s.alternate(ctx, s.onDatabase(emptyDatabase, empty), s.onDatabase(fullDatabase, full))
+			t, err := s.alternate(ctx, s.onDatabase(emptyDatabase, emptyDatabase, empty),
+				s.onDatabase(fullDatabase, fullDatabase, full))
 			if err != nil {
 				return err
 			}
@@ -55,11 +56,4 @@ func (s *suite) compareGrown(ctx context.Context) error {
 			return nil
 		})
 	})
-}
-
-// onDatabase is a side of events at full load that go to a product with a database of its own.
-func (s *suite) onDatabase(database string, node *lab.Node) side {
-	d := load(node, stripe)
-	d.database = database
-	return s.full(database, d)
 }

@@ -30,6 +30,7 @@ func phases() []phase {
 		{"duplicates", "New events and the same ones again, in turns.", true, duplicates},
 		{"growth", "The same throughput with millions of events stored, beside an empty database, in turns.", true, growth},
 		{"scaleout", "One, two and four worker processes behind an ingress of its own, in turns.", true, scaleOut},
+		{"ablation", "The product beside itself without one thing, for one thing after the other, in turns.", true, ablation},
 		{"memory", "The memory of serve over half an hour.", true, memory},
 	}
 }

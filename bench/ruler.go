@@ -46,7 +46,7 @@ func cpuOf(s *slice) float64  { return sum(s.cost) }
 func p50Of(s *slice) float64  { return s.p50 }
 func p99Of(s *slice) float64  { return s.p99 }
 
-func databaseOf(s *slice) float64 { return s.cost[lab.LabelDatabase] }
+func databaseOf(s *slice) float64 { return s.cost[lab.DatabaseLabel(lab.ProductDatabase)] }
 func spooledOf(s *slice) float64  { return s.spooled }
 
 // turns are the slices of each side in the order of the pairs; nil is one that was thrown away.
