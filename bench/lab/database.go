@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"holdfast/event"
 )
 
 // Transactions is how many a database has ended since its server started.
@@ -50,21 +47,6 @@ func (l *Lab) Explain(ctx context.Context, database, statement string, args ...a
 		return nil, fmt.Errorf("explain %s: %w", statement, err)
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
-// Runs are the last runs of some events that a database's product got since a moment, drawn from all of them.
-func (l *Lab) Runs(ctx context.Context, database string, since time.Time, most int) ([]event.Run, error) {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `SELECT workflow_id, run_id FROM events
- WHERE received_at >= $1 AND provider <> 'firehose' ORDER BY random() LIMIT $2`, since, most)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[event.Run])
 }
 
 func (l *Lab) ask(ctx context.Context, into any, query string, args ...any) error {

@@ -24,11 +24,6 @@ func (l *Lab) Namespace(database string) string {
 	return database
 }
 
-// Client of the namespace of a database's product.
-func (l *Lab) Client(ctx context.Context, database string) (client.Client, error) {
-	return client.DialContext(ctx, l.clientOptions(database))
-}
-
 func (l *Lab) clientOptions(database string) client.Options {
 	return client.Options{
 		HostPort: l.Temporal.Address(), Namespace: l.Namespace(database), Logger: log.NewStructuredLogger(l.Log),
