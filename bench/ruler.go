@@ -16,7 +16,7 @@ import (
 const (
 	sliceTime = 2 * time.Second
 	// pacedTime is that of a slice at a rate that leaves the machine idle: what it does on its own counts less there.
-	pacedTime = 3 * time.Second
+	pacedTime = 2500 * time.Millisecond
 	// stolenMost is the share of the machine's time that its host may give to others in a slice that counts. One that it gave
 	// more of is thrown away, and another is taken; in a phase so many times as half of its pairs.
 	stolenMost = 0.05

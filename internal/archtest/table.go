@@ -326,7 +326,7 @@ var Table = []Rule{
 		Why:     "it measures the built binary from outside, and is no part of it",
 		Ours: []string{"bench/figures", "bench/lab", "bench/yardstick", "event", "ledger", "loadgen", "persistence",
 			"providers"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid", "github.com/jackc/pgx/v5"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 	},
 	{
 		Package: "bench/figures",
