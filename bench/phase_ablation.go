@@ -98,7 +98,9 @@ func (s *suite) ablate(ctx context.Context, node *lab.Node, whole, database stri
 		}
 		s.samples("CPU of an event "+without+" / with all", "", nil, t.ratios(without, all, cpuOf))
 		s.samples("end to end "+without+" / with all", "", nil, t.ratios(without, all, rateOf))
-		return nil
+		_, sizes, err := s.historiesOf(ctx, database, other)
+		s.samples("history of an ordinary event "+without, "B", nil, sizes)
+		return err
 	})
 }
 

@@ -18,9 +18,9 @@ type History struct {
 	Eager bool
 }
 
-// Histories are those of as many events that the product got since a moment, drawn from all but those of the bulk lane.
-func (l *Lab) Histories(ctx context.Context, since time.Time, most int) (all []History, err error) {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL(ProductDatabase))
+// Histories are those of as many events that a database's product got since a moment, drawn from all but those of the bulk lane.
+func (l *Lab) Histories(ctx context.Context, database string, since time.Time, most int) (all []History, err error) {
+	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +34,13 @@ func (l *Lab) Histories(ctx context.Context, since time.Time, most int) (all []H
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.DialContext(ctx, l.clientOptions(ProductDatabase))
+	c, err := client.DialContext(ctx, l.clientOptions(database))
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
 	for _, run := range runs {
-		h, err := l.history(ctx, c, run.WorkflowID, run.RunID)
+		h, err := history(ctx, c, l.Namespace(database), run.WorkflowID, run.RunID)
 		if err != nil {
 			return nil, err
 		}
@@ -49,13 +49,13 @@ func (l *Lab) Histories(ctx context.Context, since time.Time, most int) (all []H
 	return all, nil
 }
 
-func (l *Lab) history(ctx context.Context, c client.Client, workflowID, runID string) (h History, err error) {
+func history(ctx context.Context, c client.Client, namespace, workflowID, runID string) (h History, err error) {
 	described, err := c.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if err != nil {
 		return h, err
 	}
 	page, err := c.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: l.Namespace(ProductDatabase), MaximumPageSize: 1,
+		Namespace: namespace, MaximumPageSize: 1,
 		Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
 	})
 	if err != nil {
