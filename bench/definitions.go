@@ -1,21 +1,28 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"holdfast/bench/lab"
+	"holdfast/loadgen"
 	"holdfast/providers"
 )
 
-// The providers of the load.
+// The providers of the load of one type.
 const (
 	stripe   = "stripe"
 	firehose = "firehose"
 )
 
-// The definitions: Stripe's own without its rate limit, at normal priority, and the same once more in the bulk lane.
+// The definitions: those of the catalogue without their rate limits, Stripe at normal priority, and Stripe once more in the bulk
+// lane.
 const (
+	unlimitedDefinition = "name: %[1]s\nextends: %[1]s\nrate: null\n"
+
 	stripeDefinition = "name: stripe\nextends: stripe\nrate: null\npriority: normal\n"
 
 	firehoseDefinition = `name: firehose
@@ -36,10 +43,21 @@ samples:
 
 // writeDefinitions fills the directory that the product is given.
 func writeDefinitions(dir string) (*providers.Catalogue, error) {
+	builtIn, err := providers.Load("")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, name := range builtIn.Names() {
+		if p, _ := builtIn.Lookup(name); p.Rate() != nil {
+			files[name] = fmt.Sprintf(unlimitedDefinition, name)
+		}
+	}
+	files[stripe], files[firehose] = stripeDefinition, firehoseDefinition
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	for name, text := range map[string]string{stripe: stripeDefinition, firehose: firehoseDefinition} {
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
@@ -48,10 +66,31 @@ func writeDefinitions(dir string) (*providers.Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.WithSecrets(func(name string) []string {
-		if name == lab.SecretVariable {
-			return []string{lab.Secret}
+	return c.WithSecrets(func(string) []string { return []string{lab.Secret} }), nil
+}
+
+const (
+	// mixSpread is how far back the times of the mix's events lie, so that many come late.
+	mixSpread = 2 * time.Second
+	// mixBatch is how many events a request has where the provider sends batches.
+	mixBatch = 5
+)
+
+// notEvents are samples that become no event of their own: a handshake, and a question, which waits for a handler of its user.
+var notEvents = []string{"url_verification", "call_inbound"}
+
+// mixed is a load of all samples of the catalogue in equal shares, as large as they are: patches, mentions, snapshots, tombstones
+// and batches, of which many come late.
+func (s *suite) mixed(node *lab.Node) drive {
+	d := drive{nodes: []*lab.Node{node}}
+	d.Spread, d.Batch = mixSpread, mixBatch
+	for _, name := range s.catalogue.Names() {
+		provider, _ := s.catalogue.Lookup(name)
+		for _, sample := range provider.SampleTypes() {
+			if name != firehose && !slices.Contains(notEvents, sample) {
+				d.Mix = append(d.Mix, loadgen.Share{Provider: provider, Type: sample})
+			}
 		}
-		return nil
-	}), nil
+	}
+	return d
 }

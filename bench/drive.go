@@ -137,7 +137,6 @@ func (s *suite) send(ctx context.Context, d drive) (r loadgen.Result, err error)
 
 func (s *suite) fillIn(d *drive) {
 	set(&d.Connections, connections)
-	set(&d.BodySize, bodySize)
 	set(&d.Entities, entities)
 	set(&d.Run, loadgen.RandomRun())
 	set(&d.provider, stripe)
@@ -146,8 +145,11 @@ func (s *suite) fillIn(d *drive) {
 	if len(d.Targets) == 0 {
 		d.Targets = []string{d.nodes[0].Ingress}
 	}
-	provider, _ := s.catalogue.Lookup(d.provider)
-	d.Mix = []loadgen.Share{{Provider: provider, Type: eventType}}
+	if len(d.Mix) == 0 {
+		set(&d.BodySize, bodySize)
+		provider, _ := s.catalogue.Lookup(d.provider)
+		d.Mix = []loadgen.Share{{Provider: provider, Type: eventType}}
+	}
 }
 
 func set[T comparable](v *T, def T) {
@@ -303,11 +305,18 @@ func (s *suite) judge(r ledger.Report, inInbox bool) error {
 
 // serving runs f with a product that is warm, and stops it.
 func (s *suite) serving(ctx context.Context, database string, f func(*lab.Node) error) error {
-	node, err := s.lab.StartProduct(ctx, "serve", database)
+	return s.servingLike(ctx, lab.Product{Role: roleServe, Database: database}, f)
+}
+
+// roleServe has all roles in one process.
+const roleServe = "serve"
+
+func (s *suite) servingLike(ctx context.Context, p lab.Product, f func(*lab.Node) error) error {
+	node, err := s.lab.StartProduct(ctx, p)
 	if err != nil {
 		return err
 	}
-	err = s.warmUp(ctx, database, node)
+	err = s.warmUp(ctx, p.Database, node)
 	if err == nil {
 		err = f(node)
 	}

@@ -10,24 +10,15 @@ import (
 	"holdfast/bench/lab"
 )
 
-const (
-	// ackDrained is how many events of the inbox are followed to their end.
-	ackDrained = 500
-)
-
 // ack takes Temporal away, measures what the inbox takes, and gives Temporal back. What was taken is looked for in the inbox,
-// row by row and byte by byte; some hundred thousand events are then let go, since processing them takes as long as it takes,
-// and the last hundreds are followed to their end.
+// row by row and byte by byte; it is then let go, since processing some hundred thousand events takes as long as it takes.
 func ack(ctx context.Context, s *suite) error {
 	return s.serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		if err := s.lab.StopTemporal(); err != nil {
 			return err
 		}
 		err := s.withoutTemporal(ctx, node)
-		if err := errors.Join(err, s.lab.StartTemporal(ctx)); err != nil {
-			return err
-		}
-		return s.drained(ctx, node)
+		return errors.Join(err, s.lab.StartTemporal(ctx))
 	})
 }
 
@@ -109,24 +100,4 @@ func (s *suite) awaitInbox(ctx context.Context, node *lab.Node) error {
 			return fmt.Errorf("with Temporal away the ingress still answers %v after %s", got.result.Statuses, inboxLimit)
 		}
 	}
-}
-
-// drained sends into the inbox while Temporal is away again, and follows every event to its end.
-func (s *suite) drained(ctx context.Context, node *lab.Node) error {
-	if err := s.lab.StopTemporal(); err != nil {
-		return err
-	}
-	started := make(chan error, 1)
-	go func() {
-		time.Sleep(s.lasting(2 * time.Second)) //nolint:forbidigo // an outage of a given length
-		started <- s.lab.StartTemporal(ctx)
-	}()
-	d := drive{nodes: []*lab.Node{node}}
-	d.Count = ackDrained
-	got, err := s.drive(ctx, d)
-	if err := errors.Join(err, <-started); err != nil {
-		return err
-	}
-	s.value("events of an outage, processed", "", nil, float64(got.report.Processed))
-	return nil
 }

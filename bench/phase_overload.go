@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"holdfast/bench/figures"
@@ -10,7 +9,7 @@ import (
 )
 
 const (
-	overloadTime   = 10 * time.Second
+	overloadTime   = 6 * time.Second
 	overloadFactor = 2
 	// probeEvents show the rate that is overloaded.
 	probeEvents = 1000
@@ -33,10 +32,6 @@ func overload(ctx context.Context, s *suite) error {
 		if err != nil {
 			return err
 		}
-		if got.result.OK < got.result.Requests {
-			err = fmt.Errorf("of %d requests %d were accepted: %v, %d without an answer", got.result.Requests, got.result.OK,
-				got.result.Statuses, got.result.NoAnswer)
-		}
 		s.value("ACK p99 at twice the rate", "ms", figures.AtMost(500), milliseconds(got.result.Latency.P99))
 		s.value("load", "/s", nil, d.Rate)
 		s.value("share of the inbox", "", nil, float64(got.result.Spooled)/float64(max(got.result.OK, 1)))
@@ -44,7 +39,7 @@ func overload(ctx context.Context, s *suite) error {
 		s.value("last event after the last request", "s", nil,
 			got.report.Timing.LastProcessed.Sub(got.result.Started.Add(got.result.Elapsed)).Seconds())
 		s.charge("event at twice the rate", got.used, got.result.OK)
-		return err
+		return allAccepted(got.result)
 	})
 }
 

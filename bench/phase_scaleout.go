@@ -50,7 +50,7 @@ func (s *suite) withWorkers(ctx context.Context, workers int) (got driven, err e
 		if i == workers {
 			role = "ingress"
 		}
-		n, err := s.lab.StartProduct(ctx, role, lab.ProductDatabase)
+		n, err := s.lab.StartProduct(ctx, lab.Product{Role: role, Database: lab.ProductDatabase})
 		if err != nil {
 			return got, err
 		}

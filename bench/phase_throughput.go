@@ -38,33 +38,35 @@ func throughput(ctx context.Context, s *suite) error {
 			return err
 		}
 		s.value("RSS of serve, highest", "MiB", figures.AtMost(150), slices.Max(s.sizes(begun, time.Now())))
-		return nil
+		return errors.Join(s.eagerStarts(ctx, begun), s.ordinaryHistory(ctx, node))
 	})
 }
 
 func (s *suite) fullLoad(ctx context.Context, node *lab.Node, ceiling, steps *part) error {
-	const sideSteps, sideDuplicate = "bare steps", "duplicate"
+	const sideSteps, sideMix = "bare steps", "event of the mix"
 	single, bulk := load(node, stripe), load(node, firehose)
-	event, duplicate := s.twice(single)
-	event.name, duplicate.name = sideEvent, sideDuplicate
-	t, err := s.alternate(ctx, s.asked(sideSteps, steps, 0), event, s.asked(sideEmpty, ceiling, 0), s.full(sideBulk, bulk),
-		duplicate)
+	t, err := s.alternate(ctx, s.asked(sideSteps, steps, 0), s.full(sideEvent, single), s.asked(sideEmpty, ceiling, 0),
+		s.full(sideMix, s.mixed(node)), s.full(sideBulk, bulk))
 	if err != nil {
 		return err
 	}
-	s.samples("end to end / ceiling", "", figures.AtLeast(0.75), t.ratios(sideEvent, sideEmpty, rateOf))
 	s.samples("end to end / bare steps", "", figures.AtLeast(0.9), t.ratios(sideEvent, sideSteps, rateOf))
+	s.samples("end to end / ceiling", "", figures.AtLeast(0.75), t.ratios(sideEvent, sideEmpty, rateOf))
 	s.samples("CPU of an event / of an empty workflow", "", figures.AtMost(1.25), t.ratios(sideEvent, sideEmpty, cpuOf))
-	s.samples("CPU of an event / of bare steps", "", nil, t.ratios(sideEvent, sideSteps, cpuOf))
+	s.samples("mix of the catalogue / ceiling", "", figures.AtLeast(0.65), t.ratios(sideMix, sideEmpty, rateOf))
+	s.samples("CPU of our database, an event", "ms", figures.AtMost(0.5), t.values(sideEvent, databaseOf))
 	s.samples("bulk / empty workflows", "", figures.AtLeast(15), t.ratios(sideBulk, sideEmpty, rateOf))
+	s.samples("CPU of an event / of bare steps", "", nil, t.ratios(sideEvent, sideSteps, cpuOf))
+	s.samples("CPU of an event of the mix / of an empty workflow", "", nil, t.ratios(sideMix, sideEmpty, cpuOf))
 	s.samples("CPU of a bulk event / of an empty workflow", "", nil, t.ratios(sideBulk, sideEmpty, cpuOf))
-	s.samples("CPU of a duplicate / of an event", "", figures.AtMost(0.5), t.ratios(sideDuplicate, sideEvent, cpuOf))
 	s.samples("events end to end", "/s", nil, t.values(sideEvent, rateOf))
+	s.samples("events of the mix end to end", "/s", nil, t.values(sideMix, rateOf))
 	s.samples("empty workflows", "/s", nil, t.values(sideEmpty, rateOf))
 	s.samples("bare steps", "/s", nil, t.values(sideSteps, rateOf))
 	s.samples("bulk events end to end", "/s", nil, t.values(sideBulk, rateOf))
 	s.samples("ACK p50 at full load", "ms", nil, t.values(sideEvent, p50Of))
 	s.samples("ACK p99 at full load", "ms", nil, t.values(sideEvent, p99Of))
+	s.samples("share that went through the inbox", "", nil, t.values(sideEvent, spooledOf))
 	return errors.Join(s.takeProfile(ctx, "throughput", single), s.takeProfile(ctx, "bulk", bulk))
 }
 
@@ -82,43 +84,24 @@ func (s *suite) full(name string, d drive) side {
 	d.Count = s.scaled(firstEvents)
 	return side{name, func(ctx context.Context) (slice, error) {
 		got, err := s.drive(ctx, d)
+		if err == nil {
+			err = allAccepted(got.result)
+		}
 		d.Count = s.inSlice(got)
 		return sliceOf(got), err
 	}}
 }
 
-func (s *suite) inSlice(got driven) int64 {
-	return int64(max(got.perSecond()*s.lasting(sliceTime).Seconds(), 50))
+// allAccepted: what the product refuses would make the rest of a load look cheap.
+func allAccepted(r loadgen.Result) error {
+	if r.OK < r.Requests {
+		return fmt.Errorf("of %d requests %d were accepted: %v, %d without an answer", r.Requests, r.OK, r.Statuses, r.NoAnswer)
+	}
+	return nil
 }
 
-const (
-	// duplicateConnections are few enough that hardly any has to wait for Temporal in the inbox.
-	duplicateConnections = 8
-	// pure is the share of duplicates that a slice of them must have.
-	pure = 0.95
-)
-
-// twice gives two sides: one of new events, and one of those of its last slice, sent again. Two runs with the same ID, seed and
-// time are the same events, byte for byte.
-func (s *suite) twice(d drive) (event, duplicate side) {
-	next := s.scaled(firstEvents)
-	event.take = func(ctx context.Context) (slice, error) {
-		d.Run, d.Seed, d.At, d.Count = loadgen.RandomRun(), 7, time.Now(), next
-		got, err := s.drive(ctx, d)
-		next = s.inSlice(got)
-		return sliceOf(got), err
-	}
-	duplicate.take = func(ctx context.Context) (slice, error) {
-		again := d
-		again.Connections = duplicateConnections
-		got, err := s.drive(ctx, again)
-		// One that is in the inbox is found to be a duplicate later.
-		if known := got.result.Duplicates + got.result.Spooled; err == nil && known < int64(pure*float64(d.Count)) {
-			err = fmt.Errorf("of %d events that were sent again %d were duplicates", d.Count, known)
-		}
-		one := sliceOf(got)
-		one.rate = got.result.PerSecond // none is processed
-		return one, err
-	}
-	return event, duplicate
+// inSlice is how many requests fill a slice.
+func (s *suite) inSlice(got driven) int64 {
+	each := float64(got.result.Requests) / float64(max(got.result.Events, 1)) // a batch has more events
+	return int64(max(each*got.perSecond()*s.lasting(sliceTime).Seconds(), 50))
 }

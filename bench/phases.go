@@ -18,15 +18,19 @@ type phase struct {
 // phases are in the order in which they run: the overload needs the rate that the first one finds.
 func phases() []phase {
 	return []phase{
-		{"throughput", "Full load, in turns: events, empty workflows, bare steps, bulk events, duplicates.", false, throughput},
+		{"throughput", "Full load, in turns: bare steps, events, empty workflows, the mix of the catalogue, bulk events.",
+			false, throughput},
 		{"latency", "A quarter of what the engine bears, in turns: events, empty workflows, bulk events; and events at full load.",
 			false, latency},
 		{"storm", "Requests with wrong signatures, as fast as they go: no store may hear of them.", false, storm},
 		{"ack", "Temporal is away: what the inbox takes, beside a minimal handler with group commit, in turns.", false, ack},
 		{"overload", "Twice as many events as can be processed: every ACK in time, and all of them processed in the end.",
 			false, overload},
+		{"entity", "The writer alone: late changes of an entity with 300,000 links and of such with ten, in turns.", false, entity},
+		{"duplicates", "New events and the same ones again, in turns.", true, duplicates},
 		{"growth", "The same throughput with millions of events stored, beside an empty database, in turns.", true, growth},
 		{"scaleout", "One, two and four worker processes behind an ingress of its own, in turns.", true, scaleOut},
+		{"ablation", "The product beside itself without one thing, for one thing after the other, in turns.", true, ablation},
 		{"memory", "The memory of serve over half an hour.", true, memory},
 	}
 }

@@ -16,7 +16,7 @@ import (
 const (
 	sliceTime = 2 * time.Second
 	// pacedTime is that of a slice at a rate that leaves the machine idle: what it does on its own counts less there.
-	pacedTime = 3 * time.Second
+	pacedTime = 2500 * time.Millisecond
 	// stolenMost is the share of the machine's time that its host may give to others in a slice that counts. One that it gave
 	// more of is thrown away, and another is taken; in a phase so many times as half of its pairs.
 	stolenMost = 0.05
@@ -37,12 +37,17 @@ type slice struct {
 	// p50 and p99 of the time until a request was acknowledged or a start confirmed, and of the time from there until the event
 	// was processed; in ms.
 	p50, p99, done50, done99 float64
+	// spooled is the share of events that were acknowledged by the inbox.
+	spooled float64
 }
 
 func rateOf(s *slice) float64 { return s.rate }
 func cpuOf(s *slice) float64  { return sum(s.cost) }
 func p50Of(s *slice) float64  { return s.p50 }
 func p99Of(s *slice) float64  { return s.p99 }
+
+func databaseOf(s *slice) float64 { return s.cost[lab.DatabaseLabel(lab.ProductDatabase)] }
+func spooledOf(s *slice) float64  { return s.spooled }
 
 // turns are the slices of each side in the order of the pairs; nil is one that was thrown away.
 type turns map[string][]*slice
@@ -128,7 +133,9 @@ func (s *suite) chargeSlices(name string, all []*slice) {
 			mean[label] += each / float64(len(all))
 		}
 	}
-	s.phase.Costs = append(s.phase.Costs, figures.Cost{Name: name, Labels: mean})
+	if len(mean) > 0 {
+		s.phase.Costs = append(s.phase.Costs, figures.Cost{Name: name, Labels: mean})
+	}
 }
 
 // loaded is a side that sends a load to the product, for as long as that lasts.
@@ -142,9 +149,10 @@ func (s *suite) loaded(name string, d drive) side {
 func sliceOf(got driven) slice {
 	delete(got.used, lab.LabelYardstick) // it waits
 	return slice{
-		rate: got.perSecond(), cost: cost(got.used, got.result.Requests),
+		rate: got.perSecond(), cost: cost(got.used, got.result.Events),
 		p50: milliseconds(got.result.Latency.P50), p99: milliseconds(got.result.Latency.P99),
 		done50: milliseconds(got.report.Timing.FromAck.P50), done99: milliseconds(got.report.Timing.FromAck.P99),
+		spooled: float64(got.result.Spooled) / float64(max(got.result.Events, 1)),
 	}
 }
 

@@ -119,8 +119,9 @@ func (s *suite) open(ctx context.Context, profile lab.Profile) (err error) {
 		return err
 	}
 	s.lab, err = lab.Start(ctx, lab.Options{
-		Dir: s.dir, Bin: s.bin, Profile: profile, Definitions: definitions, Debug: s.profile,
-		Log: slog.New(slog.DiscardHandler),
+		Dir: s.dir, Bin: s.bin, Profile: profile, Definitions: definitions, Secrets: s.catalogue.SecretNames(),
+		Debug: s.profile,
+		Log:   slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err

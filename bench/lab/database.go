@@ -35,20 +35,6 @@ func (l *Lab) ServerVersion(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// Explain gives the plan of a statement.
-func (l *Lab) Explain(ctx context.Context, database, statement string, args ...any) ([]string, error) {
-	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, "EXPLAIN "+statement, args...)
-	if err != nil {
-		return nil, fmt.Errorf("explain %s: %w", statement, err)
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
 func (l *Lab) ask(ctx context.Context, into any, query string, args ...any) error {
 	conn, err := pgx.Connect(ctx, l.Postgres.URL("postgres"))
 	if err != nil {

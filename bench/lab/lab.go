@@ -34,6 +34,8 @@ type Options struct {
 	Profile Profile
 	// Definitions is the directory with the definitions of providers that the product is given.
 	Definitions string
+	// Secrets are the variables from which it reads what they are signed with.
+	Secrets []string
 	// Debug makes the product serve profiles of itself on loopback.
 	Debug bool
 	Log   *slog.Logger

@@ -15,8 +15,13 @@ const (
 	// LabelYardstick is what the product is compared with.
 	LabelYardstick = "yardstick"
 	// LabelBackground is all of PostgreSQL that serves no connection, and connections too short to be seen.
-	LabelBackground = "PostgreSQL: background"
+	LabelBackground = postgresLabel + "background"
+
+	postgresLabel = "PostgreSQL: "
 )
+
+// DatabaseLabel is that of the connections to a database.
+func DatabaseLabel(database string) string { return postgresLabel + database }
 
 // sampleEvery is how often processes are looked at. What a connection used after its last look counts as background.
 const sampleEvery = 250 * time.Millisecond
@@ -153,7 +158,7 @@ func (m *Meter) lookAtPostgres() time.Duration {
 		}
 		all += used.self
 		if database, ok := databaseOf(pid); ok {
-			m.see(p, "PostgreSQL: "+database, used.self)
+			m.see(p, DatabaseLabel(database), used.self)
 		}
 	}
 	return all

@@ -94,7 +94,7 @@ func databaseOf(pid int) (string, bool) {
 	return title[database], true
 }
 
-func isPostgres(label string) bool { return strings.HasPrefix(label, "PostgreSQL: ") }
+func isPostgres(label string) bool { return strings.HasPrefix(label, postgresLabel) }
 
 // residentSize is in bytes; 0 if the process is gone.
 func residentSize(pid int) int64 {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,6 @@ import (
 
 // Secret signs what the load generator sends.
 const Secret = "whsec_c2lnbmluZyBrZXkgb2YgdGhlIGJlbmNobWFyaw" //nolint:gosec // it opens a server on loopback for some minutes
-
-// SecretVariable is where the product reads it from.
-const SecretVariable = "STRIPE_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
 
 // migrateAttempts: a Temporal that has just started may be too slow for the schedules; migrating again does no harm.
 const migrateAttempts = 3
@@ -42,9 +40,18 @@ type Node struct {
 	failure error         // of the process
 }
 
-// Migrate makes a database for the product and brings it up to date.
+// Product is what a process of the product runs, and how.
+type Product struct {
+	Role, Database string
+	// Program is another one than the lab's; "" is the lab's.
+	Program string
+	// Environ has more variables, of the form NAME=VALUE.
+	Environ []string
+}
+
+// Migrate makes a database for the product, and a namespace, and brings them up to date.
 func (l *Lab) Migrate(ctx context.Context, database string) error {
-	if err := l.Postgres.CreateDatabase(ctx, database); err != nil {
+	if err := errors.Join(l.Postgres.CreateDatabase(ctx, database), l.makeNamespace(ctx, database)); err != nil {
 		return err
 	}
 	var err error
@@ -69,38 +76,42 @@ func (l *Lab) environment(database string, more ...string) []string {
 			return strings.HasPrefix(variable, prefix)
 		})
 	})
+	for _, variable := range l.Secrets {
+		more = append(more, variable+"="+Secret)
+	}
 	return append(append(inherited,
 		"DATABASE_URL="+l.Postgres.URL(database),
 		"TEMPORAL_ADDRESS="+l.Temporal.Address(),
-		"TEMPORAL_NAMESPACE="+l.Temporal.Namespace(),
+		"TEMPORAL_NAMESPACE="+l.Namespace(database),
 		"HOLDFAST_PROVIDERS_DIR="+l.Definitions,
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+l.sink.url,
-		SecretVariable+"="+Secret,
 	), more...)
 }
 
-// StartProduct starts a role of the product and returns when it is ready.
-func (l *Lab) StartProduct(ctx context.Context, role, database string) (*Node, error) {
+// StartProduct starts a process of the product and returns when it is ready.
+func (l *Lab) StartProduct(ctx context.Context, p Product) (*Node, error) {
 	ports, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{
 		Ingress: "http://" + ports[0], Operator: "http://" + ports[1], lab: l, exited: make(chan struct{}),
-		command: exec.CommandContext(context.WithoutCancel(ctx), l.program(), role),
+		command: exec.CommandContext(context.WithoutCancel(ctx), cmp.Or(p.Program, l.program()), p.Role),
 	}
-	n.command.Env = l.environment(database, "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1])
+	n.command.Env = l.environment(p.Database, "HOLDFAST_INGRESS_ADDR="+ports[0], "HOLDFAST_OPERATOR_ADDR="+ports[1],
+		"HOLDFAST_INGRESS_PUBLIC_URL="+n.Ingress)
+	n.command.Env = append(n.command.Env, p.Environ...)
 	if l.Debug {
 		n.Debug = "http://" + ports[2]
 		n.command.Env = append(n.command.Env, "HOLDFAST_DEBUG_ADDR="+ports[2])
 	}
 	n.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us; we stop it in order
-	if n.log, err = os.OpenFile(filepath.Join(l.Dir, role+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
+	if n.log, err = os.OpenFile(filepath.Join(l.Dir, p.Role+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
 	n.command.Stdout, n.command.Stderr = n.log, n.log
 	if err := n.command.Start(); err != nil {
-		return nil, fmt.Errorf("start holdfast %s: %w", role, err)
+		return nil, fmt.Errorf("start holdfast %s: %w", p.Role, err)
 	}
 	n.PID = n.command.Process.Pid
 	l.Meter.Track(LabelHoldfast, n.PID)
@@ -109,7 +120,7 @@ func (l *Lab) StartProduct(ctx context.Context, role, database string) (*Node, e
 		close(n.exited)
 	}()
 	if err := n.awaitReady(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start holdfast %s: %w\n%s", role, err, n.logTail()), n.Stop())
+		return nil, errors.Join(fmt.Errorf("start holdfast %s: %w\n%s", p.Role, err, n.logTail()), n.Stop())
 	}
 	return n, nil
 }

@@ -394,7 +394,7 @@ var Table = []Rule{
 		Why:     "it measures the built binary from outside, and is no part of it",
 		Ours: []string{"bench/figures", "bench/lab", "bench/yardstick", "event", "ledger", "loadgen", "persistence",
 			"providers"},
-		Libraries: []string{"github.com/spf13/cobra", "github.com/jackc/pgx/v5"},
+		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 	},
 	{
 		Package: "bench/figures",
@@ -403,8 +403,8 @@ var Table = []Rule{
 	{
 		Package:   "bench/lab",
 		Why:       "how servers are started and measured does not depend on what is measured",
-		Ours:      []string{"event", "workflows", "internal/devstack"},
-		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Ours:      []string{"workflows", "internal/devstack"},
+		Libraries: []string{"github.com/jackc/pgx/v5", "go.temporal.io", "google.golang.org/protobuf"},
 	},
 	{
 		Package: "bench/yardstick",

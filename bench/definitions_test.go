@@ -1,0 +1,29 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/bench/lab"
+	"holdfast/loadgen"
+)
+
+// The mix has every provider of the catalogue, and each of its samples can be sent, in batches where the provider has such.
+func TestTheMixIsTheWholeCatalogue(t *testing.T) {
+	t.Parallel()
+	c, err := writeDefinitions(t.TempDir())
+	require.NoError(t, err)
+	d := (&suite{catalogue: c}).mixed(&lab.Node{Ingress: "http://127.0.0.1:1"})
+	d.Targets, d.Count = []string{"http://127.0.0.1:1"}, 1
+	_, err = loadgen.New(d.Options)
+	require.NoError(t, err)
+	sent := map[string]bool{}
+	for _, share := range d.Mix {
+		sent[share.Provider.Name()] = true
+		require.Nil(t, share.Provider.Rate(), "%s is held up by its rate", share.Provider.Name())
+	}
+	for _, name := range c.Names() {
+		require.Equal(t, name != firehose, sent[name], name)
+	}
+}

@@ -1,0 +1,48 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// namespaceRetention is the least that Temporal takes.
+const namespaceRetention = 24 * time.Hour
+
+// Namespace of the product that has a database: one each, so that two products at a time take nothing from each other.
+func (l *Lab) Namespace(database string) string {
+	if database == ProductDatabase {
+		return l.Temporal.Namespace()
+	}
+	return database
+}
+
+func (l *Lab) clientOptions(database string) client.Options {
+	return client.Options{
+		HostPort: l.Temporal.Address(), Namespace: l.Namespace(database), Logger: log.NewStructuredLogger(l.Log),
+	}
+}
+
+// makeNamespace returns when Temporal has made the namespace; some seconds later all of Temporal knows it.
+func (l *Lab) makeNamespace(ctx context.Context, database string) error {
+	c, err := client.NewNamespaceClient(l.clientOptions(database))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	err = c.Register(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: l.Namespace(database), WorkflowExecutionRetentionPeriod: durationpb.New(namespaceRetention),
+	})
+	var exists *serviceerror.NamespaceAlreadyExists
+	if err != nil && !errors.As(err, &exists) {
+		return fmt.Errorf("make namespace of %s: %w", database, err)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"holdfast/bench/figures"
+	"holdfast/bench/lab"
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+const (
+	entityDatabase = "entity"
+	oldLinks       = 300_000
+	youngLinks     = 10
+	// latest is how many changes a late one has behind it at most.
+	latest = 32
+	// entitySlice is shorter than others: nothing settles after it.
+	entitySlice = time.Second
+)
+
+// fillEntity gives the old entity a change each millisecond until the beginning of 2026.
+const fillEntity = `
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT gen_random_uuid(), 'stripe', 'customer', 'old', 1, 'patch', '{"n":0}', timestamptz '2026-01-01Z' - i * interval '1 ms'
+  FROM generate_series(1, %d) AS i;
+INSERT INTO entities (provider, kind, external_id, state, occurred_at, last_event_id)
+SELECT provider, kind, external_id, change, occurred_at, event_id FROM event_entities ORDER BY occurred_at DESC LIMIT 1;
+ANALYZE`
+
+// entity compares what is done in a second of the writer's work: patches of an entity with a long life, and of entities with a
+// short one, every other one late by some changes. There is nothing but the writer and its database here, so that nothing hides
+// what the fold costs.
+func entity(ctx context.Context, s *suite) error {
+	if err := s.lab.Migrate(ctx, entityDatabase); err != nil {
+		return err
+	}
+	if err := s.lab.Exec(ctx, entityDatabase, fmt.Sprintf(fillEntity, s.scaled(oldLinks))); err != nil {
+		return err
+	}
+	store, err := persistence.Open(ctx, persistence.Config{
+		URL: s.lab.Postgres.URL(entityDatabase), ApplicationName: "bench", MaxConns: 2, StatementTimeout: time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	const sideOld, sideYoung = "late change of an old entity", "late change of a young entity"
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	old := &patches{store: store, at: begun, name: func(int) string { return "old" }}
+	young := &patches{store: store, at: begun, name: func(i int) string { return fmt.Sprintf("young%d", i/youngLinks) }}
+	if err := old.ripen(ctx); err != nil {
+		return err
+	}
+	t, err := s.alternate(ctx, s.patching(sideOld, old), s.patching(sideYoung, young))
+	if err != nil {
+		return err
+	}
+	s.samples("300,000 links / 10 links, late by 1 to 32", "", figures.AtLeast(0.9), t.ratios(sideOld, sideYoung, rateOf))
+	s.samples("CPU with 300,000 links / with 10", "", nil, t.ratios(sideOld, sideYoung, cpuOf))
+	s.samples("changes of an entity with 300,000 links", "/s", nil, t.values(sideOld, rateOf))
+	for _, p := range []*patches{old, young} {
+		if err := p.check(ctx); err != nil {
+			return err
+		}
+	}
+	s.phase.Checks = append(s.phase.Checks, fmt.Sprintf("%d changes: each entity is the fold of its own", old.n+young.n))
+	return nil
+}
+
+// patches are changes of entities, of which every other one comes late.
+type patches struct {
+	store *persistence.Store
+	name  func(i int) string // of the entity of change i
+	at    time.Time          // of the last one that was in order
+	n     int
+	last  int // the number of that one
+}
+
+// ripen has the writer make the checkpoints of an entity that has none, with the first change that is late. That reads a whole
+// life, for which the transaction that events share has too little time on a busy machine; that of the upsert step has enough.
+func (p *patches) ripen(ctx context.Context) error {
+	if err := p.write(ctx); err != nil {
+		return err
+	}
+	r, parsed, run := p.next()
+	if _, err := p.store.Persist(ctx, r, []byte(`{}`), parsed, run); err != nil {
+		return err
+	}
+	p.n++
+	return p.store.UpsertEntities(ctx, r, parsed, run)
+}
+
+// patching is a side of as many changes as fit into a slice, one after the other. This process writes them itself, so its own CPU
+// counts.
+func (s *suite) patching(name string, p *patches) side {
+	return side{name, func(ctx context.Context) (slice, error) {
+		begun, before, first := time.Now(), s.lab.Meter.Look(), p.n
+		for time.Since(begun) < entitySlice {
+			if err := p.write(ctx); err != nil {
+				return slice{}, err
+			}
+		}
+		done, took := p.n-first, time.Since(begun)
+		each := map[string]float64{}
+		for label, used := range s.lab.Meter.Look().CPU.Sub(before.CPU) {
+			if label == lab.LabelLoad || label == lab.DatabaseLabel(entityDatabase) {
+				each[label] = milliseconds(used) / float64(done)
+			}
+		}
+		return slice{rate: float64(done) / took.Seconds(), cost: each}, nil
+	}}
+}
+
+// next is the next change. Those in order are a millisecond apart and have one between them, so that half as many milliseconds
+// are as late as is wanted.
+func (p *patches) next() (event.Receipt, event.Parsed, event.Run) {
+	at := p.at.Add(-time.Duration(1+p.n/2%(latest/2))*time.Millisecond - time.Microsecond)
+	if p.n%2 == 0 {
+		p.at = p.at.Add(time.Millisecond)
+		at, p.last = p.at, p.n
+	}
+	r := event.Receipt{
+		ID: uuid.Must(uuid.NewV7()).String(), Provider: stripe, Key: uuid.NewString(), KeyFrom: event.KeyFromEvent,
+		ReceivedAt: time.Now().UTC(),
+	}
+	parsed := event.Parsed{Type: eventType, OccurredAt: at, Changes: []event.Change{{
+		Kind: "customer", ExternalID: p.name(p.n), Op: event.OpPatch, State: fmt.Appendf(nil, `{"n":%d}`, p.n),
+	}}}
+	return r, parsed, event.Run{WorkflowID: r.WorkflowID(), RunID: uuid.NewString()}
+}
+
+func (p *patches) write(ctx context.Context) error {
+	r, parsed, run := p.next()
+	stored, err := p.store.Process(ctx, r, []byte(`{}`), parsed, run)
+	if err == nil && !stored.Processed {
+		err = fmt.Errorf("change %d was not stored", p.n)
+	}
+	p.n++
+	return err
+}
+
+// check reads the last entity: it must be as the latest change in order has left it, whatever came after that.
+func (p *patches) check(ctx context.Context) error {
+	e, err := p.store.Entity(ctx, event.EntityRef{Provider: stripe, Kind: "customer", ExternalID: p.name(p.last)})
+	if err != nil {
+		return err
+	}
+	var state struct {
+		N int `json:"n"`
+	}
+	if err := json.Unmarshal(e.State, &state); err != nil {
+		return err
+	}
+	if state.N != p.last {
+		return fmt.Errorf("%s is as change %d has left it, and change %d is the latest", e.ExternalID, state.N, p.last)
+	}
+	return nil
+}
