@@ -117,6 +117,7 @@ func (e effects) detail() map[string]any {
 func (t *transaction) takeBack(ctx context.Context, eventID string) (taken effects, err error) {
 	held, all := map[event.EntityRef]*life{}, touches{}
 	b := &pgx.Batch{}
+	queueSettings(b, ofStore)
 	queueEntityLocks(b, []*write{{receipt: event.Receipt{ID: eventID}}}, held)
 	b.Queue(takeLinks, eventID).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
