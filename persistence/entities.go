@@ -36,7 +36,8 @@ SELECT e.* FROM (
          FROM entities
         WHERE provider = touched.provider AND kind = touched.kind AND external_id = touched.external_id`
 
-	lifeColumns = entityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at`
+	lifeColumns = entityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at,
+       base_version, base_at, coalesce(base_id::text, '')`
 
 	entityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
@@ -187,11 +188,16 @@ func scanLife(row pgx.Row) (*life, error) {
 	var (
 		l             life
 		resetAt, last *time.Time
+		baseAt        *time.Time
 		links         *int64
 	)
-	err := scanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last)
+	err := scanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last,
+		&l.base.Version, &baseAt, &l.base.EventID)
 	if resetAt != nil {
 		l.reset.OccurredAt = resetAt.UTC()
+	}
+	if baseAt != nil {
+		l.base.OccurredAt = baseAt.UTC()
 	}
 	if last != nil {
 		l.latest = last.UTC()

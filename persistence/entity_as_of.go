@@ -23,7 +23,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 )
 
 // EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
-// known and understood today. Event.ErrNotFound: none of them had occurred.
+// known and understood today. Event.ErrNotFound: none of them had occurred. A *event.CollapsedError: retention has removed them.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
 	ref = event.EntityRef{Provider: clean(ref.Provider), Kind: clean(ref.Kind), ExternalID: clean(ref.ExternalID)}
 	e, err := s.entityAsOf(ctx, ref, at)
@@ -46,6 +46,7 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 			if a.isKnown = l.isKnown && !l.reset.OccurredAt.After(at); a.isKnown {
 				a.reset, a.after = l.reset, l.reset
 			}
+			a.base = l.base
 		}
 		return rows.Err()
 	})
@@ -57,6 +58,9 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 	defer tx.rollback(ctx)
 	if err := tx.foldLate(ctx, &pgx.Batch{}, []*late{a}); err != nil {
 		return event.Entity{}, err
+	}
+	if a.isLost() {
+		return event.Entity{}, &event.CollapsedError{Before: a.lostBefore}
 	}
 	if a.isGone {
 		return event.Entity{}, event.ErrNotFound

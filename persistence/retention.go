@@ -169,5 +169,8 @@ func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err er
 		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(countInto(&links))
 		err = s.sendOnly(ctx, b)
 	}
+	if err == nil {
+		err = s.collapse(ctx, ids, bound)
+	}
 	return int64(len(ids)), err
 }
