@@ -19,14 +19,14 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, p
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
 
 	checkpointsOfNone = `
-SELECT DISTINCT provider, kind, external_id FROM entity_checkpoints AS c
+SELECT provider, kind, external_id FROM (
+       SELECT provider, kind, external_id FROM entity_checkpoints
+        UNION
+       SELECT provider, kind, external_id FROM entity_bases) AS c
  WHERE NOT EXISTS (SELECT FROM entities AS e
                     WHERE e.provider = c.provider AND e.kind = c.kind AND e.external_id = c.external_id)
  ORDER BY 1, 2, 3`
 )
-
-// histories are the changes of entities, in fold order.
-type histories map[event.EntityRef][]event.OrderedChange
 
 // addWrongCheckpoints compares what entities know of their changes, and their checkpoints, with the changes themselves.
 func addWrongCheckpoints(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of histories, wrong *ledger.Finding) error {
@@ -48,7 +48,7 @@ func addWrongCheckpoints(ctx context.Context, tx pgx.Tx, refs []event.EntityRef,
 	for _, l := range lives {
 		counted := countedAnew(of[l.EntityRef])
 		resets[l.EntityRef] = counted.reset
-		bad[l.EntityRef] = l.isKnown && !l.counts(counted)
+		bad[l.EntityRef] = l.isKnown && !l.counts(counted) || l.base.Compare(counted.base) != 0
 	}
 	for _, c := range kept {
 		bad[c.EntityRef] = bad[c.EntityRef] || !c.agreesWith(of[c.EntityRef], resets[c.EntityRef])
@@ -62,9 +62,14 @@ func addWrongCheckpoints(ctx context.Context, tx pgx.Tx, refs []event.EntityRef,
 }
 
 // countedAnew is what an entity should know of its changes.
-func countedAnew(changes []event.OrderedChange) *life {
+func countedAnew(h *history) *life { return h.countedUntil(len(h.changes)) }
+
+func (h *history) countedUntil(end int) *life {
 	l := &life{}
-	for _, c := range changes {
+	if h.base != nil {
+		l.base, l.links, l.latest = h.base.Last, h.base.links, h.base.latest
+	}
+	for _, c := range h.changes[:end] {
 		if !c.Change.Mentions() {
 			l.count(c)
 		}
@@ -78,18 +83,18 @@ func (l *life) counts(other *life) bool {
 }
 
 // agreesWith says whether the checkpoint is the plain fold of the changes up to it, and none from before the last reset.
-func (c checkpoint) agreesWith(changes []event.OrderedChange, reset event.Order) bool {
-	end := slices.IndexFunc(changes, func(o event.OrderedChange) bool { return o.Order.Compare(c.Last) > 0 })
+func (c checkpoint) agreesWith(h *history, reset event.Order) bool {
+	end := slices.IndexFunc(h.changes, func(o event.OrderedChange) bool { return o.Order.Compare(c.Last) > 0 })
 	if end < 0 {
-		end = len(changes)
+		end = len(h.changes)
 	}
-	covered := countedAnew(changes[:end])
-	e, err := event.Fold(c.EntityRef, changes[:end])
+	covered := h.countedUntil(end)
+	e, err := (&history{base: h.base, changes: h.changes[:end]}).fold(c.EntityRef)
 	return err == nil && sameJSON(e.State, c.State) && e.Deleted == c.Deleted && e.Last.Compare(c.Last) == 0 &&
 		covered.links == c.links && covered.latest.Equal(c.latest) && covered.reset.Compare(reset) == 0
 }
 
-// findCheckpointsOfNone are those whose entity is gone.
+// findCheckpointsOfNone are those, and bases, whose entity is gone.
 func findCheckpointsOfNone(ctx context.Context, tx pgx.Tx, wrong *ledger.Finding) error {
 	rows, _ := tx.Query(ctx, checkpointsOfNone)
 	var ref event.EntityRef

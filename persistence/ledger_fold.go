@@ -70,7 +70,7 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of hi
 	folded := make([]event.Entity, len(refs))
 	for i, ref := range refs {
 		var err error
-		if folded[i], err = event.Fold(ref, of[ref]); err != nil {
+		if folded[i], err = of[ref].fold(ref); err != nil {
 			return err
 		}
 	}
@@ -85,6 +85,12 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of hi
 
 func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (histories, error) {
 	of := make(histories, len(refs))
+	for _, ref := range refs {
+		of[ref] = &history{}
+	}
+	if err := of.readBases(ctx, tx, refs); err != nil {
+		return nil, err
+	}
 	providers, kinds, ids := columnsOfRefs(refs)
 	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
 	defer rows.Close()
@@ -95,10 +101,12 @@ func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (hist
 			return nil, err
 		}
 		ref := event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
-		of[ref] = append(of[ref], c)
+		if h := of[ref]; h.base == nil || c.Order.Compare(h.base.Last) > 0 {
+			h.changes = append(h.changes, c)
+		}
 	}
-	for _, changes := range of {
-		slices.SortStableFunc(changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	for _, h := range of {
+		slices.SortStableFunc(h.changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	}
 	return of, rows.Err()
 }
