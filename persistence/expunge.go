@@ -35,6 +35,11 @@ SELECT coalesce((SELECT max(id::text) FROM (
 
 	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
 
+	// mayHold are the entities whose base has taken in events received before and after this one, or just this one.
+	mayHold = `
+SELECT provider, kind, external_id FROM entity_bases
+ WHERE provider = $1 AND $2::uuid BETWEEN first_id AND last_id ORDER BY kind, external_id LIMIT $3`
+
 	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
 	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
 	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
@@ -146,7 +151,9 @@ func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) 
 	}
 	defer tx.rollback(ctx)
 	if len(traces) == 0 && e.Provider == "" && verdict == nil {
-		return event.ErrNotFound
+		if err := tx.providerOfKey(ctx, e); err != nil {
+			return err
+		}
 	}
 	if verdict != nil && verdict.Outcome == event.OutcomeExpunged {
 		e.Earlier = verdict
@@ -176,11 +183,38 @@ func (t *transaction) expunge(ctx context.Context, e *event.Expunged, traces []t
 	b.Queue(expungeDeadLetters, e.EventID).Exec(countInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(countInto(&e.Errors))
 	b.Queue(expungeWaiting, e.EventID).Exec(countInto(&e.Waiting))
+	b.Queue(mayHold, clean(e.Provider), e.EventID, event.MaxCollapsed).Query(func(rows pgx.Rows) (err error) {
+		e.Collapsed, err = pgx.AppendRows(e.Collapsed, rows, scanRef)
+		return err
+	})
 	return t.send(ctx, b)
 }
 
+// providerOfKey is for an event of which nothing is left but its key. Event.ErrNotFound: not even that.
+func (t *transaction) providerOfKey(ctx context.Context, e *event.Expunged) error {
+	b := &pgx.Batch{}
+	b.Queue(keysOfEvent, e.EventID).Query(func(rows pgx.Rows) error {
+		var key string
+		_, err := pgx.ForEachRow(rows, []any{&e.Provider, &key}, func() error { return nil })
+		return err
+	})
+	if err := t.send(ctx, b); err != nil {
+		return err
+	}
+	if e.Provider == "" {
+		return event.ErrNotFound
+	}
+	return nil
+}
+
+func scanRef(row pgx.CollectableRow) (r event.EntityRef, err error) {
+	return r, row.Scan(&r.Provider, &r.Kind, &r.ExternalID)
+}
+
 func (t *transaction) auditExpunge(ctx context.Context, e *event.Expunged, by event.Actor) error {
-	detail, err := json.Marshal(e)
+	onRecord := *e
+	onRecord.Collapsed = nil // an entity's ID may be personal
+	detail, err := json.Marshal(onRecord)
 	if err != nil {
 		return err
 	}
