@@ -21,19 +21,19 @@ import (
 // lives are a few entities that live long, beside what a naive fold says that they are.
 type lives struct {
 	*database
-	random  *rand.Rand
-	clock   time.Time
-	every   int64
-	said    map[string]stored       // what the latest parse of each event says, by event
-	given   map[string]stored       // events that were discarded
-	purged  map[string]map[int]bool // changes by event, of which no link is left
+	random *rand.Rand
+	clock  time.Time
+	every  int64
+	said   map[string]stored       // what the latest parse of each event says, by event
+	given  map[string]stored       // events that were discarded
+	purged map[string]map[int]bool // changes by event, of which no link is left
 
 	// collapsed are the changes of each entity that its base covers, and ends their last order. What came before the base later is
 	// not among them.
 	collapsed map[event.EntityRef][]event.OrderedChange
 	ends      map[event.EntityRef]event.Order
 	seen      int // checkpoints
-	arrived []string
+	arrived   []string
 }
 
 // Whatever comes to entities that live long, their checkpoints are what a naive fold of their links says, and so are their
@@ -223,6 +223,9 @@ func (l *lives) collapse() {
 		end.OccurredAt = end.OccurredAt.UTC()
 		require.Positive(l.t, end.Compare(l.ends[ref]), "a base does not go back")
 		covered, _ := l.links(ref, func(o event.OrderedChange) bool { return o.Order.Compare(end) <= 0 })
+		for _, o := range covered[len(l.collapsed[ref]):] {
+			require.Zero(l.t, value[int](l.database, `SELECT count(*) FROM events WHERE id = $1`, o.Order.EventID), "what is there is not collapsed")
+		}
 		l.collapsed[ref], l.ends[ref] = covered, end
 	}
 }

@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -24,6 +23,13 @@ const (
 	baseOfEntity = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_bases
  WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	// isWithoutEffect: the base was there before the change, or it would be gone.
+	isWithoutEffect = isChange + ` AND EXISTS (
+       SELECT FROM entities AS b
+        WHERE b.provider = l.provider AND b.kind = l.kind AND b.external_id = l.external_id AND b.base_id IS NOT NULL
+          AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id)
+           <= (coalesce(b.base_version::numeric, '-Infinity'), b.base_at, b.base_id))`
 
 	// collapsible are the entities of purged events that have so many changes, or mentions, whoever made them. It looks at no more.
 	collapsible = `
@@ -125,13 +131,6 @@ func (a *late) queueBase(b *pgx.Batch) {
 	})
 }
 
-// startAfter begins the fold at a reset, whatever was before it.
-func (a *late) startAfter(reset event.Order) {
-	a.Entity = event.Entity{EntityRef: a.EntityRef, State: []byte(`{}`)}
-	a.links, a.covered, a.latest, a.at, a.lostBefore = 0, 0, time.Time{}, event.Order{}, time.Time{}
-	a.after, a.position = reset, 0
-}
-
 // orderArgs are an order as arguments of a comparison; where there is none, one before all.
 func orderArgs(o event.Order) (version *int64, at pgtype.Timestamptz, id string) {
 	if o.EventID == "" {
@@ -150,9 +149,7 @@ func (s *Store) collapse(ctx context.Context, purged []string, bound string) err
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + settingsOfPlans)
 	b.Queue(collapsible, purged, s.every).Query(func(rows pgx.Rows) (err error) {
-		refs, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r event.EntityRef, err error) {
-			return r, row.Scan(&r.Provider, &r.Kind, &r.ExternalID)
-		})
+		refs, err = pgx.CollectRows(rows, scanRef)
 		return err
 	})
 	if err := s.sendOnly(ctx, b); err != nil {

@@ -9,15 +9,19 @@ import (
 	"holdfast/event"
 )
 
-const selectEntity = entityColumns + `
+const selectEntity = entityColumns + `,
+       (SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3)
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 // Entity is the folded state of an entity.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
 	e := event.Entity{EntityRef: ref}
 	row := s.pool.QueryRow(ctx, selectEntity, clean(ref.Provider), clean(ref.Kind), clean(ref.ExternalID))
-	if err := scanEntity(row, &e); err != nil {
+	if err := scanEntity(row, &e, &e.CollapsedUntil); err != nil {
 		return event.Entity{}, failure("read "+nameOf(ref), err)
+	}
+	if e.CollapsedUntil != nil {
+		*e.CollapsedUntil = e.CollapsedUntil.UTC()
 	}
 	return e, nil
 }

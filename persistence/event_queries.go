@@ -23,7 +23,7 @@ const (
 
 	linkColumns = `
 SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.position, l.op, l.change, l.version,
-       l.occurred_at
+       l.occurred_at, ` + isWithoutEffect + `
   FROM `
 	eventOfLink = ` LEFT JOIN events AS e ON e.id = l.event_id`
 
@@ -96,7 +96,7 @@ func scanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
 
 func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
 	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Position, &l.Op, &l.State, &l.Version,
-		&l.OccurredAt)
+		&l.OccurredAt, &l.WithoutEffect)
 	l.OccurredAt = l.OccurredAt.UTC()
 	return l, err
 }

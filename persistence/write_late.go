@@ -97,7 +97,7 @@ func (a *late) queueReset(b *pgx.Batch) {
 			if err := rows.Scan(&reset.Version, &reset.OccurredAt, &reset.EventID); err != nil {
 				return err
 			}
-			a.startAfter(reset)
+			a.after, a.position, a.lostBefore = reset, 0, time.Time{} // what was before it is of no use
 		}
 		return rows.Err()
 	})
