@@ -45,6 +45,8 @@ type Link struct {
 	State      json.RawMessage `json:"state"`
 	Version    *int64          `json:"version,omitempty"`
 	OccurredAt time.Time       `json:"occurred_at"`
+	// WithoutEffect: it came after the history in which it belongs had been collapsed.
+	WithoutEffect bool `json:"without_effect,omitempty"`
 }
 
 // RecordQuery selects stored events, newest first. Empty fields do not restrict.

@@ -35,6 +35,9 @@ func (r Retention) Until(k Kept, now time.Time) (until time.Time, ok bool) {
 	return now.Add(-r[k]), r[k] > 0
 }
 
+// MaxCollapsed bounds Expunged.Collapsed.
+const MaxCollapsed = 20
+
 // Expunged says what was removed with one event.
 type Expunged struct {
 	EventID     string   `json:"event_id"`
@@ -48,6 +51,9 @@ type Expunged struct {
 	Waiting int64 `json:"waiting"`
 	// Entities is how many entities were folded again, without the event.
 	Entities int `json:"entities"`
+	// Collapsed are entities whose base may hold what the event did, the first MaxCollapsed of them: retention had folded its
+	// changes together with those of others received before and after it, and has not kept which. Their states are as they were.
+	Collapsed []EntityRef `json:"collapsed,omitempty"`
 	// Runs is how many runs Temporal was told to delete.
 	Runs int `json:"runs"`
 	// Earlier is set if the event had been expunged before: it says who did so, when and why.

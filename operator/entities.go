@@ -20,7 +20,9 @@ type entityView struct {
 	OccurredAt time.Time  `json:"occurred_at,omitzero"`
 	LastEvent  string     `json:"last_event_id,omitempty"`
 	AsOf       *time.Time `json:"as_of,omitempty"`
-	Redacted   bool       `json:"redacted,omitempty"`
+	// CollapsedUntil is the first moment of which the state is known; none where no history is collapsed.
+	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
+	Redacted       bool       `json:"redacted,omitempty"`
 }
 
 func entityOf(c *fiber.Ctx) (ref event.EntityRef, err error) {
@@ -57,7 +59,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 	}
 	view := entityView{
 		EntityRef: e.EntityRef, State: e.State, Deleted: e.Deleted, Version: e.Last.Version,
-		OccurredAt: e.Last.OccurredAt, LastEvent: e.Last.EventID,
+		OccurredAt: e.Last.OccurredAt, LastEvent: e.Last.EventID, CollapsedUntil: e.CollapsedUntil,
 	}
 	if !at.IsZero() {
 		view.AsOf = &at

@@ -127,11 +127,14 @@ func shown(err error) *refusal {
 	var state *event.StateError
 	var exists *event.RunExistsError
 	var verdict *event.VerdictError
+	var collapsed *event.CollapsedError
 	var classed *event.Error
 	var fibers *fiber.Error
 	switch {
 	case errors.As(err, &own):
 		return own
+	case errors.As(err, &collapsed):
+		return &refusal{code: codeNoSuchThing, detail: collapsed.Error()}
 	case errors.Is(err, event.ErrNotFound):
 		return refuse(codeNoSuchThing)
 	case errors.As(err, &verdict):

@@ -21,13 +21,19 @@ import (
 // lives are a few entities that live long, beside what a naive fold says that they are.
 type lives struct {
 	*database
-	random  *rand.Rand
-	clock   time.Time
-	every   int64
-	said    map[string]stored       // what the latest parse of each event says, by event
-	given   map[string]stored       // events that were discarded
-	purged  map[string]map[int]bool // changes by event, of which no link is left
-	arrived []string
+	random *rand.Rand
+	clock  time.Time
+	every  int64
+	said   map[string]stored       // what the latest parse of each event says, by event
+	given  map[string]stored       // events that were discarded
+	purged map[string]map[int]bool // changes by event, of which no link is left
+
+	// collapsed are the changes of each entity that its base covers, and ends their last order. What came before the base later is
+	// not among them.
+	collapsed map[event.EntityRef][]event.OrderedChange
+	ends      map[event.EntityRef]event.Order
+	seen      int // checkpoints
+	arrived   []string
 }
 
 // Whatever comes to entities that live long, their checkpoints are what a naive fold of their links says, and so are their
@@ -41,6 +47,7 @@ func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 			l := &lives{
 				database: open(t), random: rand.New(rand.NewPCG(seed, 12)), clock: noon, every: 2 + int64(seed%4),
 				said: map[string]stored{}, given: map[string]stored{}, purged: map[string]map[int]bool{},
+				collapsed: map[event.EntityRef][]event.OrderedChange{}, ends: map[event.EntityRef]event.Order{},
 			}
 			l.CheckpointEvery(l.every)
 			for step := range 160 {
@@ -50,7 +57,8 @@ func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 				}
 			}
 			l.requireModel("the end")
-			require.Positive(t, value[int](l.database, `SELECT count(*) FROM entity_checkpoints`))
+			require.Positive(t, l.seen)
+			require.Positive(t, value[int](l.database, `SELECT count(*) FROM entity_bases`))
 		})
 	}
 }
@@ -168,12 +176,20 @@ func (l *lives) discard(id string) {
 	l.given[id] = s
 }
 
-// purgeSome removes old events, and those of their links that no fold reads. No entity changes.
+// purgeSome removes old events, and those of their links that no fold reads, or that a base covers. No entity changes.
 func (l *lives) purgeSome() {
-	const entities = `SELECT coalesce(json_agg(e ORDER BY external_id)::text, '') FROM entities AS e`
+	const entities = `
+SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_version,reset_at,reset_id}'::text[] ORDER BY external_id)::text, '')
+  FROM entities AS e`
 	before := value[string](l.database, entities)
-	l.purge(event.KeptEvents, time.UnixMilli(l.random.Int64N(1<<46)))
+	const all = 1<<48 - 1 // an ID begins with 48 bits of time
+	cut := int64(all)
+	if l.random.IntN(2) == 0 {
+		cut = l.random.Int64N(all)
+	}
+	l.purge(event.KeptEvents, time.UnixMilli(cut))
 	require.Equal(l.t, before, value[string](l.database, entities))
+	l.collapse()
 	rows, err := l.sql.Query(l.t.Context(), `SELECT event_id::text, position FROM event_entities`)
 	require.NoError(l.t, err)
 	type place struct {
@@ -191,6 +207,29 @@ func (l *lives) purgeSome() {
 	}
 }
 
+// collapse notes what is covered by the bases that a purge has moved.
+func (l *lives) collapse() {
+	for n := range 3 {
+		ref := thing(fmt.Sprint(n))
+		rows, err := l.sql.Query(l.t.Context(),
+			`SELECT base_version, base_at, base_id::text FROM entities WHERE base_id IS NOT NULL AND external_id = $1`, ref.ExternalID)
+		require.NoError(l.t, err)
+		var end event.Order
+		_, err = pgx.ForEachRow(rows, []any{&end.Version, &end.OccurredAt, &end.EventID}, func() error { return nil })
+		require.NoError(l.t, err)
+		if end.EventID == "" || end.Compare(l.ends[ref]) == 0 {
+			continue
+		}
+		end.OccurredAt = end.OccurredAt.UTC()
+		require.Positive(l.t, end.Compare(l.ends[ref]), "a base does not go back")
+		covered, _ := l.links(ref, func(o event.OrderedChange) bool { return o.Order.Compare(end) <= 0 })
+		for _, o := range covered[len(l.collapsed[ref]):] {
+			require.Zero(l.t, value[int](l.database, `SELECT count(*) FROM events WHERE id = $1`, o.Order.EventID), "what is there is not collapsed")
+		}
+		l.collapsed[ref], l.ends[ref] = covered, end
+	}
+}
+
 // ageEntity makes the row of an entity what a release from before checkpoints would have written.
 func (l *lives) ageEntity() {
 	id := fmt.Sprint(l.random.IntN(3))
@@ -201,7 +240,7 @@ UPDATE entities AS e
        version = last.version, occurred_at = last.occurred_at, last_event_id = last.event_id
   FROM (SELECT version, occurred_at, event_id FROM event_entities WHERE external_id = $1
          ORDER BY coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC LIMIT 1) AS last
- WHERE e.external_id = $1`, id)
+ WHERE e.external_id = $1 AND e.base_id IS NULL`, id)
 }
 
 func (l *lives) processInBulk() {
@@ -244,15 +283,16 @@ func (l *lives) reopen() {
 	l.process(s)
 }
 
-// links are the changes of an entity that count, in fold order.
+// links are the changes of an entity that count, in fold order. Those that are collapsed do, and the others that come after them.
 func (l *lives) links(ref event.EntityRef, counts func(event.OrderedChange) bool) (links []event.OrderedChange, mentioned bool) {
+	links, mentioned = slices.Clone(l.collapsed[ref]), len(l.collapsed[ref]) > 0
 	for _, s := range l.said {
 		for i, c := range s.parsed.Changes {
 			o := event.OrderedChange{Order: event.OrderOf(s.receipt, s.parsed, c), Change: c}
 			if l.purged[s.receipt.ID][i] || c.ExternalID != ref.ExternalID || !counts(o) {
 				continue
 			}
-			if mentioned = true; !c.Mentions() {
+			if mentioned = true; !c.Mentions() && (l.ends[ref].EventID == "" || o.Order.Compare(l.ends[ref]) > 0) {
 				links = append(links, o)
 			}
 		}
@@ -281,8 +321,21 @@ func (l *lives) requireModel(when string) {
 		at := noon.Add(time.Duration(l.random.Int64N(int64(l.clock.Sub(noon)) + 2)))
 		links, mentioned = l.links(ref, func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) })
 		got, err = l.EntityAsOf(l.t.Context(), ref, at)
+		if before, isLost := l.lostBefore(ref, links, at); isLost {
+			var collapsed *event.CollapsedError
+			require.ErrorAs(l.t, err, &collapsed, when)
+			require.Equal(l.t, before, collapsed.Before, when)
+			continue
+		}
 		l.requireFold(ref, links, mentioned, got, err, when+", as of "+at.String())
 	}
+}
+
+// lostBefore says from when on the state of an entity is known, if the moment is before that. A reset after the base makes it known.
+func (l *lives) lostBefore(ref event.EntityRef, links []event.OrderedChange, at time.Time) (time.Time, bool) {
+	_, _, latest := tallyOf(l.collapsed[ref])
+	isReset := slices.ContainsFunc(links[len(l.collapsed[ref]):], func(c event.OrderedChange) bool { return c.Change.Resets() })
+	return latest, latest.After(at) && !isReset
 }
 
 func (l *lives) requireFold(
@@ -318,6 +371,9 @@ func tallyOf(links []event.OrderedChange) (reset event.Order, n int64, latest ti
 func (l *lives) requireTally(ref event.EntityRef, links []event.OrderedChange, when string) {
 	l.t.Helper()
 	reset, n, _ := tallyOf(links)
+	if reset.Compare(l.ends[ref]) <= 0 { // the base takes its place
+		reset = event.Order{}
+	}
 	require.Equal(l.t, n, value[int64](l.database, `SELECT links FROM entities WHERE external_id = $1`, ref.ExternalID), when)
 	require.Equal(l.t, reset.EventID, value[string](l.database, `SELECT coalesce(reset_id::text, '') FROM entities WHERE external_id = $1`, ref.ExternalID), when)
 
@@ -345,6 +401,7 @@ SELECT version, occurred_at, event_id::text, links, latest_at, state, deleted FR
 		return nil
 	})
 	require.NoError(l.t, err)
+	l.seen += kept
 	require.LessOrEqual(l.t, kept, 2*bits.Len64(uint64(n/l.every)), when)
 }
 

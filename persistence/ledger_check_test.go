@@ -240,6 +240,39 @@ func TestCheckpointsOfALedger(t *testing.T) {
 	}
 }
 
+// What is collapsed is taken as it is, and what comes after it is folded onto it.
+func TestALedgerOverABase(t *testing.T) {
+	t.Parallel()
+	for name, tamper := range map[string]struct {
+		sql   string
+		finds broken
+	}{
+		"nothing": {`SELECT 1`, broken{}},
+		"state":   {`UPDATE entity_bases SET state = '{"a":9}'`, broken{ledger.Fold: {"acme/thing/1"}, ledger.Checkpoints: {"acme/thing/1"}}},
+		"links":   {`UPDATE entity_bases SET links = 9`, broken{ledger.Checkpoints: {"acme/thing/1"}}},
+		"order":   {`UPDATE entities SET base_id = last_event_id`, broken{ledger.Checkpoints: {"acme/thing/1"}}},
+		"gone":    {`DELETE FROM entity_bases`, broken{ledger.Fold: {"acme/thing/1"}, ledger.Checkpoints: {"acme/thing/1"}}},
+		"no entity": {`UPDATE entity_bases SET external_id = '7'`,
+			broken{ledger.Fold: {"acme/thing/1"}, ledger.Checkpoints: {"acme/thing/1", "acme/thing/7"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBookkeeper(t)
+			b.CheckpointEvery(2)
+			b.patchDaily("1", 5)
+			require.EqualValues(t, 5, b.purge(event.KeptEvents, noon))
+			for i := range 3 {
+				p := parsed(patch("1", fmt.Sprintf(`{"b%d":1}`, i)))
+				p.OccurredAt = noon.Add(time.Duration(i) * time.Second)
+				b.process(b.sent(202), p)
+			}
+			require.Positive(t, value[int](b.database, `SELECT count(*) FROM entity_checkpoints`))
+			b.exec(tamper.sql)
+			b.finds(tamper.finds)
+		})
+	}
+}
+
 func TestTwoEndsAndNone(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)

@@ -79,7 +79,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	w := writer.New(db, e, writing)
 	return &Store{
 		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),
-		journals: journal.New(db), upkeeps: upkeep.New(db, w), comparers: ledgers.New(db),
+		journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db),
 	}, nil
 }
 

@@ -24,7 +24,7 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 )
 
 // EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
-// known and understood today. Event.ErrNotFound: none of them had occurred.
+// known and understood today. Event.ErrNotFound: none of them had occurred. A *event.CollapsedError: retention has removed them.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
 	ref = event.EntityRef{
 		Provider: postgres.Clean(ref.Provider), Kind: postgres.Clean(ref.Kind), ExternalID: postgres.Clean(ref.ExternalID),
@@ -49,6 +49,7 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 			if a.isKnown = l.isKnown && !l.reset.OccurredAt.After(at); a.isKnown {
 				a.reset, a.after = l.reset, l.reset
 			}
+			a.base = l.base
 		}
 		return rows.Err()
 	})
@@ -60,6 +61,9 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 	defer tx.Rollback(ctx)
 	if err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every); err != nil {
 		return event.Entity{}, err
+	}
+	if a.isLost() {
+		return event.Entity{}, &event.CollapsedError{Before: a.lostBefore}
 	}
 	if a.isGone {
 		return event.Entity{}, event.ErrNotFound

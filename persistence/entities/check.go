@@ -20,9 +20,6 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, p
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
 )
 
-// Histories are the changes of entities, in fold order.
-type Histories map[event.EntityRef][]event.OrderedChange
-
 // FindWrongCheckpoints compares what entities know of their changes, and their checkpoints, with the changes themselves.
 func FindWrongCheckpoints(
 	ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of Histories, wrong func(event.EntityRef),
@@ -45,7 +42,7 @@ func FindWrongCheckpoints(
 	for _, l := range lives {
 		counted := countedAnew(of[l.EntityRef])
 		resets[l.EntityRef] = counted.reset
-		bad[l.EntityRef] = l.isKnown && !l.counts(counted)
+		bad[l.EntityRef] = l.isKnown && !l.counts(counted) || l.base.Compare(counted.base) != 0
 	}
 	for _, c := range kept {
 		bad[c.EntityRef] = bad[c.EntityRef] || !c.agreesWith(of[c.EntityRef], resets[c.EntityRef])
@@ -59,9 +56,14 @@ func FindWrongCheckpoints(
 }
 
 // countedAnew is what an entity should know of its changes.
-func countedAnew(changes []event.OrderedChange) *Life {
+func countedAnew(h *History) *Life { return h.countedUntil(len(h.Changes)) }
+
+func (h *History) countedUntil(end int) *Life {
 	l := &Life{}
-	for _, c := range changes {
+	if h.base != nil {
+		l.base, l.links, l.latest = h.base.Last, h.base.links, h.base.latest
+	}
+	for _, c := range h.Changes[:end] {
 		if !c.Change.Mentions() {
 			l.count(c)
 		}
@@ -75,13 +77,13 @@ func (l *Life) counts(other *Life) bool {
 }
 
 // agreesWith says whether the checkpoint is the plain fold of the changes up to it, and none from before the last reset.
-func (c checkpoint) agreesWith(changes []event.OrderedChange, reset event.Order) bool {
-	end := slices.IndexFunc(changes, func(o event.OrderedChange) bool { return o.Order.Compare(c.Last) > 0 })
+func (c checkpoint) agreesWith(h *History, reset event.Order) bool {
+	end := slices.IndexFunc(h.Changes, func(o event.OrderedChange) bool { return o.Order.Compare(c.Last) > 0 })
 	if end < 0 {
-		end = len(changes)
+		end = len(h.Changes)
 	}
-	covered := countedAnew(changes[:end])
-	e, err := event.Fold(c.EntityRef, changes[:end])
+	covered := h.countedUntil(end)
+	e, err := (&History{base: h.base, Changes: h.Changes[:end]}).Fold(c.EntityRef)
 	return err == nil && SameJSON(e.State, c.State) && e.Deleted == c.Deleted && e.Last.Compare(c.Last) == 0 &&
 		covered.links == c.links && covered.latest.Equal(c.latest) && covered.reset.Compare(reset) == 0
 }

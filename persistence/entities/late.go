@@ -3,6 +3,7 @@ package entities
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,8 @@ const (
 	lastReset = `
 SELECT version, occurred_at, event_id::text FROM event_entities
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND op <> 'patch' AND occurred_at <= $4
+   AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+     > (coalesce($5::bigint::numeric, '-Infinity'), $6::timestamptz, $7::uuid)
  ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
        event_id DESC, position DESC
  LIMIT 1`
@@ -45,6 +48,9 @@ type late struct {
 	from  event.Order // the first change that is not what it was
 	until time.Time   // changes that occurred later do not count; zero: all do
 
+	// lostBefore: until is before it, and what the entity was until then is collapsed; zero: it is not.
+	lostBefore time.Time
+
 	// after is the place of the last change that has been folded; position 0 is before all changes of an event.
 	after    event.Order
 	position int32
@@ -54,7 +60,7 @@ type late struct {
 // newLate is the entity as far as it can be known without a look: where its reset stays, the fold begins there.
 func newLate(l *Life, from event.Order) *late {
 	again := newLife(l.EntityRef)
-	again.before, again.above = l.before, 0
+	again.base, again.before, again.above = l.base, l.before, 0
 	a := &late{Life: again, from: from}
 	if a.isKnown = l.isKnown && !l.resetsAt(from); a.isKnown {
 		a.reset, a.after = l.reset, l.reset
@@ -67,21 +73,35 @@ func (l *Life) resetsAt(o event.Order) bool { return l.reset.EventID != "" && o.
 
 // queueStart looks for the place where the fold begins.
 func (a *late) queueStart(b *pgx.Batch, every int64) {
-	switch {
-	case !a.isKnown:
+	if !a.isKnown {
 		a.isKnown = true
-		b.Queue(lastReset, a.Provider, a.Kind, a.ExternalID, a.bound()).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				if err := rows.Scan(&a.after.Version, &a.after.OccurredAt, &a.after.EventID); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
-		})
-	case a.mayHaveCheckpoints(every):
+		a.queueBase(b)
+		a.queueReset(b)
+		return
+	}
+	if a.reset.EventID == "" && a.Last.EventID == "" {
+		a.queueBase(b)
+	}
+	if a.mayHaveCheckpoints(every) {
 		b.Queue(lastCheckpoint, a.Provider, a.Kind, a.ExternalID, a.from.Version, a.from.OccurredAt, a.from.EventID).
 			Query(a.collectStart)
 	}
+}
+
+// queueReset begins the fold at the last reset after the base.
+func (a *late) queueReset(b *pgx.Batch) {
+	version, at, id := orderArgs(a.base)
+	b.Queue(lastReset, a.Provider, a.Kind, a.ExternalID, a.bound(), version, at, id).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			var reset event.Order
+			if err := rows.Scan(&reset.Version, &reset.OccurredAt, &reset.EventID); err != nil {
+				return err
+			}
+			a.after, a.position, a.lostBefore = reset, 0, time.Time{} // what was before it is of no use
+		}
+		return rows.Err()
+	})
 }
 
 func (a *late) collectStart(rows pgx.Rows) error {
@@ -96,6 +116,9 @@ func (a *late) collectStart(rows pgx.Rows) error {
 	return rows.Err()
 }
 
+// isLost says whether the changes that it would be folded from are gone.
+func (a *late) isLost() bool { return !a.lostBefore.IsZero() }
+
 // startAt goes on from a checkpoint.
 func (a *late) startAt(c checkpoint) {
 	a.Entity, a.links, a.latest, a.at, a.covered, a.above = c.Entity, c.links, c.latest, c.Last, c.links, c.links
@@ -104,11 +127,8 @@ func (a *late) startAt(c checkpoint) {
 
 // queuePage folds the next changes.
 func (a *late) queuePage(b *pgx.Batch, every int64) {
-	at, id := pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, pgtype.UUID{Valid: true}.String()
-	if a.after.EventID != "" {
-		at, id = pgtype.Timestamptz{Time: a.after.OccurredAt, Valid: true}, a.after.EventID
-	}
-	b.Queue(nextChanges, a.Provider, a.Kind, a.ExternalID, a.after.Version, at, id, a.position, a.bound(), changesPerPage).
+	version, at, id := orderArgs(a.after)
+	b.Queue(nextChanges, a.Provider, a.Kind, a.ExternalID, version, at, id, a.position, a.bound(), changesPerPage).
 		Query(func(rows pgx.Rows) error { return a.growFrom(rows, every) })
 }
 
@@ -155,7 +175,7 @@ func foldLate(ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []
 			return err
 		}
 	}
-	for open := all; len(open) > 0; {
+	for open := slices.DeleteFunc(slices.Clone(all), (*late).isLost); len(open) > 0; {
 		for _, a := range open {
 			a.queuePage(b, every)
 		}

@@ -11,6 +11,7 @@ import (
 // Life is an entity with what it knows of the changes that it is folded from. A change that comes to it is one of these:
 //
 //	a mention               it makes the entity if it is not there, and else touches nothing
+//	up to the base          it is linked, and nothing else: retention has collapsed the changes that it belongs between
 //	before the last reset   it is linked, and nothing else: a snapshot or a delete came later, and shows alone
 //	after the last change   it goes on top of the state
 //	between the two         it is late: the entity is folded from the last checkpoint before it, or from the reset
@@ -25,6 +26,7 @@ type Life struct {
 	isKnown bool
 	links   int64
 	reset   event.Order // zero: there was none
+	base    event.Order // up to which its changes are collapsed; zero: none are. There is no reset at or before it
 	latest  time.Time   // when the latest of them occurred, which need not be the last in order
 
 	at      event.Order // of the last change that is counted
@@ -51,8 +53,11 @@ func newLife(ref event.EntityRef) *Life {
 
 // ignores says whether a change, or its absence, shows in nothing.
 func (l *Life) ignores(o event.Order) bool {
-	return l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
+	return l.covers(o) || l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
 }
+
+// covers says whether a place is in the part of the life that is collapsed.
+func (l *Life) covers(o event.Order) bool { return l.base.EventID != "" && o.Compare(l.base) <= 0 }
 
 // appends says whether a change comes after all.
 func (l *Life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }

@@ -25,6 +25,11 @@ func ColumnsOfRefs(refs []event.EntityRef) (providers, kinds, ids []string) {
 	return providers, kinds, ids
 }
 
+// ScanRef scans a reference.
+func ScanRef(row pgx.CollectableRow) (r event.EntityRef, err error) {
+	return r, row.Scan(&r.Provider, &r.Kind, &r.ExternalID)
+}
+
 // ScanOrdered scans a link as a change with its place in the order of its entity.
 func ScanOrdered(row pgx.Row, more ...any) (c event.OrderedChange, err error) {
 	columns := []any{

@@ -35,7 +35,8 @@ SELECT e.* FROM (
          FROM entities
         WHERE provider = touched.provider AND kind = touched.kind AND external_id = touched.external_id`
 
-	lifeColumns = EntityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at`
+	lifeColumns = EntityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at,
+       base_version, base_at, coalesce(base_id::text, '')`
 
 	EntityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
@@ -156,11 +157,16 @@ func scanLife(row pgx.Row) (*Life, error) {
 	var (
 		l             Life
 		resetAt, last *time.Time
+		baseAt        *time.Time
 		links         *int64
 	)
-	err := ScanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last)
+	err := ScanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last,
+		&l.base.Version, &baseAt, &l.base.EventID)
 	if resetAt != nil {
 		l.reset.OccurredAt = resetAt.UTC()
+	}
+	if baseAt != nil {
+		l.base.OccurredAt = baseAt.UTC()
 	}
 	if last != nil {
 		l.latest = last.UTC()

@@ -16,7 +16,10 @@ const foldsAtOnce = 500
 
 const (
 	checkpointsOfNone = `
-SELECT DISTINCT provider, kind, external_id FROM entity_checkpoints AS c
+SELECT provider, kind, external_id FROM (
+       SELECT provider, kind, external_id FROM entity_checkpoints
+        UNION
+       SELECT provider, kind, external_id FROM entity_bases) AS c
  WHERE NOT EXISTS (SELECT FROM entities AS e
                     WHERE e.provider = c.provider AND e.kind = c.kind AND e.external_id = c.external_id)
  ORDER BY 1, 2, 3`
@@ -51,9 +54,7 @@ func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err err
 	folds := ledger.Finding{Invariant: ledger.Fold, Examples: []string{}}
 	checkpoints := ledger.Finding{Invariant: ledger.Checkpoints, Examples: []string{}}
 	rows, _ := tx.Query(ctx, touchedByLedger)
-	refs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r event.EntityRef, err error) {
-		return r, row.Scan(&r.Provider, &r.Kind, &r.ExternalID)
-	})
+	refs, err := pgx.CollectRows(rows, entities.ScanRef)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of en
 	folded := make([]event.Entity, len(refs))
 	for i, ref := range refs {
 		var err error
-		if folded[i], err = event.Fold(ref, of[ref]); err != nil {
+		if folded[i], err = of[ref].Fold(ref); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,10 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of en
 }
 
 func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (entities.Histories, error) {
-	of := make(entities.Histories, len(refs))
+	of, err := entities.NewHistories(ctx, tx, refs)
+	if err != nil {
+		return nil, err
+	}
 	providers, kinds, ids := entities.ColumnsOfRefs(refs)
 	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
 	defer rows.Close()
@@ -102,15 +106,15 @@ func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (enti
 			return nil, err
 		}
 		ref := event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
-		of[ref] = append(of[ref], c)
+		of[ref].Add(c)
 	}
-	for _, changes := range of {
-		slices.SortStableFunc(changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	for _, h := range of {
+		slices.SortStableFunc(h.Changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	}
 	return of, rows.Err()
 }
 
-// findCheckpointsOfNone are those whose entity is gone.
+// findCheckpointsOfNone are those, and bases, whose entity is gone.
 func findCheckpointsOfNone(ctx context.Context, tx pgx.Tx, wrong *ledger.Finding) error {
 	rows, _ := tx.Query(ctx, checkpointsOfNone)
 	var ref event.EntityRef

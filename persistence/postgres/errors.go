@@ -33,6 +33,10 @@ func Failure(doing string, err error) error {
 	if errors.As(err, &verdict) {
 		return fmt.Errorf("%s: %w", doing, verdict)
 	}
+	var collapsed *event.CollapsedError
+	if errors.As(err, &collapsed) {
+		return fmt.Errorf("%s: %w", doing, collapsed)
+	}
 	if errors.Is(err, pgx.ErrNoRows) || errors.Is(err, event.ErrNotFound) {
 		return fmt.Errorf("%s: %w", doing, event.ErrNotFound)
 	}

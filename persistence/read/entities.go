@@ -11,15 +11,19 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-const selectEntity = entities.EntityColumns + `
+const selectEntity = entities.EntityColumns + `,
+       (SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3)
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 // Entity is the folded state of an entity.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
 	e := event.Entity{EntityRef: ref}
 	row := s.db.QueryRow(ctx, selectEntity, postgres.Clean(ref.Provider), postgres.Clean(ref.Kind), postgres.Clean(ref.ExternalID))
-	if err := entities.ScanEntity(row, &e); err != nil {
+	if err := entities.ScanEntity(row, &e, &e.CollapsedUntil); err != nil {
 		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
+	}
+	if e.CollapsedUntil != nil {
+		*e.CollapsedUntil = e.CollapsedUntil.UTC()
 	}
 	return e, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
@@ -24,7 +25,7 @@ const (
 
 	linkColumns = `
 SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.position, l.op, l.change, l.version,
-       l.occurred_at
+       l.occurred_at, ` + entities.IsWithoutEffect + `
   FROM `
 	eventOfLink = ` LEFT JOIN events AS e ON e.id = l.event_id`
 
@@ -97,7 +98,7 @@ func scanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
 
 func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
 	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Position, &l.Op, &l.State, &l.Version,
-		&l.OccurredAt)
+		&l.OccurredAt, &l.WithoutEffect)
 	l.OccurredAt = l.OccurredAt.UTC()
 	return l, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -37,6 +38,11 @@ SELECT coalesce((SELECT max(id::text) FROM (
 	keysOfEvent = `SELECT provider, key FROM idempotency_keys WHERE event_id = $1::uuid`
 
 	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
+
+	// mayHold are the entities whose base has taken in events received before and after this one, or just this one.
+	mayHold = `
+SELECT provider, kind, external_id FROM entity_bases
+ WHERE provider = $1 AND $2::uuid BETWEEN first_id AND last_id ORDER BY kind, external_id LIMIT $3`
 
 	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
 	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
@@ -143,7 +149,9 @@ func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) 
 	}
 	defer tx.Rollback(ctx)
 	if len(traces) == 0 && e.Provider == "" && verdict == nil {
-		return event.ErrNotFound
+		if err := providerOfKey(ctx, tx, e); err != nil {
+			return err
+		}
 	}
 	if verdict != nil && verdict.Outcome == event.OutcomeExpunged {
 		e.Earlier = verdict
@@ -175,11 +183,34 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeDeadLetters, e.EventID).Exec(postgres.CountInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(postgres.CountInto(&e.Errors))
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
+	b.Queue(mayHold, postgres.Clean(e.Provider), e.EventID, event.MaxCollapsed).Query(func(rows pgx.Rows) (err error) {
+		e.Collapsed, err = pgx.AppendRows(e.Collapsed, rows, entities.ScanRef)
+		return err
+	})
 	return t.Send(ctx, b)
 }
 
+// providerOfKey is for an event of which nothing is left but its key. Event.ErrNotFound: not even that.
+func providerOfKey(ctx context.Context, t *postgres.Transaction, e *event.Expunged) error {
+	b := &pgx.Batch{}
+	b.Queue(keysOfEvent, e.EventID).Query(func(rows pgx.Rows) error {
+		var key string
+		_, err := pgx.ForEachRow(rows, []any{&e.Provider, &key}, func() error { return nil })
+		return err
+	})
+	if err := t.Send(ctx, b); err != nil {
+		return err
+	}
+	if e.Provider == "" {
+		return event.ErrNotFound
+	}
+	return nil
+}
+
 func auditExpunge(ctx context.Context, t *postgres.Transaction, e *event.Expunged, by event.Actor) error {
-	detail, err := json.Marshal(e)
+	onRecord := *e
+	onRecord.Collapsed = nil // an entity's ID may be personal
+	detail, err := json.Marshal(onRecord)
 	if err != nil {
 		return err
 	}

@@ -174,5 +174,8 @@ func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err er
 		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(postgres.CountInto(&links))
 		err = s.db.SendOnly(ctx, b)
 	}
+	if err == nil {
+		err = s.entities.Collapse(ctx, ids, bound)
+	}
 	return int64(len(ids)), err
 }

@@ -1,15 +1,19 @@
 package upkeep
 
 import (
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
 
 // Store removes what is old, or must not be kept. It is safe for concurrent use.
 type Store struct {
-	db     *postgres.DB
-	writer *writer.Store
+	db       *postgres.DB
+	writer   *writer.Store
+	entities *entities.Store
 }
 
-// New makes a Store on a database, beside the one that writes its events.
-func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db: db, writer: w} }
+// New makes a Store on a database, beside those that write its events and fold its entities.
+func New(db *postgres.DB, w *writer.Store, e *entities.Store) *Store {
+	return &Store{db: db, writer: w, entities: e}
+}

@@ -122,6 +122,7 @@ func (e Effects) Detail() map[string]any {
 func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID string) (taken Effects, err error) {
 	held, all := map[event.EntityRef]*entities.Life{}, entities.Touches{}
 	b := &pgx.Batch{}
+	queueSettings(b, ofStore)
 	entities.QueueLocks(b, entities.Needs{}, []string{eventID}, held)
 	b.Queue(takeLinks, eventID).Query(func(rows pgx.Rows) error {
 		for rows.Next() {

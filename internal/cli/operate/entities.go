@@ -102,6 +102,9 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 	if err := writeState(w, e); err != nil {
 		return err
 	}
+	if e.CollapsedUntil != nil {
+		fmt.Fprintf(w, "history before %s is collapsed: its events are older than their retention\n\n", e.CollapsedUntil.Format(time.RFC3339))
+	}
 	for _, one := range related {
 		if err := writeState(w, one); err != nil {
 			return err
@@ -109,7 +112,11 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 	}
 	table := cli.NewTable(w, "OCCURRED", "EVENT", "TYPE", "CHANGE", "STATE")
 	for _, l := range timeline {
-		table.Row(l.OccurredAt.Format(time.RFC3339), l.EventID, l.EventType, string(l.Op), cli.Shorten(string(l.State)))
+		op := string(l.Op)
+		if l.WithoutEffect {
+			op += " (no effect)"
+		}
+		table.Row(l.OccurredAt.Format(time.RFC3339), l.EventID, l.EventType, op, cli.Shorten(string(l.State)))
 	}
 	return table.Flush()
 }

@@ -38,8 +38,24 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Acto
 		}
 		_, err := fmt.Fprintf(w, "event %s is expunged: %d row(s), %d dead letter(s), %d change(s) of %d entities, %d run(s)\n",
 			gone.EventID, gone.Events, gone.DeadLetters, gone.Changes, gone.Entities, gone.Runs)
-		return err
+		if err != nil || len(gone.Collapsed) == 0 {
+			return err
+		}
+		return writeCollapsed(w, gone.Collapsed)
 	})
+}
+
+// writeCollapsed names the entities to look at.
+func writeCollapsed(w io.Writer, refs []event.EntityRef) error {
+	fmt.Fprintln(w, "what it did before its retention ended may be part of a collapsed history, which stays as it is; look at:")
+	for _, ref := range refs {
+		fmt.Fprintf(w, "  holdfast entity show %s %s %s\n", cli.Printable(ref.Provider), cli.Printable(ref.Kind), cli.Printable(ref.ExternalID))
+	}
+	if len(refs) < event.MaxCollapsed {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, "  and there may be more")
+	return err
 }
 
 func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err error) {

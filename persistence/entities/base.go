@@ -1,0 +1,286 @@
+package entities
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// A base is what an entity was at the end of the part of its life whose changes are gone, because their events are purged. It is
+// a checkpoint that nothing makes void: a change at or before it shows in nothing, and every fold begins there or later.
+
+const (
+	// linksPerPage bounds what one transaction takes into a base, and pagesPerCollapse how many follow each other for an entity in a batch of
+	// a purge; the next batch that touches the entity goes on.
+	linksPerPage     = 1000
+	linksPerRemoval  = 20_000
+	pagesPerCollapse = 20
+)
+
+const (
+	baseOfEntity = `
+SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_bases
+ WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	// IsWithoutEffect: the base was there before the change, or it would be gone.
+	IsWithoutEffect = IsChange + ` AND EXISTS (
+       SELECT FROM entities AS b
+        WHERE b.provider = l.provider AND b.kind = l.kind AND b.external_id = l.external_id AND b.base_id IS NOT NULL
+          AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id)
+           <= (coalesce(b.base_version::numeric, '-Infinity'), b.base_at, b.base_id))`
+
+	// collapsible are the entities of purged events that have so many changes, or mentions, whoever made them. It looks at no more.
+	collapsible = `
+SELECT provider, kind, external_id FROM (
+       SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id = ANY ($1::uuid[])) AS e
+ WHERE EXISTS (SELECT FROM event_entities AS l
+                WHERE l.provider = e.provider AND l.kind = e.kind AND l.external_id = e.external_id AND ` + IsChange + `
+               OFFSET $2::bigint - 1)
+    OR EXISTS (SELECT FROM event_entities AS l
+                WHERE l.provider = e.provider AND l.kind = e.kind AND l.external_id = e.external_id AND ` + IsMention + `
+               OFFSET $2::bigint - 1)
+ ORDER BY provider COLLATE "C", kind COLLATE "C", external_id COLLATE "C"`
+
+	// lockToCollapse waits for nobody.
+	lockToCollapse = lifeColumns + ` FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3 FOR NO KEY UPDATE SKIP LOCKED`
+
+	// oldestChanges is a page of the changes after the base, each with whether its event is there or too young to be purged.
+	oldestChanges = `
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text,
+       event_id >= $7::uuid OR EXISTS (SELECT FROM events WHERE id = l.event_id)
+  FROM event_entities AS l
+ WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
+   AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+     > (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid)
+ ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
+ LIMIT $8`
+
+	writeBase = `
+INSERT INTO entity_bases AS b (provider, kind, external_id, links, version, occurred_at, event_id, latest_at, state, deleted,
+       collapsed, first_id, last_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8, $9::text::jsonb, $10, $11, $12::uuid, $13::uuid)
+    ON CONFLICT (provider, kind, external_id) DO UPDATE
+   SET links = excluded.links, version = excluded.version, occurred_at = excluded.occurred_at, event_id = excluded.event_id,
+       latest_at = excluded.latest_at, state = excluded.state, deleted = excluded.deleted,
+       collapsed = b.collapsed + excluded.collapsed, first_id = least(b.first_id, excluded.first_id),
+       last_id = greatest(b.last_id, excluded.last_id), collapsed_at = excluded.collapsed_at`
+
+	// standOnBase: the entity stays what it is. A reset that the base covers is of no use any more.
+	standOnBase = `
+UPDATE entities
+   SET base_version = $4, base_at = $5, base_id = $6::uuid,
+       reset_version = CASE WHEN covered THEN NULL ELSE reset_version END,
+       reset_at = CASE WHEN covered THEN NULL ELSE reset_at END,
+       reset_id = CASE WHEN covered THEN NULL ELSE reset_id END
+  FROM (SELECT $7::boolean) AS of (covered)
+ WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	dropCovered = `
+DELETE FROM entity_checkpoints
+ WHERE provider = $1 AND kind = $2 AND external_id = $3
+   AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+     <= (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)`
+
+	// removeCovered: a change that came late, at or before the base, goes too once its event is purged.
+	removeCovered = `
+DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
+       SELECT ctid FROM event_entities AS l
+        WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
+          AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+            <= (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)
+          AND event_id < $7::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
+        ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
+        LIMIT $8))`
+
+	// removeMentions leaves the last of those that are purged: the entity is there for its sake, if nothing else is left.
+	removeMentions = `
+DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
+       SELECT place FROM (
+              SELECT ctid AS place, lead(ctid) OVER (ORDER BY rank, occurred_at, event_id, position) IS NULL AS is_last FROM (
+                     SELECT ctid, coalesce(version::numeric, '-Infinity') AS rank, occurred_at, event_id, position
+                       FROM event_entities
+                      WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsMention + `
+                      ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
+                      LIMIT $5) AS oldest
+               WHERE event_id < $4::uuid AND NOT EXISTS (SELECT FROM events WHERE id = oldest.event_id)) AS purged
+        WHERE NOT is_last))`
+)
+
+// queueBase begins the fold at the base, if there is one.
+func (a *late) queueBase(b *pgx.Batch) {
+	if a.base.EventID == "" {
+		return
+	}
+	b.Queue(baseOfEntity, a.Provider, a.Kind, a.ExternalID).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			c := checkpoint{Entity: event.Entity{EntityRef: a.EntityRef}}
+			if err := scanCheckpoint(rows, &c); err != nil {
+				return err
+			}
+			if !a.until.IsZero() && c.latest.After(a.until) {
+				a.lostBefore = c.latest
+				continue
+			}
+			a.startAt(c)
+			a.above = 0
+		}
+		return rows.Err()
+	})
+}
+
+// orderArgs are an order as arguments of a comparison; where there is none, one before all.
+func orderArgs(o event.Order) (version *int64, at pgtype.Timestamptz, id string) {
+	if o.EventID == "" {
+		return nil, pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, pgtype.UUID{Valid: true}.String()
+	}
+	return o.Version, pgtype.Timestamptz{Time: o.OccurredAt, Valid: true}, o.EventID
+}
+
+// Collapse takes the changes of events that are purged into the bases of their entities, a transaction for each page of an entity. The
+// events that are given have just gone; bound is the first ID that is too young.
+func (s *Store) Collapse(ctx context.Context, purged []string, bound string) error {
+	if len(purged) == 0 {
+		return nil
+	}
+	var refs []event.EntityRef
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(collapsible, purged, s.every).Query(func(rows pgx.Rows) (err error) {
+		refs, err = pgx.CollectRows(rows, ScanRef)
+		return err
+	})
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		for range pagesPerCollapse {
+			more, err := s.collapsePage(ctx, ref, bound)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// collapsing is one entity of which a part of its life is taken into its base.
+type collapsing struct {
+	*late
+
+	reset       event.Order // of the row
+	page        []event.OrderedChange
+	isLast      bool // the page has no further one after it
+	first, last string
+}
+
+// collapsePage takes in the next page of an entity, and says whether there may be another.
+func (s *Store) collapsePage(ctx context.Context, ref event.EntityRef, bound string) (more bool, err error) {
+	var c *collapsing
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(lockToCollapse, ref.Provider, ref.Kind, ref.ExternalID).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			l, err := scanLife(rows)
+			if err != nil {
+				return err
+			}
+			c = &collapsing{late: &late{Life: newLife(ref)}, reset: l.reset}
+			c.base = l.base
+		}
+		return rows.Err()
+	})
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback(ctx)
+	if c == nil {
+		return false, nil
+	}
+	b = &pgx.Batch{}
+	c.queueBase(b)
+	c.queueOldest(b, bound)
+	if err := tx.Flush(ctx, b); err != nil {
+		return false, err
+	}
+	taken, err := c.takeIn(s.every)
+	if err != nil {
+		return false, err
+	}
+	if taken {
+		c.queueWrites(b, bound)
+	}
+	var mentions int64
+	b.Queue(removeMentions, ref.Provider, ref.Kind, ref.ExternalID, bound, linksPerPage).Exec(postgres.CountInto(&mentions))
+	if err := tx.Commit(ctx, b); err != nil {
+		return false, err
+	}
+	return taken && !c.isLast || mentions == linksPerPage-1, nil
+}
+
+// queueOldest reads the changes after the base up to the first whose event is there.
+func (c *collapsing) queueOldest(b *pgx.Batch, bound string) {
+	version, at, id := orderArgs(c.base)
+	b.Queue(oldestChanges, c.Provider, c.Kind, c.ExternalID, version, at, id, bound, linksPerPage).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		read := 0
+		for rows.Next() {
+			var stays bool
+			o, err := ScanOrdered(rows, &stays)
+			if err != nil {
+				return err
+			}
+			if read++; stays {
+				c.isLast = true
+				break
+			}
+			c.page = append(c.page, o)
+		}
+		c.isLast = c.isLast || read < linksPerPage
+		return rows.Err()
+	})
+}
+
+// takeIn folds the page onto the base, and says whether the base is to be kept. An entity that has fewer changes than there are from
+// one checkpoint to the next keeps them: it would be no smaller without.
+func (c *collapsing) takeIn(every int64) (bool, error) {
+	if !c.isLast { // the last event may go on in the next page
+		last := c.page[len(c.page)-1].Order
+		for len(c.page) > 0 && c.page[len(c.page)-1].Order.Compare(last) == 0 {
+			c.page = c.page[:len(c.page)-1]
+		}
+	}
+	if int64(len(c.page)) < every {
+		return false, nil
+	}
+	for _, o := range c.page {
+		c.count(o)
+		if id := o.Order.EventID; c.first == "" || id < c.first {
+			c.first = id
+		}
+		c.last = max(c.last, o.Order.EventID)
+	}
+	if err := c.apply(c.page); err != nil {
+		return false, err
+	}
+	return checkSize(c.Entity) == nil, nil // it may have been larger than it may be, for as long as a change was not there
+}
+
+func (c *collapsing) queueWrites(b *pgx.Batch, bound string) {
+	o := c.Last
+	b.Queue(writeBase, c.Provider, c.Kind, c.ExternalID, c.links, o.Version, o.OccurredAt, o.EventID, c.latest, string(c.State),
+		c.Deleted, len(c.page), c.first, c.last)
+	isCovered := c.reset.EventID != "" && c.reset.Compare(o) <= 0
+	b.Queue(standOnBase, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID, isCovered)
+	b.Queue(dropCovered, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID)
+	b.Queue(removeCovered, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID, bound, linksPerRemoval)
+}

@@ -1,0 +1,54 @@
+package persistence_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// Whoever takes back what an event did folds its entities as a writer does: by index, with plans that were made once.
+func TestWhatIsTakenBackIsPlannedAsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(*database, event.Receipt) error{
+		"discard": func(d *database, r event.Receipt) error {
+			return d.DiscardDeadLetter(d.t.Context(), d.deadLetterOf(r).ID, ada)
+		},
+		"edit": func(d *database, r event.Receipt) error {
+			return second(d.EditDeadLetter(d.t.Context(), event.Edit{DeadLetter: d.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}, ada))
+		},
+		"expunge": func(d *database, r event.Receipt) error { return second(d.Expunge(d.t.Context(), r.ID, 0, ada)) },
+		"enforce": func(d *database, r event.Receipt) error {
+			d.exec(`INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'discarded', 'ada', 'x')`, r.ID)
+			return second(d.EnforceVerdicts(d.t.Context()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := &statements{}
+			db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+			r := receipt()
+			db.process(r, parsed(snapshot("1", `{"n":1}`)))
+			db.record(died(r, time.Now().Add(time.Second)))
+			seen.forget()
+			require.NoError(t, take(db, r))
+			isPlanned, took := false, false
+			for _, sent := range seen.sent {
+				switch {
+				case sent.sql == "begin":
+					isPlanned = false
+				case strings.Contains(sent.sql, "force_generic_plan"):
+					isPlanned = true
+				case strings.Contains(sent.sql, "DELETE FROM event_entities"):
+					took = true
+					require.True(t, isPlanned)
+				}
+			}
+			require.True(t, took)
+		})
+	}
+}
