@@ -13,7 +13,7 @@ import (
 	"holdfast/loadgen"
 )
 
-const stormTime = 5 * time.Second
+const stormTime = 3 * time.Second
 
 // storesMayHear is how many transactions for each request a storm may cause: the process looks after its own health
 // meanwhile, a few times a second. stormFloor is what the check of the ledger, which reads the database, may cause .

@@ -45,8 +45,6 @@ type Result struct {
 	Seconds []Second `json:"seconds"`
 	// FirstError is of the first request without an answer.
 	FirstError string `json:"first_error,omitempty"`
-	// Histogram is the whole of Latency, in microseconds.
-	Histogram *hdrhistogram.Histogram `json:"-"`
 }
 
 // Latency sums up a histogram.
@@ -86,7 +84,7 @@ func (r *record) result(o Options, ended time.Time) Result {
 	return Result{
 		Counts: r.counts.clone(), Run: o.Run, Seed: o.Seed, Started: r.started, Elapsed: elapsed,
 		PerSecond: float64(r.counts.OK) / max(elapsed.Seconds(), 1e-9), Latency: latencyOf(r.latency), Seconds: r.seconds,
-		FirstError: r.err, Histogram: r.latency,
+		FirstError: r.err,
 	}
 }
 
