@@ -153,7 +153,7 @@ func (t *writing) countWithoutEffect(w *write) (n int) {
 	return n
 }
 
-// collapse takes the changes of events that are purged into the bases of their entities, a transaction for each page of an entity.
+// collapse takes the changes of purged events into the bases of their entities, a transaction for each page of an entity.
 // The events that are given have just gone; bound is the first ID that is too young.
 func (s *Store) collapse(ctx context.Context, purged []string, bound string) error {
 	if len(purged) == 0 {
