@@ -25,6 +25,7 @@ func (a *Activities) PersistEvent(
 	if err == nil && persisted.Conflict != nil {
 		reportConflict(ctx, *persisted.Conflict)
 	}
+	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
 	persisted.Verdict, err = verdictOf(err)
 	return persisted, err
 }

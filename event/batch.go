@@ -9,6 +9,8 @@ type Batched struct {
 	Outcome Outcome
 	// Owner is the ID of the event that owns the key, if Outcome is OutcomeDuplicate.
 	Owner string
+	// WithoutEffect is how many changes came too late to show.
+	WithoutEffect int
 	// Reason is why the event left the batch, if Outcome is OutcomeLeft; nil otherwise.
 	Reason error
 }

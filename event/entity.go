@@ -66,7 +66,7 @@ type Entity struct {
 	Deleted bool            `json:"deleted"`
 	// Last is the order of the latest change that was folded in, mentions aside; zero if there was none.
 	Last Order `json:"-"`
-	// CollapsedUntil is the first moment of which the state is known: the history before it is collapsed, since its events are older than
-	// their retention. Nil: nothing is.
+	// CollapsedUntil is the first moment of which the state is known: the history before it is collapsed, since its events are older
+	// than their retention. Nil: nothing is, or this is a state as of a moment.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
 }

@@ -12,6 +12,8 @@ type Persisted struct {
 	OwnerWaits bool `json:"owner_waits,omitempty"`
 	// Processed is set if the entities were upserted in the same transaction: no step is left.
 	Processed bool `json:"processed,omitempty"`
+	// WithoutEffect is how many changes came too late to show, if Processed.
+	WithoutEffect int `json:"without_effect,omitempty"`
 	// Verdict is set if an operator has decided about the event: nothing was stored.
 	Verdict *Verdict `json:"verdict,omitempty"`
 }

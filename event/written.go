@@ -11,6 +11,8 @@ type Written struct {
 	// OwnerWaits says that a dead letter of the owner waits, and Conflict that it is another event.
 	OwnerWaits bool
 	Conflict   *Conflict
+	// WithoutEffect is how many changes came too late: the history in which they belong is collapsed.
+	WithoutEffect int
 	// Verdict is why nothing was done, where an operator has decided about the event; Outcome is its.
 	Verdict *Verdict
 }

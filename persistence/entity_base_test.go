@@ -50,6 +50,9 @@ func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 	late(1.5, `{"n1":0,"n3":0}`)
 	db.requireStates(map[string]string{"1": `{"n1":1,"n2":2,"n3":0,"n4":4,"n5":5}`})
 	below := late(3.5, `{"n2":0,"n4":0,"new":1}`)
+	tooLate := receiptAt(noon)
+	persisted := db.mustProcess(tooLate, below.parsed)
+	require.Equal(t, event.Persisted{Processed: true, WithoutEffect: 1}, persisted)
 	again := all[3].parsed
 	again.Changes = []event.Change{patch("1", `{"n4":"again"}`)}
 	db.process(all[3].receipt, again)
@@ -66,7 +69,7 @@ func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 	timeline, err := db.Timeline(t.Context(), thing("1"))
 	require.NoError(t, err)
 	for _, l := range timeline {
-		isBelow := l.EventID == below.receipt.ID || l.EventID == all[3].receipt.ID
+		isBelow := l.EventID == below.receipt.ID || l.EventID == tooLate.ID || l.EventID == all[3].receipt.ID
 		require.Equal(t, isBelow, l.WithoutEffect, string(l.State))
 	}
 	record, err := db.Event(t.Context(), below.receipt.ID)

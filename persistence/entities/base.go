@@ -14,8 +14,8 @@ import (
 // a checkpoint that nothing makes void: a change at or before it shows in nothing, and every fold begins there or later.
 
 const (
-	// linksPerPage bounds what one transaction takes into a base, and pagesPerCollapse how many follow each other for an entity in a batch of
-	// a purge; the next batch that touches the entity goes on.
+	// linksPerPage bounds what one transaction takes into a base, and pagesPerCollapse how many follow each other for an entity in
+	// a batch of a purge; the next batch that touches the entity goes on.
 	linksPerPage     = 1000
 	linksPerRemoval  = 20_000
 	pagesPerCollapse = 20
@@ -46,7 +46,8 @@ SELECT provider, kind, external_id FROM (
  ORDER BY provider COLLATE "C", kind COLLATE "C", external_id COLLATE "C"`
 
 	// lockToCollapse waits for nobody.
-	lockToCollapse = lifeColumns + ` FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3 FOR NO KEY UPDATE SKIP LOCKED`
+	lockToCollapse = lifeColumns + `
+  FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3 FOR NO KEY UPDATE SKIP LOCKED`
 
 	// oldestChanges is a page of the changes after the base, each with whether its event is there or too young to be purged.
 	oldestChanges = `
@@ -141,8 +142,8 @@ func orderArgs(o event.Order) (version *int64, at pgtype.Timestamptz, id string)
 	return o.Version, pgtype.Timestamptz{Time: o.OccurredAt, Valid: true}, o.EventID
 }
 
-// Collapse takes the changes of events that are purged into the bases of their entities, a transaction for each page of an entity. The
-// events that are given have just gone; bound is the first ID that is too young.
+// Collapse takes the changes of purged events into the bases of their entities, a transaction for each page of an entity.
+// The events that are given have just gone; bound is the first ID that is too young.
 func (s *Store) Collapse(ctx context.Context, purged []string, bound string) error {
 	if len(purged) == 0 {
 		return nil
@@ -250,8 +251,8 @@ func (c *collapsing) queueOldest(b *pgx.Batch, bound string) {
 	})
 }
 
-// takeIn folds the page onto the base, and says whether the base is to be kept. An entity that has fewer changes than there are from
-// one checkpoint to the next keeps them: it would be no smaller without.
+// takeIn folds the page onto the base, and says whether the base is to be kept. An entity that has fewer changes than there are
+// from one checkpoint to the next keeps them: it would be no smaller without.
 func (c *collapsing) takeIn(every int64) (bool, error) {
 	if !c.isLast { // the last event may go on in the next page
 		last := c.page[len(c.page)-1].Order

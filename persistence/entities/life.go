@@ -53,11 +53,11 @@ func newLife(ref event.EntityRef) *Life {
 
 // ignores says whether a change, or its absence, shows in nothing.
 func (l *Life) ignores(o event.Order) bool {
-	return l.covers(o) || l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
+	return l.Covers(o) || l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
 }
 
-// covers says whether a place is in the part of the life that is collapsed.
-func (l *Life) covers(o event.Order) bool { return l.base.EventID != "" && o.Compare(l.base) <= 0 }
+// Covers says whether a place is in the part of the life that is collapsed.
+func (l *Life) Covers(o event.Order) bool { return l.base.EventID != "" && o.Compare(l.base) <= 0 }
 
 // appends says whether a change comes after all.
 func (l *Life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }

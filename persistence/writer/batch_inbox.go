@@ -96,7 +96,7 @@ func (e *batched) conclude() {
 		e.leave(errInTrouble)
 		return
 	}
-	e.Outcome, e.Owner = w.Outcome, w.Owner
+	e.Outcome, e.Owner, e.WithoutEffect = w.Outcome, w.Owner, w.WithoutEffect
 }
 
 func queueTake(b *pgx.Batch, limit int, into *[]*batched) {

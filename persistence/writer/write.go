@@ -167,6 +167,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 		if err := w.judge(); err != nil {
 			return err
 		}
+		w.WithoutEffect = t.countWithoutEffect(w)
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)

@@ -57,6 +57,6 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 	}
 	return event.Persisted{
 		Duplicate: w.Outcome == event.OutcomeDuplicate, Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict,
-		Processed: w.Outcome == event.OutcomeProcessed,
+		Processed: w.Outcome == event.OutcomeProcessed, WithoutEffect: w.WithoutEffect,
 	}, nil
 }

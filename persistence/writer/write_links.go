@@ -86,3 +86,16 @@ func changesOf(r event.Receipt, p event.Parsed) ([]event.OrderedChange, error) {
 	}
 	return changes, nil
 }
+
+// countWithoutEffect counts the changes of an event that come before the base of their entity.
+func (t *writing) countWithoutEffect(w *write) (n int) {
+	if !w.relinks() {
+		return 0
+	}
+	for _, c := range w.changes {
+		if l := t.held[w.refOf(c.Change)]; l != nil && l.Covers(c.Order) && !c.Change.Mentions() {
+			n++
+		}
+	}
+	return n
+}

@@ -103,7 +103,8 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 		return err
 	}
 	if e.CollapsedUntil != nil {
-		fmt.Fprintf(w, "history before %s is collapsed: its events are older than their retention\n\n", e.CollapsedUntil.Format(time.RFC3339))
+		fmt.Fprintf(w, "history before %s is collapsed: its events are older than their retention\n\n",
+			e.CollapsedUntil.Format(time.RFC3339))
 	}
 	for _, one := range related {
 		if err := writeState(w, one); err != nil {

@@ -49,7 +49,8 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Acto
 func writeCollapsed(w io.Writer, refs []event.EntityRef) error {
 	fmt.Fprintln(w, "what it did before its retention ended may be part of a collapsed history, which stays as it is; look at:")
 	for _, ref := range refs {
-		fmt.Fprintf(w, "  holdfast entity show %s %s %s\n", cli.Printable(ref.Provider), cli.Printable(ref.Kind), cli.Printable(ref.ExternalID))
+		fmt.Fprintf(w, "  holdfast entity show %s %s %s\n",
+			cli.Printable(ref.Provider), cli.Printable(ref.Kind), cli.Printable(ref.ExternalID))
 	}
 	if len(refs) < event.MaxCollapsed {
 		return nil
