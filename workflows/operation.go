@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// operationTurns is how many turns a run of an operation does before it continues as new: about an hour's.
+	// operationTurns is how many turns a run of an operation does before it continues as new: about an hour's. It does so earlier
+	// where the server says that the history is long.
 	operationTurns = 300
 	// pausedLook is the pause between two looks at an operation that is paused. A signal ends it early.
 	pausedLook = time.Minute
@@ -29,7 +30,7 @@ type rest struct {
 // workThrough runs an operation until the turn that is its last.
 func workThrough[T any](ctx workflow.Context, o operation, id string, restAfter func(T) rest) (turn T, err error) {
 	changed := workflow.GetSignalChannel(ctx, o.signal)
-	for range operationTurns {
+	for n := 0; n < operationTurns && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); n++ {
 		for changed.ReceiveAsync(nil) { // the page looks at the row anyway
 		}
 		turn = *new(T)
