@@ -22,11 +22,12 @@ type Activities struct {
 	DeadLetters DeadLetterStore
 	Batches     BatchStore
 
-	// What redrives and sweeps need.
+	// What redrives, rebuilds and sweeps need.
 	Starter  RunStarter
 	Runs     RunReader
 	Replays  ReplayStore
 	Redrives RedriveStore
+	Rebuilds RebuildStore
 	Due      DueStore
 	Sweeps   SweepStore
 	// Automatic is the policy of automatic redrive as it stands now: definitions are reloaded.

@@ -16,10 +16,15 @@ func newPace(rate float64) *pace {
 	return &pace{interval: time.Duration(float64(time.Second) / rate), next: time.Now()}
 }
 
-// wait ends when the next start may come. Time that starts have taken is made up for, but no more than one interval of it.
-func (p *pace) wait(ctx context.Context) error {
-	p.next = p.next.Add(p.interval)
-	if behind := time.Now().Add(-p.interval); p.next.Before(behind) {
+// wait ends when the next start may come.
+func (p *pace) wait(ctx context.Context) error { return p.waitFor(ctx, 1) }
+
+// waitFor ends when the next start may come after n at once. Time that starts have taken is made up for, but no more than that of
+// n.
+func (p *pace) waitFor(ctx context.Context, n int) error {
+	interval := time.Duration(n) * p.interval
+	p.next = p.next.Add(interval)
+	if behind := time.Now().Add(-interval); p.next.Before(behind) {
 		p.next = behind
 	}
 	return pause(ctx, time.Until(p.next))

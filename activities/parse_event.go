@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
+	"holdfast/providers"
 )
 
 // ParseEvent reads the event as its provider's definition says. Its result carries everything that the later steps need of
@@ -15,13 +16,5 @@ func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body convert
 }
 
 func (a *Activities) parse(r event.Receipt, body []byte) (event.Parsed, error) {
-	provider, ok := a.Catalogue.Lookup(r.Provider)
-	if !ok {
-		return event.Parsed{}, &event.Error{
-			Class: event.ClassFailed,
-			Code:  "unknown_provider",
-			Text:  "this worker has no definition of provider " + r.Provider,
-		}
-	}
-	return provider.Parse(r, body)
+	return providers.Parser(a.Catalogue.Lookup)(r, body)
 }

@@ -16,6 +16,8 @@ type RunStarter interface {
 	LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error)
 	// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
 	WakeRedrive(ctx context.Context, id string) error
+	// WakeRebuild does the same for a rebuild.
+	WakeRebuild(ctx context.Context, id string) error
 }
 
 // ReplayStore keeps who has taken a dead letter, and what run was started for it.

@@ -28,15 +28,25 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// WakeRedrives makes sure that each bulk redrive which has not ended has a workflow: one may have been terminated, or its
-// start may have failed.
+// WakeRedrives makes sure that each bulk redrive and each rebuild which has not ended has a workflow: one may have been
+// terminated, or its start may have failed.
 func (a *Activities) WakeRedrives(ctx context.Context) (n int, err error) {
-	ids, err := a.Redrives.UnsettledRedrives(ctx)
+	redrives, err := a.Redrives.UnsettledRedrives(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for _, id := range ids {
+	rebuilds, err := a.Rebuilds.ActiveRebuilds(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range redrives {
 		if err := a.Starter.WakeRedrive(ctx, id); err != nil {
+			return n, err
+		}
+		n++
+	}
+	for _, id := range rebuilds {
+		if err := a.Starter.WakeRebuild(ctx, id); err != nil {
 			return n, err
 		}
 		n++

@@ -42,6 +42,7 @@ func (w *world) LatestRun(_ context.Context, workflowID string) (event.LatestRun
 }
 
 func (w *world) WakeRedrive(context.Context, string) error { return nil }
+func (w *world) WakeRebuild(context.Context, string) error { return nil }
 
 func (w *world) Unstarted(context.Context, string, int) (letters []event.DeadLetter, err error) {
 	for _, d := range w.unstarted {

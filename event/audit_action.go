@@ -19,13 +19,19 @@ const (
 	AuditRedriveResume AuditAction = "redrive.resume"
 	AuditRedriveCancel AuditAction = "redrive.cancel"
 
+	AuditRebuildStart  AuditAction = "rebuild.start"
+	AuditRebuildPause  AuditAction = "rebuild.pause"
+	AuditRebuildResume AuditAction = "rebuild.resume"
+	AuditRebuildCancel AuditAction = "rebuild.cancel"
+
 	AuditExpunge AuditAction = "event.expunge"
 	AuditPurge   AuditAction = "purge"
 )
 
 var auditActions = []AuditAction{
 	AuditReplay, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup,
-	AuditRedriveStart, AuditRedrivePause, AuditRedriveResume, AuditRedriveCancel, AuditExpunge, AuditPurge,
+	AuditRedriveStart, AuditRedrivePause, AuditRedriveResume, AuditRedriveCancel,
+	AuditRebuildStart, AuditRebuildPause, AuditRebuildResume, AuditRebuildCancel, AuditExpunge, AuditPurge,
 }
 
 // AuditActions are all that there are.

@@ -33,7 +33,7 @@ func sample(path string) string {
 		return `{"body":"{}"}`
 	case strings.HasSuffix(path, "/cleanup"):
 		return `{"older_than":"720h"}`
-	case strings.HasSuffix(path, "/redrives"):
+	case strings.HasSuffix(path, "/redrives"), strings.HasSuffix(path, "/rebuilds"):
 		return `{"all":true}`
 	default:
 		return ""

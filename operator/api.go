@@ -19,6 +19,7 @@ type API struct {
 	Conflicts   ConflictList
 	Stats       Statistics
 	Redrives    Redriver
+	Rebuilds    Rebuilder
 	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
 	Redactor Redactor
 	// Payloads is the codec endpoint of Temporal Web and the command lines.
@@ -96,6 +97,22 @@ type Redriver interface {
 	ChangeRedrive(ctx context.Context, id string, to event.RedriveState, by event.Actor) (event.Redrive, error)
 }
 
+// Rebuilder reads stored events again. Each change writes one audit entry in its transaction. A rebuild that is returned beside
+// an error is on record, and its workflow will see it a little later.
+type Rebuilder interface {
+	// StartRebuild makes a rebuild, at a rate in events a second, and starts it. While another one has not ended it is refused.
+	StartRebuild(
+		ctx context.Context, f event.RebuildFilter, rate float64, dryRun bool, by event.Actor,
+	) (event.Rebuild, error)
+	Rebuild(ctx context.Context, id string) (event.Rebuild, error)
+	// Rebuilds are the latest ones, newest first.
+	Rebuilds(ctx context.Context, limit int) ([]event.Rebuild, error)
+	// RebuildDiff is what a dry run, if it is the latest rebuild, would make of some entities; event.ErrNotFound otherwise.
+	RebuildDiff(ctx context.Context, id string) ([]event.EntityDiff, error)
+	// ChangeRebuild pauses, resumes (running) or cancels a rebuild that has not ended.
+	ChangeRebuild(ctx context.Context, id string, to event.RedriveState, by event.Actor) (event.Rebuild, error)
+}
+
 // Redactor knows what the definitions of providers hide.
 type Redactor interface {
 	// Redacts says whether the provider's definition hides anything. It is true for one that is not known.
@@ -145,8 +162,21 @@ func (a *API) routes() []route {
 		route{"POST", "/redrives/:id/pause", "pause a redrive", a.changeRedrive(event.RedrivePaused)},
 		route{"POST", "/redrives/:id/resume", "resume a redrive", a.changeRedrive(event.RedriveRunning)},
 		route{"POST", "/redrives/:id/cancel", "cancel a redrive", a.changeRedrive(event.RedriveCanceled)})
+	add(a.Rebuilds != nil, a.rebuildRoutes()...)
 	add(a.Payloads != nil,
 		route{"POST", "/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)},
 		route{"POST", "/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)})
 	return all
+}
+
+func (a *API) rebuildRoutes() []route {
+	return []route{
+		{"GET", "/rebuilds", "the latest rebuilds", a.listRebuilds},
+		{"POST", "/rebuilds", "read stored events again with today's definitions", a.startRebuild},
+		{"GET", "/rebuilds/:id", "one rebuild", a.showRebuild},
+		{"GET", "/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff},
+		{"POST", "/rebuilds/:id/pause", "pause a rebuild", a.changeRebuild(event.RedrivePaused)},
+		{"POST", "/rebuilds/:id/resume", "resume a rebuild", a.changeRebuild(event.RedriveRunning)},
+		{"POST", "/rebuilds/:id/cancel", "cancel a rebuild", a.changeRebuild(event.RedriveCanceled)},
+	}
 }

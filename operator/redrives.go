@@ -86,60 +86,12 @@ func (a *API) startRedrive(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusAccepted).JSON(started)
 }
 
-func (a *API) listRedrives(c *fiber.Ctx) error {
-	q := queryOf(c, "limit")
-	limit := q.limit()
-	if q.err != nil {
-		return q.err
-	}
-	ctx, cancel := within(c)
-	defer cancel()
-	rows, err := a.Redrives.Redrives(ctx, limit)
-	if err != nil {
-		return err
-	}
-	return c.JSON(page[event.Redrive]{Items: append([]event.Redrive{}, rows...)})
-}
+func (a *API) listRedrives(c *fiber.Ctx) error { return sendLatest(c, a.Redrives.Redrives) }
 
-func (a *API) showRedrive(c *fiber.Ctx) error {
-	id, err := pathText(c, "id")
-	if err != nil {
-		return err
-	}
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	ctx, cancel := within(c)
-	defer cancel()
-	r, err := a.Redrives.Redrive(ctx, id)
-	if err != nil {
-		return err
-	}
-	return c.JSON(r)
-}
+func (a *API) showRedrive(c *fiber.Ctx) error { return sendOperation(c, a.Redrives.Redrive) }
 
 func (a *API) changeRedrive(to event.RedriveState) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		id, err := pathText(c, "id")
-		if err != nil {
-			return err
-		}
-		if q := queryOf(c); q.err != nil {
-			return q.err
-		}
-		var body reasoned
-		if err := decode(c, &body); err != nil {
-			return err
-		}
-		if err := body.check(); err != nil {
-			return err
-		}
-		ctx, cancel := within(c)
-		defer cancel()
-		r, err := a.Redrives.ChangeRedrive(ctx, id, to, actor(c, body.Reason))
-		if err != nil && r.ID == "" {
-			return err
-		}
-		return c.JSON(r)
+		return sendChanged(c, to, a.Redrives.ChangeRedrive, func(r event.Redrive) string { return r.ID })
 	}
 }

@@ -227,6 +227,41 @@ func (s *stub) Redrives(context.Context, int) ([]event.Redrive, error) {
 	return []event.Redrive{someRedrive()}, s.call("redrives")
 }
 
+func someRebuild() event.Rebuild {
+	return event.Rebuild{
+		ID: "b1", State: event.RedriveRunning, Rate: 1, StartedAt: noon, StartedBy: "ada", From: noon, Until: noon,
+		Filter: event.RebuildFilter{Provider: "acme", Kind: "thing"}, Read: 1, Unreadable: 1,
+		Problems: []event.RebuildProblem{{
+			EventID: someID, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", Message: "no JSON",
+		}},
+	}
+}
+
+func (s *stub) StartRebuild(
+	_ context.Context, _ event.RebuildFilter, _ float64, _ bool, by event.Actor,
+) (event.Rebuild, error) {
+	return someRebuild(), s.changed("start rebuild", by)
+}
+
+func (s *stub) Rebuild(context.Context, string) (event.Rebuild, error) {
+	return someRebuild(), s.call("rebuild")
+}
+
+func (s *stub) Rebuilds(context.Context, int) ([]event.Rebuild, error) {
+	return []event.Rebuild{someRebuild()}, s.call("rebuilds")
+}
+
+func (s *stub) RebuildDiff(context.Context, string) ([]event.EntityDiff, error) {
+	return []event.EntityDiff{{
+		EntityRef: event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "1"},
+		Fields:    []event.FieldDiff{{Path: "/name", Old: json.RawMessage(`"Ada"`)}},
+	}}, s.call("rebuild diff")
+}
+
+func (s *stub) ChangeRebuild(_ context.Context, _ string, _ event.RedriveState, by event.Actor) (event.Rebuild, error) {
+	return someRebuild(), s.changed("change rebuild", by)
+}
+
 func (s *stub) ChangeRedrive(_ context.Context, _ string, _ event.RedriveState, by event.Actor) (event.Redrive, error) {
 	return someRedrive(), s.changed("change redrive", by)
 }
@@ -244,7 +279,7 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 // api is the whole API on a stub.
 func (s *stub) api() *operator.API {
 	return &operator.API{
-		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s,
+		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s, Rebuilds: s,
 		Redactor: s, Payloads: s,
 	}
 }

@@ -2,10 +2,7 @@ package redrive
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"strings"
-	"time"
 
 	"holdfast/event"
 )
@@ -24,17 +21,12 @@ func (s *Service) StartRedrive(
 		return event.Redrive{}, event.Rejectf("invalid_rate", "a redrive has a rate of %g to %d runs a second",
 			event.MinRedriveRate, event.MaxRedriveRate)
 	}
-	r := event.Redrive{ID: newID(), Filter: f, Rate: rate, StartedBy: actor.Name}
+	r := event.Redrive{ID: event.NewOperationID(), Filter: f, Rate: rate, StartedBy: actor.Name}
 	r, err := s.Books.CreateRedrive(ctx, r, actor)
 	if err != nil {
 		return event.Redrive{}, err
 	}
 	return r, s.wake(ctx, r.ID)
-}
-
-// newID is short enough to be typed, sorts by time, and is not met twice.
-func newID() string {
-	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
 // ChangeRedrive pauses a redrive, lets it go on (running; also one whose workflow is gone) or cancels it. What it has started

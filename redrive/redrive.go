@@ -1,6 +1,7 @@
-// Package redrive is how dead letters are run again by hand: one of them, or as many as a filter finds. It brings the store,
-// which says who has taken a dead letter, and the starter of runs together in the one order that is safe: take, start, keep
-// the run. The command line and the API of operators both go through it.
+// Package redrive is how what went wrong is done again by hand: dead letters are run again, one of them or as many as a filter
+// finds, and stored events are read again once a definition is corrected. It brings the store, which says who has taken a dead
+// letter, and the starter of runs together in the one order that is safe: take, start, keep the run. The command line and the API
+// of operators both go through it.
 //
 // It must never know SQL, Temporal or HTTP.
 package redrive

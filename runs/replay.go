@@ -130,15 +130,24 @@ func (s *Starter) LatestRun(ctx context.Context, workflowID string) (event.Lates
 
 // WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
 func (s *Starter) WakeRedrive(ctx context.Context, id string) error {
-	workflowID := workflows.RedriveWorkflowID(id)
-	_, err := s.client.SignalWithStartWorkflow(ctx, workflowID, workflows.SignalRedriveChanged, nil,
-		client.StartWorkflowOptions{
-			TaskQueue:             workflows.QueueOperations,
-			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-			StaticSummary:         "bulk redrive " + id,
-		}, workflows.TypeRedriveDeadLetters, id)
+	return s.wake(ctx, workflows.RedriveWorkflowID(id), workflows.SignalRedriveChanged, "bulk redrive "+id,
+		workflows.TypeRedriveDeadLetters, id)
+}
+
+// WakeRebuild does the same for a rebuild.
+func (s *Starter) WakeRebuild(ctx context.Context, id string) error {
+	return s.wake(ctx, workflows.RebuildWorkflowID(id), workflows.SignalRebuildChanged, "rebuild "+id,
+		workflows.TypeRebuildEntities, id)
+}
+
+func (s *Starter) wake(ctx context.Context, workflowID, signal, summary, workflowType, id string) error {
+	_, err := s.client.SignalWithStartWorkflow(ctx, workflowID, signal, nil, client.StartWorkflowOptions{
+		TaskQueue:             workflows.QueueOperations,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		StaticSummary:         summary,
+	}, workflowType, id)
 	if err != nil {
-		return fmt.Errorf("wake redrive %s: %w", id, err)
+		return fmt.Errorf("wake %s: %w", summary, err)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ const (
 	TypeNotify = "Notify"
 	// TypeRedriveDeadLetters works through one bulk redrive.
 	TypeRedriveDeadLetters = "RedriveDeadLetters"
+	// TypeRebuildEntities works through one rebuild.
+	TypeRebuildEntities = "RebuildEntities"
 	// TypeRedriveDue is started by a schedule and runs again what is due.
 	TypeRedriveDue = "RedriveDue"
 	// TypeSweepRuns is started by a schedule and looks after the runs that could not look after themselves.
@@ -43,6 +45,8 @@ const (
 
 	// SignalRedriveChanged tells a redrive to look at its row again.
 	SignalRedriveChanged = "redrive-changed"
+	// SignalRebuildChanged makes a rebuild look at its row again.
+	SignalRebuildChanged = "rebuild-changed"
 
 	queueCritical = "events-critical"
 	queueHigh     = "events-high"
@@ -77,6 +81,9 @@ func Queue(p event.Priority) string {
 
 // RedriveWorkflowID is the ID of the workflow of a bulk redrive. It has no colon, so that it is never an event's.
 func RedriveWorkflowID(id string) string { return "redrive/" + id }
+
+// RebuildWorkflowID is the ID of the workflow of a rebuild.
+func RebuildWorkflowID(id string) string { return "rebuild/" + id }
 
 // Queues are the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }

@@ -11,6 +11,7 @@ func Register(registry worker.WorkflowRegistry) {
 		TypeProcessEvent:       ProcessEvent,
 		TypeProcessBatch:       ProcessBatch,
 		TypeRedriveDeadLetters: RedriveDeadLetters,
+		TypeRebuildEntities:    RebuildEntities,
 		TypeRedriveDue:         RedriveDue,
 		TypeSweepRuns:          SweepRuns,
 		TypePurgeExpired:       PurgeExpired,

@@ -31,7 +31,7 @@ func rootCommand() *cobra.Command {
 	return cli.NewRoot(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		operate.EventCommand(), operate.InboxCommand(), operate.EntityCommand(),
-		deadletter.Command(), deadletter.RedriveCommand(),
+		deadletter.Command(), deadletter.RedriveCommand(), operate.RebuildCommand(),
 		definition.Command(),
 		load.SendCommand(), load.BenchCommand(), load.VerifyLedgerCommand(),
 		operate.AuditCommand(), operate.ConflictsCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),

@@ -226,7 +226,7 @@ var Table = []Rule{
 	{
 		Package:   "persistence/read",
 		Why:       "who reads takes the form of a row from whoever writes it, and changes nothing",
-		Ours:      []string{"event", "persistence/entities", "persistence/inbox", "persistence/postgres"},
+		Ours:      []string{"event", "persistence/entities", "persistence/inbox", "persistence/postgres", "persistence/writer"},
 		Libraries: []string{"github.com/jackc/pgx/v5"},
 		Never:     neverInSQL,
 	},

@@ -3,13 +3,16 @@ package cli
 import (
 	"log/slog"
 	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/persistence"
+	"holdfast/providers"
 	"holdfast/redrive"
 	"holdfast/runs"
 )
@@ -43,6 +46,21 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 		}
 		defer temporal.Close()
 		return run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args)
+	}
+}
+
+// Rebuilds is what reads stored events again. A diff reads them with the definitions that this program has.
+func (t *Tools) Rebuilds() *redrive.Rebuilds {
+	load := sync.OnceValues(func() (*providers.Catalogue, error) { return providers.Load(t.Cfg.Providers.Dir) })
+	return &redrive.Rebuilds{
+		Books: t.Store, Runs: runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter()),
+		Parse: func(r event.Receipt, body []byte) (event.Parsed, error) {
+			catalogue, err := load()
+			if err != nil {
+				return event.Parsed{}, err
+			}
+			return providers.Parser(catalogue.Lookup)(r, body)
+		},
 	}
 }
 

@@ -41,10 +41,11 @@ func (p *process) operatorAPI(ctx context.Context) (*operator.API, error) {
 	}
 	p.onStop("operators' database", func(context.Context) error { store.Close(); return nil })
 	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
+	rebuilds := &redrive.Rebuilds{Books: store, Runs: p.starter(), Parse: providers.Parser(p.catalogue.Lookup)}
 	api := &operator.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
 		Stats:   installation.NewStatistics(p.cfg, store, p.temporal),
-		Replays: redrives, Redrives: redrives, Redactor: redactor{p.catalogue},
+		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Redactor: redactor{p.catalogue},
 	}
 	if p.codec.Encrypts() {
 		api.Payloads = p.codec

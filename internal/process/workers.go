@@ -85,7 +85,7 @@ func (p *process) activities() *activities.Activities {
 		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
 		Batches: batchStore{p.store, p.bulkStarter},
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()),
-		Replays: p.store, Redrives: p.store, Due: p.store, Sweeps: p.store,
+		Replays: p.store, Redrives: p.store, Rebuilds: p.store, Due: p.store, Sweeps: p.store,
 		Automatic: p.automaticRedrive,
 		Errors:    p.errors,
 	}

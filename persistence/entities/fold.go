@@ -12,8 +12,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// sortedRefs are entities in the order in which rows are locked and made: bytewise.
-func sortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
+// SortedRefs are entities in the order in which rows are locked and made: bytewise.
+func SortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 	return slices.SortedFunc(maps.Keys(of), func(a, b event.EntityRef) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ExternalID, b.ExternalID))
 	})
@@ -39,7 +39,7 @@ func (s *Store) Fold(
 ) error {
 	var folded []*Life
 	var again []*late
-	for _, ref := range sortedRefs(all) {
+	for _, ref := range SortedRefs(all) {
 		l := held[ref]
 		if l == nil {
 			l = newLife(ref)

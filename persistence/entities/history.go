@@ -2,15 +2,22 @@ package entities
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
 )
 
-const basesOf = `
+const (
+	readAllLinks = `
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
+  FROM `
+
+	basesOf = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id FROM entity_bases
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`
+)
 
 // History is what an entity is folded from: its base, nil where nothing is collapsed, and the changes after it in fold order.
 type History struct {
@@ -21,13 +28,43 @@ type History struct {
 // Histories are those of entities.
 type Histories map[event.EntityRef]*History
 
-// NewHistories are those of entities, with their bases and without changes.
-func NewHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (Histories, error) {
+// ReadHistories reads whole histories, and by another way than that of a fold that is late.
+func ReadHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (Histories, error) {
 	of := make(Histories, len(refs))
 	for _, ref := range refs {
 		of[ref] = &History{}
 	}
-	return of, of.readBases(ctx, tx, refs)
+	if err := of.readBases(ctx, tx, refs); err != nil {
+		return nil, err
+	}
+	providers, kinds, ids := ColumnsOfRefs(refs)
+	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
+	defer rows.Close()
+	for rows.Next() {
+		var provider string
+		c, err := ScanOrdered(rows, &provider)
+		if err != nil {
+			return nil, err
+		}
+		of[event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}].Add(c)
+	}
+	for _, h := range of {
+		h.Sort()
+	}
+	return of, rows.Err()
+}
+
+// Clone is a history of its own.
+func (h *History) Clone() *History { return &History{base: h.base, Changes: slices.Clone(h.Changes)} }
+
+// Drop removes the changes of an event.
+func (h *History) Drop(eventID string) {
+	h.Changes = slices.DeleteFunc(h.Changes, func(c event.OrderedChange) bool { return c.Order.EventID == eventID })
+}
+
+// Sort puts the changes into fold order.
+func (h *History) Sort() {
+	slices.SortStableFunc(h.Changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 }
 
 // Add puts a change behind the others, unless it shows in nothing.

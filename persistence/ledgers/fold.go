@@ -30,13 +30,6 @@ SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id I
 SELECT provider, kind, external_id FROM entities WHERE last_event_id IN (SELECT id FROM ledger_events)
  ORDER BY 1, 2, 3`
 
-	// Whole histories, and by another way than that of foldLate.
-	readAllLinks = `
-SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
-  FROM ` + entities.AllLinks + `
- WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
- ORDER BY event_id, position`
-
 	// The comparison is that of writeEntities. A row that should not be there has no last event here.
 	wrongEntities = `
 SELECT f.provider, f.kind, f.external_id
@@ -59,7 +52,7 @@ func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err err
 		return nil, err
 	}
 	for chunk := range slices.Chunk(refs, foldsAtOnce) {
-		of, err := readHistories(ctx, tx, chunk)
+		of, err := entities.ReadHistories(ctx, tx, chunk)
 		if err == nil {
 			err = addWrongFolds(ctx, tx, chunk, of, &folds)
 		}
@@ -89,29 +82,6 @@ func addWrongFolds(ctx context.Context, tx pgx.Tx, refs []event.EntityRef, of en
 		return nil
 	})
 	return err
-}
-
-func readHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (entities.Histories, error) {
-	of, err := entities.NewHistories(ctx, tx, refs)
-	if err != nil {
-		return nil, err
-	}
-	providers, kinds, ids := entities.ColumnsOfRefs(refs)
-	rows, _ := tx.Query(ctx, readAllLinks, providers, kinds, ids)
-	defer rows.Close()
-	for rows.Next() {
-		var provider string
-		c, err := entities.ScanOrdered(rows, &provider)
-		if err != nil {
-			return nil, err
-		}
-		ref := event.EntityRef{Provider: provider, Kind: c.Change.Kind, ExternalID: c.Change.ExternalID}
-		of[ref].Add(c)
-	}
-	for _, h := range of {
-		slices.SortStableFunc(h.Changes, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
-	}
-	return of, rows.Err()
 }
 
 // findCheckpointsOfNone are those, and bases, whose entity is gone.

@@ -10,6 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
 )
 
 // allProviders are the providers that have events, found by one look into an index for each. It lets the indexes that
@@ -29,7 +30,7 @@ const touchesEntity = `id IN (
 
 // Events is a page of stored events, newest first, without bodies and links.
 func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {
-	list := postgres.NewList(recordColumns + ` FROM events`)
+	list := postgres.NewList(writer.RecordColumns + ` FROM events`)
 	list.Equal("provider", q.Provider)
 	list.OfSource(q.Source)
 	list.Equal("type", q.Type)
@@ -50,7 +51,7 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	if err != nil {
 		return nil, postgres.Failure("list events", err)
 	}
-	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return scanRecord(row) })
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return writer.ScanRecord(row) })
 	return page, postgres.Failure("list events", err)
 }
 

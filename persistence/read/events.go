@@ -3,21 +3,17 @@ package read
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
 )
 
-const recordColumns = `
-SELECT receipt, headers, type, status, coalesce(outcome, ''), workflow_id, run_id,
-       occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note`
-
 const (
-	selectEvent = recordColumns + `, raw_body, payload FROM events WHERE id = $1::uuid`
+	selectEvent = writer.RecordColumns + `, raw_body, payload FROM events WHERE id = $1::uuid`
 
 	// A workflow ID is a key, so the latest event of a workflow is the one with the highest ID.
 	idOfWorkflow = `SELECT id::text FROM events WHERE workflow_id = $1 ORDER BY events.id DESC LIMIT 1`
@@ -63,7 +59,7 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 	b.Queue(selectEvent, id).QueryRow(func(row pgx.Row) (err error) {
 		var body []byte
 		var payload json.RawMessage
-		record, err = scanRecord(row, &body, &payload)
+		record, err = writer.ScanRecord(row, &body, &payload)
 		record.Body, record.Payload = body, payload
 		return err
 	})
@@ -75,25 +71,6 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 		return event.Record{}, err
 	}
 	return record, nil
-}
-
-func scanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
-	var receipt, headers []byte
-	columns := []any{
-		&receipt, &headers, &r.Type, &r.Status, &r.Outcome, &r.Run.WorkflowID, &r.Run.RunID,
-		&r.OccurredAt, &r.OccurredAtMissing, &r.PersistedAt, &r.ProcessedAt, &r.PayloadNote,
-	}
-	if err := row.Scan(append(columns, more...)...); err != nil {
-		return event.Record{}, err
-	}
-	if err := json.Unmarshal(receipt, &r.Receipt); err != nil {
-		return event.Record{}, fmt.Errorf("decode receipt: %w", err)
-	}
-	if err := json.Unmarshal(headers, &r.Receipt.Headers); err != nil {
-		return event.Record{}, fmt.Errorf("decode headers: %w", err)
-	}
-	r.OccurredAt, r.PersistedAt, r.ProcessedAt = r.OccurredAt.UTC(), r.PersistedAt.UTC(), postgres.UTC(r.ProcessedAt)
-	return r, nil
 }
 
 func scanLink(row pgx.CollectableRow) (l event.Link, err error) {

@@ -32,8 +32,11 @@ type write struct {
 	parsed  event.Parsed
 	run     event.Run
 	extent  extent
-	changes []event.OrderedChange // in the order of the definition; none where nothing is folded
-	row     eventRow              // not of entitiesOnly
+	// isRebuild: nobody asked for this event. It is written only where it has been processed, and neither its dead letters nor its
+	// run change.
+	isRebuild bool
+	changes   []event.OrderedChange // in the order of the definition; none where nothing is folded
+	row       eventRow              // not of entitiesOnly
 
 	found found
 	event.Written
@@ -91,6 +94,9 @@ func (w *write) provider() string { return postgres.Clean(w.receipt.Provider) }
 func (w *write) owns() bool {
 	if w.found.verdict != nil || w.extent == entitiesOnly && w.found.status == "" {
 		return false
+	}
+	if w.isRebuild {
+		return w.found.status == event.StatusProcessed
 	}
 	return w.found.status != "" || w.found.owner == w.receipt.ID ||
 		w.found.owner != "" && w.receipt.BeforeWindowOf(*w.found.ownerReceived)
@@ -188,7 +194,7 @@ func (w *write) judge() error {
 		w.Written = event.Written{Outcome: w.found.verdict.Outcome, Verdict: w.found.verdict}
 	case w.owns() && w.finishes():
 		w.Written = event.Written{Outcome: outcomeOf(w.parsed)}
-	case w.owns():
+	case w.owns() || w.isRebuild:
 		w.Written = event.Written{}
 	case w.extent == entitiesOnly:
 		return errNotPersisted

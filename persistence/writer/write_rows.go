@@ -40,12 +40,14 @@ UPDATE events AS e
        AS row (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
                occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id)`
 
-	// finishEvents marks events processed, as the latest parse understands them. The time of the first success stays.
+	// finishEvents marks events processed, as the latest parse understands them. The time of the first success stays, and
+	// the run where none is given.
 	finishEvents = `
 UPDATE events AS e
    SET processed_at = CASE WHEN e.status = 'processed' THEN e.processed_at ELSE clock_timestamp() END,
        status = 'processed', outcome = done.outcome, type = done.type, occurred_at = done.occurred_at,
-       occurred_at_missing = done.occurred_at_missing, workflow_id = done.workflow_id, run_id = done.run_id
+       occurred_at_missing = done.occurred_at_missing, workflow_id = coalesce(nullif(done.workflow_id, ''), e.workflow_id),
+       run_id = coalesce(nullif(done.run_id, ''), e.run_id)
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[])
        AS done (id, outcome, type, occurred_at, occurred_at_missing, workflow_id, run_id)
  WHERE e.id = done.id`
@@ -97,7 +99,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	if done := sift(again, (*write).finishes); len(done) > 0 {
 		b.Queue(finishEvents, columnsOfDone(done)...)
 	}
-	rescued := sift(ws, func(w *write) bool { return w.found.isDead && (w.finishes() || !w.owns()) })
+	rescued := sift(ws, func(w *write) bool { return w.found.isDead && !w.isRebuild && (w.finishes() || !w.owns()) })
 	if len(rescued) > 0 {
 		var ids, runs []string
 		for _, w := range rescued {

@@ -75,9 +75,9 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	}
 	fmt.Fprintf(cli.Aside(c), "redrive %s\n", r.ID)
 	if err == nil && !o.detach {
-		var seen event.Redrive
-		if seen, err = watchRedrive(c, t, r.ID); seen.ID != "" {
-			r = seen
+		var seen *event.Redrive
+		if seen, err = bulk().Watch(c, t, r.ID); seen != nil {
+			r = *seen
 		}
 	}
 	if cli.AsksJSON(c) {
@@ -105,7 +105,7 @@ func writePlan(w io.Writer, f event.RedriveFilter, plan event.RedrivePlan, perSe
 	takes := time.Duration(float64(plan.Count) / perSecond * float64(time.Second)).Round(time.Second)
 	return cli.WriteFields(w,
 		"filter", filterText(f),
-		"dead letters", number(plan.Count),
+		"dead letters", cli.Number(plan.Count),
 		"oldest", plan.Oldest.Format(time.RFC3339),
 		"by class", counts(plan.ByClass),
 		"by provider", counts(plan.ByProvider),

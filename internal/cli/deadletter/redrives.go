@@ -1,9 +1,10 @@
 package deadletter
 
 import (
-	"errors"
+	"context"
+	"fmt"
 	"io"
-	"strconv"
+	"os"
 	"strings"
 	"time"
 
@@ -16,10 +17,22 @@ import (
 // RedriveCommand is `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
 	return cli.Group("redrive", "List, show, watch, pause, resume and cancel bulk redrives (start one: dlq redrive)",
-		listRedrivesCommand(), showRedriveCommand(), watchRedriveCommand(),
-		changeRedriveCommand("pause", "Start nothing more of a redrive until it is resumed", event.RedrivePaused),
-		changeRedriveCommand("resume", "Let a redrive go on", event.RedriveRunning),
-		changeRedriveCommand("cancel", "End a redrive; what it has started goes on", event.RedriveCanceled))
+		append([]*cobra.Command{listRedrivesCommand()}, bulk().Commands()...)...)
+}
+
+func bulk() cli.Operation[event.Redrive] {
+	return cli.Operation[event.Redrive]{
+		Noun: "redrive",
+		Read: func(ctx context.Context, t *cli.Tools, id string) (event.Redrive, error) {
+			return t.Redrives().Redrive(ctx, id)
+		},
+		Change: func(
+			ctx context.Context, t *cli.Tools, id string, to event.RedriveState, by event.Actor,
+		) (event.Redrive, error) {
+			return t.Redrives().ChangeRedrive(ctx, id, to, by)
+		},
+		Write: writeRedrive, Line: progressLine, End: endOfRedrive,
+	}
 }
 
 func listRedrivesCommand() *cobra.Command {
@@ -31,28 +44,11 @@ func listRedrivesCommand() *cobra.Command {
 		[]string{"ID", "STATE", "TOTAL", "DONE", "FAILED", "IN FLIGHT", "SKIPPED", "RATE", "BY", "STARTED"},
 		func(r event.Redrive) []string {
 			return []string{
-				r.ID, string(r.State), number(r.Total), number(r.Done), number(r.Failed), number(r.InFlight),
-				number(r.Skipped), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
+				r.ID, string(r.State), cli.Number(r.Total), cli.Number(r.Done), cli.Number(r.Failed), cli.Number(r.InFlight),
+				cli.Number(r.Skipped), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
 			}
 		})
 	cli.AddLimitFlag(command, &limit, 20)
-	return command
-}
-
-func showRedriveCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one redrive: its filter, and how far it has come",
-		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			r, err := t.Redrives().Redrive(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, r, func(w io.Writer) error { return writeRedrive(w, r) })
-		}),
-	}
-	cli.AddJSONFlag(command)
 	return command
 }
 
@@ -66,49 +62,34 @@ func writeRedrive(w io.Writer, r event.Redrive) error {
 		"state", string(r.State),
 		"filter", filterText(r.Filter),
 		"rate", cli.RateText(r.Rate),
-		"total", number(r.Total),
-		"processed", number(r.Done),
-		"failed again", number(r.Failed),
-		"in flight", number(r.InFlight),
-		"skipped", number(r.Skipped),
+		"total", cli.Number(r.Total),
+		"processed", cli.Number(r.Done),
+		"failed again", cli.Number(r.Failed),
+		"in flight", cli.Number(r.InFlight),
+		"skipped", cli.Number(r.Skipped),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
 		"ended", ended,
 	)
 }
 
-func watchRedriveCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:   "watch ID",
-		Short: "Show the progress of a redrive until it has ended",
-		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			r, err := watchRedrive(c, t, args[0])
-			if cli.AsksJSON(c) && r.ID != "" {
-				return errors.Join(cli.Print(c, r, nil), err)
-			}
-			return err
-		}),
+func progressLine(r event.Redrive) string {
+	share := 1.0
+	if r.Total > 0 {
+		share = float64(r.Ended()) / float64(r.Total)
 	}
-	cli.AddJSONFlag(command)
-	return command
+	return fmt.Sprintf("%s  %d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)",
+		cli.Bar(share), r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State)
 }
 
-func changeRedriveCommand(verb, short string, to event.RedriveState) *cobra.Command {
-	command := &cobra.Command{
-		Use:   verb + " ID",
-		Short: short,
-		Args:  cobra.ExactArgs(1),
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			r, err := t.Redrives().ChangeRedrive(c.Context(), args[0], to, cli.ActorOf(c))
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, r, func(w io.Writer) error { return writeRedrive(w, r) })
-		}),
+// endOfRedrive: it has ended when each run that it started has.
+func endOfRedrive(r event.Redrive) (bool, error) {
+	if !r.State.Ended() || r.InFlight > 0 {
+		return false, nil
 	}
-	cli.AddReasonFlag(command)
-	cli.AddJSONFlag(command)
-	return command
+	if r.Failed > 0 {
+		return true, fmt.Errorf("%d of %d have failed again: %s dlq list", r.Failed, r.Total, os.Args[0])
+	}
+	return true, nil
 }
 
 func filterText(f event.RedriveFilter) string {
@@ -126,5 +107,3 @@ func filterText(f event.RedriveFilter) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-func number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -19,8 +19,8 @@ import (
 
 // EntityCommand is `holdfast entity`.
 func EntityCommand() *cobra.Command {
-	return cli.Group("entity", "Show entities",
-		entityShowCommand())
+	return cli.Group("entity", "Show entities, and rebuild them with today's definitions",
+		entityShowCommand(), entityRebuildCommand())
 }
 
 func entityShowCommand() *cobra.Command {

@@ -1,0 +1,195 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RebuildFilter selects the events of a rebuild. Empty fields do not restrict.
+type RebuildFilter struct {
+	Provider string `json:"provider,omitempty"`
+	// Kind selects events that change an entity of this kind, by the definition that they were read with or by today's. Such an
+	// event is read again as a whole, with what it does to other kinds.
+	Kind string `json:"kind,omitempty"`
+}
+
+// IsAll says that the filter restricts nothing.
+func (f RebuildFilter) IsAll() bool { return f == RebuildFilter{} }
+
+// The rates that a rebuild can have, in events a second.
+const (
+	MinRebuildRate     = 0.01
+	MaxRebuildRate     = 10_000
+	DefaultRebuildRate = 200
+)
+
+// Rebuild reads the bodies of the processed events that were accepted before it was made once more, with the definitions of the
+// moment. It goes through the states of a redrive.
+type Rebuild struct {
+	ID     string        `json:"id"`
+	Filter RebuildFilter `json:"filter"`
+	// DryRun says that it counts and changes no event and no entity.
+	DryRun bool `json:"dry_run"`
+	// Rate is how many events it reads a second, at most.
+	Rate  float64      `json:"rate"`
+	State RedriveState `json:"state"`
+
+	// Read counts the events that were read; the next four count those of them that
+	//   - Changed: today's definition reads differently
+	//   - Unreadable: it cannot read, or the store cannot take what it reads. They stay as they are
+	//   - Skipped: an operator has decided about
+	// The others are as they were.
+	Read       int64 `json:"read"`
+	Changed    int64 `json:"changed"`
+	Unreadable int64 `json:"unreadable"`
+	Skipped    int64 `json:"skipped"`
+	// Entities counts the entities of which an event says something else now, each once.
+	Entities int64 `json:"entities"`
+	// Problems are the first of those that could not be read, at most MaxProblems.
+	Problems []RebuildProblem `json:"problems,omitempty"`
+
+	// From and Until are when the first and the last of its events were accepted, Reached is the same of the last one read; they
+	// are zero where there is none.
+	From    time.Time `json:"from,omitzero"`
+	Reached time.Time `json:"reached,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	StartedBy string     `json:"started_by"`
+}
+
+// Share is how far it has come, from 0 to 1, by the time at which events were accepted.
+func (r Rebuild) Share() float64 {
+	switch {
+	case r.State == RedriveCompleted:
+		return 1
+	case r.Reached.IsZero() || !r.Until.After(r.From):
+		return 0
+	}
+	return min(float64(r.Reached.Sub(r.From))/float64(r.Until.Sub(r.From)), 1)
+}
+
+// MaxProblems is how many events a rebuild names that it could not read.
+const MaxProblems = 20
+
+// RebuildProblem is an event that a rebuild could not read, and why. The message holds no payload.
+type RebuildProblem struct {
+	EventID  string `json:"event_id"`
+	Provider string `json:"provider"`
+	Class    Class  `json:"class"`
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+}
+
+// MaxDiffs is how many entities the diff of a rebuild shows, MaxLinksOfDiff how many changes an entity may have to be shown.
+const (
+	MaxDiffs       = 10
+	MaxLinksOfDiff = 10_000
+)
+
+// EntityDiff is what a rebuild would make of an entity.
+type EntityDiff struct {
+	EntityRef
+	// TooLong says that the entity has too many changes to be folded for a look; nothing else is set then.
+	TooLong bool `json:"too_long,omitempty"`
+	// Fields differ, in the order of their paths. There are none where the events say something else with the same result.
+	Fields []FieldDiff `json:"fields"`
+}
+
+// FieldDiff is a field of an entity that differs. What is not there is nil.
+type FieldDiff struct {
+	// Path is a JSON pointer (RFC 6901) into the state; "deleted" is whether the entity is.
+	Path string          `json:"path"`
+	Old  json.RawMessage `json:"old,omitempty"`
+	New  json.RawMessage `json:"new,omitempty"`
+}
+
+// DiffEntities compares two states of an entity field by field. Arrays are one field.
+func DiffEntities(before, after Entity) ([]FieldDiff, error) {
+	x, err := decodeExact(orEmpty(before.State))
+	if err != nil {
+		return nil, err
+	}
+	y, err := decodeExact(orEmpty(after.State))
+	if err != nil {
+		return nil, err
+	}
+	fields, err := diffValues([]FieldDiff{}, "", x, y)
+	if before.Deleted != after.Deleted {
+		fields = append(fields, FieldDiff{Path: "deleted", Old: boolean(before.Deleted), New: boolean(after.Deleted)})
+	}
+	return fields, err
+}
+
+func orEmpty(state json.RawMessage) json.RawMessage {
+	if len(state) == 0 {
+		return emptyState()
+	}
+	return state
+}
+
+func boolean(b bool) json.RawMessage {
+	if b {
+		return json.RawMessage("true")
+	}
+	return json.RawMessage("false")
+}
+
+// missing stands for a field that is not there.
+type missing struct{}
+
+func diffValues(fields []FieldDiff, path string, before, after any) (_ []FieldDiff, err error) {
+	x, isObject := before.(map[string]any)
+	y, areObjects := after.(map[string]any)
+	if areObjects = isObject && areObjects; !areObjects {
+		return diffLeaves(fields, path, before, after)
+	}
+	names := slices.Collect(maps.Keys(x))
+	for name := range y {
+		if _, ok := x[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if fields, err = diffValues(fields, path+"/"+pointerTo(name), fieldOf(x, name), fieldOf(y, name)); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+func diffLeaves(fields []FieldDiff, path string, before, after any) ([]FieldDiff, error) {
+	was, err := encodeField(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := encodeField(after)
+	if err != nil || bytes.Equal(was, is) {
+		return fields, err
+	}
+	return append(fields, FieldDiff{Path: path, Old: was, New: is}), nil
+}
+
+func fieldOf(object map[string]any, name string) any {
+	if v, ok := object[name]; ok {
+		return v
+	}
+	return missing{}
+}
+
+func encodeField(v any) (json.RawMessage, error) {
+	if _, ok := v.(missing); ok {
+		return nil, nil
+	}
+	return encodeExact(v)
+}
+
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+func pointerTo(name string) string { return escapePointer.Replace(name) }

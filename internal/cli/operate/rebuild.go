@@ -1,0 +1,81 @@
+package operate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+)
+
+func entityRebuildCommand() *cobra.Command {
+	o := rebuildOptions{rate: event.DefaultRebuildRate}
+	command := &cobra.Command{
+		Use:   "rebuild",
+		Short: "Read stored events again with today's definitions, and correct the entities",
+		Long: "Read the stored bodies of processed events again with the definitions that the workers have now, at a rate,\n" +
+			"and correct the entities of which they say something else. What the old definition did is taken back. An event\n" +
+			"that today's definition cannot read is named and stays as it is. With --dry-run nothing is changed; the end\n" +
+			"shows the difference of some entities.",
+		Example: "  holdfast entity rebuild --provider stripe --kind customer --dry-run\n" +
+			"  holdfast entity rebuild --provider stripe --kind customer --rate 500/s --reason INC-42\n" +
+			"  holdfast entity rebuild --yes --detach      # everything, and do not wait\n" +
+			"  holdfast rebuild watch|pause|cancel ID",
+		Args: cobra.NoArgs,
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
+			return o.run(c, t)
+		}),
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.filter.Provider, "provider", "", "only events of this provider")
+	flags.StringVar(&o.filter.Kind, "kind", "", "only events that change an entity of this kind, as they were read or are read now")
+	cli.AddRateFlag(command, &o.rate, "rate", "how many events to read, at most: 200/s, 6000/m")
+	cli.AddReasonFlag(command)
+	flags.BoolVar(&o.dryRun, "dry-run", false, "count what would change, show some of it, and change nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.detach, "detach", false, "do not watch the progress")
+	cli.AddJSONFlag(command)
+	return command
+}
+
+type rebuildOptions struct {
+	filter              event.RebuildFilter
+	rate                float64
+	dryRun, yes, detach bool
+}
+
+func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
+	question := fmt.Sprintf("Rebuild the entities of %s?", filterOfRebuild(o.filter))
+	if !o.dryRun && !o.yes && !cli.Confirm(c, question) {
+		return errors.New("nothing was started (--yes starts it without asking, --dry-run changes nothing)")
+	}
+	r, err := t.Rebuilds().StartRebuild(c.Context(), o.filter, o.rate, o.dryRun, cli.ActorOf(c))
+	if r.ID == "" {
+		return err
+	}
+	if r.Until.IsZero() {
+		cli.DoubtProvider(c, t.Cfg, o.filter.Provider, 0)
+	}
+	fmt.Fprintf(cli.Aside(c), "rebuild %s\n", r.ID)
+	if err == nil && !o.detach {
+		var seen *event.Rebuild
+		if seen, err = rebuilding().Watch(c, t, r.ID); seen != nil {
+			r = *seen
+		}
+	}
+	var diffs []event.EntityDiff
+	if r.DryRun && r.State == event.RedriveCompleted {
+		found, diffErr := t.Rebuilds().RebuildDiff(c.Context(), r.ID)
+		diffs, err = found, errors.Join(err, diffErr)
+	}
+	if o.detach && !cli.AsksJSON(c) {
+		return err
+	}
+	return errors.Join(cli.Print(c, struct {
+		event.Rebuild
+		Diff []event.EntityDiff `json:"diff,omitempty"`
+	}{r, diffs}, func(w io.Writer) error { return errors.Join(writeRebuild(w, r), writeDiffs(w, diffs)) }), err)
+}

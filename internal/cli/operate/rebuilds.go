@@ -1,0 +1,146 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+)
+
+// RebuildCommand is `holdfast rebuild`.
+func RebuildCommand() *cobra.Command {
+	return cli.Group("rebuild", "List, show, diff, watch, pause, resume and cancel rebuilds (start one: entity rebuild)",
+		append([]*cobra.Command{listRebuildsCommand(), diffCommand()}, rebuilding().Commands()...)...)
+}
+
+func rebuilding() cli.Operation[event.Rebuild] {
+	return cli.Operation[event.Rebuild]{
+		Noun: "rebuild",
+		Read: func(ctx context.Context, t *cli.Tools, id string) (event.Rebuild, error) {
+			return t.Rebuilds().Rebuild(ctx, id)
+		},
+		Change: func(
+			ctx context.Context, t *cli.Tools, id string, to event.RedriveState, by event.Actor,
+		) (event.Rebuild, error) {
+			return t.Rebuilds().ChangeRebuild(ctx, id, to, by)
+		},
+		Write: writeRebuild,
+		Line: func(r event.Rebuild) string {
+			return fmt.Sprintf("%s  %d events read: %d changed, %d unreadable, %d skipped; %d entities differ (%s)",
+				cli.Bar(r.Share()), r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities, r.State)
+		},
+		End: func(r event.Rebuild) (bool, error) {
+			if r.State.Ended() && r.Unreadable > 0 {
+				return true, fmt.Errorf("%d of %d events could not be read, and are as they were: %s rebuild show %s",
+					r.Unreadable, r.Read, os.Args[0], r.ID)
+			}
+			return r.State.Ended(), nil
+		},
+	}
+}
+
+func listRebuildsCommand() *cobra.Command {
+	var limit int
+	command := cli.ListCommand("List rebuilds, newest first",
+		func(c *cobra.Command, t *cli.Tools) ([]event.Rebuild, error) {
+			return t.Rebuilds().Rebuilds(c.Context(), limit)
+		},
+		[]string{"ID", "STATE", "DRY RUN", "READ", "CHANGED", "UNREADABLE", "SKIPPED", "ENTITIES", "RATE", "BY", "STARTED"},
+		func(r event.Rebuild) []string {
+			return []string{
+				r.ID, string(r.State), fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable),
+				cli.Number(r.Skipped), cli.Number(r.Entities), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
+			}
+		})
+	cli.AddLimitFlag(command, &limit, 20)
+	return command
+}
+
+func diffCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "diff ID",
+		Short: "Show what a dry run, if it is the latest rebuild, would make of some entities",
+		Args:  cobra.ExactArgs(1),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			diffs, err := t.Rebuilds().RebuildDiff(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, diffs, func(w io.Writer) error { return writeDiffs(w, diffs) })
+		}),
+	}
+	cli.AddJSONFlag(command)
+	return command
+}
+
+func filterOfRebuild(f event.RebuildFilter) string {
+	return cmp.Or(f.Provider, "all providers") + ", " + cmp.Or(f.Kind, "all kinds")
+}
+
+func writeRebuild(w io.Writer, r event.Rebuild) error {
+	var ended, dry, reached string
+	if r.EndedAt != nil {
+		ended = r.EndedAt.Format(time.RFC3339)
+	}
+	if r.DryRun {
+		dry = "yes: nothing is changed"
+	}
+	if !r.Until.IsZero() {
+		reached = fmt.Sprintf("%3.0f%% of %s to %s", r.Share()*100, r.From.Format(time.RFC3339), r.Until.Format(time.RFC3339))
+	}
+	err := cli.WriteFields(w,
+		"rebuild", r.ID,
+		"state", string(r.State),
+		"filter", filterOfRebuild(r.Filter),
+		"dry run", dry,
+		"rate", cli.RateText(r.Rate),
+		"reached", reached,
+		"events read", cli.Number(r.Read),
+		"changed", cli.Number(r.Changed),
+		"unreadable", cli.Number(r.Unreadable),
+		"skipped", cli.Number(r.Skipped),
+		"entities that differ", cli.Number(r.Entities),
+		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
+		"ended", ended,
+	)
+	if err != nil || len(r.Problems) == 0 {
+		return err
+	}
+	table := cli.NewTable(w, "UNREADABLE EVENT", "PROVIDER", "CLASS", "CODE", "MESSAGE")
+	for _, p := range r.Problems {
+		table.Row(p.EventID, p.Provider, string(p.Class), p.Code, cli.Shorten(p.Message))
+	}
+	return table.Flush()
+}
+
+func writeDiffs(w io.Writer, diffs []event.EntityDiff) error {
+	for _, d := range diffs {
+		fmt.Fprintf(w, "\n%s\n", cli.Printable(d.Provider+" "+d.Kind+" "+d.ExternalID))
+		switch {
+		case d.TooLong:
+			fmt.Fprintln(w, "  has too many changes to be shown")
+		case len(d.Fields) == 0:
+			fmt.Fprintln(w, "  its events say something else, and its state stays the same")
+		}
+		for _, f := range d.Fields {
+			fmt.Fprintf(w, "  %s: %s → %s\n", cli.Printable(f.Path), valueText(f.Old), valueText(f.New))
+		}
+	}
+	return nil
+}
+
+// valueText is a value of a diff; "-" where there is none.
+func valueText(v json.RawMessage) string {
+	if v == nil {
+		return "-"
+	}
+	return cli.Shorten(string(v))
+}

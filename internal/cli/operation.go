@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+)
+
+// Operation is work that goes on by itself once it is started, such as a redrive. All of them are shown, watched, paused, resumed
+// and canceled in one way.
+type Operation[T any] struct {
+	// Noun is what it is called, and the name of the command that has these below it.
+	Noun   string
+	Read   func(ctx context.Context, t *Tools, id string) (T, error)
+	Change func(ctx context.Context, t *Tools, id string, to event.RedriveState, by event.Actor) (T, error)
+	Write  func(io.Writer, T) error
+	// Line says how far it has come, in one line.
+	Line func(T) string
+	// End says whether nothing more will happen, and what is wrong with how it ended.
+	End func(T) (bool, error)
+}
+
+// Commands are show, watch, pause, resume and cancel.
+func (o Operation[T]) Commands() []*cobra.Command {
+	return []*cobra.Command{
+		o.showCommand(), o.watchCommand(),
+		o.changeCommand("pause", "Start nothing more of a "+o.Noun+" until it is resumed", event.RedrivePaused),
+		o.changeCommand("resume", "Let a "+o.Noun+" go on", event.RedriveRunning),
+		o.changeCommand("cancel", "End a "+o.Noun+"; what it has started or done stays", event.RedriveCanceled),
+	}
+}
+
+func (o Operation[T]) showCommand() *cobra.Command {
+	return o.command("show", "Show one "+o.Noun+": its filter, and how far it has come",
+		func(c *cobra.Command, t *Tools, id string) error {
+			r, err := o.Read(c.Context(), t, id)
+			if err != nil {
+				return err
+			}
+			return Print(c, r, func(w io.Writer) error { return o.Write(w, r) })
+		})
+}
+
+func (o Operation[T]) watchCommand() *cobra.Command {
+	return o.command("watch", "Show the progress of a "+o.Noun+" until it has ended",
+		func(c *cobra.Command, t *Tools, id string) error {
+			r, err := o.Watch(c, t, id)
+			if AsksJSON(c) && r != nil {
+				return errors.Join(Print(c, r, nil), err)
+			}
+			return err
+		})
+}
+
+func (o Operation[T]) changeCommand(verb, short string, to event.RedriveState) *cobra.Command {
+	command := o.command(verb, short, func(c *cobra.Command, t *Tools, id string) error {
+		r, err := o.Change(c.Context(), t, id, to, ActorOf(c))
+		if err != nil {
+			return err
+		}
+		return Print(c, r, func(w io.Writer) error { return o.Write(w, r) })
+	})
+	AddReasonFlag(command)
+	return command
+}
+
+func (o Operation[T]) command(verb, short string, run func(*cobra.Command, *Tools, string) error) *cobra.Command {
+	command := &cobra.Command{
+		Use:   verb + " ID",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE:  WithTools(func(c *cobra.Command, t *Tools, args []string) error { return run(c, t, args[0]) }),
+	}
+	AddJSONFlag(command)
+	return command
+}
+
+// Watch shows a bar on a terminal, and a line where something has changed elsewhere, until the operation has ended. Whoever stops
+// watching does not stop it. It gives what it has seen last; nil is nothing.
+func (o Operation[T]) Watch(c *cobra.Command, t *Tools, id string) (seen *T, err error) {
+	out := Aside(c)
+	live := IsTerminal(out)
+	ticker := time.NewTicker(ProgressInterval)
+	defer ticker.Stop()
+	for last := ""; ; {
+		now, err := o.Read(c.Context(), t, id)
+		if errors.Is(err, context.Canceled) {
+			fmt.Fprintf(out, "\nthe %s goes on: %s %s watch|pause|cancel %s\n", o.Noun, os.Args[0], o.Noun, id)
+			return seen, nil
+		}
+		if err != nil {
+			return seen, err
+		}
+		seen = &now
+		if line := o.Line(now); line != last {
+			last = line
+			WriteProgress(out, live, line)
+		}
+		if ended, err := o.End(now); ended {
+			if live {
+				fmt.Fprintln(out)
+			}
+			return seen, err
+		}
+		select {
+		case <-ticker.C:
+		case <-c.Context().Done():
+		}
+	}
+}
+
+// Number is a count as text.
+func Number(n int64) string { return strconv.FormatInt(n, 10) }

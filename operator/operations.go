@@ -1,0 +1,71 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+)
+
+// sendLatest answers with the latest redrives or rebuilds.
+func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, error)) error {
+	q := queryOf(c, "limit")
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	rows, err := latest(ctx, limit)
+	if err != nil {
+		return err
+	}
+	return c.JSON(page[T]{Items: append([]T{}, rows...)})
+}
+
+// sendOperation answers with what is known of one redrive or rebuild.
+func sendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
+	id, err := pathText(c, "id")
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	r, err := read(ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(r)
+}
+
+// sendChanged changes the state of a redrive or rebuild, and answers with it. One that comes beside an error is on record.
+func sendChanged[T any](
+	c *fiber.Ctx, to event.RedriveState,
+	change func(context.Context, string, event.RedriveState, event.Actor) (T, error), idOf func(T) string,
+) error {
+	id, err := pathText(c, "id")
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	var body reasoned
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	r, err := change(ctx, id, to, actor(c, body.Reason))
+	if err != nil && idOf(r) == "" {
+		return err
+	}
+	return c.JSON(r)
+}

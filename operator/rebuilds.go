@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+)
+
+// rebuildRequest is the body of a rebuild.
+type rebuildRequest struct {
+	event.RebuildFilter
+	reasoned
+
+	// All says that everything is meant, which an empty filter alone does not.
+	All    bool `json:"all"`
+	DryRun bool `json:"dry_run"`
+	// Rate is how many events are read a second; 0 is event.DefaultRebuildRate.
+	Rate float64 `json:"rate"`
+}
+
+func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
+	if q := queryOf(c); q.err != nil {
+		return body, q.err
+	}
+	if err := decode(c, &body); err != nil {
+		return body, err
+	}
+	for field, text := range map[string]string{"provider": body.Provider, "kind": body.Kind} {
+		if len(text) > maxText || !isText(text) {
+			return body, refuseField(codeBadField, field)
+		}
+	}
+	if body.Rate == 0 {
+		body.Rate = event.DefaultRebuildRate
+	}
+	if body.Rate < event.MinRebuildRate || body.Rate > event.MaxRebuildRate {
+		return body, refuseField(codeBadField, "rate")
+	}
+	switch all := body.IsAll(); {
+	case all && !body.All:
+		return body, refuseField(codeMissingField, "all")
+	case body.All && !all:
+		return body, refuseField(codeBadField, "all")
+	}
+	return body, body.check()
+}
+
+func (a *API) startRebuild(c *fiber.Ctx) error {
+	body, err := rebuildOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	started, err := a.Rebuilds.StartRebuild(ctx, body.RebuildFilter, body.Rate, body.DryRun, actor(c, body.Reason))
+	if err != nil && started.ID == "" {
+		return err
+	}
+	return c.Status(fiber.StatusAccepted).JSON(started)
+}
+
+func (a *API) listRebuilds(c *fiber.Ctx) error { return sendLatest(c, a.Rebuilds.Rebuilds) }
+
+func (a *API) showRebuild(c *fiber.Ctx) error { return sendOperation(c, a.Rebuilds.Rebuild) }
+
+func (a *API) showRebuildDiff(c *fiber.Ctx) error {
+	return sendOperation(c, func(ctx context.Context, id string) (page[event.EntityDiff], error) {
+		diffs, err := a.Rebuilds.RebuildDiff(ctx, id)
+		return page[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}, err
+	})
+}
+
+func (a *API) changeRebuild(to event.RedriveState) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		return sendChanged(c, to, a.Rebuilds.ChangeRebuild, func(r event.Rebuild) string { return r.ID })
+	}
+}

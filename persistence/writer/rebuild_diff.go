@@ -1,0 +1,129 @@
+package writer
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	differingEntities = `
+SELECT provider, kind, external_id, events::text[], cardinality(events) >= ` + maxEventsOfDiff + `
+  FROM rebuild_entities WHERE rebuild_id = $1 ORDER BY provider, kind, external_id LIMIT $2`
+
+	countLinks = `
+SELECT count(*) FROM (
+       SELECT FROM ` + entities.AllLinks + ` WHERE provider = $1 AND kind = $2 AND external_id = $3 LIMIT $4) AS links`
+
+	differingEvents = rebuiltEvents + ` WHERE id = ANY ($1::uuid[]) AND status = 'processed'`
+)
+
+// RebuildDiff shows what would become of the first entities that a dry run has found to differ, at most event.MaxDiffs: their
+// links, folded as they are and with those of the events that differ replaced by what parse says now. Those of another rebuild
+// than the latest are not known any more, and those of a rebuild that was none are as they should be: event.ErrNotFound.
+func (s *Store) RebuildDiff(ctx context.Context, id string, parse event.Parser) ([]event.EntityDiff, error) {
+	diffs, err := s.rebuildDiff(ctx, id, parse)
+	return diffs, postgres.Failure("read diff of rebuild "+postgres.Clean(id), err)
+}
+
+// differing is an entity that differs, and events that say so.
+type differing struct {
+	event.EntityDiff
+
+	events []string
+}
+
+func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) ([]event.EntityDiff, error) {
+	r, err := s.Rebuild(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if latest, err := s.Rebuilds(ctx, 1); err != nil || !r.DryRun || latest[0].ID != r.ID {
+		return nil, postgres.Failure("read latest rebuild", cmp.Or(err, event.ErrNotFound))
+	}
+	tx, err := s.db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	rows, _ := tx.Query(ctx, differingEntities, postgres.Clean(id), event.MaxDiffs)
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d differing, err error) {
+		return d, row.Scan(&d.Provider, &d.Kind, &d.ExternalID, &d.events, &d.TooLong)
+	})
+	if err != nil {
+		return nil, err
+	}
+	diffs := make([]event.EntityDiff, len(found))
+	for i, d := range found {
+		if diffs[i], err = diffEntity(ctx, tx, d, parse); err != nil {
+			return nil, err
+		}
+	}
+	return diffs, nil
+}
+
+func diffEntity(ctx context.Context, tx pgx.Tx, d differing, parse event.Parser) (event.EntityDiff, error) {
+	var links int
+	err := tx.QueryRow(ctx, countLinks, d.Provider, d.Kind, d.ExternalID, event.MaxLinksOfDiff+1).Scan(&links)
+	if d.Fields = []event.FieldDiff{}; err != nil || d.TooLong || links > event.MaxLinksOfDiff {
+		d.TooLong = true
+		return d.EntityDiff, err
+	}
+	of, err := entities.ReadHistories(ctx, tx, []event.EntityRef{d.EntityRef})
+	if err != nil {
+		return d.EntityDiff, err
+	}
+	history := of[d.EntityRef]
+	again, err := readAgain(ctx, tx, d, history, parse)
+	if err != nil {
+		return d.EntityDiff, err
+	}
+	before, err := history.Fold(d.EntityRef)
+	if err != nil {
+		return d.EntityDiff, err
+	}
+	after, err := again.Fold(d.EntityRef)
+	if err != nil {
+		return d.EntityDiff, err
+	}
+	d.Fields, err = event.DiffEntities(before, after)
+	return d.EntityDiff, err
+}
+
+// readAgain is the history of an entity with those of its events that differ as they are read today.
+func readAgain(
+	ctx context.Context, tx pgx.Tx, d differing, history *entities.History, parse event.Parser,
+) (*entities.History, error) {
+	again := history.Clone()
+	rows, _ := tx.Query(ctx, differingEvents, d.events)
+	defer rows.Close()
+	for rows.Next() {
+		var body []byte
+		var passed bool
+		record, err := ScanRecord(rows, &body, &passed)
+		if err != nil {
+			return nil, err
+		}
+		p, err := parse(record.Receipt, body)
+		if err != nil || passed {
+			continue // it stays as it is
+		}
+		w, err := newWrite(record.Receipt, nil, p, event.Run{}, entitiesOnly)
+		if err != nil {
+			continue
+		}
+		again.Drop(w.receipt.ID)
+		for _, c := range w.changes {
+			if w.refOf(c.Change) == d.EntityRef {
+				again.Add(c)
+			}
+		}
+	}
+	again.Sort()
+	return again, rows.Err()
+}

@@ -1,0 +1,316 @@
+package writer
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	lockRebuild = selectRebuild + ` FOR UPDATE`
+
+	rebuiltEvents = RecordColumns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
+
+	// advanceRebuild counts each entity once, in however many events it differs, and keeps the first of them for the diff.
+	advanceRebuild = `
+WITH differing AS (
+INSERT INTO rebuild_entities AS known (rebuild_id, provider, kind, external_id, events)
+SELECT $1, found.provider, found.kind, found.external_id,
+       coalesce((SELECT array_agg(of.event_id)
+                   FROM unnest($6::uuid[], $7::integer[]) AS of (event_id, n) WHERE of.n = found.n), '{}')
+  FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS found (provider, kind, external_id, n)
+ON CONFLICT (rebuild_id, provider, kind, external_id) DO UPDATE SET events = known.events || excluded.events
+ WHERE cardinality(known.events) < ` + maxEventsOfDiff + ` AND cardinality(excluded.events) > 0
+RETURNING (xmax = 0) AS is_new)
+UPDATE rebuilds
+   SET cursor = $2::uuid, read = read + $8, changed = changed + $9, unreadable = unreadable + $10, skipped = skipped + $11,
+       problems = problems || $12::jsonb, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
+ WHERE id = $1`
+
+	// dropRebuilt drops some of what earlier rebuilds have found, whose IDs are less. Each page does, and so the table stays as
+	// long as what one rebuild finds, about.
+	dropRebuilt = `
+DELETE FROM rebuild_entities
+ WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_entities WHERE rebuild_id < $1 ORDER BY rebuild_id LIMIT 500))`
+
+	// maxEventsOfDiff is how many events of an entity are kept for its diff, about.
+	maxEventsOfDiff = `1000`
+
+	completeRebuild = `UPDATE rebuilds SET state = 'completed', ended_at = clock_timestamp() WHERE id = $1`
+)
+
+// RebuildPage reads the next n events of a rebuild with today's definitions, writes those that it reads differently, unless it is
+// a dry run, and moves the cursor behind them, in one transaction: killed before its commit it has done nothing. What its
+// definition cannot read stays as it is. A rebuild that does not run is only read; one that has nothing left is completed.
+func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.Parser) (event.Rebuild, error) {
+	r, err := s.rebuildPage(ctx, id, n, parse)
+	return r, postgres.Failure("rebuild page of "+postgres.Clean(id), err)
+}
+
+// rebuildPage makes its page smaller while one of its events may be the reason that it fails.
+func (s *Store) rebuildPage(ctx context.Context, id string, n int, parse event.Parser) (event.Rebuild, error) {
+	var fault error
+	for races := 0; ; {
+		r, err := s.tryRebuildPage(ctx, id, n, parse, fault)
+		switch {
+		case isRace(err) && races < maxRaces:
+			races++
+		case err == nil || !isOfOne(err):
+			return r, err
+		case n > 1:
+			n /= 2
+		case fault == nil && event.ClassOf(postgres.Failure("rebuild event", err)) == event.ClassRejected:
+			fault = postgres.Failure("rebuild event", err)
+		default:
+			return r, err
+		}
+	}
+}
+
+// rebuilding is the transaction of a page.
+type rebuilding struct {
+	*writing
+
+	row    rebuildRow
+	fault  error // of the only event, which is not written because of it
+	events []*rebuilt
+	seen   event.Rebuild // what the page adds to the counts
+	found  map[event.EntityRef][]string
+}
+
+// rebuilt is an event of a page.
+type rebuilt struct {
+	event.Record
+
+	passed bool // an operator has decided about it
+	links  []event.OrderedChange
+	write  *write
+}
+
+func (s *Store) tryRebuildPage(
+	ctx context.Context, id string, n int, parse event.Parser, fault error,
+) (event.Rebuild, error) {
+	p := inCompany
+	if n == 1 {
+		p = alone
+	}
+	t := &rebuilding{fault: fault, found: map[event.EntityRef][]string{}}
+	b := &pgx.Batch{}
+	queueSettings(b, p)
+	b.Queue(lockRebuild, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
+		t.row, err = scanRebuild(row)
+		return err
+	})
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return event.Rebuild{}, err
+	}
+	defer tx.Rollback(ctx)
+	t.writing = &writing{Transaction: tx, held: map[event.EntityRef]*entities.Life{}}
+	if t.row.State != event.RedriveRunning {
+		return t.row.Rebuild, nil
+	}
+	if err := t.run(ctx, n, parse); err != nil {
+		return event.Rebuild{}, err
+	}
+	return s.Rebuild(ctx, id)
+}
+
+// run does a page, and commits.
+func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
+	if err := t.readPage(ctx, n); err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	if len(t.events) == 0 {
+		b.Queue(completeRebuild, t.row.ID)
+		return t.Commit(ctx, b)
+	}
+	if err := t.readLinks(ctx); err != nil {
+		return err
+	}
+	for _, e := range t.events {
+		t.judge(e, parse)
+	}
+	if t.row.DryRun || len(t.writing.events) == 0 {
+		t.queueAdvance(b)
+		return t.Commit(ctx, b)
+	}
+	t.queueLook(b)
+	if err := t.Send(ctx, b); err != nil {
+		return err
+	}
+	return t.finish(ctx, t.queueAdvance)
+}
+
+func (t *rebuilding) readPage(ctx context.Context, n int) error {
+	if t.row.last == "" {
+		return nil
+	}
+	list := postgres.NewList(rebuiltEvents)
+	if t.row.cursor == "" {
+		list.Where("id >= %s::uuid", t.row.first)
+	} else {
+		list.Where("id > %s::uuid", t.row.cursor)
+	}
+	list.Where("id <= %s::uuid", t.row.last)
+	list.Equal("provider", t.row.Filter.Provider)
+	list.Where("status = 'processed'")
+	sql, args := list.Page("id", n)
+	b := &pgx.Batch{}
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		t.events, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*rebuilt, error) {
+			e := &rebuilt{}
+			var body []byte
+			var err error
+			e.Record, err = ScanRecord(row, &body, &e.passed)
+			e.Body = body
+			return e, err
+		})
+		return err
+	})
+	return t.Send(ctx, b)
+}
+
+func (t *rebuilding) readLinks(ctx context.Context) error {
+	byID := make(map[string]*rebuilt, len(t.events))
+	ids := make([]string, len(t.events))
+	for i, e := range t.events {
+		byID[e.Receipt.ID], ids[i] = e, e.Receipt.ID
+	}
+	b := &pgx.Batch{}
+	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			l, err := entities.ScanOrdered(rows)
+			if err != nil {
+				return err
+			}
+			e := byID[l.Order.EventID]
+			e.links = append(e.links, l)
+		}
+		return rows.Err()
+	})
+	return t.Send(ctx, b)
+}
+
+// judge reads an event once more, and says whether it is to be written. It needs no lock: what is read as before is not touched,
+// and the others are looked at again once they are locked.
+func (t *rebuilding) judge(e *rebuilt, parse event.Parser) {
+	t.seen.Read++
+	if e.passed {
+		t.seen.Skipped++
+		return
+	}
+	p, err := parse(e.Receipt, e.Body)
+	if err == nil {
+		// The row keeps its bytes and its run: none is given.
+		if e.write, err = newWrite(e.Receipt, nil, p, event.Run{}, entitiesOnly); err == nil {
+			e.write.isRebuild = true
+		}
+	}
+	if err == nil && e.concerns(t.row.Filter.Kind) && e.differs() {
+		err = t.fault
+		if err == nil && t.row.DryRun {
+			t.note(e.write.receipt.ID, e.write.differing(e.links))
+		} else if err == nil {
+			t.writing.events = append(t.writing.events, e.write)
+		}
+	}
+	if err != nil {
+		t.noteProblem(e, err)
+	}
+}
+
+// concerns says whether the event does something to an entity of the kind, or has done so; "" is any kind.
+func (e *rebuilt) concerns(kind string) bool {
+	isOfKind := func(c event.OrderedChange) bool { return c.Change.Kind == kind }
+	return kind == "" || slices.ContainsFunc(e.links, isOfKind) || slices.ContainsFunc(e.write.changes, isOfKind)
+}
+
+// differs says whether anything that the store keeps of a parse is not what it was.
+func (e *rebuilt) differs() bool {
+	p := e.write.parsed
+	return outcomeOf(p) != e.Outcome || postgres.Clean(p.Type) != e.Type ||
+		!p.OccurredAt.Truncate(event.TimePrecision).Equal(e.OccurredAt) || !sameLinks(e.links, e.write.changes)
+}
+
+// differing are the entities of which the event says something else than its links do.
+func (w *write) differing(links []event.OrderedChange) (refs []event.EntityRef) {
+	type sides struct{ before, after []event.OrderedChange }
+	of := map[event.EntityRef]*sides{}
+	side := func(c event.OrderedChange) *sides {
+		ref := w.refOf(c.Change)
+		if of[ref] == nil {
+			of[ref] = &sides{}
+		}
+		return of[ref]
+	}
+	for _, l := range links {
+		s := side(l)
+		s.before = append(s.before, l)
+	}
+	for _, c := range w.changes {
+		s := side(c)
+		s.after = append(s.after, c)
+	}
+	for _, ref := range entities.SortedRefs(of) {
+		if !sameLinks(of[ref].before, of[ref].after) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+func (t *rebuilding) note(eventID string, refs []event.EntityRef) {
+	t.seen.Changed++
+	for _, ref := range refs {
+		t.found[ref] = append(t.found[ref], eventID)
+	}
+}
+
+// maxProblem is in bytes.
+const maxProblem = 500
+
+func (t *rebuilding) noteProblem(e *rebuilt, err error) {
+	t.seen.Unreadable++
+	if len(t.row.Problems)+len(t.seen.Problems) < event.MaxProblems {
+		t.seen.Problems = append(t.seen.Problems, event.RebuildProblem{
+			EventID: e.Receipt.ID, Provider: e.Receipt.Provider, Class: event.ClassOf(err), Code: event.CodeOf(err),
+			Message: postgres.Clip(postgres.Clean(err.Error()), maxProblem),
+		})
+	}
+}
+
+// queueAdvance moves the cursor behind the page. Of events that were written it goes by what was found of them once they were
+// locked: somebody may have been faster.
+func (t *rebuilding) queueAdvance(b *pgx.Batch) {
+	for _, w := range t.writing.events {
+		if w.owns() {
+			t.note(w.receipt.ID, w.differing(w.found.links))
+		}
+	}
+	var ids []string
+	var of []int32
+	refs := entities.SortedRefs(t.found)
+	for i, ref := range refs {
+		if t.row.DryRun {
+			for _, id := range t.found[ref] {
+				ids, of = append(ids, id), append(of, int32(i+1))
+			}
+		}
+	}
+	problems, err := json.Marshal(append([]event.RebuildProblem{}, t.seen.Problems...))
+	if err != nil { // they are text
+		problems = []byte("[]")
+	}
+	b.Queue(dropRebuilt, t.row.ID)
+	providers, kinds, externalIDs := entities.ColumnsOfRefs(refs)
+	b.Queue(advanceRebuild, t.row.ID, t.events[len(t.events)-1].Receipt.ID, providers, kinds, externalIDs, ids, of,
+		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, string(problems))
+}

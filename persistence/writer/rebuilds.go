@@ -1,0 +1,184 @@
+package writer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	insertRebuild = `
+INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by, first_id, last_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid) ON CONFLICT DO NOTHING`
+
+	changeRebuild = `
+UPDATE rebuilds SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_timestamp() END
+ WHERE id = $1 AND state IN ('running', 'paused')`
+
+	rebuildColumns = `
+SELECT id, provider, kind, dry_run, rate, state, read, changed, unreadable, skipped, entities, problems,
+       coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, ''), started_at, ended_at, started_by
+  FROM rebuilds`
+
+	selectRebuild = rebuildColumns + ` WHERE id = $1`
+
+	activeRebuilds = `SELECT id FROM rebuilds WHERE state IN ('running', 'paused')`
+)
+
+// CreateRebuild makes a rebuild of the events that match its filter and were accepted by now. It stores ID, Filter, DryRun, Rate
+// and StartedBy. While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
+func (s *Store) CreateRebuild(ctx context.Context, r event.Rebuild, actor event.Actor) (event.Rebuild, error) {
+	if err := s.createRebuild(ctx, r, actor); err != nil {
+		return event.Rebuild{}, postgres.Failure("create rebuild", err)
+	}
+	return s.Rebuild(ctx, r.ID)
+}
+
+func (s *Store) createRebuild(ctx context.Context, r event.Rebuild, actor event.Actor) error {
+	var first, last *string
+	b := &pgx.Batch{}
+	queueEndOfEvents(b, r.Filter, "id", &first)
+	queueEndOfEvents(b, r.Filter, "id DESC", &last)
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if first == nil || last == nil { // an event that was removed in between leaves none
+		first, last = nil, nil
+	}
+	var made int64
+	b = &pgx.Batch{}
+	b.Queue(insertRebuild, r.ID, postgres.Clean(r.Filter.Provider), postgres.Clean(r.Filter.Kind), r.DryRun, r.Rate, postgres.Clean(r.StartedBy), first, last).
+		Exec(postgres.CountInto(&made))
+	if err := tx.Send(ctx, b); err != nil {
+		return err
+	}
+	if made == 0 {
+		return event.Rejectf("rebuild_runs", "another rebuild has not ended: one works at a time")
+	}
+	detail, err := json.Marshal(struct {
+		event.RebuildFilter
+		DryRun bool `json:"dry_run"`
+	}{r.Filter, r.DryRun})
+	if err != nil {
+		return err
+	}
+	b = &pgx.Batch{}
+	journal.QueueAudit(b, actor.Did(event.AuditRebuildStart, "rebuild:"+r.ID, detail))
+	return tx.Commit(ctx, b)
+}
+
+func queueEndOfEvents(b *pgx.Batch, f event.RebuildFilter, order string, id **string) {
+	list := postgres.NewList(`SELECT id::text FROM events AS e`)
+	list.Equal("provider", f.Provider)
+	sql, args := list.Page("e."+order, 1)
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if len(found) > 0 {
+			*id = &found[0]
+		}
+		return err
+	})
+}
+
+// ChangeRebuild pauses, resumes or cancels a rebuild. One that has ended is refused with an event.Error of class rejected and
+// code "rebuild_ended".
+func (s *Store) ChangeRebuild(
+	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+) (event.Rebuild, error) {
+	if err := s.changeRebuild(ctx, id, to, actor); err != nil {
+		return event.Rebuild{}, postgres.Failure("change rebuild "+postgres.Clean(id), err)
+	}
+	return s.Rebuild(ctx, id)
+}
+
+func (s *Store) changeRebuild(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
+	var changed int64
+	b := &pgx.Batch{}
+	b.Queue(changeRebuild, postgres.Clean(id), string(to)).Exec(postgres.CountInto(&changed))
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if changed == 0 {
+		tx.Rollback(ctx)
+		r, err := s.Rebuild(ctx, id)
+		return errors.Join(err, event.Rejectf("rebuild_ended", "the rebuild is %s", r.State))
+	}
+	last := &pgx.Batch{}
+	journal.QueueAudit(last, actor.Did(rebuildActions[to], "rebuild:"+id, nil))
+	return tx.Commit(ctx, last)
+}
+
+var rebuildActions = map[event.RedriveState]event.AuditAction{
+	event.RedriveRunning: event.AuditRebuildResume, event.RedrivePaused: event.AuditRebuildPause,
+	event.RedriveCanceled: event.AuditRebuildCancel,
+}
+
+// CancelRebuild ends a rebuild whose workflow was canceled in Temporal.
+func (s *Store) CancelRebuild(ctx context.Context, id string) error {
+	_, err := s.db.Exec(ctx, changeRebuild, postgres.Clean(id), string(event.RedriveCanceled))
+	return postgres.Failure("cancel rebuild "+postgres.Clean(id), err)
+}
+
+// Rebuild is one rebuild, as far as it has come.
+func (s *Store) Rebuild(ctx context.Context, id string) (event.Rebuild, error) {
+	r, err := scanRebuild(s.db.QueryRow(ctx, selectRebuild, postgres.Clean(id)))
+	return r.Rebuild, postgres.Failure("read rebuild "+postgres.Clean(id), err)
+}
+
+// Rebuilds are the latest rebuilds, newest first: at most limit of them, at most event.MaxPage.
+func (s *Store) Rebuilds(ctx context.Context, limit int) ([]event.Rebuild, error) {
+	sql, args := postgres.NewList(rebuildColumns).Page("started_at DESC, id DESC", limit)
+	all, err := pgx.CollectRows(s.db.Rows(ctx, sql, args...), func(row pgx.CollectableRow) (event.Rebuild, error) {
+		r, err := scanRebuild(row)
+		return r.Rebuild, err
+	})
+	return all, postgres.Failure("list rebuilds", err)
+}
+
+// ActiveRebuilds are the IDs of the rebuilds that need a workflow.
+func (s *Store) ActiveRebuilds(ctx context.Context) ([]string, error) {
+	ids, err := pgx.CollectRows(s.db.Rows(ctx, activeRebuilds), pgx.RowTo[string])
+	return ids, postgres.Failure("list rebuilds", err)
+}
+
+// rebuildRow is a rebuild as its row says.
+type rebuildRow struct {
+	event.Rebuild
+
+	first, cursor, last string // IDs of events; "" where there is none
+}
+
+func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
+	var problems []byte
+	if err := row.Scan(&r.ID, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Rate, &r.State, &r.Read, &r.Changed, &r.Unreadable,
+		&r.Skipped, &r.Entities, &problems, &r.first, &r.cursor, &r.last, &r.StartedAt, &r.EndedAt, &r.StartedBy); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(problems, &r.Problems); err != nil {
+		return r, fmt.Errorf("decode problems: %w", err)
+	}
+	r.StartedAt, r.EndedAt = r.StartedAt.UTC(), postgres.UTC(r.EndedAt)
+	r.From, r.Reached, r.Until = acceptedAt(r.first), acceptedAt(r.cursor), acceptedAt(r.last)
+	return r, nil
+}
+
+// acceptedAt is the time in the ID of an event; zero where it has none.
+func acceptedAt(id string) time.Time {
+	at, ok := event.TimeOfID(id)
+	if !ok {
+		return time.Time{}
+	}
+	return at.UTC()
+}

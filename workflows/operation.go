@@ -1,0 +1,67 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// operationTurns is how many turns a run of an operation does before it continues as new: about an hour's. It does so earlier
+	// where the server says that the history is long.
+	operationTurns = 300
+	// pausedLook is the pause between two looks at an operation that is paused. A signal ends it early.
+	pausedLook = time.Minute
+)
+
+// operation is what works through one row, turn by turn. The row is what it obeys: paused, resumed or canceled there, it is woken
+// by a signal, and would see it without one. So it can be killed, continued as new, terminated and started again at any moment.
+type operation struct {
+	workflow, signal string
+	page, cancel     any // activities that take the ID of the row
+}
+
+// rest says of a turn whether it was the last, and how long to wait before the next; 0 is not at all.
+type rest struct {
+	ended bool
+	pause time.Duration
+}
+
+// workThrough runs an operation until the turn that is its last.
+func workThrough[T any](ctx workflow.Context, o operation, id string, restAfter func(T) rest) (turn T, err error) {
+	changed := workflow.GetSignalChannel(ctx, o.signal)
+	for n := 0; n < operationTurns && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); n++ {
+		for changed.ReceiveAsync(nil) { // the page looks at the row anyway
+		}
+		turn = *new(T)
+		err := workflow.ExecuteActivity(withOperationLane(ctx, "page"), o.page, id).Get(ctx, &turn)
+		switch {
+		case ctx.Err() != nil:
+			return turn, abandon(ctx, o, id)
+		case err != nil:
+			return turn, err // only an operator who fails the activity by hand gets here
+		}
+		rest := restAfter(turn)
+		if rest.ended {
+			return turn, nil
+		}
+		if rest.pause > 0 {
+			changed.ReceiveWithTimeout(ctx, rest.pause, nil)
+		}
+	}
+	for changed.ReceiveAsync(nil) { // the next run looks first
+	}
+	return turn, workflow.NewContinueAsNewError(ctx, o.workflow, id)
+}
+
+// abandon cancels an operation whose workflow was canceled in Temporal, as if it had been canceled in its row. Its counts are
+// those of this moment.
+func abandon(ctx workflow.Context, o operation, id string) error {
+	canceled := ctx.Err()
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	if err := workflow.ExecuteActivity(withOperationLane(ctx, "cancel"), o.cancel, id).Get(ctx, nil); err != nil {
+		return err
+	}
+	return canceled
+}
