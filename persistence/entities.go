@@ -91,7 +91,7 @@ DELETE FROM entities AS e USING unnest($1::text[], $2::text[], $3::text[]) AS go
  WHERE e.provider = gone.provider AND e.kind = gone.kind AND e.external_id = gone.external_id`
 )
 
-func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*life) {
+func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*life, removed ...event.EntityRef) {
 	var events []string
 	for _, w := range ws {
 		if w.finishes() {
@@ -102,6 +102,10 @@ func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*life)
 		return
 	}
 	providers, kinds, ids, needs := columnsOfNeeds(ws)
+	for _, ref := range removed {
+		providers, kinds, ids = append(providers, ref.Provider), append(kinds, ref.Kind), append(ids, ref.ExternalID)
+		needs = append(needs, toRemove)
+	}
 	b.Queue(lockEntities, providers, kinds, ids, needs, events).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			l, err := scanLife(rows)
@@ -118,6 +122,7 @@ func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*life)
 const (
 	toMention int32 = iota
 	toChange
+	toRemove
 )
 
 // columnsOfNeeds are the entities that events touch, some of them more than once, and what for.
@@ -125,7 +130,7 @@ func columnsOfNeeds(ws []*write) (providers, kinds, ids []string, needs []int32)
 	for _, w := range ws {
 		for _, c := range w.changes {
 			need := toChange
-			if c.Change.Mentions() {
+			if c.Change.Mentions() && len(c.Change.Names) == 0 { // another may be merged into what has names
 				need = toMention
 			}
 			ref := w.refOf(c.Change)

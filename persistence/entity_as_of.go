@@ -25,8 +25,14 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 // EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
 // known and understood today. Event.ErrNotFound: none of them had occurred.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
-	ref = event.EntityRef{Provider: clean(ref.Provider), Kind: clean(ref.Kind), ExternalID: clean(ref.ExternalID)}
-	e, err := s.entityAsOf(ctx, ref, at)
+	named, others, err := s.entityNamed(ctx, ref)
+	if err != nil {
+		return event.Entity{}, failure("read "+nameOf(ref)+" as of a moment", err)
+	}
+	e, err := s.entityAsOf(ctx, named, at)
+	if err == nil {
+		e.Names = others
+	}
 	return e, failure("read "+nameOf(ref)+" as of a moment", err)
 }
 

@@ -12,11 +12,14 @@ import (
 const selectEntity = entityColumns + `
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-// Entity is the folded state of an entity.
+// Entity is the folded state of an entity, by any of its names.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
-	e := event.Entity{EntityRef: ref}
-	row := s.pool.QueryRow(ctx, selectEntity, clean(ref.Provider), clean(ref.Kind), clean(ref.ExternalID))
-	if err := scanEntity(row, &e); err != nil {
+	named, others, err := s.entityNamed(ctx, ref)
+	if err != nil {
+		return event.Entity{}, failure("read "+nameOf(ref), err)
+	}
+	e := event.Entity{EntityRef: named, Names: others}
+	if err := scanEntity(s.pool.QueryRow(ctx, selectEntity, named.Provider, named.Kind, named.ExternalID), &e); err != nil {
 		return event.Entity{}, failure("read "+nameOf(ref), err)
 	}
 	return e, nil
@@ -32,10 +35,14 @@ func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link
 // TimelinePage is a page of what events did to an entity, the latest change first. It merges a page of changes and one of
 // mentions, each of which an index has in this order.
 func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error) {
+	entity, _, err := s.entityNamed(ctx, q.Entity)
+	if err != nil {
+		return nil, failure("read timeline of "+nameOf(q.Entity), err)
+	}
 	list := newList(`SELECT *, coalesce(version::numeric, '-Infinity') AS place FROM event_entities`)
 	// All three, even if empty: without one of them the index would not give the order.
 	list.where("provider = %s AND kind = %s AND external_id = %s",
-		clean(q.Entity.Provider), clean(q.Entity.Kind), clean(q.Entity.ExternalID))
+		entity.Provider, entity.Kind, entity.ExternalID)
 	if c := q.Before; c != nil {
 		list.where("(coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position)"+
 			" < (coalesce(%s::bigint::numeric, '-Infinity'), %s, %s::uuid, %s)",

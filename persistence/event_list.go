@@ -32,7 +32,11 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	list.equal("status", string(q.Status))
 	list.ofKey(q.Provider, q.Key)
 	if e := q.Entity; e != nil {
-		list.where(touchesEntity, clean(e.Provider), clean(e.Kind), clean(e.ExternalID))
+		entity, _, err := s.entityNamed(ctx, *e)
+		if err != nil {
+			return nil, failure("list events", err)
+		}
+		list.where(touchesEntity, entity.Provider, entity.Kind, entity.ExternalID)
 	}
 	list.acceptedBetween(q)
 	if q.Before != "" {

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,9 +32,9 @@ INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, f
 VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
     ON CONFLICT DO NOTHING`
 
-	takeLinks = `
-DELETE FROM event_entities WHERE event_id = $1::uuid
-RETURNING kind, external_id, op, change, version, occurred_at, event_id::text, provider`
+	linksToTake = `
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
+  FROM event_entities WHERE event_id = $1::uuid`
 
 	judgedWithLinks = `
 SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
@@ -115,30 +116,54 @@ func (e effects) detail() map[string]any {
 
 // takeBack removes the changes of an event, and folds their entities again without them.
 func (t *transaction) takeBack(ctx context.Context, eventID string) (taken effects, err error) {
-	held, all := map[event.EntityRef]*life{}, touches{}
-	b := &pgx.Batch{}
-	queueEntityLocks(b, []*write{{receipt: event.Receipt{ID: eventID}}}, held)
-	b.Queue(takeLinks, eventID).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var provider string
-			l, err := scanOrdered(rows, &provider)
-			if err != nil {
-				return err
-			}
-			of := all.of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
-			of.gone = append(of.gone, l)
-			taken.changes++
-		}
-		return rows.Err()
-	})
-	if err := t.flush(ctx, b); err != nil || len(all) == 0 {
+	held, all, err := t.holdLinked(ctx, eventID)
+	if err != nil || len(all) == 0 {
 		return taken, err
 	}
+	for _, of := range all {
+		taken.changes += int64(len(of.gone))
+	}
 	taken.entities = len(all)
+	b := &pgx.Batch{}
+	b.Queue(deleteLinks, []string{eventID})
 	if err := t.fold(ctx, b, all, held); err != nil {
 		return taken, err
 	}
+	providers, kinds, ids := columnsOfRefs(sortedRefs(all))
+	b.Queue(forgetNames, providers, kinds, ids)
 	return taken, t.send(ctx, b)
+}
+
+// holdLinked locks the entities that an event is linked to. A merge may move the links while it waits: then it locks once more.
+func (t *transaction) holdLinked(
+	ctx context.Context, eventID string,
+) (held map[event.EntityRef]*life, all touches, err error) {
+	held = map[event.EntityRef]*life{}
+	for range maxRaces {
+		all = touches{}
+		b := &pgx.Batch{}
+		b.Queue(lockNamesOfEvent, eventID)
+		queueEntityLocks(b, []*write{{receipt: event.Receipt{ID: eventID}}}, held)
+		b.Queue(linksToTake, eventID).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var provider string
+				l, err := scanOrdered(rows, &provider)
+				if err != nil {
+					return err
+				}
+				of := all.of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
+				of.gone = append(of.gone, l)
+			}
+			return rows.Err()
+		})
+		if err := t.send(ctx, b); err != nil {
+			return nil, nil, err
+		}
+		if !slices.ContainsFunc(sortedRefs(all), func(ref event.EntityRef) bool { return held[ref] == nil }) {
+			break
+		}
+	}
+	return held, all, nil
 }
 
 // EnforceVerdicts takes back what events with a verdict have left on entities, and says how many there were: the verdict of such

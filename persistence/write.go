@@ -125,6 +125,7 @@ type writing struct {
 
 	events []*write
 	held   map[event.EntityRef]*life // those that were there, locked
+	naming *naming                   // nil where no event has names
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -169,6 +170,9 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 		if err := w.judge(); err != nil {
 			return err
 		}
+	}
+	if err := t.settleNames(ctx); err != nil {
+		return err
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
@@ -218,7 +222,7 @@ var (
 // isRace: rows came or went between the look and the write, and a transaction that begins anew may find them as they are.
 func isRace(err error) bool {
 	var pg *pgconn.PgError
-	return errors.Is(err, errKeyVanished) || errors.As(err, &pg) && isLostRace(pg)
+	return errors.Is(err, errKeyVanished) || errors.Is(err, errMoved) || errors.As(err, &pg) && isLostRace(pg)
 }
 
 // sift gives the elements that are wanted.

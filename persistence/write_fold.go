@@ -19,7 +19,10 @@ func sortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 }
 
 // touch is what becomes of the links of an entity in a transaction.
-type touch struct{ come, gone []event.OrderedChange }
+type touch struct {
+	come, gone []event.OrderedChange
+	moved      event.Order // the first change of those that have come from a merged entity; zero: none
+}
 
 type touches map[event.EntityRef]*touch
 
@@ -44,6 +47,11 @@ func (t *writing) touches() touches {
 		for _, c := range w.changes {
 			of := all.of(w.refOf(c.Change))
 			of.come = append(of.come, c)
+		}
+	}
+	if t.naming != nil {
+		for ref, first := range t.naming.merged {
+			all.of(ref).moved = first
 		}
 	}
 	return all
@@ -102,6 +110,9 @@ func (t *touch) shows(l *life) (come []event.OrderedChange, from event.Order) {
 			from = c.Order
 		}
 	}
+	if t.moved.EventID != "" && (from.EventID == "" || t.moved.Compare(from) < 0) {
+		from = t.moved
+	}
 	slices.SortStableFunc(come, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	return come, from
 }
@@ -112,7 +123,7 @@ func (t *touch) isLate(l *life, from event.Order) bool {
 	if from.EventID == "" {
 		return len(t.gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
 	}
-	return !l.appends(from) || slices.ContainsFunc(t.gone, func(c event.OrderedChange) bool {
+	return !l.appends(from) || t.moved.EventID != "" || slices.ContainsFunc(t.gone, func(c event.OrderedChange) bool {
 		return !c.Change.Mentions() && !l.ignores(c.Order)
 	})
 }
