@@ -89,7 +89,7 @@ func TestTheReplacedSystemsAreServed(t *testing.T) {
 	require.JSONEq(t, `{"push_name":"shop-a"}`, i.entity(t, "evolution", "message", "shop-a:M1"))
 	member, err := i.run(t, "entity", "show", "gocardless", "member", "MD1")
 	require.NoError(t, err)
-	require.Regexp(t, `(?s)member MD1\n.*subscription SB1\n.*"status": "cancelled"`, member)
+	require.Regexp(t, `(?s)member MD1, also SB1\n.*subscription SB1\n.*"status": "cancelled"`, member)
 	require.Zero(t, i.count(t, "SELECT count(*) FROM entities WHERE deleted AND external_id = 'shop-a:M1'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE deleted AND external_id = 'shop-b:M1'"))
 }

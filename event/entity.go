@@ -36,6 +36,16 @@ type Change struct {
 	State json.RawMessage `json:"state,omitempty"`
 	// Version is the provider's own version of the entity where it has one.
 	Version *int64 `json:"version,omitempty"`
+	// Names are all names that the event has for the entity, best first, where its kind has several. ExternalID is the first of
+	// them, until the store knows what they stand for.
+	Names []Name `json:"names,omitempty"`
+}
+
+// Name is one of the names of an entity. Two entities never share a name, and an entity has one name of rank 0 at most.
+type Name struct {
+	// Rank is the place of the name among those of its kind: 0 is the best.
+	Rank int    `json:"rank"`
+	Name string `json:"name"`
 }
 
 // Resets says whether nothing that came before the change shows after it.
@@ -64,6 +74,8 @@ type Entity struct {
 	EntityRef
 	State   json.RawMessage `json:"state"`
 	Deleted bool            `json:"deleted"`
+	// Names are its other names, if it has any. Only a reader sets them.
+	Names []string `json:"names,omitempty"`
 	// Last is the order of the latest change that was folded in, mentions aside; zero if there was none.
 	Last Order `json:"-"`
 	// CollapsedUntil is the first moment of which the state is known: the history before it is collapsed, since its events are older

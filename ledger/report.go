@@ -19,6 +19,8 @@ const (
 	Fold Invariant = "fold"
 	// Checkpoints: what an entity knows of its changes, or one of its checkpoints, is not what its events say.
 	Checkpoints Invariant = "checkpoints"
+	// Names: the name of an entity stands for another name, or is an entity of its own all the same.
+	Names Invariant = "names"
 	// TwoEnds: processed, and a dead letter that waits.
 	TwoEnds Invariant = "two_ends"
 	// Stuck: stored, and neither processed nor a dead letter, or in the inbox still.

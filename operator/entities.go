@@ -13,6 +13,8 @@ import (
 // entityView is the state of an entity.
 type entityView struct {
 	event.EntityRef
+	// Names are its other names.
+	Names   []string        `json:"names,omitempty"`
 	State   json.RawMessage `json:"state,omitempty"`
 	Deleted bool            `json:"deleted"`
 	// Version, OccurredAt and LastEvent are of the latest change in fold order; none where events have only mentioned it.
@@ -58,7 +60,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 		return err
 	}
 	view := entityView{
-		EntityRef: e.EntityRef, State: e.State, Deleted: e.Deleted, Version: e.Last.Version,
+		EntityRef: e.EntityRef, Names: e.Names, State: e.State, Deleted: e.Deleted, Version: e.Last.Version,
 		OccurredAt: e.Last.OccurredAt, LastEvent: e.Last.EventID, CollapsedUntil: e.CollapsedUntil,
 	}
 	if !at.IsZero() {

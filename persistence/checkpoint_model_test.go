@@ -34,6 +34,20 @@ type lives struct {
 	ends      map[event.EntityRef]event.Order
 	seen      int // checkpoints
 	arrived   []string
+	ids       []string            // of entities that may be aged
+	keeps     bool                // nothing is purged
+	change    func() event.Change // a change of one of the entities
+}
+
+func newLives(t *testing.T, seed uint64) *lives {
+	l := &lives{
+		database: open(t), random: rand.New(rand.NewPCG(seed, 12)), clock: noon, every: 2 + int64(seed%4),
+		said: map[string]stored{}, given: map[string]stored{}, purged: map[string]map[int]bool{}, ids: []string{"0", "1", "2"},
+		collapsed: map[event.EntityRef][]event.OrderedChange{}, ends: map[event.EntityRef]event.Order{},
+	}
+	l.change = l.changeOfThing
+	l.CheckpointEvery(l.every)
+	return l
 }
 
 // Whatever comes to entities that live long, their checkpoints are what a naive fold of their links says, and so are their
@@ -44,12 +58,7 @@ func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			l := &lives{
-				database: open(t), random: rand.New(rand.NewPCG(seed, 12)), clock: noon, every: 2 + int64(seed%4),
-				said: map[string]stored{}, given: map[string]stored{}, purged: map[string]map[int]bool{},
-				collapsed: map[event.EntityRef][]event.OrderedChange{}, ends: map[event.EntityRef]event.Order{},
-			}
-			l.CheckpointEvery(l.every)
+			l := newLives(t, seed)
 			for step := range 160 {
 				l.step()
 				if step%8 == 0 {
@@ -114,7 +123,7 @@ func (l *lives) next() stored {
 	return s
 }
 
-func (l *lives) change() event.Change {
+func (l *lives) changeOfThing() event.Change {
 	c := event.Change{Kind: "thing", Op: event.OpPatch, ExternalID: fmt.Sprint(l.random.IntN(3))}
 	switch n := l.random.IntN(30); {
 	case n == 0:
@@ -178,6 +187,9 @@ func (l *lives) discard(id string) {
 
 // purgeSome removes old events, and those of their links that no fold reads, or that a base covers. No entity changes.
 func (l *lives) purgeSome() {
+	if l.keeps {
+		return
+	}
 	const entities = `
 SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_version,reset_at,reset_id}'::text[] ORDER BY external_id)::text, '')
   FROM entities AS e`
@@ -232,7 +244,7 @@ func (l *lives) collapse() {
 
 // ageEntity makes the row of an entity what a release from before checkpoints would have written.
 func (l *lives) ageEntity() {
-	id := fmt.Sprint(l.random.IntN(3))
+	id := l.ids[l.random.IntN(len(l.ids))]
 	l.exec(`DELETE FROM entity_checkpoints WHERE external_id = $1`, id)
 	l.exec(`
 UPDATE entities AS e

@@ -273,6 +273,24 @@ func TestALedgerOverABase(t *testing.T) {
 	}
 }
 
+func TestNamesOfALedger(t *testing.T) {
+	t.Parallel()
+	for name, tamper := range map[string]string{
+		"of a name":       `UPDATE entity_names SET external_id = 'SB1' WHERE name = 'MD1'`,
+		"an entity still": `INSERT INTO entities (provider, kind, external_id) VALUES ('acme', 'member', 'MD1')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBookkeeper(t)
+			b.process(b.sent(202), parsed(member(`{"a":1}`, "", "MD1", "SB1")))
+			b.process(b.sent(202), parsed(member(`{"b":1}`, "CU1", "MD1")))
+			b.finds(broken{})
+			b.exec(tamper)
+			b.finds(broken{ledger.Names: {"acme/member/MD1"}})
+		})
+	}
+}
+
 func TestTwoEndsAndNone(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)

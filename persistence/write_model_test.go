@@ -3,9 +3,7 @@ package persistence_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -23,14 +21,17 @@ type model struct {
 	keys   map[modelKey]event.Receipt // its owner
 	events map[string]event.Outcome
 	links  map[event.EntityRef]map[string][]event.OrderedChange // by event
+	heard  map[modelKind][][]event.Name                         // of one entity
 }
+
+type modelKind struct{ provider, kind string }
 
 type modelKey struct{ provider, key string }
 
 func newModel() *model {
 	return &model{
 		keys: map[modelKey]event.Receipt{}, events: map[string]event.Outcome{},
-		links: map[event.EntityRef]map[string][]event.OrderedChange{},
+		links: map[event.EntityRef]map[string][]event.OrderedChange{}, heard: map[modelKind][][]event.Name{},
 	}
 }
 
@@ -56,6 +57,9 @@ func (m *model) process(r event.Receipt, p event.Parsed) {
 	for _, c := range p.Changes {
 		c.State, _ = postgres.Project(c.State)
 		ref := event.EntityRef{Provider: r.Provider, Kind: c.Kind, ExternalID: c.ExternalID}
+		if kind := (modelKind{r.Provider, c.Kind}); len(c.Names) > 0 {
+			m.heard[kind] = append(m.heard[kind], c.Names)
+		}
 		if m.links[ref] == nil {
 			m.links[ref] = map[string][]event.OrderedChange{}
 		}
@@ -65,12 +69,17 @@ func (m *model) process(r event.Receipt, p event.Parsed) {
 
 // entities are text: the state, and what it was last changed by.
 func (m *model) entities(t *testing.T) map[event.EntityRef]string {
-	all := map[event.EntityRef]string{}
+	all, changes := map[event.EntityRef]string{}, map[event.EntityRef][]event.OrderedChange{}
 	for ref, links := range m.links {
-		if len(links) == 0 {
-			continue
+		if best, is := bestNames(m.heard[modelKind{ref.Provider, ref.Kind}])[ref.ExternalID]; is {
+			ref.ExternalID = best
 		}
-		e, err := event.Fold(ref, slices.Concat(slices.Collect(maps.Values(links))...))
+		for _, of := range links {
+			changes[ref] = append(changes[ref], of...)
+		}
+	}
+	for ref, of := range changes {
+		e, err := event.Fold(ref, of)
 		require.NoError(t, err)
 		all[ref] = entityText(t, e)
 	}

@@ -26,10 +26,14 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 // EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
 // known and understood today. Event.ErrNotFound: none of them had occurred. A *event.CollapsedError: retention has removed them.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
-	ref = event.EntityRef{
-		Provider: postgres.Clean(ref.Provider), Kind: postgres.Clean(ref.Kind), ExternalID: postgres.Clean(ref.ExternalID),
+	named, others, err := Named(ctx, s.db, ref)
+	if err != nil {
+		return event.Entity{}, postgres.Failure("read "+NameOf(ref)+" as of a moment", err)
 	}
-	e, err := s.entityAsOf(ctx, ref, at)
+	e, err := s.entityAsOf(ctx, named, at)
+	if err == nil {
+		e.Names = others
+	}
 	return e, postgres.Failure("read "+NameOf(ref)+" as of a moment", err)
 }
 

@@ -20,7 +20,11 @@ func SortedRefs[V any](of map[event.EntityRef]V) []event.EntityRef {
 }
 
 // Touch is what becomes of the links of an entity in a transaction.
-type Touch struct{ Come, Gone []event.OrderedChange }
+type Touch struct {
+	Come, Gone []event.OrderedChange
+	// Moved is the first change of those that have come from a merged entity; zero: none.
+	Moved event.Order
+}
 
 // Touches are those of entities.
 type Touches map[event.EntityRef]*Touch
@@ -88,6 +92,14 @@ func (t *Touch) shows(l *Life) (come []event.OrderedChange, from event.Order) {
 			from = c.Order
 		}
 	}
+	if moved := t.Moved; moved.EventID != "" {
+		if l.Covers(moved) { // those after the base show
+			moved = l.base
+		}
+		if from.EventID == "" || moved.Compare(from) < 0 {
+			from = moved
+		}
+	}
 	slices.SortStableFunc(come, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	return come, from
 }
@@ -98,7 +110,7 @@ func (t *Touch) isLate(l *Life, from event.Order) bool {
 	if from.EventID == "" {
 		return len(t.Gone) > 0 && (l.Last.EventID == "" || !l.isKnown)
 	}
-	return !l.appends(from) || slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
+	return !l.appends(from) || t.Moved.EventID != "" || slices.ContainsFunc(t.Gone, func(c event.OrderedChange) bool {
 		return !c.Change.Mentions() && !l.ignores(c.Order)
 	})
 }

@@ -10,9 +10,12 @@ import (
 )
 
 const (
+	// By another way than that of foldLate.
 	readAllLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
-  FROM `
+  FROM ` + AllLinks + `
+ WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
+ ORDER BY event_id, position`
 
 	basesOf = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id FROM entity_bases
@@ -28,7 +31,7 @@ type History struct {
 // Histories are those of entities.
 type Histories map[event.EntityRef]*History
 
-// ReadHistories reads whole histories, and by another way than that of a fold that is late.
+// ReadHistories reads whole histories.
 func ReadHistories(ctx context.Context, tx pgx.Tx, refs []event.EntityRef) (Histories, error) {
 	of := make(Histories, len(refs))
 	for _, ref := range refs {

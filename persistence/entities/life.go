@@ -56,8 +56,11 @@ func (l *Life) ignores(o event.Order) bool {
 	return l.Covers(o) || l.isKnown && l.reset.EventID != "" && o.Compare(l.reset) < 0
 }
 
+// IsCollapsed says whether a part of the life is.
+func (l *Life) IsCollapsed() bool { return l.base.EventID != "" }
+
 // Covers says whether a place is in the part of the life that is collapsed.
-func (l *Life) Covers(o event.Order) bool { return l.base.EventID != "" && o.Compare(l.base) <= 0 }
+func (l *Life) Covers(o event.Order) bool { return l.IsCollapsed() && o.Compare(l.base) <= 0 }
 
 // appends says whether a change comes after all.
 func (l *Life) appends(o event.Order) bool { return l.Last.EventID == "" || o.Compare(l.Last) >= 0 }

@@ -109,6 +109,7 @@ func QueueLocks(b *pgx.Batch, n Needs, events []string, into map[event.EntityRef
 const (
 	toMention int32 = iota
 	toChange
+	toRemove
 )
 
 // Needs are the entities that events touch, some of them more than once, and what for.
@@ -120,11 +121,28 @@ type Needs struct {
 // Add adds what a change needs of its entity.
 func (n *Needs) Add(ref event.EntityRef, c event.Change) {
 	need := toChange
-	if c.Mentions() {
+	if c.Mentions() && len(c.Names) == 0 { // another may be merged into what has names
 		need = toMention
 	}
 	n.providers, n.kinds, n.ids = append(n.providers, ref.Provider), append(n.kinds, ref.Kind), append(n.ids, ref.ExternalID)
 	n.needs = append(n.needs, need)
+}
+
+// Remove adds an entity that is to go.
+func (n *Needs) Remove(ref event.EntityRef) {
+	n.providers, n.kinds, n.ids = append(n.providers, ref.Provider), append(n.kinds, ref.Kind), append(n.ids, ref.ExternalID)
+	n.needs = append(n.needs, toRemove)
+}
+
+// QueueRemoval removes the rows of entities whose links are another's now, and their checkpoints.
+func (s *Store) QueueRemoval(b *pgx.Batch, refs []event.EntityRef) {
+	providers, kinds, ids := ColumnsOfRefs(refs)
+	above, none := make([]int64, len(refs)), make([]int64, len(refs))
+	for i := range above {
+		above[i] = -1 // every checkpoint
+	}
+	b.Queue(dropCheckpoints, providers, kinds, ids, above, none, s.every)
+	b.Queue(removeEntities, providers, kinds, ids)
 }
 
 // QueueHeld looks for those that somebody else holds at this moment. It fails where somebody holds a whole table.

@@ -49,6 +49,13 @@ SELECT DISTINCT workflow_id FROM (
    AND NOT EXISTS (SELECT FROM ledger_entries AS s
                     WHERE s.workflow_id = stored.workflow_id AND s.sha256 = stored.sha256 AND s.outcome <> 'fail')`},
 
+	// What a name stands for is not one itself. The seam for what retention has collapsed: such an entity keeps its row.
+	{ledger.Names, `
+SELECT provider || '/' || kind || '/' || name FROM entity_names AS n
+ WHERE EXISTS (SELECT FROM entity_names AS o WHERE o.provider = n.provider AND o.kind = n.kind AND o.name = n.external_id)
+    OR EXISTS (SELECT FROM entities AS e WHERE e.provider = n.provider AND e.kind = n.kind AND e.external_id = n.name
+                   AND e.base_id IS NULL)`},
+
 	{ledger.TwoEnds, `
 SELECT DISTINCT workflow_id FROM ledger_events AS e
  WHERE status = 'processed'

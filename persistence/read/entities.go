@@ -15,10 +15,14 @@ const selectEntity = entities.EntityColumns + `,
        (SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3)
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-// Entity is the folded state of an entity.
+// Entity is the folded state of an entity, by any of its names.
 func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error) {
-	e := event.Entity{EntityRef: ref}
-	row := s.db.QueryRow(ctx, selectEntity, postgres.Clean(ref.Provider), postgres.Clean(ref.Kind), postgres.Clean(ref.ExternalID))
+	named, others, err := entities.Named(ctx, s.db, ref)
+	if err != nil {
+		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
+	}
+	e := event.Entity{EntityRef: named, Names: others}
+	row := s.db.QueryRow(ctx, selectEntity, named.Provider, named.Kind, named.ExternalID)
 	if err := entities.ScanEntity(row, &e, &e.CollapsedUntil); err != nil {
 		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
 	}
@@ -38,10 +42,14 @@ func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link
 // TimelinePage is a page of what events did to an entity, the latest change first. It merges a page of changes and one of
 // mentions, each of which an index has in this order.
 func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error) {
+	entity, _, err := entities.Named(ctx, s.db, q.Entity)
+	if err != nil {
+		return nil, postgres.Failure("read timeline of "+entities.NameOf(q.Entity), err)
+	}
 	list := postgres.NewList(`SELECT *, coalesce(version::numeric, '-Infinity') AS place FROM event_entities`)
 	// All three, even if empty: without one of them the index would not give the order.
 	list.Where("provider = %s AND kind = %s AND external_id = %s",
-		postgres.Clean(q.Entity.Provider), postgres.Clean(q.Entity.Kind), postgres.Clean(q.Entity.ExternalID))
+		entity.Provider, entity.Kind, entity.ExternalID)
 	if c := q.Before; c != nil {
 		list.Where("(coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position)"+
 			" < (coalesce(%s::bigint::numeric, '-Infinity'), %s, %s::uuid, %s)",

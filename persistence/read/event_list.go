@@ -37,7 +37,11 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	list.Equal("status", string(q.Status))
 	ofKey(list, q.Provider, q.Key)
 	if e := q.Entity; e != nil {
-		list.Where(touchesEntity, postgres.Clean(e.Provider), postgres.Clean(e.Kind), postgres.Clean(e.ExternalID))
+		entity, _, err := entities.Named(ctx, s.db, *e)
+		if err != nil {
+			return nil, postgres.Failure("list events", err)
+		}
+		list.Where(touchesEntity, entity.Provider, entity.Kind, entity.ExternalID)
 	}
 	acceptedBetween(list, q)
 	if q.Before != "" {

@@ -100,6 +100,7 @@ func readAgain(
 	ctx context.Context, tx pgx.Tx, d differing, history *entities.History, parse event.Parser,
 ) (*entities.History, error) {
 	again := history.Clone()
+	var ws []*write
 	rows, _ := tx.Query(ctx, differingEvents, d.events)
 	defer rows.Close()
 	for rows.Next() {
@@ -118,6 +119,17 @@ func readAgain(
 			continue
 		}
 		again.Drop(w.receipt.ID)
+		ws = append(ws, w)
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	send := func(ctx context.Context, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
+	if err := useNames(ctx, send, ws); err != nil {
+		return nil, err
+	}
+	for _, w := range ws {
 		for _, c := range w.changes {
 			if w.refOf(c.Change) == d.EntityRef {
 				again.Add(c)
@@ -125,5 +137,5 @@ func readAgain(
 		}
 	}
 	again.Sort()
-	return again, rows.Err()
+	return again, nil
 }

@@ -112,7 +112,7 @@ func (s *Store) tryRebuildPage(
 		return event.Rebuild{}, err
 	}
 	defer tx.Rollback(ctx)
-	t.writing = &writing{Transaction: tx, held: map[event.EntityRef]*entities.Life{}}
+	t.writing = &writing{Transaction: tx, held: map[event.EntityRef]*entities.Life{}, entities: s.entities}
 	if t.row.State != event.RedriveRunning {
 		return t.row.Rebuild, nil
 	}
@@ -136,7 +136,13 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 		return err
 	}
 	for _, e := range t.events {
-		t.judge(e, parse)
+		t.read(e, parse)
+	}
+	if err := t.useNames(ctx); err != nil {
+		return err
+	}
+	for _, e := range t.events {
+		t.judge(e)
 	}
 	if t.row.DryRun || len(t.writing.events) == 0 {
 		t.queueAdvance(b)
@@ -199,9 +205,8 @@ func (t *rebuilding) readLinks(ctx context.Context) error {
 	return t.Send(ctx, b)
 }
 
-// judge reads an event once more, and says whether it is to be written. It needs no lock: what is read as before is not touched,
-// and the others are looked at again once they are locked.
-func (t *rebuilding) judge(e *rebuilt, parse event.Parser) {
+// read reads an event once more.
+func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 	t.seen.Read++
 	if e.passed {
 		t.seen.Skipped++
@@ -214,16 +219,34 @@ func (t *rebuilding) judge(e *rebuilt, parse event.Parser) {
 			e.write.isRebuild = true
 		}
 	}
-	if err == nil && e.concerns(t.row.Filter.Kind) && e.differs() {
-		err = t.fault
-		if err == nil && t.row.DryRun {
-			t.note(e.write.receipt.ID, e.write.differing(e.links))
-		} else if err == nil {
-			t.writing.events = append(t.writing.events, e.write)
+	if err != nil {
+		e.write = nil
+		t.noteProblem(e, err)
+	}
+}
+
+// useNames gives changes the IDs that their names stand for.
+func (t *rebuilding) useNames(ctx context.Context) error {
+	var ws []*write
+	for _, e := range t.events {
+		if e.write != nil {
+			ws = append(ws, e.write)
 		}
 	}
-	if err != nil {
-		t.noteProblem(e, err)
+	return useNames(ctx, t.Send, ws)
+}
+
+// judge says whether an event is to be written. It needs no lock: what is read as before is not touched, and the others are looked
+// at again once they are locked.
+func (t *rebuilding) judge(e *rebuilt) {
+	switch {
+	case e.write == nil || !e.concerns(t.row.Filter.Kind) || !e.differs():
+	case t.fault != nil:
+		t.noteProblem(e, t.fault)
+	case t.row.DryRun:
+		t.note(e.write.receipt.ID, e.write.differing(e.links))
+	default:
+		t.writing.events = append(t.writing.events, e.write)
 	}
 }
 

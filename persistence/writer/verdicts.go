@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,9 +36,9 @@ INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, f
 VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
     ON CONFLICT DO NOTHING`
 
-	takeLinks = `
-DELETE FROM event_entities WHERE event_id = $1::uuid
-RETURNING kind, external_id, op, change, version, occurred_at, event_id::text, provider`
+	linksToTake = `
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
+  FROM event_entities WHERE event_id = $1::uuid`
 
 	judgedWithLinks = `
 SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
@@ -120,31 +121,55 @@ func (e Effects) Detail() map[string]any {
 
 // takeBack removes the changes of an event, and folds their entities again without them.
 func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID string) (taken Effects, err error) {
-	held, all := map[event.EntityRef]*entities.Life{}, entities.Touches{}
-	b := &pgx.Batch{}
-	queueSettings(b, ofStore)
-	entities.QueueLocks(b, entities.Needs{}, []string{eventID}, held)
-	b.Queue(takeLinks, eventID).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var provider string
-			l, err := entities.ScanOrdered(rows, &provider)
-			if err != nil {
-				return err
-			}
-			of := all.Of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
-			of.Gone = append(of.Gone, l)
-			taken.Changes++
-		}
-		return rows.Err()
-	})
-	if err := t.Flush(ctx, b); err != nil || len(all) == 0 {
+	held, all, err := holdLinked(ctx, t, eventID)
+	if err != nil || len(all) == 0 {
 		return taken, err
 	}
+	for _, of := range all {
+		taken.Changes += int64(len(of.Gone))
+	}
 	taken.Entities = len(all)
+	b := &pgx.Batch{}
+	b.Queue(deleteLinks, []string{eventID})
 	if err := s.entities.Fold(ctx, t, b, all, held); err != nil {
 		return taken, err
 	}
+	providers, kinds, ids := entities.ColumnsOfRefs(entities.SortedRefs(all))
+	b.Queue(forgetNames, providers, kinds, ids)
 	return taken, t.Send(ctx, b)
+}
+
+// holdLinked locks the entities that an event is linked to. A merge may move the links while it waits: then it locks once more.
+func holdLinked(
+	ctx context.Context, t *postgres.Transaction, eventID string,
+) (held map[event.EntityRef]*entities.Life, all entities.Touches, err error) {
+	held = map[event.EntityRef]*entities.Life{}
+	for range maxRaces {
+		all = entities.Touches{}
+		b := &pgx.Batch{}
+		queueSettings(b, ofStore)
+		b.Queue(lockNamesOfEvent, eventID)
+		entities.QueueLocks(b, entities.Needs{}, []string{eventID}, held)
+		b.Queue(linksToTake, eventID).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var provider string
+				l, err := entities.ScanOrdered(rows, &provider)
+				if err != nil {
+					return err
+				}
+				of := all.Of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
+				of.Gone = append(of.Gone, l)
+			}
+			return rows.Err()
+		})
+		if err := t.Send(ctx, b); err != nil {
+			return nil, nil, err
+		}
+		if !slices.ContainsFunc(entities.SortedRefs(all), func(ref event.EntityRef) bool { return held[ref] == nil }) {
+			break
+		}
+	}
+	return held, all, nil
 }
 
 // EnforceVerdicts takes back what events with a verdict have left on entities, and says how many there were: the verdict of such

@@ -135,6 +135,7 @@ type writing struct {
 	held   map[event.EntityRef]*entities.Life // those that were there, locked
 
 	entities *entities.Store
+	naming   *naming // nil where no event has names
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -174,6 +175,9 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 			return err
 		}
 		w.WithoutEffect = t.countWithoutEffect(w)
+	}
+	if err := t.settleNames(ctx); err != nil {
+		return err
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
@@ -223,7 +227,7 @@ var (
 // isRace: rows came or went between the look and the write, and a transaction that begins anew may find them as they are.
 func isRace(err error) bool {
 	var pg *pgconn.PgError
-	return errors.Is(err, errKeyVanished) || errors.As(err, &pg) && postgres.IsLostRace(pg)
+	return errors.Is(err, errKeyVanished) || errors.Is(err, errMoved) || errors.As(err, &pg) && postgres.IsLostRace(pg)
 }
 
 // isOfOne says whether an error of a transaction over several events may be that of one among them: its own fault, or what

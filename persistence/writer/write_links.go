@@ -67,6 +67,11 @@ func (t *writing) touches() entities.Touches {
 			of.Come = append(of.Come, c)
 		}
 	}
+	if t.naming != nil {
+		for ref, first := range t.naming.merged {
+			all.Of(ref).Moved = first
+		}
+	}
 	return all
 }
 

@@ -12,16 +12,21 @@ import (
 )
 
 // queueEntityLocks locks the entities of the events that fold.
-func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life) {
+func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life, removed ...event.EntityRef) {
 	var events []string
 	for _, w := range ws {
 		if w.finishes() {
 			events = append(events, w.receipt.ID)
 		}
 	}
-	if len(events) > 0 {
-		entities.QueueLocks(b, needsOf(ws), events, into)
+	if len(events) == 0 {
+		return
 	}
+	needs := needsOf(ws)
+	for _, ref := range removed {
+		needs.Remove(ref)
+	}
+	entities.QueueLocks(b, needs, events, into)
 }
 
 func needsOf(ws []*write) (n entities.Needs) {

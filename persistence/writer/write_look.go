@@ -90,19 +90,19 @@ func (t *writing) queueLook(b *pgx.Batch) {
 		})
 		return err
 	})
-	byID := make(map[string]*write, len(t.events))
-	for _, w := range t.events {
-		byID[w.receipt.ID] = w
+	if t.queueNaming(b); t.naming == nil {
+		t.queueEntityLook(b)
 	}
-	queueEntityLook(b, t, byID)
 }
 
 // queueEntityLook reads the links of the events that fold, and locks their entities. What only stores its row does not wait for
 // them, nor for their tables.
-func queueEntityLook(b *pgx.Batch, t *writing, byID map[string]*write) {
+func (t *writing) queueEntityLook(b *pgx.Batch) {
 	var ids []string
+	byID := make(map[string]*write, len(t.events))
 	for _, w := range sift(t.events, (*write).finishes) {
 		ids = append(ids, w.receipt.ID)
+		byID[w.receipt.ID] = w
 	}
 	if len(ids) == 0 {
 		return
@@ -118,7 +118,7 @@ func queueEntityLook(b *pgx.Batch, t *writing, byID map[string]*write) {
 		}
 		return rows.Err()
 	})
-	queueEntityLocks(b, t.events, t.held)
+	queueEntityLocks(b, t.events, t.held, t.naming.lesser()...)
 }
 
 func queueClaims(b *pgx.Batch, ws []*write) {

@@ -121,7 +121,7 @@ type Entity struct {
 	Each     JQ       `yaml:"each"`
 	Kind     string   `yaml:"kind"`
 	KindFrom JQ       `yaml:"kind_from"`
-	ID       JQ       `yaml:"id"`
+	ID       IDs      `yaml:"id"`
 	// Scope says where the ID is unique: at the provider, or within the source of the event, which then is part of it.
 	Scope    string   `yaml:"scope"`
 	Op       string   `yaml:"op"`
@@ -131,6 +131,10 @@ type Entity struct {
 	Related map[string]string `yaml:"related"`
 	Version JQ                `yaml:"version"`
 }
+
+// IDs are the names of an entity, best first: one expression, or a list of them. The first that an event has is the ID, and the
+// others are names of the same entity.
+type IDs []JQ
 
 // Retry is a list of delays, or a backoff.
 type Retry struct {

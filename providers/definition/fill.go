@@ -64,6 +64,11 @@ func (p *Problems) fill(field string, tree any, to reflect.Value) {
 			v.Expr = JQ(s)
 			return
 		}
+	case *IDs:
+		if s, ok := tree.(string); ok {
+			*v = IDs{JQ(s)}
+			return
+		}
 	}
 	switch to.Kind() {
 	case reflect.Pointer:

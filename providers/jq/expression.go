@@ -83,8 +83,8 @@ var errTooMany = errors.New("too many values")
 
 // All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
 // errTooCostly, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
-func (x *Expression) All(ctx context.Context, in Input) (out []any, err error) {
-	err = x.each(ctx, in, nil, func(v any) bool {
+func (x *Expression) All(ctx context.Context, in Input, item any) (out []any, err error) {
+	err = x.each(ctx, in, item, func(v any) bool {
 		out = append(out, v)
 		return len(out) <= maxOutputs
 	})

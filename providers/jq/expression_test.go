@@ -36,8 +36,8 @@ func TestPathsAreLookedUpAsJQDoes(t *testing.T) {
 			got, err := x.First(context.Background(), in, nil)
 			require.Equal(t, wrong, err, "%s of %s", source, text)
 			require.Equal(t, want, got, "%s of %s", source, text)
-			wantAll, wrong := withJQ.All(context.Background(), in)
-			gotAll, err := x.All(context.Background(), in)
+			wantAll, wrong := withJQ.All(context.Background(), in, nil)
+			gotAll, err := x.All(context.Background(), in, nil)
 			require.Equal(t, wrong, err, "%s of %s", source, text)
 			require.Equal(t, wantAll, gotAll, "%s of %s", source, text)
 		}

@@ -77,7 +77,7 @@ func TestCostlyExpressionsAreStopped(t *testing.T) {
 	} {
 		x := expressionOf(t, source)
 		got := allocatedBy(func() {
-			_, err := x.All(context.Background(), in)
+			_, err := x.All(context.Background(), in, nil)
 			require.Equal(t, errTooCostly, err, source)
 			require.False(t, IsDeadline(err))
 			require.Equal(t, "jq_too_costly", event.CodeOf(x.Failed(err)))

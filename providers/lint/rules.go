@@ -98,7 +98,8 @@ func (l *linter) checkEntities(field string, rules []definition.Entity, within [
 // shadows reports whether e names every entity that other names.
 func shadows(e, other *definition.Entity) bool {
 	return e.When == "" && e.Scope == other.Scope && e.Kind == other.Kind && e.KindFrom == other.KindFrom &&
-		e.ID == other.ID && e.Each == other.Each && definition.CoveredBy(definition.Globs(other.Types), definition.Globs(e.Types))
+		slices.Equal(e.ID, other.ID) && e.Each == other.Each &&
+		definition.CoveredBy(definition.Globs(other.Types), definition.Globs(e.Types))
 }
 
 // checkVersions looks for changes without a version of a kind whose others have one. They come before all of those, whenever they
@@ -195,7 +196,9 @@ func (l *linter) checkCoveredEntities(field string, entities []definition.Entity
 		l.checkCovered(at+"when", e.When)
 		l.checkCovered(at+"each", e.Each)
 		l.checkCovered(at+"kind_from", e.KindFrom)
-		l.checkCovered(at+"id", e.ID)
+		for _, name := range e.ID {
+			l.checkCovered(at+"id", name)
+		}
 		l.checkCovered(at+"state", e.State)
 		l.checkCovered(at+"version", e.Version)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"holdfast/event"
 	"holdfast/providers/definition"
@@ -43,7 +42,7 @@ type entityRule struct {
 	each     *jq.Expression
 	kind     string
 	kindFrom *jq.Expression
-	id       *jq.Expression
+	names    names
 	scope    scope
 	op       event.Op
 	deleteOn []definition.Glob
@@ -68,7 +67,6 @@ func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
 	if d.Kind != "" && !isKind(d.Kind) {
 		c.Add(at+".kind", "%q is not a name of a kind: want letters, digits, _ . and -", d.Kind)
 	}
-	c.Required(at+".id", string(d.ID))
 	if e.scope = scope(d.Scope); d.Scope != "" {
 		c.OneOf(at+".scope", d.Scope, string(scopeProvider), string(scopeSource))
 	}
@@ -86,7 +84,7 @@ func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
 	e.when = c.Expression(at+".when", d.When)
 	e.each = c.Expression(at+".each", d.Each)
 	e.kindFrom = c.Expression(at+".kind_from", d.KindFrom)
-	e.id = c.Expression(at+".id", d.ID)
+	e.names = c.newNames(at, d)
 	e.state = c.Expression(at+".state", d.State)
 	e.version = c.Expression(at+".version", d.Version)
 	return e
@@ -133,7 +131,7 @@ func (e *entityRule) changes(ctx context.Context, eventType string, in jq.Input,
 	items := []any{nil}
 	if e.each != nil {
 		var err error
-		if items, err = e.each.All(ctx, in); err != nil {
+		if items, err = e.each.All(ctx, in, nil); err != nil {
 			return nil, e.each.Failed(err)
 		}
 	}
@@ -166,19 +164,12 @@ func (e *entityRule) change(
 		}
 		c.Kind, _ = jq.Text(v)
 	}
-	v, err := e.id.First(ctx, in, item)
-	if err != nil {
-		return c, false, e.id.Failed(err)
+	found, err := e.names.of(ctx, in, item, e.scope)
+	if err != nil || len(found) == 0 || c.Kind == "" {
+		return c, false, err
 	}
-	id, ok := jq.Text(v)
-	if !ok || c.Kind == "" {
-		return c, false, nil
-	}
-	if e.scope == scopeSource {
-		id = scopedID(in.Source, id)
-	}
-	if c.ExternalID = id; id != CleanText(id, maxExternalID) {
-		return c, false, event.Rejectf("bad_entity_id", "the id of an entity is too long or has control characters")
+	if c.ExternalID = found[0].Name; len(e.names) > 1 {
+		c.Names = found
 	}
 	if !isKind(c.Kind) {
 		return c, false, event.Rejectf("bad_entity_kind", "the kind of an entity is not a name")
@@ -188,15 +179,6 @@ func (e *entityRule) change(
 	}
 	c.Version, err = e.versionOf(ctx, in, item)
 	return c, err == nil, err
-}
-
-// scopedID is the ID of an entity within a source: no two pairs give one, since the source holds no colon. Where an event has no
-// source it speaks of the provider's own things.
-func scopedID(source, id string) string {
-	if source == "" {
-		return id
-	}
-	return strings.NewReplacer("%", "%25", ":", "%3A").Replace(source) + ":" + id
 }
 
 func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, room int) (json.RawMessage, error) {

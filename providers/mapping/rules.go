@@ -68,6 +68,7 @@ func (c *Compiler) Compile(d *definition.Definition) (m Set) {
 			types: c.Globs(field+".types", o.Types), rules: c.change(field+".", m.base, o),
 		})
 	}
+	c.checkNames(m.all())
 	return m
 }
 

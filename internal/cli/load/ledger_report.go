@@ -39,6 +39,7 @@ var explained = map[ledger.Invariant]string{
 	ledger.Bytes:       "stored otherwise than it was sent",
 	ledger.Fold:        "entity is not the fold of its events",
 	ledger.Checkpoints: "checkpoint of an entity is not the fold of its events",
+	ledger.Names:       "name of an entity that does not lead to it",
 	ledger.TwoEnds:     "processed, and a dead letter",
 	ledger.Stuck:       "neither processed nor a dead letter",
 	ledger.Undone:      "given up by an operator, and not without effect",

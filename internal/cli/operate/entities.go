@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,6 +127,9 @@ func writeState(w io.Writer, e event.Entity) error {
 	title := e.Provider + " " + e.Kind + " " + e.ExternalID
 	if e.Deleted {
 		title += " (deleted)"
+	}
+	if len(e.Names) > 0 {
+		title += ", also " + strings.Join(e.Names, ", ")
 	}
 	var state bytes.Buffer
 	if err := json.Indent(&state, e.State, "", "  "); err != nil {

@@ -1,0 +1,251 @@
+package writer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/entities"
+)
+
+// naming is what a transaction does about the names of entities, where its events have any:
+//
+//	lock the names, and what they stand for · read what they stand for
+//	join the names that each event has, and give its changes the ID that they stand for
+//	lock the entities, those of lesser names too
+//	merge an entity of a lesser name into the one that it stands for: its links move, and that one is folded again from the
+//	first of them
+//	write the names that are new
+type naming struct {
+	said   []event.EntityRef
+	locked map[event.EntityRef]bool
+	// merged are the entities that others were merged into, with the first change that has moved; zero: only mentions have.
+	merged map[event.EntityRef]event.Order
+	*identities
+}
+
+// queueNaming begins it. Where no event has names there is none, and no statement.
+func (t *writing) queueNaming(b *pgx.Batch) {
+	said := namesOf(t.events)
+	if t.naming = nil; len(said) == 0 {
+		return
+	}
+	t.naming = &naming{
+		said: said, locked: map[event.EntityRef]bool{}, merged: map[event.EntityRef]event.Order{},
+		identities: newIdentities(),
+	}
+	queueNames(b, t.naming.said, t.naming.locked, t.naming.identities)
+}
+
+// namesOf are all names that events have, in the order of locks.
+func namesOf(ws []*write) []event.EntityRef {
+	said := map[event.EntityRef]bool{}
+	for _, w := range ws {
+		for _, c := range w.changes {
+			for _, n := range c.Change.Names {
+				said[event.EntityRef{Provider: w.provider(), Kind: c.Change.Kind, ExternalID: n.Name}] = true
+			}
+		}
+	}
+	return entities.SortedRefs(said)
+}
+
+// settleNames is done once it is known which of the events go on.
+func (t *writing) settleNames(ctx context.Context) error {
+	if t.naming != nil {
+		if err := t.name(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.checkLinks(ctx); err != nil || t.naming == nil {
+		return err
+	}
+	return t.merge(ctx)
+}
+
+// errMoved: between a look and the lock that protects it, a name has come to stand for another entity, or links have moved there.
+var errMoved = &event.Error{
+	Class: event.ClassTransient, Code: "entity_moved", Text: "an entity was merged into another one meanwhile",
+}
+
+// name gives the changes of events the IDs that their names stand for, and locks what they touch.
+func (t *writing) name(ctx context.Context) error {
+	for _, root := range t.naming.was {
+		if !t.naming.locked[root] {
+			return errMoved
+		}
+	}
+	t.naming.learn(sift(t.events, func(w *write) bool { return w.owns() && w.finishes() }))
+	t.naming.name(t.events)
+	b := &pgx.Batch{}
+	t.queueEntityLook(b)
+	return t.Send(ctx, b)
+}
+
+// learn joins the names that events have for one entity.
+func (i *identities) learn(ws []*write) {
+	for _, w := range ws {
+		for _, c := range w.changes {
+			if len(c.Change.Names) > 0 {
+				i.join(w.refOf(c.Change), c.Change.Names)
+			}
+		}
+	}
+}
+
+// name gives the changes of events the IDs that their names stand for.
+func (i *identities) name(ws []*write) {
+	for _, w := range ws {
+		for n := range w.changes {
+			if c := &w.changes[n].Change; len(c.Names) > 0 {
+				c.ExternalID = c.Names[0].Name // of the attempt before it may be another
+				c.ExternalID = i.root(w.refOf(*c)).ExternalID
+			}
+		}
+	}
+}
+
+// useNames gives changes the IDs that their names stand for, by what is known and what they say, and locks nothing.
+func useNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, ws []*write) error {
+	said := namesOf(ws)
+	if len(said) == 0 {
+		return nil
+	}
+	known := newIdentities()
+	b := &pgx.Batch{}
+	queueKnown(b, said, known)
+	if err := send(ctx, b); err != nil {
+		return err
+	}
+	known.learn(ws)
+	known.name(ws)
+	return nil
+}
+
+// merge merges the entities that events have made under a lesser name before anybody knew a better one.
+func (t *writing) merge(ctx context.Context) error {
+	var from []*entities.Life
+	for _, name := range t.naming.lesser() {
+		if l := t.held[name]; l != nil && !l.IsCollapsed() { // no link can rebuild a base: such an entity keeps its row
+			from = append(from, l)
+		}
+	}
+	b := &pgx.Batch{}
+	if len(from) > 0 {
+		t.queueMerge(b, from)
+	}
+	if moved := t.naming.moved(); len(moved) > 0 {
+		b.Queue(repointNames, t.naming.columns(moved)...)
+	}
+	if learned := t.naming.learned(); len(learned) > 0 {
+		b.Queue(learnNames, t.naming.columns(learned)...)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return t.Send(ctx, b)
+}
+
+// lesser are all names that stand for another.
+func (n *naming) lesser() []event.EntityRef {
+	if n == nil {
+		return nil
+	}
+	return n.identities.lesser()
+}
+
+// columns are names with what they stand for.
+func (n *naming) columns(names []event.EntityRef) []any {
+	providers, kinds, ids := entities.ColumnsOfRefs(names)
+	roots, ranks := make([]string, len(names)), make([]int16, len(names))
+	for i, name := range names {
+		root := n.root(name)
+		roots[i], ranks[i] = root.ExternalID, int16(n.ranks[root])
+	}
+	return []any{providers, kinds, ids, roots, ranks}
+}
+
+const (
+	// moveChanges and moveMentions give, of each entity to which they move links, the first that is a change.
+	moveChanges = `
+WITH moved AS (
+     UPDATE event_entities AS l SET external_id = t.target ` + movedLinks + ` AND ` + entities.IsChange + `
+  RETURNING l.provider, l.kind, l.external_id, l.version, l.occurred_at, l.event_id)
+SELECT DISTINCT ON (provider, kind, external_id) provider, kind, external_id, version, occurred_at, event_id::text
+  FROM moved
+ ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity'), occurred_at, event_id`
+
+	moveMentions = `UPDATE event_entities AS l SET external_id = t.target ` + movedLinks + ` AND ` + entities.IsMention
+
+	movedLinks = `
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS t (provider, kind, external_id, target)
+ WHERE l.provider = t.provider AND l.kind = t.kind AND l.external_id = t.external_id`
+)
+
+func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
+	var refs []event.EntityRef
+	for _, l := range from {
+		refs = append(refs, l.EntityRef)
+		t.naming.merged[t.naming.root(l.EntityRef)] = event.Order{}
+		delete(t.held, l.EntityRef)
+	}
+	columns := t.naming.columns(refs)
+	b.Queue(moveChanges, columns[:4]...).Query(func(rows pgx.Rows) error {
+		var to event.EntityRef
+		var first event.Order
+		_, err := pgx.ForEachRow(rows, []any{
+			&to.Provider, &to.Kind, &to.ExternalID, &first.Version, &first.OccurredAt, &first.EventID,
+		}, func() error {
+			t.naming.merged[to] = event.Order{Version: first.Version, OccurredAt: first.OccurredAt.UTC(), EventID: first.EventID}
+			return nil
+		})
+		return err
+	})
+	b.Queue(moveMentions, columns[:4]...)
+	t.entities.QueueRemoval(b, refs)
+	for _, w := range t.events { // what the events were linked to has moved
+		for i := range w.found.links {
+			if c := &w.found.links[i].Change; slices.Contains(refs, w.refOf(*c)) {
+				c.ExternalID = t.naming.root(w.refOf(*c)).ExternalID
+			}
+		}
+	}
+}
+
+// checkLinks says whether the links that events had when the transaction looked are still where they were when it had locked
+// their entities, which a merge may have removed. An entity that is linked has a row, so that mostly nothing has to be asked.
+func (t *writing) checkLinks(ctx context.Context) error {
+	var ids []string
+	for _, w := range t.events {
+		if slices.ContainsFunc(w.found.links, func(l event.OrderedChange) bool { return t.held[w.refOf(l.Change)] == nil }) {
+			ids = append(ids, w.receipt.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	now := map[string][]string{}
+	b := &pgx.Batch{}
+	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			l, err := entities.ScanOrdered(rows)
+			if err != nil {
+				return err
+			}
+			now[l.Order.EventID] = append(now[l.Order.EventID], l.Change.ExternalID)
+		}
+		return rows.Err()
+	})
+	if err := t.Send(ctx, b); err != nil {
+		return err
+	}
+	for _, w := range t.events {
+		if there := now[w.receipt.ID]; slices.Contains(ids, w.receipt.ID) &&
+			!slices.EqualFunc(w.found.links, there, func(l event.OrderedChange, id string) bool { return l.Change.ExternalID == id }) {
+			return errMoved
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"holdfast/event"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// maxNames is how many names of one entity an event may have.
+const maxNames = 50
+
+// names are the expressions for the names of an entity, best first. Where there is one, its first value is the ID.
+type names []*jq.Expression
+
+func (c *Compiler) newNames(at string, d definition.Entity) (n names) {
+	at += ".id"
+	if len(d.ID) == 0 {
+		c.Required(at, "")
+	}
+	if len(d.ID) > 1 && d.KindFrom != "" {
+		c.Add(at, "has several names: want kind, since all rules of a kind have the same ones")
+	}
+	for i, source := range d.ID {
+		field := at
+		if len(d.ID) > 1 {
+			field = fmt.Sprintf("%s[%d]", at, i)
+		}
+		c.Required(field, string(source))
+		n = append(n, c.Expression(field, source))
+	}
+	return n
+}
+
+// checkNames refuses rules of one kind that differ in how many names it has: a name would be of two ranks.
+func (c *Compiler) checkNames(all []*Rules) {
+	of := map[string]int{}
+	for _, r := range all {
+		for i := range r.entities {
+			e := &r.entities[i]
+			if e.kind == "" {
+				continue
+			}
+			if n, known := of[e.kind]; known && n != len(e.names) {
+				c.Add("entities", "a rule of kind %q has %d names and another one %d", e.kind, n, len(e.names))
+			}
+			of[e.kind] = len(e.names)
+		}
+	}
+}
+
+// of gives the names that an event has, each once.
+func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []event.Name, err error) {
+	seen := map[string]bool{}
+	for rank, x := range n {
+		values, err := n.values(ctx, x, in, item)
+		if err != nil {
+			return nil, x.Failed(err)
+		}
+		for _, v := range values {
+			name, ok := jq.Text(v)
+			if !ok {
+				continue
+			}
+			if s == scopeSource {
+				name = scopedID(in.Source, name)
+			}
+			if name != CleanText(name, maxExternalID) {
+				return nil, event.Rejectf("bad_entity_id", "the id of an entity is too long or has control characters")
+			}
+			if !seen[name] {
+				seen[name] = true
+				found = append(found, event.Name{Rank: rank, Name: name})
+			}
+		}
+	}
+	if len(found) > maxNames {
+		return nil, event.Rejectf("too_many_names", "the event has more than %d names of one entity", maxNames)
+	}
+	return found, nil
+}
+
+// values are all values of an expression, and of an only one the first.
+func (n names) values(ctx context.Context, x *jq.Expression, in jq.Input, item any) ([]any, error) {
+	if len(n) > 1 {
+		return x.All(ctx, in, item)
+	}
+	v, err := x.First(ctx, in, item)
+	return []any{v}, err
+}
+
+// scopedID is the ID of an entity within a source: no two pairs give one, since the source holds no colon. Where an event has no
+// source it speaks of the provider's own things.
+func scopedID(source, id string) string {
+	if source == "" {
+		return id
+	}
+	return strings.NewReplacer("%", "%25", ":", "%3A").Replace(source) + ":" + id
+}
