@@ -295,7 +295,7 @@ func TestARebuildKnowsNames(t *testing.T) {
 	before := db.everything()
 	dry := db.rebuild("dry", event.RebuildFilter{}, true, 3, today.parse)
 	require.Equal(t, "read 4 changed 0 unreadable 0 skipped 0 entities 0", counts(dry))
-	real := db.rebuild("real", event.RebuildFilter{}, false, 3, today.parse)
-	require.Equal(t, "read 4 changed 0 unreadable 0 skipped 0 entities 0", counts(real))
+	done := db.rebuild("real", event.RebuildFilter{}, false, 3, today.parse)
+	require.Equal(t, "read 4 changed 0 unreadable 0 skipped 0 entities 0", counts(done))
 	require.Equal(t, before, db.everything())
 }

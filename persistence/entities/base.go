@@ -26,7 +26,7 @@ const (
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FROM entity_bases
  WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
-	// IsWithoutEffect: the base was there before the change, or it would be gone.
+	// IsWithoutEffect says of a link l that it shows in nothing: the base was there before the change, or it would be gone.
 	IsWithoutEffect = IsChange + ` AND EXISTS (
        SELECT FROM entities AS b
         WHERE b.provider = l.provider AND b.kind = l.kind AND b.external_id = l.external_id AND b.base_id IS NOT NULL

@@ -19,7 +19,9 @@ SELECT e.external_id, ARRAY (
 func Named(
 	ctx context.Context, db *postgres.DB, ref event.EntityRef,
 ) (named event.EntityRef, others []string, err error) {
-	named = event.EntityRef{Provider: postgres.Clean(ref.Provider), Kind: postgres.Clean(ref.Kind), ExternalID: postgres.Clean(ref.ExternalID)}
+	named = event.EntityRef{
+		Provider: postgres.Clean(ref.Provider), Kind: postgres.Clean(ref.Kind), ExternalID: postgres.Clean(ref.ExternalID),
+	}
 	err = db.QueryRow(ctx, entityNamed, named.Provider, named.Kind, named.ExternalID, event.MaxPage).
 		Scan(&named.ExternalID, &others)
 	if len(others) == 0 {

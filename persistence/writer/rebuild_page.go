@@ -236,8 +236,8 @@ func (t *rebuilding) useNames(ctx context.Context) error {
 	return useNames(ctx, t.Send, ws)
 }
 
-// judge says whether an event is to be written. It needs no lock: what is read as before is not touched, and the others are looked
-// at again once they are locked.
+// judge says whether an event is to be written. It needs no lock: what is read as before is not touched, and the others are
+// looked at again once they are locked.
 func (t *rebuilding) judge(e *rebuilt) {
 	switch {
 	case e.write == nil || !e.concerns(t.row.Filter.Kind) || !e.differs():

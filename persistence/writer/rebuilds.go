@@ -57,8 +57,8 @@ func (s *Store) createRebuild(ctx context.Context, r event.Rebuild, actor event.
 	}
 	var made int64
 	b = &pgx.Batch{}
-	b.Queue(insertRebuild, r.ID, postgres.Clean(r.Filter.Provider), postgres.Clean(r.Filter.Kind), r.DryRun, r.Rate, postgres.Clean(r.StartedBy), first, last).
-		Exec(postgres.CountInto(&made))
+	b.Queue(insertRebuild, r.ID, postgres.Clean(r.Filter.Provider), postgres.Clean(r.Filter.Kind), r.DryRun, r.Rate,
+		postgres.Clean(r.StartedBy), first, last).Exec(postgres.CountInto(&made))
 	if err := tx.Send(ctx, b); err != nil {
 		return err
 	}
