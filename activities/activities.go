@@ -14,26 +14,13 @@ import (
 	"holdfast/providers"
 )
 
-// Activities are the activities of Holdfast's workers. The names of its methods stand in histories.
+// Activities are the steps of events. The names of its methods stand in histories.
 type Activities struct {
 	Catalogue   Catalogue
 	Events      EventStore
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
 	Batches     BatchStore
-
-	// What redrives, rebuilds and sweeps need.
-	Starter  RunStarter
-	Runs     RunReader
-	Replays  ReplayStore
-	Redrives RedriveStore
-	Rebuilds RebuildStore
-	Due      DueStore
-	Sweeps   SweepStore
-	// Automatic is the policy of automatic redrive as it stands now: definitions are reloaded.
-	Automatic func() event.AutomaticRedrive
-	// Errors takes what somebody should be told of and no step reports; nil where there is no error log.
-	Errors ErrorSink
 }
 
 // Catalogue finds the definition of a provider as it stands now.

@@ -40,7 +40,7 @@ func phaseOf(activityName string) event.Phase {
 // errorEntry describes a failed execution. Of its arguments it reads the event's receipt and nothing else.
 func errorEntry(ctx context.Context, args []any, err error) event.ErrorEntry {
 	info := activity.GetInfo(ctx)
-	class, code := classify(err)
+	class, code := Classify(err)
 	e := event.ErrorEntry{
 		Phase:   phaseOf(info.ActivityType.Name),
 		Class:   class,

@@ -16,13 +16,13 @@ func failure(err error) error {
 	if err == nil {
 		return nil
 	}
-	class, code := classify(err)
+	class, code := Classify(err)
 	options := temporal.ApplicationErrorOptions{Details: []any{code}}
 	return temporal.NewApplicationErrorWithOptions(err.Error(), string(class), options)
 }
 
-// classify gives an error's class and code.
-func classify(err error) (class event.Class, code string) {
+// Classify gives an error's class and code.
+func Classify(err error) (class event.Class, code string) {
 	class, code = event.ClassOf(err), event.CodeOf(err)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		// The worker is shutting down, or the attempt has used up its time: neither is the event's fault.

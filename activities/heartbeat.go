@@ -31,3 +31,18 @@ func keepAlive(ctx context.Context) (stop func()) {
 	}()
 	return func() { close(done) }
 }
+
+// Pause ends after a time, or with its context, whose error it gives.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -18,3 +18,16 @@ func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body convert
 func (a *Activities) parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	return providers.Parser(a.Catalogue.Lookup)(r, body)
 }
+
+// SafeParser reads events by the definitions that the catalogue has at that moment. A definition that panics over one event does
+// not fail the others.
+func SafeParser(c Catalogue) event.Parser {
+	return func(r event.Receipt, body []byte) (p event.Parsed, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				err = panicError(value)
+			}
+		}()
+		return providers.Parser(c.Lookup)(r, body)
+	}
+}

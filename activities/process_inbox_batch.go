@@ -55,7 +55,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 	}
 	for len(all) <= (batchesPerRun-1)*limit && time.Since(start) < runFor {
 		begun := time.Now()
-		events, err := a.Batches.ProcessBatch(ctx, limit, run, a.parseSafely)
+		events, err := a.Batches.ProcessBatch(ctx, limit, run, SafeParser(a.Catalogue))
 		if err != nil {
 			return BatchResult{}, err // what has been committed, the next attempt tells
 		}
@@ -64,20 +64,10 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 		}
 		reportBatch(ctx, events, time.Since(begun))
 		if all = append(all, events...); 2*len(events) < limit {
-			_ = pause(ctx, gatherFor) // an end of the context is the next batch's error
+			_ = Pause(ctx, gatherFor) // an end of the context is the next batch's error
 		}
 	}
 	return batchResult(all), nil
-}
-
-// parseSafely keeps a definition that panics over one event from failing the others.
-func (a *Activities) parseSafely(r event.Receipt, body []byte) (p event.Parsed, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = panicError(value)
-		}
-	}()
-	return a.parse(r, body)
 }
 
 func batchResult(events []event.Batched) BatchResult {

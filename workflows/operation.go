@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+
+	"holdfast/activities/operations"
 )
 
 const (
@@ -13,6 +15,9 @@ const (
 	// pausedLook is the pause between two looks at an operation that is paused. A signal ends it early.
 	pausedLook = time.Minute
 )
+
+// operate names the activities of operations; the worker's own instance executes them.
+var operate *operations.Activities
 
 // operation is what works through one row, turn by turn. The row is what it obeys: paused, resumed or canceled there, it is woken
 // by a signal, and would see it without one. So it can be killed, continued as new, terminated and started again at any moment.

@@ -3,7 +3,7 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities"
+	"holdfast/activities/operations"
 	"holdfast/event"
 )
 
@@ -11,7 +11,7 @@ import (
 const purgeTurns = 60
 
 // upkeep names the activities; the worker's own instance executes them.
-var upkeep *activities.Upkeep
+var upkeep *operations.Upkeep
 
 // PurgeExpired removes what has been kept for long enough, one kind after the other. A schedule starts it; the result says how
 // much of each has gone.
@@ -19,7 +19,7 @@ func PurgeExpired(ctx workflow.Context) (map[event.Kept]int64, error) {
 	removed := map[event.Kept]int64{}
 	for _, kept := range event.AllKept() {
 		for range purgeTurns {
-			var turn activities.PurgeTurn
+			var turn operations.PurgeTurn
 			lane := withOperationLane(ctx, "purge "+string(kept))
 			if err := workflow.ExecuteActivity(lane, upkeep.PurgeExpired, kept).Get(ctx, &turn); err != nil {
 				return removed, err

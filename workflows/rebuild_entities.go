@@ -9,7 +9,7 @@ import (
 // RebuildEntities reads the events of one rebuild again, page by page. Its row in rebuilds is what it obeys.
 func RebuildEntities(ctx workflow.Context, id string) (event.Rebuild, error) {
 	r, err := workThrough(ctx, operation{
-		workflow: TypeRebuildEntities, signal: SignalRebuildChanged, page: do.RebuildPage, cancel: do.CancelRebuild,
+		workflow: TypeRebuildEntities, signal: SignalRebuildChanged, page: operate.RebuildPage, cancel: operate.CancelRebuild,
 	}, id, restOfRebuild)
 	if err != nil {
 		return event.Rebuild{}, err

@@ -15,7 +15,7 @@ const settlingLook = 5 * time.Second
 // row in redrives is what it obeys.
 func RedriveDeadLetters(ctx workflow.Context, id string) (event.Redrive, error) {
 	turn, err := workThrough(ctx, operation{
-		workflow: TypeRedriveDeadLetters, signal: SignalRedriveChanged, page: do.RedrivePage, cancel: do.CancelRedrive,
+		workflow: TypeRedriveDeadLetters, signal: SignalRedriveChanged, page: operate.RedrivePage, cancel: operate.CancelRedrive,
 	}, id, restOfRedrive)
 	if err != nil {
 		return event.Redrive{}, err

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/activities"
+	"holdfast/activities/operations"
 	"holdfast/event"
 	"holdfast/workflows"
 )
@@ -22,7 +22,7 @@ func operation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(30 * time.Second)
 	workflows.Register(env)
-	env.RegisterActivity(&activities.Activities{})
+	env.RegisterActivity(&operations.Activities{})
 	return env
 }
 

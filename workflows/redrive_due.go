@@ -27,7 +27,7 @@ func RedriveDue(ctx workflow.Context) (RedriveDueResult, error) {
 	var result RedriveDueResult
 	for range dueTurns {
 		var turn event.DueTurn
-		if err := workflow.ExecuteActivity(withOperationLane(ctx, "due"), do.RedriveDue).Get(ctx, &turn); err != nil {
+		if err := workflow.ExecuteActivity(withOperationLane(ctx, "due"), operate.RedriveDue).Get(ctx, &turn); err != nil {
 			return result, err
 		}
 		result.Started += turn.Started

@@ -46,15 +46,15 @@ func SweepRuns(ctx workflow.Context) (SweepResult, error) {
 		return result, err
 	}
 	before := result.Until.Add(-sweepOpenAfter)
-	if err := workflow.ExecuteActivity(withOperationLane(ctx, "open runs"), do.SweepOpenRuns, before).
+	if err := workflow.ExecuteActivity(withOperationLane(ctx, "open runs"), operate.SweepOpenRuns, before).
 		Get(ctx, &result.Stuck); err != nil {
 		return result, err
 	}
-	if err := workflow.ExecuteActivity(withOperationLane(ctx, "stale redrives"), do.ReleaseRedrives).
+	if err := workflow.ExecuteActivity(withOperationLane(ctx, "stale redrives"), operate.ReleaseRedrives).
 		Get(ctx, &result.Released); err != nil {
 		return result, err
 	}
-	err := workflow.ExecuteActivity(withOperationLane(ctx, "redrives"), do.WakeRedrives).Get(ctx, &result.Woken)
+	err := workflow.ExecuteActivity(withOperationLane(ctx, "redrives"), operate.WakeRedrives).Get(ctx, &result.Woken)
 	return result, err
 }
 
@@ -79,7 +79,7 @@ func sweepClosed(ctx workflow.Context, since time.Time, result *SweepResult) err
 	page := event.SweepPage{Since: since, Until: result.Until}
 	for {
 		var swept event.SweptPage
-		err := workflow.ExecuteActivity(withOperationLane(ctx, "closed runs"), do.SweepClosedRuns, page).Get(ctx, &swept)
+		err := workflow.ExecuteActivity(withOperationLane(ctx, "closed runs"), operate.SweepClosedRuns, page).Get(ctx, &swept)
 		if err != nil {
 			return err
 		}

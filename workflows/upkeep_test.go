@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast/activities"
+	"holdfast/activities/operations"
 	"holdfast/event"
 	"holdfast/workflows"
 )
@@ -81,7 +82,7 @@ func (h *household) run(t *testing.T, workflow string, keep event.Retention, log
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
 	workflows.Register(env)
-	env.RegisterActivity(&activities.Upkeep{Retention: h, Keep: keep, Alerts: h, Notifier: h, From: "holdfast test"})
+	env.RegisterActivity(&operations.Upkeep{Retention: h, Keep: keep, Alerts: h, Notifier: h, From: "holdfast test"})
 	env.ExecuteWorkflow(workflow)
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
@@ -121,9 +122,9 @@ func TestADigestIsToldOrKept(t *testing.T) {
 	h.alerts = append(h.alerts, event.Alert{Entry: 1, AlertGroup: event.AlertGroup{
 		Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 40,
 	}})
-	var digest activities.Digest
+	var digest operations.Digest
 	h.run(t, workflows.TypeNotify, nil, &sink{}, &digest)
-	require.Equal(t, activities.Digest{Failures: 1040, Kinds: 2, Error: "channel 1 is dead"}, digest)
+	require.Equal(t, operations.Digest{Failures: 1040, Kinds: 2, Error: "channel 1 is dead"}, digest)
 	require.Empty(t, h.told)
 	require.Len(t, h.texts, 1, "a dead channel is not tried again at once")
 
@@ -140,7 +141,7 @@ func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 	t.Parallel()
 	h := &household{settle: []error{errOutage, errOutage}, alerts: []event.Alert{{DeadLetter: 1, Failures: 1}}}
 	log := &sink{}
-	var digest activities.Digest
+	var digest operations.Digest
 	for range 3 {
 		h.run(t, workflows.TypeNotify, nil, log, &digest)
 	}

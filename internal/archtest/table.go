@@ -136,7 +136,7 @@ var Table = []Rule{
 	{
 		Package: "workflows",
 		Why:     "orchestration only: it reads no configuration, does no I/O, and refers to activities by name and payload",
-		Ours:    []string{"event", "activities"},
+		Ours:    []string{"event", "activities", "activities/operations"},
 		Libraries: []string{"go.temporal.io/sdk/workflow", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker",
 			"go.temporal.io/sdk/converter", "go.temporal.io/sdk/log", "go.temporal.io/api/enums"},
 		Never: []Ban{
@@ -151,6 +151,13 @@ var Table = []Rule{
 		Libraries: libraries("go.temporal.io/sdk/activity", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/converter",
 			"go.temporal.io/sdk/interceptor", "go.temporal.io/sdk/log"),
 		Never: []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
+	},
+	{
+		Package:   "activities/operations",
+		Why:       "what runs events again starts runs and waits for them; how a step is done stands elsewhere",
+		Ours:      []string{"activities", "event"},
+		Libraries: libraries("go.temporal.io/sdk/activity"),
+		Never:     []Ban{{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}},
 	},
 	{
 		Package: "redrive",
@@ -323,7 +330,7 @@ var Table = []Rule{
 	{
 		Package: "internal/process",
 		Why:     "it wires the roles together, and can be run by whoever has a configuration",
-		Ours: []string{"activities", "delivery", "event", "ingress", "intake", "internal/buildinfo", "internal/config",
+		Ours: []string{"activities", "activities/operations", "delivery", "event", "ingress", "intake", "internal/buildinfo", "internal/config",
 			"internal/installation", "internal/notify", "internal/payloadcodec", "internal/telemetry", "migrations", "operator",
 			"persistence", "providers", "providers/lint", "redrive", "runs", "workflows"},
 		Libraries: []string{"go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!", "go.temporal.io/sdk/worker"},

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast/activities"
+	"holdfast/activities/operations"
 	"holdfast/event"
 	"holdfast/internal/installation"
 	"holdfast/runs"
@@ -46,8 +47,8 @@ func (p *process) startWorkers(ctx context.Context) error {
 		return err
 	}
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
-	steps := p.activities()
-	upkeep := &activities.Upkeep{
+	steps, operate := p.activities(), p.operations()
+	upkeep := &operations.Upkeep{
 		Retention: p.store, Keep: installation.Retention(p.cfg), Alerts: p.store, Notifier: p.notifier,
 		From: "holdfast " + p.cfg.Temporal.Namespace,
 	}
@@ -68,6 +69,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 			workflows.Register(w)
 		}
 		w.RegisterActivity(steps)
+		w.RegisterActivity(operate)
 		if queue == workflows.QueueOperations {
 			w.RegisterActivity(upkeep)
 		}
@@ -84,10 +86,14 @@ func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
 		Batches: batchStore{p.store, p.bulkStarter},
-		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()),
+	}
+}
+
+func (p *process) operations() *operations.Activities {
+	return &operations.Activities{
+		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store,
 		Replays: p.store, Redrives: p.store, Rebuilds: p.store, Due: p.store, Sweeps: p.store,
-		Automatic: p.automaticRedrive,
-		Errors:    p.errors,
+		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,
 	}
 }
 

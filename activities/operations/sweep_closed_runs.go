@@ -1,9 +1,11 @@
-package activities
+package operations
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
+	"holdfast/activities"
 	"holdfast/event"
 )
 
@@ -50,7 +52,10 @@ func (a *Activities) sweepClosedRun(ctx context.Context, run event.ClosedRun) (r
 	if err != nil || d == nil || isWith(d.Receipt.ID) {
 		return false, err
 	}
-	if verdict, err := verdictOf(a.DeadLetters.RecordDeadLetter(ctx, *d)); err != nil || verdict != nil {
+	var verdict *event.VerdictError
+	if err := a.DeadLetters.RecordDeadLetter(ctx, *d); errors.As(err, &verdict) {
+		return false, nil
+	} else if err != nil {
 		return false, err
 	}
 	sweptDeadLetter(ctx, run.Status)
@@ -63,7 +68,7 @@ func (a *Activities) sweepClosedRun(ctx context.Context, run event.ClosedRun) (r
 
 // reportUnswept tells of a run whose event may be lost: acknowledged, not processed, and without a dead letter.
 func (a *Activities) reportUnswept(ctx context.Context, run event.ClosedRun, err error) {
-	class, code := classify(err)
+	class, code := activities.Classify(err)
 	slog.ErrorContext(ctx, "sweep.run_failed", "workflow_id", run.Run.WorkflowID, "run_id", run.Run.RunID,
 		"event_id", run.EventID, "status", run.Status, "error_class", string(class), "error_code", code, "error", err.Error())
 	if a.Errors == nil {

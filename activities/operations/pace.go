@@ -1,8 +1,10 @@
-package activities
+package operations
 
 import (
 	"context"
 	"time"
+
+	"holdfast/activities"
 )
 
 // pace spaces starts evenly: a token bucket that holds one token. The pause comes after the start, so that an activity
@@ -27,19 +29,5 @@ func (p *pace) waitFor(ctx context.Context, n int) error {
 	if behind := time.Now().Add(-interval); p.next.Before(behind) {
 		p.next = behind
 	}
-	return pause(ctx, time.Until(p.next))
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return activities.Pause(ctx, time.Until(p.next))
 }

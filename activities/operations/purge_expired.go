@@ -1,4 +1,4 @@
-package activities
+package operations
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"holdfast/activities"
 	"holdfast/event"
 )
 
@@ -28,8 +29,6 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept event.Kept) (turn PurgeT
 	if !ok {
 		return PurgeTurn{Drained: true}, nil
 	}
-	stop := keepAlive(ctx)
-	defer stop()
 	end := time.Now().Add(purgeTurn)
 	for time.Now().Before(end) {
 		activity.RecordHeartbeat(ctx, turn.Removed)
@@ -43,7 +42,7 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept event.Kept) (turn PurgeT
 			turn.Drained = true
 			return turn, nil
 		}
-		if err := pause(ctx, min(time.Since(begin), maxPurgePause)); err != nil {
+		if err := activities.Pause(ctx, min(time.Since(begin), maxPurgePause)); err != nil {
 			return turn, err
 		}
 	}

@@ -1,4 +1,4 @@
-package activities
+package operations
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func (a *Activities) RebuildPage(ctx context.Context, id string) (event.Rebuild,
 	}
 	pace, n := newPace(r.Rate), chunkFor(r.Rate)
 	for turn := newTurn(ctx); r.State == event.RedriveRunning && !turn.over(); {
-		if r, err = a.Rebuilds.RebuildPage(ctx, id, n, a.parseSafely); err != nil {
+		if r, err = a.Rebuilds.RebuildPage(ctx, id, n, a.Parse); err != nil {
 			return r, err
 		}
 		if r.State == event.RedriveCompleted {

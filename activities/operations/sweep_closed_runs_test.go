@@ -1,4 +1,4 @@
-package activities
+package operations
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/activities"
 	"holdfast/event"
 )
 
@@ -56,7 +57,7 @@ func (c *closedRuns) add(workflowID, eventID string, latest event.LatestRun) *cl
 	return c
 }
 
-func (c *closedRuns) sweep(t *testing.T, log ErrorSink) event.SweptPage {
+func (c *closedRuns) sweep(t *testing.T, log activities.ErrorSink) event.SweptPage {
 	t.Helper()
 	swept, err := (&Activities{Runs: c, Starter: c, Sweeps: c, DeadLetters: c, Errors: log}).
 		SweepClosedRuns(t.Context(), event.SweepPage{})

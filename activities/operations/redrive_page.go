@@ -1,10 +1,11 @@
-package activities
+package operations
 
 import (
 	"context"
 	"log/slog"
 	"time"
 
+	"holdfast/activities"
 	"holdfast/event"
 )
 
@@ -39,7 +40,7 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 		if err := restart.fresh(ctx, page.Letters); err != nil {
 			return false, err
 		}
-		if len(page.Letters) == 0 && pause(ctx, fullPause) != nil {
+		if len(page.Letters) == 0 && activities.Pause(ctx, fullPause) != nil {
 			return false, ctx.Err()
 		}
 	}
