@@ -330,8 +330,8 @@ var Table = []Rule{
 	{
 		Package: "internal/process",
 		Why:     "it wires the roles together, and can be run by whoever has a configuration",
-		Ours: []string{"activities", "activities/operations", "delivery", "event", "ingress", "intake", "internal/buildinfo", "internal/config",
-			"internal/installation", "internal/notify", "internal/payloadcodec", "internal/telemetry", "migrations", "operator",
+		Ours: []string{"activities", "activities/operations", "delivery", "event", "ingress", "intake", "internal/buildinfo",
+			"internal/config", "internal/installation", "internal/notify", "internal/payloadcodec", "internal/telemetry", "migrations", "operator",
 			"persistence", "providers", "providers/lint", "redrive", "runs", "workflows"},
 		Libraries: []string{"go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!", "go.temporal.io/sdk/worker"},
 		Never:     []Ban{{"holdfast/internal/devstack", "what runs in production starts no servers"}},
