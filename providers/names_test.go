@@ -57,3 +57,34 @@ func manyNumbers(n int) string {
 	}
 	return strings.Join(list, ",")
 }
+
+// A rule whose kind is an expression makes no entity of a kind that has several names: it would not be found by them.
+func TestKindFromOfAKindWithNames(t *testing.T) {
+	t.Parallel()
+	p, err := loadOne(t, strings.Replace(minimal, "type:",
+		"entities: [{kind: x, id: [.body.a, .body.b]}, {kind_from: .body.kind, id: .body.b}]\ntype:", 1))
+	require.NoError(t, err)
+	r := event.Receipt{Provider: "acme"}
+	_, err = p.Parse(r, []byte(`{"id":"1","type":"t","a":"CU1","b":"MD1","kind":"x"}`))
+	require.Equal(t, "bad_entity_kind", event.CodeOf(err))
+	_, err = p.Parse(r, []byte(`{"id":"1","type":"t","a":"CU1","b":"MD1","kind":"y"}`))
+	require.NoError(t, err)
+}
+
+// The names of one event are bounded together: each is a lock while the event is written.
+func TestNamesOfAnEventAreBounded(t *testing.T) {
+	t.Parallel()
+	p, err := loadOne(t, strings.Replace(minimal, "type:", "entities: [{kind: x, each: \".body.all[]\", id: [$item.a, $item.b]}]\ntype:", 1))
+	require.NoError(t, err)
+	for n, code := range map[int]string{250: "", 251: "too_many_names"} {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"a":"a%d","b":"b%d"}`, i, i))
+		}
+		_, err = p.Parse(event.Receipt{Provider: "acme"}, []byte(`{"id":"1","type":"t","all":[`+strings.Join(all, ",")+`]}`))
+		require.Equal(t, code == "", err == nil, n)
+		if err != nil {
+			require.Equal(t, code, event.CodeOf(err))
+		}
+	}
+}

@@ -3,7 +3,6 @@ package deadletters
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -101,7 +100,10 @@ func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveSt
 	if changed == 0 {
 		tx.Rollback(ctx)
 		r, err := s.Redrive(ctx, id)
-		return errors.Join(err, event.Rejectf("redrive_ended", "the redrive is %s", r.State))
+		if err != nil {
+			return err
+		}
+		return event.Rejectf("redrive_ended", "the redrive is %s", r.State)
 	}
 	last := &pgx.Batch{}
 	journal.QueueAudit(last, actor.Did(actionOf[to], "redrive:"+id, nil))

@@ -59,7 +59,9 @@ SELECT provider, kind, external_id
  WHERE is_free IS NULL`
 
 	// lockTables fails where somebody holds one of them as a whole.
-	lockTables = `LOCK TABLE idempotency_keys, events, event_entities, entities IN ROW EXCLUSIVE MODE NOWAIT`
+	lockTables = `
+LOCK TABLE idempotency_keys, events, event_entities, entities, entity_names, entity_checkpoints, entity_bases
+  IN ROW EXCLUSIVE MODE NOWAIT`
 
 	makeEntities = `
 INSERT INTO entities (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id,
@@ -124,14 +126,18 @@ func (n *Needs) Add(ref event.EntityRef, c event.Change) {
 	if c.Mentions() && len(c.Names) == 0 { // another may be merged into what has names
 		need = toMention
 	}
+	n.add(ref, need)
+}
+
+func (n *Needs) add(ref event.EntityRef, need int32) {
 	n.providers, n.kinds, n.ids = append(n.providers, ref.Provider), append(n.kinds, ref.Kind), append(n.ids, ref.ExternalID)
 	n.needs = append(n.needs, need)
 }
 
-// Remove adds an entity that is to go.
-func (n *Needs) Remove(ref event.EntityRef) {
-	n.providers, n.kinds, n.ids = append(n.providers, ref.Provider), append(n.kinds, ref.Kind), append(n.ids, ref.ExternalID)
-	n.needs = append(n.needs, toRemove)
+// Merge adds an entity that is to go, and the one that takes its links.
+func (n *Needs) Merge(from, into event.EntityRef) {
+	n.add(from, toRemove)
+	n.add(into, toChange)
 }
 
 // QueueRemoval removes the rows of entities whose links are another's now, and their checkpoints.

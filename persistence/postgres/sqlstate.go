@@ -54,6 +54,12 @@ func IsLockTrouble(err error) bool {
 	return pg.Code == "55P03" || pg.Code == "57014" || pg.Code == "40P01"
 }
 
+// IsOutOfLocks says whether the server has no room for as many locks as a transaction wants.
+func IsOutOfLocks(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "53200"
+}
+
 // IsLostRace says whether an entity that was not there when the transaction looked was made before it could make it.
 func IsLostRace(pg *pgconn.PgError) bool {
 	return pg.Code == "23505" && pg.ConstraintName == "entities_pkey"

@@ -18,7 +18,10 @@
 //
 // Everybody takes locks in one order, so that no two transactions wait for each other:
 //
-//	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ entities (bytewise)
+//	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ names of entities (advisory, by hash) ─▶ entities (bytewise)
+//
+// Where an event has names the look takes one round trip more: what they stand for says which entities are to be locked. Who
+// takes back what an event did, while a merge moves it, locks a second time; PostgreSQL ends what would then wait in a circle.
 //
 // What belongs to one event alone (its row, its links, its verdict, its dead letters) needs no place in it: who changes it
 // together with anything else holds the event's lock.

@@ -14,6 +14,8 @@ import (
 type identities struct {
 	above map[event.EntityRef]event.EntityRef // what a name stands for; the roots are not in it
 	ranks map[event.EntityRef]int             // of the roots
+	// said are roots whose rank an event says. It goes before that of the table, which may be of an earlier definition.
+	said map[event.EntityRef]bool
 	// was is what the table says.
 	was map[event.EntityRef]event.EntityRef
 }
@@ -21,13 +23,16 @@ type identities struct {
 func newIdentities() *identities {
 	return &identities{
 		above: map[event.EntityRef]event.EntityRef{}, ranks: map[event.EntityRef]int{}, was: map[event.EntityRef]event.EntityRef{},
+		said: map[event.EntityRef]bool{},
 	}
 }
 
 // knows takes up a row of the table.
 func (i *identities) knows(name, root event.EntityRef, rank int) {
 	i.above[name], i.was[name] = root, root
-	i.ranks[root] = rank
+	if !i.said[root] {
+		i.ranks[root] = rank
+	}
 }
 
 // root is the best name of an entity.
@@ -47,8 +52,8 @@ func (i *identities) join(of event.EntityRef, names []event.Name) {
 	for _, n := range names {
 		name := event.EntityRef{Provider: of.Provider, Kind: of.Kind, ExternalID: n.Name}
 		root := i.root(name)
-		if rank, known := i.ranks[root]; root == name && (!known || n.Rank < rank) {
-			i.ranks[root] = n.Rank
+		if root == name && (!i.said[root] || n.Rank < i.ranks[root]) {
+			i.ranks[root], i.said[root] = n.Rank, true
 		}
 		roots = append(roots, root)
 	}

@@ -24,6 +24,15 @@ SELECT provider, kind, name, pg_advisory_xact_lock(h)::text FROM (
 
 	hashOfName = `hashtextextended(jsonb_build_array(provider, kind, name)::text, 1)`
 
+	// heldNames are names that somebody else has locked, or what they stand for.
+	heldNames = `
+SELECT provider, kind, name FROM (
+       SELECT provider, kind, name, n.external_id
+         FROM ` + saidNames + ` LEFT JOIN entity_names AS n USING (provider, kind, name)) AS s
+ WHERE NOT pg_try_advisory_xact_lock(` + hashOfName + `)
+    OR NOT coalesce((SELECT pg_try_advisory_xact_lock(` + hashOfName + `)
+                       FROM (SELECT s.provider, s.kind, s.external_id AS name) AS root WHERE name IS NOT NULL), true)`
+
 	readNames = `
 SELECT provider, kind, name, external_id, rank FROM ` + saidNames + ` JOIN entity_names USING (provider, kind, name)`
 
@@ -79,6 +88,19 @@ func queueKnown(b *pgx.Batch, said []event.EntityRef, known *identities) {
 		var rank int
 		_, err := pgx.ForEachRow(rows, []any{&name.Provider, &name.Kind, &name.ExternalID, &id, &rank}, func() error {
 			known.knows(name, event.EntityRef{Provider: name.Provider, Kind: name.Kind, ExternalID: id}, rank)
+			return nil
+		})
+		return err
+	})
+}
+
+// queueHeldNames looks for those that somebody else has locked at this moment.
+func queueHeldNames(b *pgx.Batch, said []event.EntityRef, held map[event.EntityRef]bool) {
+	providers, kinds, names := entities.ColumnsOfRefs(said)
+	b.Queue(heldNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
+		var ref event.EntityRef
+		_, err := pgx.ForEachRow(rows, []any{&ref.Provider, &ref.Kind, &ref.ExternalID}, func() error {
+			held[ref] = true
 			return nil
 		})
 		return err

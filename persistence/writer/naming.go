@@ -108,20 +108,20 @@ func (i *identities) name(ws []*write) {
 }
 
 // useNames gives changes the IDs that their names stand for, by what is known and what they say, and locks nothing.
-func useNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, ws []*write) error {
+func useNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, ws []*write) (*identities, error) {
 	said := namesOf(ws)
 	if len(said) == 0 {
-		return nil
+		return newIdentities(), nil
 	}
 	known := newIdentities()
 	b := &pgx.Batch{}
 	queueKnown(b, said, known)
 	if err := send(ctx, b); err != nil {
-		return err
+		return nil, err
 	}
 	known.learn(ws)
 	known.name(ws)
-	return nil
+	return known, nil
 }
 
 // merge merges the entities that events have made under a lesser name before anybody knew a better one.

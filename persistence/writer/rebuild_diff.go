@@ -126,7 +126,7 @@ func readAgain(
 		return nil, err
 	}
 	send := func(ctx context.Context, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
-	if err := useNames(ctx, send, ws); err != nil {
+	if _, err := useNames(ctx, send, ws); err != nil {
 		return nil, err
 	}
 	for _, w := range ws {

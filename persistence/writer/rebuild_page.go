@@ -77,11 +77,12 @@ func (s *Store) rebuildPage(ctx context.Context, id string, n int, parse event.P
 type rebuilding struct {
 	*writing
 
-	row    rebuildRow
-	fault  error // of the only event, which is not written because of it
-	events []*rebuilt
-	seen   event.Rebuild // what the page adds to the counts
-	found  map[event.EntityRef][]string
+	row     rebuildRow
+	fault   error // of the only event, which is not written because of it
+	events  []*rebuilt
+	seen    event.Rebuild // what the page adds to the counts
+	found   map[event.EntityRef][]string
+	learned map[event.EntityRef]bool // names that the table does not know yet
 }
 
 // rebuilt is an event of a page.
@@ -100,7 +101,7 @@ func (s *Store) tryRebuildPage(
 	if n == 1 {
 		p = alone
 	}
-	t := &rebuilding{fault: fault, found: map[event.EntityRef][]string{}}
+	t := &rebuilding{fault: fault, found: map[event.EntityRef][]string{}, learned: map[event.EntityRef]bool{}}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	b.Queue(lockRebuild, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
@@ -233,14 +234,21 @@ func (t *rebuilding) useNames(ctx context.Context) error {
 			ws = append(ws, e.write)
 		}
 	}
-	return useNames(ctx, t.Send, ws)
+	known, err := useNames(ctx, t.Send, ws)
+	if err != nil {
+		return err
+	}
+	for _, name := range known.learned() {
+		t.learned[name] = true
+	}
+	return nil
 }
 
 // judge says whether an event is to be written. It needs no lock: what is read as before is not touched, and the others are
 // looked at again once they are locked.
 func (t *rebuilding) judge(e *rebuilt) {
 	switch {
-	case e.write == nil || !e.concerns(t.row.Filter.Kind) || !e.differs():
+	case e.write == nil || !e.concerns(t.row.Filter.Kind) || !e.differs() && !t.teaches(e.write):
 	case t.fault != nil:
 		t.noteProblem(e, t.fault)
 	case t.row.DryRun:
@@ -248,6 +256,11 @@ func (t *rebuilding) judge(e *rebuilt) {
 	default:
 		t.writing.events = append(t.writing.events, e.write)
 	}
+}
+
+// teaches says whether an event has a name of which the table does not know yet what it stands for.
+func (t *rebuilding) teaches(w *write) bool {
+	return slices.ContainsFunc(namesOf([]*write{w}), func(name event.EntityRef) bool { return t.learned[name] })
 }
 
 // concerns says whether the event does something to an entity of the kind, or has done so; "" is any kind.

@@ -3,7 +3,6 @@ package writer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -113,7 +112,10 @@ func (s *Store) changeRebuild(ctx context.Context, id string, to event.RedriveSt
 	if changed == 0 {
 		tx.Rollback(ctx)
 		r, err := s.Rebuild(ctx, id)
-		return errors.Join(err, event.Rejectf("rebuild_ended", "the rebuild is %s", r.State))
+		if err != nil {
+			return err
+		}
+		return event.Rejectf("rebuild_ended", "the rebuild is %s", r.State)
 	}
 	last := &pgx.Batch{}
 	journal.QueueAudit(last, actor.Did(rebuildActions[to], "rebuild:"+id, nil))

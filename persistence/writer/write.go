@@ -174,10 +174,12 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 		if err := w.judge(); err != nil {
 			return err
 		}
-		w.WithoutEffect = t.countWithoutEffect(w)
 	}
 	if err := t.settleNames(ctx); err != nil {
 		return err
+	}
+	for _, w := range t.events {
+		w.WithoutEffect = t.countWithoutEffect(w)
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
@@ -234,7 +236,8 @@ func isRace(err error) bool {
 // somebody holds or has made. The rest is trouble of the database, which all of them share.
 func isOfOne(err error) bool {
 	return err != nil &&
-		(postgres.IsLockTrouble(err) || isRace(err) || event.ClassOf(postgres.Failure("write events", err)) != event.ClassTransient)
+		(postgres.IsLockTrouble(err) || postgres.IsOutOfLocks(err) || isRace(err) ||
+			event.ClassOf(postgres.Failure("write events", err)) != event.ClassTransient)
 }
 
 // sift gives the elements that are wanted.

@@ -12,7 +12,7 @@ import (
 )
 
 // queueEntityLocks locks the entities of the events that fold.
-func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life, removed ...event.EntityRef) {
+func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life, n *naming) {
 	var events []string
 	for _, w := range ws {
 		if w.finishes() {
@@ -23,8 +23,8 @@ func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entit
 		return
 	}
 	needs := needsOf(ws)
-	for _, ref := range removed {
-		needs.Remove(ref)
+	for _, name := range n.lesser() {
+		needs.Merge(name, n.root(name))
 	}
 	entities.QueueLocks(b, needs, events, into)
 }
@@ -57,9 +57,33 @@ func (s *Store) heldUp(ctx context.Context, ws []*write) (map[*write]bool, error
 		return nil, err
 	}
 	tx.Rollback(ctx)
+	if err := s.findHeldNames(ctx, namesOf(ws), held); err != nil {
+		return nil, err
+	}
 	heldUp := map[*write]bool{}
 	for _, w := range ws {
-		heldUp[w] = slices.ContainsFunc(w.changes, func(c event.OrderedChange) bool { return held[w.refOf(c.Change)] })
+		heldUp[w] = slices.ContainsFunc(w.changes, func(c event.OrderedChange) bool { return held[w.refOf(c.Change)] }) ||
+			slices.ContainsFunc(namesOf([]*write{w}), func(name event.EntityRef) bool { return held[name] })
 	}
 	return heldUp, nil
+}
+
+// findHeldNames looks for names that somebody else has locked at this moment. Of more names than there is time or room for it
+// finds none.
+func (s *Store) findHeldNames(ctx context.Context, said []event.EntityRef, held map[event.EntityRef]bool) error {
+	if len(said) == 0 {
+		return nil
+	}
+	b := &pgx.Batch{}
+	queueSettings(b, inCompany)
+	queueHeldNames(b, said, held)
+	tx, err := s.db.Begin(ctx, b)
+	if postgres.IsLockTrouble(err) || postgres.IsOutOfLocks(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tx.Rollback(ctx)
+	return nil
 }

@@ -118,7 +118,7 @@ func (t *writing) queueEntityLook(b *pgx.Batch) {
 		}
 		return rows.Err()
 	})
-	queueEntityLocks(b, t.events, t.held, t.naming.lesser()...)
+	queueEntityLocks(b, t.events, t.held, t.naming)
 }
 
 func queueClaims(b *pgx.Batch, ws []*write) {

@@ -95,13 +95,19 @@ func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString
 // changesOf gives what an event does to entities. Where two rules name the same entity, the first one counts.
 func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.Input) ([]event.Change, error) {
 	var changes []event.Change
-	seen, room := map[[2]string]bool{}, maxStateBytes
+	seen, room, named := map[[2]string]bool{}, maxStateBytes, 0
 	for i := range rules {
 		found, err := rules[i].changes(ctx, eventType, in, &room)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range found {
+			if named += len(c.Names); named > maxNamesOfEvent {
+				return nil, event.Rejectf("too_many_names", "the event has more than %d names of entities", maxNamesOfEvent)
+			}
+			if rules[i].kindFrom != nil && haveNames(rules, c.Kind) {
+				return nil, event.Rejectf("bad_entity_kind", "the kind that kind_from gives has several names, and a rule of its own")
+			}
 			if id := [2]string{c.Kind, c.ExternalID}; !seen[id] {
 				seen[id] = true
 				changes = append(changes, c)

@@ -3,6 +3,7 @@ package mapping
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/event"
@@ -10,8 +11,12 @@ import (
 	"holdfast/providers/jq"
 )
 
-// maxNames is how many names of one entity an event may have.
-const maxNames = 50
+const (
+	// maxNames is how many names of one entity an event may have.
+	maxNames = 50
+	// maxNamesOfEvent is how many of all entities: each is a lock while the event is written.
+	maxNamesOfEvent = 500
+)
 
 // names are the expressions for the names of an entity, best first. Where there is one, its first value is the ID.
 type names []*jq.Expression
@@ -50,6 +55,11 @@ func (c *Compiler) checkNames(all []*Rules) {
 			of[e.kind] = len(e.names)
 		}
 	}
+}
+
+// haveNames says whether entities of a kind have several names.
+func haveNames(rules []entityRule, kind string) bool {
+	return slices.ContainsFunc(rules, func(e entityRule) bool { return e.kind == kind && len(e.names) > 1 })
 }
 
 // of gives the names that an event has, each once.
