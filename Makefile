@@ -90,7 +90,7 @@ endif
 BENCHFLAGS ?=
 
 .PHONY: bench
-bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (under 10 minutes)
+bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (about 12 minutes)
 	go build -o bin/bench ./bench
 	@exec bin/bench $(BENCHFLAGS)
 
