@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,15 +18,26 @@ import (
 //   - the flood is processed once the row is free, and nothing of it is given up
 func TestAFloodDoesNotDelayACriticalEvent(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t)
+	dir := t.TempDir()
+	normal := "name: normal\nextends: stripe\nsecrets: STRIPE_WEBHOOK_SECRET\npriority: normal\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "normal.yaml"), []byte(normal), 0o644))
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
 	n := i.start(t, "serve", "HOLDFAST_WORKER_SLOTS_NORMAL=4")
 	const flood = 60
-	require.Equal(t, 202, n.send(t, customerUpdated(uniqueID("evt"), "cus_flooded", "Ada", time.Now())).status)
+	send := func(name string) (workflowID string) {
+		id := uniqueID("evt")
+		body := customerUpdated(id, "cus_flooded", name, time.Now())
+		a, err := n.post("/webhooks/normal", body, "Stripe-Signature", sign(body, secret, time.Now()))
+		require.NoError(t, err)
+		require.Equal(t, 202, a.status, string(a.body))
+		return "normal:" + id
+	}
+	first := send("Ada")
 	i.awaitCount(t, 30*time.Second, 1, processedEvents)
+	require.Equal(t, "events", i.describe(t, first).GetTaskQueue())
 	release := i.lockEntity(t, "cus_flooded")
 	for k := range flood {
-		body := customerUpdated(uniqueID("evt"), "cus_flooded", fmt.Sprint(k), time.Now())
-		require.Equal(t, 202, n.send(t, body).status)
+		send(fmt.Sprint(k))
 	}
 	i.awaitAtLeast(t, 30*time.Second, 4, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
 
