@@ -89,25 +89,15 @@ func (s *Store) ChangeRedrive(
 }
 
 func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
-	var changed int64
-	b := &pgx.Batch{}
-	b.Queue(changeRedrive, postgres.Clean(id), string(to)).Exec(postgres.CountInto(&changed))
-	tx, err := s.db.Begin(ctx, b)
+	did := actor.Did(actionOf[to], "redrive:"+id, nil)
+	if changed, err := journal.Change(ctx, s.db, did, changeRedrive, postgres.Clean(id), string(to)); err != nil || changed {
+		return err
+	}
+	r, err := s.Redrive(ctx, id)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback(ctx)
-	if changed == 0 {
-		tx.Rollback(ctx)
-		r, err := s.Redrive(ctx, id)
-		if err != nil {
-			return err
-		}
-		return event.Rejectf("redrive_ended", "the redrive is %s", r.State)
-	}
-	last := &pgx.Batch{}
-	journal.QueueAudit(last, actor.Did(actionOf[to], "redrive:"+id, nil))
-	return tx.Commit(ctx, last)
+	return event.Rejectf("redrive_ended", "the redrive is %s", r.State)
 }
 
 var actionOf = map[event.RedriveState]event.AuditAction{

@@ -14,8 +14,9 @@ import (
 // a checkpoint that nothing makes void: a change at or before it shows in nothing, and every fold begins there or later.
 
 const (
-	// linksPerPage bounds what one transaction takes into a base, and pagesPerCollapse how many follow each other for an entity in
-	// a batch of a purge; the next batch that touches the entity goes on.
+	// linksPerPage bounds what one transaction takes into a base, linksPerRemoval what it removes (beside the page, what came late),
+	// and pagesPerCollapse how many transactions follow each other for an entity in a batch of a purge; the next batch that touches
+	// the entity goes on.
 	linksPerPage     = 1000
 	linksPerRemoval  = 20_000
 	pagesPerCollapse = 20

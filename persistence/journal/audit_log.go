@@ -35,6 +35,25 @@ func QueueAudit(b *pgx.Batch, e event.AuditEntry) {
 		postgres.Clip(postgres.Clean(e.RequestID), MaxAuditName), postgres.Clip(postgres.Clean(e.Reason), MaxAuditReason), detail)
 }
 
+// Change runs a statement and adds its entry, in one transaction. It is false where the statement has changed nothing; then there is
+// no entry either.
+func Change(ctx context.Context, db *postgres.DB, e event.AuditEntry, sql string, args ...any) (bool, error) {
+	var changed int64
+	b := &pgx.Batch{}
+	b.Queue(sql, args...).Exec(postgres.CountInto(&changed))
+	tx, err := db.Begin(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback(ctx)
+	if changed == 0 {
+		return false, nil
+	}
+	last := &pgx.Batch{}
+	QueueAudit(last, e)
+	return true, tx.Commit(ctx, last)
+}
+
 // DetailOf is the detail of an entry. Its fields are text, numbers and times, which can always be written; an entry
 // without its detail would be better than none.
 func DetailOf(fields map[string]any) json.RawMessage {

@@ -30,9 +30,7 @@ func newIdentities() *identities {
 // knows takes up a row of the table.
 func (i *identities) knows(name, root event.EntityRef, rank int) {
 	i.above[name], i.was[name] = root, root
-	if !i.said[root] {
-		i.ranks[root] = rank
-	}
+	i.ranks[root] = rank
 }
 
 // root is the best name of an entity.

@@ -168,7 +168,7 @@ func (n *naming) columns(names []event.EntityRef) []any {
 }
 
 const (
-	// moveChanges and moveMentions give, of each entity to which they move links, the first that is a change.
+	// moveChanges gives, of each entity to which it moves links, the first of them.
 	moveChanges = `
 WITH moved AS (
      UPDATE event_entities AS l SET external_id = t.target ` + movedLinks + ` AND ` + entities.IsChange + `

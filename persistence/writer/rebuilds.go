@@ -101,25 +101,15 @@ func (s *Store) ChangeRebuild(
 }
 
 func (s *Store) changeRebuild(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
-	var changed int64
-	b := &pgx.Batch{}
-	b.Queue(changeRebuild, postgres.Clean(id), string(to)).Exec(postgres.CountInto(&changed))
-	tx, err := s.db.Begin(ctx, b)
+	did := actor.Did(rebuildActions[to], "rebuild:"+id, nil)
+	if changed, err := journal.Change(ctx, s.db, did, changeRebuild, postgres.Clean(id), string(to)); err != nil || changed {
+		return err
+	}
+	r, err := s.Rebuild(ctx, id)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback(ctx)
-	if changed == 0 {
-		tx.Rollback(ctx)
-		r, err := s.Rebuild(ctx, id)
-		if err != nil {
-			return err
-		}
-		return event.Rejectf("rebuild_ended", "the rebuild is %s", r.State)
-	}
-	last := &pgx.Batch{}
-	journal.QueueAudit(last, actor.Did(rebuildActions[to], "rebuild:"+id, nil))
-	return tx.Commit(ctx, last)
+	return event.Rejectf("rebuild_ended", "the rebuild is %s", r.State)
 }
 
 var rebuildActions = map[event.RedriveState]event.AuditAction{
