@@ -8,12 +8,13 @@ SHELL := /bin/bash -o pipefail
 VERSION ?= $(shell git describe --tags --exact-match 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X holdfast/internal/buildinfo.version=$(VERSION))
 
-# The temporal program that is built here, see internal/devstack/temporal_find.go; a newer one on the PATH is used instead.
+# The temporal program that is built here. A release of this version or a newer one on the PATH is used instead, as it is: see
+# internal/devstack/temporal_find.go.
 TEMPORAL_PINNED := 1.5.1
 TEMPORAL_LDFLAGS := -ldflags '-s -w -X github.com/temporalio/cli/temporalcli.Version=$(TEMPORAL_PINNED)'
-TEMPORAL_ON_PATH := $(shell temporal --version 2>/dev/null | sed -n 's/.*version \([0-9.]*\).*/\1/p')
-TEMPORAL_NEWEST := $(shell printf '%s\n' $(TEMPORAL_PINNED) $(TEMPORAL_ON_PATH) | sort -V | tail -n 1)
-TEMPORAL := $(if $(filter $(TEMPORAL_PINNED),$(TEMPORAL_NEWEST)),bin/temporal)
+TEMPORAL_ON_PATH := $(shell temporal --version 2>/dev/null | sed -En 's/.*version ([0-9]+\.[0-9]+\.[0-9]+)( .*)?$$/\1/p')
+TEMPORAL_OLDEST := $(shell printf '%s\n' $(TEMPORAL_PINNED) $(TEMPORAL_ON_PATH) | sort -V | head -n 1)
+TEMPORAL := $(if $(and $(TEMPORAL_ON_PATH),$(filter $(TEMPORAL_PINNED),$(TEMPORAL_OLDEST))),,bin/temporal)
 
 # Narrow a run with e.g. `make test PACKAGES=./ingress TESTFLAGS='-run TestReceive'`.
 PACKAGES ?= ./...
@@ -22,21 +23,36 @@ TESTFLAGS ?=
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v $$(go env CC)),-race)
 
+# The providers' own client libraries. Where npm is absent, or its registry, their tests are skipped.
+CLIENTS := e2e/clients/testdata
+CLIENTS_INSTALLED := $(if $(shell command -v npm),$(CLIENTS)/node_modules/.package-lock.json)
+
 .PHONY: help
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# V=1 shows what is downloaded, built and logged.
+V ?=
+QUIETLY := $(if $(V),,2> >(grep -v '^go: downloading ' >&2))
+
 .PHONY: run
-run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on this machine; Ctrl-C ends it
-	@exec bin/holdfast dev
+run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on this machine; Ctrl-C ends it (V=1 shows more)
+	@exec bin/holdfast dev $(if $(V),--verbose)
 
 # GOTESTSUM_FORMAT=standard-verbose shows every test as it runs, see bin/gotestsum --help.
 export GOTESTSUM_FORMAT ?= pkgname-and-test-fails
 TIMES := bin/test-times.json
 
+# Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
+.PHONY: chart queries
+chart: ## Render the Helm chart and check it without a cluster (seconds; the first time it builds Kubernetes' libraries, 2 minutes)
+	go test -C tools/deploy -count=1 ./... $(QUIETLY)
+queries: ## Check the rules and dashboards: each query is one, and asks for metrics that docs/telemetry.md names
+	go test -C tools/observe -count=1 ./... $(QUIETLY)
+
 .PHONY: test
-test: $(TEMPORAL) bin/tctl server bin/gotestsum ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
-	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about a quarter of an hour on 2 cores)"
+test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 25 minutes on 2 cores)"
 	@bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events $(TIMES) --packages '$(PACKAGES)' \
 		-- $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
 		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); exit $$code
@@ -73,6 +89,7 @@ verify: lint bin/workflowcheck ## Check all that tests do not: lint, determinism
 	@$(MAKE) --no-print-directory vulnerabilities
 	GOOS=darwin go build ./...
 	go test -count=1 ./deploy/... ./internal/archtest
+	@$(MAKE) --no-print-directory chart queries
 	go test -count=1 -run 'IsCurrent' ./internal/config
 	@for module in . tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
 		(cd $$module && go mod tidy -diff && go mod verify >/dev/null) || exit 1; done
@@ -90,7 +107,7 @@ endif
 BENCHFLAGS ?=
 
 .PHONY: bench
-bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (about 12 minutes)
+bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (about 18 minutes)
 	go build -o bin/bench ./bench
 	@exec bin/bench $(BENCHFLAGS)
 
@@ -126,20 +143,29 @@ fmt: ## Format the code
 	gofmt -w .
 
 .PHONY: tools
-tools: bin/temporal bin/tctl bin/golangci-lint bin/govulncheck bin/workflowcheck ## Build the pinned programs into bin/
+tools: bin/temporal bin/tctl bin/versitygw bin/golangci-lint bin/govulncheck bin/workflowcheck ## Build the pinned programs into bin/
+
+.PHONY: clients
+clients: $(CLIENTS)/node_modules/.package-lock.json ## Fetch the providers' client libraries from npm, for e2e/clients
+
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
+	@echo "fetching the providers' client libraries from npm (about half a minute, once) ..."
+	@npm ci --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error && touch $@ || \
+		{ rm -rf $(CLIENTS)/node_modules; echo "they cannot be fetched: the tests of e2e/clients are skipped"; }
 
 .PHONY: server
 server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server for PostgreSQL (about 6 minutes)
 
 .PHONY: bin/holdfast
 bin/holdfast:
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/holdfast
+	@[ -x $@ ] || echo "building $@ (about 3 minutes on 2 cores, once) ..."
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/holdfast $(QUIETLY)
 
 # build-tool builds a pinned program: $(1) its module below tools/, $(2) its package, $(3) how long that takes on 2 cores,
 # $(4) more flags. It is built again when its version changes.
 define build-tool
 	@echo "building $@ (about $(3) on 2 cores, once) ..."
-	@CGO_ENABLED=0 go build -C tools/$(1) -trimpath -ldflags '-s -w' $(4) -o $(CURDIR)/$@ $(2)
+	@CGO_ENABLED=0 go build -C tools/$(1) -trimpath -ldflags '-s -w' $(4) -o $(CURDIR)/$@ $(2) $(QUIETLY)
 endef
 
 bin/temporal: tools/temporal/go.mod
@@ -147,6 +173,10 @@ bin/temporal: tools/temporal/go.mod
 
 bin/tctl: tools/tctl/go.mod
 	$(call build-tool,tctl,github.com/temporalio/tctl/cmd/tctl,1 minute)
+
+# An S3 server for the tests of the archive.
+bin/versitygw: tools/s3/go.mod
+	$(call build-tool,s3,github.com/versity/versitygw/cmd/versitygw,1 minute)
 
 bin/gotestsum: tools/gotestsum/go.mod
 	$(call build-tool,gotestsum,gotest.tools/gotestsum,10 seconds)

@@ -21,6 +21,19 @@ type Activities struct {
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
 	Batches     BatchStore
+	// Duplicates counts the events that came again, as only the database has known; nil counts none.
+	Duplicates DuplicateCounter
+}
+
+// DuplicateCounter counts events that came again. Count neither waits nor fails.
+type DuplicateCounter interface {
+	Count(d event.Duplicate)
+}
+
+func (a *Activities) countDuplicate(r event.Receipt, owner string) {
+	if a.Duplicates != nil && owner != "" && owner != r.ID {
+		a.Duplicates.Count(event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: owner, At: r.ReceivedAt})
+	}
 }
 
 // Catalogue finds the definition of a provider as it stands now.
@@ -49,6 +62,9 @@ type EntityStore interface {
 type DeadLetterStore interface {
 	// RecordDeadLetter opens the event's dead letter or updates the one that is open.
 	RecordDeadLetter(ctx context.Context, d event.DeadLetter) error
+	// DeadLetterID is the number of the dead letter that a run has recorded; 0 if it has recorded none, since its event was
+	// processed.
+	DeadLetterID(ctx context.Context, eventID, runID string) (int64, error)
 }
 
 func currentRun(ctx context.Context) event.Run {

@@ -25,6 +25,9 @@ func (a *Activities) PersistEvent(
 	if err == nil && persisted.Conflict != nil {
 		reportConflict(ctx, *persisted.Conflict)
 	}
+	if err == nil && persisted.Duplicate && persisted.Conflict == nil && !persisted.OwnerWaits {
+		a.countDuplicate(r, persisted.Owner)
+	}
 	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
 	persisted.Verdict, err = verdictOf(err)
 	return persisted, err

@@ -63,6 +63,11 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 			break
 		}
 		reportBatch(ctx, events, time.Since(begun))
+		for _, e := range events {
+			if e.Outcome == event.OutcomeDuplicate {
+				a.countDuplicate(e.Receipt, e.Owner)
+			}
+		}
 		if all = append(all, events...); 2*len(events) < limit {
 			_ = Pause(ctx, gatherFor) // an end of the context is the next batch's error
 		}

@@ -8,19 +8,42 @@ import (
 	"holdfast/event"
 )
 
+// Recorded is what became of an event that the policies could not save.
+type Recorded struct {
+	// Verdict is set if an operator has decided about the event already: then nothing is kept.
+	*event.Verdict
+
+	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
+}
+
 // RecordDeadLetter is the compensation: it keeps an event that the policies could not save, with its raw body and the
-// reason, for an operator to replay. If one has decided about the event already, it gives the verdict and keeps nothing.
+// reason, for an operator to replay. The result is null unless there is a verdict or the run wants the dead letter's number:
+// older runs do not, and take any result for a verdict.
 func (a *Activities) RecordDeadLetter(
-	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue,
-) (*event.Verdict, error) {
-	return verdictOf(a.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
+	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue, named bool,
+) (*Recorded, error) {
+	run := currentRun(ctx)
+	verdict, err := verdictOf(a.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
 		Receipt:     r,
 		Body:        body.Payload().GetData(),
 		State:       event.DeadLetterOpen,
-		Run:         currentRun(ctx),
+		Run:         run,
 		Failure:     f,
 		Failures:    1,
 		FirstFailed: f.At,
 		LastFailed:  f.At,
 	}))
+	switch {
+	case err != nil:
+		return nil, err
+	case verdict != nil:
+		return &Recorded{Verdict: verdict}, nil
+	case !named:
+		return nil, nil
+	}
+	id, err := a.DeadLetters.DeadLetterID(ctx, r.ID, run.RunID)
+	if err != nil {
+		id = 0 // it is recorded, which is what counts
+	}
+	return &Recorded{DeadLetterID: id}, nil
 }

@@ -18,7 +18,7 @@ import (
 	"holdfast/persistence"
 )
 
-// The load, unless a phase says otherwise: that of the table in docs/performance.md.
+// The load, unless a phase says otherwise: that of the table in docs/benchmarks.md.
 const (
 	connections = 32
 	bodySize    = 600
@@ -38,7 +38,12 @@ type drive struct {
 	provider string
 	// inInbox: Temporal is away, so events stay in the inbox and are looked for there.
 	inInbox bool
+	// expect is called before the load; what it gives waits for the deliveries. It is nil where nothing is delivered.
+	expect func() awaitDeliveries
 }
+
+// awaitDeliveries waits, once so many events have been processed, until they have been delivered, and says when the last one was.
+type awaitDeliveries func(ctx context.Context, events int64) (time.Time, error)
 
 // driven is what came of it.
 type driven struct {
@@ -47,10 +52,18 @@ type driven struct {
 	used   lab.Usage
 	begun  time.Time
 	ended  time.Time // the last event was processed, and the servers have settled
+	// delivered is when the last delivery came; zero where nothing is delivered.
+	delivered time.Time
 }
 
-// perSecond is how many events were processed in a second, from the first request to the last event.
-func (d driven) perSecond() float64 { return d.report.Timing.PerSecond }
+// perSecond is how many events were processed in a second, from the first request to the last event or, where they are delivered,
+// to the last delivery.
+func (d driven) perSecond() float64 {
+	if !d.delivered.IsZero() {
+		return float64(d.result.Events) / d.delivered.Sub(d.begun).Seconds()
+	}
+	return d.report.Timing.PerSecond
+}
 
 // cost is CPU time in ms for each of n, without the load generator.
 func cost(used lab.Usage, n int64) map[string]float64 {
@@ -90,6 +103,10 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	if err != nil {
 		return got, err
 	}
+	var deliveries awaitDeliveries
+	if d.expect != nil {
+		deliveries = d.expect()
+	}
 	before := s.lab.Meter.Look()
 	got.begun = before.At
 	if got.result, err = generator.Run(ctx); err != nil {
@@ -100,6 +117,9 @@ func (s *suite) drive(ctx context.Context, d drive) (got driven, err error) {
 	}
 	if !d.inInbox {
 		err = s.awaitProcessed(ctx, d.nodes, processed+got.result.Accepted+got.result.Spooled)
+	}
+	if err == nil && deliveries != nil {
+		got.delivered, err = deliveries(ctx, got.result.Accepted+got.result.Spooled)
 	}
 	if err := errors.Join(err, rest(ctx)); err != nil {
 		return got, err

@@ -27,6 +27,7 @@ func main() {
 type options struct {
 	long     bool
 	phases   []string
+	without  []string
 	pairs    int
 	scale    float64
 	out, bin string
@@ -50,6 +51,7 @@ func command() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.long, "long", false, "also the phases that take long: "+strings.Join(namesOf(true), ", "))
 	f.StringSliceVar(&o.phases, "phases", nil, "only these: "+strings.Join(append(namesOf(false), namesOf(true)...), ", "))
+	f.StringSliceVar(&o.without, "without", nil, "in the phase ablation, leave out only these, e.g. \"change feed\"")
 	f.IntVar(&o.pairs, "pairs", 10, "how often what is compared takes turns; below 6 there are no verdicts")
 	f.Float64Var(&o.scale, "scale", 1, "a factor on the number of events and on the time; figures below 1 are worth little")
 	f.StringVar(&o.out, "out", ".holdfast/bench", "where reports are kept; the newest is what this run is compared with")
@@ -75,6 +77,9 @@ func partCommand() *cobra.Command {
 		}},
 		&cobra.Command{Use: partSteps, RunE: func(c *cobra.Command, _ []string) error {
 			return yardstick.Steps(c.Context(), e, os.Getenv(partDatabase), c.InOrStdin(), c.OutOrStdout())
+		}},
+		&cobra.Command{Use: partStarts, RunE: func(c *cobra.Command, _ []string) error {
+			return yardstick.Starts(c.Context(), e, c.InOrStdin(), c.OutOrStdout())
 		}},
 		&cobra.Command{Use: partHandler, RunE: func(c *cobra.Command, _ []string) error {
 			return yardstick.Handler(c.Context(), os.Getenv(partDatabase), c.OutOrStdout())

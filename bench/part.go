@@ -23,6 +23,7 @@ const (
 	partCeiling = "ceiling"
 	partSteps   = "steps"
 	partHandler = "handler"
+	partStarts  = "starts"
 	// partDatabase is the variable with the database of a part; arguments can be read by everybody.
 	partDatabase = "BENCH_DATABASE"
 )

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"holdfast/bench/lab"
@@ -56,19 +57,27 @@ var ablations = []leftOut{
 	{name: "starts that are not eager, as far as they lack slots", edits: []edit{
 		{"internal/process/workers.go", "workflowTasks = 100", "workflowTasks = 1000"},
 	}},
-	{name: "eager starts", edits: []edit{{startFile, "EnableEagerStart:", "EnableEagerStart: false &&"}}},
+	{name: "change feed", edits: []edit{
+		{"persistence/writer/write.go", "changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))",
+			"_, _, _ = changes.Queue, slices.Concat(t.told, folded), tellEvents"},
+	}},
+	{name: "eager starts", edits: []edit{{startFile, "options.EnableEagerStart = s.Eager", ""}}},
 }
 
 // ablation puts the product beside itself without one thing, for one thing after the other. Each has a database and a namespace
 // of its own; both are built by the same command.
 func ablation(ctx context.Context, s *suite) error {
+	wanted, err := wantedAblations(s.without)
+	if err != nil {
+		return err
+	}
 	whole, err := s.build(ctx, "whole", nil)
 	if err != nil {
 		return err
 	}
 	product := lab.Product{Role: roleServe, Database: lab.ProductDatabase, Program: whole}
 	return s.servingLike(ctx, product, func(node *lab.Node) (err error) {
-		for i, l := range ablations {
+		for i, l := range wanted {
 			if failure := s.ablate(ctx, node, whole, fmt.Sprintf("ablation_%d", i), l); failure != nil {
 				err = errors.Join(err, fmt.Errorf("without %s: %w", l.name, failure))
 			}
@@ -78,6 +87,26 @@ func ablation(ctx context.Context, s *suite) error {
 		}
 		return err
 	})
+}
+
+// wantedAblations are those of the given names, or all where none is given.
+func wantedAblations(names []string) (wanted []leftOut, err error) {
+	for _, l := range ablations {
+		if len(names) == 0 || slices.Contains(names, l.name) {
+			wanted = append(wanted, l)
+		}
+	}
+	if len(names) > 0 && len(wanted) < len(names) {
+		return nil, fmt.Errorf("--without %s: there are %s", strings.Join(names, ","), strings.Join(namesOfAblations(), ", "))
+	}
+	return wanted, nil
+}
+
+func namesOfAblations() (names []string) {
+	for _, l := range ablations {
+		names = append(names, l.name)
+	}
+	return names
 }
 
 func (s *suite) ablate(ctx context.Context, node *lab.Node, whole, database string, l leftOut) (err error) {

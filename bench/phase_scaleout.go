@@ -11,53 +11,91 @@ import (
 // ownEvents are a slice of a side that has processes of its own, which take long to start.
 const ownEvents = 500
 
-// scaleOut runs the roles apart: no event is started eagerly, since its worker is another process.
+// pooledSessions are the sessions of PgBouncer, for processes that would open a score each.
+const pooledSessions = 10
+
+// crew are the processes of one side.
+type crew struct {
+	name           string
+	serve, workers int
+	pooled         bool
+}
+
+// apart is the side that others are compared with.
+const apart = "event, 1 workers"
+
+func crews() []crew {
+	all := []crew{
+		{name: "event, serve", serve: 1}, {name: "event, 2 serve", serve: 2},
+		{name: apart, workers: 1}, {name: "event, 2 workers", workers: 2}, {name: "event, 4 workers", workers: 4},
+	}
+	if lab.HasPooler() {
+		all = append(all, crew{name: "event, 2 workers by PgBouncer", workers: 2, pooled: true})
+	}
+	return all
+}
+
+// scaleOut runs one process for all roles, several of these, and the roles apart: then no event is started eagerly, since its
+// worker is another process.
 func scaleOut(ctx context.Context, s *suite) error {
 	var sides []side
-	busy := map[string][]float64{} // at 1 the machine is full: more processes only share it
-	name := func(workers int) string { return fmt.Sprintf("event, %d workers", workers) }
-	for _, workers := range []int{1, 2, 4} {
-		sides = append(sides, side{name(workers), func(ctx context.Context) (slice, error) {
-			got, err := s.withWorkers(ctx, workers)
+	// At 1 the machine is full, but for the load generator: more processes only share it. It is of the time in which events came,
+	// and not of the quiet before and after.
+	busy := map[string][]float64{}
+	for _, c := range crews() {
+		sides = append(sides, side{c.name, func(ctx context.Context) (slice, error) {
+			got, err := s.withCrew(ctx, c)
+			one := sliceOf(got)
 			if err == nil {
-				share := got.used.Total().Seconds() / got.ended.Sub(got.begun).Seconds() / float64(s.cores())
-				busy[name(workers)] = append(busy[name(workers)], share)
+				busy[c.name] = append(busy[c.name], one.rate*sum(one.cost)/1000/float64(s.cores()))
 			}
-			return sliceOf(got), err
+			return one, err
 		}})
 	}
 	t, err := s.alternate(ctx, sides...)
 	if err != nil {
 		return err
 	}
-	for _, workers := range []int{1, 2, 4} {
-		s.samples(fmt.Sprintf("end to end, %d workers / 1", workers), "", nil, t.ratios(name(workers), name(1), rateOf))
-		s.samples(fmt.Sprintf("events end to end, %d workers", workers), "/s", nil, t.values(name(workers), rateOf))
-		s.samples(fmt.Sprintf("share of the machine in use, %d workers", workers), "", nil, busy[name(workers)])
+	for _, c := range crews() {
+		name := c.name[len("event, "):]
+		s.samples(fmt.Sprintf("end to end, %s / 1 workers", name), "", nil, t.ratios(c.name, apart, rateOf))
+		s.samples(fmt.Sprintf("CPU of an event, %s / 1 workers", name), "", nil, t.ratios(c.name, apart, cpuOf))
+		s.samples("events end to end, "+name, "/s", nil, t.values(c.name, rateOf))
+		s.samples("share of the machine in use, "+name, "", nil, busy[c.name])
 	}
 	return nil
 }
 
-func (s *suite) withWorkers(ctx context.Context, workers int) (got driven, err error) {
+func (s *suite) withCrew(ctx context.Context, c crew) (got driven, err error) {
 	var nodes []*lab.Node
+	var pooler *lab.Pooler
 	defer func() {
 		for _, n := range nodes {
 			err = errors.Join(err, n.Stop())
 		}
-	}()
-	for i := range workers + 1 {
-		role := "worker"
-		if i == workers {
-			role = "ingress"
+		if pooler != nil {
+			err = errors.Join(err, pooler.Stop())
 		}
-		n, err := s.lab.StartProduct(ctx, lab.Product{Role: role, Database: lab.ProductDatabase})
+	}()
+	product := lab.Product{Database: lab.ProductDatabase}
+	if c.pooled {
+		if pooler, err = s.lab.StartPooler(ctx, lab.ProductDatabase, pooledSessions); err != nil {
+			return got, err
+		}
+		product.Environ = []string{"DATABASE_URL=" + pooler.URL}
+	}
+	d := drive{}
+	for _, role := range c.roles() {
+		product.Role = role
+		n, err := s.lab.StartProduct(ctx, product)
 		if err != nil {
 			return got, err
 		}
-		nodes = append(nodes, n)
+		if nodes = append(nodes, n); role != roleWorker {
+			d.Targets = append(d.Targets, n.Ingress)
+		}
 	}
-	d := drive{nodes: nodes}
-	d.Targets = []string{nodes[workers].Ingress}
+	d.nodes = nodes
 	warm := d
 	warm.Count = s.scaled(warmUpEvents)
 	if _, err := s.drive(ctx, warm); err != nil {
@@ -65,4 +103,20 @@ func (s *suite) withWorkers(ctx context.Context, workers int) (got driven, err e
 	}
 	d.Count = s.scaled(ownEvents)
 	return s.drive(ctx, d)
+}
+
+const roleWorker = "worker"
+
+// roles are those of the processes, in the order in which they start.
+func (c crew) roles() (all []string) {
+	for range c.workers {
+		all = append(all, roleWorker)
+	}
+	for range c.serve {
+		all = append(all, "serve")
+	}
+	if c.serve == 0 {
+		all = append(all, "ingress")
+	}
+	return all
 }

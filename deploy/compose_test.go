@@ -29,7 +29,12 @@ var (
 	oneShots = []string{"migrate", "temporal-schema", "temporal-namespace"}
 	// writable are the services whose root file system is not read-only; the reason stands in the file.
 	writable = []string{"temporal-ui"}
+	// watchers are there where somebody wants to see.
+	watchers = []string{"prometheus", "grafana"}
 )
+
+// observe is the profile of the watchers.
+const observe = "observe"
 
 // load reads the file as `docker compose` does, with an environment of its own.
 func load(t *testing.T, environ map[string]string) (*types.Project, error) {
@@ -38,7 +43,8 @@ func load(t *testing.T, environ map[string]string) (*types.Project, error) {
 	for name, value := range environ {
 		vars = append(vars, name+"="+value)
 	}
-	options, err := cli.NewProjectOptions([]string{composeFile}, cli.WithEnv(vars), cli.WithResolvedPaths(true))
+	options, err := cli.NewProjectOptions([]string{composeFile}, cli.WithEnv(vars), cli.WithResolvedPaths(true),
+		cli.WithProfiles([]string{observe}))
 	require.NoError(t, err)
 	return options.LoadProject(t.Context())
 }
@@ -131,10 +137,32 @@ func firstFile(t *testing.T, path string) string {
 	if !info.IsDir() {
 		return path
 	}
-	files, err := filepath.Glob(filepath.Join(path, "*.sh"))
-	require.NoError(t, err)
+	var files []string
+	for _, pattern := range []string{"*.sh", "*.yaml", "*.json", "*/*.yaml"} {
+		found, err := filepath.Glob(filepath.Join(path, pattern))
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
 	require.NotEmpty(t, files)
 	return files[0]
+}
+
+// Nobody has to run what watches, and nothing waits for it.
+func TestTheWatchersAreAProfile(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	for name, s := range p.Services {
+		require.Equal(t, slices.Contains(watchers, name), slices.Contains(s.Profiles, observe), name)
+		for on := range s.DependsOn {
+			require.False(t, slices.Contains(watchers, on) && !slices.Contains(watchers, name), "%s waits for %s", name, on)
+		}
+	}
+	require.Contains(t, p.Services["prometheus"].Command, "--storage.tsdb.retention.time=400d")
+	for name, at := range map[string]string{"prometheus": "/prometheus", "grafana": "/var/lib/grafana"} {
+		require.True(t, slices.ContainsFunc(p.Services[name].Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Type == types.VolumeTypeVolume && v.Target == at
+		}), "%s keeps what it knows", name)
+	}
 }
 
 func TestImagesArePinnedByVersion(t *testing.T) {
@@ -145,7 +173,7 @@ func TestImagesArePinnedByVersion(t *testing.T) {
 		require.NotEqual(t, "latest", tag)
 		require.NotContains(t, name, "auto-setup", "deprecated")
 		if s.Build == nil {
-			require.Regexp(t, `^\d+\.\d+`, tag)
+			require.Regexp(t, `^v?\d+\.\d+`, tag)
 		}
 	})
 }
@@ -156,7 +184,7 @@ func TestOnlyTheIngressCanBePublished(t *testing.T) {
 		for _, port := range s.Ports {
 			require.Equal(t, "127.0.0.1", port.HostIP)
 		}
-		if len(s.Ports) == 0 {
+		if len(s.Ports) == 0 && s.Name != "worker" {
 			require.Equal(t, []string{"backend"}, slices.Collect(maps.Keys(s.Networks)), "no way in, no way out")
 		}
 	})
@@ -171,6 +199,18 @@ func TestOnlyTheIngressCanBePublished(t *testing.T) {
 	}
 	require.True(t, p.Networks["backend"].Internal)
 	require.Empty(t, p.Services["postgres"].Ports)
+}
+
+// The worker delivers and notifies, the operator tries subscriptions out, the ingress fetches certificates of senders: receivers are
+// out there, and an internal network has no way to them.
+func TestWhoSendsReachesTheWorld(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	for _, role := range []string{"ingress", "worker", "operator"} {
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(p.Services[role].Networks)), func(network string) bool {
+			return !p.Networks[network].Internal
+		}), role)
+	}
 }
 
 func TestEveryContainerIsWatched(t *testing.T) {
@@ -218,10 +258,15 @@ func TestTheRolesAreConfiguredAsTheProgramWants(t *testing.T) {
 		require.NoError(t, cfg.RequireDatabase(), role)
 		require.Equal(t, "temporal:7233", cfg.Temporal.Address)
 		require.Equal(t, []string{role}, []string(s.Command))
-		grace := cfg.Ingress.DrainDelay + cfg.Ingress.ShutdownGrace + cfg.Worker.Grace
 		require.NotNil(t, s.StopGracePeriod, role)
-		require.Greater(t, time.Duration(*s.StopGracePeriod), grace, role)
+		require.Greater(t, time.Duration(*s.StopGracePeriod), graces(cfg), role)
 	}
+}
+
+// graces is how long a process takes to end at most: what it gives its work, and stopMargin of internal/process.
+func graces(cfg config.Config) time.Duration {
+	const stopMargin = 15 * time.Second
+	return cfg.Ingress.DrainDelay + cfg.Ingress.ShutdownGrace + cfg.Worker.Grace + cfg.Deliveries.Grace + stopMargin
 }
 
 func TestTheSecretsOfProvidersReachTheIngressAndNobodyElse(t *testing.T) {

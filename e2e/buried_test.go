@@ -75,7 +75,7 @@ func (i *installation) redrive(t *testing.T, id string) (r event.Redrive) {
 }
 
 // awaitRedrive waits until a redrive has the state and none of its runs is open.
-func (i *installation) awaitRedrive(t *testing.T, limit time.Duration, id string, want event.RedriveState) (r event.Redrive) {
+func (i *installation) awaitRedrive(t *testing.T, limit time.Duration, id string, want event.OperationState) (r event.Redrive) {
 	t.Helper()
 	eventually(t, limit, "redrive "+id+" is "+string(want), func() error {
 		if r = i.redrive(t, id); r.State != want || r.InFlight > 0 {

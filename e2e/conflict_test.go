@@ -60,10 +60,11 @@ func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
 	require.Contains(t, n.metrics(t), `holdfast_event_conflicts_total{provider="stripe"} 2`)
-	out, err := i.run(t, "conflicts", "list", "--provider", "stripe", "--key", id, "--json")
+	out, err := i.run(t, "conflict", "list", "--provider", "stripe", "--key", id, "--json")
 	require.NoError(t, err, out)
-	var list []event.Conflict
-	require.NoError(t, json.Unmarshal([]byte(out), &list), out)
+	var page struct{ Items []event.Conflict }
+	require.NoError(t, json.Unmarshal([]byte(out), &page), out)
+	list := page.Items
 	require.Len(t, list, 1)
 	require.EqualValues(t, 2, list[0].Times)
 	require.Equal(t, first.Events[0].EventID, list[0].Owner)

@@ -57,14 +57,26 @@ const (
 // lock holds a table against writers until the function that it gives is called.
 func (i *installation) lock(t *testing.T, table string) (release func()) {
 	t.Helper()
+	return i.hold(t, "LOCK TABLE "+pgx.Identifier{table}.Sanitize()+" IN EXCLUSIVE MODE")
+}
+
+// lockEntity holds one entity, which need not exist, until the function that it gives is called. Who writes others goes on.
+func (i *installation) lockEntity(t *testing.T, provider, kind, externalID string) (release func()) {
+	t.Helper()
+	return i.hold(t, "INSERT INTO entities (provider, kind, external_id) VALUES ($1, $2, $3)"+
+		" ON CONFLICT (provider, kind, external_id) DO UPDATE SET deleted = entities.deleted", provider, kind, externalID)
+}
+
+// hold leaves a statement's transaction open, and takes it back when the function that it gives is called.
+func (i *installation) hold(t *testing.T, sql string, args ...any) (release func()) {
+	t.Helper()
 	ctx := context.Background()
 	connection, err := pgx.Connect(ctx, i.database)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = connection.Close(ctx) })
-	_, err = connection.Exec(ctx, "BEGIN; LOCK TABLE "+pgx.Identifier{table}.Sanitize()+" IN EXCLUSIVE MODE")
+	tx, err := connection.Begin(ctx)
 	require.NoError(t, err)
-	return func() {
-		_, err := connection.Exec(ctx, "ROLLBACK")
-		require.NoError(t, err)
-	}
+	_, err = tx.Exec(ctx, sql, args...)
+	require.NoError(t, err)
+	return func() { require.NoError(t, tx.Rollback(ctx)) }
 }

@@ -139,10 +139,13 @@ func TestADiscardSticksUntilItIsReopened(t *testing.T) {
 
 	out, err = i.run(t, "dlq", "reopen", id, "--json")
 	require.NoError(t, err, out)
-	var reopened event.DeadLetter
+	var reopened struct {
+		State   event.DeadLetterState `json:"state"`
+		EventID string                `json:"event_id"`
+	}
 	require.NoError(t, json.Unmarshal([]byte(out), &reopened), out)
 	require.Equal(t, event.DeadLetterOpen, reopened.State)
-	require.Equal(t, eventID, reopened.Receipt.ID)
+	require.Equal(t, eventID, reopened.EventID)
 	reset()
 	i.assertRescued(t, workflowID)
 }

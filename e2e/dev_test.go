@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,7 +22,7 @@ type devInstallation struct{ env []string }
 
 func newDev(t *testing.T) devInstallation {
 	t.Helper()
-	var env []string
+	env := slices.Clone(patience)
 	for i, address := range freePorts(t, 2) {
 		name := []string{"HOLDFAST_DEV_TEMPORAL_PORT", "HOLDFAST_DEV_TEMPORAL_UI_PORT"}[i]
 		env = append(env, name+"="+address[strings.LastIndex(address, ":")+1:])
@@ -40,7 +41,7 @@ func (d devInstallation) start(t *testing.T) *node {
 			require.FailNow(t, "holdfast dev has ended", n.log.tail(30))
 		default:
 		}
-		if !strings.Contains(n.log.String(), "send stripe customer.updated") {
+		if !strings.Contains(n.log.String(), "Holdfast is running") {
 			return fmt.Errorf("it says: %s", n.log.tail(5))
 		}
 		return nil
@@ -79,7 +80,7 @@ var eventShow = regexp.MustCompile(`event show (\S+)`)
 func (d devInstallation) sendAndShow(t *testing.T) (eventID string) {
 	t.Helper()
 	eventually(t, time.Minute, "the event is accepted", func() error {
-		out, err := d.run(t, "send", "stripe", "customer.updated")
+		out, err := d.run(t, "send", "stripe")
 		if match := eventShow.FindStringSubmatch(out); err == nil && match != nil {
 			eventID = match[1]
 			return nil
@@ -102,7 +103,7 @@ func (d devInstallation) awaitProcessed(t *testing.T, eventID string) {
 }
 
 // What `make run` starts, as a new user would meet it:
-//   - the printed command is accepted, and the event can be read
+//   - it prints one screen, whose commands work: an event, a duplicate, a dead letter that is given up
 //   - a second one in the same directory is refused, and so is one whose port is taken, with what to do
 //   - PostgreSQL and Temporal are killed: they come back, and events go on
 //   - all of it is killed: the next start has yesterday's data
@@ -111,6 +112,7 @@ func TestMakeRunSurvivesAnything(t *testing.T) {
 	t.Parallel()
 	d := newDev(t)
 	n := d.start(t)
+	d.triesTheScreen(t, n)
 	first := d.sendAndShow(t)
 	out, err := d.run(t, "send", "twilio")
 	require.NoError(t, err, "a scheme that signs the URL: %s", out)
@@ -136,6 +138,33 @@ func TestMakeRunSurvivesAnything(t *testing.T) {
 	require.Zero(t, n.command.ProcessState.ExitCode(), n.log.tail(30))
 	require.ErrorIs(t, syscall.Kill(postmaster, 0), syscall.ESRCH, "PostgreSQL has ended")
 	require.ErrorIs(t, syscall.Kill(dev, 0), syscall.ESRCH, "Temporal has ended")
+}
+
+// triesTheScreen does what the screen says, in a second terminal.
+func (d devInstallation) triesTheScreen(t *testing.T, n *node) {
+	t.Helper()
+	screen := n.log.String()
+	require.NotContains(t, screen, "level=INFO")
+	require.Less(t, strings.Count(screen[strings.Index(screen, "Holdfast is running"):], "\n"), 32)
+	commands := regexp.MustCompile(`(?m)^  (.*`+regexp.QuoteMeta(holdfast)+` .*|echo .*)$`).FindAllStringSubmatch(screen, -1)
+	require.Len(t, commands, 7)
+	dir, seen := t.TempDir(), ""
+	for _, one := range commands {
+		eventually(t, time.Minute, one[1], func() error {
+			command := exec.Command("sh", "-ec", one[1])
+			command.Dir, command.Env = dir, d.env
+			out, err := command.CombinedOutput()
+			if seen += string(out); err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			if strings.HasSuffix(one[1], "dlq list") && !strings.Contains(string(out), "malformed_json") {
+				return fmt.Errorf("there is no dead letter: %s", out)
+			}
+			return nil
+		})
+	}
+	require.Contains(t, seen, `"duplicate":true`)
+	require.Contains(t, seen, "discarded")
 }
 
 // A database and a Temporal that are given are used, and none is started.

@@ -68,7 +68,7 @@ func (f *follower) sees(t *testing.T, lines string) {
 	}
 }
 
-// The page about providers is followed to the letter: a provider that nobody has heard of is added, tried, sent, changed
+// The tutorial is followed to the letter: a provider that nobody has heard of is added, tried, sent, changed
 // while Holdfast runs, and sent in numbers.
 func TestAProviderIsAddedByThePage(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestAProviderIsAddedByThePage(t *testing.T) {
 	i := newInstallation(t)
 	f.env = i.environment()
 	var n *node
-	for k, step := range stepsOf(t, "docs/providers.md", "Add a provider, step by step") {
+	for k, step := range stepsOf(t, "docs/add-a-provider.md", "Steps") {
 		switch {
 		case k == 0:
 			f.prelude = step.text

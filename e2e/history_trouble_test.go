@@ -106,7 +106,7 @@ func TestHistoryOfALongRedriveReplays(t *testing.T) {
 
 	out, err = i.run(t, "redrive", "resume", id)
 	require.NoError(t, err, out)
-	i.awaitRedrive(t, time.Minute, id, event.RedriveCompleted)
+	i.awaitRedrive(t, time.Minute, id, event.OperationCompleted)
 	i.awaitCount(t, time.Minute, 1, processedEvents)
 }
 

@@ -29,9 +29,7 @@ const inboxRows = "SELECT count(*) FROM inbox"
 func aloneWithTemporal(t *testing.T) (*installation, *stacktest.Temporal) {
 	t.Helper()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
-	i := &installation{database: cluster.Database(t), env: append([]string{
-		"TEMPORAL_ADDRESS=" + alone.Address(), "TEMPORAL_NAMESPACE=default",
-	}, impatience...)}
+	i := &installation{database: cluster.Database(t), namespace: alone.Namespace(), alone: alone, env: impatience}
 	out, err := i.run(t, "migrate")
 	require.NoError(t, err, out)
 	return i, alone
@@ -100,26 +98,6 @@ func TestTemporalIsAway(t *testing.T) {
 		return nil
 	})
 	i.awaitCount(t, time.Minute, 0, inboxRows)
-}
-
-// Temporal hangs, with its connections open, under load: what it does not confirm in time is spooled, and after it goes on
-// nothing is lost or doubled.
-func TestTemporalHangs(t *testing.T) {
-	t.Parallel()
-	i, alone := aloneWithTemporal(t)
-	n := i.start(t, "serve")
-	load := startLoad(n, 8)
-	eventually(t, time.Minute, "the load is running", func() error { return load.atLeast(50) })
-	require.NoError(t, alone.Freeze())
-	at := load.accepted.Load()
-	eventually(t, time.Minute, "events are accepted", func() error { return load.atLeast(at + 500) })
-	require.NoError(t, alone.Thaw())
-	at = load.accepted.Load()
-	eventually(t, time.Minute, "events are accepted", func() error { return load.atLeast(at + 50) })
-	load.stop()
-	require.Zero(t, load.unavailable.Load())
-	require.Zero(t, load.other.Load())
-	i.awaitDrained(t, int(load.accepted.Load()))
 }
 
 // Temporal confirms a start after its event was committed to the inbox: the event leaves it again, and no drain starts it twice.

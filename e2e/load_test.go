@@ -41,6 +41,24 @@ func startLoad(n *node, senders int) *load {
 	return l
 }
 
+// startPacedLoad sends one event after the other, with pauses: what is about a change and not about a peak.
+func startPacedLoad(n *node, pause time.Duration) *load {
+	l := &load{stopped: make(chan struct{})}
+	l.senders.Go(func() {
+		ticker := time.NewTicker(pause)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-l.stopped:
+				return
+			case <-ticker.C:
+				l.sendOne(n)
+			}
+		}
+	})
+	return l
+}
+
 func (l *load) sendOne(n *node) {
 	id := uniqueID("evt")
 	body := customerUpdated(id, fmt.Sprintf("cus_load_%d", sequence.Add(1)%20), "Ada", time.Now())

@@ -3,9 +3,7 @@ package e2e
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -72,10 +70,5 @@ func build() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "holdfast")
-	command := exec.Command("go", "build", "-o", path, "./cmd/holdfast")
-	command.Dir = root
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build holdfast: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, stacktest.BuildHoldfast(root, path)
 }

@@ -14,7 +14,7 @@ import (
 
 // What operators chart:
 //   - events and their durations by type, where the definition names it; types that a sender invents are one
-//   - the sizes of the task queues, and how long the answers of the last minute took
+//   - the sizes of the task queues, whether schedules are in trouble, and how long the answers of the last minute took
 func TestMetricsKnowTypesAndQueues(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -26,9 +26,10 @@ func TestMetricsKnowTypesAndQueues(t *testing.T) {
 		i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	}
 	var metrics string
-	eventually(t, time.Minute, "the durations are counted, and the queues have been asked", func() error {
+	eventually(t, time.Minute, "the durations are counted, queues and schedules have been asked", func() error {
 		metrics = n.metrics(t)
-		if !durationsOfOthers.MatchString(metrics) || !strings.Contains(metrics, `holdfast_queue_backlog{queue="events"} 0`) {
+		if !durationsOfOthers.MatchString(metrics) || !strings.Contains(metrics, `holdfast_queue_backlog{queue="events"} 0`) ||
+			!strings.Contains(metrics, `holdfast_schedule_in_trouble{schedule="holdfast-sweep-runs"} 0`) {
 			return errors.New("not yet")
 		}
 		return nil

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -75,9 +76,9 @@ func TestAStormIsOneMessage(t *testing.T) {
 	require.Contains(t, s.told()[0], "homemade · rejected · malformed_json × 240")
 	require.Contains(t, s.told()[0], "e.g. homemade:msg_")
 
-	rows, errors := 0, 0
-	i.query(t, "SELECT count(*), sum(count) FROM error_log WHERE phase = 'parse' AND provider = 'homemade'", nil, &rows, &errors)
-	require.Equal(t, storm, errors)
+	rows, failures := 0, 0
+	i.query(t, "SELECT count(*), sum(count) FROM error_log WHERE phase = 'parse' AND provider = 'homemade'", nil, &rows, &failures)
+	require.GreaterOrEqual(t, failures, storm) // a step that a busy machine runs again fails again
 	require.Less(t, rows, 50)
 	require.NotContains(t, n.log.String(), "hush")
 
@@ -87,7 +88,8 @@ func TestAStormIsOneMessage(t *testing.T) {
 }
 
 // All channels are dead:
-//   - events are processed as ever, and nothing is forgotten: the first channel that lives is told all of it
+//   - events are processed as ever, and doctor says that no channel takes messages
+//   - nothing is forgotten: the first channel that lives is told all of it
 func TestADeadChannelForgetsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -102,6 +104,18 @@ func TestADeadChannelForgetsNothing(t *testing.T) {
 		return atLeast(strings.Count(n.log.String(), "notification.failed"), 2)
 	})
 	require.NotContains(t, n.log.String(), "hush")
+	eventually(t, time.Minute, "doctor says that no channel takes messages", func() error {
+		out, err := i.runWith(t, []string{"HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes"}, "doctor")
+		require.NotContains(t, out, "hush")
+		if err == nil || !strings.Contains(out, "no channel takes messages") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	rounds := strings.Count(n.log.String(), "notification.failed")
+	eventually(t, time.Minute, "a round has ended, so that none is cut off", func() error {
+		return atLeast(strings.Count(n.log.String(), "notification.failed"), rounds+1)
+	})
 	n.terminate(t)
 
 	s := newSink(t)

@@ -272,17 +272,17 @@ func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	i.awaitCount(t, time.Minute, 0, "SELECT count(*) FROM events")
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM idempotency_keys"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE external_id = $1 AND state ->> 'name' = 'Ada'", customer))
-	require.Equal(t, "processed", n.send(t, body).state())
-	i.replay(t, "purge_expired", i.latestOf(t, workflows.TypePurgeExpired, "Completed"))
-
 	out, err := i.run(t, "purge")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "events")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'purge'"), "it came too late to remove anything")
+
+	require.Equal(t, "processed", n.send(t, body).state())
+	i.replay(t, "purge_expired", i.latestOf(t, workflows.TypePurgeExpired, "Completed"))
 }
 
 // One event is expunged:
-//   - no table and no history holds its content any more; a redelivery is a duplicate without effect
+//   - no table and no history holds its content any more; a redelivery is accepted, without effect, and leads to the verdict
 func TestAnEventIsExpungedEverywhere(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -320,8 +320,12 @@ func TestAnEventIsExpungedEverywhere(t *testing.T) {
 		return nil
 	})
 
-	require.Equal(t, "accepted", n.send(t, body).state())
+	again := n.send(t, body)
+	require.Equal(t, "accepted", again.state())
 	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	out, err = i.run(t, "event", "show", again.Events[0].WorkflowID)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "asked by the customer", "the answer leads to what was decided")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
 	require.Zero(t, i.count(t, "SELECT count(*) FROM entities"))
 	found, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Doctor"`})

@@ -23,7 +23,7 @@ func TestTimeoutsFailForGoodWhereDeclared(t *testing.T) {
 	}
 	deliver("e1")
 	i.entity(t, "acme", "order", "o1")
-	release := i.lockEntity(t, "o1")
+	release := i.lockEntity(t, "acme", "order", "o1")
 	id := deliver("e2").Events[0].EventID
 	const dead = "SELECT count(*) FROM dead_letters WHERE error_code = 'timeout' AND error_class = 'rejected' AND attempts = 1"
 	i.awaitCount(t, time.Minute, 1, dead)

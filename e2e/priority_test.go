@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 )
@@ -35,7 +33,7 @@ func TestAFloodDoesNotDelayACriticalEvent(t *testing.T) {
 	first := send("Ada")
 	i.awaitCount(t, 30*time.Second, 1, processedEvents)
 	require.Equal(t, "events", i.describe(t, first).GetTaskQueue())
-	release := i.lockEntity(t, "cus_flooded")
+	release := i.lockEntity(t, "normal", "customer", "cus_flooded")
 	for k := range flood {
 		send(fmt.Sprint(k))
 	}
@@ -53,20 +51,6 @@ func TestAFloodDoesNotDelayACriticalEvent(t *testing.T) {
 	release()
 	i.awaitCount(t, 3*time.Minute, flood+2, processedEvents)
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
-}
-
-// lockEntity holds the row of one entity until the function that it gives is called.
-func (i *installation) lockEntity(t *testing.T, externalID string) (release func()) {
-	t.Helper()
-	ctx := context.Background()
-	connection, err := pgx.Connect(ctx, i.database)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = connection.Close(ctx) })
-	tx, err := connection.Begin(ctx)
-	require.NoError(t, err)
-	_, err = tx.Exec(ctx, "SELECT FROM entities WHERE external_id = $1 FOR UPDATE", externalID)
-	require.NoError(t, err)
-	return func() { require.NoError(t, tx.Rollback(ctx)) }
 }
 
 // awaitAtLeast waits until the query gives the number or more.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/stacktest"
 )
 
 // installation is one Holdfast: a database, a namespace of Temporal, and the processes that a test starts on them.
@@ -24,6 +26,15 @@ type installation struct {
 	database  string
 	namespace string
 	env       []string
+	alone     *stacktest.Temporal // nil where it shares the one of all tests
+}
+
+// temporal is the address of its Temporal.
+func (i *installation) temporal() string {
+	if i.alone != nil {
+		return i.alone.Address()
+	}
+	return temporal.Address()
 }
 
 // newInstallation has a namespace of its own, because workers of two installations would take each other's events.
@@ -62,7 +73,7 @@ var impatience = []string{
 func (i *installation) environment(env ...string) []string {
 	all := append(cleanEnvironment(),
 		"DATABASE_URL="+i.database,
-		"TEMPORAL_ADDRESS="+temporal.Address(),
+		"TEMPORAL_ADDRESS="+i.temporal(),
 		"TEMPORAL_NAMESPACE="+i.namespace,
 		"STRIPE_WEBHOOK_SECRET="+secret,
 		"STANDARD_WEBHOOKS_SECRET="+secret,
@@ -98,9 +109,15 @@ func (i *installation) launch(t *testing.T, role string, env ...string) *node {
 // launch runs a role in exactly this environment, but for the ports to listen on.
 func launch(t *testing.T, role string, env []string) *node {
 	t.Helper()
+	return launchProgram(t, holdfast, role, env)
+}
+
+// launchProgram is launch with another build.
+func launchProgram(t *testing.T, program, role string, env []string) *node {
+	t.Helper()
 	ports := freePorts(t, 2)
 	n := &node{
-		command:  exec.Command(holdfast, role),
+		command:  exec.Command(program, role),
 		ingress:  "http://" + ports[0],
 		operator: "http://" + ports[1],
 		log:      &syncBuffer{},

@@ -74,7 +74,7 @@ func TestABadDefinitionIsRepaired(t *testing.T) {
 	done, err := i.rebuild(t, "--provider", "acme", "--yes", "--reason", "INC-42")
 	load.stop()
 	require.NoError(t, err)
-	require.Equal(t, event.RedriveCompleted, done.State)
+	require.Equal(t, event.OperationCompleted, done.State)
 	require.Equal(t, []int64{orders, orders, 0, 10}, []int64{done.Read, done.Changed, done.Unreadable, done.Entities})
 	require.Positive(t, load.accepted.Load())
 	for k := range 10 {

@@ -30,7 +30,7 @@ func redriven(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("HOLDFAST_TEST_REDRIVEN")
 	if text == "" {
-		return 600
+		return 200
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err)
@@ -72,8 +72,8 @@ func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 
 	i.awaitCount(t, 8*time.Minute, n, processedEvents)
 	t.Logf("%d dead letters in %s", n, time.Since(began).Round(time.Second))
-	one := i.awaitRedrive(t, time.Minute, ids[0], event.RedriveCompleted)
-	two := i.awaitRedrive(t, time.Minute, ids[1], event.RedriveCompleted)
+	one := i.awaitRedrive(t, time.Minute, ids[0], event.OperationCompleted)
+	two := i.awaitRedrive(t, time.Minute, ids[1], event.OperationCompleted)
 	require.EqualValues(t, n, one.Done+two.Done)
 	require.Zero(t, one.Failed+two.Failed)
 	require.Equal(t, n, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND failures = 1"))
@@ -126,8 +126,8 @@ func TestARedriveIsControlled(t *testing.T) {
 	require.NoError(t, err, out)
 	var paused event.Redrive
 	require.NoError(t, json.Unmarshal([]byte(out), &paused), out)
-	require.Equal(t, event.RedrivePaused, paused.State)
-	r := i.awaitRedrive(t, time.Minute, id, event.RedrivePaused)
+	require.Equal(t, event.OperationPaused, paused.State)
+	r := i.awaitRedrive(t, time.Minute, id, event.OperationPaused)
 	time.Sleep(2 * time.Second) // at 4/s, eight more would be done
 	require.Equal(t, r.Done, i.redrive(t, id).Done)
 	require.Less(t, r.Done, int64(60))
@@ -137,7 +137,7 @@ func TestARedriveIsControlled(t *testing.T) {
 	eventually(t, time.Minute, "it goes on", func() error { return atLeast(int(i.redrive(t, id).Done), int(r.Done)+2) })
 	out, err = i.run(t, "redrive", "cancel", id)
 	require.NoError(t, err, out)
-	r = i.awaitRedrive(t, time.Minute, id, event.RedriveCanceled)
+	r = i.awaitRedrive(t, time.Minute, id, event.OperationCanceled)
 	require.Less(t, r.Done, int64(60))
 	i.awaitStatus(t, "redrive/"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Equal(t, 60-int(r.Done), i.count(t, openDeadLetters))
@@ -187,7 +187,7 @@ func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
 	t.Logf("live events alone: median %s, worst %s; during a redrive: median %s, worst %s",
 		alone[7], alone[14], during[7], during[14])
 	require.Less(t, during[7], 5*time.Second)
-	i.awaitRedrive(t, 2*time.Minute, id, event.RedriveCompleted)
+	i.awaitRedrive(t, 2*time.Minute, id, event.OperationCompleted)
 }
 
 // Fifty replays of one dead letter at the same moment:

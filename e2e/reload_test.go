@@ -69,7 +69,7 @@ func TestDefinitionsAreReloaded(t *testing.T) {
 	write(filepath.Join(dir, "acme.yaml"), acme+"priority: urgent\n")
 	for _, one := range all {
 		one.reload(t, "providers.rejected")
-		require.Contains(t, one.log.String(), "acme.yaml: priority:")
+		require.Contains(t, one.log.String(), "acme.yaml:9:1: priority:")
 	}
 	require.Equal(t, 202, send(uniqueID("a"), "token-that-comes-first").status)
 

@@ -70,7 +70,7 @@ func TestEveryRoleSaysWhyItDoesNotStart(t *testing.T) {
 	definitions := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(definitions, "acme.yaml"), []byte(acme+"priority: urgent\n"), 0o600))
 	mistakes := map[string]struct{ variable, reason string }{
-		"a definition":       {"HOLDFAST_PROVIDERS_DIR=" + definitions, "acme.yaml: priority:"},
+		"a definition":       {"HOLDFAST_PROVIDERS_DIR=" + definitions, "acme.yaml:9:1: priority:"},
 		"a folder":           {"HOLDFAST_PROVIDERS_DIR=/nowhere", "open /nowhere: no such file"},
 		"a secret's file":    {"GITHUB_WEBHOOK_SECRET_FILE=/nowhere", "GITHUB_WEBHOOK_SECRET_FILE names a file"},
 		"a notification URL": {"HOLDFAST_NOTIFY_URLS=nonsense://hush", "HOLDFAST_NOTIFY_URLS: "},

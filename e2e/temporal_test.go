@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -28,10 +30,16 @@ func createNamespace(t *testing.T) string {
 	namespaces, err := sdk.NewNamespaceClient(sdk.Options{HostPort: temporal.Address()})
 	require.NoError(t, err)
 	defer namespaces.Close()
-	require.NoError(t, namespaces.Register(context.Background(), &workflowservice.RegisterNamespaceRequest{
-		Namespace:                        name,
-		WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	}))
+	eventually(t, time.Minute, "the namespace is made", func() error {
+		err := namespaces.Register(context.Background(), &workflowservice.RegisterNamespaceRequest{
+			Namespace:                        name,
+			WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+		})
+		if _, exists := errors.AsType[*serviceerror.NamespaceAlreadyExists](err); exists {
+			return nil // the answer to the call before was lost
+		}
+		return err
+	})
 	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: name})
 	require.NoError(t, err)
 	defer c.Close()
@@ -51,19 +59,30 @@ func deleteSchedules(t *testing.T, namespace string) {
 	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: namespace})
 	require.NoError(t, err)
 	defer c.Close()
-	schedules, err := c.ScheduleClient().List(ctx, sdk.ScheduleListOptions{})
-	require.NoError(t, err)
-	for schedules.HasNext() {
-		schedule, err := schedules.Next()
-		require.NoError(t, err)
-		require.NoError(t, c.ScheduleClient().GetHandle(ctx, schedule.ID).Delete(ctx))
-	}
+	// A loaded server forgets a namespace for a moment, while it reads all of them again.
+	eventually(t, time.Minute, "schedules are deleted", func() error {
+		schedules, err := c.ScheduleClient().List(ctx, sdk.ScheduleListOptions{})
+		if err != nil {
+			return err
+		}
+		for schedules.HasNext() {
+			schedule, err := schedules.Next()
+			if err != nil {
+				return err
+			}
+			var gone *serviceerror.NotFound
+			if err := c.ScheduleClient().GetHandle(ctx, schedule.ID).Delete(ctx); err != nil && !errors.As(err, &gone) {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // dial gives a client of the installation's namespace.
 func (i *installation) dial(t *testing.T) sdk.Client {
 	t.Helper()
-	c, err := sdk.Dial(sdk.Options{HostPort: temporal.Address(), Namespace: i.namespace})
+	c, err := sdk.Dial(sdk.Options{HostPort: i.temporal(), Namespace: i.namespace})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -124,8 +143,8 @@ func (i *installation) runTool(t *testing.T, name string, args ...string) string
 	}
 	command := exec.Command(program, args...)
 	command.Env = append(command.Environ(),
-		"TEMPORAL_ADDRESS="+temporal.Address(), "TEMPORAL_NAMESPACE="+i.namespace,
-		"TEMPORAL_CLI_ADDRESS="+temporal.Address(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
+		"TEMPORAL_ADDRESS="+i.temporal(), "TEMPORAL_NAMESPACE="+i.namespace,
+		"TEMPORAL_CLI_ADDRESS="+i.temporal(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s %v: %s", name, args, out)
 	return string(out)

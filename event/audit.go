@@ -10,7 +10,7 @@ import (
 type Actor struct {
 	// Name is the name of the token, "cli:" and the user of the operating system, or "local" where no token is asked for.
 	Name string
-	// Role is the role that the actor had: viewer, operator, admin; empty for the command line, which has the database.
+	// Role is the role that the actor had: viewer, operator, integrator, admin; empty for the command line, which has the database.
 	Role string
 	// RequestID is the request to the API that made the change; empty for the command line.
 	RequestID string

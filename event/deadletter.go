@@ -49,6 +49,10 @@ type DeadLetter struct {
 	DiscardReason string     `json:"discard_reason,omitempty"`
 	// ReplacedBy is the event that an edit has made of this one; the receipt of that one names this one in Replaces.
 	ReplacedBy string `json:"replaced_by,omitempty"`
+	// SubscriptionID and Subscription say to whom it could not be delivered, where the step is deliver; else 0 and "". The event
+	// itself is processed then, and to replay it means to send it again.
+	SubscriptionID int64  `json:"subscription_id,omitempty"`
+	Subscription   string `json:"subscription,omitempty"`
 }
 
 // StateError says that a dead letter is not in a state in which what was asked for can be done.

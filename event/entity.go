@@ -76,6 +76,8 @@ type Entity struct {
 	Deleted bool            `json:"deleted"`
 	// Names are its other names, if it has any. Only a reader sets them.
 	Names []string `json:"names,omitempty"`
+	// Revision rises with each change of the row. Only a reader of what it is now sets it.
+	Revision int64 `json:"revision,omitempty"`
 	// Last is the order of the latest change that was folded in, mentions aside; zero if there was none.
 	Last Order `json:"-"`
 	// CollapsedUntil is the first moment of which the state is known: the history before it is collapsed, since its events are older

@@ -28,15 +28,15 @@ const (
 )
 
 // Rebuild reads the bodies of the processed events that were accepted before it was made once more, with the definitions of the
-// moment. It goes through the states of a redrive.
+// moment.
 type Rebuild struct {
 	ID     string        `json:"id"`
 	Filter RebuildFilter `json:"filter"`
 	// DryRun says that it counts and changes no event and no entity.
 	DryRun bool `json:"dry_run"`
 	// Rate is how many events it reads a second, at most.
-	Rate  float64      `json:"rate"`
-	State RedriveState `json:"state"`
+	Rate  float64        `json:"rate"`
+	State OperationState `json:"state"`
 
 	// Read counts the events that were read; the next four count those of them that
 	//   - Changed: today's definition reads differently
@@ -66,7 +66,7 @@ type Rebuild struct {
 // Share is how far it has come, from 0 to 1, by the time at which events were accepted.
 func (r Rebuild) Share() float64 {
 	switch {
-	case r.State == RedriveCompleted:
+	case r.State == OperationCompleted:
 		return 1
 	case r.Reached.IsZero() || !r.Until.After(r.From):
 		return 0

@@ -39,8 +39,12 @@ type Receipt struct {
 	// RequestID and CorrelationID tie the event to the HTTP request and to the sender's own trace.
 	RequestID     string `json:"request_id"`
 	CorrelationID string `json:"correlation_id,omitempty"`
+	// Trace is the trace that the request began, as W3C traceparent, where traces are exported; what leaves goes on with it.
+	Trace string `json:"trace,omitempty"`
 	// Replaces is the ID of the event that an operator has edited to make this one; empty for what a provider has sent.
 	Replaces string `json:"replaces,omitempty"`
+	// Imported is set if the event was received by the system before, and brought here.
+	Imported *Imported `json:"imported,omitempty"`
 }
 
 // KeyOrigin says what an idempotency key was made of.

@@ -63,10 +63,26 @@ type RecordQuery struct {
 	// Since and Until bound when the event was accepted, to the millisecond: Since ≤ time < Until. It is the time in the
 	// event's ID.
 	Since, Until time.Time
+	// Text is in the body, byte for byte or as JSON escapes it. Only SearchEvents looks at it, among the newest events that
+	// the rest of the query selects.
+	Text string
 	// Before is the ID of the last event of the page before; empty for the first page.
 	Before string
 	// Limit is 1 to MaxPage; 0 means MaxPage.
 	Limit int
+}
+
+// What a search for a text looks through at most.
+const (
+	MaxSearched      = 20_000
+	MaxSearchedBytes = 32 << 20
+)
+
+// FoundEvents are those whose body has a text, newest first.
+type FoundEvents struct {
+	Records []Record
+	// LookedTo is the ID of the last event that was looked at, where there are older ones: a search before it goes on.
+	LookedTo string
 }
 
 // DeadLetterQuery selects dead letters, the last failed first. Empty fields do not restrict.
@@ -79,6 +95,10 @@ type DeadLetterQuery struct {
 	Class  Class
 	Code   string
 	Step   Step
+	// Rule is the field of the definition that could not be evaluated.
+	Rule string
+	// Subscription is the name of the one that deliveries have failed for.
+	Subscription string
 	// EventID and WorkflowID select all dead letters of one event, or of one workflow.
 	EventID, WorkflowID string
 	// Since and Until bound the last failure: Since ≤ time < Until.
@@ -100,9 +120,33 @@ func (d DeadLetter) Cursor() DeadLetterCursor {
 	return DeadLetterCursor{LastFailed: d.LastFailed, ID: d.ID}
 }
 
+// EntityQuery selects entities, in the order of their names. Empty fields do not restrict.
+type EntityQuery struct {
+	Provider string
+	// Kind needs a provider, and Prefix, the beginning of the ID, both.
+	Kind, Prefix string
+	// Since selects those that events have changed which were accepted since then.
+	Since time.Time
+	// After is the last entity of the page before; nil for the first page.
+	After *EntityRef
+	// Limit is 1 to MaxPage; 0 means MaxPage.
+	Limit int
+}
+
+// FoundEntities is a page of entities, without their states.
+type FoundEntities struct {
+	Entities []Entity
+	// LookedTo is the last entity that was looked at, where MaxSearched were and there are more: a query after it goes on.
+	LookedTo *EntityRef
+	// ChangedSince is later than what was asked for where more than MaxSearched changes came since: it is complete from then on.
+	ChangedSince time.Time
+}
+
 // TimelineQuery selects what events did to one entity, the latest change in fold order first.
 type TimelineQuery struct {
 	Entity EntityRef
+	// AsOf leaves out what occurred later; zero does not restrict.
+	AsOf time.Time
 	// Before is the last change of the page before; nil for the first page.
 	Before *LinkCursor
 	// Limit is 1 to MaxPage; 0 means MaxPage.

@@ -14,6 +14,12 @@ type RedriveFilter struct {
 	Class  Class  `json:"class,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Step   Step   `json:"step,omitempty"`
+	// Rule is the field of the definition that could not be evaluated.
+	Rule string `json:"rule,omitempty"`
+	// Subscription is the name of the one that deliveries have failed for.
+	Subscription string `json:"subscription,omitempty"`
+	// State is open or exhausted; both wait.
+	State DeadLetterState `json:"state,omitempty"`
 	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero does not bound.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
@@ -31,28 +37,14 @@ type RedrivePlan struct {
 	ByProvider map[string]int64 `json:"by_provider"`
 }
 
-// RedriveState is where a redrive stands: running ⇄ paused, and from both to completed or canceled, which it never leaves.
-type RedriveState string
-
-// The states of a redrive.
-const (
-	RedriveRunning   RedriveState = "running"
-	RedrivePaused    RedriveState = "paused"
-	RedriveCompleted RedriveState = "completed"
-	RedriveCanceled  RedriveState = "canceled"
-)
-
-// Ended says that the redrive starts nothing any more.
-func (s RedriveState) Ended() bool { return s == RedriveCompleted || s == RedriveCanceled }
-
 // Redrive is one bulk redrive: the dead letters that matched its filter when it was made are run again at its rate, each
 // at most once.
 type Redrive struct {
 	ID     string        `json:"id"`
 	Filter RedriveFilter `json:"filter"`
 	// Rate is how many runs it starts a second, at most.
-	Rate  float64      `json:"rate"`
-	State RedriveState `json:"state"`
+	Rate  float64        `json:"rate"`
+	State OperationState `json:"state"`
 	// Total is how many dead letters matched when it was made.
 	Total int64 `json:"total"`
 	// Done and Failed are those whose run has ended: processed, or a dead letter again. InFlight are those whose run has
@@ -80,7 +72,7 @@ const (
 
 // RedrivePage is what a redrive takes on next.
 type RedrivePage struct {
-	State RedriveState
+	State OperationState
 	Rate  float64
 	// Letters were taken: they are redriving, and belong to the redrive.
 	Letters []DeadLetter

@@ -16,10 +16,14 @@ const (
 	KeptAudit       Kept = "audit_log"
 	// KeptKeys are idempotency keys whose dedupe window is over; their time is the end of it.
 	KeptKeys Kept = "idempotency_keys"
+	// KeptChanges is the change feed, which goes by the day.
+	KeptChanges Kept = "changes"
 )
 
 // AllKept is everything that is kept for a time, in the order in which it is removed.
-func AllKept() []Kept { return []Kept{KeptEvents, KeptDeadLetters, KeptErrors, KeptAudit, KeptKeys} }
+func AllKept() []Kept {
+	return []Kept{KeptEvents, KeptDeadLetters, KeptErrors, KeptAudit, KeptKeys, KeptChanges}
+}
 
 // keyMargin is how long a key is kept beyond its window, because clocks differ and a claim may be under way.
 const keyMargin = time.Hour
@@ -54,6 +58,8 @@ type Expunged struct {
 	// Collapsed are entities whose base may hold what the event did, the first MaxCollapsed of them: retention had folded its
 	// changes together with those of others received before and after it, and has not kept which. Their states are as they were.
 	Collapsed []EntityRef `json:"collapsed,omitempty"`
+	// ArchiveFiles is how many files of the archive may hold it.
+	ArchiveFiles int64 `json:"archive_files,omitempty"`
 	// Runs is how many runs Temporal was told to delete.
 	Runs int `json:"runs"`
 	// Earlier is set if the event had been expunged before: it says who did so, when and why.

@@ -16,6 +16,21 @@ const (
 // Statuses are all of them.
 func Statuses() []Status { return []Status{StatusPersisted, StatusProcessed, StatusDead} }
 
+// OperationState is where a redrive or a rebuild stands: running ⇄ paused, and from both to completed or canceled, which it never
+// leaves.
+type OperationState string
+
+// The states of an operation.
+const (
+	OperationRunning   OperationState = "running"
+	OperationPaused    OperationState = "paused"
+	OperationCompleted OperationState = "completed"
+	OperationCanceled  OperationState = "canceled"
+)
+
+// Ended says that the operation does nothing any more.
+func (s OperationState) Ended() bool { return s == OperationCompleted || s == OperationCanceled }
+
 // Outcome is how a run that did not fail has ended.
 type Outcome string
 
@@ -49,7 +64,7 @@ const (
 
 // Steps are all of them, with those at which a run can end from outside.
 func Steps() []Step {
-	return []Step{StepStart, StepParse, StepPersist, StepUpsert, StepBatch, StepRun}
+	return []Step{StepStart, StepParse, StepPersist, StepUpsert, StepBatch, StepRun, StepDeliver}
 }
 
 // DeadLetterState is where a dead letter stands:

@@ -16,10 +16,15 @@ type Stats struct {
 	DeadLetters []DeadLetterCount `json:"dead_letters"`
 	// Inbox counts the events that are acknowledged and wait for Temporal, or for a batch.
 	Inbox []InboxCount `json:"inbox"`
+	// Deliveries counts those that are open; InTrouble are the names of some destinations that are in trouble.
+	Deliveries []DeliveryCount `json:"deliveries"`
+	InTrouble  []string        `json:"destinations_in_trouble,omitempty"`
 	// Errors counts the errors of the window, overcome or not.
 	Errors []ErrorCount `json:"errors"`
 	// Queues are Temporal's; nil where Temporal did not answer.
 	Queues []QueueStats `json:"queues,omitempty"`
+	// Schedules are Temporal's as well.
+	Schedules []ScheduleStats `json:"schedules,omitempty"`
 }
 
 // EventCount is a number of stored events.
@@ -46,6 +51,13 @@ type InboxCount struct {
 	Oldest time.Time `json:"oldest"`
 }
 
+// DeliveryCount is a number of open deliveries: pending, processing or retrying. Oldest is when the first of them was queued.
+type DeliveryCount struct {
+	Status string     `json:"status"`
+	Count  int64      `json:"count"`
+	Oldest *time.Time `json:"oldest,omitempty"`
+}
+
 // ErrorCount is a number of errors.
 type ErrorCount struct {
 	Phase    Phase  `json:"phase"`
@@ -68,4 +80,16 @@ type QueueStats struct {
 	// that has none.
 	WorkflowPollers int `json:"workflow_pollers"`
 	ActivityPollers int `json:"activity_pollers"`
+}
+
+// ScheduleStats is how a schedule does.
+type ScheduleStats struct {
+	ID    string   `json:"id"`
+	Every Duration `json:"every,omitempty"`
+	// LastAt is when it ran last, and LastRun how that has ended: running, completed, failed, ….
+	LastAt  *time.Time `json:"last_at,omitempty"`
+	LastRun string     `json:"last_run,omitempty"`
+	NextAt  *time.Time `json:"next_at,omitempty"`
+	// Trouble is what is wrong, in words; "" if nothing is.
+	Trouble string `json:"trouble,omitempty"`
 }

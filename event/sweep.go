@@ -2,12 +2,12 @@ package event
 
 import "time"
 
-// ClosedRun is a run of an event that has ended without success.
+// ClosedRun is a run of an event that has ended.
 type ClosedRun struct {
 	Run Run `json:"run"`
 	// EventID is empty if the run does not say.
 	EventID string `json:"event_id,omitempty"`
-	// Status is how it has ended: "terminated", "timed_out", "canceled" or "failed".
+	// Status is how it has ended: "terminated", "timed_out", "canceled", "failed", or "completed".
 	Status   string    `json:"status"`
 	ClosedAt time.Time `json:"closed_at"`
 }
@@ -38,11 +38,31 @@ const StepRun Step = "run"
 // StepStart is the step of a dead letter whose event Temporal would not take, so that it never had a run.
 const StepStart Step = "start"
 
+// Codes of dead letters that a comparison of the two stores has made, of the step run.
+const (
+	// CodeLost: the run has processed the event, and the database, restored to an earlier moment, does not have it.
+	CodeLost = "lost"
+	// CodeNoRun: the event is stored and not processed, and Temporal has no run of it.
+	CodeNoRun = "no_run"
+)
+
 // SweepPage is a page of the runs that were closed in Since ≤ time < Until. Token is empty for the first one.
 type SweepPage struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 	Token []byte    `json:"token,omitempty"`
+	// Restored says that the database may be older than the runs are: those count, too, that ended well, or recorded a dead letter.
+	Restored bool `json:"restored,omitempty"`
+	// DryRun finds, and records nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Limit is how many runs it holds at most; 0 means as many as suit.
+	Limit int `json:"limit,omitempty"`
+}
+
+// RowPage is a page of stored events, in the order of their IDs: After < ID < Before, at most Limit of them.
+type RowPage struct {
+	After, Before string
+	Limit         int
 }
 
 // SweptPage says what a page has come to. Next is empty after the last one.
@@ -67,3 +87,7 @@ func (u *Unswept) Add(n int, since time.Time) {
 	}
 	u.Count += n
 }
+
+// StepDeliver is the step of a dead letter that says what the policy of a destination could not deliver. The event itself is
+// processed.
+const StepDeliver Step = "deliver"

@@ -7,14 +7,14 @@ import (
 	"net/http"
 	"time"
 
-	"holdfast/delivery"
+	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/providers"
 )
 
 // Asker posts a question to its handler.
 type Asker interface {
-	Post(ctx context.Context, url string, header http.Header, body []byte) (delivery.Answer, error)
+	Post(ctx context.Context, url string, header http.Header, body []byte) (webhook.Answer, error)
 }
 
 // answer gives what the sender of a question waits for: the handler's answer if it comes in time, and the definition's own

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/delivery"
+	"holdfast/delivery/webhook"
 	"holdfast/intake"
 )
 
@@ -48,7 +48,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	} {
 		d := openDoor(t, "name: homemade\nextends: retell\nquestions: [{types: [call_inbound], handler: H, deadline: 300ms, "+
 			"fallback: '{call_inbound: {}}'}]\n", func(o *Options, _ *intake.Options) {
-			o.Questions = delivery.NewClient(delivery.Options{AllowPrivate: true})
+			o.Questions = webhook.NewClient(webhook.Options{AllowPrivate: true})
 			o.HandlerURL = func(string) string {
 				if path == "none" {
 					return ""
@@ -72,7 +72,7 @@ func TestAHandlerIsGuarded(t *testing.T) {
 	handler := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	t.Cleanup(handler.Close)
 	d := openDoor(t, "", func(o *Options, _ *intake.Options) {
-		o.Questions = delivery.NewClient(delivery.Options{})
+		o.Questions = webhook.NewClient(webhook.Options{})
 		o.HandlerURL = func(string) string { return handler.URL }
 	})
 	got := d.deliver(t, "retell", "/webhooks/retell", inboundCall, true)

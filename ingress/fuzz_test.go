@@ -198,8 +198,11 @@ func (z *fuzzed) sign(name, contentType, body string) (request []byte, ok bool) 
 	r := &auth.Request{Method: "POST", Path: path, URL: publicURL + path, Body: []byte(body), Header: map[string][]string{
 		"content-type": {strings.TrimSpace(contentType)}, "webhook-id": {"msg_1"}, "svix-id": {"msg_1"},
 	}}
-	if p.Sign(r, secret, time.Now()) != nil {
+	if p.Sign(r, secret, time.Now()) != nil || string(r.Body) != body { // a signature within the body changes it
 		return nil, false
+	}
+	if with := p.Bound(func(string) []string { return []string{secret} }); with.Authenticate(r, time.Now()) != nil {
+		return nil, false // its sender alone can sign
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: x\r\n", strings.TrimPrefix(r.URL, publicURL))

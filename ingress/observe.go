@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime/debug"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
+	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -16,6 +18,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
 // The headers by which a sender can name a request and the chain that it belongs to.
@@ -44,6 +47,9 @@ type observation struct {
 	// failure says why an authentic request was not accepted.
 	failure string
 	events  int
+	// client is the address that the request comes from, and denied why it is not authentic.
+	client netip.Addr
+	denied *auth.Error
 }
 
 type observationKey struct{}
@@ -66,7 +72,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 		err = s.refuseError(c, err)
 	}
 	if o.outcome != outcomeSelfTest {
-		s.report(o, c.Response().StatusCode())
+		s.report(o, c.Response().StatusCode(), c.Request())
 	}
 	return err
 }
@@ -76,6 +82,7 @@ func (s *Server) begin(c *fiber.Ctx) *observation {
 	o := &observation{ctx: context.Background(), receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
 	o.requestID = takeID(c, headerRequestID, newRequestID)
 	o.correlationID = takeID(c, headerCorrelationID, func() string { return o.requestID })
+	o.client = s.proxies.client(c)
 	c.Locals(observationKey{}, o)
 	setSecurityHeaders(c)
 	c.Set(headerRequestID, o.requestID)
@@ -98,6 +105,16 @@ func (s *Server) startSpan(c *fiber.Ctx, o *observation) {
 	}
 	//nolint:spancheck // report ends it
 	o.ctx, _ = s.tracer.Start(o.ctx, "receive webhook", options...)
+}
+
+// traceparent is the trace of the request, for what leaves because of it; "" where the trace is not exported.
+func (o *observation) traceparent() string {
+	if !trace.SpanContextFromContext(o.ctx).IsSampled() {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(o.ctx, carrier)
+	return carrier.Get("traceparent")
 }
 
 // newRequestID begins with its time, which leads to the events of the request.
@@ -127,27 +144,30 @@ func reportPanic(c *fiber.Ctx, value any) {
 }
 
 // report shows a request that is answered: the metrics of each, the log of those that somebody may want to read of, the trace
-// of those that have one.
-func (s *Server) report(o *observation, status int) {
+// of those that have one. The request is nil where it could not be read to its end.
+func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	took := s.now().Sub(o.receivedAt)
 	s.metrics.answered(o, took)
 	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
-	s.writeLine(o, status, took)
-	o.endSpan(status)
-}
-
-func (s *Server) writeLine(o *observation, status int, took time.Duration) {
-	level, leftOut := slog.LevelInfo, 0
+	level, shown, leftOut := slog.LevelInfo, true, 0
 	switch {
 	case status >= fiber.StatusInternalServerError:
 		level = slog.LevelError
 	case o.outcome == outcomeRefused:
-		var ok bool
-		if ok, leftOut = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now()); !ok {
-			return
+		shown, leftOut = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now())
+		s.Refusals.count(o.provider, o.reason, o.receivedAt)
+		if shown {
+			s.Refusals.keep(o.provider, o.refusal(status, request))
 		}
 	}
+	if shown {
+		o.writeLine(level, status, took, leftOut)
+	}
+	o.endSpan(status)
+}
+
+func (o *observation) writeLine(level slog.Level, status int, took time.Duration, leftOut int) {
 	fields := []slog.Attr{
 		slog.String("provider", o.provider), slog.String("outcome", o.outcome), slog.String("reason", o.reason),
 		slog.Int("status", status), slog.Int("events", o.events), slog.String("request_id", o.requestID),
@@ -159,6 +179,7 @@ func (s *Server) writeLine(o *observation, status int, took time.Duration) {
 	if o.failure != "" {
 		fields = append(fields, slog.String("error", o.failure))
 	}
+	fields = append(fields, o.denial()...)
 	slog.LogAttrs(o.ctx, level, "event.received", fields...)
 }
 

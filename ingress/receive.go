@@ -26,27 +26,41 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuse(c, refused)
 	}
 	o.provider, o.definition = provider.Name(), provider
-	client := s.proxies.client(c)
-	if wait := s.limits.takeClient(provider, client, o.receivedAt); wait > 0 {
+	if wait := s.limits.takeClient(provider, o.client, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
 	if isCompressed(c) {
 		return s.refuse(c, codeEncoding)
 	}
-	request := s.readRequest(c, params, client)
+	request := s.readRequest(c, params, o.client)
+	if reply, isOne, err := provider.Handshake(request, s.now()); isOne {
+		return s.greet(c, reply, provider, request, err)
+	}
+	if request.Method != fiber.MethodPost {
+		return s.refuse(c, codeMethodNotAllowed)
+	}
 	if err := provider.Authenticate(request, s.now()); err != nil {
-		return s.refuseUnauthenticated(c, err)
+		return s.refuseUnauthenticated(c, s.examine(provider, request, err))
 	}
 	s.startSpan(c, o)
 	if wait := s.limits.takeProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
 	request.Body = bytes.Clone(request.Body)
-	if reply, ok := provider.Challenge(request); ok {
+	if reply, ok := provider.Challenge(request, s.now()); ok {
 		o.outcome = "challenge"
 		return sendReply(c, reply)
 	}
 	return s.accept(c, provider, request)
+}
+
+// greet answers a handshake that came before anything was authentic.
+func (s *Server) greet(c *fiber.Ctx, reply providers.Reply, p *providers.Provider, request *auth.Request, err error) error {
+	if err != nil {
+		return s.refuseUnauthenticated(c, s.examine(p, request, err))
+	}
+	observed(c).outcome = "challenge"
+	return sendReply(c, reply)
 }
 
 // accept makes the events of an authentic request durable, and answers.
@@ -82,14 +96,18 @@ func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
 
 func sendReply(c *fiber.Ctx, reply providers.Reply) error {
 	c.Set(fiber.HeaderContentType, reply.ContentType)
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	for name, value := range reply.Headers {
+		c.Set(name, value)
+	}
 	return c.Status(reply.Status).Send(reply.Body)
 }
 
 func (s *Server) route(c *fiber.Ctx) (p *providers.Provider, params map[string]string, refused code) {
-	if c.Method() != fiber.MethodPost {
+	p, params, ok := s.Catalogue.ByPath(c.Path())
+	if c.Method() != fiber.MethodPost && (!ok || !p.Answers(c.Method())) {
 		return nil, nil, codeMethodNotAllowed
 	}
-	p, params, ok := s.Catalogue.ByPath(c.Path())
 	if ok {
 		return p, params, ""
 	}
@@ -104,7 +122,7 @@ func isBatch(items []providers.Item) bool { return len(items) != 1 || items[0].R
 
 // receipts give each event of the request its ID.
 func (o *observation) receipts(p *providers.Provider, items []providers.Item) []event.Receipt {
-	receipts := make([]event.Receipt, len(items))
+	receipts, trace := make([]event.Receipt, len(items)), o.traceparent()
 	for i, item := range items {
 		receipts[i] = event.Receipt{
 			ID:            uuid.Must(uuid.NewV7()).String(),
@@ -123,6 +141,7 @@ func (o *observation) receipts(p *providers.Provider, items []providers.Item) []
 			Root:          item.Root,
 			RequestID:     o.requestID,
 			CorrelationID: o.correlationID,
+			Trace:         trace,
 		}
 	}
 	return receipts

@@ -51,7 +51,7 @@ func TestRefusalsAreLoggedInPart(t *testing.T) {
 	require.NoError(t, err)
 	server.now = func() time.Time { return time.Unix(1, 0) }
 	report := func(id, outcome string, status int) {
-		server.report(&observation{ctx: t.Context(), receivedAt: server.now(), outcome: outcome, requestID: id}, status)
+		server.report(&observation{ctx: t.Context(), receivedAt: server.now(), outcome: outcome, requestID: id}, status, nil)
 	}
 	for n := range 150 {
 		report(fmt.Sprintf("refused-%d-", n), outcomeRefused, 401)

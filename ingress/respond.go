@@ -146,9 +146,11 @@ func (s *Server) refuseUnavailable(c *fiber.Ctx, err error) error {
 func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	o := observed(c)
 	o.reason = "unclassified"
-	var denied *auth.Error
-	if errors.As(err, &denied) {
-		o.reason = string(denied.Reason)
+	if errors.As(err, &o.denied) {
+		o.reason = string(o.denied.Reason)
+	}
+	if o.denied != nil && o.denied.Reason == auth.ReasonNoCertificate { // it may well be authentic
+		return s.refuse(c, codeUnavailable)
 	}
 	return s.refuse(c, codeUnauthenticated)
 }
@@ -169,7 +171,7 @@ func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
 		o.provider, o.definition = p.Name(), p
 	}
 	err = s.refuseError(c, err)
-	s.report(o, c.Response().StatusCode())
+	s.report(o, c.Response().StatusCode(), nil)
 	return err
 }
 

@@ -10,8 +10,12 @@ import (
 	"holdfast/event"
 )
 
-// selfTestPath cannot be a provider's: their names begin with a letter.
-const selfTestPath = "/webhooks/_selftest"
+const (
+	// selfTestPath cannot be a provider's: their names begin with a letter.
+	selfTestPath = "/webhooks/_selftest"
+	// healthPath is for load balancers, which want a status and nothing else.
+	healthPath = "/health"
+)
 
 // SelfTest is what the self-test looks at beside the server itself.
 type SelfTest struct {
@@ -91,18 +95,22 @@ type selfTest struct {
 	until time.Time
 }
 
-// testSelf answers GET /webhooks/_selftest: 200 if a webhook would be accepted now, else 503.
+// testSelf answers GET /webhooks/_selftest, and GET /health in a word: 200 if a webhook would be accepted now, else 503.
 func (s *Server) testSelf(c *fiber.Ctx) error {
 	observed(c).outcome = outcomeSelfTest
-	result := s.selfTestResult()
+	result, health := s.selfTestResult(), "ok"
 	if !result.OK {
 		c.Status(fiber.StatusServiceUnavailable)
+		health = "unavailable"
+	}
+	if c.Path() == healthPath {
+		return c.JSON(fiber.Map{"status": health})
 	}
 	return c.JSON(result)
 }
 
 func (s *Server) isSelfTest(c *fiber.Ctx) bool {
-	return s.SelfTest != nil && c.Method() == fiber.MethodGet && c.Path() == selfTestPath
+	return s.SelfTest != nil && c.Method() == fiber.MethodGet && (c.Path() == selfTestPath || c.Path() == healthPath)
 }
 
 // selfTestResult lets callers that come at the same time share one look.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -97,6 +98,9 @@ func TestTheSelfTestIsCheap(t *testing.T) {
 		require.Zero(t, r.Inflight)
 		require.Zero(t, r.LastMinute.Requests, "a self-test is no webhook")
 		require.Equal(t, 1<<10, r.Limits.BodyBytes)
+
+		status, body = ask(t, s, "GET", healthPath)
+		require.Equal(t, `200 {"status":"ok"}`, fmt.Sprint(status, " ", string(body)))
 	}
 	require.EqualValues(t, 1, looks.Load())
 	now = now.Add(1001 * time.Millisecond)
@@ -115,6 +119,8 @@ func TestASelfTestFailsWithoutTemporal(t *testing.T) {
 	require.Equal(t, 503, status)
 	require.Contains(t, string(body), `"ok":false`)
 	require.Contains(t, string(body), `"queues":[]`)
+	status, body = ask(t, s, "GET", healthPath)
+	require.Equal(t, `503 {"status":"unavailable"}`, fmt.Sprint(status, " ", string(body)))
 }
 
 // Where it is turned off the path is that of a provider that does not exist; and nobody can post to it.

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/recover"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"holdfast/event"
 	"holdfast/intake"
@@ -23,6 +24,8 @@ type Options struct {
 	Intake *intake.Intake
 	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
 	SelfTest *SelfTest
+	// Refusals remember why requests were refused; nil makes some of the server's own.
+	Refusals *Refusals
 	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
 	Errors ErrorSink
 	// HeaderTimeout bounds reading the headers, BodyTimeout the body after them, WriteTimeout the answer, IdleTimeout the pause
@@ -74,6 +77,7 @@ type Server struct {
 	now      func() time.Time
 
 	refusalLines refusalLines
+	examinations *rate.Limiter
 
 	// What the self-test shows.
 	lastMinute lastMinute
@@ -105,7 +109,10 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies, headings: headings,
-		now: time.Now,
+		now: time.Now, examinations: rate.NewLimiter(examinationsPerSecond, examinationsAtOnce),
+	}
+	if s.Refusals == nil {
+		s.Refusals = NewRefusals()
 	}
 	if err := s.observeNow(); err != nil {
 		return nil, err

@@ -45,6 +45,8 @@ type InboxQueue interface {
 type Drain struct {
 	// Errors takes what somebody should hear of; nil where there is no error log. It is set before Run.
 	Errors ErrorSink
+	// Duplicates counts events that came again while the first of them waited; nil where there is no database. It is set before Run.
+	Duplicates DuplicateCounter
 
 	queue   InboxQueue
 	starter EventStarter
@@ -178,6 +180,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	case err == nil:
 		s.Started = true
 		d.conflicts.report(ctx, started.Conflict)
+		countDuplicate(d.Duplicates, row.Receipt, started)
 		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)

@@ -23,6 +23,8 @@ type Options struct {
 	Remover InboxRemover
 	// Conflicts keeps the events whose key another one has; nil where no database is configured.
 	Conflicts ConflictBook
+	// Duplicates counts the events that came again; nil where no database is configured.
+	Duplicates DuplicateCounter
 	// Breaker stands before Temporal. It is shared by all of the process that starts events.
 	Breaker *Breaker
 	// BulkStarter hears of what waits in the bulk lane; nil where no worker runs in this process.
@@ -42,6 +44,11 @@ type EventStarter interface {
 // ErrorSink takes entries for the error log. Record neither waits nor fails.
 type ErrorSink interface {
 	Record(e event.ErrorEntry)
+}
+
+// DuplicateCounter counts events that came again. Count neither waits nor fails.
+type DuplicateCounter interface {
+	Count(d event.Duplicate)
 }
 
 // Intake makes events durable.
@@ -108,10 +115,19 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range started {
+	for n, e := range started {
 		i.conflicts.report(ctx, e.Conflict)
+		countDuplicate(i.Duplicates, events[n].Receipt, e)
 	}
 	return started, nil
+}
+
+// countDuplicate counts an event that came again. One that is another event all the same is a conflict, and is kept as that.
+func countDuplicate(counter DuplicateCounter, r event.Receipt, e runs.Started) {
+	if counter == nil || IsNew(e.State) || e.Conflict != nil || e.EventID == r.ID {
+		return
+	}
+	counter.Count(event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: e.EventID, At: r.ReceivedAt})
 }
 
 // commitAll has no goroutine for a lone event, which is a tenth of what it costs.

@@ -27,6 +27,8 @@ const (
 	Stuck Invariant = "stuck"
 	// Undone: an operator has given the event up, and it has an effect on entities, is processed, or waits as a dead letter.
 	Undone Invariant = "undone"
+	// Untold: the change feed does not say that an event was processed, or lacks a revision of an entity, or has one twice.
+	Untold Invariant = "untold"
 	// Leaks: connections that hold a transaction open and do nothing.
 	Leaks Invariant = "leaks"
 	// Running: workflows that are not at their end. From Temporal.
@@ -37,6 +39,24 @@ const (
 	Undead Invariant = "undead"
 	// Recovered: never acknowledged, and accepted all the same. This is allowed.
 	Recovered Invariant = "recovered"
+)
+
+// The invariants of what goes out.
+const (
+	// DeliveryTwoEnds: a delivery is open and has ended all the same, or is delivered and waits as a dead letter.
+	DeliveryTwoEnds Invariant = "delivery_two_ends"
+	// DeliveryUnburied: it has failed, and there is no dead letter of it.
+	DeliveryUnburied Invariant = "delivery_unburied"
+	// DeliveryUnasked: it has ended, and its event was never processed.
+	DeliveryUnasked Invariant = "delivery_unasked"
+	// DeliveryCrowd: more attempts of a destination are under way than may be.
+	DeliveryCrowd Invariant = "delivery_crowd"
+	// DeliveryAsleep: it has been due for a minute, and nobody will look for it in the next one.
+	DeliveryAsleep Invariant = "delivery_asleep"
+	// DeliveryUnseen: it counts as delivered, and its receiver has not seen it.
+	DeliveryUnseen Invariant = "delivery_unseen"
+	// DeliveryLost: an event matches a subscription, and has no delivery.
+	DeliveryLost Invariant = "delivery_lost"
 )
 
 // Finding is how often one invariant is broken, or how often what is allowed has happened.

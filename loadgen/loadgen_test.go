@@ -1,6 +1,7 @@
 package loadgen_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -42,8 +43,8 @@ func newReceiver(t testing.TB) *receiver {
 	require.NoError(t, err)
 	r := &receiver{
 		catalogue: catalogue.WithSecrets(func(string) []string {
-			return []string{secret, strings.TrimPrefix(secret, "whsec_"), "whsk_" + strings.TrimPrefix(secret, "whsec_")}
-		}),
+			return append(auth.TrialSecrets(), secret, strings.TrimPrefix(secret, "whsec_"))
+		}).WithCertificates(auth.TrialCertificates),
 		events: map[string][][32]byte{},
 	}
 	r.url = serve(t, r.receive)
@@ -163,6 +164,9 @@ func TestEverySample(t *testing.T) {
 			if eventType == "url_verification" {
 				continue // a handshake
 			}
+			if signsInBody(t, p, eventType) {
+				continue
+			}
 			clear(r.events)
 			o := r.options(t, loadgen.Share{Provider: p, Type: eventType})
 			o.Count, o.PublicURL = 20, r.url
@@ -171,6 +175,16 @@ func TestEverySample(t *testing.T) {
 			r.agrees(t, l)
 		}
 	}
+}
+
+// signsInBody reports whether a signature changes the body, of which no load can be made.
+func signsInBody(t *testing.T, p *providers.Provider, eventType string) bool {
+	t.Helper()
+	r, err := p.Sample(eventType, "x", time.Now())
+	require.NoError(t, err)
+	body := bytes.Clone(r.Body)
+	require.NoError(t, p.SignWithSecrets(r, time.Now()))
+	return !bytes.Equal(body, r.Body)
 }
 
 func TestAMixWithDuplicatesAndForgeries(t *testing.T) {

@@ -85,6 +85,9 @@ func (s *shape) evaluate(id, entity string) (*auth.Request, []providers.Item, er
 	if err := s.provider.SignWithSecrets(&signed, time.Now()); err != nil {
 		return nil, nil, fmt.Errorf("sign: %w: is %s set?", err, strings.Join(s.provider.SecretNames(), " or "))
 	}
+	if !bytes.Equal(signed.Body, r.Body) {
+		return nil, nil, errors.New("its signature stands in the body, which a ledger of bodies cannot foretell")
+	}
 	// What is refused here for its address or its secret may still be accepted there.
 	_ = s.provider.Authenticate(&signed, time.Now())
 	items, err := s.provider.Split(&signed)

@@ -2,8 +2,10 @@ package loadgen
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 // wrongSecrets fit every scheme, and are nobody's.
 var wrongSecrets = func() []string {
 	key := base64.StdEncoding.EncodeToString([]byte("nobody signs with these 32 bytes"))
-	return []string{key, "whsec_" + key, "whsk_" + key}
+	return []string{key, "whsec_" + key, "whsk_" + key, hex.EncodeToString([]byte(key))}
 }()
 
 // sign makes a request authentic for the target, and gives the URL to call.
@@ -30,7 +32,7 @@ func (t *target) sign(p *providers.Provider, r *auth.Request, now time.Time) (st
 func (t *target) forge(p *providers.Provider, r *auth.Request, now time.Time) (string, error) {
 	t.address(r)
 	var err error
-	for _, secret := range wrongSecrets {
+	for _, secret := range slices.Concat(wrongSecrets, auth.TrialSecrets()) {
 		if err = p.Sign(r, secret, now); err == nil {
 			return t.called(r), nil
 		}

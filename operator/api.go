@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/feed"
 )
 
 // API is what the operator API reads and changes. What is nil is not served.
@@ -20,10 +21,19 @@ type API struct {
 	Stats       Statistics
 	Redrives    Redriver
 	Rebuilds    Rebuilder
+	Imports     Importer
+	// Changes is the change feed, and Live lets many follow it.
+	Changes feed.Reader
+	Live    *feed.Hub
+	// Outbound is what goes out: destinations, subscriptions, deliveries.
+	Outbound *Outbound
 	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
 	Redactor Redactor
 	// Payloads is the codec endpoint of Temporal Web and the command lines.
 	Payloads PayloadCodec
+
+	// patience is how long one who follows the feed and does not read is waited for; 0 is streamPatience.
+	patience time.Duration
 }
 
 // EventStore reads stored events.
@@ -31,12 +41,18 @@ type EventStore interface {
 	// Event is one event with its body and links, or event.ErrNotFound.
 	Event(ctx context.Context, id string) (event.Record, error)
 	Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error)
+	// SearchEvents looks for q.Text in the bodies of the newest events that the rest of the query selects.
+	SearchEvents(ctx context.Context, q event.RecordQuery) (event.FoundEvents, error)
 	// Verdict is what an operator has decided about an event, or event.ErrNotFound.
 	Verdict(ctx context.Context, eventID string) (event.Verdict, error)
 	// WaitingEvent is an event that waits in the inbox, or event.ErrNotFound.
 	WaitingEvent(ctx context.Context, id string) (event.Waiting, error)
 	// ConflictOfEvent is the conflict that an event was dropped for, or event.ErrNotFound.
 	ConflictOfEvent(ctx context.Context, eventID string) (event.Conflict, error)
+	// Duplicates say how often an event came again.
+	Duplicates(ctx context.Context, eventID string) (event.Duplicates, error)
+	// EventOfWorkflow is the ID of the latest event that a workflow has run, stored or not, or event.ErrNotFound.
+	EventOfWorkflow(ctx context.Context, workflowID string) (eventID string, err error)
 }
 
 // DeadLetterStore reads and closes dead letters. Each change writes one audit entry in its transaction, and is refused
@@ -46,6 +62,8 @@ type DeadLetterStore interface {
 	// DeadLetterOfEvent is the latest of an event.
 	DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error)
 	DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error)
+	// Causes groups those that wait, of one provider or, if it is empty, of all.
+	Causes(ctx context.Context, provider string) ([]event.Cause, error)
 	DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error
 	// ReopenDeadLetter takes a discard back.
 	ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) error
@@ -66,7 +84,10 @@ type Replayer interface {
 type EntityStore interface {
 	Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error)
 	EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error)
+	EntityList(ctx context.Context, q event.EntityQuery) (event.FoundEntities, error)
 	TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error)
+	// Effects is a page of the timeline with what each change made of the entity.
+	Effects(ctx context.Context, q event.TimelineQuery) ([]event.Effect, error)
 }
 
 // AuditLog reads what operators did.
@@ -94,7 +115,17 @@ type Redriver interface {
 	// Redrives are the latest ones, newest first.
 	Redrives(ctx context.Context, limit int) ([]event.Redrive, error)
 	// ChangeRedrive pauses, resumes (running) or cancels a redrive that has not ended.
-	ChangeRedrive(ctx context.Context, id string, to event.RedriveState, by event.Actor) (event.Redrive, error)
+	ChangeRedrive(ctx context.Context, id string, to event.OperationState, by event.Actor) (event.Redrive, error)
+}
+
+// Importer keeps what is brought from another system. Who has its file begins an import, from the command line. One that is
+// returned beside an error is on record, and its workflow will see it a little later.
+type Importer interface {
+	Import(ctx context.Context, id string) (event.Import, error)
+	// Imports are the latest ones, newest first.
+	Imports(ctx context.Context, limit int) ([]event.Import, error)
+	// ChangeImport pauses, resumes (running) or cancels an import that has not ended.
+	ChangeImport(ctx context.Context, id string, to event.OperationState, by event.Actor) (event.Import, error)
 }
 
 // Rebuilder reads stored events again. Each change writes one audit entry in its transaction. A rebuild that is returned beside
@@ -110,7 +141,7 @@ type Rebuilder interface {
 	// RebuildDiff is what a dry run, if it is the latest rebuild, would make of some entities; event.ErrNotFound otherwise.
 	RebuildDiff(ctx context.Context, id string) ([]event.EntityDiff, error)
 	// ChangeRebuild pauses, resumes (running) or cancels a rebuild that has not ended.
-	ChangeRebuild(ctx context.Context, id string, to event.RedriveState, by event.Actor) (event.Rebuild, error)
+	ChangeRebuild(ctx context.Context, id string, to event.OperationState, by event.Actor) (event.Rebuild, error)
 }
 
 // Redactor knows what the definitions of providers hide.
@@ -138,6 +169,7 @@ func (a *API) routes() []route {
 		route{"GET", "/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent})
 	add(a.DeadLetters != nil,
 		route{"GET", "/dead-letters", "dead letters, the last failed first", a.listDeadLetters},
+		route{"GET", "/dead-letters/causes", "dead letters that wait, grouped by why they failed", a.listCauses},
 		route{"GET", "/dead-letters/:id", "one dead letter with its body", a.showDeadLetter},
 		route{"POST", "/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter},
 		route{"POST", "/dead-letters/:id/reopen", "take a discard back", a.reopenDeadLetter},
@@ -147,22 +179,29 @@ func (a *API) routes() []route {
 		route{"POST", "/dead-letters/:id/replay", "run an event again", a.replayDeadLetter},
 		route{"POST", "/dead-letters/:id/edit", "run an edited event instead", a.editDeadLetter})
 	add(a.Entities != nil,
+		route{"GET", "/entities", "entities, in the order of their names", a.listEntities},
 		route{"GET", "/entities/:provider/:kind/:external_id", "the state of an entity, now or as_of", a.showEntity},
 		route{"GET", "/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline})
 	add(a.Audit != nil, route{"GET", "/audit", "what operators did, newest first", a.listAudit})
 	add(a.Errors != nil, route{"GET", "/errors", "errors of all phases, newest first", a.listErrors})
 	add(a.Conflicts != nil,
 		route{"GET", "/conflicts", "events that were dropped because another has their key, the last seen first", a.listConflicts})
+	add(a.Changes != nil && a.Live != nil,
+		route{"GET", "/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges})
 	add(a.Stats != nil, route{"GET", "/stats", "what there is to do and what was done", a.showStats})
 	add(a.Redrives != nil,
 		route{"GET", "/redrives", "the latest redrives", a.listRedrives},
 		route{"POST", "/redrives", "run many dead letters again", a.startRedrive},
 		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive},
 		route{"GET", "/redrives/:id", "one redrive", a.showRedrive},
-		route{"POST", "/redrives/:id/pause", "pause a redrive", a.changeRedrive(event.RedrivePaused)},
-		route{"POST", "/redrives/:id/resume", "resume a redrive", a.changeRedrive(event.RedriveRunning)},
-		route{"POST", "/redrives/:id/cancel", "cancel a redrive", a.changeRedrive(event.RedriveCanceled)})
+		route{"POST", "/redrives/:id/pause", "pause a redrive", a.changeRedrive(event.OperationPaused)},
+		route{"POST", "/redrives/:id/resume", "resume a redrive", a.changeRedrive(event.OperationRunning)},
+		route{"POST", "/redrives/:id/cancel", "cancel a redrive", a.changeRedrive(event.OperationCanceled)})
 	add(a.Rebuilds != nil, a.rebuildRoutes()...)
+	add(a.Imports != nil, a.importRoutes()...)
+	if a.Outbound != nil {
+		all = append(all, a.outboundRoutes()...)
+	}
 	add(a.Payloads != nil,
 		route{"POST", "/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)},
 		route{"POST", "/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)})
@@ -175,8 +214,8 @@ func (a *API) rebuildRoutes() []route {
 		{"POST", "/rebuilds", "read stored events again with today's definitions", a.startRebuild},
 		{"GET", "/rebuilds/:id", "one rebuild", a.showRebuild},
 		{"GET", "/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff},
-		{"POST", "/rebuilds/:id/pause", "pause a rebuild", a.changeRebuild(event.RedrivePaused)},
-		{"POST", "/rebuilds/:id/resume", "resume a rebuild", a.changeRebuild(event.RedriveRunning)},
-		{"POST", "/rebuilds/:id/cancel", "cancel a rebuild", a.changeRebuild(event.RedriveCanceled)},
+		{"POST", "/rebuilds/:id/pause", "pause a rebuild", a.changeRebuild(event.OperationPaused)},
+		{"POST", "/rebuilds/:id/resume", "resume a rebuild", a.changeRebuild(event.OperationRunning)},
+		{"POST", "/rebuilds/:id/cancel", "cancel a rebuild", a.changeRebuild(event.OperationCanceled)},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator"
+	"holdfast/operator/access"
 )
 
 // Whatever is wrong with a request is told by a code of the table, and nothing is changed.
@@ -81,6 +82,10 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"the cursor of another":   {"GET", "/events?cursor=" + base64.RawURLEncoding.EncodeToString([]byte(`{"id":7}`)), ``, "400 bad_cursor", ""},
 		"an entity without kind":  {"GET", "/events?provider=a&entity_id=1", ``, "400 bad_parameter", "entity_id"},
 		"a key of no provider":    {"GET", "/dead-letters?key=1", ``, "400 bad_parameter", "key"},
+		"a kind of no provider":   {"GET", "/entities?kind=x", ``, "400 bad_parameter", "kind"},
+		"a prefix of no kind":     {"GET", "/entities?provider=x&prefix=y", ``, "400 bad_parameter", "prefix"},
+		"a redrive of the closed": {"POST", "/redrives", `{"state":"resolved"}`, "400 bad_field", "state"},
+		"a filter of causes":      {"GET", "/dead-letters/causes?class=failed", ``, "400 unknown_parameter", "class"},
 		"a source of no provider": {"GET", "/events?source=shop-a", ``, "400 bad_parameter", "source"},
 		"a dropped one's as well": {"GET", "/conflicts?source=shop-a", ``, "400 bad_parameter", "source"},
 		"a dead one's as well":    {"GET", "/dead-letters?source=shop-a", ``, "400 bad_parameter", "source"},
@@ -97,7 +102,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 	require.Empty(t, behind.called())
 	for path, detail := range map[string]string{
 		"/dead-letters?state=opne": `want open, redriving, resolved, exhausted or discarded; did you mean open?`,
-		"/errors?phase=receved": `want receive, parse, persist, upsert, dead_letter, redrive or upkeep; ` +
+		"/errors?phase=receved": `want receive, parse, persist, upsert, dead_letter, redrive, deliver or upkeep; ` +
 			`did you mean receive?`,
 		"/events?status=bogus": `want persisted, processed or dead`,
 	} {
@@ -164,6 +169,11 @@ func TestAnEventWithoutARow(t *testing.T) {
 	r = ask(t, "GET", base+"/events/"+someID, "")
 	require.Equal(t, "410 gone", fmt.Sprint(r.status, " ", r.Error.Code))
 	require.Equal(t, "event "+someID+" was expunged by ada at 2026-11-21T12:00:00Z", r.Error.Detail)
+
+	r = ask(t, "GET", base+"/events/acme:a%2Fb", "")
+	require.Equal(t, "410 gone", fmt.Sprint(r.status, " ", r.Error.Code), "a redelivery is answered with the ID of its workflow")
+	require.Equal(t, 404, ask(t, "GET", base+"/events/acme:other", "").status)
+	require.Equal(t, 400, ask(t, "GET", base+"/events/neither", "").status)
 }
 
 func TestFiltersReachTheStore(t *testing.T) {
@@ -204,15 +214,15 @@ func TestViewersSeeRedactedContent(t *testing.T) {
 		"/events/" + someID, "/dead-letters/7", "/entities/acme/thing/1", "/entities/acme/thing/1?as_of=1h",
 		"/entities/acme/thing/1/timeline", "/events", "/dead-letters",
 	} {
-		r := ask(t, "GET", base+path, "", bearer(texts[operator.RoleViewer])...)
+		r := ask(t, "GET", base+path, "", bearer(texts[access.RoleViewer])...)
 		require.Equal(t, 200, r.status, path)
 		require.NotContains(t, string(r.body), "4242", path)
 		require.NotContains(t, string(r.body), base64.StdEncoding.EncodeToString(body), path)
 		require.NotContains(t, string(r.body), "hunter2", path)
 	}
-	viewed := ask(t, "GET", base+"/events/"+someID, "", bearer(texts[operator.RoleViewer])...)
+	viewed := ask(t, "GET", base+"/events/"+someID, "", bearer(texts[access.RoleViewer])...)
 	require.Contains(t, string(viewed.body), `"json":{"card":"[redacted]","name":"Ada"}`)
-	whole := ask(t, "GET", base+"/events/"+someID, "", bearer(texts[operator.RoleOperator])...)
+	whole := ask(t, "GET", base+"/events/"+someID, "", bearer(texts[access.RoleOperator])...)
 	require.Contains(t, string(whole.body), `"json":{"card":"4242","name":"Ada"}`)
 	require.Contains(t, string(whole.body), base64.StdEncoding.EncodeToString(body))
 	require.Contains(t, string(whole.body), "hunter2")
@@ -220,7 +230,7 @@ func TestViewersSeeRedactedContent(t *testing.T) {
 	api := (&stub{}).api()
 	api.Redactor = nil
 	_, closed := serve(t, operator.Options{API: api, Tokens: tokens})
-	r := ask(t, "GET", closed+"/events/"+someID, "", bearer(texts[operator.RoleViewer])...)
+	r := ask(t, "GET", closed+"/events/"+someID, "", bearer(texts[access.RoleViewer])...)
 	require.NotContains(t, string(r.body), "Ada", "without a redactor a viewer sees nothing")
 }
 
@@ -236,11 +246,11 @@ func TestAnEditCarriesTheNewBytes(t *testing.T) {
 		"nothing":     {`{"body":""}`, ""},
 		"a large one": {`{"body":"` + large + `"}`, large},
 	} {
-		r := ask(t, "POST", base+"/dead-letters/7/edit", c.content, bearer(texts[operator.RoleOperator])...)
+		r := ask(t, "POST", base+"/dead-letters/7/edit", c.content, bearer(texts[access.RoleOperator])...)
 		require.Equal(t, 202, r.status, "%s: %s", name, r.body)
 		require.Equal(t, c.want, string(behind.edit.Body), name)
 		require.EqualValues(t, 7, behind.edit.DeadLetter)
 	}
-	r := ask(t, "POST", base+"/dead-letters/7/edit", `{"body":"`+large+`"}`, bearer(texts[operator.RoleViewer])...)
+	r := ask(t, "POST", base+"/dead-letters/7/edit", `{"body":"`+large+`"}`, bearer(texts[access.RoleViewer])...)
 	require.Equal(t, 413, r.status, "who may not edit cannot make the server read that much")
 }

@@ -31,5 +31,5 @@ func (a *API) listConflicts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(cut(rows, wanted.Limit-1, same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
+	return c.JSON(Cut(rows, wanted.Limit-1, same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/operator/access"
 )
 
-// content is a body as a caller may see it.
-type content struct {
+// Content is a body as a caller may see it.
+type Content struct {
 	Size   int    `json:"size"`
 	SHA256 string `json:"sha256"`
 	// Raw is the body byte for byte, in base64; not for viewers.
@@ -24,14 +25,14 @@ type content struct {
 	Redacted bool            `json:"redacted"`
 }
 
-func isViewer(c *fiber.Ctx) bool { return !callerOf(c).role.includes(RoleOperator) }
+func isViewer(c *fiber.Ctx) bool { return !callerOf(c).Role.Includes(access.RoleOperator) }
 
 // content shows a body: whole to operators, and to viewers as JSON without what the provider's definition hides. What
 // cannot be redacted is not shown to viewers.
-func (a *API) content(c *fiber.Ctx, r event.Receipt, body []byte) content {
+func (a *API) content(viewer bool, r event.Receipt, body []byte) Content {
 	sum := sha256.Sum256(body)
-	shown := content{Size: len(body), SHA256: hex.EncodeToString(sum[:])}
-	if isViewer(c) {
+	shown := Content{Size: len(body), SHA256: hex.EncodeToString(sum[:])}
+	if viewer {
 		shown.Redacted = true
 		if a.Redactor == nil {
 			return shown
@@ -54,29 +55,29 @@ func (a *API) content(c *fiber.Ctx, r event.Receipt, body []byte) content {
 
 // hidesState says whether the states of a provider's entities are kept from the caller: they are made of bodies, by
 // paths of their own, so a definition that hides parts of its bodies hides its states as a whole.
-func (a *API) hidesState(c *fiber.Ctx, provider string) bool {
-	return isViewer(c) && (a.Redactor == nil || a.Redactor.Redacts(provider))
+func (a *API) hidesState(viewer bool, provider string) bool {
+	return viewer && (a.Redactor == nil || a.Redactor.Redacts(provider))
 }
 
 // receipt is what the ingress knew, as the caller may see it: headers, query and path hold tokens at some providers, and
 // the root is a part of the body.
-func receipt(c *fiber.Ctx, r event.Receipt) event.Receipt {
-	if isViewer(c) {
+func receipt(viewer bool, r event.Receipt) event.Receipt {
+	if viewer {
 		r.Headers, r.Query, r.Path, r.Root = nil, nil, nil, nil
 	}
 	return r
 }
 
-// change is a change of an entity as the caller may see it.
-type change struct {
+// Change is a change of an entity as the caller may see it.
+type Change struct {
 	event.Link
 	State    json.RawMessage `json:"state,omitempty"`
 	Redacted bool            `json:"redacted,omitempty"`
 }
 
-func (a *API) change(c *fiber.Ctx, l event.Link) change {
-	if a.hidesState(c, l.Provider) {
-		return change{Link: l, Redacted: true}
+func (a *API) change(viewer bool, l event.Link) Change {
+	if a.hidesState(viewer, l.Provider) {
+		return Change{Link: l, Redacted: true}
 	}
-	return change{Link: l, State: l.State}
+	return Change{Link: l, State: l.State}
 }

@@ -11,8 +11,8 @@ import (
 	"holdfast/event"
 )
 
-// deadLetterView is a dead letter in a list.
-type deadLetterView struct {
+// DeadLetterView is a dead letter in a list.
+type DeadLetterView struct {
 	ID            int64                 `json:"id"`
 	EventID       string                `json:"event_id"`
 	Provider      string                `json:"provider"`
@@ -33,34 +33,55 @@ type deadLetterView struct {
 	DiscardReason string                `json:"discard_reason,omitempty"`
 	ReplacedBy    string                `json:"replaced_by,omitempty"`
 	Replaces      string                `json:"replaces,omitempty"`
+	Subscription  string                `json:"subscription,omitempty"`
+	// AutoAttempts is how often it was run again by itself, NextRedriveAt when it will be the next time.
+	AutoAttempts  int        `json:"auto_attempts,omitempty"`
+	NextRedriveAt *time.Time `json:"next_redrive_at,omitempty"`
+	// Rule is the field of the definition that could not be evaluated.
+	Rule string `json:"rule,omitempty"`
 }
 
-func viewDeadLetter(d event.DeadLetter) deadLetterView {
-	return deadLetterView{
+// ViewDeadLetter is a dead letter as lists show it.
+func ViewDeadLetter(d event.DeadLetter) DeadLetterView {
+	return DeadLetterView{
 		ID: d.ID, EventID: d.Receipt.ID, Provider: d.Receipt.Provider, Source: d.Receipt.Source, Key: d.Receipt.Key,
 		Type: d.Receipt.Type, State: d.State, Run: d.Run, Failure: d.Failure, Failures: d.Failures, ReceivedAt: d.Receipt.ReceivedAt,
 		FirstFailed: d.FirstFailed, LastFailed: d.LastFailed, ResolvedAt: d.ResolvedAt, ResolvedRun: d.ResolvedRun,
 		DiscardedAt: d.DiscardedAt, DiscardedBy: d.DiscardedBy, DiscardReason: d.DiscardReason,
-		ReplacedBy: d.ReplacedBy, Replaces: d.Receipt.Replaces,
+		ReplacedBy: d.ReplacedBy, Replaces: d.Receipt.Replaces, Subscription: d.Subscription, Rule: d.Failure.Rule(),
+		AutoAttempts: d.AutoAttempts, NextRedriveAt: d.NextRedriveAt,
 	}
 }
 
-// deadLetterDetail is one dead letter with what was received.
-type deadLetterDetail struct {
-	deadLetterView
+// DeadLetterDetail is one dead letter with what was received.
+type DeadLetterDetail struct {
+	DeadLetterView
 
 	Receipt event.Receipt `json:"receipt"`
-	Body    content       `json:"body"`
+	Body    Content       `json:"body"`
 }
 
 func (a *API) listDeadLetters(c *fiber.Ctx) error {
-	q := queryOf(c, "provider", "source", "type", "state", "class", "code", "step", "key", "event_id", "since", "until",
-		"limit", "cursor")
+	wanted, err := a.DeadLetterQuery(c)
+	if err != nil {
+		return err
+	}
+	list, err := a.ListDeadLetters(c.UserContext(), wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(list)
+}
+
+// DeadLetterQuery is what a request for a list of dead letters asks for.
+func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
+	q := queryOf(c, "provider", "source", "type", "state", "class", "code", "step", "rule", "subscription", "key", "event_id",
+		"since", "until", "limit", "cursor")
 	wanted := event.DeadLetterQuery{
 		Provider: q.text("provider"), Source: q.source(), Type: q.text("type"), Code: q.text("code"),
 		State: choose(q, "state", event.DeadLetterStates()), Class: choose(q, "class", event.Classes()),
-		Step:  choose(q, "step", event.Steps()),
-		Limit: q.limit() + 1,
+		Step: choose(q, "step", event.Steps()), Rule: q.text("rule"), Subscription: q.text("subscription"),
+		Limit: q.limit(),
 	}
 	wanted.Since, wanted.Until = q.period()
 	if key := q.text("key"); key != "" {
@@ -76,35 +97,62 @@ func (a *API) listDeadLetters(c *fiber.Ctx) error {
 		wanted.EventID = id
 	}
 	wanted.Before = cursorOf(q, func(c event.DeadLetterCursor) bool { return c.ID > 0 && isStorable(c.LastFailed) })
+	return wanted, q.err
+}
+
+// ListDeadLetters is one page of the dead letters that a query asks for.
+func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (list List[DeadLetterView], err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	q.Limit++ // one more says that there is a next page
+	rows, err := a.DeadLetters.DeadLetters(ctx, q)
+	if err != nil {
+		return list, err
+	}
+	return Cut(rows, q.Limit-1, ViewDeadLetter, event.DeadLetter.Cursor), nil
+}
+
+func (a *API) listCauses(c *fiber.Ctx) error {
+	q := queryOf(c, "provider")
 	if q.err != nil {
 		return q.err
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	rows, err := a.DeadLetters.DeadLetters(ctx, wanted)
+	causes, err := a.DeadLetters.Causes(ctx, q.text("provider"))
 	if err != nil {
 		return err
 	}
-	return c.JSON(cut(rows, wanted.Limit-1, viewDeadLetter, event.DeadLetter.Cursor))
+	return c.JSON(List[event.Cause]{Items: append([]event.Cause{}, causes...)})
 }
 
 func (a *API) showDeadLetter(c *fiber.Ctx) error {
-	id, err := pathNumber(c)
-	if err != nil {
-		return err
-	}
 	if q := queryOf(c); q.err != nil {
 		return q.err
+	}
+	return answer(c, a.DeadLetter)
+}
+
+// DeadLetter is the dead letter that the path of a request names, with what its caller may see of what was received.
+func (a *API) DeadLetter(c *fiber.Ctx) (detail DeadLetterDetail, err error) {
+	id, err := pathNumber(c)
+	if err != nil {
+		return detail, err
 	}
 	ctx, cancel := within(c)
 	defer cancel()
 	d, err := a.DeadLetters.DeadLetter(ctx, id)
 	if err != nil {
-		return err
+		return detail, err
 	}
-	return c.JSON(deadLetterDetail{
-		deadLetterView: viewDeadLetter(d), Receipt: receipt(c, d.Receipt), Body: a.content(c, d.Receipt, d.Body),
-	})
+	return a.DeadLetterDetail(d, isViewer(c)), nil
+}
+
+// DeadLetterDetail is a dead letter with what was received, as far as a viewer, or anybody else, may see it.
+func (a *API) DeadLetterDetail(d event.DeadLetter, viewer bool) DeadLetterDetail {
+	return DeadLetterDetail{
+		DeadLetterView: ViewDeadLetter(d), Receipt: receipt(viewer, d.Receipt), Body: a.content(viewer, d.Receipt, d.Body),
+	}
 }
 
 // reasoned is the body of a change that takes a reason.
@@ -166,7 +214,7 @@ func (a *API) changed(
 	if err != nil {
 		return err
 	}
-	return c.JSON(viewDeadLetter(d))
+	return c.JSON(ViewDeadLetter(d))
 }
 
 func (a *API) deleteDeadLetter(c *fiber.Ctx) error {

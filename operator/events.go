@@ -8,11 +8,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
+	"holdfast/delivery"
 	"holdfast/event"
 )
 
-// eventView is a stored event in a list.
-type eventView struct {
+// EventView is a stored event in a list.
+type EventView struct {
 	ID                string        `json:"id"`
 	Provider          string        `json:"provider"`
 	Source            string        `json:"source,omitempty"`
@@ -29,8 +30,9 @@ type eventView struct {
 	Replaces          string        `json:"replaces,omitempty"`
 }
 
-func viewEvent(r event.Record) eventView {
-	return eventView{
+// ViewEvent is a stored event as lists show it.
+func ViewEvent(r event.Record) EventView {
+	return EventView{
 		ID: r.Receipt.ID, Provider: r.Receipt.Provider, Source: r.Receipt.Source, Key: r.Receipt.Key, Type: r.Type,
 		Status: r.Status, Outcome: r.Outcome, OccurredAt: r.OccurredAt, OccurredAtMissing: r.OccurredAtMissing,
 		ReceivedAt: r.Receipt.ReceivedAt, PersistedAt: r.PersistedAt, ProcessedAt: r.ProcessedAt, Run: r.Run,
@@ -38,19 +40,24 @@ func viewEvent(r event.Record) eventView {
 	}
 }
 
-// eventDetail is one event with all that is known of it.
-type eventDetail struct {
-	eventView
+// EventDetail is one event with all that is known of it.
+type EventDetail struct {
+	EventView
 
 	Receipt     event.Receipt `json:"receipt"`
-	Body        content       `json:"body"`
+	Body        Content       `json:"body"`
 	PayloadNote string        `json:"payload_note,omitempty"`
 	// Verdict is what an operator has decided about it.
 	Verdict  *event.Verdict `json:"verdict,omitempty"`
-	Entities []change       `json:"entities"`
+	Entities []Change       `json:"entities"`
 	// Attempts are the errors of its steps, overcome or not, the latest first: at most maxAttempts.
 	Attempts    []event.ErrorEntry `json:"attempts"`
-	DeadLetters []deadLetterView   `json:"dead_letters"`
+	DeadLetters []DeadLetterView   `json:"dead_letters"`
+	// DeliveryStatus stands for those of its deliveries.
+	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
+	Deliveries     []DeliveryView  `json:"deliveries,omitempty"`
+	// Duplicates say how often it came again; nil where it never did.
+	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
 
 // maxAttempts bounds what is shown of an event that has failed for long.
@@ -64,12 +71,25 @@ type idCursor struct {
 }
 
 func (a *API) listEvents(c *fiber.Ctx) error {
-	q := queryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until",
+	wanted, err := a.EventQuery(c)
+	if err != nil {
+		return err
+	}
+	list, err := a.ListEvents(c.UserContext(), wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(list)
+}
+
+// EventQuery is what a request for a list of events asks for.
+func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
+	q := queryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
 		"limit", "cursor")
 	wanted := event.RecordQuery{
-		Provider: q.text("provider"), Source: q.source(), Type: q.text("type"), Key: q.text("key"),
+		Provider: q.text("provider"), Source: q.source(), Type: q.text("type"), Key: q.text("key"), Text: q.text("text"),
 		Status: choose(q, "status", event.Statuses()),
-		Limit:  q.limit() + 1,
+		Limit:  q.limit(),
 	}
 	wanted.Since, wanted.Until = q.period()
 	kind, id := q.text("entity_kind"), q.text("entity_id")
@@ -82,53 +102,102 @@ func (a *API) listEvents(c *fiber.Ctx) error {
 	if place := cursorOf(q, func(c idCursor) bool { return uuid.Validate(c.ID) == nil }); place != nil {
 		wanted.Before = place.ID
 	}
-	if q.err != nil {
-		return q.err
+	if wanted.Text != "" && isViewer(c) && q.err == nil {
+		return wanted, refuse(codeForbidden) // it would tell what is in a body
 	}
-	ctx, cancel := within(c)
+	return wanted, q.err
+}
+
+// ListEvents is one page of the stored events that a query asks for. Where a text is looked for, a page that is not full has a
+// next one as long as there are events that were not looked at.
+func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list List[EventView], err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	rows, err := a.Events.Events(ctx, wanted)
-	if err != nil {
-		return err
+	if q.Text != "" {
+		found, err := a.Events.SearchEvents(ctx, q)
+		list = Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+		list.GoOn(found.LookedTo != "", idCursor{found.LookedTo})
+		return list, err
 	}
-	return c.JSON(cut(rows, wanted.Limit-1, viewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} }))
+	q.Limit++ // one more says that there is a next page
+	rows, err := a.Events.Events(ctx, q)
+	if err != nil {
+		return list, err
+	}
+	return Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} }), nil
 }
 
 func (a *API) showEvent(c *fiber.Ctx) error {
-	id, err := pathUUID(c)
-	if err != nil {
-		return err
-	}
 	if q := queryOf(c); q.err != nil {
 		return q.err
 	}
+	return answer(c, a.Event)
+}
+
+// Event is the event that the path of a request names, with all that its caller may see of it.
+func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
 	ctx, cancel := within(c)
 	defer cancel()
+	id, err := a.pathEvent(ctx, c)
+	if err != nil {
+		return detail, err
+	}
+	return a.EventDetail(ctx, id, isViewer(c))
+}
+
+// EventDetail is all that is known of an event, as far as a viewer, or anybody else, may see it.
+func (a *API) EventDetail(ctx context.Context, id string, viewer bool) (detail EventDetail, err error) {
 	record, err := a.Events.Event(ctx, id)
 	if errors.Is(err, event.ErrNotFound) {
 		record, err = a.eventWithoutRow(ctx, id)
 	}
 	if err != nil {
-		return err
+		return detail, err
 	}
-	detail := eventDetail{
-		eventView: viewEvent(record), Receipt: receipt(c, record.Receipt), PayloadNote: record.PayloadNote,
-		Body: a.content(c, record.Receipt, record.Body), Entities: make([]change, 0, len(record.Links)),
+	detail = EventDetail{
+		EventView: ViewEvent(record), Receipt: receipt(viewer, record.Receipt), PayloadNote: record.PayloadNote,
+		Body: a.content(viewer, record.Receipt, record.Body), Entities: make([]Change, 0, len(record.Links)),
 	}
 	for _, l := range record.Links {
-		detail.Entities = append(detail.Entities, a.change(c, l))
+		detail.Entities = append(detail.Entities, a.change(viewer, l))
 	}
 	if err := a.addVerdict(ctx, &detail); err != nil {
-		return err
+		return detail, err
 	}
 	if err := a.addTroubles(ctx, &detail); err != nil {
-		return err
+		return detail, err
 	}
-	return c.JSON(detail)
+	if err := a.addDuplicates(ctx, &detail); err != nil {
+		return detail, err
+	}
+	err = a.addDeliveries(ctx, viewer, &detail)
+	return detail, err
 }
 
-// eventWithoutRow is an event that waits in the inbox, or that died before it had a row, as its latest dead letter has it. Where
-// neither has it there may be a verdict, or the event whose key it wanted.
+// addDuplicates adds how often the event came again.
+func (a *API) addDuplicates(ctx context.Context, detail *EventDetail) error {
+	d, err := a.Events.Duplicates(ctx, detail.ID)
+	if d.Times > 0 {
+		detail.Duplicates = &d
+	}
+	return err
+}
+
+// pathEvent is the ID of the event in the path, which may be named by its workflow: a redelivery of an event that was expunged is
+// accepted, and keeps no ID of its own.
+func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (string, error) {
+	text, err := pathText(c, "id")
+	if err != nil {
+		return "", err
+	}
+	if _, _, ok := event.SplitWorkflowID(text); ok {
+		return a.Events.EventOfWorkflow(ctx, text)
+	}
+	return pathUUID(c)
+}
+
+// eventWithoutRow is an event that waits in the inbox, or that died before it had a row, as its latest dead letter has it.
+// Where neither has it there may be a verdict, or the event whose key it wanted.
 func (a *API) eventWithoutRow(ctx context.Context, id string) (event.Record, error) {
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {
@@ -171,7 +240,7 @@ func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
 }
 
 // addVerdict adds what was decided about the event.
-func (a *API) addVerdict(ctx context.Context, detail *eventDetail) error {
+func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
 	verdict, err := a.Events.Verdict(ctx, detail.ID)
 	if err == nil {
 		detail.Verdict = &verdict
@@ -183,8 +252,8 @@ func (a *API) addVerdict(ctx context.Context, detail *eventDetail) error {
 }
 
 // addTroubles adds what went wrong with the event, then or later.
-func (a *API) addTroubles(ctx context.Context, detail *eventDetail) error {
-	detail.Attempts, detail.DeadLetters = []event.ErrorEntry{}, []deadLetterView{}
+func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
+	detail.Attempts, detail.DeadLetters = []event.ErrorEntry{}, []DeadLetterView{}
 	if a.Errors != nil {
 		attempts, err := a.Errors.Errors(ctx, event.ErrorQuery{EventID: detail.ID, Limit: maxAttempts})
 		if err != nil {
@@ -197,7 +266,7 @@ func (a *API) addTroubles(ctx context.Context, detail *eventDetail) error {
 	}
 	letters, err := a.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{EventID: detail.ID, Limit: maxAttempts})
 	for _, d := range letters {
-		detail.DeadLetters = append(detail.DeadLetters, viewDeadLetter(d))
+		detail.DeadLetters = append(detail.DeadLetters, ViewDeadLetter(d))
 	}
 	return err
 }

@@ -1,16 +1,19 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/feed"
 )
 
 // code names an error for programs. What it says to people, and its HTTP status, stand in failures.
@@ -29,9 +32,12 @@ const (
 	codeUnauthenticated  code = "unauthenticated"
 	codeForbidden        code = "forbidden"
 	codeForeignPage      code = "foreign_page"
+	codeStalePage        code = "stale_page"
 	codeNotFound         code = "not_found"
 	codeNoSuchThing      code = "no_such_thing"
 	codeGone             code = "gone"
+	codeResync           code = "resync"
+	codeManyStreams      code = "too_many_streams"
 	codeMethod           code = "method_not_allowed"
 	codeTimeout          code = "timeout"
 	codeWrongState       code = "wrong_state"
@@ -61,9 +67,12 @@ var failures = map[code]struct {
 	codeUnauthenticated:  {fiber.StatusUnauthorized, "Show a token: Authorization: Bearer …"},
 	codeForbidden:        {fiber.StatusForbidden, "The role of this token is not enough."},
 	codeForeignPage:      {fiber.StatusForbidden, "The request seems to come from a page of another site."},
+	codeStalePage:        {fiber.StatusForbidden, "The page is from before: go back, load it again, and repeat what you did."},
 	codeNotFound:         {fiber.StatusNotFound, "There is nothing here. GET / lists what there is."},
 	codeNoSuchThing:      {fiber.StatusNotFound, "There is no such thing."},
 	codeGone:             {fiber.StatusGone, "Nothing is left of it: an operator has decided so."},
+	codeResync:           {fiber.StatusGone, "That place is no longer in the feed. Read again what you keep, and follow after=now."},
+	codeManyStreams:      {fiber.StatusServiceUnavailable, "As many follow the feed as may. Try again later, or read it in pages."},
 	codeMethod:           {fiber.StatusMethodNotAllowed, "This path does not take that method."},
 	codeTimeout:          {fiber.StatusRequestTimeout, "The request did not arrive in time."},
 	codeWrongState:       {fiber.StatusConflict, "It is not in a state in which that can be done."},
@@ -74,6 +83,12 @@ var failures = map[code]struct {
 	codeHeaders:          {fiber.StatusRequestHeaderFieldsTooLarge, "The headers are too large."},
 	codeInternal:         {fiber.StatusInternalServerError, "Something went wrong here. The log has it under this request id."},
 	codeUnavailable:      {fiber.StatusServiceUnavailable, "This cannot be answered now. Try again."},
+}
+
+// onPages is what a page says where the table speaks to programs.
+var onPages = map[code]string{
+	codeUnauthenticated: "You are not logged in.",
+	codeNotFound:        "There is no such page.",
 }
 
 // ofFiber are the codes of errors that Fiber makes, by status.
@@ -104,12 +119,22 @@ func (r *refusal) Error() string { return string(r.code) }
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	shown, id := shown(err), requestID(c)
 	entry := failures[shown.code]
-	if entry.status >= fiber.StatusInternalServerError {
+	switch {
+	case shown.code == codeManyStreams: // nothing is wrong, and whoever is sent away comes again and again
+		s.log.Info("operator.stream_refused", "request_id", id, "path", c.Path(), "error", err)
+	case entry.status >= fiber.StatusInternalServerError:
 		s.log.Error("operator.failed", "request_id", id, "path", c.Path(), "error", err)
 	}
 	setHeaders(c)
 	if entry.status == fiber.StatusServiceUnavailable {
 		setRetryAfter(c, time.Second)
+	}
+	if s.site.owns(c.Path()) {
+		err := s.site.fail(c.Status(entry.status), FailureOf(c, err))
+		if err == nil {
+			return nil
+		}
+		s.log.Error("operator.failed", "request_id", id, "path", c.Path(), "error", err)
 	}
 	answer := fiber.Map{"code": shown.code, "message": entry.message, "request_id": id}
 	if shown.field != "" {
@@ -137,6 +162,10 @@ func shown(err error) *refusal {
 		return &refusal{code: codeNoSuchThing, detail: collapsed.Error()}
 	case errors.Is(err, event.ErrNotFound):
 		return refuse(codeNoSuchThing)
+	case errors.Is(err, feed.ErrResync):
+		return refuse(codeResync)
+	case errors.Is(err, feed.ErrTooMany):
+		return refuse(codeManyStreams)
 	case errors.As(err, &verdict):
 		return &refusal{code: codeGone, detail: verdict.Error()}
 	case errors.As(err, &state):
@@ -145,6 +174,8 @@ func shown(err error) *refusal {
 		return &refusal{code: codeWrongState, detail: exists.Error()}
 	case errors.As(err, &classed) && classed.Class == event.ClassTransient:
 		return refuse(codeUnavailable)
+	case errors.As(err, &classed) && classed.Class == event.ClassRejected && strings.HasPrefix(classed.Code, "invalid_"):
+		return &refusal{code: codeBadField, detail: classed.Text} // it names fields, and why they cannot be so
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected:
 		return &refusal{code: codeRefused, detail: classed.Code}
 	case errors.As(err, &fibers):
@@ -168,4 +199,14 @@ func (s *Server) recoverPanic(c *fiber.Ctx) (err error) {
 		}
 	}()
 	return c.Next()
+}
+
+// FailureOf is an error as it is shown.
+func FailureOf(c *fiber.Ctx, err error) Failure {
+	s := shown(err)
+	entry := failures[s.code]
+	return Failure{
+		Status: entry.status, Code: string(s.code), Message: cmp.Or(onPages[s.code], entry.message),
+		Field: s.field, Detail: s.detail, RequestID: requestID(c),
+	}
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,25 +17,41 @@ type rowCursor struct {
 func (c rowCursor) valid() bool { return c.ID > 0 }
 
 func (a *API) listAudit(c *fiber.Ctx) error {
+	wanted, err := a.AuditQuery(c)
+	if err != nil {
+		return err
+	}
+	list, err := a.ListAudit(c.UserContext(), wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(list)
+}
+
+// AuditQuery is what a request for a list of audit entries asks for.
+func (a *API) AuditQuery(c *fiber.Ctx) (event.AuditQuery, error) {
 	q := queryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
 	wanted := event.AuditQuery{
 		Actor: q.text("actor"), Action: choose(q, "action", event.AuditActions()), Object: q.text("object"),
-		Limit: q.limit() + 1,
+		Limit: q.limit(),
 	}
 	wanted.Since, wanted.Until = q.period()
 	if place := cursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
-	if q.err != nil {
-		return q.err
-	}
-	ctx, cancel := within(c)
+	return wanted, q.err
+}
+
+// ListAudit is one page of the audit entries that a query asks for.
+func (a *API) ListAudit(ctx context.Context, q event.AuditQuery) (list List[event.AuditEntry], err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	rows, err := a.Audit.AuditLog(ctx, wanted)
+	q.Limit++ // one more says that there is a next page
+	rows, err := a.Audit.AuditLog(ctx, q)
 	if err != nil {
-		return err
+		return list, err
 	}
-	return c.JSON(cut(rows, wanted.Limit-1, same, func(e event.AuditEntry) rowCursor { return rowCursor{e.ID} }))
+	return Cut(rows, q.Limit-1, same, func(e event.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
 }
 
 func (a *API) listErrors(c *fiber.Ctx) error {
@@ -61,7 +78,7 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(cut(rows, wanted.Limit-1, same, func(e event.ErrorEntry) rowCursor { return rowCursor{e.ID} }))
+	return c.JSON(Cut(rows, wanted.Limit-1, same, func(e event.ErrorEntry) rowCursor { return rowCursor{e.ID} }))
 }
 
 // How far back statistics look.

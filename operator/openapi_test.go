@@ -20,6 +20,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator"
+	"holdfast/operator/access"
 )
 
 var parameter = regexp.MustCompile(`:(\w+)`)
@@ -37,8 +38,8 @@ func TestTheDocumentIsTrue(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "{}")
 	})
-	server, url := serve(t, operator.Options{API: (&stub{}).api(), Tokens: tokens, Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics})
-	r := ask(t, "GET", url+"/openapi.json", "", bearer(texts[operator.RoleViewer])...)
+	server, url := serve(t, operator.Options{API: (&stub{noSuch: "new"}).api(), Refusals: refusals{}, Tokens: tokens, Metrics: metrics, MetricsJSON: metrics, MetricsHistory: metrics})
+	r := ask(t, "GET", url+"/openapi.json", "", bearer(texts[access.RoleViewer])...)
 	require.Equal(t, "application/json", r.header.Get("Content-Type"))
 	document, err := openapi3.NewLoader().LoadFromData(r.body)
 	require.NoError(t, err)
@@ -58,7 +59,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 		delete(documented, name)
 		operation := document.Paths.Find(path).GetOperation(route.Method)
 		require.EqualValues(t, operator.Needed(route.Method, route.Path), operation.Extensions["x-role"], name)
-		for _, role := range []operator.Role{operator.RoleViewer, operator.RoleAdmin} {
+		for _, role := range []access.Role{access.RoleViewer, access.RoleAdmin} {
 			answer := ask(t, route.Method, url+target(route.Method, route.Path), sample(route.Path), bearer(texts[role])...)
 			requireDocumented(t, document, path, operation, route.Method, answer)
 		}
@@ -90,7 +91,7 @@ func TestTheDocumentNamesEveryValue(t *testing.T) {
 	}
 }
 
-var routeInText = regexp.MustCompile("`(GET|POST|DELETE) (/[^` ?]*)")
+var routeInText = regexp.MustCompile("`(GET|POST|PUT|PATCH|DELETE) (/[^` ?]*)")
 
 // The routes that pages name are there, on this port or on the public one.
 func TestThePagesNameRoutesThatExist(t *testing.T) {
@@ -110,13 +111,18 @@ func TestThePagesNameRoutesThatExist(t *testing.T) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, route := range routeInText.FindAllStringSubmatch(string(text), -1) {
-			if !strings.HasPrefix(route[2], "/webhooks/") {
+			if !isPublic(route[1], route[2]) {
 				require.True(t, known[route[1]+" "+variable.ReplaceAllString(route[2], "{}")], "%s names %s", page, route[0])
 				named++
 			}
 		}
 	}
 	require.Greater(t, named, 10)
+}
+
+// isPublic says whether a route is one of the public port.
+func isPublic(method, path string) bool {
+	return strings.HasPrefix(path, "/webhooks/") || method+" "+path == "POST /events" || method+" "+path == "GET /health"
 }
 
 var variable = regexp.MustCompile(`\{\w+\}`)

@@ -21,7 +21,7 @@ func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, err
 	if err != nil {
 		return err
 	}
-	return c.JSON(page[T]{Items: append([]T{}, rows...)})
+	return c.JSON(List[T]{Items: append([]T{}, rows...)})
 }
 
 // sendOperation answers with what is known of one redrive or rebuild.
@@ -44,8 +44,8 @@ func sendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, e
 
 // sendChanged changes the state of a redrive or rebuild, and answers with it. One that comes beside an error is on record.
 func sendChanged[T any](
-	c *fiber.Ctx, to event.RedriveState,
-	change func(context.Context, string, event.RedriveState, event.Actor) (T, error), idOf func(T) string,
+	c *fiber.Ctx, to event.OperationState,
+	change func(context.Context, string, event.OperationState, event.Actor) (T, error), idOf func(T) string,
 ) error {
 	id, err := pathText(c, "id")
 	if err != nil {

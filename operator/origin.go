@@ -44,3 +44,11 @@ func isLocalName(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil || strings.EqualFold(host, "localhost")
 }
+
+// isFollowedLink says whether a browser follows a link to a page. Where that has a name which somebody's DNS points here, it is
+// none of ours.
+func isFollowedLink(c *fiber.Ctx, withoutTokens bool) bool {
+	return c.Method() == fiber.MethodGet && c.Get(fiber.HeaderOrigin) == "" &&
+		c.Get("Sec-Fetch-Mode") == "navigate" && c.Get("Sec-Fetch-Dest") == "document" &&
+		(!withoutTokens || isLocalName(string(c.Request().Host())))
+}

@@ -3,19 +3,21 @@ package operator
 import (
 	"encoding/base64"
 	"encoding/json"
+
+	"github.com/gofiber/fiber/v2"
 )
 
-// page is one page of a list.
-type page[T any] struct {
+// List is one page of a list.
+type List[T any] struct {
 	Items []T `json:"items"`
 	// Next is the cursor of the next page; empty on the last one.
 	Next string `json:"next,omitempty"`
 }
 
-// cut makes a page of limit rows out of one row more than that, if there is one: that row says that there is a next page.
+// Cut makes a page of limit rows out of one row more than that, if there is one: that row says that there is a next page.
 // A cursor is a place in the order of the list and not a number of rows, so that what comes in meanwhile moves nothing.
-func cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) page[V] {
-	p := page[V]{Items: make([]V, 0, len(rows))}
+func Cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) List[V] {
+	p := List[V]{Items: make([]V, 0, len(rows))}
 	if len(rows) > limit {
 		rows = rows[:limit]
 		p.Next = encodeCursor(cursor(rows[limit-1]))
@@ -24,6 +26,13 @@ func cut[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C) pag
 		p.Items = append(p.Items, view(row))
 	}
 	return p
+}
+
+// GoOn gives the page the cursor of a place, if there is more behind it.
+func (l *List[T]) GoOn(isMore bool, place any) {
+	if isMore {
+		l.Next = encodeCursor(place)
+	}
 }
 
 func encodeCursor(place any) string {
@@ -40,16 +49,31 @@ func cursorOf[C any](q *query, valid func(C) bool) *C {
 	if text == "" || q.err != nil {
 		return nil
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	place := new(C)
-	if err == nil {
-		err = json.Unmarshal(raw, place)
-	}
+	place, err := DecodeCursor[C](text)
 	if err != nil || !valid(*place) {
 		q.err = refuse(codeBadCursor)
 		return nil
 	}
 	return place
+}
+
+// DecodeCursor is the place that a page has named as its next.
+func DecodeCursor[C any](text string) (*C, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	place := new(C)
+	return place, json.Unmarshal(raw, place)
+}
+
+// answer gives what was read as JSON.
+func answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
+	shown, err := read(c)
+	if err != nil {
+		return err
+	}
+	return c.JSON(shown)
 }
 
 func same[T any](v T) T { return v }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/internal/payloadcodec"
 	"holdfast/operator"
+	"holdfast/operator/access"
 )
 
 const temporalWeb = "https://temporal.example.com"
@@ -39,21 +40,21 @@ func TestTemporalWebMayAskForPayloads(t *testing.T) {
 	page := func(path, token, origin string) reply {
 		return ask(t, "POST", url+path, `{"payloads":[]}`, append(bearer(token), "Origin", origin, "Sec-Fetch-Site", "cross-site")...)
 	}
-	decoded := page("/codec/decode", texts[operator.RoleOperator], temporalWeb)
+	decoded := page("/codec/decode", texts[access.RoleOperator], temporalWeb)
 	require.Equal(t, 200, decoded.status, string(decoded.body))
 	require.Equal(t, temporalWeb, decoded.header.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, "application/json", decoded.header.Get("Content-Type"))
-	refused := page("/codec/decode", texts[operator.RoleViewer], temporalWeb)
+	refused := page("/codec/decode", texts[access.RoleViewer], temporalWeb)
 	require.Equal(t, "403 forbidden", fmt.Sprint(refused.status, " ", refused.Error.Code))
 	require.Equal(t, temporalWeb, refused.header.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, []string{"decode"}, behind.called())
 
 	for _, other := range []string{"https://evil.example", "http://temporal.example.com", temporalWeb + ".evil.example", "null"} {
 		require.Empty(t, preflight("/codec/decode", other).header.Get("Access-Control-Allow-Origin"), other)
-		foreign := page("/codec/decode", texts[operator.RoleOperator], other)
+		foreign := page("/codec/decode", texts[access.RoleOperator], other)
 		require.Equal(t, "403 foreign_page", fmt.Sprint(foreign.status, " ", foreign.Error.Code), other)
 	}
-	require.Equal(t, "foreign_page", page("/dead-letters/7/replay", texts[operator.RoleAdmin], temporalWeb).Error.Code)
+	require.Equal(t, "foreign_page", page("/dead-letters/7/replay", texts[access.RoleAdmin], temporalWeb).Error.Code)
 	require.Empty(t, preflight("/dead-letters/7/replay", temporalWeb).header.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, []string{"decode"}, behind.called())
 }
@@ -82,7 +83,7 @@ func TestPayloadsAreTranslated(t *testing.T) {
 	require.NoError(t, err)
 	codec := payloadcodec.New([]payloadcodec.Key{key})
 	_, url := serve(t, operator.Options{API: &operator.API{Payloads: codec}, Tokens: tokens})
-	token := bearer(texts[operator.RoleOperator])
+	token := bearer(texts[access.RoleOperator])
 	plain := fmt.Sprintf(`{"payloads":[{"metadata":{"encoding":"anNvbi9wbGFpbg=="},"data":%q}]}`,
 		base64.StdEncoding.EncodeToString([]byte(strings.Repeat("CANARY", 2<<20/6))))
 	sealed := ask(t, "POST", url+"/codec/encode", plain, token...)
@@ -90,7 +91,7 @@ func TestPayloadsAreTranslated(t *testing.T) {
 	opened := ask(t, "POST", url+"/codec/decode", string(sealed.body), token...)
 	require.Equal(t, 200, opened.status)
 	require.JSONEq(t, plain, string(opened.body))
-	tooLarge := ask(t, "POST", url+"/codec/decode", string(sealed.body), bearer(texts[operator.RoleViewer])...)
+	tooLarge := ask(t, "POST", url+"/codec/decode", string(sealed.body), bearer(texts[access.RoleViewer])...)
 	require.Equal(t, "too_large", tooLarge.Error.Code, "of others not even the body is read")
 
 	unknown := `{"payloads":[{"metadata":{"encoding":"YmluYXJ5L2VuY3J5cHRlZA==","encryption-key-id":"b2xk"},"data":"Q0FOQVJZ"}]}`

@@ -17,6 +17,9 @@ type redriveRequest struct {
 	Rate float64 `json:"rate"`
 }
 
+// waitingStates are those of dead letters that a redrive takes on.
+var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted}
+
 func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if q := queryOf(c); q.err != nil {
 		return body, q.err
@@ -25,7 +28,8 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 		return body, err
 	}
 	for field, text := range map[string]string{
-		"provider": body.Provider, "source": body.Source, "type": body.Type, "code": body.Code,
+		"provider": body.Provider, "source": body.Source, "type": body.Type, "code": body.Code, "rule": body.Rule,
+		"subscription": body.Subscription,
 	} {
 		if len(text) > maxText || !isText(text) {
 			return body, refuseField(codeBadField, field)
@@ -39,6 +43,9 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	}
 	if _, err := event.Choose(string(body.Step), event.Steps()); err != nil {
 		return body, refuseChoice(codeBadField, "step", err)
+	}
+	if _, err := event.Choose(string(body.State), waitingStates); err != nil {
+		return body, refuseChoice(codeBadField, "state", err)
 	}
 	if !holdsTime(body.Since, body.Until) {
 		return body, refuseField(codeBadField, "until")
@@ -90,7 +97,7 @@ func (a *API) listRedrives(c *fiber.Ctx) error { return sendLatest(c, a.Redrives
 
 func (a *API) showRedrive(c *fiber.Ctx) error { return sendOperation(c, a.Redrives.Redrive) }
 
-func (a *API) changeRedrive(to event.RedriveState) fiber.Handler {
+func (a *API) changeRedrive(to event.OperationState) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		return sendChanged(c, to, a.Redrives.ChangeRedrive, func(r event.Redrive) string { return r.ID })
 	}

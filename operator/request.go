@@ -61,13 +61,22 @@ func decodeFailure(err error) error {
 		return refuseField(codeUnknownField, shortened(name))
 	}
 	if errors.As(err, &wrongType) {
-		return refuseField(codeBadField, shortened(wrongType.Field))
+		return refuseField(codeBadField, shortened(asWritten(wrongType.Field)))
 	}
 	var invalid *json.SyntaxError
 	if errors.As(err, &invalid) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return refuse(codeMalformedJSON)
 	}
 	return refuse(codeBadField) // of a type that reads itself, like a time
+}
+
+// asWritten is a field as its author wrote it: the decoder puts the Go name of an embedded struct before what is in it.
+func asWritten(field string) string {
+	embedded, inner, ok := strings.Cut(field, ".")
+	if ok && slices.Contains([]string{"Destination", "Subscription", "flat"}, embedded) {
+		return inner
+	}
+	return field
 }
 
 func shortened(s string) string {
@@ -147,15 +156,22 @@ func (q *query) time(name string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
+	at, err := parseTime(text)
+	if err != nil {
+		q.refuse(name)
+	}
+	return at
+}
+
+func parseTime(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil && isStorable(at) {
-		return at
+		return at, nil
 	}
 	ago, err := time.ParseDuration(text)
 	if err != nil || ago < 0 {
-		q.refuse(name)
-		return time.Time{}
+		return time.Time{}, refuse(codeBadParameter)
 	}
-	return time.Now().Add(-ago)
+	return time.Now().Add(-ago), nil
 }
 
 // period is a stretch of time that has something in it.

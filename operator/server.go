@@ -14,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/operator/access"
 )
 
 // Options are what the operator side shows.
@@ -30,13 +31,22 @@ type Options struct {
 	CheckTimeout time.Duration
 	// API is the operator API; nil leaves it out.
 	API *API
+	// Refusals are those of this process; nil leaves them out.
+	Refusals RefusalMemory
 	// Tokens are who may call the API. Without any, whoever reaches the server may do anything: see CheckAddress.
-	Tokens Tokens
+	Tokens access.Tokens
+	// Sessions keeps who has logged in; nil lets nobody log in. Tickets are those of links that log in; nil is none.
+	Sessions SessionStore
+	Tickets  *access.Tickets
 	// TemporalWeb are the origins whose pages may call the codec endpoint.
 	TemporalWeb []string
 	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours;
 	// nil leaves the routes out.
 	Metrics, MetricsJSON, MetricsHistory http.Handler
+	// Site is what browsers get; nil leaves it out.
+	Site *Site
+	// Prefix is the path under which a proxy shows this server, like "/holdfast"; "" is none.
+	Prefix string
 	// Log takes what went wrong; nil is slog.Default.
 	Log *slog.Logger
 }
@@ -49,10 +59,13 @@ type Server struct {
 	phase   atomic.Value
 	inbox   func(context.Context) (event.InboxDepth, error)
 	routes  []route
+	site    *Site
 	version string
 	log     *slog.Logger
 
 	eitherIsEnough bool
+	// closeStreams ends answers that last; nil where there are none.
+	closeStreams func()
 }
 
 // route is one entry of the index, and the way in which routes are registered: what is served is listed.
@@ -81,11 +94,15 @@ func New(o Options) *Server {
 		version: o.Version,
 		log:     cmp.Or(o.Log, slog.Default()),
 		inbox:   o.Inbox,
+		site:    o.Site,
 
 		eitherIsEnough: o.EitherIsEnough,
 	}
 	s.phase.Store(starting)
 	s.app = newApp(s.fail)
+	if o.Prefix != "" {
+		s.app.Use(withoutPrefix(o.Prefix))
+	}
 	s.app.Use(s.recoverPanic, identify, secure)
 	s.routes = []route{
 		{"GET", "/", "what is served here", s.index},
@@ -93,6 +110,7 @@ func New(o Options) *Server {
 		{"GET", "/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz},
 	}
 	s.routes = append(s.routes, o.metricRoutes()...)
+	s.routes = append(s.routes, o.refusalRoutes()...)
 	if o.API != nil {
 		s.routes = append(s.routes, o.API.routes()...)
 	}
@@ -100,15 +118,21 @@ func New(o Options) *Server {
 		s.app.Use(strings.TrimSuffix(payloadsPath, "/"), admit(o.TemporalWeb))
 	}
 	gate := newGate(o, s.log)
+	if o.Site != nil {
+		o.Site.add(s.app, gate, o.Prefix)
+	}
 	for _, r := range s.routes {
 		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.handler)
 	}
 	s.app.Server().HeaderReceived = gate.limitBody
+	if o.API != nil && o.API.Live != nil {
+		s.closeStreams = o.API.Live.Close
+	}
 	return s
 }
 
 // CheckAddress refuses to serve an API without tokens to more than this machine.
-func CheckAddress(address string, tokens Tokens) error {
+func CheckAddress(address string, tokens access.Tokens) error {
 	if len(tokens) > 0 {
 		return nil
 	}
@@ -122,6 +146,32 @@ func CheckAddress(address string, tokens Tokens) error {
 	return fmt.Errorf("the operator API has no tokens, so everybody who reaches %s could change everything: listen on "+
 		"127.0.0.1, or make a token with `holdfast token new` and set HOLDFAST_OPERATOR_TOKENS", address)
 }
+
+// CheckPrefix refuses a path for the proxy that begins as one of ours does: nobody could tell whether the proxy has taken it off.
+func CheckPrefix(prefix string) error {
+	first, _, _ := strings.Cut(strings.TrimPrefix(prefix, "/"), "/")
+	if prefix == "" || !isOurs(first) {
+		return nil
+	}
+	return fmt.Errorf("%s begins as a path of the operator side does (/%s): choose another one, such as /holdfast", prefix, first)
+}
+
+// isOurs says whether a path of ours begins with a segment.
+func isOurs(first string) bool {
+	if "/"+first == ConsoleHome {
+		return true
+	}
+	for name := range needs {
+		_, path, _ := strings.Cut(name, " ")
+		if ours, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ours == first {
+			return true
+		}
+	}
+	return false
+}
+
+// ConsoleHome is where the console stands; see package operator/console.
+const ConsoleHome = "/console"
 
 // newApp sets what Fiber and fasthttp leave unlimited.
 func newApp(fail fiber.ErrorHandler) *fiber.App {
@@ -156,6 +206,12 @@ func (s *Server) Drain() { s.phase.Store(draining) }
 // Shutdown stops listening and waits, until ctx ends, for the requests that are being answered.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
+	if s.closeStreams != nil {
+		s.closeStreams()
+	}
+	if s.site != nil && s.site.Close != nil {
+		s.site.Close()
+	}
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		return fmt.Errorf("shut operator side down: %w", err)
 	}

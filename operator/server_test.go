@@ -28,6 +28,12 @@ func serve(t *testing.T, o operator.Options) (*operator.Server, string) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	server := operator.New(o)
+	return server, listen(t, server)
+}
+
+// listen serves until the test ends.
+func listen(t *testing.T, server *operator.Server) string {
+	t.Helper()
 	server.Started()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -39,7 +45,7 @@ func serve(t *testing.T, o operator.Options) (*operator.Server, string) {
 		require.NoError(t, server.Shutdown(ctx))
 		require.NoError(t, <-done)
 	})
-	return server, "http://" + listener.Addr().String()
+	return "http://" + listener.Addr().String()
 }
 
 func get(t *testing.T, url string) (*http.Response, string) {

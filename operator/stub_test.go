@@ -13,8 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
 	"holdfast/event"
+	"holdfast/feed"
 	"holdfast/operator"
+	"holdfast/operator/access"
 )
 
 // stub stands in for everything behind the API, so that it can be seen what reaches it. What the API does with the real
@@ -27,10 +31,23 @@ type stub struct {
 	edit   event.Edit
 	err    error
 
+	changes []feed.Change
+
 	noRow, noLetter bool
 	verdict         *event.Verdict
 	waiting         *event.Waiting
 	conflict        *event.Conflict
+
+	// What reached the side that goes out; noSuch is a name that nothing there has.
+	noSuch       string
+	destination  delivery.Destination
+	subscription delivery.Subscription
+	secret       string
+	grace        time.Duration
+	choice       desk.Choice
+	deliveries   delivery.Query
+	key          delivery.Key
+	resend       delivery.Resend
 }
 
 func (s *stub) call(name string) error {
@@ -85,7 +102,7 @@ func someRecord() event.Record {
 func someLetter() event.DeadLetter {
 	return event.DeadLetter{
 		ID: 7, Receipt: someReceipt(), Body: body, State: event.DeadLetterOpen, FirstFailed: noon, LastFailed: noon,
-		Failure: event.Failure{Step: event.StepParse, Class: event.ClassRejected, Code: "x", At: noon}, Failures: 1,
+		Failure: event.Failure{Step: event.StepParse, Class: event.ClassRejected, Code: "jq_null", Message: "jq_null: evaluate type", At: noon}, Failures: 1,
 	}
 }
 
@@ -108,6 +125,17 @@ func (s *stub) WaitingEvent(context.Context, string) (event.Waiting, error) {
 		return event.Waiting{}, event.ErrNotFound
 	}
 	return *s.waiting, nil
+}
+
+func (s *stub) Duplicates(context.Context, string) (event.Duplicates, error) {
+	return event.Duplicates{Times: 3, FirstSeen: noon, LastSeen: noon}, nil
+}
+
+func (s *stub) EventOfWorkflow(_ context.Context, workflowID string) (string, error) {
+	if workflowID != "acme:a/b" {
+		return "", event.ErrNotFound
+	}
+	return someID, nil
 }
 
 func (s *stub) ConflictOfEvent(context.Context, string) (event.Conflict, error) {
@@ -135,6 +163,18 @@ func (s *stub) Events(_ context.Context, q event.RecordQuery) ([]event.Record, e
 
 func (s *stub) DeadLetter(context.Context, int64) (event.DeadLetter, error) {
 	return someLetter(), s.call("dead letter")
+}
+
+func (s *stub) SearchEvents(_ context.Context, q event.RecordQuery) (event.FoundEvents, error) {
+	s.events = q
+	return event.FoundEvents{Records: []event.Record{someRecord()}, LookedTo: someID}, s.call("search")
+}
+
+func (s *stub) Causes(_ context.Context, provider string) ([]event.Cause, error) {
+	return []event.Cause{{
+		Provider: provider, Step: event.StepParse, Class: event.ClassFailed, Code: "jq_failed", Rule: "type", Open: 7,
+		Oldest: noon, Newest: noon, Example: 7,
+	}}, s.call("causes")
 }
 
 func (s *stub) DeadLetters(context.Context, event.DeadLetterQuery) ([]event.DeadLetter, error) {
@@ -183,6 +223,16 @@ func (s *stub) EntityAsOf(context.Context, event.EntityRef, time.Time) (event.En
 	return someEntity(), s.call("entity as of")
 }
 
+func (s *stub) EntityList(_ context.Context, q event.EntityQuery) (event.FoundEntities, error) {
+	e := someEntity()
+	e.State = nil
+	return event.FoundEntities{Entities: []event.Entity{e}, LookedTo: q.After, ChangedSince: q.Since}, s.call("entities")
+}
+
+func (s *stub) Effects(context.Context, event.TimelineQuery) ([]event.Effect, error) {
+	return []event.Effect{{Link: someLink(), Fields: []event.FieldDiff{{Path: "/card", New: json.RawMessage(`"4242"`)}}}}, s.call("effects")
+}
+
 func (s *stub) TimelinePage(context.Context, event.TimelineQuery) ([]event.Link, error) {
 	return []event.Link{someLink()}, s.call("timeline")
 }
@@ -208,7 +258,7 @@ func (s *stub) Stats(context.Context, time.Duration) (event.Stats, error) {
 }
 
 func someRedrive() event.Redrive {
-	return event.Redrive{ID: "r1", State: event.RedriveRunning, Rate: 1, StartedAt: noon, StartedBy: "ada"}
+	return event.Redrive{ID: "r1", State: event.OperationRunning, Rate: 1, StartedAt: noon, StartedBy: "ada"}
 }
 
 func (s *stub) PlanRedrive(context.Context, event.RedriveFilter) (event.RedrivePlan, error) {
@@ -227,9 +277,31 @@ func (s *stub) Redrives(context.Context, int) ([]event.Redrive, error) {
 	return []event.Redrive{someRedrive()}, s.call("redrives")
 }
 
+func someImport() event.Import {
+	return event.Import{
+		ID: "20261122-220000-abcd", Name: "old.ndjson", Rate: 500, State: event.OperationRunning, Total: 3, Read: 2, StartedBy: "ada",
+		Counts: event.ImportCounts{event.ImportKey: {New: 1, There: 1}, event.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
+		Problems: []event.ImportProblem{{
+			Line: 2, Record: event.ImportEvent, Class: event.ClassRejected, Code: "entity_too_large", Message: "too large",
+		}},
+	}
+}
+
+func (s *stub) Import(context.Context, string) (event.Import, error) {
+	return someImport(), s.call("import")
+}
+
+func (s *stub) Imports(context.Context, int) ([]event.Import, error) {
+	return []event.Import{someImport()}, s.call("imports")
+}
+
+func (s *stub) ChangeImport(_ context.Context, _ string, _ event.OperationState, by event.Actor) (event.Import, error) {
+	return someImport(), s.changed("change import", by)
+}
+
 func someRebuild() event.Rebuild {
 	return event.Rebuild{
-		ID: "b1", State: event.RedriveRunning, Rate: 1, StartedAt: noon, StartedBy: "ada", From: noon, Until: noon,
+		ID: "b1", State: event.OperationRunning, Rate: 1, StartedAt: noon, StartedBy: "ada", From: noon, Until: noon,
 		Filter: event.RebuildFilter{Provider: "acme", Kind: "thing"}, Read: 1, Unreadable: 1,
 		Problems: []event.RebuildProblem{{
 			EventID: someID, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", Message: "no JSON",
@@ -258,11 +330,11 @@ func (s *stub) RebuildDiff(context.Context, string) ([]event.EntityDiff, error) 
 	}}, s.call("rebuild diff")
 }
 
-func (s *stub) ChangeRebuild(_ context.Context, _ string, _ event.RedriveState, by event.Actor) (event.Rebuild, error) {
+func (s *stub) ChangeRebuild(_ context.Context, _ string, _ event.OperationState, by event.Actor) (event.Rebuild, error) {
 	return someRebuild(), s.changed("change rebuild", by)
 }
 
-func (s *stub) ChangeRedrive(_ context.Context, _ string, _ event.RedriveState, by event.Actor) (event.Redrive, error) {
+func (s *stub) ChangeRedrive(_ context.Context, _ string, _ event.OperationState, by event.Actor) (event.Redrive, error) {
 	return someRedrive(), s.changed("change redrive", by)
 }
 
@@ -280,7 +352,11 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 func (s *stub) api() *operator.API {
 	return &operator.API{
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s, Rebuilds: s,
-		Redactor: s, Payloads: s,
+		Imports:  s,
+		Redactor: s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
+		Outbound: &operator.Outbound{
+			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s,
+		},
 	}
 }
 
@@ -289,11 +365,11 @@ func (s *stub) EncodeJSON([]byte) ([]byte, error) { return []byte(`{"payloads":[
 func (s *stub) DecodeJSON([]byte) ([]byte, error) { return []byte(`{"payloads":[]}`), s.call("decode") }
 
 // crowd are tokens of all roles, and their texts by role.
-func crowd(t *testing.T) (tokens operator.Tokens, texts map[operator.Role]string) {
+func crowd(t *testing.T) (tokens access.Tokens, texts map[access.Role]string) {
 	t.Helper()
-	texts = map[operator.Role]string{}
-	for _, role := range operator.Roles() {
-		text, token, err := operator.NewToken("the-"+string(role), role)
+	texts = map[access.Role]string{}
+	for _, role := range access.Roles() {
+		text, token, err := access.NewToken("the-"+string(role), role)
 		require.NoError(t, err)
 		tokens, texts[role] = append(tokens, token), text
 	}

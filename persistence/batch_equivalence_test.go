@@ -72,7 +72,8 @@ func TestABatchLeavesWhatSingleEventsLeave(t *testing.T) {
 			for _, query := range []string{
 				`SELECT to_jsonb(e) - '{workflow_id,run_id,persisted_at,processed_at,receipt}'::text[], receipt::text FROM events AS e
 				  WHERE NOT id = ANY ($1) ORDER BY id`,
-				`SELECT to_jsonb(e) - 'updated_at' FROM entities AS e WHERE $1::uuid[] IS NOT NULL ORDER BY provider, kind, external_id`,
+				`SELECT to_jsonb(e) - '{updated_at,revision}'::text[] FROM entities AS e WHERE $1::uuid[] IS NOT NULL
+				  ORDER BY provider, kind, external_id`,
 				`SELECT to_jsonb(e) FROM event_entities AS e WHERE $1::uuid[] IS NOT NULL ORDER BY event_id, position`,
 				`SELECT to_jsonb(e) FROM idempotency_keys AS e WHERE NOT event_id = ANY ($1) ORDER BY provider, key`,
 			} {

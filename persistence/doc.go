@@ -1,12 +1,15 @@
-// Package persistence keeps events, entities and dead letters in PostgreSQL: each step of an event one transaction,
-// every driver error mapped once to an event.Error. A Store opens the pool and has the methods of all its rooms, each of which
-// knows only rooms above it here:
+// Package persistence keeps events, entities, dead letters and deliveries in PostgreSQL: each step of an event one
+// transaction, every driver error mapped once to an event.Error. A Store opens the pool and has the methods of all its rooms,
+// each of which knows only rooms above it here:
 //
 //	postgres     the pool, transactions, errors, texts, pages: what all others stand on
-//	journal      what is told beside the events: audit log, error log, alerts, conflicts
+//	journal      what is told beside the events: audit log, error log, alerts, conflicts, duplicates, sessions
+//	changes      what happened, for whoever follows
+//	outbox       destinations, subscriptions, and deliveries until they have ended
 //	entities     links, folds, checkpoints, states of any moment
 //	writer       the one writer of events
 //	deadletters  dead letters, replays and redrives
+//	imports      what is brought from another system, until it is applied
 //	inbox        events that wait to be started
 //	read         what is asked of events and entities
 //	upkeep       retention and expunge

@@ -170,6 +170,6 @@ func TestAllWhoWaitForANameLeaveTogether(t *testing.T) {
 func TestNoRebuildIsNotFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	_, err := db.ChangeRebuild(t.Context(), "none", event.RedrivePaused, event.Actor{Name: "ada"})
+	_, err := db.ChangeRebuild(t.Context(), "none", event.OperationPaused, event.Actor{Name: "ada"})
 	require.ErrorIs(t, err, event.ErrNotFound)
 }

@@ -369,8 +369,9 @@ func TestUnfinished(t *testing.T) {
 	left(2)
 	b.process(processed, parsed())
 	left(1)
-	b.exec(`DELETE FROM inbox`)
 	b.process(spooled, parsed())
+	left(1) // a start that was confirmed late takes its row from the inbox a moment later
+	b.exec(`DELETE FROM inbox`)
 	left(0)
 	report, err := check.Report(t.Context())
 	require.NoError(t, err)

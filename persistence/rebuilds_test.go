@@ -34,7 +34,7 @@ func (d *database) createRebuild(id string, f event.RebuildFilter, dryRun bool) 
 	r, err := d.CreateRebuild(d.t.Context(), event.Rebuild{ID: id, Filter: f, DryRun: dryRun, Rate: 50, StartedBy: "ada"},
 		event.Actor{Name: "ada", Reason: "a test"})
 	require.NoError(d.t, err)
-	require.Equal(d.t, event.RedriveRunning, r.State)
+	require.Equal(d.t, event.OperationRunning, r.State)
 }
 
 // rebuild runs a new rebuild to its end.
@@ -49,7 +49,7 @@ func (d *database) goOn(id string, n int, parse event.Parser) event.Rebuild {
 	for {
 		r, err := d.RebuildPage(d.t.Context(), id, n, parse)
 		require.NoError(d.t, err)
-		if r.State != event.RedriveRunning {
+		if r.State != event.OperationRunning {
 			return r
 		}
 	}
@@ -114,7 +114,7 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 	require.NoError(t, err)
 	done := db.rebuild("real", event.RebuildFilter{Provider: "acme"}, false, 3, today.parse)
 	require.Equal(t, counts(dry), counts(done))
-	require.Equal(t, event.RedriveCompleted, done.State)
+	require.Equal(t, event.OperationCompleted, done.State)
 	require.NotNil(t, done.EndedAt)
 	require.InDelta(t, 1, done.Share(), 0)
 	require.Equal(t, `{"right": 4, "wrong": 6}`, db.stateOf(thing("1")))
@@ -208,7 +208,7 @@ func TestTheLifeOfARebuild(t *testing.T) {
 	db.createRebuild("one", event.RebuildFilter{}, false)
 	_, err := db.CreateRebuild(t.Context(), event.Rebuild{ID: "two", Rate: 1}, event.Actor{})
 	require.Equal(t, "rebuild_runs", event.CodeOf(err))
-	change := func(to event.RedriveState) error {
+	change := func(to event.OperationState) error {
 		_, err := db.ChangeRebuild(t.Context(), "one", to, event.Actor{Name: "ada"})
 		return err
 	}
@@ -219,16 +219,16 @@ func TestTheLifeOfARebuild(t *testing.T) {
 	}
 
 	require.EqualValues(t, 1, page().Read)
-	require.NoError(t, change(event.RedrivePaused))
+	require.NoError(t, change(event.OperationPaused))
 	require.EqualValues(t, 1, page().Read)
 	active, err := db.ActiveRebuilds(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"one"}, active)
-	require.NoError(t, change(event.RedriveRunning))
+	require.NoError(t, change(event.OperationRunning))
 	require.EqualValues(t, 2, page().Read)
-	require.NoError(t, change(event.RedriveCanceled))
+	require.NoError(t, change(event.OperationCanceled))
 	require.EqualValues(t, 2, page().Read)
-	require.Equal(t, "rebuild_ended", event.CodeOf(change(event.RedriveRunning)))
+	require.Equal(t, "rebuild_ended", event.CodeOf(change(event.OperationRunning)))
 
 	r := db.rebuild("two", event.RebuildFilter{}, false, 20, today.parse)
 	require.Equal(t, "read 3 changed 1 unreadable 0 skipped 0 entities 1", counts(r))
@@ -328,7 +328,7 @@ func (d *database) rebuildWhileKilled(t *testing.T, seed int, today definition) 
 		page, kill := context.WithTimeout(t.Context(), alive)
 		r, err := d.RebuildPage(page, "one", 7, today.parse)
 		kill()
-		if err == nil && r.State != event.RedriveRunning {
+		if err == nil && r.State != event.OperationRunning {
 			return nil
 		}
 		if err != nil && event.ClassOf(err) != event.ClassTransient {

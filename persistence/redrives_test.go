@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"holdfast/delivery"
 	"holdfast/event"
 )
 
@@ -40,7 +41,7 @@ func (d *database) takeAll(id string, n int) (ids []int64) {
 	for {
 		page, err := d.TakeRedrivePage(d.t.Context(), id, n, 1000)
 		require.NoError(d.t, err)
-		if page.Drained || page.State != event.RedriveRunning {
+		if page.Drained || page.State != event.OperationRunning {
 			return ids
 		}
 		for _, letter := range page.Letters {
@@ -70,7 +71,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 		Count: 5, Oldest: &noon, ByClass: map[event.Class]int64{event.ClassRejected: 5}, ByProvider: map[string]int64{"acme": 5},
 	}, plan)
 	made := db.createRedrive("one", filter)
-	require.Equal(t, event.RedriveRunning, made.State)
+	require.Equal(t, event.OperationRunning, made.State)
 	require.EqualValues(t, 5, made.Total)
 	require.Equal(t, filter, made.Filter)
 	late := db.bury(1)[0]
@@ -86,7 +87,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, settled)
 	require.Equal(t, []int64{1, 1, 3}, []int64{r.Done, r.Failed, r.InFlight})
-	require.Equal(t, event.RedriveRunning, r.State)
+	require.Equal(t, event.OperationRunning, r.State)
 	require.Empty(t, db.takeAll("one", 2), "it never takes a row twice, also not one that has failed again")
 
 	require.NoError(t, db.GiveBack(t.Context(), "one", ids[2]))
@@ -96,7 +97,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	r, settled, err = db.SettleRedrive(t.Context(), "one")
 	require.NoError(t, err)
 	require.True(t, settled)
-	require.Equal(t, event.RedriveCompleted, r.State)
+	require.Equal(t, event.OperationCompleted, r.State)
 	require.Equal(t, []int64{3, 1, 0, 1}, []int64{r.Done, r.Failed, r.InFlight, r.Skipped})
 	require.NotNil(t, r.EndedAt)
 
@@ -148,19 +149,19 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	db := open(t)
 	mine := db.bury(3)
 	db.createRedrive("one", event.RedriveFilter{})
-	change := func(to event.RedriveState) error {
+	change := func(to event.OperationState) error {
 		_, err := db.ChangeRedrive(t.Context(), "one", to, event.Actor{Name: "ada", Reason: "traffic"})
 		return err
 	}
-	require.NoError(t, change(event.RedrivePaused))
+	require.NoError(t, change(event.OperationPaused))
 	require.Empty(t, db.takeAll("one", 1))
-	require.NoError(t, change(event.RedriveRunning))
+	require.NoError(t, change(event.OperationRunning))
 	page, err := db.TakeRedrivePage(t.Context(), "one", 1, 1000)
 	require.NoError(t, err)
 	require.Len(t, page.Letters, 1)
-	require.NoError(t, change(event.RedriveCanceled))
+	require.NoError(t, change(event.OperationCanceled))
 	require.Empty(t, db.takeAll("one", 1))
-	require.Equal(t, "redrive_ended", event.CodeOf(change(event.RedriveRunning)))
+	require.Equal(t, "redrive_ended", event.CodeOf(change(event.OperationRunning)))
 
 	_, settled, err := db.SettleRedrive(t.Context(), "one")
 	require.NoError(t, err)
@@ -169,7 +170,7 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	r, settled, err := db.SettleRedrive(t.Context(), "one")
 	require.NoError(t, err)
 	require.True(t, settled)
-	require.Equal(t, event.RedriveCanceled, r.State)
+	require.Equal(t, event.OperationCanceled, r.State)
 	require.EqualValues(t, 1, r.Done)
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = 'redrive:one'`))
 
@@ -195,4 +196,34 @@ func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
 	require.Equal(t, []int{2, 1, 0}, []int{take(), take(), take()})
 	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
 	require.Equal(t, 1, take())
+}
+
+// What waits behind a destination that is paused is not waited for: a redrive goes on to what is for others, and ends.
+func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.destination(1, delivery.Destination{})
+	letters := []event.DeadLetter{db.buryDelivery(1), db.buryDelivery(1), db.buryDelivery(1)}
+	_, err := db.SetDestinationState(ctx, "d1", delivery.DestinationPaused, ada)
+	require.NoError(t, err)
+	db.createRedrive("one", event.RedriveFilter{})
+	for range letters {
+		page, err := db.TakeRedrivePage(ctx, "one", 1, 1)
+		require.NoError(t, err)
+		require.Len(t, page.Letters, 1, "those before are not under way")
+		require.NoError(t, db.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
+	}
+	page, err := db.TakeRedrivePage(ctx, "one", 1, 1)
+	require.NoError(t, err)
+	require.True(t, page.Drained)
+	r, settled, err := db.SettleRedrive(ctx, "one")
+	require.NoError(t, err)
+	require.True(t, settled)
+	require.EqualValues(t, 3, r.Skipped)
+
+	_, err = db.SetDestinationState(ctx, "d1", delivery.DestinationReady, ada)
+	require.NoError(t, err)
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'resolved'`), "and it is delivered in the end")
 }

@@ -33,6 +33,35 @@ func TestAPurgeReadsWhatItRemoves(t *testing.T) {
 	}
 }
 
+// A batch does not walk past all that those before it have removed, which stands in the index until somebody cleans up. What is
+// older than where the last one has ended is purged all the same.
+func TestAPurgeGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	const events = 100_000
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	db.exec(`ALTER TABLE events SET (autovacuum_enabled = off)`)
+	db.purgeable(events, 1000)
+	pages := func() int {
+		seen.forget()
+		n, err := db.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		require.NoError(t, err)
+		require.EqualValues(t, 500, n)
+		return blocksRead(t, seen.planOf(t, db, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ",
+			func(sql string) bool { return strings.Contains(sql, "DELETE FROM events") }))
+	}
+	first := pages()
+	for range 80 {
+		_, err := db.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		require.NoError(t, err)
+	}
+	require.Less(t, pages(), first+30)
+
+	db.exec(`UPDATE events SET id = lpad(to_hex(7), 32, '0')::uuid WHERE id = (SELECT id FROM events ORDER BY id DESC LIMIT 1)`)
+	db.purge(event.KeptEvents, time.Now())
+	require.Zero(t, value[int](db, `SELECT count(*) FROM events`))
+}
+
 // What was before a snapshot goes with it, however much that is: in more than one transaction.
 func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
 	t.Parallel()

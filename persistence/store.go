@@ -5,11 +5,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/imports"
 	"holdfast/persistence/inbox"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/ledgers"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/read"
 	"holdfast/persistence/upkeep"
@@ -28,6 +31,8 @@ type (
 	InboxWriter = inbox.InboxWriter
 	// ErrorRecorder writes to the error log behind its callers.
 	ErrorRecorder = journal.ErrorRecorder
+	// DuplicateCounter counts events that came again, behind its callers.
+	DuplicateCounter = journal.DuplicateCounter
 	// LedgerCheck is a ledger beside the database.
 	LedgerCheck = ledgers.LedgerCheck
 )
@@ -49,6 +54,9 @@ type (
 	journals  = journal.Store
 	upkeeps   = upkeep.Store
 	comparers = ledgers.Store
+	outboxes  = outbox.Store
+	feeds     = changes.Store
+	movers    = imports.Store
 )
 
 // Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
@@ -62,6 +70,9 @@ type Store struct {
 	*journals
 	*upkeeps
 	*comparers
+	*outboxes
+	*feeds
+	*movers
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
@@ -76,10 +87,12 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 		return nil, err
 	}
 	e := entities.New(db, folding)
-	w := writer.New(db, e, writing)
+	o := outbox.New(db, outbox.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets})
+	w := writer.New(db, e, o, writing)
 	return &Store{
 		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),
-		journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db),
+		journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
+		feeds: changes.New(db), movers: imports.New(db, w),
 	}, nil
 }
 

@@ -13,8 +13,12 @@ import (
 func TestRunsAreComparedWithRows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	processed, dead, lost := receipt(), receipt(), receipt()
+	processed, dead, lost, purged, stored := receipt(), receipt(), receipt(), receipt(), receipt()
 	db.process(processed, parsed())
+	db.process(purged, parsed())
+	db.exec(`DELETE FROM events WHERE id = $1`, purged.ID)
+	_, err := db.Persist(t.Context(), stored, body, parsed(), runOf(stored))
+	require.NoError(t, err)
 	db.record(deadLetter(dead))
 	died := db.deadLetterOf(dead).LastFailed
 	at := died.Add(-time.Second)
@@ -29,18 +33,20 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 		closed(dead, runOf(dead), "terminated"),
 		closed(dead, anotherRun(dead), "failed"),     // a later failure stands in its place
 		closed(dead, anotherRun(dead), "terminated"), // it has failed since
+		closed(purged, runOf(purged), "completed"),   // its key says that it was processed
 		later,
+		closed(stored, runOf(stored), "completed"), // a restore has taken back what followed
 		closed(lost, runOf(lost), "failed"),
 		nameless,
 		foreign,
 	}
 	got, err := db.Unrecorded(t.Context(), all)
 	require.NoError(t, err)
-	require.Equal(t, all[4:], got)
+	require.Equal(t, all[5:], got)
 
-	stored, err := db.StoredEvents(t.Context(), []string{processed.ID, lost.ID, "nobody", ""})
+	rows, err := db.StoredEvents(t.Context(), []string{processed.ID, lost.ID, "nobody", ""})
 	require.NoError(t, err)
-	require.Equal(t, map[string]bool{processed.ID: true}, stored)
+	require.Equal(t, map[string]bool{processed.ID: true}, rows)
 }
 
 func TestAStaleRedriveIsReleased(t *testing.T) {

@@ -35,6 +35,24 @@ func TestBatch(t *testing.T) {
 	require.Equal(t, "not_object", event.CodeOf(err))
 }
 
+// Where the body itself may be the list, anything else is one event.
+func TestABodyThatIsAListOrOneEvent(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "events", secretOfTests)
+	for body, want := range map[string]int{
+		"\n[ {\"id\":1} , {\"id\":2} ]\n": 2, `[]`: 0, `{"id":1}`: 1, `{"data":[1,2]}`: 1, `[{"id":1}`: 1, `7`: 1,
+	} {
+		items, err := p.Split(&auth.Request{Body: []byte(body)})
+		require.NoError(t, err)
+		require.Len(t, items, want, body)
+		isList := want != 1
+		for _, item := range items {
+			require.Equal(t, isList, item.Root != nil, body)
+			require.Equal(t, isList, string(item.Body) != body, body)
+		}
+	}
+}
+
 func TestEmptyBatch(t *testing.T) {
 	t.Parallel()
 	items, err := mustLoad(t, batched).Split(&auth.Request{Body: []byte(`{"data":{"events":[]}}`)})

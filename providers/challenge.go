@@ -3,7 +3,10 @@ package providers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"time"
 
 	"holdfast/providers/auth"
 	"holdfast/providers/decode"
@@ -14,62 +17,163 @@ import (
 // maxChallengeReply is in bytes: what a sender may have us say back.
 const maxChallengeReply = 4096
 
+// maxOpenReply is in bytes: what anybody may have us say back, in each part of the reply.
+const maxOpenReply = 512
+
 // challenge answers a handshake, which is not an event.
 type challenge struct {
-	when, reply *jq.Expression
-	status      int
-	contentType string
+	method string
+	// schemes authenticate this handshake alone; nil where the definition's own do.
+	schemes *auth.Authenticator
+	// open: whoever asks is answered.
+	open               bool
+	when, reply, hmac  *jq.Expression
+	headers            map[string]*jq.Expression
+	readHeaders, query []string
+	status             int
+	contentType        string
 }
 
-func (c *compiler) newChallenges(defs []definition.Challenge) []challenge {
+func (c *compiler) newChallenges(defs []definition.Challenge, paths []auth.Path) []challenge {
 	var challenges []challenge
 	for i, d := range defs {
-		at := fmt.Sprintf("challenges[%d]", i)
-		c.Required(at+".when", string(d.When))
-		ch := challenge{
-			when: c.Expression(at+".when", d.When), reply: c.Expression(at+".reply", d.Reply),
-			status: c.success(at+".status", d.Status, http.StatusOK), contentType: d.ContentType,
-		}
-		if ch.contentType == "" {
-			ch.contentType = "text/plain; charset=utf-8"
-		}
-		if decode.MediaType(ch.contentType) == "text/html" {
-			c.Add(at+".content_type", "must not be HTML: the reply repeats what was sent")
-		}
-		challenges = append(challenges, ch)
+		challenges = append(challenges, c.newChallenge(fmt.Sprintf("challenges[%d]", i), d, paths))
 	}
 	return challenges
 }
 
+func (c *compiler) newChallenge(at string, d definition.Challenge, paths []auth.Path) challenge {
+	c.Required(at+".when", string(d.When))
+	ch := challenge{
+		method: c.OneOf(at+".method", d.Method, http.MethodPost, http.MethodGet, http.MethodHead), open: d.Open != "",
+		when: c.NewExpression(at+".when", d.When), reply: c.NewExpression(at+".reply", d.Reply),
+		hmac: c.NewExpression(at+".hmac", d.HMAC), headers: map[string]*jq.Expression{},
+		status: c.success(at+".status", d.Status, http.StatusOK), contentType: d.ContentType,
+	}
+	for name, source := range d.Headers {
+		ch.headers[c.HeaderName(at+".headers", name)] = c.NewExpression(at+".headers", source)
+	}
+	if d.Auth != nil {
+		ch.schemes = auth.NewOne(&c.Problems, at+".auth", *d.Auth, paths)
+	}
+	if ch.contentType == "" {
+		ch.contentType = "text/plain; charset=utf-8"
+	}
+	if decode.MediaType(ch.contentType) == "text/html" {
+		c.Add(at+".content_type", "must not be HTML: the reply repeats what was sent")
+	}
+	c.checkChallenge(at, d, &ch)
+	return ch
+}
+
+// checkChallenge notes what the expressions read, and refuses what strangers must not be able to ask for.
+func (c *compiler) checkChallenge(at string, d definition.Challenge, ch *challenge) {
+	for _, x := range append(slices.Collect(maps.Values(ch.headers)), ch.when, ch.reply, ch.hmac) {
+		if x == nil {
+			continue
+		}
+		ch.readHeaders = append(ch.readHeaders, x.Dependencies.Headers...)
+		ch.query = append(ch.query, x.Dependencies.Query...)
+		if x.Dependencies.Body && (ch.open || ch.method != http.MethodPost) {
+			c.Add(at, "may read headers and query alone: nobody has vouched for the body, or there is none")
+		}
+	}
+	if ch.open && (d.Auth != nil || d.HMAC != "") {
+		c.Add(at+".open",
+			"has neither auth nor hmac: with the one it is not open, and with the other anybody could have anything signed")
+	}
+}
+
+// Answers reports whether some handshake comes by this method.
+func (p *Provider) Answers(method string) bool {
+	return slices.ContainsFunc(p.challenges, func(ch challenge) bool { return ch.method == method })
+}
+
+// Handshake answers a request that is one before anybody looks at the definition's own schemes: one that comes by another method
+// than POST, one with a scheme of its own, or one that is open to all. Nothing of it is stored. isOne is false for any other
+// request, and for a POST whose handshake is not authentic, which may still be an event; the error is an *auth.Error.
+func (p *Provider) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne bool, err error) {
+	for i := range p.challenges {
+		ch := &p.challenges[i]
+		if ch.method != r.Method || ch.method == http.MethodPost && !ch.open && ch.schemes == nil {
+			continue
+		}
+		a := ch.schemes
+		if a == nil {
+			a = p.Authenticator
+		}
+		if !ch.open {
+			if err = a.Authenticate(r, now); err != nil {
+				continue
+			}
+		}
+		if reply, ok := ch.answer(a, r, nil, now); ok {
+			return reply, true, nil
+		}
+	}
+	return Reply{}, r.Method != http.MethodPost && err != nil, err
+}
+
 // Challenge answers an authentic request that is a handshake; ok is false if it is none.
-func (p *Provider) Challenge(r *auth.Request) (reply Reply, ok bool) {
-	if len(p.challenges) == 0 {
+func (p *Provider) Challenge(r *auth.Request, now time.Time) (reply Reply, ok bool) {
+	if !slices.ContainsFunc(p.challenges, func(ch challenge) bool { return ch.isPlain() }) {
 		return Reply{}, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
-	defer cancel()
 	shown, _ := p.kept.Of(r)
 	body, err := p.decoders.Decode(shown.Headers["content-type"], r.Body)
 	if err != nil {
 		return Reply{}, false
 	}
-	in := jq.NewInput(shown.Headers, shown.Query, shown.Path, body, nil)
 	for i := range p.challenges {
-		if reply, ok := p.challenges[i].answer(ctx, in); ok {
-			return reply, true
+		if ch := &p.challenges[i]; ch.isPlain() {
+			if reply, ok := ch.answer(p.Authenticator, r, body, now); ok {
+				return reply, true
+			}
 		}
 	}
 	return Reply{}, false
 }
 
+// isPlain says that the definition's own schemes have to let the handshake in, as they do events.
+func (ch *challenge) isPlain() bool {
+	return ch.method == http.MethodPost && !ch.open && ch.schemes == nil
+}
+
 // answer gives text as it is, and any other value as JSON.
-func (c *challenge) answer(ctx context.Context, in jq.Input) (Reply, bool) {
-	match, err := c.when.First(ctx, in, nil)
+func (ch *challenge) answer(a *auth.Authenticator, r *auth.Request, body any, now time.Time) (Reply, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
+	defer cancel()
+	in := jq.NewInput(named(r.Header, ch.readHeaders), named(r.Query, ch.query), r.PathParams, body, nil)
+	match, err := ch.when.First(ctx, in, nil)
 	if err != nil || match != true {
 		return Reply{}, false
 	}
-	reply := Reply{Status: c.status, ContentType: c.contentType}
-	v, err := c.reply.First(ctx, in, nil)
+	if ch.hmac != nil {
+		v, err := ch.hmac.First(ctx, in, nil)
+		text, isText := v.(string)
+		sum, ok := a.MAC(r, text, now)
+		if err != nil || !isText || !ok {
+			return Reply{}, false
+		}
+		in.Value["hmac"] = sum
+	}
+	return ch.write(ctx, in)
+}
+
+func (ch *challenge) write(ctx context.Context, in jq.Input) (reply Reply, ok bool) {
+	reply = Reply{Status: ch.status, ContentType: ch.contentType}
+	if len(ch.headers) > 0 {
+		reply.Headers = map[string]string{}
+	}
+	for name, x := range ch.headers {
+		v, err := x.First(ctx, in, nil)
+		text, isText := v.(string)
+		if err != nil || !isText || !isPlainText(text, maxOpenReply) {
+			return Reply{}, false
+		}
+		reply.Headers[name] = text
+	}
+	v, err := ch.reply.First(ctx, in, nil)
 	switch v := v.(type) {
 	case nil:
 	case string:
@@ -77,5 +181,35 @@ func (c *challenge) answer(ctx context.Context, in jq.Input) (Reply, bool) {
 	default:
 		reply.Body, err = jq.Marshal(v, maxChallengeReply)
 	}
+	if ch.open && !isPlainText(string(reply.Body), maxOpenReply) {
+		return Reply{}, false
+	}
 	return reply, err == nil && len(reply.Body) <= maxChallengeReply
+}
+
+// isPlainText says that a text is short and visible ASCII.
+func isPlainText(s string, size int) bool {
+	return len(s) <= size && !slices.ContainsFunc([]byte(s), func(c byte) bool { return c < ' ' || c > '~' })
+}
+
+// named are the only values of the names.
+func named(values map[string][]string, names []string) map[string]string {
+	found := map[string]string{}
+	for _, name := range names {
+		if all := values[name]; len(all) == 1 {
+			found[name] = all[0]
+		}
+	}
+	return found
+}
+
+// withSecrets are the same handshakes with secrets.
+func withSecrets(challenges []challenge, s auth.Secrets) []challenge {
+	out := slices.Clone(challenges)
+	for i := range out {
+		if out[i].schemes != nil {
+			out[i].schemes = out[i].schemes.WithSecrets(s)
+		}
+	}
+	return out
 }

@@ -28,6 +28,7 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	if d.Name+".yaml" != c.File && d.Name+".yml" != c.File {
 		c.Add("name", "%q must be the name of the file", d.Name)
 	}
+	c.CheckSources("sources", d.Sources)
 	p.paths, c.PathParams = auth.NewPaths(&c.Problems, d.Name, d.Paths)
 	if d.BodyLimit < 0 || d.BodyLimit > maxBodyLimit {
 		c.Add("body_limit", "want 1 to %d bytes", maxBodyLimit)
@@ -38,6 +39,7 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	p.kept = c.ReceiptFields
 	p.decoders = decode.New(&c.Problems, d.Decode)
 	p.batch = c.newBatch(d.Batch)
+	c.Item = itemPath(d.Batch)
 	c.compileEvents(p, d)
 	c.compileLimits(p, d)
 	return p
@@ -56,7 +58,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	p.mapping = c.Compile(d)
 	p.decoders.Identity = identityOf(p)
 	p.decoders.Projection = projectionOf(p)
-	p.challenges = c.newChallenges(d.Challenges)
+	p.challenges = c.newChallenges(d.Challenges, p.paths)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(d.Redact)
 	p.samples = c.newSamples(d.Samples)
@@ -69,6 +71,17 @@ func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
 	p.replyBody = c.NewExpression("replies.body", d.Replies.Body)
+}
+
+// itemPath leads from the body to the event within it, of which there is one where a signature names its fields.
+func itemPath(d *definition.Batch) string {
+	switch {
+	case d == nil:
+		return ""
+	case d.Items == ".":
+		return "0"
+	}
+	return d.Items + ".0"
 }
 
 // identityOf collects the paths within the body that type, key and versions are read from.

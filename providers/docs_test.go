@@ -14,41 +14,91 @@ import (
 	"holdfast/providers/definition"
 )
 
-const docsPage = "../docs/providers.md"
-
-func readDocs(t *testing.T) string {
+func readDocs(t *testing.T, name string) string {
 	t.Helper()
-	page, err := os.ReadFile(docsPage)
+	page, err := os.ReadFile("../docs/" + name)
 	require.NoError(t, err)
 	return string(page)
 }
 
-// The table of the catalogue is written from the catalogue.
+const cataloguePage = "../docs/catalogue.md"
+
+// The page of the catalogue is written from the catalogue.
 func TestCataloguePageIsCurrent(t *testing.T) {
 	t.Parallel()
-	page := readDocs(t)
-	head, rest, ok := strings.Cut(page, "-update -->\n")
-	require.True(t, ok)
-	table, tail, ok := strings.Cut(rest, "<!-- /catalogue -->")
-	require.True(t, ok)
-	want := catalogueTable(catalogueOf(t))
+	want := catalogueInWords(catalogueOf(t))
 	if *update {
-		require.NoError(t, os.WriteFile(docsPage, []byte(head+"-update -->\n"+want+"<!-- /catalogue -->"+tail), 0o600))
+		require.NoError(t, os.WriteFile(cataloguePage, []byte(want), 0o600))
 		return
 	}
-	require.Equal(t, want, table, "run go test ./providers -run TestCataloguePage -update")
+	page, err := os.ReadFile(cataloguePage)
+	require.NoError(t, err)
+	require.Equal(t, want, string(page), "run go test ./providers -run TestCataloguePage -update")
 }
 
-func catalogueTable(c *Catalogue) string {
+const aboveCatalogue = `# The catalogue
+
+<!-- Written by go test ./providers -run TestCataloguePage -update -->
+
+These %d definitions are built in. Each says what it is made from; the strongest of its sources is its **evidence**:
+
+| Evidence | Means |
+|---|---|
+| ` + "`vectors`" + ` | The sender has published signatures with their secret. They are authentic here |
+| ` + "`library`" + ` | It is as the sender's own library does it |
+| ` + "`documentation`" + ` | It is as the sender's documentation has it |
+| ` + "`observed`" + ` | It is as somebody has seen it. Compare it with your first requests |
+
+A test holds every definition to requests that it has not signed itself (` + "`providers/testdata/vectors`" + `). It also changes
+the secret, the body, each signed header, the time and the algorithm, and demands a refusal each time.
+
+A provider without a secret is closed: nobody is authentic. Its secret stands in the variable, or in the file that the variable
+with ` + "`_FILE`" + ` behind its name leads to.
+
+`
+
+func catalogueInWords(c *Catalogue) string {
 	var b strings.Builder
-	b.WriteString("\n| Provider | Scheme | Secrets | Key | Window | Priority |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, aboveCatalogue, len(c.Names()))
+	b.WriteString("| Provider | Evidence | Scheme | Secrets |\n|---|---|---|---|\n")
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s |\n", name, strings.Join(p.Schemes(), "; "),
-			strings.Join(p.SecretNames(), "`, `"), keyInWords(p.Written()), windowInWords(p), priorityInWords(p.Written()))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | `%s` |\n", name, name, p.Evidence(), strings.Join(p.Schemes(), "; "),
+			strings.Join(p.SecretNames(), "`, `"))
 	}
-	b.WriteString("\n")
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		writeEntry(&b, p)
+	}
 	return b.String()
+}
+
+// writeEntry is the section of one provider.
+func writeEntry(b *strings.Builder, p *Provider) {
+	d := p.Written()
+	fmt.Fprintf(b, "\n## %s\n\n%s. Key: %s. Duplicate for %s. Priority %s.\n\n", p.Name(), p.Title(), keyInWords(d), windowInWords(p),
+		priorityInWords(d))
+	for _, source := range d.Sources {
+		for _, e := range definition.Evidences {
+			if text := e.Of(source); text != "" {
+				fmt.Fprintf(b, "- %s: %s\n", strings.ToUpper(string(e[:1]))+string(e[1:]), linked(text))
+			}
+		}
+	}
+	b.WriteString("\n| | |\n|---|---|\n")
+	for _, reason := range []struct{ of, text string }{
+		{"Why this key", d.Why.Key}, {"A retry", d.Why.Retry}, {"Sent again by hand", d.Why.Resend},
+		{"A second subscription", d.Why.Second}, {"The wrong key", d.Why.Wrong}, {"IDs", d.Why.Scope}, {"Order", d.Why.Order},
+	} {
+		fmt.Fprintf(b, "| %s | %s |\n", reason.of, strings.ReplaceAll(reason.text, "|", `\|`))
+	}
+}
+
+func linked(text string) string {
+	if strings.HasPrefix(text, "https://") {
+		return "<" + text + ">"
+	}
+	return text
 }
 
 func keyInWords(d *definition.Definition) string {
@@ -116,9 +166,9 @@ func priorityInWords(d *definition.Definition) string {
 	return words
 }
 
-// The page has the numbers that bound things here.
-func TestPageNamesLimits(t *testing.T) {
+// The pages have the numbers that bound things here.
+func TestPagesNameLimits(t *testing.T) {
 	t.Parallel()
-	require.Regexp(t, fmt.Sprintf(`(?m)^\| Reply of a handshake.* \| %d`, maxChallengeReply), readDocs(t))
-	require.Contains(t, readDocs(t), fmt.Sprintf("at most %d", maxBodyLimit))
+	require.Regexp(t, fmt.Sprintf(`(?m)^\| Reply of a handshake.* \| %d`, maxChallengeReply), readDocs(t, "expressions.md"))
+	require.Contains(t, readDocs(t, "providers.md"), fmt.Sprintf("at most %d", maxBodyLimit))
 }

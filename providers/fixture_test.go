@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,24 +25,27 @@ var update = flag.Bool("update", false, "write the golden files")
 // secretOfTests fits every scheme: text, and base64 after its prefix.
 const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
 
-// Key pair of the seed 0123456789abcdef0123456789abcdef.
-const (
-	privateKey = "whsk_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-	publicKey  = "whpk_I7xUkSwebpLEqGglyGfif/3FVb/71CRPF6Jqv//ull0="
-)
-
 // clock is when the fixtures arrive.
 var clock = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func secretsOf(secrets ...string) auth.Secrets { return func(string) []string { return secrets } }
+// secretsOf gives the same secrets for every reference; beside secretOfTests those for the schemes that it does not fit.
+func secretsOf(secrets ...string) auth.Secrets {
+	if slices.Contains(secrets, secretOfTests) {
+		secrets = append(slices.Clone(secrets), auth.TrialSecrets()[1:]...)
+	}
+	return func(string) []string { return secrets }
+}
 
 // catalogueOf gives the built-in catalogue with secrets.
 func catalogueOf(t testing.TB, secrets ...string) *Catalogue {
 	t.Helper()
-	c, err := Load("")
+	c, err := builtIn()
 	require.NoError(t, err)
-	return c.WithSecrets(secretsOf(secrets...))
+	return c.WithSecrets(secretsOf(secrets...)).WithCertificates(auth.TrialCertificates)
 }
+
+// builtIn is compiled once: nobody changes it.
+var builtIn = sync.OnceValues(func() (*Catalogue, error) { return Load("") })
 
 func providerOf(t testing.TB, name string, secrets ...string) *Provider {
 	t.Helper()

@@ -52,7 +52,7 @@ func FuzzEvent(f *testing.F) {
 		for _, name := range c.Names() {
 			p, _ := c.Lookup(name)
 			r := &auth.Request{Method: "POST", Body: body, Header: map[string][]string{"content-type": {contentType}}}
-			_, _ = p.Challenge(r)
+			_, _ = p.Challenge(r, clock)
 			items, err := p.Split(r)
 			if err != nil {
 				t.Fatal(err)

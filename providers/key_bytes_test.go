@@ -65,3 +65,15 @@ func TestKeysAreMadeOfWholeHeaders(t *testing.T) {
 		seen[key] = fmt.Sprintf("%q", id)
 	}
 }
+
+// To jq a text and null are the text. A key of which a part is not there is none: else all such events would be one.
+func TestNullIsNoPartOfAKey(t *testing.T) {
+	t.Parallel()
+	for _, part := range []string{`'"a:" + .body.id'`, `'"a:\(.body.id)"'`, `'["a", .body.id] | join(":")'`} {
+		p := mustLoad(t, "name: acme\nauth: [{token: {secrets: ACME_TOKEN, in: header, name: x-acme}}]\ntype: .body.type\n"+
+			"key:\n  parts:\n    - "+part+"\n")
+		key := func(body string) string { return keyOf(t, p, &auth.Request{Body: []byte(body)}) }
+		require.NotEqual(t, key(`{"type":"a","n":1}`), key(`{"type":"a","n":2}`), part)
+		require.Equal(t, "a:7", key(`{"type":"a","id":"7"}`), part)
+	}
+}

@@ -12,7 +12,9 @@ type Live struct {
 	dir     string
 	secrets auth.Secrets
 	accept  func(*Catalogue) error
-	current atomic.Pointer[Catalogue]
+	// certificates is set before anything arrives.
+	certificates auth.Certificates
+	current      atomic.Pointer[Catalogue]
 }
 
 // LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets. What accept has an error
@@ -49,7 +51,14 @@ func (l *Live) load() (*Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return next.WithSecrets(l.secrets), nil
+	return next.WithSecrets(l.secrets).WithCertificates(l.certificates), nil
+}
+
+// SetCertificates says what fetches certificates, for this catalogue and all that come after it. It is called once, before
+// anything arrives.
+func (l *Live) SetCertificates(get auth.Certificates) {
+	l.certificates = get
+	l.current.Store(l.Catalogue().WithCertificates(get))
 }
 
 // Catalogue is the one that is valid at this moment.

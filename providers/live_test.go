@@ -27,7 +27,7 @@ func TestReload(t *testing.T) {
 
 	write("acme.yaml", strings.Replace(minimal, "type:", "body_limit: 1000\ntype:", 1))
 	write("beta.yaml", strings.Replace(minimal, "name: acme", "name: beta\npriority: urgent", 1))
-	require.ErrorContains(t, live.Reload(anyCatalogue), `beta.yaml: priority: "urgent" is unknown`)
+	require.ErrorContains(t, live.Reload(anyCatalogue), `beta.yaml:3:1: priority: "urgent" is unknown`)
 	same, _ := live.Lookup("acme")
 	require.Same(t, before, same)
 

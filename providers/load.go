@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 
+	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
 )
@@ -21,15 +23,19 @@ func Load(dir string) (*Catalogue, error) {
 	if files == nil {
 		return nil, unread
 	}
-	var all []*Provider
+	var all []entry
 	errs := []error{unread}
 	for _, name := range files.Names() {
+		if files[name].Origin == definition.OriginBuiltIn {
+			all = append(all, builtInEntry(files, files[name]))
+			continue
+		}
 		p, err := Compile(files, files[name])
 		if errs = append(errs, err); p != nil {
-			all = append(all, p)
+			all = append(all, compiledEntry(p))
 		}
 	}
-	catalogue, conflicts := NewCatalogue(all)
+	catalogue, conflicts := newCatalogue(all)
 	if err := errors.Join(append(errs, conflicts)...); err != nil {
 		return nil, err
 	}
@@ -47,17 +53,32 @@ func ReadAll(dir string) (definition.Files, error) {
 		return definition.Collect(builtIn)
 	}
 	if _, err := os.ReadDir(dir); err != nil { // the errors of an os.DirFS do not name it
-		return nil, fmt.Errorf("read folder of definitions: %w", err)
+		return nil, fmt.Errorf("read folder of definitions (HOLDFAST_PROVIDERS_DIR, or --providers-dir): %w", err)
 	}
 	return definition.Collect(builtIn, os.DirFS(dir))
 }
 
+// builtInEntry is a definition of the catalogue, which is compiled when it is looked for. That none of them has a mistake is
+// tested.
+func builtInEntry(files definition.Files, f definition.File) entry {
+	p := definition.Problems{File: f.Name}
+	d, tree := p.Read(files, f)
+	paths, _ := auth.NewPaths(&p, d.Name, d.Paths)
+	return entry{read{d, definition.File{Name: f.Name, Tree: tree, Origin: f.Origin}, paths}, sync.OnceValue(func() *Provider {
+		compiled, err := Compile(files, f)
+		if err != nil {
+			panic(err)
+		}
+		return compiled
+	})}
+}
+
 // Compile compiles one of the files. The error joins a *definition.Error for every mistake.
 func Compile(files definition.Files, f definition.File) (*Provider, error) {
-	c := &compiler{mapping.Compiler{Problems: definition.Problems{File: f.Name}}}
+	c := &compiler{mapping.Compiler{Problems: definition.Problems{File: f.Name, Place: f.Place}}}
 	d, tree := c.Read(files, f)
 	p := c.compile(d)
-	p.file = definition.File{Name: f.Name, Tree: tree, Origin: f.Origin}
+	p.file = definition.File{Name: f.Name, Tree: tree, Origin: f.Origin, Replaced: f.Replaced, Text: f.Text}
 	if err := c.Err(); err != nil {
 		return nil, err
 	}

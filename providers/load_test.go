@@ -62,7 +62,7 @@ func TestWrongDefinitionsAreRefused(t *testing.T) {
 		"no auth":               {"auth:", "auth: []\nignored:", "auth", "nobody could be authenticated"},
 		"two schemes in one":    {"  - hmac:", "  - basic: {secrets: A, user: u}\n    hmac:", "auth[0]", "exactly one of"},
 		"the secret itself":     {"ACME_SECRET", "whsec_123", "auth[0].hmac.secrets", "never the secret itself"},
-		"body not signed":       {`"{body}"`, `"{timestamp}"`, "auth[0].hmac.signed", "must hold {body}"},
+		"body not signed":       {`"{body}"`, `"{timestamp}"`, "auth[0].hmac.partial", "must be given"},
 		"unknown variable":      {`"{body}"`, `"{body}{boddy}"`, "auth[0].hmac.signed", "between braces"},
 		"time not declared":     {`"{body}"`, `"{timestamp}{body}"`, "auth[0].hmac.timestamp", "must be declared"},
 		"unknown grammar":       {"{header: x-acme-signature}", "{header: x, grammar: odd}", "auth[0].hmac.signature.grammar", "want one of"},
@@ -183,8 +183,38 @@ func TestFolderOfTheUser(t *testing.T) {
 	}
 }
 
-func TestMissingFolder(t *testing.T) {
+// A folder that cannot be read is named, and so is the variable that names it.
+func TestAFolderThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	_, err := Load(filepath.Join(t.TempDir(), "nowhere"))
-	require.ErrorContains(t, err, "read folder of definitions")
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, dir := range []string{filepath.Join(t.TempDir(), "nowhere"), file} {
+		_, err := Load(dir)
+		require.ErrorContains(t, err, dir)
+		require.ErrorContains(t, err, "HOLDFAST_PROVIDERS_DIR")
+	}
+}
+
+// Where nobody names a type, the first sample of the file is sent; a definition that lays something else over a built-in one keeps
+// that one's.
+func TestTheFirstSampleOfTheFileIsTheDefault(t *testing.T) {
+	t.Parallel()
+	const definition = `
+type: .body.type
+key: {parts: [.body.id]}
+auth: [{token: {secrets: S, in: bearer}}]
+`
+	c, err := Load(writeDefinitions(t, map[string]string{
+		"acme.yaml":  "name: acme" + definition + "samples: {z.first: {body: '{}'}, a.second: {body: '{}'}}",
+		"none.yaml":  "name: none" + definition,
+		"slack.yaml": "name: slack\nextends: slack\npriority: normal\n",
+		"clerk.yaml": "name: clerk\nextends: clerk\nsamples: {mine.own: {body: '{}'}}\n",
+	}))
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"stripe": "customer.updated", "slack": "app_mention", "acme": "z.first", "none": "", "clerk": "mine.own",
+	} {
+		p, _ := c.Lookup(name)
+		require.Equal(t, want, p.DefaultSample(), name)
+	}
 }

@@ -201,6 +201,7 @@ func TestFailuresTellNoPayload(t *testing.T) {
 	p := mustLoad(t, minimal+"\nentities: [{kind: x, id: '.body.card | tonumber'}]\n")
 	_, _, err := parse(t, p, `{"id":1,"type":"x","card":"4242-secret"}`)
 	require.EqualError(t, err, "jq_failed: evaluate entities[0].id")
+	require.Equal(t, "entities[0].id", event.Failure{Code: "jq_failed", Message: err.Error()}.Rule())
 	require.Equal(t, event.ClassFailed, event.ClassOf(err))
 }
 

@@ -3,6 +3,8 @@ package providers
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"holdfast/event"
 	"holdfast/providers/auth"
@@ -55,6 +57,26 @@ func (p *Provider) Name() string { return p.name }
 // Title is the provider's name for people; it may be empty.
 func (p *Provider) Title() string { return p.written.Title }
 
+// Bound is the same provider with secrets. Without them it authenticates nobody.
+func (p *Provider) Bound(s auth.Secrets) *Provider {
+	with := *p
+	with.Authenticator, with.challenges = p.WithSecrets(s), withSecrets(p.challenges, s)
+	return &with
+}
+
+// Certified is the same provider with what fetches certificates.
+func (p *Provider) Certified(get auth.Certificates) *Provider {
+	with := *p
+	with.Authenticator = p.WithCertificates(get)
+	return &with
+}
+
+// SecretNames are the references to secrets that the definition makes, those of its handshakes included.
+func (p *Provider) SecretNames() []string { return secretNames(p.written, p.paths) }
+
+// Evidence is how sure it is that the definition is what the sender does; "" if it names no sources.
+func (p *Provider) Evidence() definition.Evidence { return p.written.Evidence() }
+
 // File is the name of the definition's file, without its folder.
 func (p *Provider) File() string { return p.file.Name }
 
@@ -68,6 +90,24 @@ func (p *Provider) Paths() []string {
 		out[i] = p.paths[i].Template
 	}
 	return out
+}
+
+// ItemPath leads from the body to the event within it, "" where that is the body.
+func (p *Provider) ItemPath() string { return itemPath(p.written.Batch) }
+
+// HasPath says whether a path, as it was sent, is one of the provider's.
+func (p *Provider) HasPath(path string) bool {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	return slices.ContainsFunc(p.paths, func(one auth.Path) bool {
+		_, ok := one.Match(segments)
+		return ok
+	})
+}
+
+// HeaderNames are the headers that the definition speaks of, in lower case: those that authenticate, and those that it keeps.
+func (p *Provider) HeaderNames() []string {
+	names, _, _ := p.Hidden()
+	return append(append(names, p.Coverage().Headers...), p.kept.HeaderNames()...)
 }
 
 // BodyLimit is in bytes; 0 where the definition declares none and the ingress's own holds.
@@ -112,6 +152,12 @@ func (p *Provider) Extends() string {
 	name, _ := p.file.Tree["extends"].(string)
 	return name
 }
+
+// Tree is the definition as it applies: maps, lists and scalars.
+func (p *Provider) Tree() map[string]any { return p.file.Tree }
+
+// Replaced says which lists of the definition that it extends it takes the place of.
+func (p *Provider) Replaced() []string { return p.file.Replaced }
 
 // Origin says where the definition comes from.
 func (p *Provider) Origin() definition.Origin { return p.file.Origin }

@@ -14,7 +14,9 @@ import (
 type Reply struct {
 	Status      int
 	ContentType string
-	Body        []byte
+	// Headers are further ones, by their names in lower case.
+	Headers map[string]string
+	Body    []byte
 }
 
 // Replies are the statuses that the provider is answered with: a 2xx for what is durable, and for nothing else.

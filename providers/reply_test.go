@@ -15,12 +15,12 @@ import (
 func TestChallenge(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "slack", secretOfTests)
-	reply, ok := p.Challenge(&auth.Request{Body: []byte(`{"type":"url_verification","challenge":"3eZbrw1a","token":"x"}`)})
+	reply, ok := p.Challenge(&auth.Request{Body: []byte(`{"type":"url_verification","challenge":"3eZbrw1a","token":"x"}`)}, clock)
 	require.True(t, ok)
 	require.Equal(t, Reply{Status: 200, ContentType: "text/plain; charset=utf-8", Body: []byte("3eZbrw1a")}, reply)
 	for _, body := range []string{`{"type":"event_callback"}`, `{`, ``, `[]`,
 		`{"type":"url_verification","challenge":"` + strings.Repeat("x", 5000) + `"}`} {
-		_, ok := p.Challenge(&auth.Request{Body: []byte(body)})
+		_, ok := p.Challenge(&auth.Request{Body: []byte(body)}, clock)
 		require.False(t, ok, body)
 	}
 }

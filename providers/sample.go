@@ -34,6 +34,23 @@ func (c *compiler) newSamples(defs map[string]definition.Sample) map[string]samp
 // SampleTypes are the types of event that the definition has a sample of, sorted.
 func (p *Provider) SampleTypes() []string { return slices.Sorted(maps.Keys(p.samples)) }
 
+// SampleEvent is the type of the event that a sample's name speaks of: "order.paid of a guest" shows order.paid once more.
+func SampleEvent(sample string) string {
+	eventType, _, _ := strings.Cut(sample, " of ")
+	return eventType
+}
+
+// DefaultSample is the type of event to send where nobody names one: the first one that the file has a sample of. Without samples
+// it is "".
+func (p *Provider) DefaultSample() string {
+	for _, eventType := range append(p.file.SampleTypes(), p.SampleTypes()...) {
+		if _, ok := p.samples[eventType]; ok {
+			return eventType
+		}
+	}
+	return ""
+}
+
 // Envelope is the request around a body that is not a sample's, with the headers of the sample of its type. Without a type, or
 // for one that has no sample, they are those that all samples have in common; open are those that all of them have as well, and
 // each with a value of its own: what the event is stands in them.
@@ -58,6 +75,9 @@ func (p *Provider) commonHeaders() (common map[string]string, open []string) {
 			name = strings.ToLower(name)
 			if having[name]++; values[name] == nil {
 				values[name] = map[string]bool{}
+			}
+			if strings.Contains(value, "{id}") { // an ID says nothing of what the event is
+				value = "{id}"
 			}
 			values[name][value], common[name] = true, value
 		}

@@ -45,7 +45,12 @@ const maxSource = 200
 // Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is
 // never refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is
 // only ever that the evaluation took too long, which says nothing about the request.
-func (p *Provider) Split(r *auth.Request) ([]Item, error) {
+func (p *Provider) Split(r *auth.Request) ([]Item, error) { return p.split(r, r.Covered()) }
+
+// SplitStored is Split for a request that somebody has authenticated before, as far as the definition's schemes would.
+func (p *Provider) SplitStored(r *auth.Request) ([]Item, error) { return p.split(r, p.Coverage()) }
+
+func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
 	shown, whole := p.kept.Of(r)
@@ -68,7 +73,7 @@ func (p *Provider) Split(r *auth.Request) ([]Item, error) {
 			return nil, err
 		}
 		in = jq.NewInput(whole.Headers, whole.Query, whole.Path, body, rootValue)
-		if err := p.identify(ctx, &item, in, err == nil, r.Covered()); err != nil {
+		if err := p.identify(ctx, &item, in, err == nil, proven); err != nil {
 			return nil, err
 		}
 		items = append(items, item)
@@ -138,9 +143,10 @@ func (p *Provider) eventType(ctx context.Context, in jq.Input) (string, error) {
 	return mapping.CleanText(s, event.MaxTypeLength), nil
 }
 
-// partsOf gives the bytes of each event of a body, and the envelope without them.
+// partsOf gives the bytes of each event of a body, and the envelope without them. A body that may itself be the list is one event
+// where it is none.
 func (p *Provider) partsOf(body []byte) ([][]byte, json.RawMessage) {
-	if len(p.batch) == 0 {
+	if p.batch == nil {
 		return [][]byte{body}, nil
 	}
 	parts, root, ok := decode.Cut(body, p.batch)
@@ -154,10 +160,13 @@ func (c *compiler) newBatch(d *definition.Batch) []string {
 	if d == nil {
 		return nil
 	}
+	if d.Items == "." {
+		return []string{} // the body itself
+	}
 	path := strings.Split(d.Items, ".")
 	for _, name := range path {
 		if name == "" {
-			c.Add("batch.items", "want the dotted path of an array in the body, such as events or data.events")
+			c.Add("batch.items", "want the dotted path of an array in the body, such as events or data.events, or . for the body")
 			return nil
 		}
 	}

@@ -72,10 +72,10 @@ func (p *Provider) Question(eventType string) (*Question, bool) {
 // HandlerNames are the settings with the handlers' URLs, each once.
 func (c *Catalogue) HandlerNames() []string {
 	names := map[string]bool{}
-	for _, p := range c.providers {
-		for i := range p.questions {
-			if name := p.questions[i].Handler; name != "" {
-				names[name] = true
+	for _, e := range c.providers {
+		for _, q := range e.written.Questions {
+			if q.Handler != "" {
+				names[q.Handler] = true
 			}
 		}
 	}

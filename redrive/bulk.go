@@ -33,7 +33,7 @@ func (s *Service) StartRedrive(
 // goes on all the same, and is still counted. The row is what counts: the workflow is woken, and would see it without that a
 // little later. One that has ended is refused with an event.Error of class rejected and code "redrive_ended".
 func (s *Service) ChangeRedrive(
-	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+	ctx context.Context, id string, to event.OperationState, actor event.Actor,
 ) (event.Redrive, error) {
 	r, err := s.Books.ChangeRedrive(ctx, id, to, actor)
 	if err != nil {

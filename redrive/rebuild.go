@@ -12,7 +12,7 @@ type RebuildBooks interface {
 	// CreateRebuild stores a rebuild and audits it. It refuses a second one.
 	CreateRebuild(ctx context.Context, r event.Rebuild, actor event.Actor) (event.Rebuild, error)
 	// ChangeRebuild sets the state of one that has not ended, and audits it.
-	ChangeRebuild(ctx context.Context, id string, to event.RedriveState, actor event.Actor) (event.Rebuild, error)
+	ChangeRebuild(ctx context.Context, id string, to event.OperationState, actor event.Actor) (event.Rebuild, error)
 	// Rebuild reads one, as far as it has come.
 	Rebuild(ctx context.Context, id string) (event.Rebuild, error)
 	// Rebuilds are the latest, newest first.
@@ -58,7 +58,7 @@ func (s *Rebuilds) StartRebuild(
 // ChangeRebuild pauses a rebuild, lets it go on (running; also one whose workflow is gone) or cancels it, which leaves what it
 // has done. One that has ended is refused with an event.Error of class rejected and code "rebuild_ended".
 func (s *Rebuilds) ChangeRebuild(
-	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+	ctx context.Context, id string, to event.OperationState, actor event.Actor,
 ) (event.Rebuild, error) {
 	r, err := s.Books.ChangeRebuild(ctx, id, to, actor)
 	if err != nil {

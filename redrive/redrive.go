@@ -22,6 +22,8 @@ type Letters interface {
 	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
 	// GiveBack lets dead letters wait again.
 	GiveBack(ctx context.Context, owner string, ids ...int64) error
+	// Redeliver sends an event again to a subscription to which it could not be delivered. Nothing is processed again.
+	Redeliver(ctx context.Context, eventID string, subscriptionID int64) error
 }
 
 // Books keeps bulk redrives.
@@ -31,7 +33,7 @@ type Books interface {
 	// CreateRedrive stores a redrive and audits it.
 	CreateRedrive(ctx context.Context, r event.Redrive, actor event.Actor) (event.Redrive, error)
 	// ChangeRedrive sets the state of one that has not ended, and audits it.
-	ChangeRedrive(ctx context.Context, id string, to event.RedriveState, actor event.Actor) (event.Redrive, error)
+	ChangeRedrive(ctx context.Context, id string, to event.OperationState, actor event.Actor) (event.Redrive, error)
 	// Redrive reads one, as far as it has come.
 	Redrive(ctx context.Context, id string) (event.Redrive, error)
 	// Redrives are the latest, newest first.

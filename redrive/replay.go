@@ -12,18 +12,32 @@ import (
 // Replay runs one dead letter again: the same workflow ID, event ID and bytes. One that does not wait is refused with an
 // *event.StateError, as is one whose event has an open run already; one whose latest run has processed the event, or stands in
 // the way, with an *event.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed between
-// its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it.
+// its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it. A dead letter of a
+// delivery is sent again, and starts no run.
 func (s *Service) Replay(ctx context.Context, id int64, actor event.Actor) (event.Replayed, error) {
 	owner := "replay-" + rand.Text()
 	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
 	if err != nil {
 		return event.Replayed{}, err
 	}
+	if d.SubscriptionID != 0 {
+		return s.redeliver(ctx, owner, d)
+	}
 	run, err := s.start(ctx, owner, d)
 	if err != nil {
 		return event.Replayed{}, err
 	}
 	return event.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID, Run: run}, nil
+}
+
+// redeliver sends again what could not be delivered. Its outcome is that of the dead letter.
+func (s *Service) redeliver(ctx context.Context, owner string, d event.DeadLetter) (event.Replayed, error) {
+	if err := s.Letters.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); err != nil {
+		return event.Replayed{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
+			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
+	}
+	err := s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: ""})
+	return event.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID}, err
 }
 
 // EditAndReplay runs a dead-lettered event with another body: as a new event, with a workflow ID of its own, which takes the

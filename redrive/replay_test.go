@@ -3,6 +3,7 @@ package redrive_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,11 +20,14 @@ type desk struct {
 	owner   string
 	started map[int64]string
 	given   []int64
+	// subscription is that of the dead letter, redelivered what was sent again.
+	subscription int64
+	redelivered  string
 }
 
 func (d *desk) TakeForReplay(_ context.Context, owner string, id int64, _ event.Actor) (event.DeadLetter, error) {
 	d.owner = owner
-	return event.DeadLetter{ID: id, Receipt: event.Receipt{ID: "event"}}, nil
+	return event.DeadLetter{ID: id, Receipt: event.Receipt{ID: "event"}, SubscriptionID: d.subscription}, nil
 }
 
 func (d *desk) Replay(context.Context, event.DeadLetter) (event.Run, error) {
@@ -83,6 +87,29 @@ func TestWhatBecomesOfAReplay(t *testing.T) {
 			require.Equal(t, c.started, d.started)
 			require.Equal(t, c.given, d.given)
 		})
+	}
+}
+
+func (d *desk) Redeliver(_ context.Context, eventID string, subscriptionID int64) error {
+	d.redelivered = fmt.Sprintf("%s %d", eventID, subscriptionID)
+	return d.answer
+}
+
+// To replay what could not be delivered is to send it again: no run is started. If that fails it waits again.
+func TestAReplayOfADeliveryStartsNoRun(t *testing.T) {
+	t.Parallel()
+	away := errors.New("unavailable")
+	for _, answer := range []error{nil, away} {
+		d := &desk{answer: answer, subscription: 3}
+		replayed, err := (&redrive.Service{Letters: d}).Replay(t.Context(), 7, event.Actor{Name: "ada"})
+		require.ErrorIs(t, err, answer)
+		require.Equal(t, "event 3", d.redelivered)
+		require.Empty(t, replayed.Run)
+		if answer == nil {
+			require.Contains(t, d.started, int64(7))
+		} else {
+			require.Equal(t, []int64{7}, d.given)
+		}
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 
 // Batches starts runs of batches as workflows.
 type Batches struct {
+	// Eager is that of a Starter.
+	Eager bool
+
 	client client.Client
 	limit  time.Duration // of a start
 }
@@ -42,7 +45,7 @@ func (b *Batches) start(ctx context.Context, limit int) (client.WorkflowRun, err
 	return b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:               event.BatchWorkflowID(uuid.Must(uuid.NewV7()).String()),
 		TaskQueue:        workflows.QueueBulk,
-		EnableEagerStart: true,
+		EnableEagerStart: b.Eager,
 		StaticSummary:    "bulk lane",
 	}, workflows.TypeProcessBatch, limit)
 }

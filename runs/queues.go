@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	deploymentpb "go.temporal.io/api/deployment/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -47,7 +48,7 @@ func (q Queues) describe(ctx context.Context, name string) (event.QueueStats, er
 	return stats, err
 }
 
-// add adds the tasks of one type, and gives the number of their pollers.
+// add adds the tasks of one type, and gives the number of the pollers that get them.
 func (q Queues) add(ctx context.Context, stats *event.QueueStats, kind enumspb.TaskQueueType) (pollers int, err error) {
 	response, err := q.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace:     q.Namespace,
@@ -63,5 +64,24 @@ func (q Queues) add(ctx context.Context, stats *event.QueueStats, kind enumspb.T
 	stats.Age = max(stats.Age, event.Duration(s.GetApproximateBacklogAge().AsDuration()))
 	stats.Added += float64(s.GetTasksAddRate())
 	stats.Dispatched += float64(s.GetTasksDispatchRate())
-	return len(response.GetPollers()), nil
+	for _, p := range response.GetPollers() {
+		if getsWork(p.GetDeploymentOptions(), response.GetVersioningInfo()) {
+			pollers++
+		}
+	}
+	return pollers, nil
+}
+
+// getsWork says whether new tasks of a queue go to workers like this one: of the build that is current or ramping, or without a
+// version. Others end what they have begun.
+func getsWork(worker *deploymentpb.WorkerDeploymentOptions, routes *taskqueuepb.TaskQueueVersioningInfo) bool {
+	var name, build string // "" is without a version, in routes as well
+	if worker.GetWorkerVersioningMode() == enumspb.WORKER_VERSIONING_MODE_VERSIONED {
+		name, build = worker.GetDeploymentName(), worker.GetBuildId()
+	}
+	isOwn := func(v *deploymentpb.WorkerDeploymentVersion) bool {
+		return v.GetDeploymentName() == name && v.GetBuildId() == build
+	}
+	return isOwn(routes.GetCurrentDeploymentVersion()) ||
+		routes.GetRampingVersionPercentage() > 0 && isOwn(routes.GetRampingDeploymentVersion())
 }

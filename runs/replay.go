@@ -17,7 +17,9 @@ import (
 // Replay runs a dead-lettered event again on its own queue: the same workflow ID, event ID and bytes. An
 // event.RunExistsError says that the latest run of its workflow is open, or has processed the event.
 func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, error) {
-	return s.replay(ctx, d, startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
+	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	options.EnableEagerStart = s.Eager
+	return s.replay(ctx, d, options)
 }
 
 // Redrive is Replay on the queue of redrives. The first task is not handed to a worker of this process, which would take it
@@ -25,7 +27,6 @@ func (s *Starter) Replay(ctx context.Context, d event.DeadLetter) (event.Run, er
 func (s *Starter) Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error) {
 	options := startOptions(d.Receipt, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	options.TaskQueue = workflows.QueueRedrive
-	options.EnableEagerStart = false
 	return s.replay(ctx, d, options)
 }
 
@@ -51,7 +52,7 @@ func (s *Starter) replay(ctx context.Context, d event.DeadLetter, o client.Start
 
 // follow says how a replay may come after the run that it collided with. It may not, and the error is an event.RunExistsError,
 // if that is open or has processed the event. That it has succeeded is not enough: it may be the run of another event, or have
-// found the key taken.
+// found the key taken; or the dead letter is its own, since the database was restored to a moment before it.
 func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) (enumspb.WorkflowIdReusePolicy, error) {
 	const afterFailure = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 	exists := &event.RunExistsError{Run: event.Run{WorkflowID: d.Receipt.WorkflowID(), RunID: runID}}
@@ -71,7 +72,7 @@ func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) 
 		return 0, exists
 	case earlier.State == StateDead:
 		return afterFailure, nil // it has ended meanwhile
-	case isOwn:
+	case isOwn && runID != d.Run.RunID: // else the database lacks what this very run has done
 		result, err := s.result(ctx, exists.Run)
 		if err != nil {
 			return 0, err
@@ -109,23 +110,9 @@ func (s *Starter) awaitEnd(ctx context.Context, exists *event.RunExistsError) er
 	}
 }
 
-// LatestRun is the latest run of a workflow; the zero value if there is none.
+// LatestRun is that of a Reader.
 func (s *Starter) LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error) {
-	response, err := s.client.DescribeWorkflowExecution(ctx, workflowID, "")
-	if isNotFound(err) {
-		return event.LatestRun{}, nil
-	}
-	if err != nil {
-		return event.LatestRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
-	}
-	info := response.GetWorkflowExecutionInfo()
-	state := stateOf(info.GetStatus())
-	return event.LatestRun{
-		Run:       event.Run{WorkflowID: workflowID, RunID: info.GetExecution().GetRunId()},
-		EventID:   memoEventID(info, s.converter),
-		Open:      state == StateProcessing,
-		Succeeded: state == StateProcessed,
-	}, nil
+	return NewReader(s.client, s.converter).LatestRun(ctx, workflowID)
 }
 
 // WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
@@ -139,6 +126,37 @@ func (s *Starter) WakeRebuild(ctx context.Context, id string) error {
 	return s.wake(ctx, workflows.RebuildWorkflowID(id), workflows.SignalRebuildChanged, "rebuild "+id,
 		workflows.TypeRebuildEntities, id)
 }
+
+// WakeResend does the same for a resend.
+func (s *Starter) WakeResend(ctx context.Context, id string) error {
+	return s.wake(ctx, workflows.ResendWorkflowID(id), workflows.SignalResendChanged, "resend "+id,
+		workflows.TypeResendDeliveries, id)
+}
+
+// WakeImport does the same for an import.
+func (s *Starter) WakeImport(ctx context.Context, id string) error {
+	return s.wake(ctx, workflows.ImportWorkflowID(id), workflows.SignalImportChanged, "import "+id, workflows.TypeImportPages, id)
+}
+
+// WatchReceiver starts the workflow of a destination in trouble, unless it runs.
+func (s *Starter) WatchReceiver(ctx context.Context, destinationID int64, name string) error {
+	ctx, cancel := WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	_, err := s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                       workflows.ReceiverWorkflowID(name),
+		TaskQueue:                workflows.QueueOperations,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StaticSummary:            "destination " + escapeMarkdown(name),
+	}, workflows.TypeReceiverInTrouble, workflows.Receiver{DestinationID: destinationID, Destination: name})
+	if err != nil {
+		return fmt.Errorf("start workflow of destination %s in trouble: %w", name, err)
+	}
+	return nil
+}
+
+// watchTimeout bounds a start that nobody waits for.
+const watchTimeout = 5 * time.Second
 
 func (s *Starter) wake(ctx context.Context, workflowID, signal, summary, workflowType, id string) error {
 	_, err := s.client.SignalWithStartWorkflow(ctx, workflowID, signal, nil, client.StartWorkflowOptions{

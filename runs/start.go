@@ -49,12 +49,15 @@ type Started struct {
 // Starter starts the one workflow of an event. A nil error means that Temporal has committed: this run, or an earlier one
 // that is named in the result.
 type Starter struct {
+	// Eager hands the first task of an event to a worker that was made from the same client, with the start. It passes over
+	// Temporal's choice of a build, so it is not for workers that have versions.
+	Eager bool
+
 	client    client.Client
 	converter converter.DataConverter
 }
 
-// NewStarter makes a starter, with the converter that the client was made with. Workers made from the same client get their
-// first task with the start (eager start).
+// NewStarter makes a starter, with the converter that the client was made with.
 func NewStarter(c client.Client, with converter.DataConverter) *Starter {
 	return &Starter{client: c, converter: with}
 }
@@ -109,7 +112,9 @@ func (s *Starter) execute(
 	if len(body)+len(r.Root) > maxMessage {
 		return "", ErrTooLarge
 	}
-	run, err := s.client.ExecuteWorkflow(ctx, startOptions(r, reuse), workflows.TypeProcessEvent, r, rawPayload(body))
+	options := startOptions(r, reuse)
+	options.EnableEagerStart = s.Eager
+	run, err := s.client.ExecuteWorkflow(ctx, options, workflows.TypeProcessEvent, r, rawPayload(body))
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +134,6 @@ func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.S
 		WorkflowIDReusePolicy:                    reuse,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		EnableEagerStart:                         true,
 		Memo:                                     memoOf(r),
 		StaticSummary:                            summary(r),
 		TypedSearchAttributes: temporal.NewSearchAttributes(

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"holdfast/workflows"
 )
 
-// Reader reads what Temporal knows of the runs of events, for the sweep.
+// Reader reads what Temporal knows of the runs of events, for the sweep and whoever compares it with the database.
 type Reader struct {
 	client    client.Client
 	converter converter.DataConverter
@@ -31,13 +32,16 @@ func NewReader(c client.Client, with converter.DataConverter) *Reader {
 // runsPage is how many runs a page of the sweep holds.
 const runsPage = 200
 
-// ClosedRuns is a page of the runs of events that have ended without success.
+// ClosedRuns is a page of the runs of events that have ended; but for a restored database, only of those without success.
 func (r *Reader) ClosedRuns(ctx context.Context, p event.SweepPage) (runs []event.ClosedRun, next []byte, err error) {
+	ended := "'Terminated', 'TimedOut', 'Canceled', 'Failed'"
+	if p.Restored {
+		ended += ", 'Completed'"
+	}
 	response, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Canceled', 'Failed')"+
-			" AND CloseTime >= '%s' AND CloseTime < '%s'", workflows.TypeProcessEvent,
-			p.Since.Format(time.RFC3339Nano), p.Until.Format(time.RFC3339Nano)),
-		PageSize:      runsPage,
+		Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus IN (%s) AND CloseTime >= '%s' AND CloseTime < '%s'",
+			workflows.TypeProcessEvent, ended, p.Since.Format(time.RFC3339Nano), p.Until.Format(time.RFC3339Nano)),
+		PageSize:      int32(cmp.Or(p.Limit, runsPage)),
 		NextPageToken: p.Token,
 	})
 	if err != nil {
@@ -57,6 +61,7 @@ var statuses = map[enumspb.WorkflowExecutionStatus]string{
 	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  "timed_out",
 	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   "canceled",
 	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     "failed",
+	enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:  "completed",
 }
 
 func runOf(info *workflowpb.WorkflowExecutionInfo) event.Run {
@@ -107,9 +112,40 @@ func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecution
 	}, nil
 }
 
-// DeadLetterOf makes the dead letter of a run from the first and the last event of its history. It is nil if the run has
-// recorded one itself, or if nothing is left of the run.
-func (r *Reader) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.DeadLetter, error) {
+// HasRuns says whether there is any run that handles events, open or ended.
+func (r *Reader) HasRuns(ctx context.Context) (bool, error) {
+	count, err := r.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("WorkflowType IN ('%s', '%s')", workflows.TypeProcessEvent, workflows.TypeProcessBatch),
+	})
+	if err != nil {
+		return false, fmt.Errorf("count runs: %w", err)
+	}
+	return count.GetCount() > 0, nil
+}
+
+// LatestRun is the latest run of a workflow; the zero value if there is none.
+func (r *Reader) LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error) {
+	response, err := r.client.DescribeWorkflowExecution(ctx, workflowID, "")
+	if isNotFound(err) {
+		return event.LatestRun{}, nil
+	}
+	if err != nil {
+		return event.LatestRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	}
+	info := response.GetWorkflowExecutionInfo()
+	state := stateOf(info.GetStatus())
+	return event.LatestRun{
+		Run:       event.Run{WorkflowID: workflowID, RunID: info.GetExecution().GetRunId()},
+		EventID:   memoEventID(info, r.converter),
+		Open:      state == StateProcessing,
+		Succeeded: state == StateProcessed,
+	}, nil
+}
+
+// DeadLetterOf makes the dead letter of a run from the first and the last event of its history. It is nil if nothing is left of
+// the run, or if it has seen to its event: recorded a dead letter, processed it, or found that there was nothing to process.
+// Where the database was restored to an earlier moment, only the last of these counts.
+func (r *Reader) DeadLetterOf(ctx context.Context, run event.ClosedRun, restored bool) (*event.DeadLetter, error) {
 	first, err := r.historyEvent(ctx, run.Run, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if first == nil || err != nil {
 		return nil, err
@@ -118,22 +154,49 @@ func (r *Reader) DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.
 	if last == nil || err != nil {
 		return nil, err
 	}
-	failed := last.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-	if failed.GetApplicationFailureInfo().GetType() == workflows.ErrorDeadLettered {
-		return nil, nil // and somebody has removed it
+	failure, err := r.failureOf(run, last, restored)
+	if failure == nil || err != nil {
+		return nil, err
 	}
-	d := event.DeadLetter{Run: run.Run, State: event.DeadLetterOpen, Failures: 1, Failure: event.Failure{
-		Step: event.StepRun, Class: event.ClassFailed, Code: run.Status, Attempts: 1, At: last.GetEventTime().AsTime(),
-		Message: whyClosed(run.Status, last),
-	}}
+	d := event.DeadLetter{
+		Run: run.Run, State: event.DeadLetterOpen, Failures: 1, Failure: *failure, FirstFailed: failure.At, LastFailed: failure.At,
+	}
 	if err := r.readInput(first, &d); err != nil {
 		return nil, event.Rejectf("unreadable_run", "read input of workflow %s: %s", run.Run.WorkflowID, err)
 	}
 	if run.EventID != "" {
 		d.Receipt.ID = run.EventID // the run may have taken on another one since
 	}
-	d.FirstFailed, d.LastFailed = d.Failure.At, d.Failure.At
 	return &d, nil
+}
+
+// failureOf is what the dead letter of a run that ended so says; nil if it gets none.
+func (r *Reader) failureOf(run event.ClosedRun, last *historypb.HistoryEvent, restored bool) (*event.Failure, error) {
+	f := &event.Failure{
+		Step: event.StepRun, Class: event.ClassFailed, Code: run.Status, Attempts: 1, At: last.GetEventTime().AsTime(),
+		Message: whyClosed(run.Status, last),
+	}
+	failed := last.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo()
+	switch {
+	case failed.GetType() == workflows.ErrorDeadLettered && !restored:
+		return nil, nil // and somebody has removed it
+	case failed.GetType() == workflows.ErrorDeadLettered:
+		var told event.Failure // what the run itself has recorded
+		if r.converter.FromPayloads(failed.GetDetails(), &told) == nil && told.Step != "" {
+			f = &told
+		}
+	case last.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		var result workflows.ProcessResult
+		if err := r.converter.FromPayloads(last.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
+			return nil, event.Rejectf("unreadable_run", "read result of workflow %s: it is malformed, or its payload key is missing",
+				run.Run.WorkflowID)
+		}
+		if result.Outcome != event.OutcomeProcessed && result.Outcome != event.OutcomeIgnored {
+			return nil, nil
+		}
+		f.Code, f.Message = event.CodeLost, "the run has processed the event, and the database does not have it"
+	}
+	return f, nil
 }
 
 // readInput reads what the run was started with. The error of a converter can quote its input, so it is not handed on.

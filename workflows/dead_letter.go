@@ -1,12 +1,22 @@
 package workflows
 
 import (
+	"strconv"
+
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast/activities"
 	"holdfast/event"
 )
+
+// died is the detail of the error that a run fails with.
+type died struct {
+	event.Failure
+
+	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
+}
 
 // deadLetter records the event and gives the error that the run fails with, or the verdict on the event if there is one. It works
 // on a context of its own, so that a canceled run is recorded too.
@@ -15,12 +25,20 @@ func deadLetter(
 ) (verdict *event.Verdict, err error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	err = workflow.ExecuteActivity(withDeadLetterLane(ctx), do.RecordDeadLetter, receipt, failed, body).Get(ctx, &verdict)
-	if err != nil || verdict != nil {
-		return verdict, err // an error only an operator who fails the activity by hand gets here
+	args := []any{receipt, failed, body}
+	if workflow.GetVersion(ctx, versionNameDeadLetter, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		args = append(args, true)
+	}
+	var recorded activities.Recorded
+	err = workflow.ExecuteActivity(withDeadLetterLane(ctx), do.RecordDeadLetter, args...).Get(ctx, &recorded)
+	if err != nil || recorded.Verdict != nil {
+		return recorded.Verdict, err // an error only an operator who fails the activity by hand gets here
 	}
 	reportDeadLetter(ctx, receipt, failed)
 	message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
+	if recorded.DeadLetterID != 0 { // an older worker may have recorded it
+		message = "dead letter " + strconv.FormatInt(recorded.DeadLetterID, 10) + ": " + message
+	}
 	return nil, temporal.NewApplicationErrorWithOptions(message, ErrorDeadLettered,
-		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{failed}})
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{died{failed, recorded.DeadLetterID}}})
 }

@@ -13,10 +13,18 @@ const (
 	TypePurgeExpired = "PurgeExpired"
 	// TypeNotify is started by a schedule and tells people what has failed.
 	TypeNotify = "Notify"
+	// TypeReportHealth is started by a schedule and tells people how a day or a week was.
+	TypeReportHealth = "ReportHealth"
 	// TypeRedriveDeadLetters works through one bulk redrive.
 	TypeRedriveDeadLetters = "RedriveDeadLetters"
 	// TypeRebuildEntities works through one rebuild.
 	TypeRebuildEntities = "RebuildEntities"
+	// TypeResendDeliveries works through one resend.
+	TypeResendDeliveries = "ResendDeliveries"
+	// TypeImportPages works through one import.
+	TypeImportPages = "ImportPages"
+	// TypeReceiverInTrouble is there for people while a destination is in trouble.
+	TypeReceiverInTrouble = "ReceiverInTrouble"
 	// TypeRedriveDue is started by a schedule and runs again what is due.
 	TypeRedriveDue = "RedriveDue"
 	// TypeSweepRuns is started by a schedule and looks after the runs that could not look after themselves.
@@ -36,9 +44,10 @@ const (
 	// a queue that is full.
 	QueueOperations = "operations"
 
-	// SchedulePurge and ScheduleNotify are the IDs of the schedules.
+	// SchedulePurge, ScheduleNotify and ScheduleReport are the IDs of the schedules.
 	SchedulePurge  = "holdfast-purge-expired"
 	ScheduleNotify = "holdfast-notify"
+	ScheduleReport = "holdfast-report-health"
 	// ScheduleRedrive and ScheduleSweep are the IDs of the schedules.
 	ScheduleRedrive = "holdfast-redrive-due"
 	ScheduleSweep   = "holdfast-sweep-runs"
@@ -47,6 +56,15 @@ const (
 	SignalRedriveChanged = "redrive-changed"
 	// SignalRebuildChanged makes a rebuild look at its row again.
 	SignalRebuildChanged = "rebuild-changed"
+	// SignalResendChanged makes a resend look at its row again.
+	SignalResendChanged = "resend-changed"
+	// SignalImportChanged makes an import look at its row again.
+	SignalImportChanged = "import-changed"
+
+	// UpdatePause, UpdateResume and UpdateProbe are the orders that ReceiverInTrouble takes.
+	UpdatePause  = "pause"
+	UpdateResume = "resume"
+	UpdateProbe  = "probe"
 
 	queueCritical = "events-critical"
 	queueHigh     = "events-high"
@@ -84,6 +102,15 @@ func RedriveWorkflowID(id string) string { return "redrive/" + id }
 
 // RebuildWorkflowID is the ID of the workflow of a rebuild.
 func RebuildWorkflowID(id string) string { return "rebuild/" + id }
+
+// ResendWorkflowID is the ID of the workflow of a resend.
+func ResendWorkflowID(id string) string { return "resend/" + id }
+
+// ImportWorkflowID is the ID of the workflow of an import.
+func ImportWorkflowID(id string) string { return "import/" + id }
+
+// ReceiverWorkflowID is the ID of the workflow of a destination in trouble.
+func ReceiverWorkflowID(destination string) string { return "destination/" + destination }
 
 // Queues are the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities/operations"
+	"holdfast/event"
 )
 
 const (
@@ -30,6 +31,18 @@ type operation struct {
 type rest struct {
 	ended bool
 	pause time.Duration
+}
+
+// restIn is the rest of an operation that waits for nothing while it runs.
+func restIn(state event.OperationState) rest {
+	switch {
+	case state.Ended():
+		return rest{ended: true}
+	case state == event.OperationPaused:
+		return rest{pause: pausedLook}
+	default:
+		return rest{}
+	}
 }
 
 // workThrough runs an operation until the turn that is its last.

@@ -103,8 +103,8 @@ func withDeadLetterLane(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// withOperationLane is for what redrives and schedules do: pages that tell that they live. There are
-// as many attempts as it takes: a store that is away ends no redrive.
+// withOperationLane is for what operations and schedules do: pages that tell that they live. There are as many attempts as it
+// takes: a store that is away ends no operation.
 func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: operationTimeout,
@@ -115,6 +115,18 @@ func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
 			BackoffCoefficient: transientCoefficient,
 			MaximumInterval:    transientMaximum,
 		},
+	})
+}
+
+// singleTimeout bounds what is tried once: no channel takes longer.
+const singleTimeout = time.Minute
+
+// withSingleLane is for what must not be done twice, as a message to people: one attempt, whatever becomes of it.
+func withSingleLane(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: singleTimeout,
+		Summary:             summary,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 	})
 }
 

@@ -33,6 +33,7 @@ var (
 // scriptedStore fails as its script says, call by call, and succeeds after its end.
 type scriptedStore struct {
 	persist, upsert, record []error
+	unnamed                 error // of asking for the number of a dead letter
 	persisted               event.Persisted
 	first                   event.Persisted
 	persists, upserts       int
@@ -79,6 +80,13 @@ func (s *scriptedStore) RecordDeadLetter(_ context.Context, d event.DeadLetter) 
 	s.deadLetters = append(s.deadLetters, d)
 	return next(s.record, len(s.deadLetters)-1)
 }
+
+func (s *scriptedStore) DeadLetterID(context.Context, string, string) (int64, error) {
+	return numberOfLetter, s.unnamed
+}
+
+// numberOfLetter is that of each dead letter of the scripted store.
+const numberOfLetter = 812
 
 // outcome is what every test here asserts: how the run ended, with what, and how often the store was asked.
 type outcome struct {
@@ -329,6 +337,41 @@ func TestProcessEvent_deadLettersPoison(t *testing.T) {
 	process(t, store, "not json", outcome{errorType: workflows.ErrorDeadLettered, deadLetters: 1})
 	require.Equal(t, "not json", string(store.deadLetters[0].Body))
 	require.Equal(t, event.StepParse, store.deadLetters[0].Failure.Step)
+}
+
+// A run that has died names its dead letter, in its message and in its details. One that an older release has begun does not ask for
+// the number, since it would take it for a verdict.
+func TestProcessEvent_namesItsDeadLetter(t *testing.T) {
+	for name, c := range map[string]struct {
+		version workflow.Version
+		unnamed error
+		message string
+		id      int64
+	}{
+		"a run of today":          {1, nil, "dead letter 812: parse rejected: ", numberOfLetter},
+		"a run from before that":  {workflow.DefaultVersion, nil, "parse rejected: ", 0},
+		"its number is not found": {1, errOutage, "parse rejected: ", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var env *testsuite.TestWorkflowEnvironment
+			process(t, &scriptedStore{unnamed: c.unnamed}, "not json", outcome{errorType: workflows.ErrorDeadLettered, deadLetters: 1},
+				func(e *testsuite.TestWorkflowEnvironment) {
+					env = e
+					env.OnGetVersion("name-dead-letter", workflow.DefaultVersion, workflow.Version(1)).Return(c.version)
+				})
+			var failed *temporal.ApplicationError
+			require.ErrorAs(t, env.GetWorkflowError(), &failed)
+			require.Regexp(t, "^"+c.message, failed.Message())
+			var died struct {
+				event.Failure
+
+				DeadLetterID int64 `json:"dead_letter_id"`
+			}
+			require.NoError(t, failed.Details(&died))
+			require.Equal(t, c.id, died.DeadLetterID)
+			require.Equal(t, event.StepParse, died.Step)
+		})
+	}
 }
 
 // The dead letter itself cannot be written for a long time:

@@ -1,6 +1,10 @@
 package workflows
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities/operations"
@@ -13,21 +17,50 @@ const purgeTurns = 60
 // upkeep names the activities; the worker's own instance executes them.
 var upkeep *operations.Upkeep
 
+// archiveTries is for how long an archive that cannot be written is tried: the schedule skips what is due while a run lasts, and
+// what needs no archive would wait with it.
+const archiveTries = 30 * time.Minute
+
+// purgeOrder ends with what may have to go to an archive.
+func purgeOrder(ctx workflow.Context) []event.Kept {
+	all := event.AllKept()
+	if workflow.GetVersion(ctx, versionPurgeArchivedLast, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return all
+	}
+	archived := slices.DeleteFunc(slices.Clone(all), func(k event.Kept) bool { return !isArchived(k) })
+	return append(slices.DeleteFunc(all, isArchived), archived...)
+}
+
+func isArchived(k event.Kept) bool { return k == event.KeptEvents || k == event.KeptDeadLetters }
+
 // PurgeExpired removes what has been kept for long enough, one kind after the other. A schedule starts it; the result says how
-// much of each has gone.
-func PurgeExpired(ctx workflow.Context) (map[event.Kept]int64, error) {
-	removed := map[event.Kept]int64{}
-	for _, kept := range event.AllKept() {
-		for range purgeTurns {
-			var turn operations.PurgeTurn
-			lane := withOperationLane(ctx, "purge "+string(kept))
-			if err := workflow.ExecuteActivity(lane, upkeep.PurgeExpired, kept).Get(ctx, &turn); err != nil {
-				return removed, err
-			}
-			removed[kept] += turn.Removed
-			if turn.Drained {
-				break
-			}
+// much of each has gone. The error is the first one: a kind that cannot be removed leaves the others to be.
+func PurgeExpired(ctx workflow.Context) (removed map[event.Kept]int64, failed error) {
+	removed = map[event.Kept]int64{}
+	for _, kept := range purgeOrder(ctx) {
+		if kept == event.KeptChanges &&
+			workflow.GetVersion(ctx, versionPurgeChanges, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			continue
+		}
+		n, err := purgeKept(ctx, kept)
+		removed[kept] = n
+		failed = cmp.Or(failed, err)
+	}
+	return removed, failed
+}
+
+func purgeKept(ctx workflow.Context, kept event.Kept) (removed int64, err error) {
+	lane := withOperationLane(ctx, "purge "+string(kept))
+	if isArchived(kept) {
+		lane = workflow.WithScheduleToCloseTimeout(lane, archiveTries)
+	}
+	for range purgeTurns {
+		var turn operations.PurgeTurn
+		if err := workflow.ExecuteActivity(lane, upkeep.PurgeExpired, kept).Get(ctx, &turn); err != nil {
+			return removed, err
+		}
+		if removed += turn.Removed; turn.Drained {
+			break
 		}
 	}
 	return removed, nil

@@ -13,7 +13,7 @@ import (
 	"holdfast/workflows"
 )
 
-func rebuildIn(state event.RedriveState, read int64) event.Rebuild {
+func rebuildIn(state event.OperationState, read int64) event.Rebuild {
 	return event.Rebuild{ID: "one", State: state, Read: read}
 }
 
@@ -22,9 +22,9 @@ func rebuildIn(state event.RedriveState, read int64) event.Rebuild {
 //   - its result are the counts of its row
 func TestRebuildEntities_worksToItsEnd(t *testing.T) {
 	env := operation(t)
-	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.RedriveRunning, 20), nil).Twice()
-	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.RedrivePaused, 40), nil).Twice()
-	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.RedriveCompleted, 60), nil).Once()
+	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.OperationRunning, 20), nil).Twice()
+	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.OperationPaused, 40), nil).Twice()
+	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.OperationCompleted, 60), nil).Once()
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalRebuildChanged, nil) }, 70*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRebuildEntities, "one")
@@ -40,7 +40,7 @@ func TestRebuildEntities_worksToItsEnd(t *testing.T) {
 //   - after 300 turns it continues as new, for the same row
 func TestRebuildEntities_continuesAsNew(t *testing.T) {
 	env := operation(t)
-	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.RedriveRunning, 20), nil).Times(300)
+	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.OperationRunning, 20), nil).Times(300)
 	env.ExecuteWorkflow(workflows.TypeRebuildEntities, "one")
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &again)
@@ -52,7 +52,7 @@ func TestRebuildEntities_continuesAsNew(t *testing.T) {
 //   - so is the rebuild
 func TestRebuildEntities_canBeCanceledInTemporal(t *testing.T) {
 	env := operation(t)
-	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.RedrivePaused, 20), nil)
+	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(event.OperationPaused, 20), nil)
 	env.OnActivity("CancelRebuild", mock.Anything, "one").Return(nil).Once()
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
 	env.ExecuteWorkflow(workflows.TypeRebuildEntities, "one")

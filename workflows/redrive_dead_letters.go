@@ -27,9 +27,9 @@ func restOfRedrive(turn event.RedriveTurn) rest {
 	switch {
 	case turn.Settled:
 		return rest{ended: true}
-	case turn.Redrive.State == event.RedrivePaused:
+	case turn.Redrive.State == event.OperationPaused:
 		return rest{pause: pausedLook}
-	case turn.Redrive.State != event.RedriveRunning || turn.Drained:
+	case turn.Redrive.State != event.OperationRunning || turn.Drained:
 		return rest{pause: settlingLook}
 	default:
 		return rest{}

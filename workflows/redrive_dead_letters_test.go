@@ -26,7 +26,7 @@ func operation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
-func turn(state event.RedriveState, drained, settled bool) event.RedriveTurn {
+func turn(state event.OperationState, drained, settled bool) event.RedriveTurn {
 	return event.RedriveTurn{Redrive: event.Redrive{ID: "one", State: state}, Drained: drained, Settled: settled}
 }
 
@@ -34,8 +34,8 @@ func turn(state event.RedriveState, drained, settled bool) event.RedriveTurn {
 //   - it looks every five seconds and completes with the counts of its row
 func TestRedriveDeadLetters_waitsForItsRuns(t *testing.T) {
 	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveRunning, true, false), nil).Times(3)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveCompleted, true, true), nil).Once()
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationRunning, true, false), nil).Times(3)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationCompleted, true, true), nil).Once()
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
 	require.True(t, env.IsWorkflowCompleted())
@@ -43,7 +43,7 @@ func TestRedriveDeadLetters_waitsForItsRuns(t *testing.T) {
 	require.Equal(t, 15*time.Second, env.Now().Sub(start).Round(time.Second))
 	var r event.Redrive
 	require.NoError(t, env.GetWorkflowResult(&r))
-	require.Equal(t, event.RedriveCompleted, r.State)
+	require.Equal(t, event.OperationCompleted, r.State)
 	env.AssertExpectations(t)
 }
 
@@ -51,8 +51,8 @@ func TestRedriveDeadLetters_waitsForItsRuns(t *testing.T) {
 //   - it looks once a minute, and at once when a signal comes
 func TestRedriveDeadLetters_looksAtASignal(t *testing.T) {
 	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedrivePaused, false, false), nil).Twice()
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveCanceled, false, true), nil).Once()
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationPaused, false, false), nil).Twice()
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationCanceled, false, true), nil).Once()
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalRedriveChanged, nil) }, 70*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
@@ -65,7 +65,7 @@ func TestRedriveDeadLetters_looksAtASignal(t *testing.T) {
 //   - after 300 turns it continues as new, for the same row
 func TestRedriveDeadLetters_continuesAsNew(t *testing.T) {
 	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedriveRunning, false, false), nil).Times(300)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationRunning, false, false), nil).Times(300)
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &again)
@@ -77,7 +77,7 @@ func TestRedriveDeadLetters_continuesAsNew(t *testing.T) {
 //   - so is the redrive
 func TestRedriveDeadLetters_canBeCanceledInTemporal(t *testing.T) {
 	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.RedrivePaused, false, false), nil)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationPaused, false, false), nil)
 	env.OnActivity("CancelRedrive", mock.Anything, "one").Return(nil).Once()
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")

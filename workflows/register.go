@@ -5,18 +5,27 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Register makes the workflows known to a worker or a replayer.
+// Register makes the workflows known to a worker or a replayer. Where workers have versions, a run stays with the build that has
+// begun it; one that may go on for days goes over to the next build, so that it keeps no old one alive.
 func Register(registry worker.WorkflowRegistry) {
-	for name, definition := range map[string]any{
-		TypeProcessEvent:       ProcessEvent,
-		TypeProcessBatch:       ProcessBatch,
-		TypeRedriveDeadLetters: RedriveDeadLetters,
-		TypeRebuildEntities:    RebuildEntities,
-		TypeRedriveDue:         RedriveDue,
-		TypeSweepRuns:          SweepRuns,
-		TypePurgeExpired:       PurgeExpired,
-		TypeNotify:             Notify,
+	const stays, goesOver = workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
+	for name, w := range map[string]struct {
+		definition any
+		build      workflow.VersioningBehavior
+	}{
+		TypeProcessEvent:       {ProcessEvent, stays},
+		TypeProcessBatch:       {ProcessBatch, stays},
+		TypeRedriveDeadLetters: {RedriveDeadLetters, goesOver},
+		TypeRebuildEntities:    {RebuildEntities, goesOver},
+		TypeResendDeliveries:   {ResendDeliveries, goesOver},
+		TypeImportPages:        {ImportPages, goesOver},
+		TypeReceiverInTrouble:  {ReceiverInTrouble, goesOver},
+		TypeRedriveDue:         {RedriveDue, stays},
+		TypeSweepRuns:          {SweepRuns, stays},
+		TypePurgeExpired:       {PurgeExpired, stays},
+		TypeNotify:             {Notify, stays},
+		TypeReportHealth:       {ReportHealth, goesOver},
 	} {
-		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name})
+		registry.RegisterWorkflowWithOptions(w.definition, workflow.RegisterOptions{Name: name, VersioningBehavior: w.build})
 	}
 }

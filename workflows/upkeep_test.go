@@ -3,10 +3,12 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -26,13 +28,30 @@ type household struct {
 	send    []error
 	settle  []error
 	texts   []string
+	// asked are the periods that reports were about, and died says that a worker dies while it sends.
+	asked []time.Duration
+	died  bool
+	// fails says that the run does.
+	fails bool
+	// bounds are for how long activities are tried.
+	bounds map[event.Kept]time.Duration
+	// unwritable says why something cannot be purged now; nil is never.
+	unwritable func(event.Kept) error
 }
 
-func (h *household) PurgeBatch(_ context.Context, kept event.Kept, _ time.Time) (int64, error) {
+func (h *household) PurgeBatch(ctx context.Context, kept event.Kept, _ time.Time) (int64, error) {
+	if h.bounds != nil {
+		h.bounds[kept] = activity.GetInfo(ctx).ScheduleToCloseTimeout
+	}
 	if len(h.batches) > 0 {
 		err := h.batches[0]
 		h.batches = h.batches[1:]
 		return 0, err
+	}
+	if h.unwritable != nil {
+		if err := h.unwritable(kept); err != nil {
+			return 0, err
+		}
 	}
 	n := min(h.rows[kept], 500)
 	h.rows[kept] -= n
@@ -61,8 +80,21 @@ func (h *household) SettleAlerts(_ context.Context, _ int64, alerts []event.Aler
 
 func (h *household) Enabled() bool { return true }
 
+func (h *household) Report(_ context.Context, since, until time.Time) (event.Report, error) {
+	if len(h.batches) > 0 {
+		err := h.batches[0]
+		h.batches = h.batches[1:]
+		return event.Report{}, err
+	}
+	h.asked = append(h.asked, until.Sub(since))
+	return event.Report{Since: since, Until: until, Received: []event.Trend{{Name: "stripe", Count: 3, Before: 2}}}, nil
+}
+
 func (h *household) Send(_ context.Context, text string) (int, error) {
 	h.texts = append(h.texts, text)
+	if h.died {
+		panic("the worker dies")
+	}
 	if err := next(h.send, len(h.texts)-1); err != nil {
 		return 0, err
 	}
@@ -82,11 +114,40 @@ func (h *household) run(t *testing.T, workflow string, keep event.Retention, log
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
 	workflows.Register(env)
-	env.RegisterActivity(&operations.Upkeep{Retention: h, Keep: keep, Alerts: h, Notifier: h, From: "holdfast test"})
+	env.RegisterActivity(&operations.Upkeep{Retention: h, Keep: keep, Alerts: h, Notifier: h, From: "holdfast test",
+		Reports: h, ReportPeriod: 24 * time.Hour})
 	env.ExecuteWorkflow(workflow)
 	require.True(t, env.IsWorkflowCompleted())
+	if h.died || h.fails {
+		require.Error(t, env.GetWorkflowError())
+		return
+	}
 	require.NoError(t, env.GetWorkflowError())
 	require.NoError(t, env.GetWorkflowResult(result))
+}
+
+// An archive that cannot be written stops nothing but what has to go there: what needs none goes first.
+func TestWhatNeedsNoArchiveIsPurgedFirst(t *testing.T) {
+	t.Parallel()
+	h := &household{rows: map[event.Kept]int64{}}
+	for _, kept := range event.AllKept() {
+		h.rows[kept] = 1
+	}
+	h.unwritable = func(kept event.Kept) error {
+		if kept != event.KeptEvents || h.rows[event.KeptErrors]+h.rows[event.KeptAudit]+h.rows[event.KeptKeys]+h.rows[event.KeptChanges] == 0 {
+			return nil
+		}
+		return errors.New("no space left in the archive")
+	}
+	keep := event.Retention{}
+	for _, kept := range event.AllKept() {
+		keep[kept] = time.Hour
+	}
+	log := &sink{}
+	var removed map[event.Kept]int64
+	h.run(t, workflows.TypePurgeExpired, keep, log, &removed)
+	require.Len(t, removed, len(event.AllKept()))
+	require.Empty(t, log.entries)
 }
 
 // A purge whose store is away at first:
@@ -103,7 +164,7 @@ func TestAPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	var removed map[event.Kept]int64
 	h.run(t, workflows.TypePurgeExpired, event.Retention{event.KeptEvents: time.Hour, event.KeptErrors: time.Hour}, log, &removed)
 	require.Equal(t, map[event.Kept]int64{event.KeptEvents: 1700, event.KeptErrors: 3, event.KeptKeys: 1,
-		event.KeptAudit: 0, event.KeptDeadLetters: 0}, removed)
+		event.KeptAudit: 0, event.KeptDeadLetters: 0, event.KeptChanges: 0}, removed)
 	require.EqualValues(t, 9, h.rows[event.KeptAudit])
 	require.Len(t, log.entries, 2)
 	require.Equal(t, event.PhaseUpkeep, log.entries[0].Phase)
@@ -147,6 +208,56 @@ func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 	}
 	require.Len(t, h.texts, 1)
 	require.Len(t, log.entries, 1, "the note has failed")
+}
+
+// A report whose store is away at first, and whose channel is dead for two tries:
+//   - it is about one period, however often it is tried, and told until a channel takes it
+//   - the text is the same each time
+func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
+	t.Parallel()
+	h := &household{batches: []error{errOutage, errOutage}, send: []error{errors.New("dead"), errors.New("dead")}}
+	var told operations.Told
+	h.run(t, workflows.TypeReportHealth, nil, &sink{}, &told)
+	require.Equal(t, operations.Told{Channels: 1}, told)
+	require.Equal(t, []time.Duration{24 * time.Hour}, h.asked)
+	require.Len(t, h.texts, 3)
+	require.Equal(t, h.texts[0], h.texts[2])
+	require.Contains(t, h.texts[0], "holdfast test: ")
+	require.Contains(t, h.texts[0], "came: 3 events (+50 %): stripe 3 (+50 %)")
+}
+
+// An archive that is away for days holds up one run, for less than the time until the next: that one purges what needs no archive
+// again. Dead letters are tried whatever becomes of events.
+func TestAPurgeEndsWhereAnArchiveIsAway(t *testing.T) {
+	t.Parallel()
+	h := &household{rows: map[event.Kept]int64{event.KeptDeadLetters: 7}, fails: true, bounds: map[event.Kept]time.Duration{}}
+	h.unwritable = func(kept event.Kept) error {
+		if kept == event.KeptEvents {
+			return errOutage
+		}
+		return nil
+	}
+	keep := event.Retention{event.KeptEvents: time.Hour, event.KeptDeadLetters: time.Hour}
+	h.run(t, workflows.TypePurgeExpired, keep, &sink{}, nil)
+	require.Zero(t, h.rows[event.KeptDeadLetters])
+	require.Equal(t, 30*time.Minute, h.bounds[event.KeptEvents])
+	require.Equal(t, 30*time.Minute, h.bounds[event.KeptDeadLetters])
+}
+
+// A report that nobody takes for twelve hours is a run that fails: else nobody sees that the channel does not work.
+func TestAReportThatNobodyTakesFails(t *testing.T) {
+	t.Parallel()
+	h := &household{send: slices.Repeat([]error{errors.New("dead")}, 25), fails: true}
+	h.run(t, workflows.TypeReportHealth, nil, &sink{}, nil)
+	require.Len(t, h.texts, 24)
+}
+
+// What a worker has died with may have arrived: it is not told again.
+func TestAReportIsNotToldTwice(t *testing.T) {
+	t.Parallel()
+	h := &household{died: true}
+	h.run(t, workflows.TypeReportHealth, nil, &sink{}, nil)
+	require.Len(t, h.texts, 1)
 }
 
 // Each failure of a step is an entry: which event, phase, class, lane and attempt. A dead letter that cannot be recorded for

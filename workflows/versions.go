@@ -5,6 +5,9 @@ package workflows
 //
 //	if workflow.GetVersion(ctx, versionX, workflow.DefaultVersion, 1) == workflow.DefaultVersion { … the old way … }
 //
+// That workers may have versions (a pinned run meets no other build than its own) makes no entry needless: most installations run
+// without, a run that goes over to another build replays there, and so does one that is reset.
+//
 // An entry is never removed while a run that started before it can still be open, reset or queried. The histories in
 // testdata/histories are replayed by a test against today's code; that corpus only ever grows.
 //
@@ -15,3 +18,14 @@ package workflows
 // versionTakeOver: a run that finds its key with an event whose dead letter waits goes on as that event; before, it ended as that
 // one's duplicate. The persist step of a newer worker may have said so to an older one, which took no notice.
 const versionTakeOver = "take-over-dead-owner"
+
+// versionPurgeChanges: a purge removes the change feed, too, which there was not before.
+const versionPurgeChanges = "purge-changes"
+
+// versionPurgeArchivedLast: a purge begins with what needs no archive, so that one which cannot be written stops nothing else;
+// before, it began with events.
+const versionPurgeArchivedLast = "purge-archived-last"
+
+// versionNameDeadLetter: a run that dies asks for the number of its dead letter and fails with it; before, it failed without. To
+// a run that does not ask, any result of RecordDeadLetter is a verdict.
+const versionNameDeadLetter = "name-dead-letter"

@@ -17,6 +17,9 @@ type Activities struct {
 	Replays     ReplayStore
 	Redrives    RedriveStore
 	Rebuilds    RebuildStore
+	Resends     ResendStore
+	Imports     ImportStore
+	Receivers   ReceiverStore
 	Due         DueStore
 	Sweeps      SweepStore
 	// Parse reads stored events with today's definitions.

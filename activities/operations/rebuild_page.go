@@ -23,15 +23,15 @@ type RebuildStore interface {
 // or has ended. It may be killed at any moment and run again.
 func (a *Activities) RebuildPage(ctx context.Context, id string) (event.Rebuild, error) {
 	r, err := a.Rebuilds.Rebuild(ctx, id)
-	if err != nil || r.State != event.RedriveRunning {
+	if err != nil || r.State != event.OperationRunning {
 		return r, err
 	}
 	pace, n := newPace(r.Rate), chunkFor(r.Rate)
-	for turn := newTurn(ctx); r.State == event.RedriveRunning && !turn.over(); {
+	for turn := newTurn(ctx); r.State == event.OperationRunning && !turn.over(); {
 		if r, err = a.Rebuilds.RebuildPage(ctx, id, n, a.Parse); err != nil {
 			return r, err
 		}
-		if r.State == event.RedriveCompleted {
+		if r.State == event.OperationCompleted {
 			reportRebuild(ctx, r)
 			break
 		}

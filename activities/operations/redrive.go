@@ -16,8 +16,10 @@ type RunStarter interface {
 	LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error)
 	// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
 	WakeRedrive(ctx context.Context, id string) error
-	// WakeRebuild does the same for a rebuild.
+	// WakeRebuild does the same for a rebuild, WakeResend for a resend, WakeImport for an import.
 	WakeRebuild(ctx context.Context, id string) error
+	WakeResend(ctx context.Context, id string) error
+	WakeImport(ctx context.Context, id string) error
 }
 
 // ReplayStore keeps who has taken a dead letter, and what run was started for it.
@@ -28,6 +30,8 @@ type ReplayStore interface {
 	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
 	// GiveBack lets dead letters wait again.
 	GiveBack(ctx context.Context, owner string, ids ...int64) error
+	// Redeliver sends an event again to a subscription that it could not be delivered to.
+	Redeliver(ctx context.Context, eventID string, subscriptionID int64) error
 }
 
 // RedriveStore keeps bulk redrives.

@@ -34,7 +34,7 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 	}
 	for turn := newTurn(ctx); !turn.over(); {
 		page, err := a.Redrives.TakeRedrivePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
-		if err != nil || page.Drained || page.State != event.RedriveRunning {
+		if err != nil || page.Drained || page.State != event.OperationRunning {
 			return page.Drained, err
 		}
 		if err := restart.fresh(ctx, page.Letters); err != nil {

@@ -28,28 +28,28 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// WakeRedrives makes sure that each bulk redrive and each rebuild which has not ended has a workflow: one may have been
-// terminated, or its start may have failed.
+// WakeRedrives makes sure that each bulk redrive, rebuild, resend and import which has not ended has a workflow: one may have
+// been terminated, or its start may have failed.
 func (a *Activities) WakeRedrives(ctx context.Context) (n int, err error) {
-	redrives, err := a.Redrives.UnsettledRedrives(ctx)
-	if err != nil {
-		return 0, err
-	}
-	rebuilds, err := a.Rebuilds.ActiveRebuilds(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, id := range redrives {
-		if err := a.Starter.WakeRedrive(ctx, id); err != nil {
+	for _, kind := range []struct {
+		active func(context.Context) ([]string, error)
+		wake   func(ctx context.Context, id string) error
+	}{
+		{a.Redrives.UnsettledRedrives, a.Starter.WakeRedrive},
+		{a.Rebuilds.ActiveRebuilds, a.Starter.WakeRebuild},
+		{a.Resends.ActiveResends, a.Starter.WakeResend},
+		{a.Imports.ActiveImports, a.Starter.WakeImport},
+	} {
+		ids, err := kind.active(ctx)
+		if err != nil {
 			return n, err
 		}
-		n++
-	}
-	for _, id := range rebuilds {
-		if err := a.Starter.WakeRebuild(ctx, id); err != nil {
-			return n, err
+		for _, id := range ids {
+			if err := kind.wake(ctx, id); err != nil {
+				return n, err
+			}
+			n++
 		}
-		n++
 	}
 	return n, nil
 }

@@ -63,6 +63,10 @@ func (r *restart) leftovers(ctx context.Context) error {
 }
 
 func (r *restart) startUnlessStarted(ctx context.Context, d event.DeadLetter) {
+	if d.SubscriptionID != 0 { // to send it twice is to send it once
+		r.start(ctx, d)
+		return
+	}
 	latest, err := r.starter.LatestRun(ctx, d.Receipt.WorkflowID())
 	switch {
 	case err != nil:
@@ -75,6 +79,10 @@ func (r *restart) startUnlessStarted(ctx context.Context, d event.DeadLetter) {
 }
 
 func (r *restart) start(ctx context.Context, d event.DeadLetter) {
+	if d.SubscriptionID != 0 {
+		r.redeliver(ctx, d)
+		return
+	}
 	started, err := r.starter.Redrive(ctx, d)
 	run, ok := event.RunAfter(started, err)
 	var exists *event.RunExistsError
@@ -82,12 +90,28 @@ func (r *restart) start(ctx context.Context, d event.DeadLetter) {
 	case ok:
 		r.keep(func() { r.started[d.ID] = run.RunID })
 	case errors.As(err, &exists) || event.ClassOf(err) == event.ClassRejected:
-		slog.WarnContext(ctx, "redrive.skipped", "redrive_id", r.owner, "event_id", d.Receipt.ID,
-			"provider", d.Receipt.Provider, "error", err.Error())
-		r.keep(func() { r.skipped = append(r.skipped, d.ID) })
+		r.skip(ctx, d, err)
 	default:
 		r.keep(func() { r.errs = append(r.errs, err) })
 	}
+}
+
+// redeliver queues what could not be delivered; its outcome is that of the dead letter.
+func (r *restart) redeliver(ctx context.Context, d event.DeadLetter) {
+	switch err := r.store.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); {
+	case err == nil:
+		r.keep(func() { r.started[d.ID] = "" })
+	case errors.Is(err, event.ErrNotFound) || event.ClassOf(err) == event.ClassRejected:
+		r.skip(ctx, d, err)
+	default:
+		r.keep(func() { r.errs = append(r.errs, err) })
+	}
+}
+
+func (r *restart) skip(ctx context.Context, d event.DeadLetter, why error) {
+	slog.WarnContext(ctx, "redrive.skipped", "redrive_id", r.owner, "event_id", d.Receipt.ID,
+		"provider", d.Receipt.Provider, "error", why.Error())
+	r.keep(func() { r.skipped = append(r.skipped, d.ID) })
 }
 
 func (r *restart) keep(change func()) {

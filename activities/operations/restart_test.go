@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -24,6 +25,8 @@ type world struct {
 	unstarted []event.DeadLetter
 	marked    map[int64]string
 	given     []int64
+
+	redelivered []string
 }
 
 func (w *world) Redrive(_ context.Context, d event.DeadLetter) (event.Run, error) {
@@ -43,6 +46,8 @@ func (w *world) LatestRun(_ context.Context, workflowID string) (event.LatestRun
 
 func (w *world) WakeRedrive(context.Context, string) error { return nil }
 func (w *world) WakeRebuild(context.Context, string) error { return nil }
+func (w *world) WakeResend(context.Context, string) error  { return nil }
+func (w *world) WakeImport(context.Context, string) error  { return nil }
 
 func (w *world) Unstarted(context.Context, string, int) (letters []event.DeadLetter, err error) {
 	for _, d := range w.unstarted {
@@ -63,6 +68,17 @@ func (w *world) MarkStarted(_ context.Context, _ string, runs map[int64]string) 
 
 func (w *world) GiveBack(_ context.Context, _ string, ids ...int64) error {
 	w.given = append(w.given, ids...)
+	return nil
+}
+
+func (w *world) Redeliver(_ context.Context, eventID string, subscriptionID int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := fmt.Sprintf("%s to %d", eventID, subscriptionID)
+	if err := w.fails[id]; err != nil {
+		return err
+	}
+	w.redelivered = append(w.redelivered, id)
 	return nil
 }
 
@@ -118,6 +134,29 @@ func TestWhatBecomesOfAChunk(t *testing.T) {
 	require.Equal(t, map[int64]string{1: "new", 2: "theirs"}, w.marked)
 	slices.Sort(w.given)
 	require.Equal(t, []int64{3, 4, 6}, w.given)
+}
+
+// Of what could not be delivered, one is sent again, of one the subscription is gone, and for one the database is away:
+//   - no run is started, whatever the runs of their events are
+func TestWhatCouldNotBeDeliveredIsSentAgain(t *testing.T) {
+	t.Parallel()
+	away := errors.New("unavailable")
+	letter := func(id int64, key string) event.DeadLetter {
+		d := buried(id, key)
+		d.SubscriptionID, d.Run.RunID = 7, ""
+		return d
+	}
+	w := &world{
+		fails:     map[string]error{"gone to 7": event.ErrNotFound, "away to 7": away},
+		latest:    map[string]event.LatestRun{"acme:sent": {Run: event.Run{RunID: "processed it"}, EventID: "sent"}},
+		unstarted: []event.DeadLetter{letter(1, "sent"), letter(2, "gone")},
+	}
+	require.NoError(t, w.restart(1000).leftovers(t.Context()))
+	require.ErrorIs(t, w.restart(1000).fresh(t.Context(), []event.DeadLetter{letter(3, "away")}), away)
+	require.Empty(t, w.starts)
+	require.Equal(t, []string{"sent to 7"}, w.redelivered)
+	require.Equal(t, map[int64]string{1: ""}, w.marked)
+	require.Equal(t, []int64{2}, w.given)
 }
 
 // Starts keep to the rate, and the pause after the last one is waited out.

@@ -5,15 +5,12 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/reconcile"
 )
 
 // RunReader reads what Temporal knows of runs.
 type RunReader interface {
-	// ClosedRuns is a page of the runs of events that have ended without success.
-	ClosedRuns(ctx context.Context, page event.SweepPage) (runs []event.ClosedRun, next []byte, err error)
-	// DeadLetterOf makes the dead letter of a run from its history. It is nil if the run has recorded one itself, or if
-	// nothing is left of the run.
-	DeadLetterOf(ctx context.Context, run event.ClosedRun) (*event.DeadLetter, error)
+	reconcile.Runs
 	// OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are.
 	OpenRuns(ctx context.Context, before time.Time, limit int) (runs []event.OpenRun, total int, err error)
 }

@@ -15,7 +15,6 @@ import (
 // closedRuns stands in for Temporal and the stores: a run that cannot be read, and a read that fails once, cannot be had at will.
 type closedRuns struct {
 	RunReader
-	RunStarter
 	SweepStore
 
 	runs       []event.ClosedRun
@@ -36,9 +35,11 @@ func (c *closedRuns) LatestRun(_ context.Context, workflowID string) (event.Late
 	return c.latest[workflowID], nil
 }
 
-func (c *closedRuns) DeadLetterOf(_ context.Context, run event.ClosedRun) (*event.DeadLetter, error) {
+func (c *closedRuns) DeadLetterOf(_ context.Context, run event.ClosedRun, _ bool) (*event.DeadLetter, error) {
 	return &event.DeadLetter{Receipt: event.Receipt{ID: "of " + run.Run.WorkflowID}, Run: run.Run}, c.unreadable[run.Run.WorkflowID]
 }
+
+func (c *closedRuns) DeadLetterID(context.Context, string, string) (int64, error) { return 0, nil }
 
 func (c *closedRuns) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
 	c.recorded = append(c.recorded, d.Receipt.ID)
@@ -59,7 +60,7 @@ func (c *closedRuns) add(workflowID, eventID string, latest event.LatestRun) *cl
 
 func (c *closedRuns) sweep(t *testing.T, log activities.ErrorSink) event.SweptPage {
 	t.Helper()
-	swept, err := (&Activities{Runs: c, Starter: c, Sweeps: c, DeadLetters: c, Errors: log}).
+	swept, err := (&Activities{Runs: c, Sweeps: c, DeadLetters: c, Errors: log}).
 		SweepClosedRuns(t.Context(), event.SweepPage{})
 	require.NoError(t, err)
 	require.Equal(t, "next", string(swept.Next))

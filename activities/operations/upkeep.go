@@ -15,6 +15,9 @@ type Upkeep struct {
 	Keep     event.Retention
 	Alerts   AlertStore
 	Notifier Notifier
+	Reports  ReportStore
+	// ReportPeriod is what a report is about, a day or a week; 0: there is none.
+	ReportPeriod time.Duration
 	// From names the installation in messages.
 	From string
 }

@@ -10,6 +10,8 @@ import (
 const (
 	LabelTemporal = "Temporal"
 	LabelHoldfast = "holdfast"
+	// LabelPooler is PgBouncer, where there is one.
+	LabelPooler = "PgBouncer"
 	// LabelLoad is the load generator, which is this process: it also checks the ledger and takes the traces.
 	LabelLoad = "load generator"
 	// LabelYardstick is what the product is compared with.

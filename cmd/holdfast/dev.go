@@ -9,9 +9,11 @@ import (
 )
 
 func devCommand() *cobra.Command {
-	return &cobra.Command{
+	var verbose bool
+	command := &cobra.Command{
 		Use:     "dev",
-		Short:   "Run everything on this machine: PostgreSQL, Temporal, and all roles (make run)",
+		Short:   "Run everything on this machine: PostgreSQL, Temporal, all roles",
+		Example: "  holdfast dev     # the same as: make run",
 		GroupID: cli.GroupRun,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -19,7 +21,9 @@ func devCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return dev.Run(c.Context(), cfg, c.OutOrStdout())
+			return dev.Run(c.Context(), cfg, c.OutOrStdout(), verbose)
 		},
 	}
+	command.Flags().BoolVarP(&verbose, "verbose", "v", false, "log all that HOLDFAST_LOG_LEVEL lets through, not only warnings")
+	return command
 }

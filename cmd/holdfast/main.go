@@ -14,8 +14,11 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/deadletter"
 	"holdfast/internal/cli/definition"
+	"holdfast/internal/cli/listen"
 	"holdfast/internal/cli/load"
+	"holdfast/internal/cli/moving"
 	"holdfast/internal/cli/operate"
+	"holdfast/internal/cli/outbound"
 )
 
 func main() {
@@ -30,12 +33,15 @@ func main() {
 func rootCommand() *cobra.Command {
 	return cli.NewRoot(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
+		listen.Command(),
 		operate.EventCommand(), operate.InboxCommand(), operate.EntityCommand(),
 		deadletter.Command(), deadletter.RedriveCommand(), operate.RebuildCommand(),
-		definition.Command(),
+		outbound.SubscriptionCommand(), outbound.DestinationCommand(), outbound.DeliveryCommand(), outbound.ResendCommand(),
+		definition.Command(), moving.ImportCommand(), moving.CompareCommand(),
 		load.SendCommand(), load.BenchCommand(), load.VerifyLedgerCommand(),
-		operate.AuditCommand(), operate.ConflictsCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
-		operate.ErrorCommand(), operate.StatsCommand(), operate.DoctorCommand(), operate.PurgeCommand(),
+		operate.AuditCommand(), operate.ConflictCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
+		operate.ErrorCommand(), operate.StatsCommand(), operate.ReportCommand(), operate.DoctorCommand(),
+		operate.PurgeCommand(), operate.ReconcileCommand(),
 		operate.ConfigCommand(), operate.HealthCommand(), operate.VersionCommand(),
 	)
 }

@@ -11,15 +11,22 @@ import (
 )
 
 func migrateCommand() *cobra.Command {
-	return &cobra.Command{
+	var wait bool
+	command := &cobra.Command{
 		Use:     "migrate",
-		Short:   "Bring the database up to date and prepare the namespace of Temporal",
+		Short:   "Bring the database up to date, prepare Temporal's namespace",
+		Example: "  holdfast migrate\n  holdfast migrate --wait-only     # beside another one that does it",
 		GroupID: cli.GroupRun,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := config.Load()
 			if err != nil {
 				return err
+			}
+			if wait {
+				return installation.Await(c.Context(), cfg, func(reason string) {
+					fmt.Fprintln(c.ErrOrStderr(), "waiting:", reason)
+				})
 			}
 			if err := installation.Prepare(c.Context(), cfg); err != nil {
 				return err
@@ -28,4 +35,7 @@ func migrateCommand() *cobra.Command {
 			return err
 		},
 	}
+	command.Flags().BoolVar(&wait, "wait-only", false,
+		"change nothing, and wait until another process has brought the database up to date")
+	return command
 }

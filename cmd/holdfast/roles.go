@@ -29,6 +29,7 @@ func roleCommand(name, short string, roles process.Roles) *cobra.Command {
 	return &cobra.Command{
 		Use:     name,
 		Short:   short,
+		Example: "  holdfast " + name + "     # configured by variables: holdfast config",
 		GroupID: cli.GroupRun,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -36,7 +37,7 @@ func roleCommand(name, short string, roles process.Roles) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return process.Run(c.Context(), cfg, name, roles, func() {})
+			return process.Run(c.Context(), cfg, name, roles, nil, func() {})
 		},
 	}
 }

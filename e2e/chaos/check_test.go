@@ -45,9 +45,13 @@ func (w *world) awaitQuiet(limit time.Duration) {
 		if err != nil {
 			return err
 		}
-		if open.GetCount() != 0 || waiting != 0 {
+		undelivered, err := w.count("SELECT (SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM delivery_fanouts)")
+		if err != nil {
+			return err
+		}
+		if open.GetCount() != 0 || waiting != 0 || undelivered != 0 {
 			calm = 0
-			return fmt.Errorf("%d runs are open, %d events are in the inbox", open.GetCount(), waiting)
+			return fmt.Errorf("%d runs are open, %d events are in the inbox, %d deliveries wait", open.GetCount(), waiting, undelivered)
 		}
 		if calm++; calm < looks {
 			return fmt.Errorf("it is quiet since %d looks", calm)
@@ -61,6 +65,7 @@ func (w *world) check(r *result) {
 	w.t.Helper()
 	w.checkLedger(r)
 	w.checkDeadLetters(r)
+	w.checkDeliveries()
 	w.checkTemporal()
 	w.checkStorage()
 	w.checkUsage()

@@ -3,10 +3,8 @@ package chaos
 import (
 	"context"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -55,14 +53,8 @@ func setUp() (err error) {
 	return err
 }
 
-// build compiles the binary, perhaps with flags.
-func build(name string, flags ...string) (string, error) {
+// build compiles the binary, perhaps with edits.
+func build(name string, edits ...edit) (string, error) {
 	path := filepath.Join(programs, name)
-	command := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./cmd/holdfast")...)
-	command.Dir = root
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	return path, nil
+	return path, stacktest.BuildHoldfast(root, path, edits...)
 }

@@ -18,7 +18,7 @@ import (
 const outage = 6 * time.Second
 
 var postgresFaults = []scenario{
-	{id: "F01", name: "database_stopped_at_once", twice: true, fault: func(w *world) {
+	{id: "F01", name: "database_stopped_at_once", accepts: true, twice: true, fault: func(w *world) {
 		w.sql.abort()
 		w.sleep(outage)
 		w.sql.start(w.t)

@@ -21,6 +21,8 @@ type scenario struct {
 	fault func(*world)
 	// short says that it is also part of `go test ./...`.
 	short bool
+	// accepts says that no request of the time of the fault may be answered with 5xx: the other store is enough.
+	accepts bool
 	// twice checks once more after an orderly restart of everything.
 	twice bool
 	// environ adds variables to that of the processes.
@@ -35,7 +37,7 @@ type scenario struct {
 	buries bool
 }
 
-var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults)
+var scenarios = concat(postgresFaults, temporalFaults, workerFaults, ingressFaults, eventFaults, systemFaults, deliveryFaults)
 
 func concat(groups ...[]scenario) (joined []scenario) {
 	for _, g := range groups {
@@ -100,6 +102,10 @@ func play(t *testing.T, s *scenario, r *result) {
 	w.recover()
 	healed := time.Now()
 	r.acknowledged, r.unavailable, r.silent, r.slowest = w.load.between(began, healed)
+	if s.accepts {
+		require.Positive(t, r.acknowledged, "acknowledged during the fault")
+		require.Zero(t, r.unavailable, "answered with 5xx during the fault")
+	}
 
 	w.load.awaitAccepted(time.Minute, afterwards)
 	w.load.stop()

@@ -19,7 +19,7 @@ var temporalFaults = []scenario{
 		w.sleep(outage)
 		w.temporal.start(w.t)
 	}},
-	{id: "F18", name: "temporal_frozen", fault: func(w *world) {
+	{id: "F18", name: "temporal_frozen", accepts: true, fault: func(w *world) {
 		w.temporal.freeze()
 		w.sleep(outage)
 		w.temporal.thaw()

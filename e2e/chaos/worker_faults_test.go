@@ -18,7 +18,7 @@ var workerFaults = []scenario{
 			n.start(w.t)
 		}
 	}},
-	{id: "F28", name: "worker_dies_after_the_commit", code: crashing, short: true, twice: true, fault: func(w *world) {
+	{id: "F28", name: "worker_dies_after_the_commit", code: crashing, twice: true, fault: func(w *world) {
 		w.runVariant(crashing)
 		w.sleep(2 * outage)
 		w.runVariant(nil)

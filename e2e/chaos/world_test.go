@@ -21,6 +21,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"holdfast/delivery"
 )
 
 // world is one installation: a database, a namespace, the processes and the links between them.
@@ -37,7 +39,8 @@ type world struct {
 	// Where the processes find their stores.
 	ingressTemporal, ingressDatabase, workerTemporal, workerDatabase *link
 
-	load *load
+	load     *load
+	receiver *receiver // of all events
 }
 
 // node is a process of Holdfast.
@@ -78,6 +81,8 @@ func newWorld(t testing.TB, s *scenario) *world {
 	w.makeLinks()
 	w.makeNamespace()
 	w.migrate()
+	w.receiver = newReceiver(t)
+	w.subscribe("everything", w.receiver, delivery.Events{})
 	for i := range 2 {
 		w.workers = append(w.workers, w.node("worker", i, w.workerTemporal, w.workerDatabase, s.environ))
 		w.ingresses = append(w.ingresses, w.node("ingress", i, w.ingressTemporal, w.ingressDatabase, s.environ))
@@ -205,6 +210,7 @@ func (w *world) environment(temporal, database string) []string {
 		"STRIPE_WEBHOOK_SECRET="+stripeSecret, "STANDARD_WEBHOOKS_SECRET="+standardSecret,
 		"HMAC_WEBHOOK_SECRET="+hmacSecret, "GITHUB_WEBHOOK_SECRET="+hmacSecret,
 		"HOLDFAST_WORKER_GRACE=5s", "HOLDFAST_REDRIVE_SWEEP_INTERVAL=2s", "HOLDFAST_REDRIVE_AUTOMATIC=false",
+		"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8",
 	)
 }
 

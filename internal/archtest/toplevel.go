@@ -8,8 +8,9 @@ import (
 
 // TopLevel is what may lie at the top of the repository: `ls` draws the architecture.
 var TopLevel = []string{
-	"activities", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "ingress", "intake", "internal", "ledger", "loadgen",
-	"migrations", "operator", "persistence", "providers", "redrive", "runs", "tools", "workflows",
+	"activities", "archive", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "feed", "ingress", "intake", "internal",
+	"ledger", "loadgen", "migrations", "moving", "operator", "persistence", "providers", "reconcile", "redrive", "runs", "tools",
+	"workflows",
 	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
 }
 

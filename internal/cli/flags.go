@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"holdfast/event"
 )
@@ -30,55 +29,46 @@ func (f choice[T]) Set(text string) (err error) {
 // AddChoiceFlag adds a flag whose help names the values that it takes.
 func AddChoiceFlag[T ~string](c *cobra.Command, to *T, name, usage string, all []T) {
 	c.Flags().Var(choice[T]{to, all}, name, usage+": "+event.Alternatives(all))
+	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(Words(all), cobra.ShellCompDirectiveNoFileComp)) // it is new
 }
 
-// ordinal is a number from 1.
-type ordinal[T int | int64] struct {
-	to   *T
-	most T // 0 is as many as there are
-}
+// Words are the values of a closed set as text.
+func Words[T ~string](all []T) []string { return each(all, func(one T) string { return string(one) }) }
 
-func (f ordinal[T]) String() string { return strconv.FormatInt(int64(*f.to), 10) }
-func (f ordinal[T]) Type() string   { return "int" }
-func (f ordinal[T]) Set(text string) error {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || f.most > 0 && n > int64(f.most) {
-		if f.most > 0 {
-			return fmt.Errorf("want a number from 1 to %d", f.most)
+// Alias lets a flag have another name as well: the one that it had before.
+func Alias(c *cobra.Command, other, name string) {
+	before := c.Flags().GetNormalizeFunc()
+	c.Flags().SetNormalizeFunc(func(f *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
 		}
-		return errors.New("want a number from 1")
+		return before(f, given)
+	})
+}
+
+// pageSize is how many rows a page has.
+type pageSize struct{ to *int }
+
+func (f pageSize) String() string { return strconv.Itoa(*f.to) }
+func (f pageSize) Type() string   { return "int" }
+func (f pageSize) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > event.MaxPage {
+		return fmt.Errorf("want a number from 1 to %d", event.MaxPage)
 	}
-	*f.to = T(n)
+	*f.to = n
 	return nil
 }
 
 // AddLimitFlag adds the size of a page, with its usual value.
 func AddLimitFlag(c *cobra.Command, to *int, usual int) {
 	*to = usual
-	c.Flags().Var(ordinal[int]{to, event.MaxPage}, "limit", fmt.Sprintf("how many at most, 1 to %d", event.MaxPage))
+	c.Flags().Var(pageSize{to}, "limit", fmt.Sprintf("how many at most, 1 to %d", event.MaxPage))
 }
 
-// AddPageFlag takes the number of the row that ended the page before.
-func AddPageFlag(c *cobra.Command, to *int64, name, usage string) {
-	c.Flags().Var(ordinal[int64]{to, 0}, name, usage)
-}
-
-// eventID is the ID of an event.
-type eventID struct{ to *string }
-
-func (f eventID) String() string { return *f.to }
-func (f eventID) Type() string   { return "string" }
-func (f eventID) Set(text string) error {
-	if text != "" && uuid.Validate(text) != nil {
-		return errors.New("want the ID of an event, a UUID; `holdfast event show` knows it by that of its workflow")
-	}
-	*f.to = text
-	return nil
-}
-
-// AddEventFlag adds a flag that takes the ID of an event.
-func AddEventFlag(c *cobra.Command, to *string, name, usage string) {
-	c.Flags().Var(eventID{to}, name, usage)
+// AddEventFlag adds a flag that names an event, by whatever Tools.FindEvent knows.
+func AddEventFlag(c *cobra.Command, to *string, usage string) {
+	c.Flags().StringVar(to, "event", "", "this event (its ID, workflow ID, key or dead letter): "+usage)
 }
 
 // rate is a number a second.
@@ -96,9 +86,9 @@ func (f rate) String() string {
 	return RateText(*f.to)
 }
 
-// AddRateFlag adds a flag for a rate, in a second, such as 50/s or 600/m.
+// AddRateFlag adds a flag for a rate, in a second.
 func AddRateFlag(c *cobra.Command, to *float64, name, usage string) {
-	c.Flags().Var(rate{to}, name, usage)
+	c.Flags().Var(rate{to}, name, "the highest rate (50/s, 600/m): "+usage)
 }
 
 // RateText is a rate as AddRateFlag reads it.
@@ -108,8 +98,66 @@ const providerFlag, sourceFlag = "provider", "source"
 
 // AddProviderFlags adds the filters by provider and by the sender within it.
 func AddProviderFlags(c *cobra.Command, provider, source *string) {
-	c.Flags().StringVar(provider, providerFlag, "", "only those of this provider")
-	c.Flags().StringVar(source, sourceFlag, "", "with --provider: only those of this source (an instance, an account)")
+	AddProviderFlag(c, provider)
+	c.Flags().StringVar(source, sourceFlag, "", "only those of this source, an instance or account (with --provider)")
+}
+
+// AddProviderFlag adds the filter by provider.
+func AddProviderFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, providerFlag, "", "only those of this provider")
+}
+
+// AddTypeFlag adds the filter by type.
+func AddTypeFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "type", "", "only those of this type")
+}
+
+// AddKindFlag adds the filter by kind of entity; more says what it needs.
+func AddKindFlag(c *cobra.Command, to *string, more string) {
+	c.Flags().StringVar(to, "kind", "", "only those of this kind of entity"+more)
+}
+
+// AddKeyFlag adds the filter by key.
+func AddKeyFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "key", "", "only those of this key (as the provider gave it)")
+}
+
+// AddFailureFlags adds the filters by why something failed.
+func AddFailureFlags(c *cobra.Command, class *event.Class, code *string) {
+	AddChoiceFlag(c, class, "class", "only those of this class", event.Classes())
+	c.Flags().StringVar(code, "code", "", "only those with this code")
+}
+
+// AddStartFlags adds what commands have that start something large.
+func AddStartFlags(c *cobra.Command, dryRun, yes, detach *bool) {
+	if dryRun != nil {
+		AddDryRunFlag(c, dryRun)
+	}
+	c.Flags().BoolVarP(yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(detach, "detach", false, "do not watch the progress")
+}
+
+// AddDryRunFlag adds --dry-run.
+func AddDryRunFlag(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "dry-run", false, "change nothing: show what would be done")
+}
+
+// AddFileFlag adds the flag for a file that is read; other is the name that it had before.
+func AddFileFlag(c *cobra.Command, to *string, usage, other string) {
+	c.Flags().StringVarP(to, "file", "f", "", "the file to read (- is standard input): "+usage)
+	if other != "" {
+		Alias(c, other, "file")
+	}
+}
+
+// AddSecretFlag adds a secret to sign or check with.
+func AddSecretFlag(c *cobra.Command, to *string, usage string) {
+	c.Flags().StringVar(to, "secret", "", "a secret in place of the configured ones: "+usage)
+}
+
+// AddHeaderFlag adds the headers of a request.
+func AddHeaderFlag(c *cobra.Command, to *[]string) {
+	c.Flags().StringArrayVar(to, "header", nil, "a header, 'Name: value', in place of one of that name (may be given often)")
 }
 
 // checkSource refuses a source without its provider: two providers may use the same name.

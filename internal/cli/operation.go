@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +20,7 @@ type Operation[T any] struct {
 	// Noun is what it is called, and the name of the command that has these below it.
 	Noun   string
 	Read   func(ctx context.Context, t *Tools, id string) (T, error)
-	Change func(ctx context.Context, t *Tools, id string, to event.RedriveState, by event.Actor) (T, error)
+	Change func(ctx context.Context, t *Tools, id string, to event.OperationState, by event.Actor) (T, error)
 	Write  func(io.Writer, T) error
 	// Line says how far it has come, in one line.
 	Line func(T) string
@@ -32,10 +32,18 @@ type Operation[T any] struct {
 func (o Operation[T]) Commands() []*cobra.Command {
 	return []*cobra.Command{
 		o.showCommand(), o.watchCommand(),
-		o.changeCommand("pause", "Start nothing more of a "+o.Noun+" until it is resumed", event.RedrivePaused),
-		o.changeCommand("resume", "Let a "+o.Noun+" go on", event.RedriveRunning),
-		o.changeCommand("cancel", "End a "+o.Noun+"; what it has started or done stays", event.RedriveCanceled),
+		o.changeCommand("pause", "Start nothing more of "+o.one()+" until it is resumed", event.OperationPaused),
+		o.changeCommand("resume", "Let "+o.one()+" go on", event.OperationRunning),
+		o.changeCommand("cancel", "End "+o.one()+"; what it has started or done stays", event.OperationCanceled),
 	}
+}
+
+// one is the noun with its article.
+func (o Operation[T]) one() string {
+	if strings.ContainsRune("aeiou", rune(o.Noun[0])) {
+		return "an " + o.Noun
+	}
+	return "a " + o.Noun
 }
 
 func (o Operation[T]) showCommand() *cobra.Command {
@@ -43,14 +51,14 @@ func (o Operation[T]) showCommand() *cobra.Command {
 		func(c *cobra.Command, t *Tools, id string) error {
 			r, err := o.Read(c.Context(), t, id)
 			if err != nil {
-				return err
+				return o.unknown(id, err)
 			}
 			return Print(c, r, func(w io.Writer) error { return o.Write(w, r) })
 		})
 }
 
 func (o Operation[T]) watchCommand() *cobra.Command {
-	return o.command("watch", "Show the progress of a "+o.Noun+" until it has ended",
+	return o.command("watch", "Show the progress of "+o.one()+" until it has ended",
 		func(c *cobra.Command, t *Tools, id string) error {
 			r, err := o.Watch(c, t, id)
 			if AsksJSON(c) && r != nil {
@@ -60,11 +68,11 @@ func (o Operation[T]) watchCommand() *cobra.Command {
 		})
 }
 
-func (o Operation[T]) changeCommand(verb, short string, to event.RedriveState) *cobra.Command {
+func (o Operation[T]) changeCommand(verb, short string, to event.OperationState) *cobra.Command {
 	command := o.command(verb, short, func(c *cobra.Command, t *Tools, id string) error {
 		r, err := o.Change(c.Context(), t, id, to, ActorOf(c))
 		if err != nil {
-			return err
+			return o.unknown(id, err)
 		}
 		return Print(c, r, func(w io.Writer) error { return o.Write(w, r) })
 	})
@@ -74,13 +82,22 @@ func (o Operation[T]) changeCommand(verb, short string, to event.RedriveState) *
 
 func (o Operation[T]) command(verb, short string, run func(*cobra.Command, *Tools, string) error) *cobra.Command {
 	command := &cobra.Command{
-		Use:   verb + " ID",
-		Short: short,
-		Args:  cobra.ExactArgs(1),
-		RunE:  WithTools(func(c *cobra.Command, t *Tools, args []string) error { return run(c, t, args[0]) }),
+		Use:     verb + " ID",
+		Short:   short,
+		Example: "  holdfast " + o.Noun + " " + verb + " 20261122-161500-k3xq",
+		Args:    cobra.ExactArgs(1),
+		RunE:    WithTools(func(c *cobra.Command, t *Tools, args []string) error { return run(c, t, args[0]) }),
 	}
 	AddJSONFlag(command)
 	return command
+}
+
+// unknown says where the IDs stand, where there is no such operation.
+func (o Operation[T]) unknown(id string, err error) error {
+	if errors.Is(err, event.ErrNotFound) {
+		return Missing("there is no %s %q: `holdfast %s list` has them", o.Noun, id, o.Noun)
+	}
+	return err
 }
 
 // Watch shows a bar on a terminal, and a line where something has changed elsewhere, until the operation has ended. Whoever stops
@@ -93,11 +110,11 @@ func (o Operation[T]) Watch(c *cobra.Command, t *Tools, id string) (seen *T, err
 	for last := ""; ; {
 		now, err := o.Read(c.Context(), t, id)
 		if errors.Is(err, context.Canceled) {
-			fmt.Fprintf(out, "\nthe %s goes on: %s %s watch|pause|cancel %s\n", o.Noun, os.Args[0], o.Noun, id)
+			fmt.Fprintf(out, "\nthe %s goes on: holdfast %s watch|pause|cancel %s\n", o.Noun, o.Noun, id)
 			return seen, nil
 		}
 		if err != nil {
-			return seen, err
+			return seen, o.unknown(id, err)
 		}
 		seen = &now
 		if line := o.Line(now); line != last {

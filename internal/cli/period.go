@@ -28,7 +28,7 @@ func (f moment) Set(text string) (err error) {
 
 // AddTimeFlag adds a flag for a time; in, unless it is nil, refuses some.
 func AddTimeFlag(c *cobra.Command, to *time.Time, in func() error, name, usage string) {
-	c.Flags().Var(moment{to, in}, name, usage)
+	c.Flags().Var(moment{to, in}, name, usage+" (90m, 7d ago, or RFC 3339)")
 }
 
 // AddPeriodFlags adds --since and --until, which refuse a period that has nothing in it.
@@ -39,8 +39,8 @@ func AddPeriodFlags(c *cobra.Command, since, until *time.Time) {
 		}
 		return nil
 	}
-	AddTimeFlag(c, since, in, "since", "not before: how long ago (90m, 7d) or when (RFC 3339)")
-	AddTimeFlag(c, until, in, "until", "before: how long ago (90m, 7d) or when (RFC 3339)")
+	AddTimeFlag(c, since, in, "since", "not before then")
+	AddTimeFlag(c, until, in, "until", "before then")
 }
 
 // ParseMoment reads a moment: how long ago it was ("90m", "7d"), or when (RFC 3339, or a date in UTC). Empty is the zero time.

@@ -38,7 +38,7 @@ func Print(c *cobra.Command, value any, text func(io.Writer) error) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(value)
 	}
-	return text(c.OutOrStdout())
+	return text(screenOf(c))
 }
 
 // WriteFields writes a list of name, value, name, value …, and leaves out what is empty.

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -28,16 +27,6 @@ func Bar(share float64) string {
 	share = min(share, 1)
 	full := int(share * width)
 	return fmt.Sprintf("%s%s %3.0f%%", strings.Repeat("█", full), strings.Repeat("░", width-full), share*100)
-}
-
-// IsTerminal says whether a person looks at it, or types into it.
-func IsTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Confirm asks, where there is somebody who could answer.

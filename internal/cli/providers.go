@@ -11,13 +11,15 @@ import (
 	"holdfast/providers"
 )
 
-// FindProvider is the provider of that name; the error names those that there are.
-func FindProvider(catalogue *providers.Catalogue, name string) (*providers.Provider, error) {
-	provider, ok := catalogue.Lookup(name)
-	if !ok {
-		return nil, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", "))
+// FindProvider is the provider of that name; the error names the one that was probably meant, or else all.
+func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string) (*providers.Provider, error) {
+	if provider, ok := catalogue.Lookup(name); ok {
+		return provider, nil
 	}
-	return provider, nil
+	if near := event.Nearest(name, catalogue.Names()); near != "" {
+		return nil, Misuse(c, fmt.Errorf("no provider %q; did you mean %s?", name, near))
+	}
+	return nil, Misuse(c, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", ")))
 }
 
 // DoubtProvider says beside an empty answer that no definition has the name that was asked for. That is no mistake: what was

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -11,17 +13,29 @@ const (
 )
 
 // Group is a command that only has others below it.
-func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, GroupID: GroupOperate}
+func Group(use, short, example string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, Example: example, GroupID: GroupOperate}
 	group.AddCommand(commands...)
 	return group
+}
+
+// addExamples says how the scripts for shells are used, which cobra makes.
+func addExamples(c *cobra.Command) {
+	c.Example = "  source <(holdfast completion bash)"
+	for _, shell := range c.Commands() {
+		shell.Example = "  holdfast completion " + shell.Name() + " > holdfast." + shell.Name()
+	}
 }
 
 // NewRoot is the program with these commands. All of them refuse what they do not know.
 func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "holdfast",
-		Short:         "Receive webhooks and never lose one",
+		Use:   "holdfast",
+		Short: "Receive webhooks and never lose one",
+		Example: "  holdfast dev                  # everything, on this machine\n" +
+			"  holdfast send stripe          # a signed event, as the provider would send it\n" +
+			"  holdfast event list           # what has come\n" +
+			"  holdfast dlq causes           # what could not be processed, and why",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -33,6 +47,14 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			addExamples(c)
+		}
+	}
+	narrow := strings.NewReplacer(".FlagUsages ", ".FlagUsagesWrapped 80 ", "for more information about a command", "for more")
+	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))
 	strict(root)
+	complete(root)
 	return root
 }

@@ -1,17 +1,24 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+	"time"
+	"unicode/utf8"
 )
 
 // Shorten keeps a line of a table a line.
 func Shorten(s string) string {
 	const most = 100
+	return cut(s, most+1)
+}
+
+// cut is a text that has at most so many characters.
+func cut(s string, most int) string {
 	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+		return string(r[:most-1]) + "…"
 	}
 	return s
 }
@@ -19,7 +26,7 @@ func Shorten(s string) string {
 // FlushAll writes the tables that are not empty, each after a blank line.
 func FlushAll(tables ...*Table) error {
 	for _, t := range tables {
-		if t.rows == 0 {
+		if len(t.rows) == 0 {
 			continue
 		}
 		fmt.Fprintln(t.to)
@@ -30,34 +37,141 @@ func FlushAll(tables ...*Table) error {
 	return nil
 }
 
-// Table is aligned text with a heading.
+// Table is aligned text with a heading. On a terminal it is as wide as that, if it can be.
 type Table struct {
-	w    *tabwriter.Writer
-	rows int
-	to   io.Writer
+	to      io.Writer
+	screen  screen
+	columns []column
+	rows    [][]string
 }
 
-// NewTable begins a table.
+// column is one of a table. Its heading ends with a mark: "ID!" is never cut, for it is copied; "RUN+" has no place on a
+// terminal; "AT/AGE~" is a time, which a terminal shows by its age, under the other name if there is one.
+type column struct {
+	head                 string
+	whole, extra, moment bool
+}
+
+// NewTable begins a table; see column for what a heading can say.
 func NewTable(w io.Writer, heading ...string) *Table {
-	t := &Table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), to: w}
-	fmt.Fprintln(t.w, strings.Join(heading, "\t"))
+	t := &Table{to: w}
+	t.screen, _ = w.(screen)
+	for _, head := range heading {
+		name, short, _ := strings.Cut(strings.TrimRight(head, "!+~"), "/")
+		if t.screen.width > 0 {
+			name = cmp.Or(short, name)
+		}
+		t.columns = append(t.columns, column{
+			head: name, whole: strings.Contains(head, "!"), extra: strings.Contains(head, "+"),
+			moment: strings.Contains(head, "~"),
+		})
+	}
 	return t
 }
 
 // Row adds a line. A terminal obeys control characters, so none of them reaches it.
 func (t *Table) Row(cells ...string) {
 	for i, c := range cells {
-		cells[i] = strings.ReplaceAll(Printable(c), "\n", " ")
+		cells[i] = strings.NewReplacer("\n", " ", "\t", " ").Replace(Printable(c))
+		if t.screen.width > 0 && t.columns[i].moment {
+			cells[i] = age(cells[i])
+		}
 	}
-	t.rows++
-	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+	t.rows = append(t.rows, cells)
+}
+
+// age is how long ago a moment was; what is none stays.
+func age(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	if ahead := time.Until(at); ahead > 0 {
+		return "in " + span(ahead)
+	}
+	return span(time.Since(at))
+}
+
+// span is a stretch of time in its largest unit.
+func span(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}} {
+		if d >= 2*unit.size {
+			return fmt.Sprintf("%d%s", d/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
 }
 
 // Flush writes the table, or says that it is empty.
 func (t *Table) Flush() error {
-	if t.rows == 0 {
+	if len(t.rows) == 0 {
 		_, err := fmt.Fprintln(t.to, "none")
 		return err
 	}
-	return t.w.Flush()
+	var heading []string
+	for _, c := range t.columns {
+		heading = append(heading, c.head)
+	}
+	widths := t.widths(heading)
+	for _, row := range append([][]string{heading}, t.rows...) {
+		if _, err := fmt.Fprintln(t.to, t.line(row, widths)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line pads the cells of a row and cuts those that are too long. A column of no width is left out.
+func (t *Table) line(row []string, widths []int) string {
+	var line strings.Builder
+	for i, cell := range row {
+		if widths[i] == 0 {
+			continue
+		}
+		if line.Len() > 0 {
+			line.WriteString("  ")
+		}
+		shown := cut(cell, widths[i])
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(shown))
+		line.WriteString(Tint(t.to, cell, shown) + pad)
+	}
+	return strings.TrimRight(line.String(), " ")
+}
+
+// widths are as large as the cells need, and as small as the screen wants.
+func (t *Table) widths(heading []string) []int {
+	const least = 8 // of what can be cut
+	widths := make([]int, len(heading))
+	for _, row := range append([][]string{heading}, t.rows...) {
+		for i, cell := range row {
+			if !t.columns[i].extra || t.screen.width == 0 {
+				widths[i] = max(widths[i], utf8.RuneCountInString(cell), 1)
+			}
+		}
+	}
+	for t.screen.width > 0 && lineWidth(widths) > t.screen.width {
+		widest := -1
+		for i, c := range t.columns {
+			if !c.whole && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+func lineWidth(widths []int) (all int) {
+	for _, w := range widths {
+		if w > 0 {
+			all += w + 2
+		}
+	}
+	return all - 2
 }

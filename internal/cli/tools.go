@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
+	"holdfast/moving"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/redrive"
@@ -37,7 +42,7 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 		installation.SetLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
 		store, err := installation.OpenStore(c.Context(), cfg, nil)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w; beside a `make run` it is known", err)
 		}
 		defer store.Close()
 		temporal, err := installation.NewTemporalClient(cfg, nil, nil)
@@ -45,8 +50,29 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 			return err
 		}
 		defer temporal.Close()
-		return run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args)
+		return outage(cfg, run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args))
 	}
+}
+
+// outage says where nothing answers, and what to do, where that is what an error means.
+func outage(cfg config.Config, err error) error {
+	const ask = "is it running? `make run` starts it on this machine"
+	var temporal *serviceerror.Unavailable
+	switch {
+	case event.CodeOf(err) == "connection_failed":
+		return fmt.Errorf("%w: nothing usable answers at %s: %s", err, databaseHost(cfg), ask)
+	case errors.As(err, &temporal):
+		return fmt.Errorf("%w: Temporal does not answer at %s: %s", err, cfg.Temporal.Address, ask)
+	}
+	return err
+}
+
+// databaseHost is where the database is, without what opens it.
+func databaseHost(cfg config.Config) string {
+	if u, err := url.Parse(cfg.Database.URL.Reveal()); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "DATABASE_URL"
 }
 
 // Rebuilds is what reads stored events again. A diff reads them with the definitions that this program has.
@@ -62,6 +88,11 @@ func (t *Tools) Rebuilds() *redrive.Rebuilds {
 			return providers.Parser(catalogue.Lookup)(r, body)
 		},
 	}
+}
+
+// Imports is what brings the data of another system.
+func (t *Tools) Imports() *moving.Imports {
+	return &moving.Imports{Books: t.Store, Runs: runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())}
 }
 
 // Redrives is what runs dead letters again.

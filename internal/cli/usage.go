@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,6 +50,7 @@ func (e *usageError) Unwrap() error { return e.err }
 // strict makes every command below c refuse what it does not know. By itself cobra prints the help of a group of commands for
 // any word behind it, and calls that a success.
 func strict(c *cobra.Command) {
+	c.Long = wrap(c.Long)
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Misuse(c, nearFlag(c, err)) })
 	if !c.Runnable() {
 		c.DisableFlagsInUseLine = true
@@ -55,7 +60,7 @@ func strict(c *cobra.Command) {
 	c.Args = func(c *cobra.Command, given []string) error {
 		if args != nil {
 			if err := args(c, given); err != nil {
-				return Misuse(c, err)
+				return Misuse(c, miscounted(c, given, err))
 			}
 		}
 		if err := c.ValidateRequiredFlags(); err != nil {
@@ -66,6 +71,46 @@ func strict(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		strict(below)
 	}
+}
+
+// wrap breaks paragraphs into lines of 80 characters. One with lines that are indented stays as it is.
+func wrap(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, " ") || strings.HasPrefix(p, "\t") || strings.Contains(p, "\n ") || strings.Contains(p, "\n\t") {
+			continue
+		}
+		var lines []string
+		for word := range strings.FieldsSeq(p) {
+			last := len(lines) - 1
+			if last < 0 || utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(word) > 80 {
+				lines = append(lines, word)
+				continue
+			}
+			lines[last] += " " + word
+		}
+		paragraphs[i] = strings.Join(lines, "\n")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// miscounted says what a command wants, where cobra has only counted.
+func miscounted(c *cobra.Command, given []string, err error) error {
+	counted := strings.HasPrefix(err.Error(), "accepts ") || strings.HasPrefix(err.Error(), "requires ") ||
+		strings.HasPrefix(err.Error(), "unknown command ")
+	if !counted || c.HasSubCommands() {
+		return err
+	}
+	_, wanted, _ := strings.Cut(c.Use, " ")
+	return fmt.Errorf("want %s, got %s", cmp.Or(wanted, "no argument"), cmp.Or(quoted(given), "nothing"))
+}
+
+func quoted(words []string) string {
+	var all []string
+	for _, word := range words {
+		all = append(all, strconv.Quote(word))
+	}
+	return strings.Join(all, " ")
 }
 
 func helpOrRefuse(c *cobra.Command, args []string) error {
@@ -105,9 +150,10 @@ func nearFlag(c *cobra.Command, err error) error {
 // helpCommand is cobra's own, but for that a topic that does not exist is a mistake.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about any command",
-		Args:  cobra.ArbitraryArgs,
+		Use:     "help [COMMAND]",
+		Short:   "Help about any command",
+		Example: "  holdfast help dlq list",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
 			if err != nil {

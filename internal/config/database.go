@@ -16,13 +16,18 @@ const spareConns = 8
 // The pool has a connection for each, so that no flood of one priority can keep another waiting.
 const lanes = 2
 
+// deliveryConns are those of deliveries: one lease, one batch of outcomes, and what is looked after now and then. Attempts take
+// none.
+const deliveryConns = 5
+
 // PoolSize is the size of the connection pool of one process.
 func (c Config) PoolSize() int {
 	if c.Database.MaxConns > 0 {
 		return c.Database.MaxConns
 	}
 	w := c.Worker
-	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsRedrive+w.SlotsBulk) + w.SlotsDeadLetter + spareConns
+	return lanes*(w.SlotsCritical+w.SlotsHigh+w.SlotsNormal+w.SlotsRedrive+w.SlotsBulk) + w.SlotsDeadLetter + spareConns +
+		deliveryConns
 }
 
 // RequireDatabase is an error if no database is given: for the roles that cannot do without one.

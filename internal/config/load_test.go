@@ -163,7 +163,7 @@ func TestTheDefaultPoolsLeaveRoom(t *testing.T) {
 	cfg, err := config.LoadFrom(nil)
 	require.NoError(t, err)
 	const inbox = 5
-	require.LessOrEqual(t, cfg.PoolSize()+inbox+cfg.Operator.MaxConns, 60)
+	require.LessOrEqual(t, cfg.PoolSize()+inbox+cfg.Operator.MaxConns, 65)
 }
 
 func TestARoleThatNeedsADatabaseSaysSo(t *testing.T) {

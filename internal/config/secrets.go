@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -17,10 +18,15 @@ func (c Config) Secrets(name string) []string {
 	return secrets
 }
 
+// IsSet tells whether one of the variables is set, whatever is in it.
+func (c Config) IsSet(names ...string) bool {
+	vars := c.environ()
+	return slices.ContainsFunc(names, func(name string) bool { return vars[name] != "" })
+}
+
 // HasSecret tells whether the variable of that name, or the one with the name of a file, is set, whatever is in it.
 func (c Config) HasSecret(name string) bool {
-	vars := c.environ()
-	return vars[name] != "" || vars[name+fileSuffix] != ""
+	return c.IsSet(name, name+fileSuffix)
 }
 
 // CheckSecrets reports, all at once, which of the named secrets cannot be read. One that is not set is no mistake: whoever

@@ -10,20 +10,21 @@ import (
 
 // Config is everything that can be configured.
 type Config struct {
-	Ingress   Ingress
-	Operator  Operator
-	Database  Database
-	Temporal  Temporal
-	Payloads  Payloads
-	Worker    Worker
-	Redrive   Redrive
-	Providers Providers
-	Retention Retention
-	Notify    Notify
-	Log       Log
-	Telemetry Telemetry
-	Debug     Debug
-	Dev       Dev
+	Ingress    Ingress
+	Operator   Operator
+	Database   Database
+	Temporal   Temporal
+	Payloads   Payloads
+	Worker     Worker
+	Deliveries Deliveries
+	Redrive    Redrive
+	Providers  Providers
+	Retention  Retention
+	Notify     Notify
+	Log        Log
+	Telemetry  Telemetry
+	Debug      Debug
+	Dev        Dev
 
 	// environ gives the environment as it was at load. It is a function, and no map, so that nothing that prints a
 	// Config can reach the values.
@@ -87,11 +88,16 @@ type Operator struct {
 	// Addr is the address to listen on. Without tokens the roles that serve the API refuse any that is not on loopback.
 	Addr string `env:"HOLDFAST_OPERATOR_ADDR" envDefault:"127.0.0.1:8081"`
 	// Tokens are who may call the API, as name:role:sha256 entries separated by commas or line ends; `holdfast token new`
-	// makes one. Roles: viewer, operator, admin. Empty: whoever is on this machine may do everything.
+	// makes one. Roles: viewer, operator, integrator, admin. Empty: whoever is on this machine may do everything.
 	Tokens Secret `env:"HOLDFAST_OPERATOR_TOKENS" example:"ada:admin:a3f1…"`
 	// TemporalWeb are the origins of Temporal Web, separated by commas, whose pages may ask this port to decrypt payloads.
-	// Empty: none. `holdfast dev` names the one that it starts.
+	// The console links to the first. Empty: none. `holdfast dev` names the one that it starts.
 	TemporalWeb OriginList `env:"HOLDFAST_OPERATOR_TEMPORAL_WEB" example:"https://temporal.example.com"`
+	// Prefix is the path under which a proxy shows this port, if it is not the whole of a host. The console's links and cookies
+	// carry it; whether the proxy takes it off requests makes no difference.
+	Prefix URLPath `env:"HOLDFAST_OPERATOR_PREFIX" example:"/holdfast"`
+	// TraceURL is the address of a trace in what shows yours, with {trace_id} where its ID belongs. The console links to it.
+	TraceURL string `env:"HOLDFAST_OPERATOR_TRACE_URL" example:"https://jaeger.example.com/trace/{trace_id}"`
 	// MaxConns is the size of the API's own connection pool, so that operators and events never wait for each other.
 	MaxConns int `env:"HOLDFAST_OPERATOR_MAX_CONNS" envDefault:"4"`
 	// StatementTimeout is how long one statement of the API may run before PostgreSQL ends it.
@@ -102,7 +108,7 @@ type Operator struct {
 type Database struct {
 	// URL is the address of the database. `holdfast dev` starts a private one where it is empty; every other role that
 	// stores or reads events needs it. An ingress without it has no inbox, and so cannot accept events while Temporal is down.
-	// Behind PgBouncer it needs default_query_exec_mode=cache_describe: see docs/operations.md.
+	// Behind PgBouncer it needs default_query_exec_mode=cache_describe: see docs/pgbouncer.md.
 	URL Secret `env:"DATABASE_URL" example:"postgres://holdfast@127.0.0.1:5432/holdfast"`
 	// MaxConns is the size of the connection pool of one process; 0 follows the worker's slots, so that a step never
 	// waits for a connection.
@@ -122,13 +128,22 @@ type Temporal struct {
 	// Namespace is the namespace that the workflows run in. It must exist; its retention bounds how long a finished event
 	// can be read and reset.
 	Namespace string `env:"TEMPORAL_NAMESPACE" envDefault:"default"`
+	// DeploymentName makes a worker one of a worker deployment of Temporal: a run stays with the build that has begun it. Temporal's
+	// worker controller sets it. Such a worker gets no work until its build is the current or the ramping one: docs/upgrades.md.
+	// Empty: workers have no versions, and any of them goes on with any run.
+	DeploymentName string `env:"TEMPORAL_DEPLOYMENT_NAME" example:"holdfast"`
+	// WorkerBuildID is which build of the deployment the worker is. Each release needs another. It goes with the deployment name.
+	WorkerBuildID string `env:"TEMPORAL_WORKER_BUILD_ID" example:"2026-11-22.1"`
 }
+
+// Versioned says that workers are those of one build of a deployment.
+func (t Temporal) Versioned() bool { return t.DeploymentName != "" }
 
 // Payloads says how the payloads that Temporal keeps in its histories are encrypted: the bodies and headers of events, results,
 // failures, memos and summaries. Every role and tool of an installation needs the same keys.
 type Payloads struct {
 	// Keys are AES-256 keys as id:base64 entries separated by commas or line ends; `holdfast payload-key new` makes one. The
-	// first one encrypts, all of them decrypt: docs/operations.md says how to change them. Empty: Temporal keeps payloads in
+	// first one encrypts, all of them decrypt: docs/encryption.md says how to change them. Empty: Temporal keeps payloads in
 	// clear.
 	Keys Secret `env:"HOLDFAST_PAYLOAD_KEYS" example:"2026-01:q83v…"`
 }
@@ -155,6 +170,20 @@ type Worker struct {
 	// Grace is how long steps that have begun may take to finish after a stop signal. What is not finished by then is
 	// run again elsewhere.
 	Grace time.Duration `env:"HOLDFAST_WORKER_GRACE" envDefault:"20s"`
+}
+
+// Deliveries says how a worker delivers what subscriptions match. What is delivered where is no configuration: see
+// docs/deliveries.md.
+type Deliveries struct {
+	// Slots is how many attempts one process has under way at the same time, with as many again for destinations that are slow. A
+	// destination gets half of them at most. 0: this process delivers nothing.
+	Slots int `env:"HOLDFAST_DELIVERIES_SLOTS" envDefault:"128"`
+	// AllowedNetworks are addresses and networks (CIDR), separated by commas, that endpoints may stand in although they are not of
+	// the public internet. Empty: none. `holdfast dev` allows loopback.
+	AllowedNetworks NetworkList `env:"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS" example:"10.20.0.0/16,192.168.1.7"`
+	// Grace is how long attempts that have begun may take to finish after a stop signal. What is not finished by then is
+	// attempted again elsewhere, and counts nowhere.
+	Grace time.Duration `env:"HOLDFAST_DELIVERIES_GRACE" envDefault:"15s"`
 }
 
 // Redrive says when dead letters are run again without anybody asking for it, and how often runs are looked after. The
@@ -197,6 +226,12 @@ type Retention struct {
 	ErrorLog time.Duration `env:"HOLDFAST_RETENTION_ERROR_LOG" envDefault:"720h"`
 	// AuditLog is how long audit entries are kept.
 	AuditLog time.Duration `env:"HOLDFAST_RETENTION_AUDIT_LOG" envDefault:"8760h"`
+	// Changes is how long the change feed goes back, 30 days at most. Who follows it and was away for longer has to begin anew.
+	Changes time.Duration `env:"HOLDFAST_RETENTION_CHANGES" envDefault:"168h"`
+	// Archive is where events and dead letters are kept before they are removed: file:///folder, or s3://bucket/prefix, with
+	// ?region= and ?endpoint=https://host as needed. Credentials of S3 come from where all of AWS's programs take them. Every worker
+	// and the command line need the same. Empty: what is removed is gone. See docs/retention.md.
+	Archive string `env:"HOLDFAST_ARCHIVE" example:"s3://company-webhooks/holdfast?region=eu-central-1"`
 	// Every is the pause between two purges.
 	Every time.Duration `env:"HOLDFAST_RETENTION_EVERY" envDefault:"1h"`
 }
@@ -209,6 +244,9 @@ type Notify struct {
 	URLs Secret `env:"HOLDFAST_NOTIFY_URLS" example:"generic+https://alerts.internal/hook"`
 	// Every is the pause between two messages about events: what has failed meanwhile is told in one, with counts.
 	Every time.Duration `env:"HOLDFAST_NOTIFY_EVERY" envDefault:"1m"`
+	// Report is how often the channels are told what came, what failed and what waits, beside the time before: daily (at 07:00 UTC),
+	// weekly (on Mondays) or off. It also shows that the channels still work.
+	Report ReportPeriod `env:"HOLDFAST_NOTIFY_REPORT" envDefault:"weekly"`
 	// OutageAfter is how long Temporal or the database must be away before a process tells it, by itself.
 	OutageAfter time.Duration `env:"HOLDFAST_NOTIFY_OUTAGE_AFTER" envDefault:"30s"`
 	// OutageRepeat is the least time between two messages of a process about outages of the same store.

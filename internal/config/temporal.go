@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -31,6 +32,26 @@ func (c Config) TemporalOptions() (client.Options, error) {
 	options.DataConverter, options.FailureConverter = codec.DataConverter(), codec.FailureConverter()
 	return options, nil
 }
+
+// TemporalCertificateEnd is until when the client certificate is valid that is shown to Temporal; the zero time where
+// there is none.
+func (c Config) TemporalCertificateEnd() (time.Time, error) {
+	options, err := c.givenTemporalOptions()
+	if err != nil || options.ConnectionOptions.TLS == nil {
+		return time.Time{}, err
+	}
+	var end time.Time
+	for _, certificate := range options.ConnectionOptions.TLS.Certificates {
+		if leaf := certificate.Leaf; leaf != nil && (end.IsZero() || leaf.NotAfter.Before(end)) {
+			end = leaf.NotAfter
+		}
+	}
+	return end, nil
+}
+
+// TemporalConfigFile is the file of profiles that TEMPORAL_CONFIG_FILE names, wherever that is set; "" is where Temporal's own
+// tools look.
+func (c Config) TemporalConfigFile() string { return c.environ()["TEMPORAL_CONFIG_FILE"] }
 
 // PayloadCodec encrypts with the payload keys; without any it leaves payloads in clear, and still knows what is encrypted.
 func (c Config) PayloadCodec() *payloadcodec.Codec {

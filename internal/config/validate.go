@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"holdfast/internal/payloadcodec"
@@ -25,11 +26,11 @@ func (m *mistakes) validate(c Config) {
 	m.atLeast("HOLDFAST_OPERATOR_MAX_CONNS", c.Operator.MaxConns, 1)
 	m.positive("HOLDFAST_OPERATOR_STATEMENT_TIMEOUT", c.Operator.StatementTimeout)
 	m.validateDatabase(c.Database)
-	if c.Temporal.Address != "" {
-		m.address("TEMPORAL_ADDRESS", c.Temporal.Address, defaultTemporalAddress)
-	}
+	m.validateTemporal(c.Temporal)
 	m.validatePayloads(c.Payloads)
 	m.validateWorker(c.Worker)
+	m.atLeast("HOLDFAST_DELIVERIES_SLOTS", c.Deliveries.Slots, 0)
+	m.notNegative("HOLDFAST_DELIVERIES_GRACE", c.Deliveries.Grace)
 	m.validateRedrive(c.Redrive)
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
@@ -37,6 +38,18 @@ func (m *mistakes) validate(c Config) {
 	m.validateNotify(c.Notify)
 	m.validateDebug(c.Debug)
 	m.validateDev(c.Dev)
+}
+
+func (m *mistakes) validateTemporal(t Temporal) {
+	if t.Address != "" {
+		m.address("TEMPORAL_ADDRESS", t.Address, defaultTemporalAddress)
+	}
+	switch {
+	case t.DeploymentName != "" && t.WorkerBuildID == "":
+		m.add("TEMPORAL_WORKER_BUILD_ID", "is missing: a worker of a deployment names its build", "2026-11-22.1")
+	case t.DeploymentName == "" && t.WorkerBuildID != "":
+		m.add("TEMPORAL_DEPLOYMENT_NAME", "is missing: a build is one of a deployment", "holdfast")
+	}
 }
 
 func (m *mistakes) validateDebug(d Debug) {
@@ -51,11 +64,21 @@ func (m *mistakes) validateDebug(d Debug) {
 	}
 }
 
+// maxChanges: the change feed has 32 partitions, of a day each, in a ring.
+const maxChanges = 30 * 24 * time.Hour
+
 func (m *mistakes) validateRetention(r Retention) {
 	m.notNegative("HOLDFAST_RETENTION_EVENTS", r.Events)
 	m.notNegative("HOLDFAST_RETENTION_DEAD_LETTERS", r.DeadLetters)
 	m.notNegative("HOLDFAST_RETENTION_ERROR_LOG", r.ErrorLog)
 	m.notNegative("HOLDFAST_RETENTION_AUDIT_LOG", r.AuditLog)
+	m.notNegative("HOLDFAST_RETENTION_CHANGES", r.Changes)
+	if r.Changes > maxChanges {
+		m.add("HOLDFAST_RETENTION_CHANGES", "is more than 30 days, after which its partitions are written to again", "168h")
+	}
+	if r.Archive != "" && !strings.HasPrefix(r.Archive, "file:///") && !strings.HasPrefix(r.Archive, "s3://") {
+		m.add("HOLDFAST_ARCHIVE", "is neither file:///folder nor s3://bucket/prefix", "file:///var/lib/holdfast/archive")
+	}
 	m.positive("HOLDFAST_RETENTION_EVERY", r.Every)
 }
 

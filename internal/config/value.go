@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ByteSize is a number of bytes, written as "256KiB", "1MiB" or "4096".
@@ -80,6 +82,40 @@ func (f *LogFormat) UnmarshalText(text []byte) error {
 	}
 }
 
+// ReportPeriod is how often people are told how everything is doing.
+type ReportPeriod string
+
+// The periods.
+const (
+	ReportOff    ReportPeriod = "off"
+	ReportDaily  ReportPeriod = "daily"
+	ReportWeekly ReportPeriod = "weekly"
+)
+
+// UnmarshalText reads "off", "daily" or "weekly".
+func (p *ReportPeriod) UnmarshalText(text []byte) error {
+	switch v := ReportPeriod(text); v {
+	case ReportOff, ReportDaily, ReportWeekly:
+		*p = v
+		return nil
+	default:
+		return errors.New("is neither off, daily nor weekly")
+	}
+}
+
+// Length is the time that a report is about; 0 where there is none.
+func (p ReportPeriod) Length() time.Duration {
+	const day = 24 * time.Hour
+	switch p {
+	case ReportDaily:
+		return day
+	case ReportWeekly:
+		return 7 * day
+	default:
+		return 0
+	}
+}
+
 // AddressList is a list of IP addresses and networks in CIDR form.
 type AddressList []string
 
@@ -102,6 +138,36 @@ func (l *AddressList) UnmarshalText(text []byte) error {
 // String is the list as it is written in the variable.
 func (l AddressList) String() string { return strings.Join(l, ",") }
 
+// NetworkList is a list of networks; an address is a network of one.
+type NetworkList []netip.Prefix
+
+// UnmarshalText reads what an AddressList does.
+func (l *NetworkList) UnmarshalText(text []byte) error {
+	var addresses AddressList
+	if err := addresses.UnmarshalText(text); err != nil {
+		return err
+	}
+	list := make(NetworkList, len(addresses))
+	for i, entry := range addresses {
+		if address, err := netip.ParseAddr(entry); err == nil {
+			list[i] = netip.PrefixFrom(address, address.BitLen())
+		} else {
+			list[i] = netip.MustParsePrefix(entry).Masked()
+		}
+	}
+	*l = list
+	return nil
+}
+
+// String is the list as it is written in the variable.
+func (l NetworkList) String() string {
+	entries := make([]string, len(l))
+	for i, network := range l {
+		entries[i] = network.String()
+	}
+	return strings.Join(entries, ",")
+}
+
 // OriginList is a list of web origins: scheme and host, with a port where it is not the scheme's own.
 type OriginList []string
 
@@ -123,3 +189,17 @@ func (l *OriginList) UnmarshalText(text []byte) error {
 
 // String is the list as it is written in the variable.
 func (l OriginList) String() string { return strings.Join(l, ",") }
+
+// URLPath is an absolute path without a slash at its end, or "".
+type URLPath string
+
+var urlPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._~-]*)+$`)
+
+// UnmarshalText takes letters, digits and . _ ~ - between slashes.
+func (p *URLPath) UnmarshalText(text []byte) error {
+	if !urlPath.Match(text) {
+		return fmt.Errorf("is %q, which is no path that begins with a slash and ends without one", text)
+	}
+	*p = URLPath(text)
+	return nil
+}

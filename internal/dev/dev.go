@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/internal/devstack"
+	"holdfast/internal/devstack/child"
 	"holdfast/internal/installation"
 	"holdfast/internal/process"
 	"holdfast/workflows"
@@ -29,9 +33,14 @@ type devStack struct {
 	temporal *devstack.Temporal
 }
 
-// Run starts what is missing, prepares it, runs every role on it, and stops all of it when the context ends.
-func Run(parent context.Context, cfg config.Config, out io.Writer) (err error) {
-	installation.SetLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText}, os.Stderr)
+// Run starts what is missing, prepares it, runs every role on it, and stops all of it when the context ends. Warnings are logged,
+// and everything that the configuration lets through if verbose is set.
+func Run(parent context.Context, cfg config.Config, out io.Writer, verbose bool) (err error) {
+	level := cfg.Log.Level
+	if !verbose {
+		level = max(level, slog.LevelWarn)
+	}
+	installation.SetLogger(config.Log{Level: level, Format: config.LogText}, os.Stderr)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 
@@ -43,13 +52,22 @@ func Run(parent context.Context, cfg config.Config, out io.Writer) (err error) {
 	if cfg, err = stack.configure(cfg); err != nil {
 		return err
 	}
+	cfg.Log.Level = level
 	if err := installation.Prepare(ctx, cfg); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, installation.UpToDate)
+	link, tickets, err := process.ConsoleLink(cfg.Operator)
+	if err != nil {
+		return err
+	}
+	samples, err := startSamples(ctx, stack.claimed.Dir, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, samples.stop()) }()
 	go stack.watch(cancel)
-	err = process.Run(ctx, cfg, "dev", process.RoleIngress|process.RoleWorker|process.RoleOperator,
-		func() { stack.welcome(out, cfg) })
+	err = process.Run(ctx, cfg, "dev", process.RoleIngress|process.RoleWorker|process.RoleOperator, tickets,
+		func() { stack.welcome(out, cfg, link, samples.url) })
 	if cause := context.Cause(ctx); err == nil && parent.Err() == nil {
 		return cause
 	}
@@ -61,7 +79,7 @@ func (s *devStack) start(ctx context.Context, cfg config.Config, out io.Writer) 
 	if s.claimed, err = devstack.Claim(ctx, cfg.Dev.Dir); err != nil {
 		return err
 	}
-	if err := devstack.CheckPorts(devPorts(cfg)...); err != nil {
+	if err := child.CheckPorts(devPorts(cfg)...); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -104,10 +122,17 @@ func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstac
 			workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword",
 		},
 	}
-	if cfg.Payloads.Keys.IsSet() {
+	if cfg.Payloads.Keys.IsSet() || !cfg.Operator.Tokens.IsSet() { // Temporal Web has no token of ours
 		options.CodecEndpoint = "http://" + cfg.Operator.Addr + "/codec"
 	}
 	return devstack.StartTemporal(ctx, options)
+}
+
+// patience is how long an answer waits for a Temporal that keeps its data in SQLite, so that a duplicate is told as one on a busy
+// machine, too. The variables depend on each other, and go together.
+var patience = map[string]string{
+	"HOLDFAST_INGRESS_ACK_BUDGET": "4s", "HOLDFAST_INGRESS_START_TIMEOUT": "6s", "HOLDFAST_INGRESS_HANDLER_BUDGET": "8s",
+	"HOLDFAST_INGRESS_SHUTDOWN_GRACE": "10s",
 }
 
 // configure points the configuration at what was started, and writes it down for the tools.
@@ -119,6 +144,10 @@ func (s *devStack) configure(cfg config.Config) (config.Config, error) {
 	given["HOLDFAST_LOG_FORMAT"] = string(config.LogText)
 	given["HOLDFAST_INGRESS_ADDR"] = cfg.Ingress.Addr
 	given["HOLDFAST_INGRESS_PUBLIC_URL"] = "http://" + cfg.Ingress.Addr // for the schemes that sign it
+	given["HOLDFAST_DELIVERIES_ALLOWED_NETWORKS"] = "127.0.0.0/8,::1"
+	if !cfg.IsSet(slices.Collect(maps.Keys(patience))...) {
+		maps.Copy(given, patience)
+	}
 	if s.postgres != nil {
 		given["DATABASE_URL"] = s.postgres.URL("holdfast")
 	}
@@ -164,18 +193,4 @@ func (s *devStack) stop() error {
 		s.claimed.Release()
 	}
 	return errors.Join(failures...)
-}
-
-func (s *devStack) welcome(out io.Writer, cfg config.Config) {
-	fmt.Fprintf(out, "\nHoldfast is running.\n\n")
-	fmt.Fprintf(out, "  webhooks      http://%s/webhooks/{provider}\n", cfg.Ingress.Addr)
-	fmt.Fprintf(out, "  operators     http://%s  (/healthz /readyz /metrics)\n", cfg.Operator.Addr)
-	if s.temporal != nil {
-		fmt.Fprintf(out, "  Temporal Web  %s\n", s.temporal.UIURL())
-	}
-	if s.postgres != nil {
-		fmt.Fprintf(out, "  database      %s\n", s.postgres.URL("holdfast"))
-	}
-	fmt.Fprintf(out, "\nTry it, in a second terminal:\n\n  %s send stripe customer.updated\n\n", os.Args[0])
-	fmt.Fprint(out, "Ctrl-C ends everything.\n\n")
 }

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"holdfast/internal/config"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 )
 
-// devSecrets gives every provider that has no secret a random one, the same at every start, so that it can be tried at once.
+// devSecrets gives every provider that has no secret a random one that its scheme can use, the same at every start, so that it
+// can be tried at once. Only who signs by certificate gets none that helps.
 func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
@@ -21,16 +25,46 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	forms, err := kept(filepath.Join(dir, "webhook-secrets"), func() string { return strings.Join(auth.NewSecrets(), ",") })
+	if err != nil {
+		return nil, err
+	}
 	given := map[string]string{}
-	for _, name := range catalogue.SecretNames() {
-		if len(cfg.Secrets(name)) == 0 {
-			given[name] = seed
+	for _, provider := range catalogue.Names() {
+		p, _ := catalogue.Lookup(provider)
+		secret := seed
+		if !signs(p, seed) {
+			secret = forms
+		}
+		for _, name := range p.SecretNames() {
+			if len(cfg.Secrets(name)) == 0 {
+				given[name] = secret
+			}
 		}
 	}
 	return given, nil
 }
 
+// signs reports whether a secret is of a form with which the provider's scheme can sign.
+func signs(p *providers.Provider, secret string) bool {
+	types := p.SampleTypes()
+	if len(types) == 0 {
+		return true
+	}
+	r, err := p.Sample(types[0], "x", time.Now())
+	return err == nil && p.Sign(r, secret, time.Now()) == nil
+}
+
 func devSecret(file string) (string, error) {
+	return kept(file, func() string {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		return "whsec_" + base64.StdEncoding.EncodeToString(key)
+	})
+}
+
+// kept is what stands in a file, which is made if it is not there.
+func kept(file string, fresh func() string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err == nil {
 		return string(text), nil
@@ -38,8 +72,6 @@ func devSecret(file string) (string, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
-	return secret, os.WriteFile(file, []byte(secret), 0o600)
+	made := fresh()
+	return made, os.WriteFile(file, []byte(made), 0o600)
 }

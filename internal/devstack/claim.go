@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"holdfast/internal/devstack/child"
 )
 
 // Directories below the one that is claimed.
@@ -37,7 +39,7 @@ func (e *AlreadyRunningError) Error() string {
 // behind in its PostgresDir and TemporalDir. Do this before CheckPorts, or a leftover server counts as a stranger.
 // It returns an [AlreadyRunningError] when another process has the directory.
 func Claim(ctx context.Context, dir string) (*Claimed, error) {
-	dir, err := makeDir(dir, passableDir)
+	dir, err := child.MakeDir(dir, child.PassableDir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func Claim(ctx context.Context, dir string) (*Claimed, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer claimed.Release()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &AlreadyRunningError{Dir: dir, PID: readNumber(path)}
+			return nil, &AlreadyRunningError{Dir: dir, PID: child.ReadNumber(path)}
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}

@@ -115,5 +115,5 @@ func query(t *testing.T, p *Postgres, sql string) string {
 // eventually waits for a condition without a signal of its own.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, 30*time.Second, 20*time.Millisecond, what)
+	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, what)
 }

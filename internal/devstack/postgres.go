@@ -18,6 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"holdfast/internal/devstack/child"
 )
 
 // postgresUser is the superuser of the private cluster.
@@ -43,8 +45,8 @@ type Postgres struct {
 	bin      string
 	data     string
 	password string
-	account  *account
-	child    *supervisor
+	account  *child.Account
+	child    *child.Supervisor
 }
 
 // StartPostgres starts the PostgreSQL of a directory, first creating it when it is new, and returns when it answers.
@@ -55,17 +57,17 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 	if err != nil {
 		return nil, fmt.Errorf("prepare PostgreSQL: %w", err)
 	}
-	p.child = &supervisor{
-		name:    "PostgreSQL",
-		command: p.command,
-		clean:   func(ctx context.Context) error { return endPostgres(ctx, p.data) },
-		ready:   p.Ping,
-		port:    p.options.Port,
-		stopSig: syscall.SIGINT, // fast shutdown: roll back what runs, then end
-		log:     p.options.Log,
+	p.child = &child.Supervisor{
+		Name:       "PostgreSQL",
+		Command:    p.command,
+		Clean:      func(ctx context.Context) error { return endPostgres(ctx, p.data) },
+		Ready:      p.Ping,
+		Port:       p.options.Port,
+		StopSignal: syscall.SIGINT, // fast shutdown: roll back what runs, then end
+		Log:        p.options.Log,
 	}
-	if err := p.child.start(ctx); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, logTail(p.logFile()))
+	if err := p.child.Start(ctx); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, child.LogTail(p.logFile()))
 	}
 	if err := p.CreateDatabase(ctx, opts.Database); err != nil {
 		return nil, errors.Join(err, p.Stop(ctx))
@@ -74,7 +76,7 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 }
 
 func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error) {
-	dir, err := makeDir(opts.Dir, passableDir)
+	dir, err := child.MakeDir(opts.Dir, child.PassableDir)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, erro
 	if p.bin, err = findPostgres(ctx, p.data, downloads, opts.Log); err != nil {
 		return nil, err
 	}
-	if p.account, err = unprivileged(p.data, filepath.Join(p.bin, "postgres")); err != nil {
+	if p.account, err = child.Unprivileged(p.data, filepath.Join(p.bin, "postgres")); err != nil {
 		return nil, err
 	}
 	if err := endPostgres(ctx, p.data); err != nil {
@@ -93,7 +95,7 @@ func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, erro
 	if p.password, err = ensureSecret(filepath.Join(dir, "password")); err != nil {
 		return nil, err
 	}
-	if p.options.Port, err = ensurePort(filepath.Join(dir, "port"), opts.Port); err != nil {
+	if p.options.Port, err = child.EnsurePort(filepath.Join(dir, "port"), opts.Port); err != nil {
 		return nil, err
 	}
 	if err := p.ensureCluster(ctx); err != nil {
@@ -107,7 +109,7 @@ func (p *Postgres) URL(database string) string {
 	u := url.URL{
 		Scheme:   "postgres",
 		User:     url.UserPassword(postgresUser, p.password),
-		Host:     net.JoinHostPort(loopback, strconv.Itoa(p.options.Port)),
+		Host:     net.JoinHostPort(child.Loopback, strconv.Itoa(p.options.Port)),
 		Path:     database,
 		RawQuery: "sslmode=disable",
 	}
@@ -118,30 +120,30 @@ func (p *Postgres) URL(database string) string {
 func (p *Postgres) Port() int { return p.options.Port }
 
 // PID is the process id of the postmaster that runs now.
-func (p *Postgres) PID() int { return p.child.pid() }
+func (p *Postgres) PID() int { return p.child.PID() }
 
 // Stop shuts the server down: connections are cut, what they had not committed is rolled back, all else is on disk.
 // When the context ends first, the server is killed and an error says so; the next start recovers its data.
-func (p *Postgres) Stop(ctx context.Context) error { return p.child.stop(ctx) }
+func (p *Postgres) Stop(ctx context.Context) error { return p.child.Stop(ctx) }
 
 // Kill ends the server at once (SIGKILL), for good. Its backends notice, and end; the next start waits for that.
 func (p *Postgres) Kill() {
-	p.child.kill()
-	<-p.child.done
+	p.child.Kill()
+	<-p.child.Done()
 }
 
 // Abort ends the server at once as `pg_ctl stop -m immediate` does (SIGQUIT), for good: no checkpoint is written, and the
 // next start recovers its data.
 func (p *Postgres) Abort() {
-	p.child.signal(syscall.SIGQUIT)
-	<-p.child.done
+	p.child.Signal(syscall.SIGQUIT)
+	<-p.child.Done()
 }
 
 // Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
-func (p *Postgres) Done() <-chan struct{} { return p.child.done }
+func (p *Postgres) Done() <-chan struct{} { return p.child.Done() }
 
 // Err is why the server ended without Stop; nil before Done is closed.
-func (p *Postgres) Err() error { return p.child.failure() }
+func (p *Postgres) Err() error { return p.child.Failure() }
 
 // Ping returns nil when the server answers a query.
 func (p *Postgres) Ping(ctx context.Context) error {
@@ -177,7 +179,7 @@ func (p *Postgres) query(ctx context.Context, sql string) error {
 // postgresql.conf, so that a cluster of last month runs with today's settings.
 func (p *Postgres) command() *exec.Cmd {
 	settings := map[string]string{
-		"listen_addresses":        loopback,
+		"listen_addresses":        child.Loopback,
 		"port":                    strconv.Itoa(p.options.Port),
 		"unix_socket_directories": "", // a socket's path may not be longer than about 100 bytes, that of a clone may
 		"timezone":                "UTC",
@@ -197,8 +199,8 @@ func (p *Postgres) program(ctx context.Context, name string, args ...string) *ex
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...)
 	cmd.Dir = "/" // ours may be closed to the account
 	cmd.Env = append(withoutPrefix(os.Environ(), "PG", "LC_", "LANG"), "LC_ALL=C")
-	logTo(cmd, p.logFile())
-	prepareChild(cmd, syscall.SIGINT, p.account)
+	child.LogTo(cmd, p.logFile())
+	child.Prepare(cmd, syscall.SIGINT, p.account)
 	return cmd
 }
 

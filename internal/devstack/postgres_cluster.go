@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"holdfast/internal/devstack/child"
 )
 
 // ensureCluster runs initdb unless the data directory is complete. It works in a directory beside it and renames that
@@ -42,21 +44,21 @@ func (p *Postgres) initCluster(ctx context.Context, dir string) error {
 	if err := os.WriteFile(passwordFile, []byte(p.password+"\n"), 0o600); err != nil {
 		return err
 	}
-	if err := errors.Join(p.account.own(dir), p.account.own(passwordFile)); err != nil {
-		return fmt.Errorf("hand the data directory to %s: %w", p.account.name, err)
+	if err := errors.Join(p.account.Own(dir), p.account.Own(passwordFile)); err != nil {
+		return fmt.Errorf("hand the data directory to %s: %w", p.account.Name, err)
 	}
-	// Passwords, because on a shared machine anyone can reach a loopback port, and a superuser can run programs.
+	// Passwords, because on a shared machine anyone can reach a child.Loopback port, and a superuser can run programs.
 	args := []string{"-D", dir, "--username=" + postgresUser, "--pwfile=" + passwordFile,
 		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"}
 	if p.options.Settings["fsync"] == "off" {
 		args = append(args, "--no-sync")
 	}
 	cmd := p.program(ctx, "initdb", args...)
-	defer closeLog(cmd)
+	defer child.CloseLog(cmd)
 	runtime.LockOSThread() // the parent death signal is sent when the starting thread ends
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, logTail(p.logFile()))
+		return fmt.Errorf("initdb: %w\n%s", err, child.LogTail(p.logFile()))
 	}
 	return nil
 }
@@ -65,11 +67,11 @@ func (p *Postgres) initCluster(ctx context.Context, dir string) error {
 // is removed, because its process id may meanwhile belong to a process that has nothing to do with PostgreSQL.
 func endPostgres(ctx context.Context, data string) error {
 	lock := filepath.Join(data, "postmaster.pid")
-	running := func() []int { return postgresProcesses(data) }
+	running := func() []int { return child.PostgresProcesses(data) }
 	if all := running(); len(all) > 0 {
-		ended := endProcesses(ctx, only(all, readNumber(lock)), syscall.SIGINT, running, 15*time.Second) ||
-			endProcesses(ctx, running(), syscall.SIGQUIT, running, 5*time.Second) ||
-			endProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
+		ended := child.EndProcesses(ctx, only(all, child.ReadNumber(lock)), syscall.SIGINT, running, 15*time.Second) ||
+			child.EndProcesses(ctx, running(), syscall.SIGQUIT, running, 5*time.Second) ||
+			child.EndProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
 		if !ended {
 			return fmt.Errorf("end the PostgreSQL that an earlier run left behind: processes %v over %s do not end",
 				running(), data)

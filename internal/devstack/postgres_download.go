@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+
+	"holdfast/internal/devstack/child"
 )
 
 // downloadVersion is the major version of what downloadPostgres fetches.
@@ -31,10 +33,10 @@ func downloadedDirs(downloads string) []string {
 // whether they run.
 func downloadPostgres(ctx context.Context, downloads string, log *slog.Logger) (string, error) {
 	log.Info("no PostgreSQL on this machine: downloading its programs once (about 30 MB)", "version", downloadRelease)
-	if err := os.MkdirAll(downloads, passableDir); err != nil {
+	if err := os.MkdirAll(downloads, child.PassableDir); err != nil {
 		return "", err
 	}
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		return "", err
 	}

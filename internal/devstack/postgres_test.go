@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/child"
 )
 
 func TestPostgresKeepsItsDataAndPortOverARestart(t *testing.T) {
@@ -79,7 +81,7 @@ func TestPostgresIgnoresALockFileThatNamesAStranger(t *testing.T) {
 	require.NoError(t, os.WriteFile(lock, []byte(strconv.Itoa(stranger.Process.Pid)+"\n"), 0o600))
 
 	startPostgres(t, dir)
-	require.NotEmpty(t, commandLine(stranger.Process.Pid))
+	require.NotEmpty(t, child.CommandLine(stranger.Process.Pid))
 }
 
 func TestPostgresStartsOverAnInterruptedInit(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"holdfast/internal/devstack/child"
 )
 
 // defaultRetention is how long a closed run stays readable; the dev server's own default of a day is gone after a
@@ -51,7 +53,7 @@ type TemporalOptions struct {
 // Temporal is a running Temporal dev server.
 type Temporal struct {
 	options TemporalOptions
-	child   *supervisor
+	child   *child.Supervisor
 }
 
 // StartTemporal starts a dev server and returns when its frontend is healthy, its namespace answers and queries by its
@@ -62,18 +64,18 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error)
 	if err != nil {
 		return nil, fmt.Errorf("prepare Temporal: %w", err)
 	}
-	t.child = &supervisor{
-		name:    "Temporal",
-		command: t.command,
-		clean:   t.clean,
-		ready:   t.namespace().ready,
-		stopSig: syscall.SIGTERM,
-		log:     t.options.Log,
-		started: func(cmd *exec.Cmd) error { return writePID(t.pidFile(), cmd) },
-		port:    t.options.Port,
+	t.child = &child.Supervisor{
+		Name:       "Temporal",
+		Command:    t.command,
+		Clean:      t.clean,
+		Ready:      t.namespace().ready,
+		StopSignal: syscall.SIGTERM,
+		Log:        t.options.Log,
+		Started:    func(cmd *exec.Cmd) error { return writePID(t.pidFile(), cmd) },
+		Port:       t.options.Port,
 	}
-	if err := t.child.start(ctx); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, logTail(t.logFile()))
+	if err := t.child.Start(ctx); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, child.LogTail(t.logFile()))
 	}
 	if err := t.markComplete(); err != nil {
 		return nil, errors.Join(err, t.Stop(ctx))
@@ -83,7 +85,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error)
 
 func prepareTemporal(opts TemporalOptions) (*Temporal, error) {
 	var err error
-	if opts.Dir, err = makeDir(opts.Dir, privateDir); err != nil {
+	if opts.Dir, err = child.MakeDir(opts.Dir, child.PrivateDir); err != nil {
 		return nil, err
 	}
 	if opts.DBFile != "" {
@@ -95,7 +97,7 @@ func prepareTemporal(opts TemporalOptions) (*Temporal, error) {
 		return nil, err
 	}
 	if opts.Port == 0 {
-		if opts.Port, err = freePort(); err != nil {
+		if opts.Port, err = child.FreePort(); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +110,7 @@ func prepareTemporal(opts TemporalOptions) (*Temporal, error) {
 
 // Address of the frontend, host:port.
 func (t *Temporal) Address() string {
-	return net.JoinHostPort(loopback, strconv.Itoa(t.options.Port))
+	return net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.Port))
 }
 
 // Port of the frontend on 127.0.0.1; it stays the same over restarts.
@@ -132,38 +134,38 @@ func (t *Temporal) UIURL() string {
 	if t.options.UIPort == 0 {
 		return ""
 	}
-	return "http://" + net.JoinHostPort(loopback, strconv.Itoa(t.options.UIPort))
+	return "http://" + net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.UIPort))
 }
 
 // PID is the process id of the server that runs now.
-func (t *Temporal) PID() int { return t.child.pid() }
+func (t *Temporal) PID() int { return t.child.PID() }
 
 // Stop ends the server. When the context ends first, the server is killed and an error says so.
 func (t *Temporal) Stop(ctx context.Context) error {
-	err := t.child.stop(ctx)
+	err := t.child.Stop(ctx)
 	_ = os.Remove(t.pidFile()) // one that stays is checked before it is believed
 	return err
 }
 
 // Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
-func (t *Temporal) Done() <-chan struct{} { return t.child.done }
+func (t *Temporal) Done() <-chan struct{} { return t.child.Done() }
 
 // Err is why the server ended without Stop; nil before Done is closed.
-func (t *Temporal) Err() error { return t.child.failure() }
+func (t *Temporal) Err() error { return t.child.Failure() }
 
 func (t *Temporal) command() *exec.Cmd {
 	cmd := exec.Command(t.options.Binary, t.arguments()...)
 	// Variables such as TEMPORAL_ADDRESS speak to the program as a client. The server asks its maker's site for newer
 	// versions unless it is told not to.
 	cmd.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_"), "TEMPORAL_VERSION_CHECK_DISABLED=1")
-	logTo(cmd, t.logFile())
-	prepareChild(cmd, syscall.SIGTERM, nil)
+	child.LogTo(cmd, t.logFile())
+	child.Prepare(cmd, syscall.SIGTERM, nil)
 	return cmd
 }
 
 func (t *Temporal) arguments() []string {
 	args := []string{
-		"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(t.options.Port),
+		"server", "start-dev", "--ip", child.Loopback, "--port", strconv.Itoa(t.options.Port),
 		"--namespace", t.options.Namespace, "--log-level", t.options.LogLevel, "--color", "never",
 	}
 	if t.options.UIPort == 0 {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -14,11 +15,11 @@ import (
 // pinnedTemporal is the version that tools/temporal builds.
 var pinnedTemporal = [3]int{1, 5, 1}
 
-// FindTemporal returns the path of the temporal program: one on the PATH if it is newer than the pinned version, else
-// the one in binDir that `make tools` builds.
+// FindTemporal returns the path of the temporal program: the one on the PATH if it is a release of the pinned version or a newer
+// one, else the one in binDir that `make tools` builds. The Makefile builds that one by the same rule.
 func FindTemporal(ctx context.Context, binDir string) (string, error) {
 	if path, err := exec.LookPath("temporal"); err == nil {
-		if version, ok := temporalVersion(ctx, path); ok && newer(version, pinnedTemporal) {
+		if version, ok := temporalVersion(ctx, path); ok && !older(version, pinnedTemporal) {
 			return path, nil
 		}
 	}
@@ -27,15 +28,15 @@ func FindTemporal(ctx context.Context, binDir string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(built); err != nil {
-		return "", fmt.Errorf("no temporal program: none newer than %d.%d.%d on the PATH, and none at %s: "+
+		return "", fmt.Errorf("no temporal program: none of %d.%d.%d or newer on the PATH, and none at %s: "+
 			"build it with `make tools`", pinnedTemporal[0], pinnedTemporal[1], pinnedTemporal[2], built)
 	}
 	return built, nil
 }
 
-var versionPattern = regexp.MustCompile(`version (\d+)\.(\d+)\.(\d+)`)
+var versionPattern = regexp.MustCompile(`version (\d+)\.(\d+)\.(\d+)(\s|$)`)
 
-// temporalVersion asks the program: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)".
+// temporalVersion asks the program: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)". What is no release has none.
 func temporalVersion(ctx context.Context, path string) (version [3]int, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -53,11 +54,4 @@ func temporalVersion(ctx context.Context, path string) (version [3]int, ok bool)
 	return version, true
 }
 
-func newer(a, b [3]int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] > b[i]
-		}
-	}
-	return false
-}
+func older(a, b [3]int) bool { return slices.Compare(a[:], b[:]) < 0 }

@@ -9,18 +9,20 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"holdfast/internal/devstack/child"
 )
 
 func endTemporal(ctx context.Context, pidFile string) error {
-	pid := readNumber(pidFile)
+	pid := child.ReadNumber(pidFile)
 	running := func() []int {
 		if pid > 0 && isServer(pid, pidFile) {
 			return []int{pid}
 		}
 		return nil
 	}
-	ended := endProcesses(ctx, running(), syscall.SIGTERM, running, 10*time.Second) ||
-		endProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
+	ended := child.EndProcesses(ctx, running(), syscall.SIGTERM, running, 10*time.Second) ||
+		child.EndProcesses(ctx, running(), syscall.SIGKILL, running, 5*time.Second)
 	if !ended {
 		return fmt.Errorf("end the Temporal that an earlier run left behind: process %d does not end", pid)
 	}
@@ -38,7 +40,7 @@ func isServer(pid int, pidFile string) bool {
 		return false
 	}
 	_, recorded, _ := strings.Cut(strings.TrimSpace(string(raw)), "\n")
-	return recorded != "" && commandLine(pid) == recorded
+	return recorded != "" && child.CommandLine(pid) == recorded
 }
 
 // writePID records the arguments from the command, not from the system, which may not know them yet at this moment.

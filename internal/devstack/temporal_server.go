@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"syscall"
 	"text/template"
+
+	"holdfast/internal/devstack/child"
 )
 
 // The databases of a Temporal server on PostgreSQL.
@@ -50,7 +52,7 @@ type TemporalServerOptions struct {
 // TemporalServer is a running Temporal server on PostgreSQL.
 type TemporalServer struct {
 	options TemporalServerOptions
-	child   *supervisor
+	child   *child.Supervisor
 }
 
 //go:embed temporal_server.yaml
@@ -63,25 +65,25 @@ func StartTemporalServer(ctx context.Context, opts TemporalServerOptions) (*Temp
 	if err != nil {
 		return nil, fmt.Errorf("prepare the Temporal server: %w", err)
 	}
-	t.child = &supervisor{
-		name:    "Temporal server",
-		command: t.command,
-		clean:   func(ctx context.Context) error { return endTemporal(ctx, t.file("pid")) },
-		ready:   t.namespace().ready,
-		stopSig: syscall.SIGTERM,
-		log:     t.options.Log,
-		started: func(cmd *exec.Cmd) error { return writePID(t.file("pid"), cmd) },
-		port:    t.options.Port,
+	t.child = &child.Supervisor{
+		Name:       "Temporal server",
+		Command:    t.command,
+		Clean:      func(ctx context.Context) error { return endTemporal(ctx, t.file("pid")) },
+		Ready:      t.namespace().ready,
+		StopSignal: syscall.SIGTERM,
+		Log:        t.options.Log,
+		Started:    func(cmd *exec.Cmd) error { return writePID(t.file("pid"), cmd) },
+		Port:       t.options.Port,
 	}
-	if err := t.child.start(ctx); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, logTail(t.file("log")))
+	if err := t.child.Start(ctx); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, child.LogTail(t.file("log")))
 	}
 	return t, nil
 }
 
 func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*TemporalServer, error) {
 	var err error
-	if opts.Dir, err = makeDir(opts.Dir, privateDir); err != nil {
+	if opts.Dir, err = child.MakeDir(opts.Dir, child.PrivateDir); err != nil {
 		return nil, err
 	}
 	if opts.DynamicConfig != "" {
@@ -93,7 +95,7 @@ func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*Te
 	opts.Log = cmp.Or(opts.Log, slog.Default())
 	opts.Shards = cmp.Or(opts.Shards, 128)
 	if opts.Port == 0 {
-		if opts.Port, err = freePort(); err != nil {
+		if opts.Port, err = child.FreePort(); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +190,7 @@ func (t *TemporalServer) services() ([]service, error) {
 			if *port != 0 {
 				continue
 			}
-			free, err := freePort()
+			free, err := child.FreePort()
 			if err != nil {
 				return nil, err
 			}
@@ -202,14 +204,14 @@ func (t *TemporalServer) command() *exec.Cmd {
 	cmd := exec.Command(filepath.Join(t.options.Bin, "temporal-server"),
 		"--config-file", t.file("yaml"), "--allow-no-auth", "start")
 	cmd.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_"), t.options.Environ...)
-	logTo(cmd, t.file("log"))
-	prepareChild(cmd, syscall.SIGTERM, nil)
+	child.LogTo(cmd, t.file("log"))
+	child.Prepare(cmd, syscall.SIGTERM, nil)
 	return cmd
 }
 
 // Address of the frontend, host:port.
 func (t *TemporalServer) Address() string {
-	return net.JoinHostPort(loopback, strconv.Itoa(t.options.Port))
+	return net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.Port))
 }
 
 // Port of the frontend on 127.0.0.1; it stays the same over restarts.
@@ -219,22 +221,22 @@ func (t *TemporalServer) Port() int { return t.options.Port }
 func (t *TemporalServer) Namespace() string { return t.options.Namespace }
 
 // PID is the process id of the server that runs now.
-func (t *TemporalServer) PID() int { return t.child.pid() }
+func (t *TemporalServer) PID() int { return t.child.PID() }
 
 // Ping returns nil when the server is healthy and its namespace answers.
 func (t *TemporalServer) Ping(ctx context.Context) error { return t.namespace().ping(ctx) }
 
 // Stop ends the server. When the context ends first, the server is killed and an error says so.
 func (t *TemporalServer) Stop(ctx context.Context) error {
-	err := t.child.stop(ctx)
+	err := t.child.Stop(ctx)
 	_ = os.Remove(t.file("pid"))
 	return err
 }
 
 // Kill ends the server at once (SIGKILL), for good.
 func (t *TemporalServer) Kill() {
-	t.child.kill()
-	<-t.child.done
+	t.child.Kill()
+	<-t.child.Done()
 }
 
 func (t *TemporalServer) namespace() temporalNamespace {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+
+	"holdfast/internal/devstack/child"
 )
 
 func dial(t *testing.T, s interface {
@@ -125,7 +129,7 @@ func TestTemporalNamesWhoHasItsPort(t *testing.T) {
 	_, err := StartTemporal(t.Context(), TemporalOptions{
 		Binary: temporalBinary(t), Dir: t.TempDir(), Port: first.Port(), Log: quiet,
 	})
-	var taken *PortInUseError
+	var taken *child.PortInUseError
 	require.ErrorAs(t, err, &taken)
 	require.Equal(t, first.PID(), taken.PID)
 }
@@ -144,19 +148,32 @@ func TestFindTemporalNamesTheTargetThatBuildsIt(t *testing.T) {
 	require.ErrorContains(t, err, "make tools")
 }
 
-// Only a program that is newer than the pinned one is preferred to it.
-func TestFindTemporalPrefersANewerProgram(t *testing.T) {
+// A release of the pinned version or a newer one on the PATH is used as it is, and `make run` builds none. Any other is left alone,
+// and `make run` builds the pinned one.
+func TestTheProgramOnThePathIsUsedIfItIsNewEnough(t *testing.T) {
 	dir, built := t.TempDir(), t.TempDir()
-	t.Setenv("PATH", dir)
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	require.NoError(t, os.WriteFile(filepath.Join(built, "temporal"), nil, 0o755))
-	for version, want := range map[string]string{
-		"1.5.1": built, "1.5.0": built, "0.9.9": built, "1.5.2": dir, "1.10.0": dir, "2.0.0": dir,
+	for version, isUsed := range map[string]bool{
+		"version 1.5.1": true, "version 1.5.1 (Server 1.29.1, UI 2.42.1)": true, "version 1.5.2 (Server 1.30.0)": true,
+		"version 1.10.0": true, "version 2.0.0": true, "version 1.5.0": false, "version 0.9.9": false, "version 1.4.12": false,
+		"version 1.6.0-rc.1 (Server 1.30.0)": false, "version 0.0.0-DEV": false, "development": false, "": false,
 	} {
-		script := "#!/bin/sh\necho temporal version " + version + " '(Server 1.30.0, UI 2.42.1)'\n"
+		script := "#!/bin/sh\necho 'temporal " + version + "'\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "temporal"), []byte(script), 0o755))
+		want := built
+		if isUsed {
+			want = dir
+		}
 		got, err := FindTemporal(t.Context(), built)
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(want, "temporal"), got, version)
+
+		build := exec.Command("make", "--dry-run", "--always-make", "run")
+		build.Dir = filepath.Join("..", "..")
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, string(out))
+		require.Equal(t, !isUsed, strings.Contains(string(out), "building bin/temporal "), "%s\n%s", version, out)
 	}
 }
 

@@ -26,7 +26,8 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 		d.found("database", verdictFail, "none is configured", "set DATABASE_URL")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*doctorLimit)
+	whole := ctx
+	ctx, cancel := context.WithTimeout(whole, 2*doctorLimit)
 	defer cancel()
 	if err := d.store.Ping(ctx); err != nil {
 		d.found("database", verdictFail, err.Error(), "start PostgreSQL, or correct DATABASE_URL")
@@ -48,8 +49,11 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.examineClock("clock of the database", facts.Now, begin, time.Now())
 	d.examineInbox(ctx)
 	d.examineDeadLetters(ctx)
-	d.examineUntold(facts)
+	d.examineFeed(ctx)
+	d.examineDeliveries(ctx)
+	d.examineUntold(ctx, facts)
 	d.examineDisk("disk of the database", facts.DataDirectory)
+	d.examineArchive(whole)
 }
 
 func (d *doctor) examineMigrations(ctx context.Context) bool {
@@ -84,10 +88,10 @@ func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 	pooling, err := d.store.Pooling(ctx)
 	switch {
 	case err != nil:
-		d.found("pooler", verdictFail, err.Error(), "see docs/operations.md, PgBouncer")
+		d.found("pooler", verdictFail, err.Error(), "see docs/pgbouncer.md")
 	case f.StatementTimeout == "0":
 		d.found("pooler", verdictWarn, string(pooling)+"; no timeout bounds a statement",
-			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/operations.md, PgBouncer")
+			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/pgbouncer.md")
 	default:
 		d.found("pooler", verdictOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
 	}

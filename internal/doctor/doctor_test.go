@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/persistence"
 )
 
 // A clock was read at some moment between two of ours: only what lies outside of them is skew.
@@ -20,5 +22,30 @@ func TestSkewOfAClock(t *testing.T) {
 		d.examineClock("clock", begin.Add(theirs), begin, end)
 		require.Equal(t, want, d.findings[0].Verdict, theirs)
 		require.Equal(t, want != verdictFail, newReport(d.findings).OK, theirs)
+	}
+}
+
+// Failures that wait to be told are a failure of the channels once these were tried, and not before: where the first channel has
+// just been configured, those of yesterday wait for the next round.
+func TestUntoldFailures(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_760_000_000, 0)
+	yesterday, justNow := now.Add(-24*time.Hour), now.Add(-time.Second)
+	for name, c := range map[string]struct {
+		untold int64
+		since  *time.Time
+		last   told
+		want   Verdict
+	}{
+		"nothing waits":                       {0, nil, told{Failures: 3, Error: "refused"}, verdictOK},
+		"the round comes":                     {3, &justNow, told{}, verdictOK},
+		"a channel was configured":            {3, &yesterday, told{}, verdictWarn},
+		"the last round told, more has come":  {3, &justNow, told{Failures: 9, Told: 1}, verdictOK},
+		"no channel took it":                  {3, &justNow, told{Failures: 3, Error: "refused"}, verdictFail},
+		"no channel has taken it for a while": {3, &yesterday, told{Failures: 3, Error: "refused"}, verdictFail},
+	} {
+		d := &doctor{}
+		d.judgeUntold(persistence.Facts{Now: now, Untold: c.untold, UntoldSince: c.since}, c.last)
+		require.Equal(t, c.want, d.findings[0].Verdict, name)
 	}
 }

@@ -12,26 +12,15 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/internal/installation"
+	"holdfast/runs"
 	"holdfast/workflows"
 )
 
-// A run of a schedule that works keeps the next ones from starting.
-const (
-	// slowAfter is for how many intervals of its schedule it may work until that is odd.
-	slowAfter = 3
-	// stuckAttempts is how often one of its activities may fail until something is wrong.
-	stuckAttempts = 3
-)
+// stuckAttempts is how often an activity of a schedule's run may fail until something is wrong.
+const stuckAttempts = 3
 
 func (d *doctor) examineSchedules(ctx context.Context) {
-	ids := []string{}
-	for _, s := range installation.Schedules(d.cfg) {
-		ids = append(ids, s.ID)
-	}
-	if d.cfg.Notify.URLs.IsSet() {
-		ids = append(ids, workflows.ScheduleNotify)
-	}
-	for _, id := range ids {
+	for _, id := range installation.ScheduleIDs(d.cfg) {
 		d.examineSchedule(ctx, id)
 	}
 }
@@ -39,9 +28,13 @@ func (d *doctor) examineSchedules(ctx context.Context) {
 func (d *doctor) examineSchedule(ctx context.Context, id string) {
 	check := "schedule " + id
 	described, err := d.temporal.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
+	var missing *serviceerror.NotFound
 	switch {
+	case (id == workflows.ScheduleNotify || id == workflows.ScheduleReport) && errors.As(err, &missing):
+		d.found(check, verdictWarn, "is not there yet", "start the workers with HOLDFAST_NOTIFY_URLS: they make it")
+		return
 	case err != nil:
-		d.found(check, verdictFail, err.Error(), "run `holdfast migrate` (the schedule of notifications: start a worker)")
+		d.found(check, verdictFail, err.Error(), "run `holdfast migrate`")
 		return
 	case described.Schedule.State.Paused:
 		d.found(check, verdictWarn, "paused: "+described.Schedule.State.Note,
@@ -78,7 +71,7 @@ func (d *doctor) slowRun(
 			return nil, err
 		}
 		isOpen := run.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-		if isOpen && ageOf(run) > slowAfter*every {
+		if isOpen && ageOf(run) > runs.SlowAfter*every {
 			return run, nil
 		}
 	}

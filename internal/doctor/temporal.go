@@ -25,21 +25,29 @@ const oldestBacklog = time.Minute
 func (d *doctor) examineTemporal(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 4*doctorLimit)
 	defer cancel()
+	if d.watchTemporal(ctx) {
+		d.examineTemporalClock(ctx)
+	}
+}
+
+// watchTemporal looks, and starts nothing. It is false where Temporal or the namespace is not there.
+func (d *doctor) watchTemporal(ctx context.Context) bool {
 	ping, stop := context.WithTimeout(ctx, doctorLimit)
 	_, err := d.temporal.CheckHealth(ping, &client.CheckHealthRequest{})
 	stop()
 	if err != nil {
 		d.found("Temporal", verdictFail, err.Error(), "start Temporal, or correct TEMPORAL_ADDRESS")
-		return
+		return false
 	}
 	if !d.examineNamespace(ctx) {
-		return
+		return false
 	}
 	err = installation.RequireSearchAttributes(ctx, d.temporal, d.cfg.Temporal.Namespace)
 	d.found("search attributes", either(err == nil, verdictFail), textOf(err, "registered"), "run `holdfast migrate`")
 	d.examineSchedules(ctx)
 	d.examineQueues(ctx)
-	d.examineTemporalClock(ctx)
+	d.examineAgreement(ctx)
+	return true
 }
 
 func textOf(err error, otherwise string) string {
@@ -99,7 +107,8 @@ func (d *doctor) examineQueue(q event.QueueStats) {
 	detail := fmt.Sprintf("%d waiting, %d pollers", q.Backlog, q.WorkflowPollers+q.ActivityPollers)
 	switch age := time.Duration(q.Age); {
 	case q.WorkflowPollers+q.ActivityPollers == 0:
-		d.found(check, verdictFail, detail, "nobody works on it: start `holdfast worker` or `holdfast serve`")
+		d.found(check, verdictFail, detail, "nobody works on it: start `holdfast worker` or `holdfast serve`; "+
+			"if workers have versions, make theirs the current one (`temporal worker deployment set-current-version`)")
 	case age > oldestBacklog:
 		d.found(check, verdictWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
 			"start more workers, or raise their slots (HOLDFAST_WORKER_SLOTS_…)")

@@ -3,12 +3,16 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
 	"holdfast/internal/installation"
 	"holdfast/persistence"
+	"holdfast/workflows"
 )
 
 // How long an event may wait in the inbox before it is odd, and before something is wrong.
@@ -70,10 +74,18 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 		"(`holdfast dlq redrive`), or discard them")
 }
 
-// untoldFor is how long alerts may wait before something is wrong with all channels.
+// untoldFor is how long failures may wait to be told before that is odd.
 const untoldFor = 10 * time.Minute
 
-func (d *doctor) examineUntold(f persistence.Facts) {
+// told is how the last round of notifications has ended, as its run says.
+type told struct {
+	// Failures is how many there were to tell, Told how many channels took the message.
+	Failures int64  `json:"failures"`
+	Told     int    `json:"told"`
+	Error    string `json:"error"`
+}
+
+func (d *doctor) examineUntold(ctx context.Context, f persistence.Facts) {
 	if !d.cfg.Notify.URLs.IsSet() {
 		d.found("notifications", verdictWarn, "nobody is notified of failures and outages", "set HOLDFAST_NOTIFY_URLS")
 		return
@@ -82,7 +94,50 @@ func (d *doctor) examineUntold(f persistence.Facts) {
 		d.found("notifications", verdictFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
 		return
 	}
-	waited := f.UntoldSince != nil && f.Now.Sub(*f.UntoldSince) > untoldFor+d.cfg.Notify.Every
-	d.found("notifications", either(!waited, verdictFail), fmt.Sprintf("%d failure(s) wait to be told", f.Untold),
-		"no channel takes messages: look for notification.failed in the workers' logs")
+	var last told
+	if f.Untold > 0 {
+		last = d.lastTold(ctx)
+	}
+	d.judgeUntold(f, last)
+}
+
+// judgeUntold fails only what was tried. Where a channel has just been configured, old failures wait for the next round.
+func (d *doctor) judgeUntold(f persistence.Facts, last told) {
+	detail := fmt.Sprintf("%d failure(s) wait to be told", f.Untold)
+	switch {
+	case f.Untold > 0 && last.Failures > 0 && last.Told == 0:
+		d.found("notifications", verdictFail, detail+"; the last try: "+last.Error,
+			"no channel takes messages: correct HOLDFAST_NOTIFY_URLS, and start the workers with it")
+	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > untoldFor+d.cfg.Notify.Every:
+		d.found("notifications", verdictWarn, detail, fmt.Sprintf("they are told within %s by a worker that has HOLDFAST_NOTIFY_URLS; "+
+			"if this stays, start the workers with it", d.cfg.Notify.Every))
+	default:
+		d.found("notifications", verdictOK, detail, "")
+	}
+}
+
+// lastTold is empty where no round has ended, or Temporal does not say how.
+func (d *doctor) lastTold(ctx context.Context) (last told) {
+	ctx, cancel := context.WithTimeout(ctx, doctorLimit)
+	defer cancel()
+	schedule, err := d.temporal.ScheduleClient().GetHandle(ctx, workflows.ScheduleNotify).Describe(ctx)
+	if err != nil {
+		return last
+	}
+	for _, action := range slices.Backward(schedule.Info.RecentActions) {
+		started := action.StartWorkflowResult
+		if started == nil || d.isOpen(ctx, started.WorkflowID, started.FirstExecutionRunID) {
+			continue
+		}
+		run := d.temporal.GetWorkflow(ctx, started.WorkflowID, started.FirstExecutionRunID)
+		_ = run.Get(ctx, &last) // a run that failed says nothing
+		return last
+	}
+	return last
+}
+
+// isOpen also holds for a run that cannot be looked at: its result would be waited for.
+func (d *doctor) isOpen(ctx context.Context, workflowID, runID string) bool {
+	run, err := d.temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
+	return err != nil || run.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }

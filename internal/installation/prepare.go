@@ -33,6 +33,14 @@ func Prepare(ctx context.Context, cfg config.Config) error {
 	return EnsureSchedules(ctx, temporal, Schedules(cfg)...)
 }
 
+// Await waits until another process has brought the tables up to date, and tells what it waits for.
+func Await(ctx context.Context, cfg config.Config, tell func(reason string)) error {
+	if err := cfg.RequireDatabase(); err != nil {
+		return err
+	}
+	return migrations.Await(ctx, cfg.Database.URL.Reveal(), tell)
+}
+
 // enforceVerdicts takes back what events that were given up before there were verdicts have left on entities: a fold is no task
 // for SQL.
 func enforceVerdicts(ctx context.Context, cfg config.Config) error {

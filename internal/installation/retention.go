@@ -12,5 +12,6 @@ func Retention(cfg config.Config) event.Retention {
 		event.KeptDeadLetters: cfg.Retention.DeadLetters,
 		event.KeptErrors:      cfg.Retention.ErrorLog,
 		event.KeptAudit:       cfg.Retention.AuditLog,
+		event.KeptChanges:     cfg.Retention.Changes,
 	}
 }

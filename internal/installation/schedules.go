@@ -28,6 +28,39 @@ func Schedules(cfg config.Config) []client.ScheduleOptions {
 	}
 }
 
+// ScheduleIDs are those of all schedules that there should be: those of notifications are made by a worker.
+func ScheduleIDs(cfg config.Config) (ids []string) {
+	for _, s := range Schedules(cfg) {
+		ids = append(ids, s.ID)
+	}
+	for _, s := range Notifications(cfg) {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// Notifications are the schedules of an installation that has somebody to tell.
+func Notifications(cfg config.Config) (schedules []client.ScheduleOptions) {
+	if !cfg.Notify.URLs.IsSet() {
+		return nil
+	}
+	schedules = append(schedules, ScheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, cfg.Notify.Every))
+	if period := cfg.Notify.Report.Length(); period > 0 {
+		schedules = append(schedules, reportOf(period))
+	}
+	return schedules
+}
+
+// reportOf is due at 07:00 UTC; intervals are counted from 1970-01-01, a Thursday, and those of a week begin on Mondays. A report
+// that comes late is better than none.
+func reportOf(period time.Duration) client.ScheduleOptions {
+	const day, hour = 24 * time.Hour, 7 * time.Hour
+	report := ScheduleOf(workflows.ScheduleReport, workflows.TypeReportHealth, period)
+	report.Spec.Intervals[0].Offset = (4*day + hour) % period
+	report.CatchupWindow = period / 2
+	return report
+}
+
 // ScheduleOf is a schedule that runs a workflow on the queue of operations, under the schedule's own ID.
 func ScheduleOf(id, workflowType string, every time.Duration) client.ScheduleOptions {
 	return client.ScheduleOptions{
@@ -41,15 +74,31 @@ func ScheduleOf(id, workflowType string, every time.Duration) client.ScheduleOpt
 	}
 }
 
+// schedulesLimit bounds how long a Temporal that is busy is asked again.
+const schedulesLimit = 2 * time.Minute
+
 // EnsureSchedules creates the schedules, or brings them up to date. One that an operator has paused stays paused. Where
 // automatic redrive is off its schedule goes on and starts nothing, so that a change of the configuration needs no migration.
+// The client gives each call ten seconds; what a busy Temporal has not done by then is tried again, for two minutes in all.
 func EnsureSchedules(ctx context.Context, c client.Client, all ...client.ScheduleOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, schedulesLimit)
+	defer cancel()
 	for _, want := range all {
-		if err := ensureSchedule(ctx, c.ScheduleClient(), want); err != nil {
+		err := ensureSchedule(ctx, c.ScheduleClient(), want)
+		for isLate(err) && ctx.Err() == nil {
+			err = ensureSchedule(ctx, c.ScheduleClient(), want)
+		}
+		if err != nil {
 			return fmt.Errorf("make schedule %s: %w", want.ID, err)
 		}
 	}
 	return nil
+}
+
+// isLate says that a call has taken longer than it may. It may have been done all the same.
+func isLate(err error) bool {
+	var late *serviceerror.DeadlineExceeded
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late)
 }
 
 func ensureSchedule(ctx context.Context, c client.ScheduleClient, want client.ScheduleOptions) error {

@@ -2,6 +2,7 @@ package installation
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -14,28 +15,92 @@ import (
 
 // Statistics are what the database and Temporal know. Those of Temporal are left out while it does not answer.
 type Statistics struct {
-	store  *persistence.Store
-	queues runs.Queues
+	store     *persistence.Store
+	queues    runs.Queues
+	schedules runs.Schedules
 }
 
 // NewStatistics reads from the stores that it is given.
 func NewStatistics(cfg config.Config, store *persistence.Store, temporal client.Client) Statistics {
-	return Statistics{store, runs.Queues{Client: temporal, Namespace: cfg.Temporal.Namespace}}
+	return Statistics{
+		store: store, queues: runs.Queues{Client: temporal, Namespace: cfg.Temporal.Namespace},
+		schedules: runs.Schedules{Client: temporal, IDs: ScheduleIDs(cfg)},
+	}
 }
 
-// queuesTimeout bounds the question for the queues, so that statistics come while Temporal is down.
+// queuesTimeout bounds the questions for queues and schedules, so that statistics come while Temporal is down.
 const queuesTimeout = 2 * time.Second
 
-// Stats counts the events and errors of the window, and reads the backlog of each task queue.
+// Stats counts the events and errors of the window and what waits to be delivered, and reads the backlog of each task queue
+// and how schedules do.
 func (s Statistics) Stats(ctx context.Context, window time.Duration) (event.Stats, error) {
 	stats, err := s.store.Stats(ctx, window)
 	if err != nil {
 		return event.Stats{}, err
 	}
+	deliveries, err := s.store.DeliveryStats(ctx)
+	if err != nil {
+		return event.Stats{}, err
+	}
+	stats.Deliveries, stats.InTrouble = []event.DeliveryCount{}, deliveries.Troubled
+	for _, n := range deliveries.Open {
+		stats.Deliveries = append(stats.Deliveries, event.DeliveryCount{Status: string(n.Status), Count: n.Count, Oldest: n.Oldest})
+	}
 	ctx, cancel := context.WithTimeout(ctx, queuesTimeout)
 	defer cancel()
-	if queues, err := s.queues.Read(ctx); err == nil {
-		stats.Queues = queues
-	}
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if queues, err := s.queues.Read(ctx); err == nil {
+			stats.Queues = queues
+		}
+	})
+	asking.Go(func() {
+		if schedules, err := s.schedules.Read(ctx); err == nil {
+			stats.Schedules = schedules
+		}
+	})
+	asking.Wait()
 	return stats, nil
+}
+
+// Report counts what a time has brought, and what waits now. Temporal need not answer.
+func (s Statistics) Report(ctx context.Context, since, until time.Time) (event.Report, error) {
+	report, err := s.store.Report(ctx, since, until)
+	if err != nil {
+		return report, err
+	}
+	now, err := s.store.Stats(ctx, time.Minute)
+	if err != nil {
+		return report, err
+	}
+	deliveries, err := s.store.DeliveryStats(ctx)
+	if err != nil {
+		return report, err
+	}
+	letters, inbox, open := backlog{Name: "dead letter"}, backlog{Name: "inbox event"}, backlog{Name: "delivery"}
+	for _, n := range now.DeadLetters {
+		letters.add(n.Count, &n.Oldest)
+	}
+	for _, n := range now.Inbox {
+		inbox.add(n.Count, &n.Oldest)
+	}
+	for _, n := range deliveries.Open {
+		open.add(n.Count, n.Oldest)
+	}
+	report.Waiting = []event.Backlog{event.Backlog(letters), event.Backlog(inbox), event.Backlog(open)}
+	report.InTrouble = deliveries.Troubled
+	return report, nil
+}
+
+// backlog is one that is being counted.
+type backlog event.Backlog
+
+func (b *backlog) add(n int64, oldest *time.Time) {
+	if n == 0 {
+		return
+	}
+	b.Count += n
+	if oldest != nil && (b.Oldest == nil || oldest.Before(*b.Oldest)) {
+		b.Oldest = oldest
+	}
 }

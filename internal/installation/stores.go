@@ -21,16 +21,27 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 	if err := cfg.RequireDatabase(); err != nil {
 		return nil, err
 	}
+	c := StoreConfig(cfg)
+	if t != nil {
+		c.Tracer = t.DatabaseTracer()
+	}
+	return persistence.Open(ctx, c)
+}
+
+// StoreConfig is what all stores of an installation have in common. The secrets of destinations are encrypted with the payload
+// keys, where there are any.
+func StoreConfig(cfg config.Config) persistence.Config {
 	c := persistence.Config{
 		URL:              cfg.Database.URL.Reveal(),
 		MaxConns:         cfg.PoolSize(),
 		StatementTimeout: cfg.Database.StatementTimeout,
 		LockTimeout:      cfg.Database.LockTimeout,
+		Secrets:          cfg.Secrets,
 	}
-	if t != nil {
-		c.Tracer = t.DatabaseTracer()
+	if codec := cfg.PayloadCodec(); codec.Encrypts() {
+		c.Sealer = codec
 	}
-	return persistence.Open(ctx, c)
+	return c
 }
 
 // NewTemporalClient is lazy: Temporal may be down now, and come and go.

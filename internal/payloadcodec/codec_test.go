@@ -11,6 +11,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"holdfast/internal/payloadcodec"
@@ -183,4 +184,42 @@ func TestJSONIsThatOfTemporal(t *testing.T) {
 	}
 	_, err = codec().DecodeJSON(sealed)
 	require.ErrorContains(t, err, `"k"`)
+}
+
+// Text that is no JSON is shown as text, whether or not it was encrypted:
+//   - its bytes are not changed, and the codec of workers does not do it
+//   - JSON and what nobody can read stay as they are
+func TestTextIsShownAsText(t *testing.T) {
+	t.Parallel()
+	encryptor := codec(newKey(t, "k"))
+	binary := func(data string) *commonpb.Payload {
+		return &commonpb.Payload{
+			Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingBinary)}, Data: []byte(data),
+		}
+	}
+	see := func(c *payloadcodec.Codec, p *commonpb.Payload) *commonpb.Payload {
+		text, err := protojson.Marshal(&commonpb.Payloads{Payloads: []*commonpb.Payload{p}})
+		require.NoError(t, err)
+		answer, err := c.DecodeJSON(text)
+		require.NoError(t, err)
+		var seen commonpb.Payloads
+		require.NoError(t, protojson.Unmarshal(answer, &seen))
+		return seen.GetPayloads()[0]
+	}
+	for body, want := range map[string]string{
+		"From=%2B49&Body=hi": `"From=%2B49&Body=hi"`, "<a>\n\"é\"</a>": `"<a>\n\"é\"</a>"`, "{broken": `"{broken"`,
+	} {
+		for _, p := range []*commonpb.Payload{binary(body), encode(t, encryptor, binary(body))} {
+			seen := see(encryptor, p)
+			require.Equal(t, converter.MetadataEncodingJSON, string(seen.GetMetadata()[converter.MetadataEncoding]))
+			require.Equal(t, want, string(seen.GetData()))
+		}
+		require.Equal(t, want, string(see(codec(), binary(body)).GetData()))
+		opened, err := encryptor.Decode([]*commonpb.Payload{encode(t, encryptor, binary(body))})
+		require.NoError(t, err)
+		require.True(t, proto.Equal(binary(body), opened[0]))
+	}
+	for _, p := range []*commonpb.Payload{payload(`{"a": 1}`), binary(""), binary("a\x00b"), binary("\xff\xfe")} {
+		require.True(t, proto.Equal(p, see(encryptor, p)))
+	}
 }

@@ -14,8 +14,19 @@ var ErrMalformed = errors.New("the text is not JSON of payloads")
 // EncodeJSON is Encode for the form in which Temporal Web and the command lines send payloads: {"payloads": […]}.
 func (c *Codec) EncodeJSON(text []byte) ([]byte, error) { return translate(text, c.Encode) }
 
-// DecodeJSON is Decode for the same form.
-func (c *Codec) DecodeJSON(text []byte) ([]byte, error) { return translate(text, c.Decode) }
+// DecodeJSON is Decode for the same form, and for the eye: a payload that is text and no JSON, such as a form, comes as a JSON
+// string, since these programs show anything else as base64. Histories and the wire keep it as it is.
+func (c *Codec) DecodeJSON(text []byte) ([]byte, error) {
+	return translate(text, func(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+		opened, err := c.Decode(payloads)
+		for i, p := range opened {
+			if isText(p) {
+				opened[i] = shown(p)
+			}
+		}
+		return opened, err
+	})
+}
 
 func translate(text []byte, by func([]*commonpb.Payload) ([]*commonpb.Payload, error)) ([]byte, error) {
 	var all commonpb.Payloads

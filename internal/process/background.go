@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast/migrations"
@@ -22,8 +23,8 @@ func (p *process) prepare(ctx context.Context, roles Roles) <-chan error {
 		if p.bulkStarter != nil {
 			p.bulkStarter.Stop()
 		}
-		stopAll(p.workers)
-		return err
+		stopAll(p.workers) // what they still process is delivered here, or by others
+		return errors.Join(err, p.stopDispatcher(stopping))
 	})
 	go func() {
 		defer close(done)
@@ -39,6 +40,9 @@ func (p *process) startBackground(ctx context.Context, roles Roles) error {
 		}
 	}
 	if roles.has(RoleWorker) {
+		if err := p.startDispatcher(); err != nil {
+			return err
+		}
 		if err := p.startWorkers(ctx); err != nil {
 			return err
 		}

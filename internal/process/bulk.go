@@ -34,5 +34,6 @@ func (s batchStore) ProcessBatch(
 // newBulkStarter makes what starts the batches of the bulk lane.
 func (p *process) newBulkStarter() *intake.BulkStarter {
 	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
+	batches.Eager = !p.cfg.Temporal.Versioned()
 	return intake.NewBulkStarter(p.store, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }

@@ -11,6 +11,9 @@ import (
 // errorSink is what roles report errors to; nil where there is no database to keep them.
 type errorSink interface{ Record(e event.ErrorEntry) }
 
+// duplicateCounter counts events that came again; nil where there is no database to keep that.
+type duplicateCounter interface{ Count(d event.Duplicate) }
+
 // sideConns is the pool of a process that could do without a database: one connection for its error log, one to look.
 const sideConns = 2
 
@@ -33,6 +36,9 @@ func (p *process) startErrorLog(ctx context.Context) error {
 	recorder := p.side.NewErrorRecorder()
 	p.errors = recorder
 	p.onStop("error log", recorder.Stop)
+	counter := p.side.NewDuplicateCounter()
+	p.duplicates = counter
+	p.onStop("count of duplicates", counter.Stop)
 	return p.telemetry.ObserveErrorLog(recorder.Dropped)
 }
 

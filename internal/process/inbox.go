@@ -73,7 +73,7 @@ func (p *process) startDrain() error {
 	if err != nil {
 		return err
 	}
-	drain.Errors = p.errors
+	drain.Errors, drain.Duplicates = p.errors, p.duplicates
 	p.drain = drain
 	go drain.Run()
 	return nil

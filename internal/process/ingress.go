@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"holdfast/delivery"
+	"holdfast/delivery/webhook"
 	"holdfast/ingress"
 	"holdfast/intake"
 )
@@ -14,15 +14,17 @@ func (p *process) startIngress() error {
 	cfg := p.cfg.Ingress
 	in, err := intake.New(intake.Options{
 		Starter: p.starter(), Inbox: p.spooler(), Remover: p.remover(), Conflicts: p.conflicts(),
-		Breaker: p.breaker, BulkStarter: p.bulkStarter,
+		Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
 		Budget: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
 	})
 	if err != nil {
 		return err
 	}
+	p.catalogue.SetCertificates(webhook.NewCertificates().Key)
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Intake:         in,
+		Refusals:       p.refusals,
 		Errors:         p.errors,
 		SelfTest:       p.selfTest(),
 		HeaderTimeout:  cfg.HeaderTimeout,
@@ -34,7 +36,7 @@ func (p *process) startIngress() error {
 		MaxConnsPerIP:  cfg.MaxConnsPerIP,
 		TrustedProxies: cfg.TrustedProxies,
 		PublicURL:      cfg.PublicURL,
-		Questions:      delivery.NewClient(delivery.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
+		Questions:      webhook.NewClient(webhook.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
 		HandlerURL:     p.cfg.Handler,
 	})
 	if err != nil {
@@ -56,6 +58,9 @@ func (p *process) startIngress() error {
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those
 // that are built in, so it is no mistake; and their requests are refused.
 func (p *process) warnOfSecrets() {
+	if !slog.Default().Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
 	catalogue := p.catalogue.Catalogue()
 	for _, name := range catalogue.Names() {
 		provider, _ := catalogue.Lookup(name)

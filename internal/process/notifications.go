@@ -8,7 +8,6 @@ import (
 
 	"holdfast/internal/installation"
 	"holdfast/internal/notify"
-	"holdfast/workflows"
 )
 
 // outageLook is the pause between two looks whether a store answers.
@@ -43,8 +42,7 @@ func (p *process) scheduleNotifications(ctx context.Context) {
 	if !p.notifier.Enabled() {
 		return
 	}
-	notifying := installation.ScheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, p.cfg.Notify.Every)
 	_ = waitFor(ctx, "Temporal's schedules", func(ctx context.Context) error { // it only ends early if the process does
-		return installation.EnsureSchedules(ctx, p.temporal, notifying)
+		return installation.EnsureSchedules(ctx, p.temporal, installation.Notifications(p.cfg)...)
 	})
 }

@@ -2,10 +2,12 @@ package process
 
 import (
 	"context"
-	"net/http"
+	"fmt"
 
 	"holdfast/internal/buildinfo"
+	"holdfast/internal/telemetry"
 	"holdfast/operator"
+	"holdfast/operator/access"
 )
 
 // startOperator comes first, so that health can be read while the other roles wait for their stores.
@@ -17,29 +19,50 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	if roles.has(RoleIngress | RoleWorker) {
 		checks = append(checks, operator.Check{Name: "temporal", Probe: p.probeTemporal()})
 	}
+	history := p.startHistory()
 	options := operator.Options{
 		Version: buildinfo.Read().Version, Checks: checks, EitherIsEnough: roles.has(RoleIngress),
-		Metrics: p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: p.startHistory(),
+		Metrics: p.telemetry.Handler(), MetricsJSON: p.telemetry.JSONHandler(), MetricsHistory: history,
 	}
 	if p.inboxDepth != nil {
 		options.Inbox = p.inboxDepth.Read
 	}
+	p.addRefusals(&options)
 	if roles.has(RoleOperator) {
 		options.TemporalWeb = p.cfg.Operator.TemporalWeb
 		if options.Tokens, err = p.operatorTokens(); err != nil {
 			return err
 		}
-		if options.API, err = p.operatorAPI(ctx); err != nil {
+		store, err := p.operatorStore(ctx)
+		if err != nil {
 			return err
 		}
+		options.API, options.Sessions, options.Tickets = p.operatorAPI(store), store, p.tickets
+		options.Prefix = string(p.cfg.Operator.Prefix)
+		if err := operator.CheckPrefix(options.Prefix); err != nil {
+			return fmt.Errorf("HOLDFAST_OPERATOR_PREFIX: %w", err)
+		}
+		options.Site = p.console(options, store, history).Site()
 	}
 	p.operator = operator.New(options)
 	p.onStop("operator side", p.operator.Shutdown)
 	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
 }
 
+// addRefusals serves why requests were refused, where nobody reaches it without a token but this machine. A process that only
+// receives is started whatever its address is: there they stay inside.
+func (p *process) addRefusals(o *operator.Options) {
+	if p.refusals == nil {
+		return
+	}
+	tokens, err := access.ParseTokens(p.cfg.Operator.Tokens.Reveal())
+	if err == nil && operator.CheckAddress(p.cfg.Operator.Addr, tokens) == nil {
+		o.Tokens, o.Refusals = tokens, p.refusals
+	}
+}
+
 // startHistory keeps the last hours of the metrics in memory.
-func (p *process) startHistory() http.Handler {
+func (p *process) startHistory() *telemetry.History {
 	history := p.telemetry.History()
 	ctx, cancel := context.WithCancel(context.Background())
 	p.onStop("history of metrics", func(context.Context) error { cancel(); return nil })

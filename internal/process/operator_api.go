@@ -6,20 +6,24 @@ import (
 	"fmt"
 	"log/slog"
 
+	"holdfast/delivery/desk"
 	"holdfast/event"
+	"holdfast/feed"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/internal/telemetry"
+	"holdfast/moving"
 	"holdfast/operator"
+	"holdfast/operator/access"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/redrive"
 )
 
 // operatorTokens reads who may call the API, and refuses an address that nobody should reach without a token.
-func (p *process) operatorTokens() (operator.Tokens, error) {
+func (p *process) operatorTokens() (access.Tokens, error) {
 	cfg := p.cfg.Operator
-	tokens, err := operator.ParseTokens(cfg.Tokens.Reveal())
+	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())
 	if err != nil {
 		return nil, fmt.Errorf("HOLDFAST_OPERATOR_TOKENS: %w", err)
 	}
@@ -27,43 +31,54 @@ func (p *process) operatorTokens() (operator.Tokens, error) {
 		return nil, fmt.Errorf("HOLDFAST_OPERATOR_ADDR: %w", err)
 	}
 	if len(tokens) == 0 {
-		slog.Warn("operator.open", "reason", "no tokens are configured: whoever is on this machine may do everything",
+		slog.Info("operator.open", "reason", "no tokens are configured: whoever is on this machine may do everything",
 			"address", cfg.Addr)
 	}
 	return tokens, nil
 }
 
-// operatorAPI is the API on a pool of its own, so that operators and events never wait for each other's connections.
-func (p *process) operatorAPI(ctx context.Context) (*operator.API, error) {
+// operatorStore is a pool of its own, so that operators and events never wait for each other's connections.
+func (p *process) operatorStore(ctx context.Context) (*persistence.Store, error) {
 	store, err := openOperatorStore(ctx, p.cfg, p.telemetry)
 	if err != nil {
 		return nil, err
 	}
 	p.onStop("operators' database", func(context.Context) error { store.Close(); return nil })
+	return store, nil
+}
+
+func (p *process) operatorAPI(store *persistence.Store) *operator.API {
 	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
 	rebuilds := &redrive.Rebuilds{Books: store, Runs: p.starter(), Parse: providers.Parser(p.catalogue.Lookup)}
+	imports := &moving.Imports{Books: store, Runs: p.starter()}
 	api := &operator.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
 		Stats:   installation.NewStatistics(p.cfg, store, p.temporal),
-		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Redactor: redactor{p.catalogue},
+		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Imports: imports, Redactor: redactor{p.catalogue},
+		Outbound: p.outbound(store), Changes: store, Live: feed.NewHub(store, 0),
 	}
-	if p.codec.Encrypts() {
-		api.Payloads = p.codec
-	}
-	return api, nil
+	api.Payloads = p.codec
+	return api
 }
 
 func openOperatorStore(
 	ctx context.Context, cfg config.Config, t *telemetry.Telemetry,
 ) (*persistence.Store, error) {
-	return persistence.Open(ctx, persistence.Config{
-		URL:              cfg.Database.URL.Reveal(),
-		MaxConns:         cfg.Operator.MaxConns,
-		StatementTimeout: cfg.Operator.StatementTimeout,
-		LockTimeout:      min(cfg.Database.LockTimeout, cfg.Operator.StatementTimeout),
-		ApplicationName:  "holdfast-operator",
-		Tracer:           t.DatabaseTracer(),
-	})
+	c := installation.StoreConfig(cfg)
+	c.MaxConns, c.StatementTimeout = cfg.Operator.MaxConns, cfg.Operator.StatementTimeout
+	c.LockTimeout = min(c.LockTimeout, c.StatementTimeout)
+	c.ApplicationName, c.Tracer = "holdfast-operator", t.DatabaseTracer()
+	return persistence.Open(ctx, c)
+}
+
+// outbound is what operators see and change of what goes out.
+func (p *process) outbound(store *persistence.Store) *operator.Outbound {
+	samples := desk.Samples{Names: func() []string { return p.catalogue.Catalogue().Names() }, Lookup: p.catalogue.Lookup}
+	d := installation.NewDesk(p.cfg, store, p.temporal, samples)
+	p.onStop("operators' Temporals", func(context.Context) error { d.Close(); return nil })
+	return &operator.Outbound{
+		Destinations: store, Changes: d, Subscriptions: store, Trials: d.Trials, Deliveries: store, Resends: d.Resends,
+	}
 }
 
 // redactor hides what the definitions of providers hide; of a provider that is not known, everything.

@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	"holdfast/delivery/dispatch"
+	"holdfast/ingress"
 	"holdfast/intake"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
@@ -19,6 +22,7 @@ import (
 	"holdfast/internal/payloadcodec"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
+	"holdfast/operator/access"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/runs"
@@ -37,13 +41,21 @@ type process struct {
 	errors    errorSink
 	notifier  *notify.Notifier
 	operator  *operator.Server
+	tickets   *access.Tickets // of links to the console; nil where there are none
 
+	duplicates duplicateCounter // nil where no database is configured
+
+	refusals    *ingress.Refusals // nil where nothing is received
 	breaker     *intake.Breaker
 	inbox       *persistence.Store  // nil where no database is configured
 	inboxDepth  *intake.InboxDepth  // nil where there is no inbox
 	drain       *intake.Drain       // nil until it runs
 	bulkStarter *intake.BulkStarter // nil where no workers run
 	workers     []worker.Worker
+	dispatcher  *dispatch.Dispatcher // nil where nothing is delivered
+	// closeSenders closes the connections of the dispatcher.
+	closeSenders func()
+	watched      map[int64]time.Time // since when destinations were in trouble that have their workflow
 
 	stops  []stop
 	failed chan error
@@ -54,6 +66,9 @@ func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles
 	p := &process{
 		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
 		breaker: intake.NewBreaker(cfg.Ingress.MaxStarts),
+	}
+	if roles.has(RoleIngress) {
+		p.refusals = ingress.NewRefusals()
 	}
 	if err := p.share(ctx, name); err != nil {
 		return nil, errors.Join(err, p.stop())
@@ -85,7 +100,16 @@ func (p *process) share(ctx context.Context, name string) (err error) {
 		return err
 	}
 	p.onStop("Temporal client", func(context.Context) error { p.temporal.Close(); return nil })
-	return nil
+	return p.observeCertificate()
+}
+
+// observeCertificate: one that ends unnoticed cuts the process off from Temporal. It is read once, as the client reads it.
+func (p *process) observeCertificate() error {
+	end, err := p.cfg.TemporalCertificateEnd()
+	if err != nil || end.IsZero() {
+		return err
+	}
+	return p.telemetry.ObserveCertificate("temporal", end)
 }
 
 func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telemetry.Telemetry, error) {
@@ -100,7 +124,9 @@ func startTelemetry(ctx context.Context, cfg config.Config, name string) (*telem
 }
 
 func (p *process) starter() *runs.Starter {
-	return runs.NewStarter(p.temporal, p.codec.DataConverter())
+	s := runs.NewStarter(p.temporal, p.codec.DataConverter())
+	s.Eager = !p.cfg.Temporal.Versioned()
+	return s
 }
 
 // serveOn runs a server in the background. If it ends before the process does, the process ends too.
@@ -126,5 +152,6 @@ func (p *process) openStore(ctx context.Context) error {
 	}
 	p.store = store
 	p.onStop("database", func(context.Context) error { store.Close(); return nil })
-	return errors.Join(p.telemetry.ObservePool(store.Pool()), p.telemetry.ObserveDeadLetters(store.OpenDeadLetters))
+	return errors.Join(p.telemetry.ObservePool(store.Pool()), p.telemetry.ObserveDeadLetters(store.OpenDeadLetters),
+		p.telemetry.ObserveFeed(store.FeedBehind))
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast/event"
+	"holdfast/internal/installation"
 	"holdfast/runs"
 )
 
@@ -28,12 +28,28 @@ func (p *process) observeQueues() error {
 	})
 }
 
+// schedulesAge is how long a look at the schedules is given again: each asks the workflow behind a schedule.
+const schedulesAge = time.Minute
+
+// observeSchedules makes it a metric of the workers which schedules are in trouble.
+func (p *process) observeSchedules() error {
+	look := recently(schedulesAge, runs.Schedules{Client: p.temporal, IDs: installation.ScheduleIDs(p.cfg)}.Read)
+	return p.telemetry.ObserveSchedules(func(context.Context) (map[string]bool, error) {
+		troubled := map[string]bool{}
+		schedules, err := look()
+		for _, s := range schedules {
+			troubled[s.ID] = s.Trouble != ""
+		}
+		return troubled, err
+	})
+}
+
 // recently gives what was read last, and has it read anew once it is old: nobody waits for that, since whoever collects metrics
 // has little time.
-func recently(age time.Duration, read func(context.Context) ([]event.QueueStats, error)) func() ([]event.QueueStats, error) {
+func recently[T any](age time.Duration, read func(context.Context) (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var at time.Time
-	var last []event.QueueStats
+	var last T
 	var failed error
 	refresh := func() {
 		ctx, cancel := context.WithTimeout(context.Background(), queuesLimit)
@@ -43,7 +59,7 @@ func recently(age time.Duration, read func(context.Context) ([]event.QueueStats,
 		defer mu.Unlock()
 		last, failed = stats, err
 	}
-	return func() ([]event.QueueStats, error) {
+	return func() (T, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if at.IsZero() || time.Since(at) >= age {

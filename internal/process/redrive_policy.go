@@ -14,11 +14,8 @@ func (p *process) automaticRedrive() event.AutomaticRedrive {
 	policy := event.AutomaticRedrive{
 		RedrivePolicy: configuredRedrive(cfg), Own: map[string]event.RedrivePolicy{}, Rate: cfg.Rate,
 	}
-	catalogue := p.catalogue.Catalogue()
-	for _, name := range catalogue.Names() {
-		if provider, ok := catalogue.Lookup(name); ok {
-			policy.Own[name] = provider.Redrive().Over(policy.RedrivePolicy)
-		}
+	for name, own := range p.catalogue.Catalogue().Redrives() {
+		policy.Own[name] = own.Over(policy.RedrivePolicy)
 	}
 	return policy
 }

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
+	"holdfast/operator/access"
 )
 
 // Roles is a part that a process can play. Every process has the operator side, for its health and metrics.
@@ -26,13 +27,16 @@ func (r Roles) has(other Roles) bool { return r&other != 0 }
 func (r Roles) needsDatabase() bool { return r.has(RoleWorker | RoleOperator) }
 
 // Run starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then
-// the ingress, then the workers, then the clients.
-func Run(ctx context.Context, cfg config.Config, name string, roles Roles, started func()) error {
+// the ingress, then the workers, then the clients. Tickets are those of links to the console; nil is none.
+func Run(
+	ctx context.Context, cfg config.Config, name string, roles Roles, tickets *access.Tickets, started func(),
+) error {
 	collectLess()
 	p, err := newProcess(ctx, cfg, name, roles)
 	if err != nil {
 		return err
 	}
+	p.tickets = tickets
 	err = p.start(ctx, name, roles)
 	switch {
 	case err == nil:

@@ -33,7 +33,7 @@ const stopMargin = 15 * time.Second
 
 // stop ends the parts, the one that was started last first.
 func (p *process) stop() error {
-	limit := p.cfg.Ingress.DrainDelay + p.cfg.Ingress.ShutdownGrace + p.cfg.Worker.Grace + stopMargin
+	limit := p.cfg.Ingress.DrainDelay + p.cfg.Ingress.ShutdownGrace + p.cfg.Worker.Grace + p.cfg.Deliveries.Grace + stopMargin
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if p.operator != nil {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"holdfast/activities"
 	"holdfast/activities/operations"
 	"holdfast/event"
+	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/runs"
 	"holdfast/workflows"
@@ -38,7 +40,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
 	}
-	if err := p.observeQueues(); err != nil {
+	if err := errors.Join(p.observeQueues(), p.observeSchedules()); err != nil {
 		return err
 	}
 	go p.scheduleNotifications(ctx)
@@ -48,8 +50,13 @@ func (p *process) startWorkers(ctx context.Context) error {
 	}
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
 	steps, operate := p.activities(), p.operations()
+	purger, err := installation.NewPurger(p.cfg, p.store)
+	if err != nil {
+		return err
+	}
 	upkeep := &operations.Upkeep{
-		Retention: p.store, Keep: installation.Retention(p.cfg), Alerts: p.store, Notifier: p.notifier,
+		Retention: purger, Keep: installation.Retention(p.cfg), Alerts: p.store, Notifier: p.notifier,
+		Reports: installation.NewStatistics(p.cfg, p.store, p.temporal), ReportPeriod: p.cfg.Notify.Report.Length(),
 		From: "holdfast " + p.cfg.Temporal.Namespace,
 	}
 	slots := map[string]int{
@@ -85,14 +92,15 @@ func (p *process) startWorkers(ctx context.Context) error {
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
-		Batches: batchStore{p.store, p.bulkStarter},
+		Batches: batchStore{p.store, p.bulkStarter}, Duplicates: p.duplicates,
 	}
 }
 
 func (p *process) operations() *operations.Activities {
 	return &operations.Activities{
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store,
-		Replays: p.store, Redrives: p.store, Rebuilds: p.store, Due: p.store, Sweeps: p.store,
+		Replays: p.store, Redrives: p.store, Rebuilds: p.store, Resends: p.store, Imports: p.store, Receivers: p.store,
+		Due: p.store, Sweeps: p.store,
 		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,
 	}
 }
@@ -118,6 +126,15 @@ func (p *process) workerOptions(slots int, classify interceptor.WorkerIntercepto
 		ActivityTaskPollerBehavior:              pollers,
 		WorkerStopTimeout:                       p.cfg.Worker.Grace,
 		Interceptors:                            []interceptor.WorkerInterceptor{classify},
+		DeploymentOptions:                       deployment(p.cfg.Temporal),
 		OnFatalError:                            func(err error) { p.failed <- fmt.Errorf("worker: %w", err) },
+	}
+}
+
+// deployment is which build of which deployment the workers are; the zero value, without versions, if they are none.
+func deployment(cfg config.Temporal) worker.DeploymentOptions {
+	return worker.DeploymentOptions{
+		UseVersioning: cfg.Versioned(),
+		Version:       worker.WorkerDeploymentVersion{DeploymentName: cfg.DeploymentName, BuildID: cfg.WorkerBuildID},
 	}
 }

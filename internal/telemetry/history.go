@@ -116,16 +116,17 @@ func seriesKey(name string, labels map[string]string) string {
 	return b.String()
 }
 
-// historyResult is what the handler serves: the points of each series, oldest first; null where it had none.
-type historyResult struct {
+// HistoryResult is what the handler serves: the points of each series, oldest first; null where it had none.
+type HistoryResult struct {
 	StepSeconds float64         `json:"step_s"`
 	Until       time.Time       `json:"until"`
 	Points      int             `json:"points"`
 	Dropped     int             `json:"dropped_series"`
-	Series      []historySerial `json:"series"`
+	Series      []HistorySeries `json:"series"`
 }
 
-type historySerial struct {
+// HistorySeries is one series of a HistoryResult.
+type HistorySeries struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Values []*float64        `json:"values"`
@@ -133,9 +134,10 @@ type historySerial struct {
 
 // ServeHTTP answers with all series, or those whose names begin with ?name=…, over all points, or ?since=30m.
 func (h *History) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	points := h.points
+	since := h.step * time.Duration(h.points)
 	if text := r.URL.Query().Get("since"); text != "" {
-		since, err := time.ParseDuration(text)
+		var err error
+		since, err = time.ParseDuration(text)
 		if err != nil || since <= 0 {
 			w.WriteHeader(http.StatusBadRequest)
 			writeJSON(w, map[string]any{"error": map[string]string{
@@ -143,17 +145,18 @@ func (h *History) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}})
 			return
 		}
-		points = int(min(int64(since/h.step), int64(h.points)))
 	}
-	writeJSON(w, h.read(r.URL.Query().Get("name"), points))
+	writeJSON(w, h.Read(r.URL.Query().Get("name"), since))
 }
 
-func (h *History) read(prefix string, points int) historyResult {
+// Read gives the series whose names begin with a prefix, over the last time.
+func (h *History) Read(prefix string, since time.Duration) HistoryResult {
+	points := int(min(int64(since/h.step), int64(h.points)))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := min(points, h.taken, h.points)
-	result := historyResult{
-		StepSeconds: h.step.Seconds(), Until: h.last.UTC(), Points: n, Dropped: len(h.dropped), Series: []historySerial{},
+	result := HistoryResult{
+		StepSeconds: h.step.Seconds(), Until: h.last.UTC(), Points: n, Dropped: len(h.dropped), Series: []HistorySeries{},
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.rings)) {
 		ring := h.rings[key]
@@ -164,7 +167,7 @@ func (h *History) read(prefix string, points int) historyResult {
 		for i := range n {
 			values[i] = ring.values[(h.taken-n+i)%h.points]
 		}
-		result.Series = append(result.Series, historySerial{ring.name, ring.labels, values})
+		result.Series = append(result.Series, HistorySeries{ring.name, ring.labels, values})
 	}
 	return result
 }

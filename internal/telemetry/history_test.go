@@ -12,7 +12,7 @@ import (
 
 func value(v float64) *float64 { return &v }
 
-func get(t *testing.T, h *History, query string) (status int, result historyResult) {
+func get(t *testing.T, h *History, query string) (status int, result HistoryResult) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics/history"+query, nil))
@@ -45,7 +45,7 @@ func TestAHistoryKeepsTheLastPoints(t *testing.T) {
 	_, all := get(t, h, "")
 	require.Equal(t, 3, all.Points)
 	require.Len(t, all.Series, 3)
-	require.Equal(t, historySerial{"holdfast_a", map[string]string{"p": "x"}, []*float64{value(3), value(4), value(5)}}, all.Series[0])
+	require.Equal(t, HistorySeries{"holdfast_a", map[string]string{"p": "x"}, []*float64{value(3), value(4), value(5)}}, all.Series[0])
 	require.Equal(t, []*float64{value(3), nil, value(5)}, all.Series[1].Values)
 	require.Equal(t, "holdfast_b_sum", all.Series[2].Name)
 

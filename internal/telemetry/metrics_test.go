@@ -101,3 +101,38 @@ func TestAGaugeThatCannotBeReadHidesNoOtherMetric(t *testing.T) {
 	require.Contains(t, scraped, "holdfast_events_received_total 1")
 	require.NotContains(t, scraped, "holdfast_dead_letters_open{")
 }
+
+// What is asked of stores and files is shown under the names that are documented: schedules, secrets, certificates.
+func TestTroubleThatIsToComeIsShown(t *testing.T) {
+	t.Parallel()
+	tel := start(t, telemetry.Options{})
+	require.NoError(t, tel.ObserveSchedules(func(context.Context) (map[string]bool, error) {
+		return map[string]bool{"holdfast-notify": false, "holdfast-sweep-runs": true}, nil
+	}))
+	require.NoError(t, tel.ObserveCertificate("temporal", time.Now().Add(-time.Hour)))
+	age := 48 * time.Hour
+	require.NoError(t, tel.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {
+		return telemetry.DeliveryFigures{OldestSecret: &age, Troubled: map[string]string{"crm": "closed", "shop": "open"}}, nil
+	}))
+	scraped := scrape(t, tel)
+	require.Contains(t, scraped, "\nholdfast_schedule_in_trouble{schedule=\"holdfast-notify\"} 0\n")
+	require.Contains(t, scraped, "\nholdfast_schedule_in_trouble{schedule=\"holdfast-sweep-runs\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_certificate_remaining_seconds{certificate=\"temporal\"} -3600.")
+	require.Contains(t, scraped, "\nholdfast_destination_in_trouble{breaker=\"open\",destination=\"shop\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_destination_in_trouble{breaker=\"closed\",destination=\"crm\"} 1\n")
+	require.Contains(t, scraped, "\nholdfast_destination_secret_oldest_seconds 172800\n")
+}
+
+// A Prometheus from version 3 on takes names with dots; the pages, rules and dashboards have the names that every version takes.
+func TestANewerPrometheusSeesTheSameNames(t *testing.T) {
+	t.Parallel()
+	tel := start(t, telemetry.Options{})
+	gauge, err := tel.Meters.Meter("test").Int64Gauge("pgxpool.acquired_connections")
+	require.NoError(t, err)
+	gauge.Record(t.Context(), 3, metric.WithAttributes(attribute.String("pool.name", "side")))
+	request := httptest.NewRequest("GET", "/metrics", nil)
+	request.Header.Set("Accept", "text/plain;version=1.0.0;escaping=allow-utf-8")
+	answer := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(answer, request)
+	require.Contains(t, answer.Body.String(), "\npgxpool_acquired_connections{pool_name=\"side\"} 3\n")
+}

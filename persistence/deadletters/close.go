@@ -8,8 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/persistence/journal"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -22,7 +24,8 @@ const holdEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text,
 const holdDeadLetter = `
 SELECT state, coalesce(replaced_by::text, ''), event_id::text, workflow_id, provider, receipt,
        state IN ('open', 'exhausted')
-           OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval)
+           OR (state = 'redriving' AND redriving_since < clock_timestamp() - $2::interval),
+       subscription_id
   FROM dead_letters WHERE id = $1 FOR UPDATE`
 
 const (
@@ -42,7 +45,34 @@ DELETE FROM dead_letters WHERE id IN (
           AND ($2 = '' OR provider = $2)
         ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $3
           FOR UPDATE SKIP LOCKED)`
+
+	// Outdated reads up to $2 that were resolved or discarded before $1, and of those as many as begin within $3 bytes.
+	Outdated = deadLetterColumns + `, raw_body, unread_receipt, xmin::text FROM dead_letters
+ WHERE id = ANY (ARRAY(
+       SELECT id FROM (
+              SELECT id, sum(size) OVER (ORDER BY ended_at, id) - size AS before FROM (
+                     SELECT id, coalesce(resolved_at, discarded_at) AS ended_at,
+                            octet_length(raw_body) + pg_column_size(receipt) + octet_length(coalesce(unread_receipt, '')) AS size
+                       FROM dead_letters
+                      WHERE state IN ('resolved', 'discarded') AND coalesce(resolved_at, discarded_at) < $1
+                      ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $2) AS sized) AS old
+        WHERE before < $3))
+ ORDER BY coalesce(resolved_at, discarded_at), id`
+
+	// CleanOutdated removes what was read, and has not changed since.
+	CleanOutdated = `
+DELETE FROM dead_letters WHERE id IN (
+       SELECT d.id FROM unnest($1::bigint[], $2::text[]) AS was (id, version) JOIN dead_letters AS d ON d.id = was.id
+        WHERE d.xmin::text = was.version AND d.state IN ('resolved', 'discarded')
+          FOR UPDATE OF d SKIP LOCKED)`
 )
+
+// ScanOutdated reads a row of Outdated.
+func ScanOutdated(row pgx.Row) (o event.Outdated, err error) {
+	d, err := scanDeadLetter(row, &o.Body, &o.UnreadReceipt, &o.Version)
+	o.DeadLetter = &d
+	return o, err
+}
 
 // heldDeadLetter is a dead letter whose row this transaction holds.
 type heldDeadLetter struct {
@@ -54,6 +84,8 @@ type heldDeadLetter struct {
 	provider   string
 	receipt    []byte
 	isFree     bool
+	// subscription is 0 if the event itself could not be processed.
+	subscription int64
 }
 
 func (h heldDeadLetter) object() string { return "dead_letter:" + strconv.FormatInt(h.id, 10) }
@@ -76,7 +108,7 @@ func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postg
 	b := &pgx.Batch{}
 	b.Queue(holdEvent, id)
 	b.Queue(holdDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree)
+		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree, &h.subscription)
 	})
 	h.id = id
 	tx, err = s.db.Begin(ctx, b)
@@ -84,7 +116,8 @@ func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postg
 }
 
 // DiscardDeadLetter gives an event up for good: no attempt will process it, and what it did to entities is taken back. Its dead
-// letter is kept. The error is a *event.StateError if it is resolved, being redriven or discarded already.
+// letter is kept. Of a delivery only that is given up: its event stays processed. The error is a *event.StateError if it is
+// resolved, being redriven or discarded already.
 func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error {
 	return s.closeDeadLetter(ctx, "discard", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if !h.isFree {
@@ -92,6 +125,11 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor)
 		}
 		if by.Reason == "" {
 			return errNoReason
+		}
+		if h.subscription != 0 {
+			outbox.QueueDiscard(b, delivery.Key{EventID: h.eventID, SubscriptionID: h.subscription}, by)
+			journal.QueueAudit(b, by.Did(event.AuditDiscard, h.object(), h.detail(nil)))
+			return nil
 		}
 		taken, err := s.giveUp(ctx, tx, h, writer.VerdictBy(by, h.eventID, event.OutcomeDiscarded))
 		if err != nil {

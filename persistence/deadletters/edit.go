@@ -30,9 +30,9 @@ SELECT n FROM generate_series(1, 1000) AS n
 const insertEdited = `
 INSERT INTO dead_letters (
        event_id, provider, source, key, type, receipt, raw_body, state, redriving_since, step, error_class, error_code,
-       error_message, attempts, failures, first_failed_at, last_failed_at, workflow_id, run_id)
+       error_message, rule, attempts, failures, first_failed_at, last_failed_at, workflow_id, run_id)
 SELECT $2::uuid, provider, source, $3, type, $4::json, $5::bytea, 'redriving', clock_timestamp(), step, error_class, error_code,
-       error_message, attempts, 0, first_failed_at, last_failed_at, $6, ''
+       error_message, rule, attempts, 0, first_failed_at, last_failed_at, $6, ''
   FROM dead_letters WHERE id = $1
 RETURNING id`
 
@@ -55,6 +55,9 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 		return 0, err
 	}
 	defer tx.Rollback(ctx)
+	if held.subscription != 0 {
+		return 0, errEditDelivery
+	}
 	if !held.isFree {
 		return 0, held.refusal()
 	}
@@ -109,4 +112,9 @@ func revise(ctx context.Context, t *postgres.Transaction, held heldDeadLetter, e
 	r.ID, r.Replaces, r.Key = eventID, r.ID, event.RevisedKey(root, n)
 	r.Fingerprint = "" // it was that of the original's body
 	return r, nil
+}
+
+var errEditDelivery = &event.Error{
+	Class: event.ClassRejected, Code: "not_editable",
+	Text: "the event is processed and could not be delivered: send it again, or discard it",
 }

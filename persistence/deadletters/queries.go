@@ -16,13 +16,20 @@ const deadLetterColumns = `
 SELECT id, receipt, state, workflow_id, run_id, step, error_class, error_code, error_message, attempts, failures,
        first_failed_at, last_failed_at, resolved_at, coalesce(resolved_run_id, ''), discarded_at,
        coalesce(discarded_by, ''), coalesce(discard_reason, ''), coalesce(replaced_by::text, ''),
-       auto_attempts, next_redrive_at`
+       auto_attempts, next_redrive_at, subscription_id,
+       coalesce((SELECT name FROM subscriptions AS s WHERE s.id = subscription_id), '')`
+
+// bodyOf is the body that a dead letter keeps; one of a subscription leaves it to its event, which is processed and stays as
+// long as it waits.
+const bodyOf = `,
+       CASE subscription_id WHEN 0 THEN raw_body
+            ELSE coalesce((SELECT e.raw_body FROM events AS e WHERE e.id = event_id), '') END`
 
 const (
-	selectDeadLetter = deadLetterColumns + `, raw_body FROM dead_letters WHERE id = $1`
+	selectDeadLetter = deadLetterColumns + bodyOf + ` FROM dead_letters WHERE id = $1`
 
-	selectDeadLetterOfEvent = deadLetterColumns + `, raw_body FROM dead_letters
- WHERE event_id = $1::uuid ORDER BY id DESC LIMIT 1`
+	selectDeadLetterOfEvent = deadLetterColumns + bodyOf + ` FROM dead_letters
+ WHERE event_id = $1::uuid AND subscription_id = 0 ORDER BY id DESC LIMIT 1`
 
 	countOpenDeadLetters = `
 SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted') GROUP BY provider`
@@ -34,7 +41,7 @@ func (s *Store) DeadLetter(ctx context.Context, id int64) (event.DeadLetter, err
 	return d, postgres.Failure("read dead letter "+strconv.FormatInt(id, 10), err)
 }
 
-// DeadLetterOfEvent is the latest dead letter of an event, with its body.
+// DeadLetterOfEvent is the latest dead letter of an event that could not be processed, with its body.
 func (s *Store) DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error) {
 	d, err := scanDeadLetterWithBody(s.db.QueryRow(ctx, selectDeadLetterOfEvent, eventID))
 	return d, postgres.Failure("read dead letter of event "+postgres.Clean(eventID), err)
@@ -50,6 +57,8 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 	list.Equal("error_class", string(q.Class))
 	list.Equal("error_code", q.Code)
 	list.Equal("step", string(q.Step))
+	list.Equal("rule", q.Rule)
+	ofSubscription(list, q.Subscription)
 	list.Equal("workflow_id", q.WorkflowID)
 	if q.EventID != "" {
 		list.Where("event_id = %s::uuid", postgres.Clean(q.EventID))
@@ -95,7 +104,7 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 		&d.ID, &receipt, &d.State, &d.Run.WorkflowID, &d.Run.RunID, &d.Failure.Step, &d.Failure.Class, &d.Failure.Code,
 		&d.Failure.Message, &d.Failure.Attempts, &d.Failures, &d.FirstFailed, &d.LastFailed, &d.ResolvedAt,
 		&d.ResolvedRun, &d.DiscardedAt, &d.DiscardedBy, &d.DiscardReason, &d.ReplacedBy,
-		&d.AutoAttempts, &d.NextRedriveAt,
+		&d.AutoAttempts, &d.NextRedriveAt, &d.SubscriptionID, &d.Subscription,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.DeadLetter{}, err

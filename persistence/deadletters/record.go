@@ -22,19 +22,19 @@ const MaxMessage = 4 << 10
 const recordDeadLetter = `
 INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
-       first_failed_at, last_failed_at, workflow_id, run_id, source)
+       first_failed_at, last_failed_at, workflow_id, run_id, source, rule)
 SELECT $1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11::integer,
-       $12::timestamptz, $12::timestamptz, $13, $14, $15
+       $12::timestamptz, $12::timestamptz, $13, $14, $15, $16
  WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid)
    AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
-   AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND run_id = $14)
-ON CONFLICT (event_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
+   AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $14)
+ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
    SET state = CASE WHEN d.state = 'exhausted' THEN 'exhausted' ELSE 'open' END,
        redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,
        type = excluded.type, source = excluded.source, receipt = excluded.receipt,
        raw_body = excluded.raw_body, step = excluded.step,
        error_class = excluded.error_class, error_code = excluded.error_code,
-       error_message = excluded.error_message, attempts = excluded.attempts,
+       error_message = excluded.error_message, rule = excluded.rule, attempts = excluded.attempts,
        last_failed_at = excluded.last_failed_at, workflow_id = excluded.workflow_id, run_id = excluded.run_id`
 
 // markDead makes the event's row, if there is one, agree with the dead letter that this run has just opened.
@@ -42,7 +42,7 @@ const markDead = `
 UPDATE events SET status = 'dead', outcome = NULL
  WHERE id = $1::uuid AND status <> 'dead'
    AND EXISTS (SELECT FROM dead_letters
-                WHERE event_id = $1::uuid AND run_id = $2
+                WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $2
                   AND state IN ('open', 'redriving', 'exhausted'))`
 
 // RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
@@ -69,6 +69,21 @@ func (s *Store) recordDeadLetter(ctx context.Context, d event.DeadLetter) error 
 	return nil
 }
 
+// selectDeadLetterID has the run's own dead letter: the one that its failure has opened, or was added to.
+const selectDeadLetterID = `
+SELECT max(id) FROM dead_letters WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $2`
+
+// DeadLetterID is the number of the dead letter that a run has recorded; 0 if it has recorded none, since its event was
+// processed.
+func (s *Store) DeadLetterID(ctx context.Context, eventID, runID string) (int64, error) {
+	var id *int64
+	err := s.db.QueryRow(ctx, selectDeadLetterID, eventID, postgres.Clean(runID)).Scan(&id)
+	if err != nil || id == nil {
+		return 0, postgres.Failure("find dead letter of event "+postgres.Clean(eventID), err)
+	}
+	return *id, nil
+}
+
 // QueueDeadLetter needs the event's lock.
 func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	receipt, err := postgres.ReceiptColumn(d.Receipt)
@@ -83,7 +98,7 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	b.Queue(recordDeadLetter, r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt, body,
 		postgres.Clean(string(f.Step)), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
 		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, f.At,
-		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source))
+		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()))
 	b.Queue(markDead, r.ID, runID)
 	return nil
 }

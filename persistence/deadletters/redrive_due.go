@@ -13,13 +13,14 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// ofPolicy joins each dead letter d with the policy of its provider, or with the one that has no name. Its arguments are those of
-// policyArgs.
+// ofPolicy joins each dead letter d with the policy of its provider, or with the one that has no name. Its arguments are those
+// of policyArgs. What could not be delivered is left to people: the policy of its destination has tried for as long as that
+// wants, and whoever raises that need not know a second one.
 const ofPolicy = `
   FROM dead_letters AS d
   JOIN unnest($1::text[], $2::float8[], $3::int[], $4::text[]) AS policy (provider, base, attempts, classes)
     ON policy.provider = CASE WHEN d.provider = ANY($1::text[]) THEN d.provider ELSE '' END
- WHERE d.state = 'open'`
+ WHERE d.state = 'open' AND d.subscription_id = 0`
 
 const ofItsClasses = ` AND d.error_class = ANY(string_to_array(policy.classes, ','))`
 
@@ -43,9 +44,9 @@ WITH taken AS (
 UPDATE dead_letters SET redrive_id = $5, ` + takenNow + `, auto_attempts = auto_attempts + 1
  WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
                ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED)
-RETURNING *)` + deadLetterColumns + `, raw_body FROM taken ORDER BY id`
+RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
 
-	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving'`
+	countRedriving = `SELECT count(*) FROM dead_letters WHERE state = 'redriving' AND subscription_id = 0`
 )
 
 // planBatch is how many dead letters one statement plans or exhausts.
@@ -77,7 +78,7 @@ func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64
 func (s *Store) TakeDue(
 	ctx context.Context, owner string, p event.AutomaticRedrive, n, inFlight int,
 ) (page event.RedrivePage, err error) {
-	page.State, page.Rate = event.RedriveRunning, p.Rate
+	page.State, page.Rate = event.OperationRunning, p.Rate
 	if err := s.db.QueryRow(ctx, countRedriving).Scan(&page.InFlight); err != nil {
 		return page, postgres.Failure("count dead letters", err)
 	}

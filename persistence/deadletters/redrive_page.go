@@ -14,7 +14,7 @@ import (
 const (
 	lockRedrive = `
 SELECT state, rate, filter, bound, cursor,
-       (SELECT count(*) FROM dead_letters WHERE redrive_id = $1 AND state = 'redriving')
+       (SELECT count(*) FROM dead_letters WHERE redrive_id = $1 AND state = 'redriving' AND ` + isAwaited + `)
   FROM redrives WHERE id = $1 FOR UPDATE`
 
 	takePage = `
@@ -24,7 +24,7 @@ SELECT id FROM dead_letters
 taken AS (
 UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
  WHERE id IN (SELECT id FROM mine) AND state IN ('open', 'exhausted')
-RETURNING *)` + deadLetterColumns + `, raw_body FROM taken ORDER BY id`
+RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
 
 	advanceRedrive = `UPDATE redrives SET cursor = $2, skipped = skipped + $3 WHERE id = $1`
 
@@ -56,7 +56,7 @@ func (s *Store) takeRedrivePage(ctx context.Context, id string, n, inFlight int)
 		return event.RedrivePage{}, err
 	}
 	defer tx.Rollback(ctx)
-	if room := inFlight - r.InFlight; r.State != event.RedriveRunning || room <= 0 {
+	if room := inFlight - r.InFlight; r.State != event.OperationRunning || room <= 0 {
 		return r.RedrivePage, nil
 	} else if n > room {
 		n = room

@@ -28,7 +28,7 @@ UPDATE redrives SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_
 WITH live AS (
 SELECT count(*) FILTER (WHERE state = 'resolved') AS done,
        count(*) FILTER (WHERE state NOT IN ('resolved', 'redriving')) AS failed,
-       count(*) FILTER (WHERE state = 'redriving') AS in_flight
+       count(*) FILTER (WHERE state = 'redriving' AND ` + isAwaited + `) AS in_flight
   FROM dead_letters WHERE redrive_id = $1)
 UPDATE redrives AS r
    SET state = CASE WHEN state = 'canceled' THEN state ELSE 'completed' END,
@@ -38,6 +38,14 @@ UPDATE redrives AS r
   FROM live
  WHERE id = $1 AND settled_at IS NULL AND (state = 'canceled' OR drained_at IS NOT NULL)
    AND (in_flight = 0 OR coalesce(ended_at, drained_at) < clock_timestamp() - interval '1 day')`
+
+	// isAwaited is false for a delivery that waits behind a destination that somebody has paused or disabled: it has been sent
+	// again as far as it can be, and the redrive skips it.
+	isAwaited = `
+       NOT EXISTS (
+           SELECT FROM delivery_queue AS q JOIN destination_states AS s ON s.destination_id = q.destination_id
+            WHERE q.event_id = dead_letters.event_id AND q.subscription_id = dead_letters.subscription_id
+              AND dead_letters.subscription_id > 0 AND s.state <> 'ready')`
 
 	cancelRedrive = `
 UPDATE redrives SET state = 'canceled', ended_at = clock_timestamp() WHERE id = $1 AND state IN ('running', 'paused')`
@@ -71,8 +79,18 @@ func redrivable(l *postgres.List, f event.RedriveFilter) {
 	l.Equal("error_class", string(f.Class))
 	l.Equal("error_code", f.Code)
 	l.Equal("step", string(f.Step))
+	l.Equal("rule", f.Rule)
+	ofSubscription(l, f.Subscription)
+	l.Equal("state", string(f.State))
 	l.Between("last_failed_at", f.Since, f.Until)
 	l.Where(notOwned)
+}
+
+// ofSubscription restricts to deliveries that have failed for the subscription of a name, if there is one.
+func ofSubscription(l *postgres.List, name string) {
+	if name != "" {
+		l.Where("subscription_id IN (SELECT s.id FROM subscriptions AS s WHERE s.name = %s)", postgres.Clean(name))
+	}
 }
 
 const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = redrive_id AND owner.settled_at IS NULL)`
@@ -80,7 +98,7 @@ const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = red
 // ChangeRedrive pauses, resumes or cancels a redrive. One that has ended is refused with an event.Error of class
 // rejected and code "redrive_ended".
 func (s *Store) ChangeRedrive(
-	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+	ctx context.Context, id string, to event.OperationState, actor event.Actor,
 ) (event.Redrive, error) {
 	if err := s.changeRedrive(ctx, id, to, actor); err != nil {
 		return event.Redrive{}, postgres.Failure("change redrive "+postgres.Clean(id), err)
@@ -88,7 +106,7 @@ func (s *Store) ChangeRedrive(
 	return s.Redrive(ctx, id)
 }
 
-func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
+func (s *Store) changeRedrive(ctx context.Context, id string, to event.OperationState, actor event.Actor) error {
 	did := actor.Did(actionOf[to], "redrive:"+id, nil)
 	if changed, err := journal.Change(ctx, s.db, did, changeRedrive, postgres.Clean(id), string(to)); err != nil || changed {
 		return err
@@ -100,9 +118,9 @@ func (s *Store) changeRedrive(ctx context.Context, id string, to event.RedriveSt
 	return event.Rejectf("redrive_ended", "the redrive is %s", r.State)
 }
 
-var actionOf = map[event.RedriveState]event.AuditAction{
-	event.RedriveRunning: event.AuditRedriveResume, event.RedrivePaused: event.AuditRedrivePause,
-	event.RedriveCanceled: event.AuditRedriveCancel,
+var actionOf = map[event.OperationState]event.AuditAction{
+	event.OperationRunning: event.AuditRedriveResume, event.OperationPaused: event.AuditRedrivePause,
+	event.OperationCanceled: event.AuditRedriveCancel,
 }
 
 // SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.

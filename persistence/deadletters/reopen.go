@@ -37,6 +37,11 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) 
 		if h.state != event.DeadLetterDiscarded {
 			return h.refusal()
 		}
+		if h.subscription != 0 {
+			b.Queue(reopenDeadLetter, h.id)
+			journal.QueueAudit(b, by.Did(event.AuditReopen, h.object(), h.detail(nil)))
+			return nil
+		}
 		free, err := isAlone(ctx, tx, h)
 		if err != nil {
 			return err

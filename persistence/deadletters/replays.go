@@ -37,11 +37,11 @@ UPDATE dead_letters SET ` + taken + `, auto_attempts = 0
  WHERE id = $2
    AND (state IN ('open', 'exhausted')
         OR (state = 'redriving' AND redriving_since < clock_timestamp() - $3::interval))
-RETURNING *)` + deadLetterColumns + `, raw_body FROM taken`
+RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken`
 
 	selectState = `SELECT state, coalesce(replaced_by::text, '') FROM dead_letters WHERE id = $1`
 
-	selectUnstarted = deadLetterColumns + `, raw_body FROM dead_letters
+	selectUnstarted = deadLetterColumns + bodyOf + ` FROM dead_letters
  WHERE redrive_id = $1 AND state = 'redriving' AND redriving_run_id IS NULL ORDER BY id LIMIT $2`
 
 	markStarted = `

@@ -13,22 +13,37 @@ import (
 
 const (
 	// A run that has failed has recorded its dead letter, and a later failure may stand in its place. Any other has not; should
-	// the event have failed once more since, that dead letter is enough.
+	// the event have failed once more since, that dead letter is enough. An event that has its key and no row was processed, and
+	// purged since: both are written by one transaction.
 	selectUnrecorded = `
 SELECT c.position
-  FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[])
-       WITH ORDINALITY AS c (event_id, run_id, failed, closed_at, position)
- WHERE NOT EXISTS (SELECT FROM events WHERE id = c.event_id AND status = 'processed')
+  FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[], $5::text[], $6::text[])
+       WITH ORDINALITY AS c (event_id, run_id, failed, closed_at, provider, key, position)
+  LEFT JOIN events AS e ON e.id = c.event_id
+ WHERE e.status IS DISTINCT FROM 'processed'
+   AND (e.id IS NOT NULL OR NOT EXISTS (SELECT FROM idempotency_keys AS k
+                                         WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id))
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
-                    WHERE d.event_id = c.event_id
+                    WHERE d.event_id = c.event_id AND d.subscription_id = 0
                       AND (c.failed OR d.run_id = c.run_id OR d.last_failed_at >= c.closed_at))
  ORDER BY c.position`
 
 	selectStored = `SELECT id::text FROM events WHERE id = ANY($1::uuid[])`
 
 	selectStale = deadLetterColumns + ` FROM dead_letters
- WHERE state = 'redriving' AND redriving_since < clock_timestamp() - $1::interval ORDER BY id LIMIT $2`
+ WHERE state = 'redriving' AND subscription_id = 0 AND redriving_since < clock_timestamp() - $1::interval ORDER BY id LIMIT $2`
+
+	// What was taken to be delivered again is with its queue, for as long as its destination needs. If it is not there, whoever took
+	// it has stopped half-way.
+	releaseUnsent = `
+UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
+ WHERE id IN (
+       SELECT id FROM dead_letters AS d
+        WHERE state = 'redriving' AND subscription_id > 0 AND redriving_since < clock_timestamp() - $1::interval
+          AND NOT EXISTS (SELECT FROM delivery_queue AS q
+                           WHERE q.event_id = d.event_id AND q.subscription_id = d.subscription_id)
+        LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 	releaseStale = `
 UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, redrive_id = NULL
@@ -40,11 +55,14 @@ UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id
 func (s *Store) Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
 	ids, runIDs := make([]pgtype.UUID, len(runs)), make([]string, len(runs))
 	failed, closed := make([]bool, len(runs)), make([]time.Time, len(runs))
+	providers, keys := make([]string, len(runs)), make([]string, len(runs))
 	for i, run := range runs {
 		ids[i] = idOf(run.EventID)
 		runIDs[i], failed[i], closed[i] = postgres.Clean(run.Run.RunID), run.Status == "failed", run.ClosedAt
+		provider, key, _ := event.SplitWorkflowID(run.Run.WorkflowID)
+		providers[i], keys[i] = postgres.Clean(provider), postgres.Clean(key)
 	}
-	rows, err := s.db.Query(ctx, selectUnrecorded, ids, runIDs, failed, closed)
+	rows, err := s.db.Query(ctx, selectUnrecorded, ids, runIDs, failed, closed, providers, keys)
 	if err != nil {
 		return nil, postgres.Failure("compare runs", err)
 	}
@@ -83,8 +101,12 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	return stored, postgres.Failure("compare events", err)
 }
 
-// StaleRedrives are the first n dead letters that have been redriving for more than 15 minutes, without their bodies.
+// StaleRedrives are the first n dead letters that have been redriving for more than 15 minutes, without their bodies. Those
+// that were to be delivered again, and are not with their queue, wait again at once.
 func (s *Store) StaleRedrives(ctx context.Context, n int) ([]event.DeadLetter, error) {
+	if _, err := s.db.Exec(ctx, releaseUnsent, redriveLease, n); err != nil {
+		return nil, postgres.Failure("release dead letters of deliveries", err)
+	}
 	rows, err := s.db.Query(ctx, selectStale, redriveLease, n)
 	if err != nil {
 		return nil, postgres.Failure("list stale redrives", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/feed"
 	"holdfast/persistence/postgres"
 )
 
@@ -37,16 +38,18 @@ func (t Touches) Of(ref event.EntityRef) *Touch {
 	return t[ref]
 }
 
-// Fold brings entities up to date, whose rows are locked. Where that takes more than their rows, b is sent.
+// Fold brings entities up to date, whose rows are locked, and tells what has become of them. Those that it makes begin with the
+// given revision. Where that takes more than their rows, b is sent.
 func (s *Store) Fold(
-	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life,
-) error {
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life, revision int64,
+) ([]feed.Change, error) {
 	var folded []*Life
 	var again []*late
 	for _, ref := range SortedRefs(all) {
 		l := held[ref]
 		if l == nil {
 			l = newLife(ref)
+			l.revision = revision
 		}
 		come, from := all[ref].shows(l)
 		switch {
@@ -55,7 +58,7 @@ func (s *Store) Fold(
 			again, folded = append(again, a), append(folded, a.Life)
 		case len(come) > 0:
 			if err := l.grow(come, s.every); err != nil {
-				return err
+				return nil, err
 			}
 			l.end(s.every)
 			folded = append(folded, l)
@@ -65,17 +68,16 @@ func (s *Store) Fold(
 	}
 	if len(again) > 0 {
 		if err := foldLate(ctx, t, b, again, s.every); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, l := range folded {
 		if err := checkSize(l.Entity); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	queueCheckpoints(b, folded, s.every)
-	queueEntities(b, folded, held)
-	return nil
+	return queueEntities(b, folded, held), nil
 }
 
 // shows gives those of the changes that come which show in the entity, in fold order, and the least order of all that come or

@@ -60,7 +60,7 @@ type late struct {
 // newLate is the entity as far as it can be known without a look: where its reset stays, the fold begins there.
 func newLate(l *Life, from event.Order) *late {
 	again := newLife(l.EntityRef)
-	again.base, again.before, again.above = l.base, l.before, 0
+	again.base, again.before, again.above, again.revision = l.base, l.before, 0, l.revision
 	a := &late{Life: again, from: from}
 	if a.isKnown = l.isKnown && !l.resetsAt(from); a.isKnown {
 		a.reset, a.after = l.reset, l.reset

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/feed"
 )
 
 // Life is an entity with what it knows of the changes that it is folded from. A change that comes to it is one of these:
@@ -37,6 +38,10 @@ type Life struct {
 	// above: the checkpoints of the entity that cover more links are void.
 	above  int64
 	isGone bool
+
+	// revision counts the changes of the row. row is what it was; nil where there was none.
+	revision int64
+	row      *Life
 }
 
 // checkpoint is what an entity was when it covered so many links.
@@ -125,6 +130,29 @@ func (l *Life) keep(every int64) {
 // power of two that divides n. So there is always one between d and three times d before the newest, and each new one removes one
 // at most. The statement dropCheckpoints says the same.
 func isKept(n, newest int64) bool { return n+2*(n&-n) > newest }
+
+// isAs says whether the row would not change. The state comes last, since it has to be read.
+func (l *Life) isAs(row *Life) bool {
+	return l.Deleted == row.Deleted && l.Last.Compare(row.Last) == 0 && l.reset.Compare(row.reset) == 0 &&
+		l.isKnown == row.isKnown && l.links == row.links && l.latest.Equal(row.latest) && SameJSON(l.State, row.State)
+}
+
+// Removed tells that the row goes since its links are another entity's now.
+func (l *Life) Removed() feed.Change {
+	l.revision++
+	return l.tell(feed.Removed)
+}
+
+// tell is what has become of the entity.
+func (l *Life) tell(action feed.Action) feed.Change {
+	if l.Deleted && action != feed.Removed {
+		action = feed.Deleted
+	}
+	return feed.Change{
+		Subject: feed.Entity, Action: action, Provider: l.Provider, Kind: l.Kind, ID: l.ExternalID, Revision: l.revision,
+		EventID: l.Last.EventID,
+	}
+}
 
 // mayHaveCheckpoints says whether there are some in the database.
 func (l *Life) mayHaveCheckpoints(every int64) bool { return l.before >= every }

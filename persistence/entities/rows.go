@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/feed"
 	"holdfast/persistence/postgres"
 )
 
@@ -36,7 +37,7 @@ SELECT e.* FROM (
         WHERE provider = touched.provider AND kind = touched.kind AND external_id = touched.external_id`
 
 	lifeColumns = EntityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at,
-       base_version, base_at, coalesce(base_id::text, '')`
+       base_version, base_at, coalesce(base_id::text, ''), revision`
 
 	EntityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
@@ -65,27 +66,23 @@ LOCK TABLE idempotency_keys, events, event_entities, entities, entity_names, ent
 
 	makeEntities = `
 INSERT INTO entities (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id,
-       reset_version, reset_at, reset_id, links, latest_at)
+       reset_version, reset_at, reset_id, links, latest_at, revision)
 SELECT provider, kind, external_id, state::jsonb, deleted, version, occurred_at, last_event_id,
-       reset_version, reset_at, reset_id, links, latest_at
+       reset_version, reset_at, reset_id, links, latest_at, revision
   FROM ` + entityRows
 
 	writeEntities = `
 UPDATE entities AS e
    SET state = f.state::jsonb, deleted = f.deleted, version = f.version, occurred_at = f.occurred_at,
        last_event_id = f.last_event_id, reset_version = f.reset_version, reset_at = f.reset_at, reset_id = f.reset_id,
-       links = f.links, latest_at = f.latest_at, updated_at = now()
+       links = f.links, latest_at = f.latest_at, revision = f.revision, updated_at = now()
   FROM (SELECT * FROM ` + entityRows + `) AS f
- WHERE e.provider = f.provider AND e.kind = f.kind AND e.external_id = f.external_id
-   AND (e.state, e.deleted, e.version, e.occurred_at, e.last_event_id,
-        e.reset_version, e.reset_at, e.reset_id, e.links, e.latest_at)
-       IS DISTINCT FROM (f.state::jsonb, f.deleted, f.version, f.occurred_at, f.last_event_id,
-        f.reset_version, f.reset_at, f.reset_id, f.links, f.latest_at)`
+ WHERE e.provider = f.provider AND e.kind = f.kind AND e.external_id = f.external_id`
 
 	entityRows = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::uuid[],
-       $9::bigint[], $10::timestamptz[], $11::uuid[], $12::bigint[], $13::timestamptz[])
+       $9::bigint[], $10::timestamptz[], $11::uuid[], $12::bigint[], $13::timestamptz[], $14::bigint[])
        AS row (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id,
-               reset_version, reset_at, reset_id, links, latest_at)`
+               reset_version, reset_at, reset_id, links, latest_at, revision)`
 
 	// removeEntities: an entity that no event touches any more is gone, as if it had never been.
 	removeEntities = `
@@ -185,7 +182,7 @@ func scanLife(row pgx.Row) (*Life, error) {
 		links         *int64
 	)
 	err := ScanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last,
-		&l.base.Version, &baseAt, &l.base.EventID)
+		&l.base.Version, &baseAt, &l.base.EventID, &l.revision)
 	if resetAt != nil {
 		l.reset.OccurredAt = resetAt.UTC()
 	}
@@ -199,20 +196,30 @@ func scanLife(row pgx.Row) (*Life, error) {
 		l.links, l.covered, l.before = *links, *links, *links
 	}
 	l.at, l.above = l.Last, math.MaxInt64
+	was := l
+	l.row = &was
 	return &l, err
 }
 
-// queueEntities writes entities that have been folded, in the order in which everybody makes them. Those of held are there.
-func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life) {
+// queueEntities writes entities that have been folded, in the order in which everybody makes them, and tells what has become of
+// them. Those of held are there; what is as it was is not written.
+func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life) (told []feed.Change) {
 	var made, changed, gone []*Life
 	for _, l := range folded {
+		was := held[l.EntityRef]
 		switch {
-		case l.isGone:
-			gone = append(gone, l)
-		case held[l.EntityRef] != nil:
-			changed = append(changed, l)
-		default:
+		case was == nil && l.isGone:
+		case was == nil:
 			made = append(made, l)
+			told = append(told, l.tell(feed.Created))
+		case l.isGone:
+			l.revision = was.row.revision
+			gone = append(gone, l)
+			told = append(told, l.Removed())
+		case !l.isAs(was.row):
+			l.revision = was.row.revision + 1
+			changed = append(changed, l)
+			told = append(told, l.tell(feed.Changed))
 		}
 	}
 	if len(changed) > 0 {
@@ -224,6 +231,7 @@ func queueEntities(b *pgx.Batch, folded []*Life, held map[event.EntityRef]*Life)
 	if len(made) > 0 {
 		b.Queue(makeEntities, columnsOfLives(made)...)
 	}
+	return told
 }
 
 // columnsOfLives are lives as arrays, one a column.
@@ -233,9 +241,10 @@ func columnsOfLives(lives []*Life) []any {
 		resetAts, latest     []*time.Time
 		resetIDs             []*string
 		entities             []event.Entity
+		revisions            []int64
 	)
 	for _, l := range lives {
-		entities = append(entities, l.Entity)
+		entities, revisions = append(entities, l.Entity), append(revisions, l.revision)
 		resetVersions, resetAts = append(resetVersions, l.reset.Version), append(resetAts, orNull(l.reset.OccurredAt))
 		resetIDs, latest = append(resetIDs, orNull(l.reset.EventID)), append(latest, orNull(l.latest))
 		if l.isKnown {
@@ -244,7 +253,7 @@ func columnsOfLives(lives []*Life) []any {
 			links = append(links, nil)
 		}
 	}
-	return append(ColumnsOfEntities(entities), resetVersions, resetAts, resetIDs, links, latest)
+	return append(ColumnsOfEntities(entities), resetVersions, resetAts, resetIDs, links, latest, revisions)
 }
 
 // ColumnsOfEntities are entities as arrays, one a column.

@@ -16,7 +16,7 @@ import (
 // keepUnread keeps a receipt that could not be read with the dead letter that has come of it.
 const keepUnread = `
 UPDATE dead_letters SET unread_receipt = $2::bytea
- WHERE event_id = $1::uuid AND state IN ('open', 'redriving', 'exhausted')`
+ WHERE event_id = $1::uuid AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')`
 
 // waiting is a row of the inbox.
 type waiting struct {

@@ -35,8 +35,8 @@ func QueueAudit(b *pgx.Batch, e event.AuditEntry) {
 		postgres.Clip(postgres.Clean(e.RequestID), MaxAuditName), postgres.Clip(postgres.Clean(e.Reason), MaxAuditReason), detail)
 }
 
-// Change runs a statement and adds its entry, in one transaction. It is false where the statement has changed nothing; then there is
-// no entry either.
+// Change runs a statement and adds its entry, in one transaction. It is false where the statement has changed nothing; then
+// there is no entry either.
 func Change(ctx context.Context, db *postgres.DB, e event.AuditEntry, sql string, args ...any) (bool, error) {
 	var changed int64
 	b := &pgx.Batch{}

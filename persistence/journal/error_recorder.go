@@ -25,15 +25,14 @@ const (
 // ErrorRecorder writes the error log from the side: Record never waits, never fails, and costs a lock and a copy. A storm of
 // equal errors becomes a few rows and a count; what cannot be written in time, or is too diverse, is dropped and counted.
 type ErrorRecorder struct {
+	*beside
+
 	write func(context.Context, []event.ErrorEntry) error
 
 	mu      sync.Mutex
 	pending []event.ErrorEntry
 	groups  map[errorGroup]*groupState
 	dropped int64
-
-	stop, stopped chan struct{}
-	stopOnce      sync.Once
 }
 
 // errorGroup is what equal errors have in common.
@@ -55,15 +54,12 @@ type groupState struct {
 // NewErrorRecorder starts a recorder; Stop writes what is left and ends it.
 func (s *Store) NewErrorRecorder() *ErrorRecorder {
 	r := newErrorRecorder(s.LogErrors)
-	go r.run()
+	go r.run(flushEvery, r.due)
 	return r
 }
 
 func newErrorRecorder(write func(context.Context, []event.ErrorEntry) error) *ErrorRecorder {
-	return &ErrorRecorder{
-		write: write, groups: map[errorGroup]*groupState{},
-		stop: make(chan struct{}), stopped: make(chan struct{}),
-	}
+	return &ErrorRecorder{beside: newBeside(), write: write, groups: map[errorGroup]*groupState{}}
 }
 
 // Record takes an entry to be written within seconds. It gets the time of now if it has none.
@@ -100,30 +96,12 @@ func (r *ErrorRecorder) Dropped() int64 {
 	return r.dropped
 }
 
-// Stop writes what is left, as far as ctx lets it, and ends the recorder.
-func (r *ErrorRecorder) Stop(ctx context.Context) error {
-	r.stopOnce.Do(func() { close(r.stop) })
-	select {
-	case <-r.stopped:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// due flushes the groups whose window is over, and at the end all.
+func (r *ErrorRecorder) due(now time.Time, isEnd bool) {
+	if !isEnd {
+		now = now.Add(-groupWindow)
 	}
-}
-
-func (r *ErrorRecorder) run() {
-	defer close(r.stopped)
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case now := <-tick.C:
-			r.flush(now.Add(-groupWindow))
-		case <-r.stop:
-			r.flush(time.Now())
-			return
-		}
-	}
+	r.flush(now)
 }
 
 // flush writes what is pending, and the rest of each group whose window has begun at ended or before. What cannot be

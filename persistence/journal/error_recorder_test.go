@@ -80,7 +80,7 @@ func TestAStopWritesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	w := &writes{}
 	r := newErrorRecorder(w.write)
-	go r.run()
+	go r.run(flushEvery, r.due)
 	r.Record(transientError())
 	require.NoError(t, r.Stop(t.Context()))
 	require.EqualValues(t, 1, w.total())

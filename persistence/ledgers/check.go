@@ -40,8 +40,9 @@ const forgetFinished = `
 DELETE FROM ledger_pending AS p
  WHERE EXISTS (SELECT FROM idempotency_keys AS k JOIN events AS e ON e.id = k.event_id
                 WHERE k.provider = p.provider AND k.key = p.key AND e.status = 'processed')
+   AND NOT EXISTS (SELECT FROM inbox AS i WHERE i.workflow_id = p.workflow_id)
     OR EXISTS (SELECT FROM dead_letters AS d
-                WHERE d.workflow_id = p.workflow_id AND d.state IN ('open', 'exhausted', 'discarded'))`
+                WHERE d.workflow_id = p.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'exhausted', 'discarded'))`
 
 // LedgerCheck is a ledger beside the database: a connection of its own with the ledger in temporary tables. It is for one
 // goroutine.
@@ -125,8 +126,8 @@ func (c *LedgerCheck) Close() {
 	_ = c.conn.Close(ctx) // nothing is left to lose
 }
 
-// Unfinished is how many of the acknowledged events are neither processed nor dead letters that wait for somebody. At
-// quiescence it is 0, unless something is broken: then Report says what.
+// Unfinished is how many of the acknowledged events are neither processed, with nothing left of them in the inbox, nor dead
+// letters that wait for somebody. At quiescence it is 0, unless something is broken: then Report says what.
 func (c *LedgerCheck) Unfinished(ctx context.Context) (n int, err error) {
 	if _, err = c.conn.Exec(ctx, forgetFinished); err == nil {
 		err = c.conn.QueryRow(ctx, `SELECT count(*) FROM ledger_pending`).Scan(&n)

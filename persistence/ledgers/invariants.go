@@ -76,6 +76,24 @@ SELECT workflow_id FROM ledger_events AS e JOIN verdicts AS v ON v.event_id = e.
 SELECT workflow_id FROM ledger_dead AS d JOIN verdicts AS v USING (event_id)
  WHERE d.state IN ('open', 'redriving', 'exhausted')`},
 
+	// Of days that the feed has no more, nothing is asked. What has gone and comes again begins with any revision.
+	{ledger.Untold, `
+SELECT workflow_id FROM ledger_events AS e
+ WHERE e.status = 'processed' AND e.processed_at > (SELECT min(at) FROM changes)
+   AND NOT EXISTS (SELECT FROM feed_items AS i
+                    WHERE i.subject = 'event' AND i.id = e.id::text AND i.action IN ('processed', 'ignored'))
+ UNION
+SELECT provider || '/' || kind || '/' || id FROM (
+       SELECT provider, kind, id, revision, lag(revision) OVER life AS before, lag(action) OVER life AS was
+         FROM feed_items WHERE subject = 'entity' WINDOW life AS (PARTITION BY provider, kind, id ORDER BY revision)) AS told
+ WHERE was <> 'removed' AND revision <> before + 1
+ UNION
+SELECT provider || '/' || kind || '/' || external_id FROM entities AS e
+ WHERE updated_at > (SELECT min(at) FROM changes) AND revision > 0
+   AND NOT EXISTS (SELECT FROM feed_items AS i
+                    WHERE i.subject = 'entity' AND i.provider = e.provider AND i.kind = e.kind AND i.id = e.external_id
+                      AND i.revision = e.revision)`},
+
 	{ledger.Leaks, `
 SELECT coalesce(application_name, '') || ' pid ' || pid FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'

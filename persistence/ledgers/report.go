@@ -24,7 +24,11 @@ CREATE TEMP TABLE ledger_events (
     id uuid, workflow_id text, status text, sha256 bytea, received_at timestamptz, processed_at timestamptz,
     dedupe_window interval) ON COMMIT DROP;
 CREATE TEMP TABLE ledger_dead (event_id uuid, workflow_id text, state text, sha256 bytea) ON COMMIT DROP;
-CREATE TEMP TABLE ledger_inbox (workflow_id text, sha256 bytea) ON COMMIT DROP`
+CREATE TEMP TABLE ledger_inbox (workflow_id text, sha256 bytea) ON COMMIT DROP;
+CREATE TEMP TABLE feed_items ON COMMIT DROP AS
+SELECT i.* FROM changes CROSS JOIN LATERAL json_to_recordset(items)
+       AS i (subject text, action text, provider text, kind text, id text, revision bigint)
+ WHERE i.subject IN ('event', 'entity')`
 
 	findLedgerEvents = `
 WITH found AS (
@@ -53,7 +57,7 @@ WITH found AS (
           AND EXISTS (SELECT FROM unnest($3::text[]) AS run WHERE strpos(key, run) > 0))
 INSERT INTO ledger_dead
 SELECT event_id, provider || ':' || key, state, sha256(raw_body) FROM found JOIN dead_letters USING (id)
- WHERE receipt->>'replaces' IS NULL`
+ WHERE receipt->>'replaces' IS NULL AND subscription_id = 0`
 
 	findLedgerInbox = `
 INSERT INTO ledger_inbox
@@ -65,7 +69,8 @@ SELECT i.workflow_id, sha256(i.raw_body) FROM inbox AS i
 CREATE INDEX ON ledger_events (workflow_id);
 CREATE INDEX ON ledger_dead (workflow_id);
 CREATE INDEX ON ledger_inbox (workflow_id);
-ANALYZE ledger_events, ledger_dead, ledger_inbox`
+CREATE INDEX ON feed_items (id);
+ANALYZE ledger_events, ledger_dead, ledger_inbox, feed_items`
 )
 
 // Report judges what is stored at this moment against what was sent. It is for a time of rest: what was acknowledged and is

@@ -19,7 +19,7 @@ SELECT l.workflow_id
 
 	notDeadOfLedger = `
 SELECT workflow_id FROM unnest($1::text[]) AS asked (workflow_id)
- WHERE NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = asked.workflow_id)`
+ WHERE NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = asked.workflow_id AND d.subscription_id = 0)`
 )
 
 // Batched gives those of the workflow IDs whose events another workflow has processed: that of a batch.

@@ -26,6 +26,16 @@ type Config struct {
 	ApplicationName string
 	// Tracer sees every statement; nil means none.
 	Tracer pgx.QueryTracer
+	// Sealer encrypts the secrets of destinations; nil leaves them in clear.
+	Sealer Sealer
+	// Secrets gives the secrets that a variable holds, the newest first, for destinations that name one; nil gives none.
+	Secrets func(name string) []string
+}
+
+// Sealer encrypts what is stored, and decrypts it. Open is given what Seal has made, by this key or an earlier one.
+type Sealer interface {
+	Seal(plain []byte) ([]byte, error)
+	Open(sealed []byte) ([]byte, error)
 }
 
 // The defaults of Config.

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,8 +22,10 @@ const EventLock = `SELECT ` + lockOfEvent
 const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 
 // SettingsOfPlans make the statements of a transaction be planned once for each connection, and by index alone: they look up few
-// rows in tables of any size, and a plan from the time when a table was empty would read all of it later.
+// rows in tables of any size, and a plan from the time when a table was empty would read all of it later. What has to be read in
+// order all the same is then taken for so costly that it would be compiled, each time, for much longer than it runs.
 const SettingsOfPlans = `
+       set_config('jit', 'off', true),
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
@@ -91,6 +95,40 @@ func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
 	t.release()
 	return nil
 }
+
+// CommitThen is Commit, and runs further statements after it in the same round trip, as a transaction of their own. What becomes
+// of those is no error.
+func (t *Transaction) CommitThen(ctx context.Context, b, then *pgx.Batch) error {
+	committed := false
+	b.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
+		committed = tag.String() == "COMMIT"
+		return nil
+	})
+	b.QueuedQueries = append(b.QueuedQueries, then.QueuedQueries...)
+	err := t.Send(ctx, b)
+	if !committed {
+		return cmp.Or(err, errNotCommitted)
+	}
+	t.Rollback(ctx) // only the connection is given back
+	return nil
+}
+
+// WholeThen runs a batch as one transaction, and then as CommitThen does, all in one round trip.
+func (d *DB) WholeThen(ctx context.Context, b, then *pgx.Batch) error {
+	conn, err := d.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	tx := &Transaction{conn: conn}
+	defer tx.Rollback(ctx)
+	first := &pgx.Batch{}
+	first.Queue("begin")
+	first.QueuedQueries = append(first.QueuedQueries, b.QueuedQueries...)
+	return tx.CommitThen(ctx, first, then)
+}
+
+// errNotCommitted: a statement had failed before.
+var errNotCommitted = errors.New("the transaction was rolled back")
 
 // Rollback ends the transaction if it has not ended. The pool drops a connection that is not clean.
 func (t *Transaction) Rollback(ctx context.Context) {

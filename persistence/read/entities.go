@@ -12,7 +12,7 @@ import (
 )
 
 const selectEntity = entities.EntityColumns + `,
-       (SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3)
+       (SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3), revision
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 // Entity is the folded state of an entity, by any of its names.
@@ -23,7 +23,7 @@ func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, 
 	}
 	e := event.Entity{EntityRef: named, Names: others}
 	row := s.db.QueryRow(ctx, selectEntity, named.Provider, named.Kind, named.ExternalID)
-	if err := entities.ScanEntity(row, &e, &e.CollapsedUntil); err != nil {
+	if err := entities.ScanEntity(row, &e, &e.CollapsedUntil, &e.Revision); err != nil {
 		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
 	}
 	if e.CollapsedUntil != nil {
@@ -37,6 +37,31 @@ func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link
 	links, err := s.TimelinePage(ctx, event.TimelineQuery{Entity: ref})
 	slices.Reverse(links)
 	return links, err
+}
+
+// Effects is a page of the timeline of an entity, as TimelinePage has it, with what each change made of the entity.
+func (s *Store) Effects(ctx context.Context, q event.TimelineQuery) ([]event.Effect, error) {
+	links, err := s.TimelinePage(ctx, q)
+	if err != nil || len(links) == 0 {
+		return nil, err
+	}
+	first := firstEffective(links)
+	before, known, err := entities.StateBefore(ctx, s.db, first.EntityRef, first.Cursor(), q.AsOf)
+	if err != nil {
+		return nil, postgres.Failure("compare timeline of "+entities.NameOf(q.Entity), err)
+	}
+	effects, err := event.Effects(before, known, links)
+	return effects, postgres.Failure("compare timeline of "+entities.NameOf(q.Entity), err)
+}
+
+// firstEffective is the first change that shows in something: those before it were collapsed.
+func firstEffective(links []event.Link) event.Link {
+	for _, l := range slices.Backward(links) {
+		if !l.WithoutEffect {
+			return l
+		}
+	}
+	return links[0]
 }
 
 // TimelinePage is a page of what events did to an entity, the latest change first. It merges a page of changes and one of
@@ -54,6 +79,9 @@ func (s *Store) TimelinePage(ctx context.Context, q event.TimelineQuery) ([]even
 		list.Where("(coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position)"+
 			" < (coalesce(%s::bigint::numeric, '-Infinity'), %s, %s::uuid, %s)",
 			c.Version, c.OccurredAt, postgres.Clean(c.EventID), c.Position)
+	}
+	if !q.AsOf.IsZero() {
+		list.Where("occurred_at <= %s", q.AsOf)
 	}
 	const order = "place DESC, occurred_at DESC, event_id DESC, position DESC"
 	changes, mentions := *list, *list

@@ -30,6 +30,16 @@ const touchesEntity = `id IN (
 
 // Events is a page of stored events, newest first, without bodies and links.
 func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record, error) {
+	list, err := s.eventList(ctx, q)
+	if err != nil {
+		return nil, postgres.Failure("list events", err)
+	}
+	page, err := s.eventPage(ctx, list, q.Limit)
+	return page, postgres.Failure("list events", err)
+}
+
+// eventList is the list of the events that a query selects, whatever their bodies are.
+func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.List, error) {
 	list := postgres.NewList(writer.RecordColumns + ` FROM events`)
 	list.Equal("provider", q.Provider)
 	list.OfSource(q.Source)
@@ -39,7 +49,7 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	if e := q.Entity; e != nil {
 		entity, _, err := entities.Named(ctx, s.db, *e)
 		if err != nil {
-			return nil, postgres.Failure("list events", err)
+			return nil, err
 		}
 		list.Where(touchesEntity, entity.Provider, entity.Kind, entity.ExternalID)
 	}
@@ -50,13 +60,13 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 	if q.Type != "" && q.Provider == "" {
 		overProviders(list, q.Limit)
 	}
-	sql, args := list.Page("id DESC", q.Limit)
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, postgres.Failure("list events", err)
-	}
-	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return writer.ScanRecord(row) })
-	return page, postgres.Failure("list events", err)
+	return list, nil
+}
+
+func (s *Store) eventPage(ctx context.Context, list *postgres.List, limit int) ([]event.Record, error) {
+	sql, args := list.Page("id DESC", limit)
+	rows := s.db.Rows(ctx, sql, args...)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return writer.ScanRecord(row) })
 }
 
 // eventsOfKey are those that ran in the workflow of their key, and those that a batch has processed, which is not named after

@@ -10,6 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -117,10 +118,10 @@ func scanTrace(row pgx.CollectableRow) (t trace, err error) {
 	return t, nil
 }
 
-// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, and what it
-// did to entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a
-// duplicate, the verdict, and an audit row that counts what has gone, with the runs that the caller has had deleted. It may be
-// repeated, and then says who was the first.
+// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, what receivers
+// have answered to its deliveries, those of them that wait, and what it did to entities, which are folded again as if it had
+// never been. What stays is its key, so that a redelivery is a duplicate, the verdict, and an audit row that counts what has
+// gone, with the runs that the caller has had deleted. It may be repeated, and then says who was the first.
 func (s *Store) Expunge(ctx context.Context, id string, runs int, by event.Actor) (event.Expunged, error) {
 	e := event.Expunged{EventID: id, Runs: runs}
 	err := s.expunge(ctx, &e, by)
@@ -183,6 +184,8 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeDeadLetters, e.EventID).Exec(postgres.CountInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(postgres.CountInto(&e.Errors))
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
+	outbox.QueueExpunge(b, e.EventID)
+	b.Queue(markFiles, e.EventID).Exec(postgres.CountInto(&e.ArchiveFiles))
 	b.Queue(mayHold, postgres.Clean(e.Provider), e.EventID, event.MaxCollapsed).Query(func(rows pgx.Rows) (err error) {
 		e.Collapsed, err = pgx.AppendRows(e.Collapsed, rows, entities.ScanRef)
 		return err

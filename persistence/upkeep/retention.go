@@ -2,14 +2,17 @@ package upkeep
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -20,21 +23,35 @@ const purgeRows = 500
 // purgeLinkRows bounds the changes that one transaction removes: of one entity there may be millions before a snapshot.
 const purgeLinkRows = 20_000
 
-// Only events that are processed go, or that were given up: what still waits for somebody is never too old. One that somebody
-// works on at this moment is left for later: the purge waits for no event's lock, and nobody who has one for the purge.
+// Only events that are processed go, or that were given up: what still waits for somebody, or for a receiver, is never too old.
+// One that somebody works on at this moment is left for later: the purge waits for no event's lock, and nobody who has one for
+// the purge.
 const purgeEvents = `
 DELETE FROM events WHERE id IN (
        SELECT id FROM (
               SELECT id FROM events AS e
-               WHERE e.id < $1::uuid
-                 AND (e.status = 'processed'
-                      OR (e.status = 'dead' AND NOT EXISTS (
-                          SELECT FROM dead_letters
-                           WHERE event_id = e.id AND state IN ('open', 'redriving', 'exhausted'))))
+               WHERE e.id < $1::uuid AND e.id > $3::uuid AND ` + isOutdated + `
                ORDER BY e.id LIMIT $2
                  FOR UPDATE SKIP LOCKED) AS old
         WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
 RETURNING id::text`
+
+// purgeReadEvents removes only what was read, and has not changed since.
+const purgeReadEvents = `
+DELETE FROM events WHERE id IN (
+       SELECT id FROM (
+              SELECT e.id FROM unnest($2::uuid[], $3::text[]) AS was (id, version) JOIN events AS e ON e.id = was.id
+               WHERE e.id < $1::uuid AND e.xmin::text = was.version AND ` + isOutdated + `
+                 FOR UPDATE OF e SKIP LOCKED) AS old
+        WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
+RETURNING id::text`
+
+const isOutdated = `e.status IN ('processed', 'dead')
+                 AND NOT EXISTS (SELECT FROM dead_letters AS d
+                                  WHERE d.event_id = e.id AND d.state IN ('open', 'redriving', 'exhausted')
+                                    AND (e.status = 'dead' OR d.subscription_id > 0))
+                 AND NOT EXISTS (SELECT FROM delivery_queue AS q WHERE q.event_id = e.id)
+                 AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id)`
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that
 // these events made. That one stays, and so does all that follows it. So an entity keeps its state, a late event finds
@@ -114,7 +131,10 @@ func (p purge) queueAudit(b *pgx.Batch, removed int64) {
 func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {
 	switch p.kept {
 	case event.KeptEvents:
-		removed, err = s.purgeEvents(ctx, p)
+		removed, err = s.purgeNextEvents(ctx, p)
+		if err == nil && removed == 0 {
+			removed, err = s.purgeWithEvents(ctx, p)
+		}
 	case event.KeptDeadLetters:
 		removed, err = s.removeOld(ctx, p, deadletters.CleanDeadLetters, p.before, "", purgeRows)
 	case event.KeptErrors:
@@ -126,8 +146,22 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 		removed, err = s.removeOld(ctx, p, purgeAudit, p.before, purgeRows)
 	case event.KeptKeys:
 		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
+		if err == nil && removed == 0 { // they have an end of their own, too
+			removed, err = s.removeOld(ctx, p, journal.PurgeSessions, p.before, purgeRows)
+		}
+	case event.KeptChanges:
+		removed, err = s.purgeChanges(ctx, p)
 	}
 	return removed, postgres.Failure("purge "+string(p.kept), err)
+}
+
+// purgeWithEvents removes what is kept for as long as events are: what became of their deliveries, and how often they came again.
+func (s *Store) purgeWithEvents(ctx context.Context, p purge) (removed int64, err error) {
+	removed, err = s.purgeDeliveries(ctx, p)
+	if err == nil && removed == 0 {
+		removed, err = s.removeOld(ctx, p, journal.PurgeDuplicates, event.FirstIDAt(p.before), purgeRows)
+	}
+	return removed, err
 }
 
 func (s *Store) removeOld(ctx context.Context, p purge, sql string, args ...any) (removed int64, err error) {
@@ -145,12 +179,57 @@ func (s *Store) removeOld(ctx context.Context, p purge, sql string, args ...any)
 	return removed, tx.Commit(ctx, last)
 }
 
-func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err error) {
+func (s *Store) purgeChanges(ctx context.Context, p purge) (removed int64, err error) {
+	b := &pgx.Batch{}
+	b.Queue(changes.Drop, p.before).QueryRow(func(row pgx.Row) error { return row.Scan(&removed) })
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(ctx)
+	last := &pgx.Batch{}
+	p.queueAudit(last, removed)
+	return removed, tx.Commit(ctx, last)
+}
+
+func (s *Store) purgeDeliveries(ctx context.Context, p purge) (removed int64, err error) {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	outbox.QueuePurge(b, p.before, &removed)
+	return removed, s.db.SendOnly(ctx, b)
+}
+
+func (s *Store) purgeNextEvents(ctx context.Context, p purge) (removed int64, err error) {
+	err = s.fromLastPurge(func(from string) (int, error) {
+		removed, err = s.purgeEvents(ctx, p, purgeEvents, event.FirstIDAt(p.before), purgeRows, from)
+		return int(removed), err
+	})
+	return removed, err
+}
+
+// fromLastPurge goes on where the last batch has ended: what that has removed stands in the index until it is vacuumed, and each
+// batch would walk past all of it. Where nothing is left it looks from the beginning, once.
+func (s *Store) fromLastPurge(look func(from string) (found int, err error)) error {
+	if last := s.purgedTo.Load(); last != nil {
+		if found, err := look(*last); err != nil || found > 0 {
+			return err
+		}
+		s.purgedTo.Store(nil)
+	}
+	_, err := look(zeroID)
+	return err
+}
+
+// zeroID is before all IDs of events.
+const zeroID = "00000000-0000-0000-0000-000000000000"
+
+// purgeEvents removes the events that a statement chooses, and then what no fold reads of them.
+func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...any) (removed int64, err error) {
 	var ids []string
 	bound := event.FirstIDAt(p.before)
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(purgeEvents, bound, purgeRows).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
@@ -176,6 +255,10 @@ func (s *Store) purgeEvents(ctx context.Context, p purge) (removed int64, err er
 	}
 	if err == nil {
 		err = s.entities.Collapse(ctx, ids, bound)
+	}
+	if len(ids) > 0 {
+		last := slices.Max(ids)
+		s.purgedTo.Store(&last)
 	}
 	return int64(len(ids)), err
 }

@@ -1,6 +1,8 @@
 package upkeep
 
 import (
+	"sync/atomic"
+
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -11,6 +13,8 @@ type Store struct {
 	db       *postgres.DB
 	writer   *writer.Store
 	entities *entities.Store
+	// purgedTo is the last event that a purge has removed; nil where the next one begins at the oldest.
+	purgedTo atomic.Pointer[string]
 }
 
 // New makes a Store on a database, beside those that write its events and fold its entities.

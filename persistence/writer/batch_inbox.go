@@ -15,7 +15,7 @@ const (
 	takeInbox = `
 SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.raw_body,
        EXISTS (SELECT FROM dead_letters AS d
-                WHERE d.workflow_id = i.workflow_id AND d.state IN ('open', 'redriving', 'exhausted'))
+                WHERE d.workflow_id = i.workflow_id AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
   FROM inbox AS i
  WHERE i.lane = 'bulk'
  ORDER BY i.seq

@@ -1,5 +1,5 @@
-// Package writer is the one writer of events: whatever stores an event, alone or in a group or in a batch, live,
-// replayed, reset or edited, takes the same way through one transaction, which folds entities by package entities. It also
+// Package writer is the one writer of events: whatever stores an event, alone or in a group or in a batch, live, replayed,
+// reset, edited or imported, takes the same way through one transaction, which folds entities by package entities. It also
 // takes back what an event did, and keeps the verdicts that make it do nothing again.
 //
 // It must never know who calls it, what a definition says, or when something is tried again.
@@ -8,8 +8,10 @@
 //
 //	look    settings · event locks · claim keys · read rows, verdicts, old links · lock entities          one round trip
 //	judge   processed, ignored, duplicate, conflict, or refused by a verdict                              no round trip
+//	route   to the subscriptions that they match, by the version that the look has read                   only if one has changed
 //	late    from a checkpoint before what is late: the changes after it, in pages                         only if one is
-//	write   links · entities and checkpoints · events · dead letters resolved · inbox rows gone · commit  one round trip
+//	write   links · entities and checkpoints · events · dead letters resolved · deliveries · what is
+//	        told of all this · inbox rows gone · commit                                                   one round trip
 //
 // A transaction that loses a race (a key or an entity came or went between look and write) begins anew. An event alone, a group
 // of callers and a batch of the inbox differ in how they come here, and in how long they wait for locks.
@@ -18,7 +20,9 @@
 //
 // Everybody takes locks in one order, so that no two transactions wait for each other:
 //
-//	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ names of entities (advisory, by hash) ─▶ entities (bytewise)
+//	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ names of entities (advisory, by hash) ─▶ entities (bytewise) ─▶ deliveries
+//
+// What is told (package changes) locks nothing.
 //
 // Where an event has names the look takes one round trip more: what they stand for says which entities are to be locked. Who
 // takes back what an event did, while a merge moves it, locks a second time; PostgreSQL ends what would then wait in a circle.

@@ -190,6 +190,7 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 		refs = append(refs, l.EntityRef)
 		t.naming.merged[t.naming.root(l.EntityRef)] = event.Order{}
 		delete(t.held, l.EntityRef)
+		t.told = append(t.told, l.Removed())
 	}
 	columns := t.naming.columns(refs)
 	b.Queue(moveChanges, columns[:4]...).Query(func(rows pgx.Rows) error {

@@ -49,28 +49,10 @@ DELETE FROM rebuild_entities
 // a dry run, and moves the cursor behind them, in one transaction: killed before its commit it has done nothing. What its
 // definition cannot read stays as it is. A rebuild that does not run is only read; one that has nothing left is completed.
 func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.Parser) (event.Rebuild, error) {
-	r, err := s.rebuildPage(ctx, id, n, parse)
+	r, err := Narrow(n, "rebuild event", func(n int, fault error) (event.Rebuild, error) {
+		return s.tryRebuildPage(ctx, id, n, parse, fault)
+	})
 	return r, postgres.Failure("rebuild page of "+postgres.Clean(id), err)
-}
-
-// rebuildPage makes its page smaller while one of its events may be the reason that it fails.
-func (s *Store) rebuildPage(ctx context.Context, id string, n int, parse event.Parser) (event.Rebuild, error) {
-	var fault error
-	for races := 0; ; {
-		r, err := s.tryRebuildPage(ctx, id, n, parse, fault)
-		switch {
-		case isRace(err) && races < maxRaces:
-			races++
-		case err == nil || !isOfOne(err):
-			return r, err
-		case n > 1:
-			n /= 2
-		case fault == nil && event.ClassOf(postgres.Failure("rebuild event", err)) == event.ClassRejected:
-			fault = postgres.Failure("rebuild event", err)
-		default:
-			return r, err
-		}
-	}
 }
 
 // rebuilding is the transaction of a page.
@@ -97,13 +79,9 @@ type rebuilt struct {
 func (s *Store) tryRebuildPage(
 	ctx context.Context, id string, n int, parse event.Parser, fault error,
 ) (event.Rebuild, error) {
-	p := inCompany
-	if n == 1 {
-		p = alone
-	}
 	t := &rebuilding{fault: fault, found: map[event.EntityRef][]string{}, learned: map[event.EntityRef]bool{}}
 	b := &pgx.Batch{}
-	queueSettings(b, p)
+	QueuePatience(b, n)
 	b.Queue(lockRebuild, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
 		t.row, err = scanRebuild(row)
 		return err
@@ -114,7 +92,7 @@ func (s *Store) tryRebuildPage(
 	}
 	defer tx.Rollback(ctx)
 	t.writing = &writing{Transaction: tx, held: map[event.EntityRef]*entities.Life{}, entities: s.entities}
-	if t.row.State != event.RedriveRunning {
+	if t.row.State != event.OperationRunning {
 		return t.row.Rebuild, nil
 	}
 	if err := t.run(ctx, n, parse); err != nil {

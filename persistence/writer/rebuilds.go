@@ -92,7 +92,7 @@ func queueEndOfEvents(b *pgx.Batch, f event.RebuildFilter, order string, id **st
 // ChangeRebuild pauses, resumes or cancels a rebuild. One that has ended is refused with an event.Error of class rejected and
 // code "rebuild_ended".
 func (s *Store) ChangeRebuild(
-	ctx context.Context, id string, to event.RedriveState, actor event.Actor,
+	ctx context.Context, id string, to event.OperationState, actor event.Actor,
 ) (event.Rebuild, error) {
 	if err := s.changeRebuild(ctx, id, to, actor); err != nil {
 		return event.Rebuild{}, postgres.Failure("change rebuild "+postgres.Clean(id), err)
@@ -100,7 +100,7 @@ func (s *Store) ChangeRebuild(
 	return s.Rebuild(ctx, id)
 }
 
-func (s *Store) changeRebuild(ctx context.Context, id string, to event.RedriveState, actor event.Actor) error {
+func (s *Store) changeRebuild(ctx context.Context, id string, to event.OperationState, actor event.Actor) error {
 	did := actor.Did(rebuildActions[to], "rebuild:"+id, nil)
 	if changed, err := journal.Change(ctx, s.db, did, changeRebuild, postgres.Clean(id), string(to)); err != nil || changed {
 		return err
@@ -112,14 +112,14 @@ func (s *Store) changeRebuild(ctx context.Context, id string, to event.RedriveSt
 	return event.Rejectf("rebuild_ended", "the rebuild is %s", r.State)
 }
 
-var rebuildActions = map[event.RedriveState]event.AuditAction{
-	event.RedriveRunning: event.AuditRebuildResume, event.RedrivePaused: event.AuditRebuildPause,
-	event.RedriveCanceled: event.AuditRebuildCancel,
+var rebuildActions = map[event.OperationState]event.AuditAction{
+	event.OperationRunning: event.AuditRebuildResume, event.OperationPaused: event.AuditRebuildPause,
+	event.OperationCanceled: event.AuditRebuildCancel,
 }
 
 // CancelRebuild ends a rebuild whose workflow was canceled in Temporal.
 func (s *Store) CancelRebuild(ctx context.Context, id string) error {
-	_, err := s.db.Exec(ctx, changeRebuild, postgres.Clean(id), string(event.RedriveCanceled))
+	_, err := s.db.Exec(ctx, changeRebuild, postgres.Clean(id), string(event.OperationCanceled))
 	return postgres.Failure("cancel rebuild "+postgres.Clean(id), err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"holdfast/persistence/entities"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -17,12 +18,13 @@ type Config struct {
 type Store struct {
 	db       *postgres.DB
 	entities *entities.Store
+	outbox   *outbox.Store
 	group    *group
 }
 
-// New makes a Store on a database, beside the one that folds its entities.
-func New(db *postgres.DB, e *entities.Store, cfg Config) *Store {
-	s := &Store{db: db, entities: e}
+// New makes a Store on a database, beside the one that folds its entities and the one that knows where events go.
+func New(db *postgres.DB, e *entities.Store, o *outbox.Store, cfg Config) *Store {
+	s := &Store{db: db, entities: e, outbox: o}
 	s.group = newGroup(s, max(cmp.Or(cfg.Waiters, maxAlone), 0))
 	return s
 }

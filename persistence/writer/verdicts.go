@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
@@ -102,6 +103,7 @@ func Pass(
 			postgres.Clean(r.Fingerprint))
 	}
 	b.Queue(insertVerdict, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
+	changes.Queue(b, tellVerdict(v, receipts))
 	if err := t.Send(ctx, b); err != nil {
 		return taken, err
 	}
@@ -131,9 +133,11 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID s
 	taken.Entities = len(all)
 	b := &pgx.Batch{}
 	b.Queue(deleteLinks, []string{eventID})
-	if err := s.entities.Fold(ctx, t, b, all, held); err != nil {
+	told, err := s.entities.Fold(ctx, t, b, all, held, 0) // it makes none
+	if err != nil {
 		return taken, err
 	}
+	changes.Queue(b, told)
 	providers, kinds, ids := entities.ColumnsOfRefs(entities.SortedRefs(all))
 	b.Queue(forgetNames, providers, kinds, ids)
 	return taken, t.Send(ctx, b)

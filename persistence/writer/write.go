@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,7 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/feed"
+	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -35,8 +39,13 @@ type write struct {
 	// isRebuild: nobody asked for this event. It is written only where it has been processed, and neither its dead letters nor its
 	// run change.
 	isRebuild bool
-	changes   []event.OrderedChange // in the order of the definition; none where nothing is folded
-	row       eventRow              // not of entitiesOnly
+	// brought is what an import brings; "" of what comes by itself.
+	brought event.ImportRecord
+	// isStored: an import brings it back from an archive, with its own ID.
+	isStored bool
+	changes  []event.OrderedChange // in the order of the definition; none where nothing is folded
+	row      eventRow              // not of entitiesOnly
+	routed   outbox.Routed
 
 	found found
 	event.Written
@@ -54,6 +63,7 @@ type found struct {
 	ownerReceived    *time.Time
 	ownerStatus      event.Status // "" where it has no row
 	ownerWaits       bool         // a dead letter of it does
+	claimed          bool         // its key was claimed by this transaction; only of what an import brings
 }
 
 // newWrite prepares everything that needs no database. An event that its definition ignores has no changes, and nothing to wait
@@ -92,6 +102,9 @@ func (w *write) provider() string { return postgres.Clean(w.receipt.Provider) }
 // own even if its window has passed and another event has the key by now; or that one came a dedupe window or more after it,
 // while it waited.
 func (w *write) owns() bool {
+	if w.brought != "" {
+		return w.ownsImported()
+	}
 	if w.found.verdict != nil || w.extent == entitiesOnly && w.found.status == "" {
 		return false
 	}
@@ -135,7 +148,13 @@ type writing struct {
 	held   map[event.EntityRef]*entities.Life // those that were there, locked
 
 	entities *entities.Store
+	outbox   *outbox.Store
 	naming   *naming // nil where no event has names
+	head     int64   // the version of the subscriptions
+	clock    int64   // of the database, in microseconds
+	departs  []outbox.Departing
+	told     []feed.Change
+	isTrial  bool // it is rolled back
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -150,7 +169,7 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience) (err
 }
 
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err error) {
-	t := &writing{events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities}
+	t := &writing{events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, outbox: s.outbox}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
@@ -168,8 +187,10 @@ SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock
 
 func queueSettings(b *pgx.Batch, p patience) { b.Queue(setTransaction, p.lock, p.statement) }
 
-// finish folds and stores the events that the transaction has looked at, runs what the caller has to do last, and commits.
+// finish folds, stores and routes the events that the transaction has looked at, runs what the caller has to do last, and
+// commits.
 func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
+	t.told = nil
 	for _, w := range t.events {
 		if err := w.judge(); err != nil {
 			return err
@@ -178,19 +199,34 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	if err := t.settleNames(ctx); err != nil {
 		return err
 	}
+	if err := t.route(ctx); err != nil {
+		return err
+	}
 	for _, w := range t.events {
 		w.WithoutEffect = t.countWithoutEffect(w)
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
-	if err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.held); err != nil {
+	folded, err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.held, t.clock)
+	if err != nil {
 		return err
 	}
 	t.queueRows(b)
+	outbox.QueueDeliveries(b, t.departs)
+	changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))
 	for _, queue := range last {
 		queue(b)
 	}
-	return t.Commit(ctx, b)
+	if t.isTrial {
+		return t.Send(ctx, b)
+	}
+	if err := t.Commit(ctx, b); err != nil {
+		return err
+	}
+	if len(t.departs) > 0 {
+		t.outbox.Departed(t.departs)
+	}
+	return nil
 }
 
 // judge says how the event will have ended once the transaction has committed.

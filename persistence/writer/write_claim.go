@@ -32,4 +32,6 @@ func Claim(ctx context.Context, t *postgres.Transaction, r event.Receipt) (owns 
 }
 
 // QueueClaim claims the key of an event whose lock the transaction holds, and says nothing of who has it.
-func QueueClaim(b *pgx.Batch, r event.Receipt) { queueClaims(b, []*write{{receipt: r}}) }
+func QueueClaim(b *pgx.Batch, r event.Receipt) {
+	b.Queue(claimKeys, columnsOfClaims([]*write{{receipt: r}})...)
+}

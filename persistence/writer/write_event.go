@@ -15,6 +15,9 @@ func (s *Store) Process(
 ) (event.Persisted, error) {
 	w, err := newWrite(r, body, p, run, wholeEvent)
 	if err == nil {
+		err = s.routeFirst(ctx, w)
+	}
+	if err == nil {
 		err = s.group.write(ctx, w)
 	}
 	persisted, err := resultOf(w, err)
@@ -39,6 +42,9 @@ func (s *Store) Persist(
 // transaction. The event must have been stored by Persist. What an earlier parse of the event did is taken back.
 func (s *Store) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
 	w, err := newWrite(r, nil, p, run, entitiesOnly)
+	if err == nil {
+		err = s.routeFirst(ctx, w)
+	}
 	if err == nil {
 		err = s.writeTogether(ctx, []*write{w}, ofStore)
 	}

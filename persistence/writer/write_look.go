@@ -10,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -25,7 +26,10 @@ SELECT pg_advisory_xact_lock(h) FROM (
 	// window ago or more. A window of 0 never ends. A claim that is repeated keeps the time of the first one. The end of the window
 	// is noted for the purge only: what a claim goes by is the window that its own definition has by then. The window is what lies
 	// between the two times of the row that is refused, compared as times, since a day of an interval is not always 24 hours.
-	claimKeys = `
+	claimKeys = insertKeys + `
+ WHERE held.event_id <> excluded.event_id AND ` + passedWindow
+
+	insertKeys = `
 INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at, fingerprint)
 SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
        nullif(fingerprint, '')
@@ -34,17 +38,27 @@ SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + mic
  WHERE NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = claim.event_id)
 ON CONFLICT (provider, key) DO UPDATE
    SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at,
-       fingerprint = excluded.fingerprint
- WHERE held.event_id <> excluded.event_id AND excluded.expires_at IS NOT NULL
+       fingerprint = excluded.fingerprint`
+
+	passedWindow = `excluded.expires_at IS NOT NULL
    AND excluded.first_seen - held.first_seen >= excluded.expires_at - excluded.first_seen`
 
+	// claimImported is claimKeys, and tells which keys it has claimed. What is claimed for its key alone (version 8) goes to the
+	// event that an import brings for it.
+	claimImported = insertKeys + `
+ WHERE held.event_id <> excluded.event_id
+   AND (substr(held.event_id::text, 15, 1) = '8' AND substr(excluded.event_id::text, 15, 1) <> '8' OR ` + passedWindow + `)
+RETURNING event_id::text`
+
 	lookAtEvents = `
-SELECT wanted.n, coalesce(e.status, ''), EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND state ` + waits + `),
+SELECT wanted.n, coalesce(e.status, ''),
+       EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0 AND state ` + waits + `),
        coalesce(held.event_id::text, ''), coalesce(held.fingerprint, ''), held.first_seen, coalesce(owner.status, ''),
        held.event_id <> wanted.id IS TRUE
-           AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND state ` + waits + `),
+           AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND subscription_id = 0 AND state ` + waits + `),
        coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
-       coalesce(v.replaced_by::text, '')
+       coalesce(v.replaced_by::text, ''), ` + outbox.HeadVersion + `,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
   LEFT JOIN events AS e ON e.id = wanted.id
   LEFT JOIN idempotency_keys AS held ON held.provider = wanted.provider AND held.key = wanted.key
@@ -69,7 +83,7 @@ func (t *writing) queueLook(b *pgx.Batch) {
 		ids[i], providers[i], keys[i] = w.receipt.ID, w.provider(), postgres.Clean(w.receipt.Key)
 	}
 	b.Queue(lockEvents, ids)
-	queueClaims(b, sift(byKey, func(w *write) bool { return w.extent != entitiesOnly }))
+	t.queueClaims(b, sift(byKey, func(w *write) bool { return w.extent != entitiesOnly }))
 	b.Queue(lookAtEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
 		var n int
 		var f found
@@ -77,9 +91,10 @@ func (t *writing) queueLook(b *pgx.Batch) {
 		var at pgtype.Timestamptz
 		_, err := pgx.ForEachRow(rows, []any{
 			&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus, &f.ownerWaits,
-			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy,
+			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
 		}, func() error {
 			w := byKey[n-1]
+			f.claimed = w.found.claimed
 			if w.found = f; v.Outcome != "" {
 				passed := v
 				passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
@@ -121,10 +136,18 @@ func (t *writing) queueEntityLook(b *pgx.Batch) {
 	queueEntityLocks(b, t.events, t.held, t.naming)
 }
 
-func queueClaims(b *pgx.Batch, ws []*write) {
-	if len(ws) == 0 {
-		return
+// queueClaims claims the keys of events, all of which an import brings, or none.
+func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
+	switch {
+	case len(ws) == 0:
+	case ws[0].brought == "":
+		b.Queue(claimKeys, columnsOfClaims(ws)...)
+	default:
+		queueImportedClaims(b, ws)
 	}
+}
+
+func columnsOfClaims(ws []*write) []any {
 	var providers, keys, ids, fingerprints []string
 	var seen []time.Time
 	var windows []int64
@@ -134,7 +157,7 @@ func queueClaims(b *pgx.Batch, ws []*write) {
 		seen, windows = append(seen, r.ReceivedAt), append(windows, time.Duration(r.DedupeWindow).Microseconds())
 		fingerprints = append(fingerprints, postgres.Clean(r.Fingerprint))
 	}
-	b.Queue(claimKeys, providers, keys, ids, seen, windows, fingerprints)
+	return []any{providers, keys, ids, seen, windows, fingerprints}
 }
 
 // sameLinks says whether links say what changes say. Where they only look different the entities are folded once more, which

@@ -58,7 +58,7 @@ UPDATE dead_letters AS d
    SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
        resolved_run_id = rescued.run_id
   FROM unnest($1::uuid[], $2::text[]) AS rescued (event_id, run_id)
- WHERE d.event_id = rescued.event_id AND d.state ` + waits
+ WHERE d.event_id = rescued.event_id AND d.subscription_id = 0 AND d.state ` + waits
 )
 
 // eventRow are the columns of an event that have to be encoded.
@@ -88,7 +88,7 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 // since another event owns their key.
 func (t *writing) queueRows(b *pgx.Batch) {
 	ws := t.events
-	if fresh := sift(ws, func(w *write) bool { return w.owns() && w.found.status == "" }); len(fresh) > 0 {
+	if fresh := sift(ws, func(w *write) bool { return w.owns() && w.found.status == "" && w.hasRow() }); len(fresh) > 0 {
 		b.Queue(insertEvents, columnsOfRows(fresh)...)
 	}
 	again := sift(ws, func(w *write) bool { return w.owns() && w.found.status != "" })
@@ -99,7 +99,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	if done := sift(again, (*write).finishes); len(done) > 0 {
 		b.Queue(finishEvents, columnsOfDone(done)...)
 	}
-	rescued := sift(ws, func(w *write) bool { return w.found.isDead && !w.isRebuild && (w.finishes() || !w.owns()) })
+	rescued := sift(ws, (*write).rescues)
 	if len(rescued) > 0 {
 		var ids, runs []string
 		for _, w := range rescued {
@@ -111,6 +111,18 @@ func (t *writing) queueRows(b *pgx.Batch) {
 		if w.Conflict != nil {
 			journal.QueueConflict(b, *w.Conflict)
 		}
+	}
+}
+
+// rescues says whether the dead letter of the event that waits is resolved.
+func (w *write) rescues() bool {
+	switch {
+	case !w.found.isDead || w.isRebuild || w.isStored && w.brought == event.ImportDeadLetter:
+		return false
+	case w.brought != "":
+		return w.owns()
+	default:
+		return w.finishes() || !w.owns()
 	}
 }
 

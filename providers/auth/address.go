@@ -50,7 +50,7 @@ func (s *addressScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 			return nil
 		}
 	}
-	return deny(ReasonAddress)
+	return denyAt(ReasonAddress, "address of the sender")
 }
 
 func (s *addressScheme) ready(k keyring) error {
@@ -66,6 +66,6 @@ func (s *addressScheme) covers() Coverage  { return Coverage{All: true} }
 func (s *addressScheme) hidden() (headers, query, path []string) { return nil, nil, nil }
 
 // sign cannot choose the address that a request comes from.
-func (s *addressScheme) sign(*Request, string, time.Time) error { return deny(ReasonAddress) }
+func (s *addressScheme) sign(*Request, []string, time.Time) error { return deny(ReasonAddress) }
 
 func (s *addressScheme) name() string { return "address of the sender" }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,15 @@ func New(p *definition.Problems, defs []definition.Scheme, secrets string, paths
 	return &Authenticator{schemes: newSchemes(p, defs, secrets), paths: paths}
 }
 
+// NewOne compiles a single scheme, which stands at a field of its own.
+func NewOne(p *definition.Problems, field string, d definition.Scheme, paths []Path) *Authenticator {
+	a := &Authenticator{paths: paths}
+	if s := newScheme(p, field, d); s != nil {
+		a.schemes = []scheme{s}
+	}
+	return a
+}
+
 // WithSecrets gives the same authenticator with secrets. Without them nobody is authentic.
 func (a *Authenticator) WithSecrets(s Secrets) *Authenticator {
 	with := *a
@@ -28,21 +38,50 @@ func (a *Authenticator) WithSecrets(s Secrets) *Authenticator {
 	return &with
 }
 
+// WithCertificates gives the same authenticator with what fetches certificates. Without it nobody is authentic by one.
+func (a *Authenticator) WithCertificates(c Certificates) *Authenticator {
+	with := *a
+	with.certificates = c
+	return &with
+}
+
+// AdmittingAny takes any secret, also one that everybody knows or that can be guessed: to say what else is wrong with a request,
+// and never to let one in.
+func (a *Authenticator) AdmittingAny() *Authenticator {
+	with := *a
+	with.placeholders = true
+	return &with
+}
+
 // Authenticate is nil if one of the definition's schemes accepts the request, and an *Error otherwise. It fails
 // closed: without a usable secret nobody is authentic. It notes in r which scheme has passed, for Covered.
 func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
 	worst := deny(ReasonNoSecret)
-	for _, s := range a.schemes {
+	for i, s := range a.schemes {
 		err := s.authenticate(a.keyring, r, now)
 		if err == nil {
 			r.passed = s
 			return nil
 		}
-		if further(err, worst) {
-			worst = err
+		if i == 0 || further(err, worst) {
+			worst = a.told(err, i)
 		}
 	}
 	return worst
+}
+
+// told is the error with the scheme that it is of.
+func (a *Authenticator) told(err error, i int) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.Scheme, e.SignsURL = a.nameOf(i), a.schemes[i].covers().URL
+	}
+	return err
+}
+
+// nameOf says what a scheme is, and which secret it takes.
+func (a *Authenticator) nameOf(i int) string {
+	return fmt.Sprintf("auth[%d]: %s, with %s", i, a.schemes[i].name(), a.schemes[i].reference())
 }
 
 // Schemes are the ways to authenticate, in the order in which they are tried, in words that name no secret's value.
@@ -60,15 +99,14 @@ func (a *Authenticator) Passed(r *Request) string {
 	if i < 0 {
 		return ""
 	}
-	return fmt.Sprintf("auth[%d]: %s, with %s", i, r.passed.name(), r.passed.reference())
+	return a.nameOf(i)
 }
 
 // Coverage is what at least one of the schemes covers.
 func (a *Authenticator) Coverage() Coverage {
 	var c Coverage
 	for _, s := range a.schemes {
-		one := s.covers()
-		c.All, c.URL, c.Headers = c.All || one.All, c.URL || one.URL, append(c.Headers, one.Headers...)
+		c = c.both(s.covers())
 	}
 	return c
 }

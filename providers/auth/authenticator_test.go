@@ -84,17 +84,17 @@ func TestStripeSignatures(t *testing.T) {
 		{name: "two headers", change: func(r *Request) { r.Header[h] = append(r.Header[h], r.Header[h][0]) },
 			reason: ReasonAmbiguousHeader},
 		{name: "empty v1", change: edit(h, func(s string) string { return s[:strings.Index(s, "v1=")+3] }),
-			reason: ReasonBadSignature},
-		{name: "truncated v1", change: edit(h, func(s string) string { return s[:len(s)-2] }), reason: ReasonBadSignature},
-		{name: "one nibble less", change: edit(h, func(s string) string { return s[:len(s)-1] }), reason: ReasonBadSignature},
-		{name: "longer v1", change: edit(h, func(s string) string { return s + "00" }), reason: ReasonBadSignature},
+			reason: ReasonMalformedSignature},
+		{name: "truncated v1", change: edit(h, func(s string) string { return s[:len(s)-2] }), reason: ReasonMalformedSignature},
+		{name: "one nibble less", change: edit(h, func(s string) string { return s[:len(s)-1] }), reason: ReasonMalformedSignature},
+		{name: "longer v1", change: edit(h, func(s string) string { return s + "00" }), reason: ReasonMalformedSignature},
 		{name: "upper-case hex", change: edit(h, func(s string) string {
 			k, v, _ := strings.Cut(s, "v1=")
 			return k + "v1=" + strings.ToUpper(v)
 		})},
 		{name: "wrong v1 before the right one", change: replace(h, ",v1=", ",v1="+bad+",v1=")},
-		{name: "only v0", change: replace(h, "v1=", "v0="), reason: ReasonMissingSignature},
-		{name: "space after the comma", change: replace(h, ",v1", ", v1"), reason: ReasonMissingSignature},
+		{name: "only v0", change: replace(h, "v1=", "v0="), reason: ReasonMalformedHeader},
+		{name: "space after the comma", change: replace(h, ",v1", ", v1"), reason: ReasonMalformedHeader},
 		{name: "20 signatures, the last one right", change: replace(h, ",v1=", strings.Repeat(",v1="+bad, 19)+",v1="),
 			reason: ReasonTooManySignatures},
 		{name: "10 signatures, the last one right", change: replace(h, ",v1=", strings.Repeat(",v1="+bad, 9)+",v1=")},
@@ -121,11 +121,11 @@ func TestStandardWebhooksSignatures(t *testing.T) {
 		{name: "as signed"},
 		{name: "301 s old", after: 301 * time.Second, reason: ReasonStaleTimestamp},
 		{name: "301 s in the future", after: -301 * time.Second, reason: ReasonTimestampFromFuture},
-		{name: "empty v1", change: set(h, "v1,"), reason: ReasonMissingSignature},
-		{name: "half a signature", change: edit(h, func(s string) string { return s[:24] }), reason: ReasonBadSignature},
+		{name: "empty v1", change: set(h, "v1,"), reason: ReasonMalformedHeader},
+		{name: "half a signature", change: edit(h, func(s string) string { return s[:24] }), reason: ReasonMalformedSignature},
 		{name: "extra spaces", change: edit(h, func(s string) string { return "  " + s + "   v9,x " })},
-		{name: "unknown version", change: replace(h, "v1,", "v2,"), reason: ReasonMissingSignature},
-		{name: "HMAC under the version of ed25519", change: replace(h, "v1,", "v1a,"), reason: ReasonMissingSignature},
+		{name: "unknown version", change: replace(h, "v1,", "v2,"), reason: ReasonMalformedHeader},
+		{name: "HMAC under the version of ed25519", change: replace(h, "v1,", "v1a,"), reason: ReasonMalformedHeader},
 		{name: "20 signatures", change: edit(h, func(s string) string { return strings.Repeat("v1,AAAA ", 19) + s }),
 			reason: ReasonTooManySignatures},
 		{name: "other id", change: set("webhook-id", "msg_other"), reason: ReasonBadSignature},
@@ -151,6 +151,27 @@ func TestRotationOfSecrets(t *testing.T) {
 		require.Equal(t, ReasonBadSignature, ReasonOf(after.Authenticate(r, clock)))
 		require.NoError(t, both.Authenticate(signedRequest(t, both, secretOfTests), clock))
 		require.Error(t, both.Authenticate(signedRequest(t, both, otherSecret), clock))
+	}
+}
+
+// A sender signs with both secrets where the header has room, so that a receiver may have either; else with the newest.
+func TestSendersSignWithSeveralSecrets(t *testing.T) {
+	t.Parallel()
+	for name, room := range map[string]bool{"stripe": true, "standard-webhooks": true, "github": false, "paddle": true, "retell": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &Request{Method: http.MethodPost, Header: map[string][]string{}, Body: []byte(`{"id":"evt_1"}`)}
+			p := senderOf(t, name, secretOfTests)
+			require.NoError(t, p.SignWithAll(r, []string{secretOfTests, oldSecret}, clock))
+			require.NoError(t, p.Authenticate(r, clock))
+			err := senderOf(t, name, oldSecret).Authenticate(r, clock)
+			if room {
+				require.NoError(t, err)
+			} else {
+				require.Equal(t, ReasonBadSignature, ReasonOf(err))
+			}
+			require.Equal(t, ReasonNoSecret, ReasonOf(p.SignWithAll(r, nil, clock)))
+		})
 	}
 }
 
@@ -219,7 +240,7 @@ func TestUselessSecretsOfEveryProvider(t *testing.T) {
 		for _, secret := range append(secrets, "", secretOfTests) {
 			for _, s := range p.schemes {
 				r := &Request{Body: []byte(`{"apikey":""}`), URL: "https://example.com/", Path: "/"}
-				_ = s.sign(r, secret, clock)
+				_ = s.sign(r, []string{secret}, clock)
 				require.Error(rt, p.Authenticate(r, clock))
 			}
 		}

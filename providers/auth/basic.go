@@ -30,22 +30,22 @@ func (s *basicScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 		return err
 	}
 	if value == "" {
-		return deny(ReasonMissingToken)
+		return denyAt(ReasonMissingToken, s.part())
 	}
 	encoded, ok := cutScheme(value, "basic")
 	text, err := base64.StdEncoding.DecodeString(encoded)
 	user, password, found := strings.Cut(string(text), ":")
 	switch {
 	case !ok || err != nil || !found || password == "" || len(password) > maxToken:
-		return deny(ReasonMalformedToken)
+		return denyAt(ReasonMalformedToken, s.part())
 	case !anyEqual([]string{s.user}, user) || !anyEqual(secrets, password):
-		return deny(ReasonBadToken)
+		return denyAt(ReasonBadToken, s.part())
 	}
 	return nil
 }
 
-func (s *basicScheme) sign(r *Request, secret string, _ time.Time) error {
-	r.SetHeader("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.user+":"+secret)))
+func (s *basicScheme) sign(r *Request, secrets []string, _ time.Time) error {
+	r.SetHeader("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.user+":"+secrets[0])))
 	return nil
 }
 

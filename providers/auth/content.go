@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"hash/crc32"
 	"io"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast/providers/decode"
@@ -16,69 +18,148 @@ import (
 
 // content is the compiled template of what a signature covers: literal text and {variables} in turn.
 type content struct {
-	parts    []string // odd ones are names of variables
+	parts    []contentPart
+	places   []string // paths within the body, each once
 	bodyHash string   // query parameter with the hash of a body that {params} leaves out
 }
 
-var contentVariables = []string{"body", "timestamp", "id", "url", "params"}
+// contentPart is literal text, or a variable with what stands behind its colon.
+type contentPart struct{ literal, variable, of string }
+
+// contentVariables are those that stand alone; contentPlaces name a header or a dotted path of the body behind a colon.
+var (
+	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "secret"}
+	contentPlaces    = []string{"header", "listed", "field", "line"}
+)
 
 func newContent(p *definition.Problems, field, template string) content {
 	var c content
-	for rest := template; ; {
+	for rest := template; rest != ""; {
 		literal, after, found := strings.Cut(rest, "{")
-		c.parts = append(c.parts, literal)
+		if literal != "" {
+			c.parts = append(c.parts, contentPart{literal: literal})
+		}
 		if !found {
 			break
 		}
 		name, after, closed := strings.Cut(after, "}")
-		if !closed || !slices.Contains(contentVariables, name) {
-			p.Add(field, "want {body}, {timestamp}, {id}, {url} or {params} between braces")
+		part, ok := newVariable(name)
+		if !closed || !ok {
+			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {path}, {params}, {method}, {crc32}, {secret}, {header:NAME}, "+
+				"{listed:NAME}, {field:PATH} or {line:PATH} between braces")
 			break
 		}
-		c.parts = append(c.parts, name)
+		if part.variable == "header" || part.variable == "listed" {
+			part.of = p.HeaderName(field, part.of)
+		}
+		if (part.variable == "field" || part.variable == "line") && !slices.Contains(c.places, part.of) {
+			c.places = append(c.places, part.of)
+		}
+		c.parts = append(c.parts, part)
 		rest = after
-	}
-	if !c.has("body") && !c.has("params") {
-		p.Add(field, "must hold {body} or {params}: a signature that leaves the body out proves nothing")
 	}
 	return c
 }
 
+func newVariable(text string) (contentPart, bool) {
+	name, of, placed := strings.Cut(text, ":")
+	if placed {
+		return contentPart{variable: name, of: of}, slices.Contains(contentPlaces, name) && of != ""
+	}
+	return contentPart{variable: name}, slices.Contains(contentVariables, name)
+}
+
 func (c content) has(variable string) bool {
-	for i := 1; i < len(c.parts); i += 2 {
-		if c.parts[i] == variable {
-			return true
+	return slices.ContainsFunc(c.parts, func(part contentPart) bool { return part.variable == variable })
+}
+
+// coversBody says that no byte of the body can change.
+func (c content) coversBody() bool { return c.has("body") || c.has("params") || c.has("crc32") }
+
+// headers are those that {header:NAME} covers, and those that list others.
+func (c content) headers() (names []string) {
+	for _, part := range c.parts {
+		if part.variable == "header" || part.variable == "listed" {
+			names = append(names, part.of)
 		}
 	}
-	return false
+	return names
 }
 
 // signedParts are the values of the variables for one request.
 type signedParts struct {
-	timestamp, id, url string
-	request            *Request
+	timestamp, id, url, secret string
+	places                     map[string]decode.Place
+	request                    *Request
 }
 
 // write feeds the signed content to a hash, without making a copy of the body.
 func (c content) write(h io.Writer, v signedParts) {
-	for i, part := range c.parts {
-		if i%2 == 0 {
-			_, _ = io.WriteString(h, part)
-			continue
-		}
-		switch part {
+	for _, part := range c.parts {
+		switch part.variable {
 		case "body":
 			_, _ = h.Write(v.request.Body)
-		case "timestamp":
-			_, _ = io.WriteString(h, v.timestamp)
-		case "id":
-			_, _ = io.WriteString(h, v.id)
-		case "url":
-			_, _ = io.WriteString(h, v.url)
-		case "params":
-			_, _ = io.WriteString(h, sortedParams(v.request))
+		case "line": // AWS: a name and its value, where there is one
+			if place := v.places[part.of]; place.Found {
+				_, _ = io.WriteString(h, part.of+"\n"+place.Text+"\n")
+			}
+		default:
+			_, _ = io.WriteString(h, v.value(part))
 		}
 	}
+}
+
+func (v signedParts) value(part contentPart) string {
+	switch part.variable {
+	case "timestamp":
+		return v.timestamp
+	case "id":
+		return v.id
+	case "url":
+		return v.url
+	case "params":
+		return sortedParams(v.request)
+	case "method":
+		return v.request.Method
+	case "crc32":
+		return strconv.FormatUint(uint64(crc32.ChecksumIEEE(v.request.Body)), 10)
+	case "secret":
+		return v.secret
+	case "path":
+		return pathOf(v.request)
+	case "header":
+		return url.Values(v.request.Header).Get(part.of)
+	case "listed":
+		return withValues(v.request, listed(v.request, part.of))
+	case "field":
+		return v.places[part.of].Text
+	}
+	return part.literal
+}
+
+// readPlaces finds the values of the body that are signed.
+func (c content) readPlaces(r *Request) (map[string]decode.Place, error) {
+	if len(c.places) == 0 {
+		return nil, nil
+	}
+	return placesOf(r, c.places...)
+}
+
+// placesOf finds values of a body. What stands there twice, or is no text, makes the request malformed.
+func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
+	contentType, err := r.header("content-type")
+	if err != nil {
+		return nil, err
+	}
+	found, err := decode.Places(contentType, r.Body, paths)
+	if err != nil {
+		return nil, denyAt(ReasonMalformedHeader, partOfBody(strings.Join(paths, ", ")))
+	}
+	places := make(map[string]decode.Place, len(paths))
+	for i, path := range paths {
+		places[path] = found[i]
+	}
+	return places, nil
 }
 
 // sum is the hash of the signed content.
@@ -88,29 +169,30 @@ func (c content) sum(h hash.Hash, v signedParts) []byte {
 }
 
 // checkBody refuses a body that {params} does not cover: one that is no form, or not wholly one, unless its hash is in the
-// (signed) query. A hash that is there holds for any body, so that none can take the place of the one that was hashed.
-func (c content) checkBody(r *Request) error {
-	if c.bodyHash == "" {
-		return nil
+// (signed) query. A hash that is there holds for any body, so that none can take the place of the one that was hashed: modified
+// says that the body is another one.
+func (c content) checkBody(r *Request) (modified bool, err error) {
+	if !c.has("params") {
+		return false, nil
 	}
 	if len(r.Header["content-type"]) > 1 { // it decides what is covered
-		return deny(ReasonAmbiguousHeader)
+		return false, denyAt(ReasonAmbiguousHeader, partOf("content-type"))
 	}
 	switch declared := r.Query[c.bodyHash]; {
 	case len(declared) > 0:
 		want, err := hex.DecodeString(declared[0])
 		got := sha256.Sum256(r.Body)
-		if err == nil && slices.Equal(want, got[:]) {
-			return nil
+		if err == nil && len(want) == len(got) {
+			return !slices.Equal(want, got[:]), nil
 		}
 	case len(r.Body) == 0:
-		return nil
+		return false, nil
 	case isForm(r):
 		if fields, err := url.ParseQuery(string(r.Body)); err == nil && len(fields) > 0 {
-			return nil
+			return false, nil
 		}
 	}
-	return deny(ReasonUnsignedBody)
+	return false, denyAt(ReasonUnsignedBody, "body")
 }
 
 // urls are the forms of the request's URL that a sender may have signed: as called, without its port, and with the
@@ -119,6 +201,10 @@ func (c content) urls(r *Request) []string {
 	if !c.has("url") {
 		return []string{""}
 	}
+	return urlsOf(r)
+}
+
+func urlsOf(r *Request) []string {
 	scheme, rest, ok := strings.Cut(r.URL, "://")
 	if !ok {
 		return []string{r.URL}
@@ -132,6 +218,34 @@ func (c content) urls(r *Request) []string {
 	}
 	port := map[string]string{"https": ":443", "http": ":80"}[scheme]
 	return []string{r.URL, scheme + "://" + host + port + path}
+}
+
+// pathOf is path and query as the sender has called them.
+func pathOf(r *Request) string {
+	_, rest, ok := strings.Cut(r.URL, "://")
+	if i := strings.Index(rest, "/"); ok && i >= 0 {
+		return rest[i:]
+	}
+	return r.Path
+}
+
+// listed are the headers that another one lists, in order.
+func listed(r *Request, by string) []string {
+	names := strings.Split(strings.ToLower(url.Values(r.Header).Get(by)), ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	slices.Sort(names)
+	return names
+}
+
+// withValues writes headers as Contentful does: "name:value;name:value".
+func withValues(r *Request, names []string) string {
+	pairs := make([]string, len(names))
+	for i, name := range names {
+		pairs[i] = name + ":" + strings.TrimSpace(url.Values(r.Header).Get(name))
+	}
+	return strings.Join(pairs, ";")
 }
 
 func isForm(r *Request) bool {

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // Twilio signs with HMAC-SHA1, which the weakness of SHA-1 does not reach.
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"hash"
@@ -19,33 +20,40 @@ type hmacScheme struct {
 	size    int // of a hash
 	decode  func(string) ([]byte, error)
 	encode  func([]byte) string
-	base64  bool // the secret is base64
+	keyForm string // of the secret: text, base64, hex, or sha1: the key is its hash
 }
 
 func newHMAC(p *definition.Problems, field string, d *definition.HMAC) scheme {
 	s := &hmacScheme{signed: newSigned(p, field, d.Signing)}
-	s.newHash = sha256.New
-	if p.OneOf(field+".algorithm", d.Algorithm, "sha256", "sha1") == "sha1" {
-		s.newHash = sha1.New
-	}
+	s.newHash = hashes[p.OneOf(field+".algorithm", d.Algorithm, "sha256", "sha1", "sha512")]
 	s.size = s.newHash().Size()
 	s.decode, s.encode = hex.DecodeString, hex.EncodeToString
-	if p.OneOf(field+".encoding", d.Encoding, "hex", "base64") == "base64" {
-		strict := base64.StdEncoding.Strict()
+	if e := p.OneOf(field+".encoding", d.Encoding, "hex", "base64", "base64url"); e != "hex" {
+		strict := map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.RawURLEncoding}[e].Strict()
 		s.decode, s.encode = strict.DecodeString, strict.EncodeToString
 	}
-	s.base64 = p.OneOf(field+".key", d.Key, "text", "base64") == "base64"
-	if s.keyPrefix != "" && !s.base64 {
+	s.keyForm = p.OneOf(field+".key", d.Key, "text", "base64", "hex", "sha1")
+	if s.keyPrefix != "" && s.keyForm != "base64" {
 		p.Add(field+".key_prefix", "is for key: base64; a text key is used whole")
 	}
 	return s
 }
 
+// hashes are those that an HMAC can be made with.
+var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha1": sha1.New, "sha512": sha512.New}
+
 func (s *hmacScheme) keys(k keyring) ([][]byte, error) { return keysOf(k, s.secretsName, s.key) }
 
 func (s *hmacScheme) key(secret string) ([]byte, bool) {
-	if s.base64 {
+	switch s.keyForm {
+	case "base64":
 		return decodeKey(secret, s.keyPrefix)
+	case "hex":
+		key, err := hex.DecodeString(secret)
+		return key, err == nil && len(key) > 0
+	case "sha1":
+		key := sha1.Sum([]byte(secret)) //nolint:gosec // Braintree's way to make a key of a secret
+		return key[:], secret != ""
 	}
 	return []byte(secret), secret != ""
 }
@@ -64,24 +72,26 @@ func (s *hmacScheme) authenticate(k keyring, r *Request, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !s.matches(keys, o) {
-		return deny(ReasonBadSignature)
+	offered := s.decoded(o.signatures)
+	if len(offered) == 0 {
+		return denyAt(ReasonMalformedSignature, s.header.part())
 	}
-	return s.time.check(o.at, now)
+	return s.judge(o, s.matches(keys, offered, o), now)
+}
+
+// decoded are the signatures that are a hash in the form that the scheme has for it.
+func (s *hmacScheme) decoded(texts []string) (all [][]byte) {
+	for _, text := range texts {
+		if sig, err := s.decode(text); err == nil && len(sig) == s.size {
+			all = append(all, sig)
+		}
+	}
+	return all
 }
 
 // matches compares every key with every signature in constant time. The hashes have one length, so nothing is ever
 // compared in part.
-func (s *hmacScheme) matches(keys [][]byte, o offer) bool {
-	var offered [][]byte
-	for _, text := range o.signatures {
-		if sig, err := s.decode(text); err == nil && len(sig) == s.size {
-			offered = append(offered, sig)
-		}
-	}
-	if len(offered) == 0 {
-		return false
-	}
+func (s *hmacScheme) matches(keys, offered [][]byte, o offer) bool {
 	for _, url := range s.content.urls(o.parts.request) {
 		o.parts.url = url
 		for _, key := range keys {
@@ -96,15 +106,41 @@ func (s *hmacScheme) matches(keys [][]byte, o offer) bool {
 	return false
 }
 
-func (s *hmacScheme) sign(r *Request, secret string, now time.Time) error {
-	key, ok := s.key(secret)
+func (s *hmacScheme) sign(r *Request, secrets []string, now time.Time) error {
+	keys, ok := signingKeys(secrets, s.header.room(), s.key)
 	if !ok {
 		return deny(ReasonUnusableSecret)
 	}
-	v := s.prepare(r, now)
-	sum := s.content.sum(hmac.New(s.newHash, key), v)
-	r.SetHeader(s.header.Header, s.header.format(v.timestamp, s.encode(sum)))
-	return nil
+	v, err := s.prepare(r, now)
+	if err != nil {
+		return err
+	}
+	signatures := make([]string, len(keys))
+	for i, key := range keys {
+		signatures[i] = s.encode(s.content.sum(hmac.New(s.newHash, key), v))
+	}
+	return s.header.put(r, v.timestamp, signatures)
 }
 
-func (s *hmacScheme) name() string { return "HMAC in " + s.header.Header }
+// MAC is the HMAC-SHA256 of a text, in hex, by the very secret with which a request is authentic. ok is false where it is
+// authentic by none, or by a scheme without a key.
+func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string, ok bool) {
+	for _, s := range a.schemes {
+		s, isHMAC := s.(*hmacScheme)
+		if !isHMAC {
+			continue
+		}
+		secrets, _ := a.usable(s.secretsName)
+		for _, secret := range secrets {
+			one := keyring{source: func(string) []string { return []string{secret} }, placeholders: a.placeholders}
+			if key, usable := s.key(secret); usable && s.authenticate(one, r, now) == nil {
+				h := hmac.New(sha256.New, key)
+				h.Write([]byte(text))
+				return hex.EncodeToString(h.Sum(nil)), true
+			}
+		}
+	}
+	return "", false
+}
+
+func (s *hmacScheme) name() string { return "HMAC in " + s.header.where() }

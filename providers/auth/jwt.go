@@ -4,26 +4,41 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"holdfast/providers/definition"
 )
 
-// jwtScheme accepts a bearer token that is signed with HS256 and has not expired. The body is not covered.
+// jwtScheme accepts a token that is signed with HS256 and has not expired. The body is covered where a claim has its hash.
 type jwtScheme struct {
 	tokenScheme
-	leeway time.Duration
-	claims map[string]string
+	leeway, maxAge    time.Duration
+	claims            map[string]string
+	bodyHash, urlHash string
+	timeless          bool // a token without any time is good for ever, for this one body
 }
 
 func newJWT(p *definition.Problems, field string, d *definition.JWT) scheme {
 	p.SecretName(field+".secrets", d.Secrets)
-	s := &jwtScheme{tokenScheme: tokenScheme{secretsName: d.Secrets, in: "bearer"}, claims: d.Claims}
+	s := &jwtScheme{
+		tokenScheme: tokenScheme{secretsName: d.Secrets, in: "bearer"}, claims: d.Claims, bodyHash: d.BodyHash, urlHash: d.URLHash,
+	}
+	if d.Header != "" {
+		s.in, s.field = "header", p.HeaderName(field+".header", d.Header)
+	}
 	if d.Leeway != nil {
 		s.leeway = time.Duration(*d.Leeway)
+	}
+	if d.MaxAge != nil {
+		if s.maxAge = time.Duration(*d.MaxAge); s.maxAge > 24*time.Hour || s.maxAge == 0 && s.bodyHash == "" {
+			p.Add(field+".max_age", "want more than 0 and at most 24h; or, beside body_hash, forever")
+		}
+		s.timeless = s.maxAge == 0
 	}
 	return s
 }
@@ -38,18 +53,18 @@ func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
 		return err
 	}
 	if token == "" {
-		return deny(ReasonMissingToken)
+		return denyAt(ReasonMissingToken, s.part())
 	}
 	content, sig, ok := cutToken(token)
 	if !ok || len(token) > maxToken {
-		return deny(ReasonMalformedToken)
+		return denyAt(ReasonMalformedToken, s.part())
 	}
 	for _, secret := range secrets {
 		if hmac.Equal(sig, jwtSum(content, secret)) {
-			return s.checkClaims(content, now)
+			return s.checkClaims(r, content, now)
 		}
 	}
-	return deny(ReasonBadToken)
+	return denyAt(ReasonBadToken, s.part())
 }
 
 // cutToken splits a token into what is signed and the signature. Only HS256 is taken: the token does not choose.
@@ -80,35 +95,95 @@ func jwtSum(content, secret string) []byte {
 	return h.Sum(nil)
 }
 
-// checkClaims wants an expiry, which must not have passed, and the claims of the definition.
-func (s *jwtScheme) checkClaims(content string, now time.Time) error {
+// checkClaims wants a time, which must not have passed, the claims of the definition, and the hashes of what they are about.
+func (s *jwtScheme) checkClaims(r *Request, content string, now time.Time) error {
 	_, payload, _ := strings.Cut(content, ".")
 	var claims map[string]any
 	if !readPart(payload, &claims) {
-		return deny(ReasonMalformedToken)
+		return denyAt(ReasonMalformedToken, s.part())
 	}
-	expires, ok := claims["exp"].(float64)
-	if !ok || now.Add(-s.leeway).Unix() >= int64(expires) {
-		return deny(ReasonExpired)
-	}
-	if notBefore, ok := claims["nbf"].(float64); ok && now.Add(s.leeway).Unix() < int64(notBefore) {
-		return deny(ReasonTimestampFromFuture)
+	if err := s.checkTime(claims, now); err != nil {
+		return err
 	}
 	for name, want := range s.claims {
 		if got, _ := claims[name].(string); got != want {
-			return deny(ReasonBadToken)
+			return denyAt(ReasonWrongClaim, s.part())
 		}
 	}
+	return s.checkHashes(r, claims)
+}
+
+func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
+	expires, ok := claims["exp"].(float64)
+	if issued, isThere := claims["iat"].(float64); !ok && isThere && s.maxAge > 0 {
+		if issued > float64(now.Add(s.maxAge).Unix()) {
+			return s.denyTime(ReasonTimestampFromFuture, issued, now)
+		}
+		expires, ok = issued+s.maxAge.Seconds(), true
+	}
+	switch _, issued := claims["iat"]; {
+	case !ok && s.timeless && !issued:
+		return nil
+	case !ok:
+		return denyAt(ReasonExpired, s.part())
+	}
+	if now.Add(-s.leeway).Unix() >= int64(expires) {
+		return s.denyTime(ReasonExpired, expires, now)
+	}
+	if notBefore, ok := claims["nbf"].(float64); ok && now.Add(s.leeway).Unix() < int64(notBefore) {
+		return s.denyTime(ReasonTimestampFromFuture, notBefore, now)
+	}
 	return nil
+}
+
+// checkHashes wants the hashes of URL and body, where the definition names their claims. Without a body there may be no hash of
+// it.
+func (s *jwtScheme) checkHashes(r *Request, claims map[string]any) error {
+	isHashed := func(url string) bool { return claims[s.urlHash] == hashText([]byte(url)) }
+	if s.urlHash != "" && !slices.ContainsFunc(urlsOf(r), isHashed) {
+		return denyAt(ReasonBadSignature, s.part())
+	}
+	if s.bodyHash == "" {
+		return nil
+	}
+	want, ok := claims[s.bodyHash].(string)
+	if (ok || len(r.Body) > 0) && want != hashText(r.Body) {
+		return denyAt(ReasonBadSignature, s.part())
+	}
+	return nil
+}
+
+func hashText(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (s *jwtScheme) covers() Coverage {
+	if s.bodyHash == "" {
+		return Coverage{All: true}
+	}
+	return Coverage{URL: s.urlHash != ""}
+}
+
+// denyTime says how far a time in the token, in unix seconds, lies behind ours.
+func (s *jwtScheme) denyTime(why Reason, at float64, now time.Time) error {
+	skew := now.Sub(time.Unix(int64(at), 0))
+	return &Error{Reason: why, Part: s.part(), Skew: &skew, Tolerance: s.leeway}
 }
 
 // jwtLife is how long a token of our own making is valid.
 const jwtLife = 10 * time.Minute
 
-func (s *jwtScheme) sign(r *Request, secret string, now time.Time) error {
+func (s *jwtScheme) sign(r *Request, secrets []string, now time.Time) error {
 	claims := map[string]any{"iat": now.Unix(), "exp": now.Add(jwtLife).Unix()}
 	for name, value := range maps.All(s.claims) {
 		claims[name] = value
+	}
+	if s.bodyHash != "" {
+		claims[s.bodyHash] = hashText(r.Body)
+	}
+	if s.urlHash != "" {
+		claims[s.urlHash] = hashText([]byte(r.URL))
 	}
 	payload, err := json.Marshal(claims)
 	if err != nil {
@@ -116,7 +191,12 @@ func (s *jwtScheme) sign(r *Request, secret string, now time.Time) error {
 	}
 	encode := base64.RawURLEncoding.EncodeToString
 	content := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(payload)
-	r.SetHeader("authorization", "Bearer "+content+"."+encode(jwtSum(content, secret)))
+	token := content + "." + encode(jwtSum(content, secrets[0]))
+	if s.in == "header" {
+		r.SetHeader(s.field, token)
+		return nil
+	}
+	r.SetHeader("authorization", "Bearer "+token)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (r *Request) header(name string) (string, error) {
 	case 1:
 		return values[0], nil
 	default:
-		return "", &Error{Reason: ReasonAmbiguousHeader}
+		return "", denyAt(ReasonAmbiguousHeader, partOf(name))
 	}
 }
 

@@ -15,8 +15,8 @@ type scheme interface {
 	ready(k keyring) error
 	// reference names the secrets.
 	reference() string
-	// sign makes r authentic.
-	sign(r *Request, secret string, now time.Time) error
+	// sign makes r authentic with each of the secrets where there is room for several signatures, otherwise with the first.
+	sign(r *Request, secrets []string, now time.Time) error
 	// covers says which parts of a request are authentic once the scheme has passed.
 	covers() Coverage
 	// name says what the scheme is, in words that name no secret's value.
@@ -50,6 +50,12 @@ func defaultSecrets(d *definition.Scheme, name string) {
 		fill(&d.HMAC.Secrets)
 	case d.Ed25519 != nil:
 		fill(&d.Ed25519.Secrets)
+	case d.ECDSA != nil:
+		fill(&d.ECDSA.Secrets)
+	case d.RSA != nil:
+		fill(&d.RSA.Secrets)
+	case d.Certificate != nil:
+		fill(&d.Certificate.Secrets)
 	case d.Token != nil:
 		fill(&d.Token.Secrets)
 	case d.Basic != nil:
@@ -65,7 +71,16 @@ func newScheme(p *definition.Problems, field string, d definition.Scheme) scheme
 		made = append(made, newHMAC(p, field+".hmac", d.HMAC))
 	}
 	if d.Ed25519 != nil {
-		made = append(made, newEd25519(p, field+".ed25519", d.Ed25519))
+		made = append(made, newPublicKey(p, field+".ed25519", d.Ed25519, ed25519Keys))
+	}
+	if d.ECDSA != nil {
+		made = append(made, newPublicKey(p, field+".ecdsa", d.ECDSA, ecdsaKeys))
+	}
+	if d.RSA != nil {
+		made = append(made, newPublicKey(p, field+".rsa", d.RSA, rsaKeys))
+	}
+	if d.Certificate != nil {
+		made = append(made, newCertificate(p, field+".certificate", d.Certificate))
 	}
 	if d.Token != nil {
 		made = append(made, newToken(p, field+".token", d.Token))
@@ -80,7 +95,7 @@ func newScheme(p *definition.Problems, field string, d definition.Scheme) scheme
 		made = append(made, newAddress(p, field+".address", d.Address))
 	}
 	if len(made) != 1 {
-		p.Add(field, "want exactly one of hmac, ed25519, token, basic, jwt, address")
+		p.Add(field, "want exactly one of hmac, ed25519, ecdsa, rsa, certificate, token, basic, jwt, address")
 		return nil
 	}
 	return made[0]

@@ -134,7 +134,7 @@ func TestJWT(t *testing.T) {
 		"expired":       {token(head, `{"exp":1777895999,"app":"acme"}`, secretOfTests), ReasonExpired},
 		"no expiry":     {token(head, `{"app":"acme"}`, secretOfTests), ReasonExpired},
 		"not yet":       {token(head, `{"exp":1777896600,"nbf":1777896100,"app":"acme"}`, secretOfTests), ReasonTimestampFromFuture},
-		"other claim":   {token(head, `{"exp":1777896600,"app":"x"}`, secretOfTests), ReasonBadToken},
+		"other claim":   {token(head, `{"exp":1777896600,"app":"x"}`, secretOfTests), ReasonWrongClaim},
 		"other secret":  {token(head, `{"exp":1777896600,"app":"acme"}`, otherSecret), ReasonBadToken},
 		"alg none":      {token(`{"alg":"none"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ReasonMalformedToken},
 		"alg HS512":     {token(`{"alg":"HS512"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ReasonMalformedToken},

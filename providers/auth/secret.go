@@ -42,8 +42,9 @@ func withoutPrefix(secret string) string {
 
 // keyring gives the secrets that schemes verify and sign with.
 type keyring struct {
-	source Secrets
-	// placeholders admits secrets that everybody knows. Only tests set it: the published signature vectors use such.
+	source       Secrets
+	certificates Certificates
+	// placeholders admits secrets that everybody knows. The published signature vectors use such, and so do people who begin.
 	placeholders bool
 }
 

@@ -3,19 +3,31 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"holdfast/providers/decode"
 )
 
 // Sign adds to r what makes it authentic with this secret, by the first of the definition's schemes that can use it: the
 // headers of a signature, or a token in its place. A token in the path or the query, and the hash of a body that only the
 // URL covers, also change r.Path, r.Query and r.URL. The error is an *Error if no scheme can.
 func (a *Authenticator) Sign(r *Request, secret string, now time.Time) error {
+	return a.SignWithAll(r, []string{secret}, now)
+}
+
+// SignWithAll is Sign for the time in which one secret replaces another: a header that has room for several signatures gets one
+// of each secret, any other that of the first.
+func (a *Authenticator) SignWithAll(r *Request, secrets []string, now time.Time) error {
 	err := deny(ReasonNoSecret)
+	if len(secrets) == 0 {
+		return err
+	}
 	for _, s := range a.schemes {
-		if err = a.signWith(s, r, secret, now); err == nil {
+		if err = a.signWith(s, r, secrets, now); err == nil {
 			return nil
 		}
 	}
@@ -31,7 +43,7 @@ func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 			return nil
 		}
 		for _, secret := range a.raw(s.reference()) {
-			if err = a.signWith(s, r, secret, now); err == nil {
+			if err = a.signWith(s, r, []string{secret}, now); err == nil {
 				return nil
 			}
 		}
@@ -39,8 +51,8 @@ func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 	return err
 }
 
-func (a *Authenticator) signWith(s scheme, r *Request, secret string, now time.Time) error {
-	if err := s.sign(r, secret, now); err != nil {
+func (a *Authenticator) signWith(s scheme, r *Request, secrets []string, now time.Time) error {
+	if err := s.sign(r, secrets, now); err != nil {
 		return err
 	}
 	if token, ok := s.(*tokenScheme); ok && token.in == "path" {
@@ -108,6 +120,37 @@ func (r *Request) setQuery(name, value string) {
 		u.RawQuery = query.Encode()
 		r.URL = u.String()
 	}
+}
+
+// setBody writes the body anew with a text at a dotted path, or in a field of a form.
+func (r *Request) setBody(path, value string) error {
+	if isForm(r) {
+		fields, err := url.ParseQuery(string(r.Body))
+		fields.Set(path, value)
+		r.Body = []byte(fields.Encode())
+		return err
+	}
+	tree, err := decode.JSON(r.Body)
+	if err != nil || !setIn(tree, strings.Split(path, "."), value) {
+		return deny(ReasonMalformedToken)
+	}
+	r.Body, err = json.Marshal(tree)
+	return err
+}
+
+// setIn puts a text at a path whose objects are there.
+func setIn(tree any, path []string, value string) bool {
+	switch at := tree.(type) {
+	case map[string]any:
+		if len(path) == 1 {
+			at[path[0]] = value
+			return true
+		}
+		return setIn(at[path[0]], path[1:], value)
+	case []any:
+		return path[0] == "0" && len(at) == 1 && len(path) > 1 && setIn(at[0], path[1:], value)
+	}
+	return false
 }
 
 // declareBody puts the hash of a body that {params} leaves out into the query, which the URL covers.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"strings"
 
 	"holdfast/providers/definition"
@@ -17,6 +18,7 @@ const (
 type signatureHeader struct {
 	definition.Signature
 	timestampField string
+	spaced         bool // there may be a space behind the separator
 }
 
 // signatures are what a header offers, still as text.
@@ -26,8 +28,13 @@ type signatures struct {
 }
 
 func newSignatureHeader(p *definition.Problems, field string, d definition.Signature, t *definition.Timestamp) signatureHeader {
-	d.Grammar = p.OneOf(field+".grammar", d.Grammar, "plain", "prefix", "pairs", "versions")
-	d.Header = p.HeaderName(field+".header", d.Header)
+	d.Grammar = p.OneOf(field+".grammar", d.Grammar, "plain", "prefix", "pairs", "list", "versions")
+	if d.Body == "" {
+		d.Header = p.HeaderName(field+".header", d.Header)
+	} else if d.Header != "" {
+		p.Add(field, "want either header or body")
+	}
+	d.Assign = cmp.Or(d.Assign, "=")
 	s := signatureHeader{Signature: d}
 	if t != nil {
 		s.timestampField = t.Field
@@ -37,8 +44,11 @@ func newSignatureHeader(p *definition.Problems, field string, d definition.Signa
 		p.Required(field+".prefix", d.Prefix)
 	case "pairs":
 		p.Required(field+".field", d.Field)
-		if p.Required(field+".separator", d.Separator) && len(d.Separator) != 1 {
-			p.Add(field+".separator", "want one character")
+		s.spaced = checkSeparator(p, field, d.Separator)
+	case "list":
+		s.spaced = checkSeparator(p, field, d.Separator)
+		if s.timestampField != "" && s.timestampField != "first" {
+			p.Add(field+".grammar", "of a list the time is the first element: want timestamp.field: first")
 		}
 	case "versions":
 		p.Required(field+".field", d.Field)
@@ -49,27 +59,45 @@ func newSignatureHeader(p *definition.Problems, field string, d definition.Signa
 	return s
 }
 
+// checkSeparator wants one character, and reports whether there may be a space behind it.
+func checkSeparator(p *definition.Problems, field, separator string) (spaced bool) {
+	character, spaced := strings.CutSuffix(separator, " ")
+	if p.Required(field+".separator", separator) && len(character) != 1 {
+		p.Add(field+".separator", "want one character, with or without a space behind it")
+	}
+	return spaced
+}
+
 // read finds the signatures in the request's header. An error is an *Error; with none there is at least one.
 func (s signatureHeader) read(r *Request) (signatures, error) {
-	value, err := r.header(s.Header)
+	value, err := s.value(r)
 	switch {
 	case err != nil:
 		return signatures{}, err
 	case value == "":
-		return signatures{}, deny(ReasonMissingSignature)
+		return signatures{}, denyAt(ReasonMissingSignature, s.part())
 	case len(value) > maxSignatureHeader:
-		return signatures{}, deny(ReasonMalformedHeader)
+		return signatures{}, denyAt(ReasonMalformedHeader, s.part())
 	}
 	found, err := s.parse(value)
 	switch {
 	case err != nil:
 		return found, err
 	case len(found.values) == 0:
-		return found, deny(ReasonMissingSignature)
+		return found, denyAt(ReasonMalformedHeader, s.part()) // there are others, or none in this grammar
 	case len(found.values) > maxSignatures:
-		return found, deny(ReasonTooManySignatures)
+		return found, denyAt(ReasonTooManySignatures, s.part())
 	}
 	return found, nil
+}
+
+// value is what the header, or the body, has.
+func (s signatureHeader) value(r *Request) (string, error) {
+	if s.Body == "" {
+		return r.header(s.Header)
+	}
+	places, err := placesOf(r, s.Body)
+	return places[s.Body].Text, err
 }
 
 func (s signatureHeader) parse(value string) (signatures, error) {
@@ -77,40 +105,65 @@ func (s signatureHeader) parse(value string) (signatures, error) {
 	case "prefix":
 		sig, ok := strings.CutPrefix(value, s.Prefix)
 		if !ok {
-			return signatures{}, deny(ReasonMalformedHeader)
+			return signatures{}, denyAt(ReasonMalformedHeader, s.part())
 		}
 		return signatures{values: []string{sig}}, nil
 	case "pairs":
 		return s.parsePairs(value)
+	case "list":
+		return s.parseList(value)
 	case "versions":
 		return s.parseVersions(value), nil
 	}
 	return signatures{values: []string{value}}, nil
 }
 
+// elements cuts the value of a header at its separators.
+func (s signatureHeader) elements(value string) []string {
+	elements := strings.Split(value, strings.TrimSuffix(s.Separator, " "))
+	for i := range elements {
+		if s.spaced && i > 0 {
+			elements[i] = strings.TrimPrefix(elements[i], " ")
+		}
+	}
+	return elements
+}
+
+// parseList reads "1700000000,abc,def": the time first, where the definition has one in the header, and signatures.
+func (s signatureHeader) parseList(value string) (found signatures, err error) {
+	found.values = s.elements(value)
+	if len(found.values) > maxPairs {
+		return signatures{}, denyAt(ReasonMalformedHeader, s.part())
+	}
+	if s.timestampField != "" {
+		found.timestamp, found.values = found.values[0], found.values[1:]
+	}
+	return found, nil
+}
+
 // parsePairs reads "t=1700000000,v1=abc,v1=def". Fields that are unknown are skipped; an element that is not a pair
 // makes the header invalid, and so does a second timestamp.
 func (s signatureHeader) parsePairs(value string) (signatures, error) {
 	var found signatures
-	elements := strings.Split(value, s.Separator)
+	elements := s.elements(value)
 	if len(elements) > maxPairs || (s.Exact && !s.isExact(elements)) {
-		return found, deny(ReasonMalformedHeader)
+		return found, denyAt(ReasonMalformedHeader, s.part())
 	}
 	stamps := 0
 	for _, element := range elements {
-		k, v, ok := strings.Cut(element, "=")
+		k, v, ok := strings.Cut(element, s.Assign)
 		switch {
-		case !ok || strings.Contains(v, "="):
-			return found, deny(ReasonMalformedHeader)
+		case !ok || strings.Contains(v, s.Assign):
+			return found, denyAt(ReasonMalformedHeader, s.part())
 		case k == s.timestampField:
 			found.timestamp = v
 			stamps++
-		case k == s.Field:
+		case k == s.Field || s.Field == "*":
 			found.values = append(found.values, v)
 		}
 	}
 	if stamps > 1 {
-		return found, deny(ReasonMalformedHeader)
+		return found, denyAt(ReasonMalformedHeader, s.part())
 	}
 	return found, nil
 }
@@ -131,18 +184,68 @@ func (s signatureHeader) parseVersions(value string) signatures {
 	return found
 }
 
-// format writes a header that read accepts.
-func (s signatureHeader) format(timestamp, signature string) string {
+func (s signatureHeader) part() string {
+	if s.Body != "" {
+		return partOfBody(s.Body)
+	}
+	return partOf(s.Header)
+}
+
+// where says it in few words: a header's name.
+func (s signatureHeader) where() string {
+	if s.Body != "" {
+		return s.part()
+	}
+	return s.Header
+}
+
+// hidden are the headers with signatures.
+func (s signatureHeader) hidden() []string {
+	if s.Header == "" {
+		return nil
+	}
+	return []string{s.Header}
+}
+
+// put writes signatures into the request.
+func (s signatureHeader) put(r *Request, timestamp string, signatures []string) error {
+	value := s.format(timestamp, signatures)
+	if s.Body != "" {
+		return r.setBody(s.Body, value)
+	}
+	r.SetHeader(s.Header, value)
+	return nil
+}
+
+// room is how many signatures a header may hold.
+func (s signatureHeader) room() int {
+	if s.Grammar == "versions" || s.Grammar == "list" || s.Grammar == "pairs" && !s.Exact {
+		return maxSignatures
+	}
+	return 1
+}
+
+// format writes a header that read accepts, of at least one signature and at most as many as it has room for.
+func (s signatureHeader) format(timestamp string, signatures []string) string {
 	switch s.Grammar {
 	case "prefix":
-		return s.Prefix + signature
+		return s.Prefix + signatures[0]
 	case "pairs":
-		if s.timestampField == "" {
-			return s.Field + "=" + signature
+		var pairs []string
+		if s.timestampField != "" {
+			pairs = append(pairs, s.timestampField+s.Assign+timestamp)
 		}
-		return s.timestampField + "=" + timestamp + s.Separator + s.Field + "=" + signature
+		for _, signature := range signatures {
+			pairs = append(pairs, s.Field+s.Assign+signature)
+		}
+		return strings.Join(pairs, s.Separator)
+	case "list":
+		if s.timestampField != "" {
+			signatures = append([]string{timestamp}, signatures...)
+		}
+		return strings.Join(signatures, s.Separator)
 	case "versions":
-		return s.Field + "," + signature
+		return s.Field + "," + strings.Join(signatures, " "+s.Field+",")
 	}
-	return signature
+	return signatures[0]
 }

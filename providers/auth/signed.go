@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,27 +22,33 @@ type signed struct {
 	header      signatureHeader
 	time        signedTime
 	idHeader    string
+	partial     bool
 }
 
 func newSigned(p *definition.Problems, field string, d definition.Signing) signed {
 	p.SecretName(field+".secrets", d.Secrets)
-	s := signed{secretsName: d.Secrets, keyPrefix: d.KeyPrefix}
+	s := signed{secretsName: d.Secrets, keyPrefix: d.KeyPrefix, partial: d.Partial != ""}
 	p.Required(field+".signed", d.Signed)
 	s.content = newContent(p, field+".signed", d.Signed)
 	s.content.bodyHash = d.BodyHash
 	s.header = newSignatureHeader(p, field+".signature", d.Signature, d.Timestamp)
 	s.time = newSignedTime(p, field+".timestamp", d.Timestamp)
+	if s.time.field != "" {
+		s.time.part = "field " + s.time.field + " of " + s.header.part()
+	}
 	if d.ID != nil {
 		s.idHeader = p.HeaderName(field+".id.header", d.ID.Header)
 	}
-	if s.content.has("timestamp") != s.time.present {
+	if s.content.has("timestamp") != s.time.present && (!s.content.has("listed") || s.time.header == "") {
 		p.Add(field+".timestamp", "must be declared if, and only if, {timestamp} is signed")
 	}
 	if s.content.has("id") != (s.idHeader != "") {
 		p.Add(field+".id", "must be declared if, and only if, {id} is signed")
 	}
-	if s.content.has("params") && d.BodyHash == "" {
-		p.Add(field+".body_hash", "is needed with {params}, which leaves out a body that is not a form")
+	if s.partial == s.content.coversBody() {
+		p.Add(field+".partial",
+			"must be given if, and only if, {body}, {params} and {crc32} are left out: a signature that leaves out "+
+				"parts of the body proves nothing of them")
 	}
 	return s
 }
@@ -51,6 +58,8 @@ type offer struct {
 	signatures []string
 	at         time.Time
 	parts      signedParts
+	// modified says that the body is not the one whose hash is signed.
+	modified bool
 }
 
 // read collects the offer of a request, or says what is missing.
@@ -66,7 +75,48 @@ func (s signed) read(r *Request) (offer, error) {
 	if o.parts.id, err = s.readID(r); err != nil {
 		return offer{}, err
 	}
-	return o, s.content.checkBody(r)
+	if o.parts.places, err = s.content.readPlaces(r); err != nil {
+		return offer{}, err
+	}
+	if err = s.checkHeaders(r); err != nil {
+		return offer{}, err
+	}
+	o.modified, err = s.content.checkBody(r)
+	return o, err
+}
+
+// checkHeaders wants each header that the template names, once.
+func (s signed) checkHeaders(r *Request) error {
+	for _, name := range s.content.headers() {
+		switch value, err := r.header(name); {
+		case err != nil:
+			return err
+		case value == "":
+			return denyAt(ReasonMissingID, partOf(name))
+		}
+	}
+	return s.checkListed(r)
+}
+
+// checkListed wants the time among the headers that are listed, where nothing else covers it.
+func (s signed) checkListed(r *Request) error {
+	for _, part := range s.content.parts {
+		if part.variable == "listed" && s.time.header != "" && !slices.Contains(listed(r, part.of), s.time.header) {
+			return denyAt(ReasonMissingTimestamp, partOf(part.of))
+		}
+	}
+	return nil
+}
+
+// judge says what comes of an offer, once it is known whether one of its signatures is good.
+func (s signed) judge(o offer, good bool, now time.Time) error {
+	switch {
+	case !good:
+		return s.time.deny(ReasonBadSignature, s.header.part(), o.at, now)
+	case o.modified:
+		return s.time.deny(ReasonModifiedBody, "query parameter "+s.content.bodyHash, o.at, now)
+	}
+	return s.time.check(o.at, now)
 }
 
 // readID gives the signed message id. One with a dot is refused: in {id}.{timestamp}.{body} it could move bytes from
@@ -80,19 +130,29 @@ func (s signed) readID(r *Request) (string, error) {
 	case err != nil:
 		return "", err
 	case id == "":
-		return "", deny(ReasonMissingID)
+		return "", denyAt(ReasonMissingID, partOf(s.idHeader))
 	case len(id) > maxSignedID || strings.Contains(id, "."):
-		return "", deny(ReasonMalformedHeader)
+		return "", denyAt(ReasonMalformedHeader, partOf(s.idHeader))
 	}
 	return id, nil
 }
 
 // prepare sets the headers that are signed, and gives the values to sign.
-func (s signed) prepare(r *Request, now time.Time) signedParts {
+func (s signed) prepare(r *Request, now time.Time) (v signedParts, err error) {
 	s.content.declareBody(r)
-	v := signedParts{timestamp: s.time.format(now), request: r, url: r.URL}
+	v = signedParts{timestamp: s.time.format(now), request: r, url: r.URL}
 	if s.time.header != "" {
 		r.SetHeader(s.time.header, v.timestamp)
+	}
+	for _, part := range s.content.parts {
+		if part.variable == "listed" {
+			r.SetHeader(part.of, strings.Trim(part.of+","+s.time.header, ","))
+		}
+	}
+	if s.time.body != "" {
+		if err = r.setBody(s.time.body, v.timestamp); err != nil {
+			return v, err
+		}
 	}
 	if s.idHeader != "" {
 		if url.Values(r.Header).Get(s.idHeader) == "" {
@@ -101,13 +161,30 @@ func (s signed) prepare(r *Request, now time.Time) signedParts {
 		}
 		v.id = r.Header[s.idHeader][0]
 	}
-	return v
+	v.places, err = s.content.readPlaces(r)
+	return v, err
+}
+
+// signingKeys are the keys of the secrets that have one, at most as many as there is room for; ok is false if there is none.
+func signingKeys[K any](secrets []string, room int, read func(secret string) (K, bool)) (keys []K, ok bool) {
+	for _, secret := range secrets {
+		if key, ok := read(secret); ok && len(keys) < room {
+			keys = append(keys, key)
+		}
+	}
+	return keys, len(keys) > 0
 }
 
 func (s signed) reference() string { return s.secretsName }
 
 func (s signed) covers() Coverage {
-	c := Coverage{URL: s.content.has("url")}
+	c := Coverage{URL: s.content.has("url") || s.content.has("path"), Headers: s.content.headers()}
+	if s.partial {
+		c.Body = append([]string{}, s.content.places...)
+		if s.time.body != "" {
+			c.Body = append(c.Body, s.time.body)
+		}
+	}
 	for _, h := range []string{s.idHeader, s.time.header} {
 		if h != "" {
 			c.Headers = append(c.Headers, h)
@@ -117,5 +194,5 @@ func (s signed) covers() Coverage {
 }
 
 func (s signed) hidden() (headers, query, path []string) {
-	return []string{s.header.Header}, nil, nil
+	return s.header.hidden(), nil, nil
 }

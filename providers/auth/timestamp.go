@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,23 +14,29 @@ const defaultTolerance = 5 * time.Minute
 
 // signedTime is the compiled place and window of the signed time; the zero value is a scheme without one.
 type signedTime struct {
-	present       bool
-	header, field string
-	milliseconds  bool
-	tolerance     time.Duration
+	present bool
+	// header, field and body are the places, of which one is set.
+	header, field, body string
+	unit                string
+	tolerance           time.Duration
+	part                string // where it stands in the request
 }
 
 func newSignedTime(p *definition.Problems, field string, d *definition.Timestamp) signedTime {
 	if d == nil {
 		return signedTime{}
 	}
-	t := signedTime{present: true, field: d.Field, tolerance: defaultTolerance}
-	t.milliseconds = p.OneOf(field+".unit", d.Unit, "s", "ms") == "ms"
-	if (d.Header == "") == (d.Field == "") {
-		p.Add(field, "want either header or field")
+	t := signedTime{present: true, field: d.Field, body: d.Body, tolerance: defaultTolerance}
+	t.unit = p.OneOf(field+".unit", d.Unit, "s", "ms", "rfc3339")
+	if places := []string{d.Header, d.Field, d.Body}; len(slices.DeleteFunc(places, func(s string) bool { return s == "" })) != 1 {
+		p.Add(field, "want one of header, field and body")
 	}
 	if d.Header != "" {
 		t.header = p.HeaderName(field+".header", d.Header)
+		t.part = partOf(t.header)
+	}
+	if d.Body != "" {
+		t.part = partOfBody(d.Body)
 	}
 	if d.Tolerance != nil {
 		t.tolerance = time.Duration(*d.Tolerance)
@@ -45,23 +52,41 @@ func (t signedTime) read(r *Request, found signatures) (text string, at time.Tim
 	if !t.present {
 		return "", time.Time{}, nil
 	}
-	text = found.timestamp
-	if t.header != "" {
-		if text, err = r.header(t.header); err != nil {
-			return "", time.Time{}, err
-		}
+	if text, err = t.find(r, found); err != nil {
+		return "", time.Time{}, err
 	}
 	if text == "" {
-		return "", time.Time{}, deny(ReasonMissingTimestamp)
+		return "", time.Time{}, denyAt(ReasonMissingTimestamp, t.part)
+	}
+	at, ok := t.parse(text)
+	if !ok {
+		return "", time.Time{}, denyAt(ReasonMalformedTimestamp, t.part)
+	}
+	return text, at, nil
+}
+
+// find gives the time as it was signed; "" if there is none.
+func (t signedTime) find(r *Request, found signatures) (string, error) {
+	switch {
+	case t.header != "":
+		return r.header(t.header)
+	case t.body != "":
+		places, err := placesOf(r, t.body)
+		return places[t.body].Text, err
+	}
+	return found.timestamp, nil
+}
+
+func (t signedTime) parse(text string) (time.Time, bool) {
+	if t.unit == "rfc3339" {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		return at, err == nil
 	}
 	n, ok := parseDigits(text)
-	if !ok {
-		return "", time.Time{}, deny(ReasonMalformedTimestamp)
+	if t.unit == "ms" {
+		return time.UnixMilli(n), ok
 	}
-	if t.milliseconds {
-		return text, time.UnixMilli(n), nil
-	}
-	return text, time.Unix(n, 0), nil
+	return time.Unix(n, 0), ok
 }
 
 // parseDigits reads 1 to 15 digits without a leading zero: every plausible time, and nothing else that a lenient parser
@@ -85,19 +110,31 @@ func (t signedTime) check(at, now time.Time) error {
 	case !t.present:
 		return nil
 	case now.Sub(at) > t.tolerance:
-		return deny(ReasonStaleTimestamp)
+		return t.deny(ReasonStaleTimestamp, t.part, at, now)
 	case at.Sub(now) > t.tolerance:
-		return deny(ReasonTimestampFromFuture)
+		return t.deny(ReasonTimestampFromFuture, t.part, at, now)
 	}
 	return nil
+}
+
+// deny says beside the reason how far the time is away, which is only claimed where the signature is not good.
+func (t signedTime) deny(why Reason, part string, at, now time.Time) error {
+	e := &Error{Reason: why, Part: part}
+	if t.present {
+		skew := now.Sub(at)
+		e.Skew, e.Tolerance = &skew, t.tolerance
+	}
+	return e
 }
 
 func (t signedTime) format(now time.Time) string {
 	switch {
 	case !t.present:
 		return ""
-	case t.milliseconds:
+	case t.unit == "ms":
 		return strconv.FormatInt(now.UnixMilli(), 10)
+	case t.unit == "rfc3339":
+		return now.UTC().Format(time.RFC3339Nano)
 	}
 	return strconv.FormatInt(now.Unix(), 10)
 }

@@ -3,7 +3,6 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"net/url"
 	"strings"
 	"time"
@@ -45,12 +44,12 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 		value, err := r.header("authorization")
 		token, ok := cutScheme(value, "bearer")
 		if err == nil && value != "" && !ok {
-			err = deny(ReasonMalformedToken)
+			err = denyAt(ReasonMalformedToken, s.part())
 		}
 		return token, err
 	case "query":
 		if len(r.Query[s.field]) > 1 {
-			return "", deny(ReasonMalformedToken)
+			return "", denyAt(ReasonMalformedToken, s.part())
 		}
 		return url.Values(r.Query).Get(s.field), nil
 	case "path":
@@ -58,11 +57,26 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 	case "body":
 		token, err := decode.TextField(r.Body, s.field)
 		if err != nil {
-			return "", deny(ReasonMalformedToken)
+			return "", denyAt(ReasonMalformedToken, s.part())
 		}
 		return token, nil
 	}
 	return r.header(s.field)
+}
+
+// part says where the token is looked for.
+func (s *tokenScheme) part() string {
+	switch s.in {
+	case "bearer":
+		return partOf("authorization")
+	case "query":
+		return "query parameter " + s.field
+	case "path":
+		return "path variable " + s.field
+	case "body":
+		return partOfBody(s.field)
+	}
+	return partOf(s.field)
 }
 
 // cutScheme gives what follows the name of an HTTP authentication scheme, which has no case.
@@ -81,9 +95,9 @@ func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	case err != nil:
 		return err
 	case token == "":
-		return deny(ReasonMissingToken)
+		return denyAt(ReasonMissingToken, s.part())
 	case len(token) > maxToken || !anyEqual(secrets, token):
-		return deny(ReasonBadToken)
+		return denyAt(ReasonBadToken, s.part())
 	}
 	return nil
 }
@@ -118,7 +132,8 @@ func (s *tokenScheme) hidden() (headers, query, path []string) {
 	return nil, nil, nil
 }
 
-func (s *tokenScheme) sign(r *Request, secret string, _ time.Time) error {
+func (s *tokenScheme) sign(r *Request, secrets []string, _ time.Time) error {
+	secret := secrets[0]
 	switch s.in {
 	case "bearer":
 		r.SetHeader("authorization", "Bearer "+secret)
@@ -130,26 +145,10 @@ func (s *tokenScheme) sign(r *Request, secret string, _ time.Time) error {
 		}
 		r.PathParams[s.field] = secret
 	case "body":
-		return s.signBody(r, secret)
+		return r.setBody(s.field, secret)
 	default:
 		r.SetHeader(s.field, secret)
 	}
-	return nil
-}
-
-// signBody writes the body anew with the token in it.
-func (s *tokenScheme) signBody(r *Request, secret string) error {
-	tree, err := decode.JSON(r.Body)
-	m, ok := tree.(map[string]any)
-	if err != nil || !ok {
-		return deny(ReasonMalformedToken)
-	}
-	m[s.field] = secret
-	body, err := json.Marshal(m)
-	if err != nil {
-		return deny(ReasonMalformedToken)
-	}
-	r.Body = body
 	return nil
 }
 

@@ -32,8 +32,8 @@ func TestTwilioCoversTheWholeBody(t *testing.T) {
 		"a broken escape in the end":  {address, "MessageSid=SM1", "MessageSid=SM1&%", []string{form}, ReasonUnsignedBody},
 		"separators alone":            {address, "", "&&&", []string{form}, ReasonUnsignedBody},
 		"JSON that is hashed":         {hashed, "", `{"id":"1"}`, []string{"application/json"}, ""},
-		"nothing in place of JSON":    {hashed, "", "", []string{"application/json"}, ReasonUnsignedBody},
-		"separators in place of JSON": {hashed, "", "&", []string{form}, ReasonUnsignedBody},
+		"nothing in place of JSON":    {hashed, "", "", []string{"application/json"}, ReasonModifiedBody},
+		"separators in place of JSON": {hashed, "", "&", []string{form}, ReasonModifiedBody},
 		"two types of content":        {address, "MessageSid=SM1", "MessageSid=SM1", []string{form, "a/b"}, ReasonAmbiguousHeader},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTwilioCoversTheWholeBody(t *testing.T) {
 			r := &Request{Method: "POST", Path: target.Path, URL: c.url, Query: target.Query(), Body: []byte(c.signed)}
 			r.SetHeader("content-type", form)
 			s := p.schemes[0].(*hmacScheme)
-			require.NoError(t, s.sign(r, secretOfTests, clock))
+			require.NoError(t, s.sign(r, []string{secretOfTests}, clock))
 			r.Query, r.URL, r.Body, r.Header["content-type"] = target.Query(), c.url, []byte(c.sent), c.kinds
 			err = p.Authenticate(r, clock)
 			if c.reason == "" {

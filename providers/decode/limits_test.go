@@ -12,7 +12,7 @@ import (
 // The page of the definitions has the numbers that bound things here.
 func TestPageNamesLimitsOfBodies(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/providers.md")
+	page, err := os.ReadFile("../../docs/expressions.md")
 	require.NoError(t, err)
 	for row, number := range map[string]int{
 		"Events of one batch; its envelope": maxItems, "Depth of JSON": maxDepth,

@@ -6,10 +6,14 @@ import "holdfast/event"
 // {headers, query, path, body}, with the variables $root (the batch's envelope without its items, or null) and $item
 // (within `each` of an entity mapping).
 type Definition struct {
-	Name      string   `yaml:"name"`
-	Extends   string   `yaml:"extends"`
-	Title     string   `yaml:"title"`
-	Docs      string   `yaml:"docs"`
+	Name    string `yaml:"name"`
+	Extends string `yaml:"extends"`
+	Title   string `yaml:"title"`
+	Docs    string `yaml:"docs"`
+	// Sources are what the definition is made from. They are of this definition alone: what extends it has its own.
+	Sources []Source `yaml:"sources"`
+	// Why has the reasons for keys and entities.
+	Why       Why      `yaml:"why"`
 	Paths     []string `yaml:"paths"`
 	BodyLimit int      `yaml:"body_limit"`
 	// Secrets names the secrets of the schemes that name none, so that a definition can extend another with its own.
@@ -61,10 +65,18 @@ type Duration event.Duration
 
 // Challenge answers a handshake, which is not an event.
 type Challenge struct {
-	When        JQ     `yaml:"when"`
-	Reply       JQ     `yaml:"reply"`
-	Status      int    `yaml:"status"`
-	ContentType string `yaml:"content_type"`
+	Method string `yaml:"method"` // POST (default), GET, HEAD
+	// Auth is what authenticates this handshake, in place of the definition's schemes.
+	Auth *Scheme `yaml:"auth"`
+	// Open is the reason why anybody is answered.
+	Open string `yaml:"open"`
+	When JQ     `yaml:"when"`
+	// HMAC is a text whose HMAC-SHA256 by the secret that has authenticated the request is .hmac in Reply, in hex.
+	HMAC        JQ            `yaml:"hmac"`
+	Reply       JQ            `yaml:"reply"`
+	Headers     map[string]JQ `yaml:"headers"`
+	Status      int           `yaml:"status"`
+	ContentType string        `yaml:"content_type"`
 }
 
 // Keep names what a receipt keeps of the request beside the body.
@@ -83,7 +95,7 @@ type Decode struct {
 	RubyFields []string `yaml:"ruby_fields"`
 }
 
-// Batch splits a request: Items is the dotted path to the array of events.
+// Batch splits a request: Items is the dotted path to the array of events; "." is the body, which may as well be one event.
 type Batch struct {
 	Items string `yaml:"items"`
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
 // maxFile is in bytes.
@@ -24,7 +26,28 @@ type File struct {
 	// Tree is what the file holds: maps, lists and scalars.
 	Tree   map[string]any
 	Origin Origin
+	// Replaced says which lists of the definition that it extends it takes the place of, as a whole.
+	Replaced []string
+	// Text is the file that has its samples, own is what the tree was read from.
+	Text, own []byte
 }
+
+// SampleTypes are the types of its samples in the order in which they are written.
+func (f File) SampleTypes() (types []string) {
+	var written struct {
+		Samples yaml.MapSlice `yaml:"samples"`
+	}
+	if yaml.Unmarshal(f.Text, &written) != nil {
+		return nil // it was read before
+	}
+	for _, sample := range written.Samples {
+		types = append(types, fmt.Sprint(sample.Key))
+	}
+	return types
+}
+
+// Place is where in the file a field stands; see PlaceOf.
+func (f File) Place(field string) Place { return PlaceOf(f.own, field) }
 
 // Files are definitions by name.
 type Files map[string]File
@@ -46,13 +69,38 @@ func Collect(sources ...fs.FS) (Files, error) {
 			f.Origin = originOf(all, name, i == 0)
 			// A definition that extends its own name builds upon the one that it replaces.
 			if below, ok := all[name]; ok && f.Tree["extends"] == name {
+				if f.Tree["samples"] == nil {
+					f.Text = below.Text
+				}
+				f.Replaced = replaced(name, below.Tree, f.Tree)
 				f.Tree = merge(below.Tree, f.Tree)
-				delete(f.Tree, "extends")
+				if f.Tree["extends"] = below.Tree["extends"]; f.Tree["extends"] == nil {
+					delete(f.Tree, "extends")
+				}
 			}
 			all[name] = f
 		}
 	}
+	for name, f := range all {
+		if base, ok := f.Tree["extends"].(string); ok && f.Origin != OriginBuiltIn {
+			f.Replaced = append(f.Replaced, replaced(base, all[base].Tree, f.Tree)...)
+			all[name] = f
+		}
+	}
 	return all, errors.Join(errs...)
+}
+
+// replaced says which lists a tree has in place of those of its base: only maps are merged.
+func replaced(base string, below, over map[string]any) (all []string) {
+	for _, field := range slices.Sorted(maps.Keys(over)) {
+		before, ok := below[field].([]any)
+		now, is := over[field].([]any)
+		if ok && is && len(before) > 0 && field != "paths" {
+			all = append(all, fmt.Sprintf("%s: these %d take the place of the %d of %s, as a whole: copy what is to stay",
+				field, len(now), len(before), base))
+		}
+	}
+	return all
 }
 
 // Read gives the definition of a file as it applies, after all that it extends, and its tree.
@@ -63,7 +111,7 @@ func (p *Problems) Read(all Files, f File) (*Definition, map[string]any) {
 	return &d, tree
 }
 
-// extend lays a definition over the one that it extends. Paths and samples are a provider's own: they are
+// extend lays a definition over the one that it extends. Paths, samples and sources are a provider's own: they are
 // not passed on.
 func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]any {
 	base, ok := tree["extends"].(string)
@@ -78,6 +126,7 @@ func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]
 	inherited := merge(p.extend(all, below.Tree, depth-1), nil)
 	delete(inherited, "paths")
 	delete(inherited, "samples")
+	delete(inherited, "sources")
 	return merge(inherited, tree)
 }
 
@@ -93,12 +142,12 @@ func readFiles(source fs.FS) (Files, error) {
 		if entry.IsDir() || !IsFile(entry.Name()) {
 			continue
 		}
-		tree, err := readFile(source, entry.Name())
+		f, err := readFile(source, entry.Name())
 		if err != nil {
 			errs = append(errs, &Error{File: entry.Name(), Reason: err.Error()})
 			continue
 		}
-		all[NameOf(entry.Name())] = File{Name: entry.Name(), Tree: tree}
+		all[NameOf(entry.Name())] = f
 	}
 	return all, errors.Join(errs...)
 }
@@ -109,15 +158,17 @@ func IsFile(name string) bool {
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".")
 }
 
-func readFile(source fs.FS, name string) (map[string]any, error) {
-	data, err := fs.ReadFile(source, name)
-	if err != nil {
-		return nil, errors.New("cannot be read")
+func readFile(source fs.FS, name string) (f File, err error) {
+	f.Name = name
+	if f.Text, err = fs.ReadFile(source, name); err != nil {
+		return f, errors.New("cannot be read")
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("is larger than %d bytes", maxFile)
+	if len(f.Text) > maxFile {
+		return f, fmt.Errorf("is larger than %d bytes", maxFile)
 	}
-	return readTree(data)
+	f.own = f.Text
+	f.Tree, err = readTree(f.own)
+	return f, err
 }
 
 // NameOf is the name of the definition in a file.

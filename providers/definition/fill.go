@@ -97,7 +97,7 @@ func (p *Problems) fillStruct(field string, tree any, to reflect.Value) {
 		v, ok := known[name]
 		switch {
 		case !ok:
-			p.Add(field+"."+name, "is not a field")
+			p.Add(field+"."+name, "is not a field%s", didYouMean(name, slices.Sorted(maps.Keys(known))))
 		case m[name] != nil:
 			p.fill(field+"."+name, m[name], v)
 		}
@@ -165,7 +165,7 @@ func (p *Problems) fillDuration(field string, tree any, to *Duration) {
 		p.Add(field, "want a duration such as 30s, 2h or 7d")
 		return
 	}
-	d, err := parseDuration(s)
+	d, err := ParseDuration(s)
 	if err != nil || d < 0 {
 		p.Add(field, "%q is not a duration: want 30s, 2h, 7d or forever", s)
 		return
@@ -173,8 +173,8 @@ func (p *Problems) fillDuration(field string, tree any, to *Duration) {
 	*to = Duration(d)
 }
 
-// parseDuration reads Go's form, a number of days ("7d") and "forever", which is 0.
-func parseDuration(s string) (time.Duration, error) {
+// ParseDuration reads Go's form, a number of days ("7d") and "forever", which is 0.
+func ParseDuration(s string) (time.Duration, error) {
 	if s == "forever" {
 		return 0, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"holdfast/event"
 )
 
 // Error is one mistake in a definition.
@@ -13,21 +15,26 @@ type Error struct {
 	File string
 	// Field is the path to the field, such as "auth[0].hmac.signed"; "" for the file as a whole.
 	Field string
+	// Place is where it stands, as far as that is known.
+	Place Place
 	// Reason says what is wrong and what is wanted.
 	Reason string
 }
 
-// Error is "file: field: reason".
+// Error is "file:line:column: field: reason".
 func (e *Error) Error() string {
-	if e.Field == "" {
-		return e.File + ": " + e.Reason
+	at := e.File + e.Place.String() + ": "
+	if e.Field != "" {
+		at += e.Field + ": "
 	}
-	return e.File + ": " + e.Field + ": " + e.Reason
+	return at + e.Reason
 }
 
 // Problems collects the mistakes of one file, so that all are reported at once.
 type Problems struct {
-	File   string
+	File string
+	// Place finds where a field stands; nil finds none.
+	Place  func(field string) Place
 	errs   []error
 	fields map[string]bool
 }
@@ -42,7 +49,11 @@ func (p *Problems) Add(field, format string, args ...any) {
 		return
 	}
 	p.fields[field] = true
-	p.errs = append(p.errs, &Error{File: p.File, Field: field, Reason: fmt.Sprintf(format, args...)})
+	e := &Error{File: p.File, Field: field, Reason: fmt.Sprintf(format, args...)}
+	if p.Place != nil {
+		e.Place = p.Place(field)
+	}
+	p.errs = append(p.errs, e)
 }
 
 // OneOf reports a value that is not among the wanted ones, and gives the first of them for "".
@@ -51,9 +62,17 @@ func (p *Problems) OneOf(field, value string, wanted ...string) string {
 	case slices.Contains(wanted, value):
 		return value
 	case value != "":
-		p.Add(field, "%q is unknown: want one of %s", value, strings.Join(wanted, ", "))
+		p.Add(field, "%q is unknown: want one of %s%s", value, strings.Join(wanted, ", "), didYouMean(value, wanted))
 	}
 	return wanted[0]
+}
+
+// didYouMean is a question after a text that is none of those that there are; "" where none is near.
+func didYouMean(text string, names []string) string {
+	if near := event.Nearest(text, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // Required reports a value that is missing.

@@ -3,19 +3,25 @@ package definition
 // Scheme is one way to authenticate; exactly one of its fields is set. A definition's schemes are
 // alternatives.
 type Scheme struct {
-	HMAC    *HMAC    `yaml:"hmac"`
-	Ed25519 *Ed25519 `yaml:"ed25519"`
-	Token   *Token   `yaml:"token"`
-	Basic   *Basic   `yaml:"basic"`
-	JWT     *JWT     `yaml:"jwt"`
-	Address *Address `yaml:"address"`
+	HMAC        *HMAC        `yaml:"hmac"`
+	Ed25519     *PublicKey   `yaml:"ed25519"`
+	ECDSA       *PublicKey   `yaml:"ecdsa"`
+	RSA         *PublicKey   `yaml:"rsa"`
+	Certificate *Certificate `yaml:"certificate"`
+	Token       *Token       `yaml:"token"`
+	Basic       *Basic       `yaml:"basic"`
+	JWT         *JWT         `yaml:"jwt"`
+	Address     *Address     `yaml:"address"`
 }
 
 // Signing is what the signing schemes share: where the parts of the signed content are.
 type Signing struct {
 	Secrets string `yaml:"secrets"`
-	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {params}, and anything literal.
+	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {path} {params} {method} {crc32} {secret},
+	// {header:NAME}, {listed:NAME}, {field:PATH} and {line:PATH}, and anything literal.
 	Signed string `yaml:"signed"`
+	// Partial is the reason why the signature may leave out parts of the body.
+	Partial string `yaml:"partial"`
 	// KeyPrefix is cut off a secret before it is decoded ("whsec_").
 	KeyPrefix string     `yaml:"key_prefix"`
 	Signature Signature  `yaml:"signature"`
@@ -28,34 +34,62 @@ type Signing struct {
 // HMAC is a keyed hash over the signed content.
 type HMAC struct {
 	Signing   `yaml:",inline"`
-	Algorithm string `yaml:"algorithm"` // sha256 (default), sha1
-	Encoding  string `yaml:"encoding"`  // hex (default), base64
-	Key       string `yaml:"key"`       // text (default), base64
+	Algorithm string `yaml:"algorithm"` // sha256 (default), sha1, sha512
+	Encoding  string `yaml:"encoding"`  // hex (default), base64, base64url without padding
+	Key       string `yaml:"key"`       // text (default), base64, hex, sha1 (the hash of the secret)
 }
 
-// Ed25519 is a signature over the signed content that a public key verifies.
-type Ed25519 struct {
-	Signing `yaml:",inline"`
+// PublicKey is a signature over the signed content that a public key verifies.
+type PublicKey struct {
+	Signing  `yaml:",inline"`
+	Encoding string `yaml:"encoding"` // base64 (default), hex
+	Key      string `yaml:"key"`      // base64 (default), hex
+}
+
+// Certificate is an RSA signature whose key is in a certificate that the sender publishes.
+type Certificate struct {
+	Signing   `yaml:",inline"`
+	Algorithm string `yaml:"algorithm"` // sha256 (default), sha1
+	// URL says where the request names the certificate.
+	URL Where `yaml:"url"`
+	// Hosts may serve it: names whose * stands for one label. Path is a pattern of its path.
+	Hosts []string `yaml:"hosts"`
+	Path  string   `yaml:"path"`
+	// Account is a value of the request that must be one of the secrets, since the sender signs for everybody.
+	Account Where `yaml:"account"`
+}
+
+// Where is a header, or a dotted path of the body.
+type Where struct {
+	Header string `yaml:"header"`
+	Body   string `yaml:"body"`
 }
 
 // Signature says how to read the header with the signatures.
 type Signature struct {
 	Header string `yaml:"header"`
+	// Body is the dotted path of the signature in the body, in place of a header.
+	Body string `yaml:"body"`
 	// Grammar is plain (the value), prefix (Prefix, then the value), pairs (k=v list with Separator; signatures under
-	// Field) or versions (space-separated Field,signature).
-	Grammar   string `yaml:"grammar"`
-	Prefix    string `yaml:"prefix"`
+	// Field), list (signatures with Separator, behind the time if there is one) or versions (space-separated Field,signature).
+	Grammar string `yaml:"grammar"`
+	Prefix  string `yaml:"prefix"`
+	// Separator is one character, with a space behind it where the sender may put one there.
 	Separator string `yaml:"separator"`
-	Field     string `yaml:"field"`
+	// Assign stands between name and value of a pair: = by default.
+	Assign string `yaml:"assign"`
+	// Field is the name of the signatures; * for pairs with any name.
+	Field string `yaml:"field"`
 	// Exact accepts of the pairs only timestamp and signature, once each and in this order, in lower case.
 	Exact bool `yaml:"exact"`
 }
 
-// Timestamp says where the signed time is: in a header, or in a field of the signature header's pairs.
+// Timestamp says where the signed time is: in a header, in a field of the signature header's pairs, or in the body.
 type Timestamp struct {
 	Header    string    `yaml:"header"`
 	Field     string    `yaml:"field"`
-	Unit      string    `yaml:"unit"` // s (default), ms
+	Body      string    `yaml:"body"`
+	Unit      string    `yaml:"unit"` // s (default), ms, rfc3339
 	Tolerance *Duration `yaml:"tolerance"`
 }
 
@@ -77,11 +111,18 @@ type Basic struct {
 	User    string `yaml:"user"`
 }
 
-// JWT is a bearer token that is signed with HS256.
+// JWT is a token that is signed with HS256.
 type JWT struct {
-	Secrets string            `yaml:"secrets"`
-	Leeway  *Duration         `yaml:"leeway"`
-	Claims  map[string]string `yaml:"claims"`
+	Secrets string `yaml:"secrets"`
+	// Header has the token; by default it is a bearer token.
+	Header string            `yaml:"header"`
+	Leeway *Duration         `yaml:"leeway"`
+	Claims map[string]string `yaml:"claims"`
+	// MaxAge is how long a token without an expiry is valid from the time of its issue.
+	MaxAge *Duration `yaml:"max_age"`
+	// BodyHash and URLHash name the claims with the hex SHA-256 of the body and of the URL.
+	BodyHash string `yaml:"body_hash"`
+	URLHash  string `yaml:"url_hash"`
 }
 
 // Address accepts requests from networks. They stand where secrets stand, since they differ from one

@@ -22,6 +22,14 @@ func (r *Dependencies) OnlyBody() bool {
 	return len(r.Headers)+len(r.Query)+len(r.Path) == 0 && !r.whole
 }
 
+// BodyPaths are the paths within the body that are read; what cannot be seen counts as all of it, the empty path.
+func (r *Dependencies) BodyPaths() [][]string {
+	if r.Body && len(r.Fields) == 0 {
+		return [][]string{{}}
+	}
+	return r.Fields
+}
+
 func dependenciesOf(q *gojq.Query) (r Dependencies) {
 	r.inQuery(q)
 	for _, names := range []*[]string{&r.Headers, &r.Query, &r.Path} {

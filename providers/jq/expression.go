@@ -61,6 +61,11 @@ func values(m map[string]string) map[string]any {
 
 // Compile compiles the source of a field; nil for "". The error says why it cannot be used.
 func Compile(field, source string) (*Expression, error) {
+	return compile(field, source, func(*gojq.Query) {})
+}
+
+// compile changes the query before it is metered.
+func compile(field, source string, change func(*gojq.Query)) (*Expression, error) {
 	if source == "" {
 		return nil, nil
 	}
@@ -72,6 +77,7 @@ func Compile(field, source string) (*Expression, error) {
 		return nil, errors.New(reason)
 	}
 	x := &Expression{Field: field, Source: source, Dependencies: dependenciesOf(query), Names: namesOf(query)}
+	change(query)
 	if x.code, err = compileMetered(query); err != nil {
 		return nil, fmt.Errorf("does not compile: %w", err)
 	}
@@ -82,7 +88,8 @@ func Compile(field, source string) (*Expression, error) {
 var errTooMany = errors.New("too many values")
 
 // All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
-// errTooCostly, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than here.
+// errTooCostly, errNull, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than
+// here.
 func (x *Expression) All(ctx context.Context, in Input, item any) (out []any, err error) {
 	err = x.each(ctx, in, item, func(v any) bool {
 		out = append(out, v)
@@ -114,7 +121,11 @@ func (x *Expression) Once(in Input) (any, error) {
 }
 
 // each calls take with the values until it has enough.
-func (x *Expression) each(ctx context.Context, in Input, item any, take func(any) bool) (err error) {
+func (x *Expression) each(ctx context.Context, in Input, item any, take func(any) bool) error {
+	return x.run(newMeter(ctx), in, item, take)
+}
+
+func (x *Expression) run(m *meter, in Input, item any, take func(any) bool) (err error) {
 	if x == nil {
 		return nil
 	}
@@ -130,7 +141,6 @@ func (x *Expression) each(ctx context.Context, in Input, item any, take func(any
 			err = errEvaluation
 		}
 	}()
-	m := newMeter(ctx)
 	iter := x.code.RunWithContext(m, in.Value, in.Root, item, m)
 	for {
 		v, ok := iter.Next()
@@ -181,8 +191,10 @@ func evaluationError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return context.DeadlineExceeded
 	}
-	if errors.Is(err, errTooCostly) {
-		return errTooCostly
+	for _, known := range []error{errTooCostly, errNull} {
+		if errors.Is(err, known) {
+			return known
+		}
 	}
 	return errEvaluation
 }
@@ -200,13 +212,20 @@ func (x *Expression) Failed(err error) *event.Error {
 		code = "jq_too_many_values"
 	case errors.Is(err, errTooCostly):
 		code = "jq_too_costly"
+	case errors.Is(err, errNull):
+		code = "jq_null"
 	}
 	return x.Fail(code)
 }
 
 // Fail is an error of the definition, named by its field alone.
 func (x *Expression) Fail(code string) *event.Error {
-	return &event.Error{Class: event.ClassFailed, Code: code, Text: "evaluate " + x.Field}
+	return &event.Error{Class: event.ClassFailed, Code: code, Text: event.EvaluateField + x.Field}
+}
+
+// Reject is an error of an event for which the expression has given what cannot be, named by the field.
+func (x *Expression) Reject(code, why string) *event.Error {
+	return event.Rejectf(code, "%s: %s%s", why, event.EvaluateField, x.Field)
 }
 
 // Marshal is the JSON of what an expression gave, if it is not much longer than limit.

@@ -12,7 +12,7 @@ import (
 // The page of the definitions has the numbers that bound things here.
 func TestPageNamesLimitsOfExpressions(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/providers.md")
+	page, err := os.ReadFile("../../docs/expressions.md")
 	require.NoError(t, err)
 	for row, number := range map[string]int{"Values that `each` may give": maxOutputs} {
 		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(row)+`.* \| `+fmt.Sprint(number), string(page))

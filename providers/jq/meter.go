@@ -27,7 +27,11 @@ type meter struct {
 }
 
 func newMeter(ctx context.Context) *meter {
-	return &meter{Context: ctx, done: ctx.Done(), steps: maxSteps, cost: maxCost}
+	return newMeterOf(ctx, Budget{Steps: maxSteps, Cost: maxCost})
+}
+
+func newMeterOf(ctx context.Context, b Budget) *meter {
+	return &meter{Context: ctx, done: ctx.Done(), steps: b.Steps, cost: b.Cost}
 }
 
 // Done is closed once the budget is used up or the deadline has passed.

@@ -27,7 +27,7 @@ func compileMetered(q *gojq.Query) (*gojq.Code, error) {
 	m := metering{placing: definesFunctions(q)}
 	m.visit(reflect.ValueOf(q))
 	return gojq.Compile(q, gojq.WithVariables([]string{"$root", "$item", meterVariable}),
-		gojq.WithFunction(chargeName, 4, 4, chargeFunction))
+		gojq.WithFunction(chargeName, 4, 4, chargeFunction), gojq.WithFunction(givenName, 0, 0, givenFunction))
 }
 
 func definesFunctions(q *gojq.Query) (found bool) {

@@ -16,6 +16,18 @@ type Checked struct {
 	// Names are the definitions that were looked at, sorted.
 	Names    []string  `json:"definitions"`
 	Findings []Finding `json:"findings"`
+	// Notes are what is as it may be, and easily overlooked.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Mistakes are the findings that are more than advice.
+func (c *Checked) Mistakes() (mistakes []Finding) {
+	for _, f := range c.Findings {
+		if !f.Advice {
+			mistakes = append(mistakes, f)
+		}
+	}
+	return mistakes
 }
 
 // CheckAll validates and lints the built-in definitions and those of the folder dir ("" is no folder).
@@ -62,10 +74,16 @@ func check(dir string, s auth.Secrets, wanted func(definition.File) bool) (Check
 		if wanted(files[name]) {
 			result.Names = append(result.Names, name)
 			result.invalid(err)
+			for _, replaced := range files[name].Replaced {
+				result.Notes = append(result.Notes, files[name].Name+": "+replaced)
+			}
 		}
 		if p != nil && (wanted(files[name]) || files[name].Origin == definition.OriginBuiltIn) {
 			compiled = append(compiled, p)
 		}
+	}
+	if len(result.Names) == 0 {
+		return Checked{}, fmt.Errorf("%s has no definition: want NAME.yaml", dir)
 	}
 	result.lint(s, compiled, files, wanted)
 	slices.Sort(result.Names)
@@ -80,7 +98,11 @@ func (c *Checked) lint(
 	catalogue = catalogue.WithSecrets(s)
 	for _, name := range catalogue.Names() {
 		if p, _ := catalogue.Lookup(name); wanted(files[name]) {
-			c.Findings = append(c.Findings, findingsOf(p)...)
+			for _, f := range findingsOf(p) {
+				at := files[name].Place(f.Field)
+				f.Line, f.Column = at.Line, at.Column
+				c.Findings = append(c.Findings, f)
+			}
 		}
 	}
 }
@@ -88,6 +110,8 @@ func (c *Checked) lint(
 // invalid notes every mistake that is joined in err.
 func (c *Checked) invalid(err error) {
 	for _, e := range definition.Errors(err) {
-		c.Findings = append(c.Findings, Finding{File: e.File, Field: e.Field, Rule: RuleInvalid, Message: e.Reason})
+		c.Findings = append(c.Findings, Finding{
+			File: e.File, Line: e.Place.Line, Column: e.Place.Column, Field: e.Field, Rule: RuleInvalid, Message: e.Reason,
+		})
 	}
 }

@@ -1,7 +1,11 @@
 package lint
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"holdfast/event"
@@ -14,8 +18,14 @@ import (
 // Explanation says what would happen to a request, and why. Nothing happens.
 type Explanation struct {
 	Provider string `json:"provider"`
+	// Authentic says whether one of the schemes accepts the request.
+	Authentic bool `json:"authentic"`
+	// Elsewhere is set if the path of its URL is none of the provider's.
+	Elsewhere string `json:"elsewhere,omitempty"`
 	// Refused says why the request would be refused; "" if it would not.
 	Refused auth.Reason `json:"refused,omitempty"`
+	// Refusal is what was found, and what to do about it; nil if the request would not be refused.
+	Refusal *ExplainedRefusal `json:"refusal,omitempty"`
 	// Scheme is the one that has accepted the request.
 	Scheme string `json:"scheme,omitempty"`
 	// Status is that of the reply to the first delivery.
@@ -32,6 +42,30 @@ const (
 	ReasonTooLarge auth.Reason = "body_too_large"
 	ReasonDeadline auth.Reason = "jq_deadline"
 )
+
+// causes are those of the reasons above.
+var causes = map[auth.Reason]auth.Cause{
+	ReasonTooLarge: {
+		Means: "the body is larger than the definition lets it be",
+		Next:  "raise body_limit in the definition, or have less sent at once",
+	},
+	ReasonDeadline: {
+		Means: "the expressions of the definition took too long for this body", Next: "make type, source and key cheaper to find",
+	},
+}
+
+// ExplainedRefusal is why a request would be refused.
+type ExplainedRefusal struct {
+	Means string `json:"means"`
+	Next  string `json:"next"`
+	// Scheme is the one that came furthest, and Detail what it found, in words without a value of the request.
+	Scheme string `json:"scheme,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Otherwise says what would become of the request were the secret not one that everybody knows, or that can be guessed.
+	Otherwise string `json:"otherwise,omitempty"`
+	// Tried are the other forms of the request for which its signature is no good either.
+	Tried []string `json:"tried,omitempty"`
+}
 
 // ExplainedEvent says what becomes of one event.
 type ExplainedEvent struct {
@@ -77,15 +111,19 @@ type ExplainedFailure struct {
 // Explain takes a request through what the ingress and the parse step would do with it. Of limits it knows those of the
 // definition alone.
 func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation {
-	e := Explanation{Provider: p.Name(), Events: []ExplainedEvent{}}
+	e := Explanation{Provider: p.Name(), Elsewhere: elsewhere(p, r), Events: []ExplainedEvent{}}
 	if p.BodyLimit() > 0 && len(r.Body) > p.BodyLimit() {
 		return e.refused(ReasonTooLarge, p.Replies().TooLarge)
 	}
-	if err := p.Authenticate(r, now); err != nil {
-		return e.refused(auth.ReasonOf(err), p.Replies().Unauthentic)
+	if reply, isOne, err := p.Handshake(r, now); isOne && err == nil {
+		e.Challenge, e.Status, e.Reply = true, reply.Status, string(reply.Body)
+		return e
 	}
-	e.Scheme = p.Passed(r)
-	if reply, ok := p.Challenge(r); ok {
+	if err := p.Authenticate(r, now); err != nil {
+		return e.unauthentic(p, r, now, err)
+	}
+	e.Authentic, e.Scheme = true, p.Passed(r)
+	if reply, ok := p.Challenge(r, now); ok {
 		e.Challenge, e.Status, e.Reply = true, reply.Status, string(reply.Body)
 		return e
 	}
@@ -106,7 +144,46 @@ func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation 
 
 func (e Explanation) refused(why auth.Reason, status int) Explanation {
 	e.Refused, e.Status = why, status
+	e.Refusal = &ExplainedRefusal{Means: causes[why].Means, Next: causes[why].Next}
 	return e
+}
+
+// unauthentic looks as closely as can be at what was wrong: nobody waits for the answer.
+func (e Explanation) unauthentic(p *providers.Provider, r *auth.Request, now time.Time, err error) Explanation {
+	found := &auth.Error{Reason: auth.ReasonOf(err)}
+	if errors.As(err, &found) {
+		found = p.Examine(r, now, found)
+	}
+	cause := found.Reason.Cause()
+	e.Refused, e.Status = found.Reason, p.Replies().Unauthentic
+	e.Refusal = &ExplainedRefusal{
+		Means: cause.Means, Next: cause.Next, Scheme: found.Scheme, Detail: found.Detail(), Tried: found.Tried,
+	}
+	if found.Reason == auth.ReasonPlaceholderSecret || found.Reason == auth.ReasonShortSecret {
+		e.Refusal.Otherwise = otherwise(p, r, now)
+	}
+	return e
+}
+
+// otherwise looks past a secret that is of no use.
+func otherwise(p *providers.Provider, r *auth.Request, now time.Time) string {
+	other := *r
+	err := p.AdmittingAny().Authenticate(&other, now)
+	if err == nil {
+		return "the request is right for this secret: take a better one at both ends"
+	}
+	return "the request would be refused all the same: " + string(auth.ReasonOf(err))
+}
+
+// elsewhere says that a request has come to none of the provider's paths: a proxy may have rewritten its URL. It is explained as
+// if it had come to one.
+func elsewhere(p *providers.Provider, r *auth.Request) string {
+	u, err := url.Parse(r.URL)
+	if err != nil || u.Path == "" || u.Path == "/" || p.HasPath(u.EscapedPath()) {
+		return ""
+	}
+	return fmt.Sprintf("the path %s is none of %s, which has: %s; explained as if a proxy had rewritten it", u.EscapedPath(),
+		p.Name(), strings.Join(p.Paths(), " "))
 }
 
 // explain also gives the fields of the expressions that have failed without anybody's notice.

@@ -3,6 +3,8 @@ package lint
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,15 +32,24 @@ type: .body.type
 key: {parts: [.body.id]}
 `
 
-func secretsOf(secrets ...string) auth.Secrets { return func(string) []string { return secrets } }
+// secretsOf gives the same secrets for every reference; beside secretOfTests those for the schemes that it does not fit.
+func secretsOf(secrets ...string) auth.Secrets {
+	if slices.Contains(secrets, secretOfTests) {
+		secrets = append(slices.Clone(secrets), auth.TrialSecrets()[1:]...)
+	}
+	return func(string) []string { return secrets }
+}
 
 // catalogueOf gives the built-in catalogue with secrets.
 func catalogueOf(t testing.TB, secrets ...string) *providers.Catalogue {
 	t.Helper()
-	c, err := providers.Load("")
+	c, err := builtIn()
 	require.NoError(t, err)
-	return c.WithSecrets(secretsOf(secrets...))
+	return c.WithSecrets(secretsOf(secrets...)).WithCertificates(auth.TrialCertificates)
 }
+
+// builtIn is compiled once: nobody changes it.
+var builtIn = sync.OnceValues(func() (*providers.Catalogue, error) { return providers.Load("") })
 
 func providerOf(t testing.TB, name string, secrets ...string) *providers.Provider {
 	t.Helper()

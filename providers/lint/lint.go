@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"holdfast/providers"
+	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 )
 
@@ -12,12 +13,17 @@ import (
 type Finding struct {
 	// File is the name of the file, without its folder.
 	File string `json:"file"`
+	// Line and Column are where it stands, from 1; 0 where that is not known.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
 	// Field is the path to the field; "" for the definition as a whole.
 	Field string `json:"field,omitempty"`
 	// Rule is the short, stable name of what is wrong.
 	Rule Rule `json:"rule"`
 	// Message says what is wrong and what is wanted.
 	Message string `json:"message"`
+	// Advice is set where the definition may stay as it is.
+	Advice bool `json:"advice,omitempty"`
 }
 
 // Rule names what a finding is about.
@@ -36,11 +42,17 @@ const (
 	RuleUnversioned Rule = "unversioned"
 	RuleUnsigned    Rule = "unsigned"
 	RuleSecret      Rule = "secret"
+	RuleUnsourced   Rule = "unsourced"
+	RuleUnexplained Rule = "unexplained"
+	RuleFewSamples  Rule = "few-samples"
 )
 
-// String is "file: field: message [rule]".
+// String is "file:line:column: field: message [rule]", behind "advice: " where it is advice.
 func (f Finding) String() string {
-	at := f.File + ": "
+	at := f.File + definition.Place{Line: f.Line, Column: f.Column}.String() + ": "
+	if f.Advice {
+		at = "advice: " + at
+	}
 	if f.Field != "" {
 		at += f.Field + ": "
 	}
@@ -50,13 +62,16 @@ func (f Finding) String() string {
 // linter collects the findings about one definition.
 type linter struct {
 	provider *providers.Provider
-	written  *definition.Definition
-	found    []Finding
-	seen     map[string]bool
+	// trial is the same with secrets that fit every scheme.
+	trial   *providers.Provider
+	written *definition.Definition
+	found   []Finding
+	seen    map[string]bool
 }
 
 func newLinter(p *providers.Provider) *linter {
-	return &linter{provider: p, written: p.Written(), seen: map[string]bool{}}
+	trial := p.Bound(lintSecrets).Certified(auth.TrialCertificates)
+	return &linter{provider: p, trial: trial, written: p.Written(), seen: map[string]bool{}}
 }
 
 // add notes a finding, each once.
@@ -94,5 +109,6 @@ func findingsOf(p *providers.Provider) []Finding {
 	}
 	l.checkReply()
 	l.checkSamples()
+	l.checkEvidence()
 	return l.found
 }

@@ -34,7 +34,7 @@ func lintOf(t *testing.T, definition string, secrets ...string) []Finding {
 	checked, err := CheckPath(writeDefinitions(t, map[string]string{"acme.yaml": definition}), secretsOf(secrets...))
 	require.NoError(t, err)
 	require.Equal(t, []string{"acme"}, checked.Names)
-	return checked.Findings
+	return checked.Mistakes()
 }
 
 func TestLint(t *testing.T) {
@@ -162,15 +162,19 @@ func TestCheckOneFile(t *testing.T) {
 		require.NoError(t, err)
 		return checked
 	}
-	require.Equal(t, Checked{Names: []string{"beta"}}, check("beta.yaml"))
+	beta := check("beta.yaml")
+	require.Equal(t, []string{"beta"}, beta.Names)
+	require.Empty(t, beta.Mistakes())
 	require.Equal(t, []string{"stripe"}, check("stripe.yaml").Names)
-	require.Equal(t, "stripe.yaml: priority: \"urgent\" is unknown: want one of normal, critical, high [invalid]",
+	require.Equal(t, "stripe.yaml:3:1: priority: \"urgent\" is unknown: want one of normal, critical, high [invalid]",
 		check("stripe.yaml").Findings[0].String())
 	require.Equal(t, RuleInvalid, check("broken.yaml").Findings[0].Rule)
 	require.Equal(t, "paths", check("taken.yaml").Findings[0].Field)
 	whole, err := CheckPath(dir, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"acme", "beta", "broken", "other", "stripe", "taken"}, whole.Names)
+	_, err = CheckPath(t.TempDir(), nil)
+	require.ErrorContains(t, err, "has no definition")
 	_, err = CheckPath(filepath.Join(dir, "notes.txt"), nil)
 	require.ErrorContains(t, err, "want NAME.yaml")
 	_, err = CheckPath(filepath.Join(dir, "nowhere.yaml"), nil)
@@ -192,7 +196,7 @@ func TestPageNamesRules(t *testing.T) {
 	require.NoError(t, err)
 	for _, rule := range []Rule{
 		RuleInvalid, RuleNoSamples, RuleSampleFails, RuleSampleType, RuleSharedKey, RuleUnreachable, RuleUnscoped, RuleUnsigned,
-		RuleSecret,
+		RuleSecret, RuleUnsourced, RuleUnexplained, RuleFewSamples, RuleIneffective, RuleUnversioned,
 	} {
 		require.Contains(t, string(page), "| `"+string(rule)+"` |")
 	}

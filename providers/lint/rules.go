@@ -210,7 +210,9 @@ func (l *linter) checkCovered(field string, source definition.JQ) {
 		return // a definition that is linted has been compiled
 	}
 	for _, one := range l.provider.Alternatives() {
-		for _, what := range one.Coverage().Uncovered(x.Dependencies.Headers, x.Dependencies.Query, x.Dependencies.Path) {
+		c := one.Coverage()
+		for _, what := range append(c.Uncovered(x.Dependencies.Headers, x.Dependencies.Query, x.Dependencies.Path),
+			c.UncoveredBody(l.provider.ItemPath(), x.Dependencies.BodyPaths())...) {
 			l.add(field, RuleUnsigned, "reads %s, which no signature covers: take it from the body, or say why not under `unsigned`",
 				what)
 		}

@@ -25,7 +25,7 @@ func TestSamples(t *testing.T) {
 				if e.Challenge {
 					return
 				}
-				require.Equal(t, eventType, e.Events[0].Type)
+				require.True(t, names(eventType, e.Events[0].Type), e.Events[0].Type)
 				require.Nil(t, e.Events[0].DeadLetter)
 				require.NotEqual(t, event.KeyFromNothing, e.Events[0].KeyFrom)
 				if eventType != "FORM_SUBMITTED" { // a form at Cal.com belongs to nothing
@@ -54,7 +54,7 @@ func TestSamplesReachEveryOverride(t *testing.T) {
 				require.True(t, slices.ContainsFunc(p.SampleTypes(), definition.NewGlob(pattern).Match), "%s: overrides[%d] is for %s", name, i, pattern)
 			}
 		}
-		if p.Written().Batch == nil {
+		if p.Written().Batch == nil || p.Coverage().Body != nil { // a signature that names fields is of one item
 			continue
 		}
 		most := 0

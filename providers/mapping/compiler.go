@@ -14,6 +14,8 @@ type Compiler struct {
 	ReceiptFields ReceiptFields
 	Coverage      auth.Coverage
 	PathParams    []string
+	// Item leads from the body to the event within it, "" where that is the body.
+	Item string
 	// HasSource: the definition tells the provider's senders apart.
 	HasSource bool
 }
@@ -25,9 +27,22 @@ func (c *Compiler) Expression(field string, source definition.JQ) *jq.Expression
 	return x
 }
 
+// Name is Expression for what names the event: an expression that would make a text of null fails, and gives nothing.
+func (c *Compiler) Name(field string, source definition.JQ) *jq.Expression {
+	x := c.compiled(field, source, jq.CompileName)
+	c.checkReads(field, x)
+	return x
+}
+
 // NewExpression compiles the source, or reports why it cannot be used; nil for "".
 func (c *Compiler) NewExpression(field string, source definition.JQ) *jq.Expression {
-	x, err := jq.Compile(field, string(source))
+	return c.compiled(field, source, jq.Compile)
+}
+
+func (c *Compiler) compiled(
+	field string, source definition.JQ, compile func(field, source string) (*jq.Expression, error),
+) *jq.Expression {
+	x, err := compile(field, string(source))
 	if err != nil {
 		c.Add(field, "%s", err.Error())
 	}
@@ -63,6 +78,9 @@ func (c *Compiler) checkKeyReads(field string, x *jq.Expression) {
 		return
 	}
 	for _, what := range c.Coverage.Uncovered(x.Dependencies.Headers, x.Dependencies.Query, x.Dependencies.Path) {
+		c.Add(field, "reads %s, %s", what, advice)
+	}
+	for _, what := range c.Coverage.UncoveredBody(c.Item, x.Dependencies.BodyPaths()) {
 		c.Add(field, "reads %s, %s", what, advice)
 	}
 }

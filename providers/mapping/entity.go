@@ -106,7 +106,7 @@ func changesOf(ctx context.Context, rules []entityRule, eventType string, in jq.
 				return nil, event.Rejectf("too_many_names", "the event has more than %d names of entities", maxNamesOfEvent)
 			}
 			if rules[i].kindFrom != nil && haveNames(rules, c.Kind) {
-				return nil, event.Rejectf("bad_entity_kind", "the kind that kind_from gives has several names, and a rule of its own")
+				return nil, rules[i].kindFrom.Reject("bad_entity_kind", "the kind that it gives has several names, and a rule of its own")
 			}
 			if id := [2]string{c.Kind, c.ExternalID}; !seen[id] {
 				seen[id] = true
@@ -178,7 +178,7 @@ func (e *entityRule) change(
 		c.Names = found
 	}
 	if !isKind(c.Kind) {
-		return c, false, event.Rejectf("bad_entity_kind", "the kind of an entity is not a name")
+		return c, false, e.kindFrom.Reject("bad_entity_kind", "the kind of an entity is not a name")
 	}
 	if c.State, err = e.stateOf(ctx, in, item, room); err != nil {
 		return c, false, err
@@ -197,7 +197,7 @@ func (e *entityRule) stateOf(ctx context.Context, in jq.Input, item any, room in
 	}
 	state, ok := v.(map[string]any)
 	if !ok {
-		return nil, event.Rejectf("bad_state", "the state of an entity is not an object")
+		return nil, e.state.Reject("bad_state", "the state of an entity is not an object")
 	}
 	text, err := jq.Marshal(state, room)
 	if err != nil || len(text) > room {
@@ -223,7 +223,7 @@ func (e *entityRule) versionOf(ctx context.Context, in jq.Input, item any) (*int
 	s, _ := jq.Text(v)
 	n, err := strconv.ParseInt(s, 10, 64)
 	if isText || err != nil || n < 0 || n > maxVersion {
-		return nil, event.Rejectf("bad_version", "the version of an entity is not a plausible whole number")
+		return nil, e.version.Reject("bad_version", "the version of an entity is not a plausible whole number")
 	}
 	return &n, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/event"
 	"holdfast/providers/definition"
 	"holdfast/providers/jq"
 )
@@ -66,6 +67,16 @@ func occurredAt(ctx context.Context, rules []timeRule, in jq.Input, receivedAt t
 		}
 	}
 	return time.Time{}, false, nil
+}
+
+// occurredElse is the time of an event whose body does not tell it: what the system before has known of it, or when it was
+// received, which is none of its own.
+func occurredElse(r event.Receipt) (at time.Time, isMissing bool) {
+	at = r.ReceivedAt
+	if isMissing = r.Imported == nil || r.Imported.OccurredAt.IsZero(); !isMissing {
+		at = r.Imported.OccurredAt
+	}
+	return at.UTC().Truncate(timePrecision), isMissing
 }
 
 func parseTime(s, unit string) (time.Time, bool) {

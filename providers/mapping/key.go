@@ -105,7 +105,7 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 	for i, part := range parts {
 		at := fmt.Sprintf("%s.parts[%d]", field, i)
 		c.Required(at, string(part.Expr))
-		x := c.Expression(at, part.Expr)
+		x := c.Name(at, part.Expr)
 		if !k.unsigned {
 			c.checkKeyReads(at, x)
 		}
@@ -117,6 +117,10 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 			needed++
 		}
 		k.parts = append(k.parts, keyPart{expr: x, optional: part.Optional})
+	}
+	if (k.hashed || k.fallback) && c.Coverage.Body != nil && !k.unsigned {
+		c.Add(field, "is made of the hash of a body that the signature does not cover: name the parts that it covers, or say why not "+
+			"under `unsigned`")
 	}
 	if len(d.Parts) > 0 && needed == 0 && !k.hashed {
 		c.Add(field+".parts", "are all optional: at least one must identify the event")

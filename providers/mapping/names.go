@@ -79,7 +79,7 @@ func (n names) of(ctx context.Context, in jq.Input, item any, s scope) (found []
 				name = scopedID(in.Source, name)
 			}
 			if name != CleanText(name, maxExternalID) {
-				return nil, event.Rejectf("bad_entity_id", "the id of an entity is too long or has control characters")
+				return nil, x.Reject("bad_entity_id", "the id of an entity is too long or has control characters")
 			}
 			if !seen[name] {
 				seen[name] = true

@@ -48,6 +48,9 @@ func NewReceiptFields(p *definition.Problems, d definition.Keep, a *auth.Authent
 	return k
 }
 
+// HeaderNames are the headers that a receipt keeps, in lower case.
+func (k ReceiptFields) HeaderNames() []string { return k.headers }
+
 // Of gives what the receipt keeps of a request, and what of it keys are made of: the same, but nothing is cut or cleaned, so
 // that no two values become one.
 func (k ReceiptFields) Of(r *auth.Request) (shown, whole Fields) {

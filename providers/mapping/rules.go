@@ -175,7 +175,7 @@ func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType stri
 		return event.Parsed{}, err
 	}
 	if parsed.OccurredAt = at; !found {
-		parsed.OccurredAt, parsed.OccurredAtMissing = receipt.ReceivedAt.UTC().Truncate(timePrecision), true
+		parsed.OccurredAt, parsed.OccurredAtMissing = occurredElse(receipt)
 	}
 	if r.ignore {
 		parsed.Outcome = event.OutcomeIgnored

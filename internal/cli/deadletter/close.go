@@ -10,11 +10,13 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
+	"holdfast/operator"
 )
 
 func discardCommand() *cobra.Command {
 	command := changeCommand("discard ID --reason WHY",
-		"Give an event up: no attempt processes it any more, and what it did to entities is taken back",
+		"Give an event up, and take back what it did to entities",
+		"  holdfast dlq discard 7 --reason 'a test of the sender'",
 		"discarded dead letter %d\n",
 		func(t *cli.Tools) change { return t.Store.DiscardDeadLetter })
 	_ = command.MarkFlagRequired(cli.ReasonFlag)
@@ -22,13 +24,15 @@ func discardCommand() *cobra.Command {
 }
 
 func reopenCommand() *cobra.Command {
-	return changeCommand("reopen ID", "Take a discard back: the dead letter is open again, and can be replayed",
+	return changeCommand("reopen ID", "Take a discard back: the dead letter is open again",
+		"  holdfast dlq reopen 7 --reason 'it was real'",
 		"reopened dead letter %[1]d: holdfast dlq replay %[1]d runs it\n",
 		func(t *cli.Tools) change { return t.Store.ReopenDeadLetter })
 }
 
 func deleteCommand() *cobra.Command {
-	return changeCommand("delete ID", "Remove a dead letter that is resolved or discarded", "deleted dead letter %d\n",
+	return changeCommand("delete ID", "Remove a dead letter that is resolved or discarded",
+		"  holdfast dlq delete 7", "deleted dead letter %d\n",
 		func(t *cli.Tools) change { return t.Store.DeleteDeadLetter })
 }
 
@@ -37,11 +41,12 @@ type change func(ctx context.Context, id int64, by event.Actor) error
 
 // changeCommand makes a change and says that it is done. As JSON it shows the dead letter as it is then, or only its number if it
 // is no more.
-func changeCommand(use, short, done string, of func(*cli.Tools) change) *cobra.Command {
+func changeCommand(use, short, example, done string, of func(*cli.Tools) change) *cobra.Command {
 	command := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.ExactArgs(1),
+		Use:     use,
+		Short:   short,
+		Example: example,
+		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			if err := of(t)(c.Context(), id, cli.ActorOf(c)); err != nil {
 				return err
@@ -54,7 +59,7 @@ func changeCommand(use, short, done string, of func(*cli.Tools) change) *cobra.C
 			if errors.Is(err, event.ErrNotFound) {
 				return cli.Print(c, map[string]int64{"id": id}, nil)
 			}
-			return errors.Join(err, Print(c, letter))
+			return errors.Join(err, cli.Print(c, operator.ViewDeadLetter(letter), nil))
 		}),
 	}
 	cli.AddReasonFlag(command)
@@ -62,12 +67,20 @@ func changeCommand(use, short, done string, of func(*cli.Tools) change) *cobra.C
 	return command
 }
 
+// removal is what the API answers to a cleanup. There is never more: a command goes on until all is done.
+type removal struct {
+	Removed int64 `json:"removed"`
+	More    bool  `json:"more"`
+}
+
 func cleanupCommand() *cobra.Command {
 	var cleanup event.Cleanup
 	command := &cobra.Command{
 		Use:   "cleanup --older-than AGE",
-		Short: "Remove dead letters that were resolved or discarded that long ago",
-		Args:  cobra.NoArgs,
+		Short: "Remove dead letters that were resolved or discarded long ago",
+		Example: "  holdfast dlq cleanup --older-than 30d\n" +
+			"  holdfast dlq cleanup --older-than 2026-01-01 --provider stripe",
+		Args: cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			var all int64
 			for {
@@ -81,7 +94,7 @@ func cleanupCommand() *cobra.Command {
 				}
 			}
 			cli.DoubtProvider(c, t.Cfg, cleanup.Provider, int(all))
-			return cli.Print(c, map[string]int64{"removed": all}, func(w io.Writer) error {
+			return cli.Print(c, removal{Removed: all}, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "removed %d dead letters\n", all)
 				return err
 			})
@@ -93,8 +106,8 @@ func cleanupCommand() *cobra.Command {
 		}
 		return nil
 	}
-	cli.AddTimeFlag(command, &cleanup.Before, given, "older-than", "how long ago (30d, 720h), or before when (RFC 3339)")
-	command.Flags().StringVar(&cleanup.Provider, "provider", "", "only those of this provider")
+	cli.AddTimeFlag(command, &cleanup.Before, given, "older-than", "closed before then")
+	cli.AddProviderFlag(command, &cleanup.Provider)
 	_ = command.MarkFlagRequired("older-than")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)

@@ -14,9 +14,13 @@ func editCommand() *cobra.Command {
 	var wait bool
 	var file string
 	command := &cobra.Command{
-		Use:   "edit ID --body FILE",
-		Short: "Run an edited event instead: a new event with this body, under the workflow ID with :r1 behind it",
-		Args:  cobra.ExactArgs(1),
+		Use:   "edit ID --file FILE",
+		Short: "Run an edited event instead, and keep the original",
+		Long: "Run an edited event instead: a new event with another body, under the workflow ID\n" +
+			"with :r1 behind it. The original stays as it is.",
+		Example: "  holdfast dlq show 7 --json | jq -r .body.raw | base64 -d > body.json\n" +
+			"  holdfast dlq edit 7 --file body.json --reason 'a typo' --wait",
+		Args: cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			body, err := readEdited(c, file)
 			if err != nil {
@@ -40,9 +44,9 @@ func editCommand() *cobra.Command {
 			return follow(c, t, started, wait)
 		}),
 	}
-	command.Flags().StringVar(&file, "body", "", "file with the new body; - reads standard input")
+	cli.AddFileFlag(command, &file, "the new body, byte for byte", "body")
 	addWaitFlag(command, &wait)
-	_ = command.MarkFlagRequired("body")
+	_ = command.MarkFlagRequired("file")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command

@@ -1,22 +1,24 @@
 package deadletter
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"holdfast/event"
 	"holdfast/internal/cli"
+	"holdfast/operator"
 )
 
 // Command is `holdfast dlq`.
 func Command() *cobra.Command {
-	return cli.Group("dlq", "List, show, replay, redrive, edit, discard, reopen and remove dead letters",
-		listCommand(), showCommand(), replayCommand(), startCommand(),
+	return cli.Group("dlq", "See dead letters; run them again, edit or discard them",
+		"  holdfast dlq causes\n  holdfast dlq show 7\n  holdfast dlq replay 7 --wait",
+		causesCommand(), listCommand(), showCommand(), replayCommand(), startCommand(),
 		editCommand(), discardCommand(), reopenCommand(),
 		deleteCommand(), cleanupCommand())
 }
@@ -26,52 +28,62 @@ const anyState event.DeadLetterState = "all"
 
 func listCommand() *cobra.Command {
 	var query event.DeadLetterQuery
+	var about string
 	state := event.DeadLetterOpen
-	command := cli.ListCommand("List dead letters, the last failed first",
-		func(c *cobra.Command, t *cli.Tools) ([]event.DeadLetter, error) {
+	command := cli.Listing[event.DeadLetter, event.DeadLetterCursor]{
+		Short: "List dead letters, the last failed first",
+		Example: "  holdfast dlq list --provider stripe --since 24h\n" +
+			"  holdfast dlq list --state all --event stripe:evt_123\n" +
+			"  holdfast dlq list --json | jq '.items[].failure.code'",
+		Limit: 50, Place: event.DeadLetter.Cursor,
+		Read: func(
+			c *cobra.Command, t *cli.Tools, limit int, after *event.DeadLetterCursor,
+		) (page []event.DeadLetter, err error) {
+			query.Limit, query.Before = limit, after
 			if query.State = state; state == anyState {
 				query.State = ""
 			}
+			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+				return nil, err
+			}
 			return t.Store.DeadLetters(c.Context(), query)
 		},
-		[]string{"ID", "STATE", "PROVIDER", "SOURCE", "TYPE", "STEP", "CLASS", "CODE", "FAILURES", "LAST FAILED",
-			"WORKFLOW"},
-		func(d event.DeadLetter) []string {
+		View: func(d event.DeadLetter) any { return operator.ViewDeadLetter(d) },
+		Heading: []string{"ID!", "STATE", "PROVIDER", "SOURCE+", "TYPE", "STEP", "CLASS+", "CODE", "FAILURES+", "LAST FAILED/AGE~",
+			"WORKFLOW+"},
+		Cells: func(d event.DeadLetter) []string {
 			return []string{
 				strconv.FormatInt(d.ID, 10), string(d.State), d.Receipt.Provider, d.Receipt.Source, d.Receipt.Type,
 				string(d.Failure.Step), string(d.Failure.Class), d.Failure.Code, strconv.Itoa(d.Failures),
 				d.LastFailed.Format(time.RFC3339), d.Run.WorkflowID,
 			}
-		})
+		},
+	}.Command()
 	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	command.Flags().StringVar(&query.Type, "type", "", "only those of this type")
-	cli.AddChoiceFlag(command, &query.Class, "error-class", "only those of this class", event.Classes())
-	addCodeFlag(command, &query.Code)
-	cli.AddChoiceFlag(command, &query.Step, "step", "only those that failed at this step", event.Steps())
-	cli.AddEventFlag(command, &query.EventID, "event", "only those of the event with this ID")
+	cli.AddTypeFlag(command, &query.Type)
+	addFailureFlags(command, &query.Class, &query.Code, &query.Step, &query.Rule, &query.Subscription)
+	cli.AddEventFlag(command, &about, "only its own")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	cli.AddChoiceFlag(command, &state, "state", "only those in this state", append(event.DeadLetterStates(), anyState))
-	cli.AddLimitFlag(command, &query.Limit, 50)
 	return command
 }
 
-// addCodeFlag adds --error-code; --code is what a redrive called it before.
-func addCodeFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "error-code", "", "only those of this code")
-	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "code" {
-			name = "error-code"
-		}
-		return pflag.NormalizedName(name)
-	})
+// addFailureFlags adds the filters by what failed, and why. --error-class and --error-code are what they were called before.
+func addFailureFlags(c *cobra.Command, class *event.Class, code *string, step *event.Step, rule, subscription *string) {
+	cli.AddFailureFlags(c, class, code)
+	cli.Alias(c, "error-class", "class")
+	cli.Alias(c, "error-code", "code")
+	cli.AddChoiceFlag(c, step, "step", "only those that failed at this step", event.Steps())
+	c.Flags().StringVar(rule, "rule", "", "only those that this field of the definition failed for")
+	c.Flags().StringVar(subscription, "subscription", "", "only those for this subscription")
 }
 
-// withNumber gives a command the number of the dead letter that its argument is.
+// withNumber gives a command the number of the dead letter that its argument names.
 func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.Command, []string) error {
 	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-		id, err := strconv.ParseInt(args[0], 10, 64)
+		id, err := t.FindDeadLetter(c.Context(), args[0])
 		if err != nil {
-			return cli.Misuse(c, fmt.Errorf("%q is not the number of a dead letter: `holdfast dlq list` has them", args[0]))
+			return err
 		}
 		return run(c, t, id)
 	})
@@ -80,8 +92,11 @@ func withNumber(run func(*cobra.Command, *cli.Tools, int64) error) func(*cobra.C
 func showCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one dead letter: what failed, why, since when, and the body",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show one dead letter: what failed, why, since when, its body",
+		Long: "Show one dead letter: what failed, why, since when, its body, and what to do.\n" +
+			"ID is its number, or anything that names its event.",
+		Example: "  holdfast dlq show 7\n  holdfast dlq show stripe:evt_123",
+		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			d, err := t.Store.DeadLetter(c.Context(), id)
 			if err != nil {
@@ -96,10 +111,17 @@ func showCommand() *cobra.Command {
 
 // Print shows one dead letter.
 func Print(c *cobra.Command, d event.DeadLetter) error {
-	return cli.Print(c, struct {
-		event.DeadLetter
-		RawBody []byte `json:"raw_body"`
-	}{d, d.Body}, func(w io.Writer) error { return writeDeadLetter(w, d) })
+	var api operator.API
+	return cli.Print(c, api.DeadLetterDetail(d, false), func(w io.Writer) error { return writeDeadLetter(w, d) })
+}
+
+// WriteWhole writes one dead letter, as Print does in text.
+func WriteWhole(ctx context.Context, w io.Writer, t *cli.Tools, id int64) error {
+	d, err := t.Store.DeadLetter(ctx, id)
+	if err != nil {
+		return err
+	}
+	return writeDeadLetter(w, d)
 }
 
 func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
@@ -113,6 +135,7 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 		"type", d.Receipt.Type,
 		"received", d.Receipt.ReceivedAt.Format(time.RFC3339Nano),
 		"failed at step", fmt.Sprintf("%s (%s, %s)", d.Failure.Step, d.Failure.Class, d.Failure.Code),
+		"rule", d.Failure.Rule(),
 		"reason", d.Failure.Message,
 		"attempts", strconv.Itoa(d.Failure.Attempts),
 		"failures", strconv.Itoa(d.Failures),
@@ -131,10 +154,27 @@ func writeDeadLetter(w io.Writer, d event.DeadLetter) error {
 	if err := cli.WriteBody(w, d.Body); err != nil {
 		return err
 	}
-	if d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted {
-		_, err = fmt.Fprintf(w, "\nOnce the cause is gone: holdfast dlq replay %d --wait\n", d.ID)
-	}
+	_, err = io.WriteString(w, advice(d))
 	return err
+}
+
+// advice says what helps a dead letter; nothing where it waits for nobody.
+func advice(d event.DeadLetter) string {
+	replay := fmt.Sprintf("holdfast dlq replay %d --wait\n", d.ID)
+	switch waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted; {
+	case d.ReplacedBy != "":
+		return fmt.Sprintf("\nAnother event counts instead: holdfast event show %s\n", d.ReplacedBy)
+	case d.State == event.DeadLetterDiscarded:
+		return fmt.Sprintf("\nTo take that back: holdfast dlq reopen %d\n", d.ID)
+	case !waits:
+		return ""
+	case d.Failure.Class != event.ClassRejected || d.Failure.Step == event.StepDeliver:
+		return "\nOnce the cause is gone: " + replay
+	}
+	return fmt.Sprintf("\nA replay alone fails again: the event, or its definition, is at fault.\n"+
+		"  correct the definition, then:  %s"+
+		"  or run another body instead:   holdfast dlq edit %d --file FILE\n"+
+		"  or give the event up:          holdfast dlq discard %d --reason WHY\n", replay, d.ID, d.ID)
 }
 
 func automaticAttempts(d event.DeadLetter) string {
@@ -146,4 +186,17 @@ func automaticAttempts(d event.DeadLetter) string {
 	default:
 		return ""
 	}
+}
+
+// WriteShort lists the dead letters of an event, if there are any.
+func WriteShort(w io.Writer, letters []operator.DeadLetterView) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	table := cli.NewTable(w, "DEAD LETTER!", "STATE", "STEP", "CODE", "REASON")
+	for _, d := range letters {
+		table.Row(strconv.FormatInt(d.ID, 10), string(d.State), string(d.Failure.Step), d.Failure.Code, cli.Shorten(d.Failure.Message))
+	}
+	return table.Flush()
 }

@@ -20,24 +20,24 @@ func startCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "redrive",
 		Short: "Run all dead letters again that a filter finds, at a rate",
-		Args:  cobra.NoArgs,
+		Example: "  holdfast dlq redrive --provider stripe --since 2h --dry-run\n" +
+			"  holdfast dlq redrive --provider stripe --class failed --reason INC-42\n" +
+			"  holdfast dlq redrive --all --yes --detach",
+		Args: cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			return o.run(c, t)
 		}),
 	}
-	flags := command.Flags()
 	cli.AddProviderFlags(command, &o.filter.Provider, &o.filter.Source)
-	flags.StringVar(&o.filter.Type, "type", "", "only those of this event type")
-	cli.AddChoiceFlag(command, &o.filter.Class, "error-class", "only those of this class", event.Classes())
-	addCodeFlag(command, &o.filter.Code)
-	cli.AddChoiceFlag(command, &o.filter.Step, "step", "only those that failed at this step", event.Steps())
+	cli.AddTypeFlag(command, &o.filter.Type)
+	addFailureFlags(command, &o.filter.Class, &o.filter.Code, &o.filter.Step, &o.filter.Rule, &o.filter.Subscription)
+	cli.AddChoiceFlag(command, &o.filter.State, "state", "only those in this state",
+		[]event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted})
 	cli.AddPeriodFlags(command, &o.filter.Since, &o.filter.Until)
-	flags.BoolVar(&o.all, "all", false, "all that wait: without a filter, nothing else starts them")
-	cli.AddRateFlag(command, &o.rate, "rate", "how many runs to start, at most: 50/s, 600/m")
+	command.Flags().BoolVar(&o.all, "all", false, "all (that wait: without a filter, nothing else starts them)")
+	cli.AddRateFlag(command, &o.rate, "rate", "runs to start")
 	cli.AddReasonFlag(command)
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan and start nothing")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.BoolVar(&o.detach, "detach", false, "do not watch the progress")
+	cli.AddStartFlags(command, &o.dryRun, &o.yes, &o.detach)
 	cli.AddJSONFlag(command)
 	return command
 }
@@ -92,7 +92,7 @@ func (o *redriveOptions) checkScope() error {
 	case o.all && !o.filter.IsAll():
 		return errors.New("--all and a filter contradict each other")
 	case !o.all && !o.dryRun && o.filter.IsAll():
-		return errors.New("say which dead letters: --provider, --error-class, --since …, or --all")
+		return errors.New("say which dead letters: --provider, --class, --since …, or --all")
 	}
 	return nil
 }

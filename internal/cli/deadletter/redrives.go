@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -16,7 +15,8 @@ import (
 
 // RedriveCommand is `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
-	return cli.Group("redrive", "List, show, watch, pause, resume and cancel bulk redrives (start one: dlq redrive)",
+	return cli.Group("redrive", "See, pause and cancel what `dlq redrive` has started",
+		"  holdfast redrive list\n  holdfast redrive watch 20261122-161500-k3xq",
 		append([]*cobra.Command{listRedrivesCommand()}, bulk().Commands()...)...)
 }
 
@@ -27,7 +27,7 @@ func bulk() cli.Operation[event.Redrive] {
 			return t.Redrives().Redrive(ctx, id)
 		},
 		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to event.RedriveState, by event.Actor,
+			ctx context.Context, t *cli.Tools, id string, to event.OperationState, by event.Actor,
 		) (event.Redrive, error) {
 			return t.Redrives().ChangeRedrive(ctx, id, to, by)
 		},
@@ -36,20 +36,19 @@ func bulk() cli.Operation[event.Redrive] {
 }
 
 func listRedrivesCommand() *cobra.Command {
-	var limit int
-	command := cli.ListCommand("List redrives, newest first",
-		func(c *cobra.Command, t *cli.Tools) ([]event.Redrive, error) {
+	return cli.Listing[event.Redrive, string]{
+		Short: "List redrives, newest first", Example: "  holdfast redrive list", Limit: 20,
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]event.Redrive, error) {
 			return t.Redrives().Redrives(c.Context(), limit)
 		},
-		[]string{"ID", "STATE", "TOTAL", "DONE", "FAILED", "IN FLIGHT", "SKIPPED", "RATE", "BY", "STARTED"},
-		func(r event.Redrive) []string {
+		Heading: []string{"ID!", "STATE", "TOTAL", "DONE", "FAILED", "IN FLIGHT+", "SKIPPED+", "RATE+", "BY+", "STARTED/AGE~"},
+		Cells: func(r event.Redrive) []string {
 			return []string{
 				r.ID, string(r.State), cli.Number(r.Total), cli.Number(r.Done), cli.Number(r.Failed), cli.Number(r.InFlight),
 				cli.Number(r.Skipped), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
 			}
-		})
-	cli.AddLimitFlag(command, &limit, 20)
-	return command
+		},
+	}.Command()
 }
 
 func writeRedrive(w io.Writer, r event.Redrive) error {
@@ -87,7 +86,7 @@ func endOfRedrive(r event.Redrive) (bool, error) {
 		return false, nil
 	}
 	if r.Failed > 0 {
-		return true, fmt.Errorf("%d of %d have failed again: %s dlq list", r.Failed, r.Total, os.Args[0])
+		return true, fmt.Errorf("%d of %d have failed again: holdfast dlq list", r.Failed, r.Total)
 	}
 	return true, nil
 }
@@ -96,7 +95,8 @@ func filterText(f event.RedriveFilter) string {
 	var parts []string
 	for _, part := range [][2]string{
 		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"class", string(f.Class)}, {"code", f.Code},
-		{"step", string(f.Step)}, {"since", cli.MomentText(f.Since)}, {"until", cli.MomentText(f.Until)},
+		{"step", string(f.Step)}, {"rule", f.Rule}, {"subscription", f.Subscription}, {"state", string(f.State)},
+		{"since", cli.MomentText(f.Since)}, {"until", cli.MomentText(f.Until)},
 	} {
 		if part[1] != "" {
 			parts = append(parts, part[0]+" "+part[1])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,12 +16,19 @@ func replayCommand() *cobra.Command {
 	var wait bool
 	command := &cobra.Command{
 		Use:   "replay ID",
-		Short: "Run a dead-lettered event again: the same workflow, event and bytes",
-		Args:  cobra.ExactArgs(1),
+		Short: "Run an event again, or send again what was not delivered",
+		Long: "Run a dead-lettered event again: the same workflow, event and bytes. What was not\n" +
+			"delivered is sent again.",
+		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
+		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
 			started, err := t.Redrives().Replay(c.Context(), id, cli.ActorOf(c))
 			if err != nil {
 				return err
+			}
+			if started.Run.WorkflowID == "" {
+				fmt.Fprintf(cli.Aside(c), "sent again: event %s\n", started.EventID)
+				return followDelivery(c, t, started, wait)
 			}
 			fmt.Fprintf(cli.Aside(c), "started %s (run %s)\n", started.Run.WorkflowID, started.Run.RunID)
 			return follow(c, t, started, wait)
@@ -33,7 +41,7 @@ func replayCommand() *cobra.Command {
 }
 
 func addWaitFlag(c *cobra.Command, wait *bool) {
-	c.Flags().BoolVar(wait, "wait", false, "wait for the end of the run, and fail if it fails")
+	c.Flags().BoolVar(wait, "wait", false, "wait for the end, and fail if it fails")
 }
 
 // follow shows what was started, and its outcome if somebody waits for that.
@@ -52,6 +60,40 @@ func follow(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) (
 		return errors.Join(cli.Print(c, shown, nil), err)
 	}
 	return err
+}
+
+// followDelivery is follow for a delivery, which is sent again without a run.
+func followDelivery(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) error {
+	var err error
+	if wait {
+		err = awaitDelivery(c.Context(), t, started.DeadLetter)
+	}
+	if cli.AsksJSON(c) {
+		return errors.Join(cli.Print(c, started, nil), err)
+	}
+	return err
+}
+
+// awaitDelivery waits until a dead letter is no longer being redriven. The error says why its event was not delivered.
+func awaitDelivery(ctx context.Context, t *cli.Tools, id int64) error {
+	ticker := time.NewTicker(cli.ProgressInterval)
+	defer ticker.Stop()
+	for {
+		d, err := t.Store.DeadLetter(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case d.State == event.DeadLetterResolved:
+			return nil
+		case d.State != event.DeadLetterRedriving:
+			return fmt.Errorf("it failed again: dead letter %d is %s: %s", id, d.State, d.Failure.Code)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
 }
 
 func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (event.Outcome, error) {

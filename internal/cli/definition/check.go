@@ -16,9 +16,12 @@ import (
 func checkCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check [FILE | DIR]",
-		Short: "Check definitions, and run their samples (exit 1 if there is something to say)",
-		Long: "Check one definition or those of a folder; without an argument those that are built in and those of\n" +
-			"HOLDFAST_PROVIDERS_DIR. What a definition extends is looked for beside it and among the built-in ones.",
+		Short: "Check definitions, run their samples (exit 1 if one is wrong)",
+		Long: "Check one definition or those of a folder; without an argument those that are built\n" +
+			"in and those of HOLDFAST_PROVIDERS_DIR. What a definition extends is looked for\n" +
+			"beside it and among the built-in ones. Advice is told as well, and does not fail.",
+		Example: "  holdfast provider check my-providers/acme.yaml\n" +
+			"  holdfast provider check my-providers --json | jq '.findings[]'",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := config.LoadBesideDev()
@@ -47,12 +50,15 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 		for _, f := range checked.Findings {
 			fmt.Fprintln(w, cli.Printable(f.String()))
 		}
-		if len(checked.Findings) == 0 {
+		for _, note := range checked.Notes {
+			fmt.Fprintln(w, cli.Printable("note: "+note))
+		}
+		if len(checked.Mistakes()) == 0 {
 			fmt.Fprintf(w, "ok: %s\n", strings.Join(checked.Names, ", "))
 		}
 		return nil
 	})
-	if n := len(checked.Findings); err == nil && n > 0 {
+	if n := len(checked.Mistakes()); err == nil && n > 0 {
 		return fmt.Errorf("%d to correct", n)
 	}
 	return err

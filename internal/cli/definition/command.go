@@ -11,7 +11,9 @@ import (
 // Command is `holdfast provider`.
 func Command() *cobra.Command {
 	return cli.Group("provider", "List, show, check, try and begin definitions of providers",
-		listCommand(), showCommand(), checkCommand(), explainCommand(), newCommand())
+		"  holdfast provider list\n  holdfast provider check my-providers\n"+
+			"  holdfast provider explain stripe --file body.json --sign",
+		listCommand(), showCommand(), checkCommand(), explainCommand(), refusalsCommand(), newCommand())
 }
 
 // withCatalogue gives a command the definitions and their secrets, as a role started here would have them.

@@ -2,8 +2,10 @@ package definition
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,24 +37,24 @@ func TestWriteADefinition(t *testing.T) {
 
 	out, err := run(t, "", "provider", "check", file)
 	require.NoError(t, err)
-	require.Equal(t, "ok: acme\n", out)
+	require.Regexp(t, "(?s)^advice: acme.yaml: .*\nok: acme\n$", out)
 	out, err = run(t, "", "provider", "check", file, "--json")
 	require.NoError(t, err)
-	require.Contains(t, out, `"findings": []`)
+	require.NotContains(t, out, `"rule": "invalid"`)
 	out, err = run(t, "", "provider", "check")
 	require.NoError(t, err)
-	require.Contains(t, out, "ok: acme, calcom, ")
+	require.Contains(t, out, "ok: acme, adyen, ")
 
 	out, err = run(t, "", "provider", "list")
 	require.NoError(t, err)
-	require.Regexp(t, `(?m)^acme +acme +open +own +/webhooks/acme$`, out)
-	require.Regexp(t, `(?m)^gocardless +GoCardless +closed +built-in +/webhooks/gocardless /webhook/gocardless$`, out)
+	require.Regexp(t, `(?m)^acme +acme +configured +own +none +/webhooks/acme$`, out)
+	require.Regexp(t, `(?m)^gocardless +GoCardless +missing +built-in +vectors +/webhooks/gocardless /webhook/gocardless$`, out)
 
 	out, err = run(t, "", "provider", "show", "acme")
 	require.NoError(t, err)
-	require.Contains(t, out, "# secrets: ACME_WEBHOOK_SECRET\n# state:   open\n\nname: acme\n")
+	require.Contains(t, out, "# secrets: ACME_WEBHOOK_SECRET\n# state:   configured\n\nname: acme\n")
 	_, err = run(t, "", "provider", "show", "nobody")
-	require.ErrorContains(t, err, "there are: acme, calcom")
+	require.ErrorContains(t, err, "there are: acme, adyen")
 }
 
 // What is wrong is told with its place, and fails.
@@ -65,7 +67,7 @@ func TestCheckFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(text+"what: 1\n"), 0o600))
 	out, err := run(t, "", "provider", "check")
 	require.ErrorContains(t, err, "1 to correct")
-	require.Equal(t, "acme.yaml: what: is not a field [invalid]\n", out)
+	require.Equal(t, fmt.Sprintf("acme.yaml:%d:1: what: is not a field; did you mean why? [invalid]\n", strings.Count(text, "\n")+1), out)
 
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	t.Setenv("ACME_WEBHOOK_SECRET", "changeme")
@@ -122,6 +124,7 @@ func TestExplainARequest(t *testing.T) {
 	out, err = run(t, "", args...)
 	require.ErrorContains(t, err, "refused: no_secret")
 	require.Contains(t, out, "refused: no_secret")
+	require.Regexp(t, `(?m)^next +set the variable that the definition names`, out)
 }
 
 // Rates count for each process, and a definition may have its own automatic redrive: show and explain say so.
@@ -163,8 +166,12 @@ func TestExplainWhatIsNotInTheBody(t *testing.T) {
 	require.NoError(t, err)
 	_, err = explain("--remote-ip", "198.51.100.7", "--secret", "192.0.2.0/24")
 	require.Error(t, err)
-	_, err = explain("--url", "https://hooks.example.com/webhooks/stripe", "--secret", "tok3n-of-the-tests")
-	require.ErrorContains(t, err, "is none of rentprog")
+	out, err = explain("--url", "https://hooks.example.com/webhooks/stripe", "--secret", "tok3n-of-the-tests")
+	require.ErrorContains(t, err, "missing_token")
+	require.Regexp(t, `elsewhere +the path /webhooks/stripe is none of rentprog, which has: .* as if a proxy had rewritten it`, out)
+	out, err = explain("--url", "https://hooks.example.com/hooks/rentprog?key=tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
+	require.NoError(t, err, "behind a proxy the path may be another")
+	require.Contains(t, out, "the path /hooks/rentprog is none of")
 	out, err = explain("--sign", "--json")
 	require.NoError(t, err)
 	var e lint.Explanation
@@ -174,4 +181,49 @@ func TestExplainWhatIsNotInTheBody(t *testing.T) {
 		_, err = explain(args...)
 		require.Error(t, err)
 	}
+}
+
+// A secret that everybody knows does not hide whether the signature was right, and --json says whether the request is authentic.
+func TestAPlaceholderDoesNotHideTheSignature(t *testing.T) {
+	now := time.Unix(1_760_000_000, 0)
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	p, _ := catalogue.Lookup("github")
+	r, err := p.Sample("push", "x1", now)
+	require.NoError(t, err)
+	require.NoError(t, p.Sign(r, "changeme", now))
+	explain := func(signature string, more ...string) (e lint.Explanation, err error) {
+		args := []string{"provider", "explain", "github", "--file", "-", "--header", "X-GitHub-Event: push",
+			"--header", "X-Hub-Signature-256: " + signature, "--json"}
+		out, err := run(t, string(r.Body), append(args, more...)...)
+		require.NoError(t, json.Unmarshal([]byte(out), &e))
+		return e, err
+	}
+	good := r.Header["x-hub-signature-256"][0]
+	e, err := explain(good, "--secret", "changeme")
+	require.ErrorContains(t, err, "placeholder_secret")
+	require.False(t, e.Authentic)
+	require.Contains(t, e.Refusal.Otherwise, "the request is right for this secret")
+	e, err = explain("sha256="+strings.Repeat("0", 64), "--secret", "changeme")
+	require.ErrorContains(t, err, "placeholder_secret")
+	require.Contains(t, e.Refusal.Otherwise, "refused all the same: bad_signature")
+	require.NoError(t, p.Sign(r, secretOfTests, now))
+	e, err = explain(r.Header["x-hub-signature-256"][0], "--secret", secretOfTests)
+	require.NoError(t, err)
+	require.True(t, e.Authentic)
+}
+
+// A list of one's own takes the place of the whole list that it extends: check and show say so, and neither calls it wrong.
+func TestWhatIsReplacedIsTold(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOLDFAST_PROVIDERS_DIR", dir)
+	text := "name: gocardless\nextends: gocardless\nentities:\n  - types: [\"payments.*\"]\n    kind: payment\n    id: .body.links.payment\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "gocardless.yaml"), []byte(text), 0o600))
+	const told = "entities: these 1 take the place of the "
+	out, err := run(t, "", "provider", "check", dir)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "note: gocardless.yaml: "+told)
+	out, err = run(t, "", "provider", "show", "gocardless")
+	require.NoError(t, err)
+	require.Contains(t, out, "# note:    "+told)
 }

@@ -1,14 +1,9 @@
 package definition
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"io"
-	"net/http"
 	"net/netip"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,34 +28,39 @@ type explainOptions struct {
 func explainCommand() *cobra.Command {
 	var o explainOptions
 	command := &cobra.Command{
-		Use:   "explain PROVIDER --body FILE",
-		Short: "Say what would happen to a request, and why; nothing happens (exit 1 if it would be refused)",
-		Args:  cobra.ExactArgs(1),
+		Use:   "explain PROVIDER --file FILE",
+		Short: "Say what would happen to a request (exit 1 if refused)",
+		Long: "Say what would happen to a request, and why. Nothing happens. Exit 1 if it would be\n" +
+			"refused.",
+		Example: "  holdfast provider explain stripe --file body.json \\\n" +
+			"    --header 'Stripe-Signature: t=1760000000,v1=…' --now 1760000000\n" +
+			"  holdfast provider explain stripe --file body.json --sign   # the mapping alone",
+		Args: cobra.ExactArgs(1),
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, args []string) error {
 			return explain(c, catalogue, args[0], o)
 		}),
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.body, "body", "", "file with the body, to the byte as it was sent; - is standard input")
-	flags.StringArrayVar(&o.headers, "header", nil, "a header as 'Name: value'; may be given many times")
-	flags.StringVar(&o.url, "url", "", "the URL that was called, where path, query or a signature over it matter")
-	flags.StringArrayVar(&o.secrets, "secret", nil, "a secret in place of the configured ones; may be given many times")
-	flags.Int64Var(&o.now, "now", 0, "the time of arrival in unix seconds (default: now)")
+	cli.AddFileFlag(command, &o.body, "the body, byte for byte as it was sent", "body")
+	cli.AddHeaderFlag(command, &o.headers)
+	flags.StringVar(&o.url, "url", "", "the URL to send to (where its path, its query or a signature over it matter)")
+	flags.StringArrayVar(&o.secrets, "secret", nil, "a secret in place of the configured ones: check with it (may be given often)")
+	flags.Int64Var(&o.now, "now", 0, "the time of arrival, in unix seconds (default: now)")
 	flags.StringVar(&o.remoteIP, "remote-ip", "", "the address of the sender")
-	flags.BoolVar(&o.sign, "sign", false, "sign the request first, as the provider would: to look at the mapping alone")
-	_ = command.MarkFlagRequired("body")
+	flags.BoolVar(&o.sign, "sign", false, "sign the request first, as the provider would")
+	_ = command.MarkFlagRequired("file")
 	cli.AddJSONFlag(command)
 	return command
 }
 
 func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o explainOptions) error {
 	if o.sign && len(o.secrets) == 0 {
-		o.secrets = []string{anySecret()}
+		o.secrets, catalogue = auth.TrialSecrets(), catalogue.WithCertificates(auth.TrialCertificates)
 	}
 	if len(o.secrets) > 0 {
 		catalogue = catalogue.WithSecrets(func(string) []string { return o.secrets })
 	}
-	p, err := cli.FindProvider(catalogue, name)
+	p, err := cli.FindProvider(c, catalogue, name)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 	}
 	request, err := o.request(c.InOrStdin(), catalogue, p)
 	if err != nil {
-		return err
+		return cli.Misuse(c, err)
 	}
 	if o.sign {
 		if err := p.SignWithSecrets(request, now); err != nil {
@@ -87,53 +87,23 @@ func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o ex
 	return nil
 }
 
-// anySecret fits most schemes: it is text, and base64 after its prefix.
-func anySecret() string {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	return "whsec_" + base64.StdEncoding.EncodeToString(key)
-}
-
 func (o explainOptions) request(
 	stdin io.Reader, catalogue *providers.Catalogue, p *providers.Provider,
 ) (*auth.Request, error) {
-	r := &auth.Request{Method: http.MethodPost, Path: p.Paths()[0], URL: o.url, Header: map[string][]string{}}
-	if err := cli.SetHeaders(r, o.headers); err != nil {
+	given := &auth.Request{Header: map[string][]string{}}
+	if err := cli.SetHeaders(given, o.headers); err != nil {
 		return nil, err
 	}
-	if len(r.Header["content-type"]) == 0 {
-		r.Header["content-type"] = []string{"application/json"}
-	}
-	if err := o.setURL(r, catalogue, p); err != nil {
-		return nil, err
-	}
-	if o.remoteIP != "" {
-		address, err := netip.ParseAddr(o.remoteIP)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not an address", o.remoteIP)
-		}
-		r.RemoteIP = address
-	}
-	var err error
-	r.Body, err = cli.ReadBody(stdin, o.body)
-	return r, err
-}
-
-// setURL takes path, path variables and query from the URL.
-func (o explainOptions) setURL(r *auth.Request, catalogue *providers.Catalogue, p *providers.Provider) error {
-	u, err := url.Parse(o.url)
+	body, err := cli.ReadBody(stdin, o.body)
 	if err != nil {
-		return fmt.Errorf("read --url: %w", err)
+		return nil, err
 	}
-	r.Query = u.Query()
-	if u.Path == "" || u.Path == "/" {
-		return nil
+	r, err := lint.Pasted{URL: o.url, Header: given.Header, Body: body}.Request(catalogue, p, "")
+	if err != nil || o.remoteIP == "" {
+		return r, err
 	}
-	r.Path = u.EscapedPath()
-	found, params, ok := catalogue.ByPath(r.Path)
-	if !ok || found.Name() != p.Name() {
-		return fmt.Errorf("the path %s is none of %s; it has: %s", r.Path, p.Name(), strings.Join(p.Paths(), " "))
+	if r.RemoteIP, err = netip.ParseAddr(o.remoteIP); err != nil {
+		return nil, fmt.Errorf("%q is not an address", o.remoteIP)
 	}
-	r.PathParams = params
-	return nil
+	return r, nil
 }

@@ -1,65 +1,85 @@
 package definition
 
 import (
+	"cmp"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
+	"holdfast/operator"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 )
 
 // listedProvider is a line of the list.
 type listedProvider struct {
-	Name    string            `json:"name"`
-	Title   string            `json:"title"`
-	Paths   []string          `json:"paths"`
-	Secrets []string          `json:"secrets"`
-	Open    bool              `json:"open"`
-	Closed  string            `json:"closed_because,omitempty"`
+	Name    string   `json:"name"`
+	Title   string   `json:"title"`
+	Paths   []string `json:"paths"`
+	Secrets []string `json:"secrets"`
+	// Secret is configured, missing or unusable, and Because why it is of no use.
+	Secret  secretState       `json:"secret"`
+	Because string            `json:"because,omitempty"`
 	Source  definition.Origin `json:"source"`
+	// Evidence is "" for a definition without sources.
+	Evidence definition.Evidence `json:"evidence,omitempty"`
 }
 
 func newListedProvider(p *providers.Provider) listedProvider {
 	listed := listedProvider{
-		Name: p.Name(), Title: p.Title(), Paths: p.Paths(), Secrets: p.SecretNames(), Open: true, Source: p.Origin(),
+		Name: p.Name(), Title: p.Title(), Paths: p.Paths(), Secrets: p.SecretNames(), Secret: secretConfigured, Source: p.Origin(),
+		Evidence: p.Evidence(),
 	}
-	if err := p.CheckSecrets(); err != nil {
-		listed.Open, listed.Closed = false, err.Error()
+	err := p.CheckSecrets()
+	if err == nil {
+		return listed
+	}
+	listed.Secret, listed.Because = secretUnusable, string(auth.ReasonOf(err))
+	if auth.ReasonOf(err) == auth.ReasonNoSecret {
+		listed.Secret = secretMissing
 	}
 	return listed
 }
 
-// state is "open" if somebody can be authenticated with the secrets as they are configured.
-func (l listedProvider) state() string {
-	if l.Open {
-		return "open"
-	}
-	return "closed"
-}
+// secretState says whether anybody can be authenticated with the secrets as they are configured.
+type secretState string
+
+const (
+	secretConfigured secretState = "configured"
+	secretMissing    secretState = "missing"
+	secretUnusable   secretState = "unusable"
+)
 
 func listCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List the providers: their paths, whether a secret is configured, where the definition comes from",
-		Args:  cobra.NoArgs,
+		Short: "List the providers, and whether a secret is configured",
+		Long: "List the providers: their paths, whether a secret is configured, whether the\n" +
+			"definition is built in or your own, and on what evidence. Without a secret nobody\n" +
+			"is authentic.",
+		Example: "  holdfast provider list\n" +
+			"  holdfast provider list --json | jq '.items[] | select(.secret != \"missing\")'",
+		Args: cobra.NoArgs,
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, _ []string) error {
-			var all []listedProvider
+			var all operator.List[listedProvider]
 			for _, name := range catalogue.Names() {
 				p, _ := catalogue.Lookup(name)
-				all = append(all, newListedProvider(p))
+				all.Items = append(all.Items, newListedProvider(p))
 			}
 			return cli.Print(c, all, func(w io.Writer) error {
-				table := cli.NewTable(w, "NAME", "TITLE", "SECRET", "SOURCE", "PATHS")
-				for _, l := range all {
-					table.Row(l.Name, l.Title, l.state(), string(l.Source), strings.Join(l.Paths, " "))
+				table := cli.NewTable(w, "NAME!", "TITLE", "SECRET", "SOURCE", "EVIDENCE", "PATHS")
+				for _, l := range all.Items {
+					evidence := cmp.Or(string(l.Evidence), "none")
+					table.Row(l.Name, l.Title, string(l.Secret), string(l.Source), evidence, strings.Join(l.Paths, " "))
 				}
 				return table.Flush()
 			})
 		}),
 	}
 	cli.AddJSONFlag(command)
+	cli.AddWideFlag(command)
 	return command
 }

@@ -9,24 +9,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/internal/cli"
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
 func newCommand() *cobra.Command {
-	var dir string
+	var dir, from, secret string
 	var oldPaths bool
 	command := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Print a commented definition to begin with, or write it into a folder",
-		Args:  cobra.ExactArgs(1),
+		Use:     "new NAME",
+		Short:   "Print a commented definition to begin with, or write it",
+		Example: "  holdfast provider new acme\n  holdfast provider new acme --dir my-providers",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			begin := providers.Skeleton
 			if oldPaths {
 				begin = providers.OldPaths
 			}
+			if from != "" {
+				begin = func(name string) (string, error) { return guess(c, name, from, secret) }
+			}
 			text, err := begin(args[0])
 			if err != nil {
-				return err
+				return cli.Misuse(c, err)
 			}
 			if dir == "" {
 				_, err = fmt.Fprint(c.OutOrStdout(), text)
@@ -35,10 +41,37 @@ func newCommand() *cobra.Command {
 			return writeSkeleton(c.OutOrStdout(), filepath.Join(dir, args[0]+".yaml"), text)
 		},
 	}
-	command.Flags().StringVar(&dir, "dir", "", "folder to write NAME.yaml into; a file that is there already is left alone")
+	command.Flags().StringVar(&dir, "dir", "", "the folder to write NAME.yaml into (a file that is there is left alone)")
+	command.Flags().StringVar(&from, "from", "",
+		"guess from a captured request: headers, a blank line and the body, or curl (a file, or - for standard input)")
+	command.Flags().StringVar(&secret, "secret", "",
+		"a secret in place of the configured ones: find how the sender signs (it is not written)")
 	command.Flags().BoolVar(&oldPaths, "old-paths", false,
-		"an override that opens the paths of the system that the provider's events went to before")
+		"begin an override that opens the paths of the system before this one")
 	return command
+}
+
+// guess is a definition that is made of a captured request. What was found, and what is not known, is told beside it.
+func guess(c *cobra.Command, name, from, secret string) (string, error) {
+	if _, err := providers.Skeleton(name); err != nil {
+		return "", err // it is no name
+	}
+	text, err := cli.ReadBody(c.InOrStdin(), from)
+	if err != nil {
+		return "", err
+	}
+	pasted, err := lint.ReadPasted(string(text))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", from, err)
+	}
+	g := lint.GuessDefinition(name, pasted, secret)
+	for _, found := range g.Found {
+		fmt.Fprintln(c.ErrOrStderr(), cli.Printable("found: "+found))
+	}
+	for _, open := range g.Open {
+		fmt.Fprintln(c.ErrOrStderr(), cli.Printable("not known: "+open))
+	}
+	return g.Definition, nil
 }
 
 func writeSkeleton(w io.Writer, path, text string) error {

@@ -9,21 +9,29 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/providers"
+	"holdfast/providers/lint"
 )
 
 func showCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show NAME",
-		Short: "Show a definition as it applies, after all that it extends",
-		Args:  cobra.ExactArgs(1),
+	command := &cobra.Command{
+		Use:     "show PROVIDER",
+		Short:   "Show a definition as it applies, after all that it extends",
+		Example: "  holdfast provider show stripe\n  holdfast provider show stripe --json | jq .definition.key",
+		Args:    cobra.ExactArgs(1),
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, args []string) error {
-			p, err := cli.FindProvider(catalogue, args[0])
+			p, err := cli.FindProvider(c, catalogue, args[0])
 			if err != nil {
 				return err
 			}
-			return writeProvider(c.OutOrStdout(), p)
+			return cli.Print(c, struct {
+				listedProvider
+
+				Definition map[string]any `json:"definition"`
+			}{newListedProvider(p), p.Tree()}, func(w io.Writer) error { return writeProvider(w, p) })
 		}),
 	}
+	cli.AddJSONFlag(command)
+	return command
 }
 
 // writeProvider writes a definition that could be used as it is, below comments.
@@ -35,10 +43,13 @@ func writeProvider(w io.Writer, p *providers.Provider) error {
 	}
 	fmt.Fprintf(w, "# source:  %s\n# paths:   %s\n# auth:    %s\n", source, strings.Join(p.Paths(), " "),
 		strings.Join(p.Schemes(), " | "))
-	fmt.Fprintf(w, "# limits:  %s\n# redrive: %s\n# secrets: %s\n", limits(p), redriveOf(p.Redrive()),
+	fmt.Fprintf(w, "# limits:  %s\n# redrive: %s\n# secrets: %s\n", lint.Limits(p), lint.RedriveOf(p),
 		strings.Join(listed.Secrets, " "))
-	if fmt.Fprintf(w, "# state:   %s", listed.state()); !listed.Open {
-		fmt.Fprintf(w, " (%s)", listed.Closed)
+	if fmt.Fprintf(w, "# state:   %s", listed.Secret); listed.Because != "" {
+		fmt.Fprintf(w, " (%s)", listed.Because)
+	}
+	for _, replaced := range p.Replaced() {
+		fmt.Fprintf(w, "\n# note:    %s", replaced)
 	}
 	text, err := p.Definition()
 	if err != nil {

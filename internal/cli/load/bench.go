@@ -41,11 +41,14 @@ func BenchCommand() *cobra.Command {
 	var o benchOptions
 	command := &cobra.Command{
 		Use:   "bench PROVIDER[:TYPE][=WEIGHT]...",
-		Short: "Load any deployment with signed events, and check that none is lost (exit 1 if one is)",
-		Long: `Load any deployment with signed events, as fast as its connections are answered or at a rate (an open loop: latency
-is measured from when each request was due). With DATABASE_URL, or beside a dev stack, it then waits until all is processed,
-and checks what is stored against what was sent; elsewhere, keep the ledger (--ledger) and run verify-ledger where the
-database is.`,
+		Short: "Load a deployment, check that nothing is lost (exit 1 if it is)",
+		Long: `Load any deployment with signed events, as fast as its connections are answered
+or at a rate (an open loop: latency is measured from when each request was due).
+With DATABASE_URL, or beside a dev stack, it then waits until all is processed,
+and checks what is stored against what was sent; elsewhere, keep the ledger
+(--ledger) and run verify-ledger where the database is.`,
+		Example: "  holdfast bench stripe --duration 30s --duplicates 30%\n" +
+			"  holdfast bench stripe:customer.updated=3 github:push --rate 100/s --ramp 500/s",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,8 +56,8 @@ database is.`,
 			if err != nil {
 				return err
 			}
-			if err := o.read(cfg, args); err != nil {
-				return err
+			if err := o.read(c, cfg, args); err != nil {
+				return cli.Misuse(c, err)
 			}
 			return bench(c, cfg, &o)
 		},
@@ -66,12 +69,10 @@ database is.`,
 func (o *benchOptions) flags(command *cobra.Command) {
 	cli.AddJSONFlag(command)
 	f := command.Flags()
-	f.StringArrayVar(&o.Targets, "url", nil, "where to send it, with or without a path; many take turns (default: the ingress of "+
-		"the configuration)")
+	f.StringArrayVar(&o.Targets, "url", nil, "the URL to send to (many take turns; default: the ingress of the configuration)")
 	f.IntVar(&o.Connections, "connections", 16, "how many requests are in flight at most")
-	cli.AddRateFlag(command, &o.Rate, "rate",
-		"how many requests begin in a second (100/s) or a minute (600/m); default: as fast as it goes")
-	cli.AddRateFlag(command, &o.RateTo, "ramp", "the rate at the end of --duration; it changes evenly from --rate")
+	cli.AddRateFlag(command, &o.Rate, "rate", "requests to begin; default: as fast as it goes")
+	cli.AddRateFlag(command, &o.RateTo, "ramp", "at the end of --duration; it changes evenly from --rate")
 	f.DurationVar(&o.Duration, "duration", 0, "how long to send; default 10s, unless there is a --count")
 	f.Int64Var(&o.Count, "count", 0, "how many requests to send")
 	f.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long to wait for an answer")
@@ -82,13 +83,13 @@ func (o *benchOptions) flags(command *cobra.Command) {
 	f.IntVar(&o.Entities, "entities", 1000, "how many things the events are about, where the sample lets it be chosen")
 	f.DurationVar(&o.Spread, "spread", 0, "how far back the times of events lie, at random, so that they come out of order")
 	f.Uint64Var(&o.Seed, "seed", 0, "decides what is sent in which order; default: a random one, which is printed")
-	f.StringVar(&o.secret, "secret", "", "what to sign with (default: the configured secrets)")
+	cli.AddSecretFlag(command, &o.secret, "sign with it")
 	f.StringVar(&o.ledger, "ledger", "", "file to note all requests and answers in, for verify-ledger; an old one is added to")
-	f.DurationVar(&o.settle, "settle", time.Minute, "how long to wait afterwards until all is processed")
+	f.DurationVar(&o.settle, "settle", time.Minute, "how long to wait until all is at its end")
 }
 
 // read makes options of flags and arguments.
-func (o *benchOptions) read(cfg config.Config, words []string) (err error) {
+func (o *benchOptions) read(c *cobra.Command, cfg config.Config, words []string) (err error) {
 	if o.Duplicates, err = parseShare("duplicates", o.duplicates); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (o *benchOptions) read(cfg config.Config, words []string) (err error) {
 	if err != nil {
 		return err
 	}
-	o.Mix, err = parseMix(catalogue.WithSecrets(secretsOnce(cfg, o.secret)), words)
+	o.Mix, err = parseMix(c, catalogue.WithSecrets(secretsOnce(cfg, o.secret)), words)
 	o.Run = loadgen.RandomRun()
 	return err
 }

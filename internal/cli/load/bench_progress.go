@@ -82,11 +82,20 @@ func writeLoad(w io.Writer, r *loadgen.Result) error {
 		}
 	}
 	if r.Accepted+r.Spooled+r.Duplicates > 0 {
-		fields = append(fields, "accepted", strconv.FormatInt(r.Accepted, 10), "spooled", strconv.FormatInt(r.Spooled, 10),
+		fields = append(fields, "accepted", strconv.FormatInt(r.Accepted, 10), "spooled", spooledText(r.Spooled),
 			"duplicates", strconv.FormatInt(r.Duplicates, 10))
 	}
 	l := r.Latency
 	fields = append(fields, "latency", fmt.Sprintf("p50 %s  p90 %s  p99 %s  p99.9 %s  max %s",
 		short(l.P50), short(l.P90), short(l.P99), short(l.P999), short(l.Max)))
 	return cli.WriteFields(w, fields...)
+}
+
+// spooledText says why the accepted and the spooled can be more than were sent: an event that goes to the inbox is compared with
+// the others when it is started.
+func spooledText(n int64) string {
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d (Temporal was late; duplicates among them are found when they are started)", n)
 }

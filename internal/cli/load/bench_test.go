@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/ledger"
+	"holdfast/loadgen"
 )
 
 // Without a database nothing is checked, but the ledger is kept.
@@ -45,6 +46,15 @@ func TestBenchAnyReceiver(t *testing.T) {
 	require.Nil(t, result.Check)
 }
 
+// Where more is accepted than was sent once, it says why.
+func TestBenchExplainsWhatIsSpooled(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	counts := loadgen.Counts{Accepted: 60, Spooled: 21, Duplicates: 19}
+	require.NoError(t, writeLoad(&out, &loadgen.Result{Counts: counts}))
+	require.Regexp(t, `(?m)^spooled +21 \(Temporal was late; duplicates among them are found`, out.String())
+}
+
 // A load of which nothing arrives has measured nothing.
 func TestBenchNobody(t *testing.T) {
 	_, err := run(t, "", "bench", "stripe", "--count", "3", "--url", "http://127.0.0.1:1", "--secret", secretOfTests)
@@ -54,7 +64,7 @@ func TestBenchNobody(t *testing.T) {
 func TestBenchRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
 		"STRIPE_WEBHOOK_SECRET set":  {"stripe"},
-		"there are: calcom":          {"nobody"},
+		"there are: adyen":           {"nobody"},
 		"has no sample of":           {"stripe:nothing", "--secret", "s"},
 		"is no address to send to":   {"stripe", "--url", "ftp://x", "--secret", "s"},
 		"connections: want":          {"stripe", "--connections", "5000", "--secret", "s"},
@@ -62,7 +72,7 @@ func TestBenchRefusals(t *testing.T) {
 		`"--ramp" flag`:              {"stripe", "--ramp", "1/d"},
 		"--duplicates:":              {"stripe", "--duplicates", "300%"},
 		"with a weight above 0":      {"stripe=none"},
-		"requires at least 1 arg":    {},
+		"want PROVIDER[:TYPE]":       {},
 		"needs one to begin with":    {"stripe", "--ramp", "5", "--secret", "s"},
 		"no provider of the mix has": {"stripe", "--batch", "5", "--secret", "s"},
 	} {

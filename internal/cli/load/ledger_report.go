@@ -43,6 +43,7 @@ var explained = map[ledger.Invariant]string{
 	ledger.TwoEnds:     "processed, and a dead letter",
 	ledger.Stuck:       "neither processed nor a dead letter",
 	ledger.Undone:      "given up by an operator, and not without effect",
+	ledger.Untold:      "not told, or told twice, by the change feed",
 	ledger.Leaks:       "connection idle in a transaction",
 	ledger.Running:     "workflow still running",
 	ledger.NoWorkflow:  "acknowledged, and no workflow",

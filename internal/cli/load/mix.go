@@ -5,13 +5,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"holdfast/internal/cli"
 	"holdfast/loadgen"
 	"holdfast/providers"
 )
 
 // parseMix reads PROVIDER[:TYPE][=WEIGHT], one or more.
-func parseMix(c *providers.Catalogue, words []string) (mix []loadgen.Share, err error) {
+func parseMix(c *cobra.Command, catalogue *providers.Catalogue, words []string) (mix []loadgen.Share, err error) {
 	for _, word := range words {
 		share := loadgen.Share{Weight: 1}
 		what, weight, given := strings.Cut(word, "=")
@@ -21,7 +23,7 @@ func parseMix(c *providers.Catalogue, words []string) (mix []loadgen.Share, err 
 			}
 		}
 		name, eventType, _ := strings.Cut(what, ":")
-		if share.Provider, err = cli.FindProvider(c, name); err != nil {
+		if share.Provider, err = cli.FindProvider(c, catalogue, name); err != nil {
 			return nil, err
 		}
 		share.Type = eventType

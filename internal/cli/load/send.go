@@ -34,8 +34,11 @@ type sendOptions struct {
 func SendCommand() *cobra.Command {
 	var o sendOptions
 	command := &cobra.Command{
-		Use:     "send PROVIDER [TYPE]",
-		Short:   "Send a correctly signed event, as the provider would, to any address (exit 1 if it is not accepted)",
+		Use:   "send PROVIDER [TYPE]",
+		Short: "Send a signed event, as the provider would (exit 1 if refused)",
+		Long:  "Send a correctly signed event, as the provider would, to any address. Exit 1 if it is\nnot accepted.",
+		Example: "  holdfast send stripe\n  holdfast send stripe customer.updated --url https://hooks.example.com\n" +
+			"  holdfast send github push --file body.json --header 'X-GitHub-Delivery: mine'",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -50,11 +53,11 @@ func SendCommand() *cobra.Command {
 			return send(c, cfg, isDev, o)
 		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&o.url, "url", "", "where to send it, with or without a path (default: the ingress of the configuration)")
-	flags.StringVar(&o.file, "file", "", "file with the body to send, - is standard input (default: the definition's sample)")
-	flags.StringArrayVar(&o.headers, "header", nil, "a header as 'Name: value'; may be given many times")
-	flags.StringVar(&o.secret, "secret", "", "what to sign with (default: the configured secrets)")
+	command.Flags().StringVar(&o.url, "url", "", "the URL to send to (default: the ingress of the configuration)")
+	cli.AddFileFlag(command, &o.file, "the body to send, in place of the definition's sample", "")
+	cli.AddHeaderFlag(command, &o.headers)
+	cli.AddSecretFlag(command, &o.secret, "sign with it")
+	cli.AddJSONFlag(command)
 	return command
 }
 
@@ -69,19 +72,19 @@ func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error 
 		}
 		return cfg.Secrets(name)
 	})
-	provider, err := cli.FindProvider(catalogue, o.provider)
+	provider, err := cli.FindProvider(c, catalogue, o.provider)
 	if err != nil {
 		return err
 	}
 	s, err := newSender(c.InOrStdin(), cfg, provider, o)
 	if err != nil {
-		return err
+		return cli.Misuse(c, err)
 	}
 	answer, err := s.send(c.Context())
 	if err != nil {
-		return err
+		return cli.Nobody(err, s.target.Scheme+"://"+s.target.Host)
 	}
-	return answer.report(c.OutOrStdout(), cfg, isDev)
+	return answer.report(c, cfg, isDev)
 }
 
 // sender makes, signs and sends an event.
@@ -98,8 +101,8 @@ type sender struct {
 
 func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o sendOptions) (*sender, error) {
 	s := &sender{provider: p, eventType: o.eventType, headers: o.headers, client: newClient()}
-	if types := p.SampleTypes(); s.eventType == "" && o.file == "" && len(types) > 0 {
-		s.eventType = types[0]
+	if s.eventType == "" && o.file == "" {
+		s.eventType = p.DefaultSample()
 	}
 	var err error
 	if o.file != "" {
@@ -158,7 +161,7 @@ func (s *sender) request() (*auth.Request, error) {
 			strings.Join(s.provider.SecretNames(), " or "))
 	}
 	r.URL = called + strings.TrimPrefix(r.URL, signed)
-	return r, nil
+	return r, cli.SetHeaders(r, s.headers) // whoever gives a signature means it
 }
 
 // unsigned is the sample, or the given body with the headers of the sample of its type. Where the headers say what the event is

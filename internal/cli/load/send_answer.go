@@ -10,7 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
@@ -70,18 +74,44 @@ func (a sentAnswer) events() (answered answeredEvents) {
 }
 
 // report prints the answer and where to look next.
-func (a sentAnswer) report(w io.Writer, cfg config.Config, isDev bool) error {
-	fmt.Fprintf(w, "%d %s in %s\n%s\n", a.status, http.StatusText(a.status), a.took.Round(time.Millisecond),
+func (a sentAnswer) report(c *cobra.Command, cfg config.Config, isDev bool) error {
+	var body any = json.RawMessage(a.body)
+	if !json.Valid(a.body) {
+		body = string(a.body)
+	}
+	err := cli.Print(c, map[string]any{"status": a.status, "took_ms": a.took.Milliseconds(), "answer": body},
+		func(w io.Writer) error { return a.write(w, cfg, isDev) })
+	if err == nil && !a.accepted() {
+		err = errors.New("the event was not accepted")
+	}
+	return err
+}
+
+// write names the event by its workflow, which leads somewhere whatever becomes of it: a redelivery has an ID that no row has.
+func (a sentAnswer) write(w io.Writer, cfg config.Config, isDev bool) error {
+	_, err := fmt.Fprintf(w, "%d %s in %s\n%s\n", a.status, http.StatusText(a.status), a.took.Round(time.Millisecond),
 		cli.Printable(string(a.body)))
-	if !a.accepted() {
-		return errors.New("the event was not accepted")
+	if err != nil || !a.accepted() {
+		return err
 	}
 	for _, e := range a.events().Events {
-		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], cli.Printable(e.EventID))
+		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], quoted(cli.Printable(e.WorkflowID)))
 		if isDev {
 			fmt.Fprintf(w, "Temporal Web  http://127.0.0.1:%d/namespaces/%s/workflows/%s\n",
 				cfg.Dev.TemporalUIPort, cfg.Temporal.Namespace, cli.Printable(e.WorkflowID))
 		}
 	}
 	return nil
+}
+
+// quoted is a word for a shell.
+func quoted(word string) string {
+	if !strings.ContainsFunc(word, isSpecial) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func isSpecial(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@+=,%", r)
 }

@@ -37,6 +37,7 @@ func newReceiver(t *testing.T, secret string) *receiver {
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
 	r := &receiver{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} }), keys: map[string]int{}}
+	r.catalogue = r.catalogue.WithCertificates(auth.TrialCertificates)
 	r.Server = httptest.NewServer(http.HandlerFunc(r.receive))
 	t.Cleanup(r.Close)
 	return r
@@ -80,17 +81,30 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 	fmt.Fprintf(w, `{"ok":true,"events":[%s]}`, strings.Join(told, ","))
 }
 
-// Every sample of every provider arrives authentic, whatever the scheme.
+// A sample of every provider arrives authentic, whatever the scheme. The lint of definitions looks at all of them.
 func TestSendEverything(t *testing.T) {
 	r := newReceiver(t, secretOfTests)
+	r.catalogue = r.catalogue.WithSecrets(func(string) []string { return append(auth.TrialSecrets(), secretOfTests) })
 	for _, name := range r.catalogue.Names() {
 		p, _ := r.catalogue.Lookup(name)
-		for _, eventType := range p.SampleTypes() {
-			out, err := run(t, "", "send", name, eventType, "--url", r.URL, "--secret", secretOfTests)
-			require.NoError(t, err, "%s %s: %v %s", name, eventType, r.denied, out)
-		}
+		eventType := p.SampleTypes()[0]
+		out, err := run(t, "", "send", name, eventType, "--url", r.URL, "--secret", secretFor(t, p, eventType))
+		require.NoError(t, err, "%s %s: %v %s", name, eventType, r.denied, out)
 	}
 	require.Empty(t, r.denied)
+}
+
+// secretFor is the secret of the tests, or that of the trials with which the provider's scheme can sign.
+func secretFor(t *testing.T, p *providers.Provider, eventType string) string {
+	t.Helper()
+	for _, secret := range append([]string{secretOfTests}, auth.TrialSecrets()...) {
+		r, err := p.Sample(eventType, "x", time.Now())
+		require.NoError(t, err)
+		if p.Sign(r, secret, time.Now()) == nil {
+			return secret
+		}
+	}
+	return ""
 }
 
 // A body of one's own is signed as it is, with the headers of its type.
@@ -107,6 +121,15 @@ func TestSendAFile(t *testing.T) {
 	_, err = run(t, `{"id":"evt_7","type":"x"}`, "send", "stripe", "--file", "-", "--url", r.URL, "--secret", secretOfTests)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.keys["stripe:evt_7"])
+}
+
+// A header that is given counts, also where a signature would have been made.
+func TestAGivenHeaderTakesThePlaceOfASignature(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	out, err := run(t, "", "send", "github", "push", "--url", r.URL, "--secret", secretOfTests,
+		"--header", "X-Hub-Signature-256: sha256="+strings.Repeat("0", 64))
+	require.ErrorContains(t, err, "the event was not accepted", out)
+	require.ErrorContains(t, r.denied[0], "bad_signature")
 }
 
 // A body of one's own whose type stands in a header: the type is asked for, unless the header is given.
@@ -131,10 +154,23 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 	require.Empty(t, r.denied)
 }
 
+// Without a type a provider sends its first sample; where a secret has a form of its own, the error says that it has not.
+func TestSendWithoutAType(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	for _, name := range []string{"stripe", "gocardless", "github", "twilio", "evolution", "slack", "mollie"} {
+		_, err := run(t, "", "send", name, "--url", r.URL, "--secret", secretOfTests)
+		require.NoError(t, err, "%s: %v", name, r.denied)
+	}
+	require.Empty(t, r.denied)
+	_, err := run(t, "", "send", "adyen", "--url", r.URL, "--secret", secretOfTests)
+	require.ErrorContains(t, err, "unusable_secret")
+}
+
 func TestSendRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
+		"did you mean stripe?":               {"send", "strip"},
 		"STRIPE_WEBHOOK_SECRET is to be set": {"send", "stripe", "customer.updated"},
-		"there are: calcom":                  {"send", "nobody"},
+		"there are: ":                        {"send", "nobody"},
 		"has no sample of":                   {"send", "stripe", "nothing", "--secret", "s"},
 		"is no address to send to":           {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
 	} {
@@ -144,6 +180,16 @@ func TestSendRefusals(t *testing.T) {
 	_, err := run(t, "", "send", "rentprog", "car_update", "--url", "http://127.0.0.1:1", "--secret", "s3cret-token")
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "s3cret-token")
+}
+
+// What is printed to look next can be typed.
+func TestWordsForAShell(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"stripe:evt_1": "stripe:evt_1", "acme:a b": "'acme:a b'", "acme:it's": `'acme:it'\''s'`, "acme:$(x)": "'acme:$(x)'",
+	} {
+		require.Equal(t, want, quoted(word))
+	}
 }
 
 func TestReachable(t *testing.T) {

@@ -25,7 +25,9 @@ func VerifyLedgerCommand() *cobra.Command {
 	var withoutTemporal bool
 	command := &cobra.Command{
 		Use:     "verify-ledger FILE",
-		Short:   "Check that nothing of a ledger is lost, doubled or changed (exit 1 if something is)",
+		Short:   "Check that nothing of a ledger is lost (exit 1 if it is)",
+		Long:    "Check that nothing of a ledger is lost, doubled or changed. Exit 1 if something is.",
+		Example: "  holdfast verify-ledger load.ledger --settle 1m",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
@@ -63,7 +65,7 @@ func VerifyLedgerCommand() *cobra.Command {
 		}),
 	}
 	cli.AddJSONFlag(command)
-	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all that was acknowledged is at its end")
+	command.Flags().DurationVar(&settle, "settle", 0, "how long to wait until all is at its end")
 	command.Flags().BoolVar(&withoutTemporal, "without-temporal", false, "do not ask Temporal about the workflows")
 	return command
 }

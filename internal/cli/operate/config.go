@@ -2,6 +2,8 @@ package operate
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,9 +13,10 @@ import (
 
 // ConfigCommand is `holdfast config`.
 func ConfigCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:     "config",
 		Short:   "Check the configuration and print it, without its secrets",
+		Example: "  holdfast config\n  holdfast config --json | jq -r .HOLDFAST_OPERATOR_ADDR",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -21,8 +24,22 @@ func ConfigCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(c.OutOrStdout(), cfg)
-			return err
+			return cli.Print(c, settings(cfg.String()), func(w io.Writer) error {
+				_, err := fmt.Fprint(w, cfg)
+				return err
+			})
 		},
 	}
+	cli.AddJSONFlag(command)
+	return command
+}
+
+// settings are the variables of a configuration by name, as text.
+func settings(text string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		all[name] = value
+	}
+	return all
 }

@@ -10,30 +10,36 @@ import (
 	"holdfast/internal/cli"
 )
 
-// ConflictsCommand is `holdfast conflicts`.
-func ConflictsCommand() *cobra.Command {
-	return cli.Group("conflicts", "Show events that were dropped because another one has their key",
-		conflictsListCommand())
+// ConflictCommand is `holdfast conflict`.
+func ConflictCommand() *cobra.Command {
+	group := cli.Group("conflict", "See events that were dropped, as another has their key",
+		"  holdfast conflict list --provider stripe --since 24h",
+		conflictListCommand())
+	group.Aliases = []string{"conflicts"}
+	return group
 }
 
-func conflictsListCommand() *cobra.Command {
+func conflictListCommand() *cobra.Command {
 	var query event.ConflictQuery
-	command := cli.ListCommand("List conflicts, the last seen first: whose key it is, both fingerprints, how often",
-		func(c *cobra.Command, t *cli.Tools) ([]event.Conflict, error) {
+	command := cli.Listing[event.Conflict, int64]{
+		Short:   "List conflicts, the last seen first: whose key it is, how often",
+		Example: "  holdfast conflict list --provider stripe --since 24h\n  holdfast conflict list --key evt_123 --wide",
+		Limit:   50, Place: func(c event.Conflict) int64 { return c.ID },
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Conflict, error) {
+			query.Limit, query.Before = limit, behind(after)
 			return t.Store.Conflicts(c.Context(), query)
 		},
-		[]string{"ID", "LAST SEEN", "TIMES", "PROVIDER", "SOURCE", "KEY", "OWNER", "OWNER'S FINGERPRINT", "FINGERPRINT",
-			"FIRST SEEN"},
-		func(c event.Conflict) []string {
+		Heading: []string{"ID!", "LAST SEEN/AGE~", "TIMES", "PROVIDER", "SOURCE+", "KEY", "OWNER!", "OWNER'S FINGERPRINT+",
+			"FINGERPRINT+", "FIRST SEEN+~"},
+		Cells: func(c event.Conflict) []string {
 			return []string{
 				strconv.FormatInt(c.ID, 10), c.LastSeen.Format(time.RFC3339), strconv.FormatInt(c.Times, 10), c.Provider, c.Source,
 				c.Key, c.Owner, c.OwnerFingerprint, c.Fingerprint, c.FirstSeen.Format(time.RFC3339),
 			}
-		})
+		},
+	}.Command()
 	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	command.Flags().StringVar(&query.Key, "key", "", "only those of this key")
+	cli.AddKeyFlag(command, &query.Key)
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
-	cli.AddPageFlag(command, &query.Before, "before", "only those before the one with this number (the next page)")
-	cli.AddLimitFlag(command, &query.Limit, 50)
 	return command
 }

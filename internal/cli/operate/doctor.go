@@ -18,7 +18,8 @@ import (
 func DoctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Look for what is wrong with this installation, and say what to do (exit 1 if something is)",
+		Short:   "Look for what is wrong, and say what to do (exit 1 if it is)",
+		Example: "  holdfast doctor\n  holdfast doctor --json | jq '.findings[] | select(.verdict != \"ok\")'",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -47,7 +48,8 @@ func DoctorCommand() *cobra.Command {
 func writeFindings(w io.Writer, findings []doctor.Finding) error {
 	var failed []error
 	for _, f := range findings {
-		_, err := fmt.Fprintf(w, "%-4s  %-22s %s\n", f.Verdict, f.Check, cli.Printable(f.Detail))
+		verdict := cli.Tint(w, string(f.Verdict), fmt.Sprintf("%-4s", f.Verdict))
+		_, err := fmt.Fprintf(w, "%s  %-22s %s\n", verdict, f.Check, cli.Printable(f.Detail))
 		failed = append(failed, err)
 		if f.Advice != "" {
 			_, err := fmt.Fprintf(w, "%30s %s\n", "→", f.Advice)

@@ -15,28 +15,33 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
+	"holdfast/operator"
 	"holdfast/providers"
 )
 
 // EntityCommand is `holdfast entity`.
 func EntityCommand() *cobra.Command {
-	return cli.Group("entity", "Show entities, and rebuild them with today's definitions",
-		entityShowCommand(), entityRebuildCommand())
+	return cli.Group("entity", "List and show entities; rebuild them with today's definitions",
+		"  holdfast entity list --provider stripe --kind customer\n  holdfast entity show stripe customer cus_123",
+		entityListCommand(), entityShowCommand(), entityRebuildCommand())
 }
 
 func entityShowCommand() *cobra.Command {
-	var asOf string
+	var at time.Time
 	command := &cobra.Command{
 		Use:   "show PROVIDER KIND ID",
 		Short: "Show the folded state of one entity, and the changes that made it",
-		Args:  cobra.ExactArgs(3),
+		Example: "  holdfast entity show stripe customer cus_123\n" +
+			"  holdfast entity show stripe customer cus_123 --as-of 7d\n" +
+			"  holdfast entity show stripe customer cus_123 --json | jq .state",
+		Args: cobra.ExactArgs(3),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			ref := event.EntityRef{Provider: args[0], Kind: args[1], ExternalID: args[2]}
-			at, err := cli.ParseMoment(asOf, time.Now())
-			if err != nil {
-				return err
-			}
 			entity, timeline, err := readEntity(c.Context(), t, ref, at)
+			if errors.Is(err, event.ErrNotFound) && at.IsZero() {
+				return cli.Missing("there is no %s %q of %s: `holdfast entity list --provider %s --kind %s` has them",
+					ref.Kind, ref.ExternalID, ref.Provider, ref.Provider, ref.Kind)
+			}
 			if err != nil {
 				return err
 			}
@@ -44,16 +49,33 @@ func entityShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Print(c, struct {
-				event.Entity
-				Related  []event.Entity `json:"related,omitempty"`
-				Timeline []event.Link   `json:"timeline"`
-			}{entity, related, timeline}, func(w io.Writer) error { return writeEntity(w, entity, related, timeline) })
+			return cli.Print(c, shownEntity(entity, related, timeline, at), func(w io.Writer) error {
+				return writeEntity(w, entity, related, timeline)
+			})
 		}),
 	}
-	command.Flags().StringVar(&asOf, "as-of", "", "as it was then: how long ago (90m, 7d) or when (RFC 3339)")
+	cli.AddTimeFlag(command, &at, nil, "as-of", "as it was then")
 	cli.AddJSONFlag(command)
 	return command
+}
+
+// entityShown is an entity as the API shows it, with what the API has routes of their own for.
+type entityShown struct {
+	operator.EntityView
+
+	Related  []operator.EntityView `json:"related,omitempty"`
+	Timeline []event.Link          `json:"timeline"`
+}
+
+func shownEntity(e event.Entity, related []event.Entity, timeline []event.Link, at time.Time) entityShown {
+	shown := entityShown{EntityView: operator.ViewEntity(e), Timeline: append([]event.Link{}, timeline...)}
+	if !at.IsZero() {
+		shown.AsOf = &at
+	}
+	for _, one := range related {
+		shown.Related = append(shown.Related, operator.ViewEntity(one))
+	}
+	return shown
 }
 
 // readEntity is the state of an entity and the changes that made it: now, or as of a moment where that is not zero.
@@ -112,7 +134,7 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 			return err
 		}
 	}
-	table := cli.NewTable(w, "OCCURRED", "EVENT", "TYPE", "CHANGE", "STATE")
+	table := cli.NewTable(w, "OCCURRED/AGE~", "EVENT!", "TYPE", "CHANGE", "STATE")
 	for _, l := range timeline {
 		op := string(l.Op)
 		if l.WithoutEffect {

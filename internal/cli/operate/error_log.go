@@ -1,6 +1,10 @@
 package operate
 
 import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,33 +14,86 @@ import (
 	"holdfast/internal/cli"
 )
 
-// ErrorCommand is `holdfast errors`.
+// ErrorCommand is `holdfast error`.
 func ErrorCommand() *cobra.Command {
-	return cli.Group("errors", "List what went wrong, in every phase, overcome or not",
-		errorListCommand())
+	group := cli.Group("error", "List and show what went wrong, overcome or not",
+		"  holdfast error list --since 1h\n  holdfast error show 12",
+		errorListCommand(), errorShowCommand())
+	group.Aliases = []string{"errors"}
+	return group
+}
+
+func errorShowCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "show NUMBER", Short: "Show one entry of the error log", Example: "  holdfast error show 12", Args: cobra.ExactArgs(1),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			n, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || n < 1 {
+				return cli.Misuse(c, fmt.Errorf("%q is no number: `holdfast error list` has them", args[0]))
+			}
+			rows, err := t.Store.Errors(c.Context(), event.ErrorQuery{Before: n + 1, Limit: 1})
+			if err == nil && (len(rows) == 0 || rows[0].ID != n) {
+				err = cli.Missing("there is no error %d: `holdfast error list` has them", n)
+			}
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, rows[0], func(w io.Writer) error { return writeError(w, rows[0]) })
+		}),
+	}
+	cli.AddJSONFlag(command)
+	return command
+}
+
+func writeError(w io.Writer, e event.ErrorEntry) error {
+	fields := []string{
+		"error", strconv.FormatInt(e.ID, 10), "at", e.At.Format(time.RFC3339Nano), "phase", string(e.Phase),
+		"provider", e.Provider, "event", e.EventID, "class", string(e.Class), "code", e.Code,
+		"stands for", strconv.FormatInt(e.Count, 10), "message", e.Message,
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Meta)) {
+		fields = append(fields, name, e.Meta[name])
+	}
+	return cli.WriteFields(w, fields...)
 }
 
 func errorListCommand() *cobra.Command {
 	var query event.ErrorQuery
-	command := cli.ListCommand("List the error log, newest first; a row of a storm stands for as many errors as it says",
-		func(c *cobra.Command, t *cli.Tools) ([]event.ErrorEntry, error) {
+	var about string
+	command := cli.Listing[event.ErrorEntry, int64]{
+		Short: "List the error log, newest first",
+		Example: "  holdfast error list --provider stripe --phase parse --since 1h\n" +
+			"  holdfast error list --event stripe:evt_123\n" +
+			"  holdfast error list --json | jq -r '.items[].code' | sort | uniq -c",
+		Limit: 50, Place: func(e event.ErrorEntry) int64 { return e.ID },
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) (_ []event.ErrorEntry, err error) {
+			query.Limit, query.Before = limit, behind(after)
+			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+				return nil, err
+			}
 			return t.Store.Errors(c.Context(), query)
 		},
-		[]string{"ID", "AT", "PHASE", "PROVIDER", "CLASS", "CODE", "COUNT", "EVENT", "MESSAGE"},
-		func(e event.ErrorEntry) []string {
+		Heading: []string{"ID!", "AT/AGE~", "PHASE", "PROVIDER", "CLASS+", "CODE", "COUNT", "EVENT+", "MESSAGE"},
+		Cells: func(e event.ErrorEntry) []string {
 			return []string{
 				strconv.FormatInt(e.ID, 10), e.At.Format(time.RFC3339), string(e.Phase), e.Provider, string(e.Class), e.Code,
 				strconv.FormatInt(e.Count, 10), e.EventID, cli.Shorten(e.Message),
 			}
-		})
-	flags := command.Flags()
+		},
+	}.Command()
+	command.Long = "List the error log, newest first. One row of a storm stands for as many errors as\nits COUNT says."
 	cli.AddChoiceFlag(command, &query.Phase, "phase", "only those of this phase", event.Phases())
 	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	cli.AddChoiceFlag(command, &query.Class, "class", "only those of this class", event.Classes())
-	flags.StringVar(&query.Code, "code", "", "only those with this code")
-	cli.AddEventFlag(command, &query.EventID, "event", "only those of the event with this ID")
+	cli.AddFailureFlags(command, &query.Class, &query.Code)
+	cli.AddEventFlag(command, &about, "only its own")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
-	cli.AddPageFlag(command, &query.Before, "before", "only those before the one with this ID (the next page)")
-	cli.AddLimitFlag(command, &query.Limit, 50)
 	return command
+}
+
+// behind is the number that ended the page before; 0 is none.
+func behind(after *int64) int64 {
+	if after == nil {
+		return 0
+	}
+	return *after
 }

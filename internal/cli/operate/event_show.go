@@ -1,83 +1,53 @@
 package operate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/deadletter"
+	"holdfast/internal/cli/outbound"
+	"holdfast/operator"
 )
 
 func eventShowCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one event, by its ID, its workflow's, its dead letter's or its request's: where it stands, its entities, its body",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show one event: where it stands, its entities, its body",
+		Long: "Show one event: where it stands, its entities, its body. ID is its own, that of its\n" +
+			"workflow (provider:key), its key, the number of its dead letter, or the ID of its\n" +
+			"request.",
+		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
+		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			return showEvent(c, t, args[0])
+			ids, err := t.FindEvents(c.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case len(ids) > 1:
+				return printRequest(c, args[0], ids)
+			}
+			return showEvent(c, t, ids[0])
 		}),
 	}
 	cli.AddJSONFlag(command)
 	return command
 }
 
-// showEvent shows the event wherever it is: it may wait in the inbox still, have died before it had a row, or be gone but for the
-// verdict on it.
-func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
-	ctx := c.Context()
-	if number, err := strconv.ParseInt(id, 10, 64); err == nil {
-		letter, err := t.Store.DeadLetter(ctx, number)
-		if err != nil {
-			return err
-		}
-		return deadletter.Print(c, letter)
-	}
-	record, err := findEvent(ctx, t, id)
-	if err == nil {
-		return printEvent(c, t, record)
-	}
-	if !errors.Is(err, event.ErrNotFound) {
-		return err
-	}
-	if waiting, err := findWaiting(ctx, t, id); err == nil {
-		return cli.Print(c, waiting, func(w io.Writer) error { return writeWaiting(w, waiting) })
-	}
-	if eventID, unknown := eventIDOf(ctx, t, id); unknown == nil {
-		if letter, err := t.Store.DeadLetterOfEvent(ctx, eventID); err == nil {
-			return deadletter.Print(c, letter)
-		}
-		if verdict, err := t.Store.Verdict(ctx, eventID); err == nil {
-			return cli.Print(c, verdict, func(w io.Writer) error { return writeVerdict(w, verdict) })
-		}
-		if conflict, err := t.Store.ConflictOfEvent(ctx, eventID); err == nil {
-			return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
-		}
-	}
-	if ids, unknown := t.Store.EventsOfRequest(ctx, id); unknown == nil {
-		return showRequest(c, t, id, ids)
-	}
-	return err
-}
-
-// showRequest shows the event of a request, or names them where it brought several.
-func showRequest(c *cobra.Command, t *cli.Tools, id string, events []string) error {
-	if len(events) == 1 {
-		return showEvent(c, t, events[0])
-	}
+// printRequest names the events of a request that has brought several, or those of a key that several providers have.
+func printRequest(c *cobra.Command, name string, events []string) error {
 	brought := struct {
 		RequestID string   `json:"request_id"`
 		EventIDs  []string `json:"event_ids"`
-	}{id, events}
+	}{name, events}
 	return cli.Print(c, brought, func(w io.Writer) error {
-		fmt.Fprintf(w, "request %s brought %d events:\n", id, len(events))
+		fmt.Fprintf(w, "%s names %d events:\n", cli.Printable(name), len(events))
 		for _, e := range events {
 			fmt.Fprintln(w, e)
 		}
@@ -85,20 +55,41 @@ func showRequest(c *cobra.Command, t *cli.Tools, id string, events []string) err
 	})
 }
 
-// printEvent shows a stored event, and what was decided about it.
-func printEvent(c *cobra.Command, t *cli.Tools, r event.Record) error {
-	shown := struct {
-		event.Record
+// showEvent shows the event wherever it is: it may wait in the inbox still, have died before it had a row, or be gone but for the
+// verdict on it.
+func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
+	api := operator.API{
+		Events: t.Store, DeadLetters: t.Store, Errors: t.Store, Outbound: &operator.Outbound{Deliveries: t.Store},
+	}
+	detail, err := api.EventDetail(c.Context(), id, false)
+	if err != nil {
+		return showRest(c, t, id, err)
+	}
+	return cli.Print(c, detail, func(w io.Writer) error {
+		if waiting, err := t.Store.WaitingEvent(c.Context(), id); err == nil {
+			return writeWaiting(w, waiting)
+		}
+		if detail.PersistedAt.IsZero() && len(detail.DeadLetters) > 0 {
+			return deadletter.WriteWhole(c.Context(), w, t, detail.DeadLetters[0].ID)
+		}
+		return writeEvent(w, detail)
+	})
+}
 
-		Verdict *event.Verdict `json:"verdict,omitempty"`
-	}{Record: r}
-	verdict, err := t.Store.Verdict(c.Context(), r.Receipt.ID)
-	if err == nil {
-		shown.Verdict = &verdict
-	} else if !errors.Is(err, event.ErrNotFound) {
+// showRest shows what is left of an event that is nowhere.
+func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
+	var verdict *event.VerdictError
+	if errors.As(err, &verdict) {
+		return cli.Print(c, verdict.Verdict, func(w io.Writer) error { return writeVerdict(w, verdict.Verdict) })
+	}
+	if conflict, err := t.Store.ConflictOfEvent(c.Context(), id); err == nil {
+		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
+	}
+	if !errors.Is(err, event.ErrNotFound) {
 		return err
 	}
-	return cli.Print(c, shown, func(w io.Writer) error { return writeEvent(w, r, shown.Verdict) })
+	return cli.Missing("there is no event %s: it is on its way, or it was sent again and dropped, for which no row is kept; "+
+		"by its workflow (provider:key) you see the one that counts", id)
 }
 
 func writeDropped(w io.Writer, c event.Conflict) error {
@@ -124,78 +115,77 @@ func writeVerdict(w io.Writer, v event.Verdict) error {
 	)
 }
 
-func findEvent(ctx context.Context, t *cli.Tools, id string) (event.Record, error) {
-	if uuid.Validate(id) == nil {
-		return t.Store.Event(ctx, id)
-	}
-	if provider, key, ok := event.SplitWorkflowID(id); ok {
-		return t.Store.EventByKey(ctx, provider, key)
-	}
-	return event.Record{}, fmt.Errorf("%q is neither the ID of an event (a UUID) nor of a workflow (provider:key)", id)
-}
-
-func writeEvent(w io.Writer, r event.Record, v *event.Verdict) error {
+func writeEvent(w io.Writer, e operator.EventDetail) error {
 	var processed string
-	if r.ProcessedAt != nil {
+	if e.ProcessedAt != nil {
 		processed = fmt.Sprintf("%s (%s after receipt)",
-			r.ProcessedAt.Format(time.RFC3339Nano), r.ProcessedAt.Sub(r.Receipt.ReceivedAt).Round(time.Millisecond))
+			e.ProcessedAt.Format(time.RFC3339Nano), e.ProcessedAt.Sub(e.ReceivedAt).Round(time.Millisecond))
 	}
-	status := string(r.Status)
-	if r.Outcome != "" {
-		status += " (" + string(r.Outcome) + ")"
+	status := string(e.Status)
+	if e.Outcome != "" {
+		status += " (" + string(e.Outcome) + ")"
 	}
 	err := cli.WriteFields(w,
-		"event", r.Receipt.ID,
+		"event", e.ID,
 		"status", status,
-		"provider", r.Receipt.Provider,
-		"source", r.Receipt.Source,
-		"type", r.Type,
-		"key", fmt.Sprintf("%s (from %s)", r.Receipt.Key, r.Receipt.KeyFrom),
-		"workflow", r.Run.WorkflowID,
-		"run", r.Run.RunID,
-		"occurred", r.OccurredAt.Format(time.RFC3339Nano),
-		"received", r.Receipt.ReceivedAt.Format(time.RFC3339Nano),
+		"provider", e.Provider,
+		"source", e.Source,
+		"type", e.Type,
+		"key", fmt.Sprintf("%s (from %s)", e.Key, e.Receipt.KeyFrom),
+		"workflow", e.Run.WorkflowID,
+		"run", e.Run.RunID,
+		"occurred", e.OccurredAt.Format(time.RFC3339Nano),
+		"received", e.ReceivedAt.Format(time.RFC3339Nano),
 		"processed", processed,
-		"request", r.Receipt.RequestID,
-		"correlation", r.Receipt.CorrelationID,
-		"projection", r.PayloadNote,
-		"replaces event", r.Receipt.Replaces,
+		"came again", cameAgain(e.Duplicates),
+		"request", e.Receipt.RequestID,
+		"correlation", e.Receipt.CorrelationID,
+		"projection", e.PayloadNote,
+		"replaces event", e.Replaces,
 	)
 	if err != nil {
 		return err
 	}
-	if v != nil {
+	if v := e.Verdict; v != nil {
 		err := cli.WriteFields(w, "decided", string(v.Outcome), "by", v.By, "at", v.At.Format(time.RFC3339Nano), "because", v.Reason,
 			"replaced by event", v.ReplacedBy)
 		if err != nil {
 			return err
 		}
 	}
-	if err := writeLinks(w, r.Links); err != nil {
+	if err := deadletter.WriteShort(w, e.DeadLetters); err != nil {
 		return err
 	}
-	return cli.WriteBody(w, r.Body)
+	if err := writeLinks(w, e.Entities); err != nil {
+		return err
+	}
+	var deliveries []delivery.Delivery
+	for _, d := range e.Deliveries {
+		deliveries = append(deliveries, d.Delivery)
+	}
+	if err := outbound.WriteDeliveries(w, deliveries); err != nil {
+		return err
+	}
+	return cli.WriteBody(w, e.Body.Raw)
 }
 
-func writeLinks(w io.Writer, links []event.Link) error {
+// cameAgain is how often an event came again; "" for never.
+func cameAgain(d *event.Duplicates) string {
+	if d == nil {
+		return ""
+	}
+	first, last := d.FirstSeen.Format(time.RFC3339Nano), d.LastSeen.Format(time.RFC3339Nano)
+	return fmt.Sprintf("%d × (first %s, last %s)", d.Times, first, last)
+}
+
+func writeLinks(w io.Writer, links []operator.Change) error {
 	if len(links) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	table := cli.NewTable(w, "ENTITY", "CHANGE", "STATE")
+	table := cli.NewTable(w, "ENTITY!", "CHANGE", "STATE")
 	for _, l := range links {
 		table.Row(l.Kind+" "+l.ExternalID, string(l.Op), cli.Shorten(string(l.State)))
 	}
 	return table.Flush()
-}
-
-// eventIDOf takes the ID of an event or of a workflow.
-func eventIDOf(ctx context.Context, t *cli.Tools, argument string) (string, error) {
-	if uuid.Validate(argument) == nil {
-		return argument, nil
-	}
-	if _, _, ok := event.SplitWorkflowID(argument); !ok {
-		return "", fmt.Errorf("%q is neither the ID of an event (a UUID) nor of a workflow (provider:key)", argument)
-	}
-	return t.Store.EventOfWorkflow(ctx, argument)
 }

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
+	"holdfast/internal/installation"
 	"holdfast/runs"
 )
 
@@ -20,7 +21,7 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Acto
 	if by.Reason == "" {
 		return cli.Misuse(c, errors.New("say why, for the audit log: --reason \"…\""))
 	}
-	id, err := eventIDOf(c.Context(), t, argument)
+	id, err := t.FindEvent(c.Context(), argument)
 	if err != nil {
 		return err
 	}
@@ -32,6 +33,30 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Acto
 	if err != nil {
 		return err
 	}
+	return errors.Join(printExpunged(c, gone), cleanArchive(c, t, gone))
+}
+
+// cleanArchive takes the event out of the files of the archive. What it cannot do now the next purge does.
+func cleanArchive(c *cobra.Command, t *cli.Tools, gone event.Expunged) error {
+	if gone.ArchiveFiles == 0 {
+		return nil
+	}
+	keeper, err := installation.NewArchiveKeeper(t.Cfg, t.Store)
+	switch {
+	case err == nil && keeper == nil:
+		err = errors.New("HOLDFAST_ARCHIVE is not set here")
+	case err == nil:
+		err = keeper.Clean(c.Context())
+	}
+	if err != nil {
+		return fmt.Errorf("it may still be in %d file(s) of the archive, until the next purge that can write there: %w",
+			gone.ArchiveFiles, err)
+	}
+	fmt.Fprintf(cli.Aside(c), "%d file(s) of the archive were looked through for it\n", gone.ArchiveFiles)
+	return nil
+}
+
+func printExpunged(c *cobra.Command, gone event.Expunged) error {
 	return cli.Print(c, gone, func(w io.Writer) error {
 		if gone.Earlier != nil {
 			fmt.Fprintf(w, "%s\n", &event.VerdictError{Verdict: *gone.Earlier})

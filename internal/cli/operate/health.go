@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,38 +15,48 @@ import (
 
 // HealthCommand is the health check of a container that has no shell and no curl.
 func HealthCommand() *cobra.Command {
-	var url string
+	var at string
 	command := &cobra.Command{
 		Use:     "health",
 		Short:   "Ask a running Holdfast whether it is ready (exit 1 if not)",
+		Example: "  holdfast health\n  holdfast health --operator http://10.0.0.7:8081/healthz",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return checkHealth(c.Context(), url, c.OutOrStdout())
+			return checkHealth(c, at)
 		},
 	}
-	command.Flags().StringVar(&url, "url", "http://127.0.0.1:8081/readyz", "address of /readyz or /healthz")
+	command.Flags().StringVar(&at, "operator", "http://127.0.0.1:8081",
+		"the operator port of a running Holdfast (with a path: /readyz or /healthz)")
+	cli.Alias(command, "url", "operator")
+	cli.AddJSONFlag(command)
 	return command
 }
 
-func checkHealth(ctx context.Context, url string, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+func checkHealth(c *cobra.Command, at string) error {
+	u, err := url.Parse(at)
+	if err != nil || !cli.IsURL(at) {
+		return cli.Misuse(c, fmt.Errorf("--operator %q: want http://… or https://…", at))
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/readyz"
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{Proxy: nil}}
-	response, err := client.Do(request)
+	response, err := cli.NewHTTPClient().Do(request)
 	if err != nil {
-		return err
+		return cli.Nobody(err, at)
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(out, io.LimitReader(response.Body, 64<<10)); err != nil {
+	if _, err := io.Copy(c.OutOrStdout(), io.LimitReader(response.Body, 64<<10)); err != nil {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s answers %s", u, response.Status)
 	}
 	return nil
 }

@@ -1,13 +1,12 @@
 package operate
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
@@ -16,37 +15,49 @@ import (
 
 // InboxCommand is `holdfast inbox`.
 func InboxCommand() *cobra.Command {
-	return cli.Group("inbox", "List and show the events that are acknowledged and wait for Temporal",
+	return cli.Group("inbox", "List and show what is acknowledged and waits for Temporal",
+		"  holdfast inbox list\n  holdfast inbox show stripe:evt_123",
 		inboxListCommand(), inboxShowCommand())
 }
 
 func inboxListCommand() *cobra.Command {
 	var query event.InboxQuery
-	command := cli.ListCommand("List what waits in the inbox, in the order of arrival",
-		func(c *cobra.Command, t *cli.Tools) ([]event.Waiting, error) {
+	command := cli.Listing[event.Waiting, int64]{
+		Short:   "List what waits in the inbox, in the order of arrival",
+		Example: "  holdfast inbox list --lane overflow\n  holdfast inbox list --provider stripe --limit 500",
+		Limit:   50, Place: func(e event.Waiting) int64 { return e.Seq },
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Waiting, error) {
+			query.Limit, query.After = limit, behind(after)
 			return t.Store.Inbox(c.Context(), query)
 		},
-		[]string{"NUMBER", "LANE", "WORKFLOW", "EVENT", "RECEIVED", "ATTEMPTS", "LAST ERROR"},
-		func(e event.Waiting) []string {
+		Heading: []string{"NUMBER", "LANE", "WORKFLOW", "EVENT!", "RECEIVED/AGE~", "ATTEMPTS+", "LAST ERROR+"},
+		Cells: func(e event.Waiting) []string {
 			return []string{
 				strconv.FormatInt(e.Seq, 10), string(e.Lane), e.Receipt.WorkflowID(), e.Receipt.ID,
 				e.Receipt.ReceivedAt.Format(time.RFC3339), strconv.Itoa(e.Attempts), cli.Shorten(e.LastError),
 			}
-		})
+		},
+	}.Command()
 	cli.AddChoiceFlag(command, &query.Lane, "lane", "only those in this lane", event.Lanes())
 	cli.AddProviderFlags(command, &query.Provider, &query.Source)
-	cli.AddPageFlag(command, &query.After, "after", "only those after the one with this number (the next page)")
-	cli.AddLimitFlag(command, &query.Limit, 50)
 	return command
 }
 
 func inboxShowCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one event that waits, by its ID or its workflow's: since when, why, its body",
-		Args:  cobra.ExactArgs(1),
+		Use:     "show ID",
+		Short:   "Show one event that waits: since when, why, its body",
+		Example: "  holdfast inbox show stripe:evt_123",
+		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			waiting, err := findWaiting(c.Context(), t, args[0])
+			id, err := t.FindEvent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			waiting, err := t.Store.WaitingEvent(c.Context(), id)
+			if errors.Is(err, event.ErrNotFound) {
+				return cli.Missing("event %s does not wait: `holdfast event show %s` says where it is", id, id)
+			}
 			if err != nil {
 				return err
 			}
@@ -55,13 +66,6 @@ func inboxShowCommand() *cobra.Command {
 	}
 	cli.AddJSONFlag(command)
 	return command
-}
-
-func findWaiting(ctx context.Context, t *cli.Tools, id string) (event.Waiting, error) {
-	if uuid.Validate(id) == nil {
-		return t.Store.WaitingEvent(ctx, id)
-	}
-	return t.Store.WaitingByWorkflow(ctx, id)
 }
 
 func writeWaiting(w io.Writer, e event.Waiting) error {

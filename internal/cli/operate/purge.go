@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strconv"
 	"time"
@@ -18,11 +19,14 @@ func PurgeCommand() *cobra.Command {
 	var expunge string
 	command := &cobra.Command{
 		Use:   "purge",
-		Short: "Remove now what has been kept for long enough, or one event's content for good",
-		Long: `Without flags it does at once what the schedule does anyway: it removes what is older than HOLDFAST_RETENTION_… says.
-
-With --expunge it removes the content of one event everywhere, in PostgreSQL and in Temporal, whatever its age. The event's key
-stays, so that a redelivery is a duplicate, and an audit row says who did it and why.`,
+		Short: "Remove what is past its retention, or one event's content",
+		Long: "Without flags it does at once what the schedule does anyway: it removes what is\n" +
+			"older than HOLDFAST_RETENTION_… says. Where HOLDFAST_ARCHIVE is set, events and dead\n" +
+			"letters are written there first; `holdfast import` reads them.\n\n" +
+			"With --expunge it removes the content of one event everywhere, in PostgreSQL, in\n" +
+			"Temporal and in the archive, whatever its age. The event's key stays, so that a redelivery is a\n" +
+			"duplicate, and an audit row says who did it and why.",
+		Example: "  holdfast purge\n  holdfast purge --expunge stripe:evt_123 --reason 'asked by the customer'",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
@@ -32,7 +36,7 @@ stays, so that a redelivery is a duplicate, and an audit row says who did it and
 			return purgeExpired(c, t, cli.ActorOf(c))
 		}),
 	}
-	command.Flags().StringVar(&expunge, "expunge", "", "the event (event id or workflow id) whose content is removed")
+	command.Flags().StringVar(&expunge, "expunge", "", "the event to remove: its ID, workflow ID, key or dead letter")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command
@@ -40,17 +44,23 @@ stays, so that a redelivery is a duplicate, and an audit row says who did it and
 
 func purgeExpired(c *cobra.Command, t *cli.Tools, by event.Actor) error {
 	keep, removed := installation.Retention(t.Cfg), map[event.Kept]int64{}
+	purger, err := installation.NewPurger(t.Cfg, t.Store)
+	if err != nil {
+		return err
+	}
+	var failed error
 	for _, kept := range event.AllKept() {
 		before, ok := keep.Until(kept, time.Now())
 		if !ok {
 			continue
 		}
-		n, err := purgeAll(c.Context(), t, kept, before, by)
-		if err != nil {
-			return err
-		}
-		removed[kept] = n
+		n, err := purgeAll(c.Context(), purger, kept, before, by)
+		removed[kept], failed = n, errors.Join(failed, err)
 	}
+	return errors.Join(failed, printPurged(c, removed))
+}
+
+func printPurged(c *cobra.Command, removed map[event.Kept]int64) error {
 	return cli.Print(c, removed, func(w io.Writer) error {
 		table := cli.NewTable(w, "KEPT", "REMOVED")
 		for _, kept := range event.AllKept() {
@@ -64,9 +74,11 @@ func purgeExpired(c *cobra.Command, t *cli.Tools, by event.Actor) error {
 	})
 }
 
-func purgeAll(ctx context.Context, t *cli.Tools, kept event.Kept, before time.Time, by event.Actor) (total int64, err error) {
+func purgeAll(
+	ctx context.Context, purger installation.Purger, kept event.Kept, before time.Time, by event.Actor,
+) (total int64, err error) {
 	for {
-		n, err := t.Store.PurgeBatchBy(ctx, kept, before, by)
+		n, err := purger.PurgeBatchBy(ctx, kept, before, by)
 		if total += n; err != nil || n == 0 {
 			return total, err
 		}

@@ -15,13 +15,14 @@ func entityRebuildCommand() *cobra.Command {
 	o := rebuildOptions{rate: event.DefaultRebuildRate}
 	command := &cobra.Command{
 		Use:   "rebuild",
-		Short: "Read stored events again with today's definitions, and correct the entities",
-		Long: "Read the stored bodies of processed events again with the definitions that the workers have now, at a rate,\n" +
-			"and correct the entities of which they say something else. What the old definition did is taken back. An event\n" +
-			"that today's definition cannot read is named and stays as it is. With --dry-run nothing is changed; the end\n" +
-			"shows the difference of some entities.",
+		Short: "Read stored events again, and correct the entities",
+		Long: "Read the stored bodies of processed events again with the definitions that the\n" +
+			"workers have now, and correct the entities of which they say something else. What\n" +
+			"the old definition did is taken back. An event that today's definition cannot read\n" +
+			"is named and stays as it is. With --dry-run the end shows the difference of some\n" +
+			"entities.",
 		Example: "  holdfast entity rebuild --provider stripe --kind customer --dry-run\n" +
-			"  holdfast entity rebuild --provider stripe --kind customer --rate 500/s --reason INC-42\n" +
+			"  holdfast entity rebuild --provider stripe --rate 500/s --reason INC-42\n" +
 			"  holdfast entity rebuild --yes --detach      # everything, and do not wait\n" +
 			"  holdfast rebuild watch|pause|cancel ID",
 		Args: cobra.NoArgs,
@@ -29,14 +30,11 @@ func entityRebuildCommand() *cobra.Command {
 			return o.run(c, t)
 		}),
 	}
-	flags := command.Flags()
-	flags.StringVar(&o.filter.Provider, "provider", "", "only events of this provider")
-	flags.StringVar(&o.filter.Kind, "kind", "", "only events that change an entity of this kind, as they were read or are read now")
-	cli.AddRateFlag(command, &o.rate, "rate", "how many events to read, at most: 200/s, 6000/m")
+	cli.AddProviderFlag(command, &o.filter.Provider)
+	cli.AddKindFlag(command, &o.filter.Kind, "")
+	cli.AddRateFlag(command, &o.rate, "rate", "events to read")
 	cli.AddReasonFlag(command)
-	flags.BoolVar(&o.dryRun, "dry-run", false, "count what would change, show some of it, and change nothing")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.BoolVar(&o.detach, "detach", false, "do not watch the progress")
+	cli.AddStartFlags(command, &o.dryRun, &o.yes, &o.detach)
 	cli.AddJSONFlag(command)
 	return command
 }
@@ -67,7 +65,7 @@ func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 		}
 	}
 	var diffs []event.EntityDiff
-	if r.DryRun && r.State == event.RedriveCompleted {
+	if r.DryRun && r.State == event.OperationCompleted {
 		found, diffErr := t.Rebuilds().RebuildDiff(c.Context(), r.ID)
 		diffs, err = found, errors.Join(err, diffErr)
 	}

@@ -6,18 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
 	"holdfast/internal/cli"
+	"holdfast/operator"
 )
 
 // RebuildCommand is `holdfast rebuild`.
 func RebuildCommand() *cobra.Command {
-	return cli.Group("rebuild", "List, show, diff, watch, pause, resume and cancel rebuilds (start one: entity rebuild)",
+	return cli.Group("rebuild", "See, pause and cancel what `entity rebuild` has started",
+		"  holdfast rebuild list\n  holdfast rebuild watch 20261122-161500-k3xq",
 		append([]*cobra.Command{listRebuildsCommand(), diffCommand()}, rebuilding().Commands()...)...)
 }
 
@@ -28,7 +29,7 @@ func rebuilding() cli.Operation[event.Rebuild] {
 			return t.Rebuilds().Rebuild(ctx, id)
 		},
 		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to event.RedriveState, by event.Actor,
+			ctx context.Context, t *cli.Tools, id string, to event.OperationState, by event.Actor,
 		) (event.Rebuild, error) {
 			return t.Rebuilds().ChangeRebuild(ctx, id, to, by)
 		},
@@ -39,8 +40,8 @@ func rebuilding() cli.Operation[event.Rebuild] {
 		},
 		End: func(r event.Rebuild) (bool, error) {
 			if r.State.Ended() && r.Unreadable > 0 {
-				return true, fmt.Errorf("%d of %d events could not be read, and are as they were: %s rebuild show %s",
-					r.Unreadable, r.Read, os.Args[0], r.ID)
+				return true, fmt.Errorf("%d of %d events could not be read, and are as they were: holdfast rebuild show %s",
+					r.Unreadable, r.Read, r.ID)
 			}
 			return r.State.Ended(), nil
 		},
@@ -48,33 +49,36 @@ func rebuilding() cli.Operation[event.Rebuild] {
 }
 
 func listRebuildsCommand() *cobra.Command {
-	var limit int
-	command := cli.ListCommand("List rebuilds, newest first",
-		func(c *cobra.Command, t *cli.Tools) ([]event.Rebuild, error) {
+	return cli.Listing[event.Rebuild, string]{
+		Short: "List rebuilds, newest first", Example: "  holdfast rebuild list", Limit: 20,
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]event.Rebuild, error) {
 			return t.Rebuilds().Rebuilds(c.Context(), limit)
 		},
-		[]string{"ID", "STATE", "DRY RUN", "READ", "CHANGED", "UNREADABLE", "SKIPPED", "ENTITIES", "RATE", "BY", "STARTED"},
-		func(r event.Rebuild) []string {
+		Heading: []string{"ID!", "STATE", "DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+", "RATE+", "BY+",
+			"STARTED/AGE~"},
+		Cells: func(r event.Rebuild) []string {
 			return []string{
 				r.ID, string(r.State), fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable),
 				cli.Number(r.Skipped), cli.Number(r.Entities), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
 			}
-		})
-	cli.AddLimitFlag(command, &limit, 20)
-	return command
+		},
+	}.Command()
 }
 
 func diffCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "diff ID",
-		Short: "Show what a dry run, if it is the latest rebuild, would make of some entities",
-		Args:  cobra.ExactArgs(1),
+		Use:     "diff ID",
+		Short:   "Show what a dry run would make of some entities",
+		Long:    "Show what a dry run would make of some entities: that of the latest rebuild.",
+		Example: "  holdfast rebuild diff 20261122-161500-k3xq",
+		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			diffs, err := t.Rebuilds().RebuildDiff(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return cli.Print(c, diffs, func(w io.Writer) error { return writeDiffs(w, diffs) })
+			page := operator.List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}
+			return cli.Print(c, page, func(w io.Writer) error { return writeDiffs(w, diffs) })
 		}),
 	}
 	cli.AddJSONFlag(command)
@@ -114,7 +118,7 @@ func writeRebuild(w io.Writer, r event.Rebuild) error {
 	if err != nil || len(r.Problems) == 0 {
 		return err
 	}
-	table := cli.NewTable(w, "UNREADABLE EVENT", "PROVIDER", "CLASS", "CODE", "MESSAGE")
+	table := cli.NewTable(w, "UNREADABLE EVENT!", "PROVIDER", "CLASS+", "CODE", "MESSAGE")
 	for _, p := range r.Problems {
 		table.Row(p.EventID, p.Provider, string(p.Class), p.Code, cli.Shorten(p.Message))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,8 @@ func StatsCommand() *cobra.Command {
 	var window time.Duration
 	command := &cobra.Command{
 		Use:     "stats",
-		Short:   "Count events, dead letters and errors, and show the backlog of each task queue",
+		Short:   "Count events, dead letters, errors and what waits",
+		Example: "  holdfast stats --watch\n  holdfast stats --window 24h --json | jq .dead_letters",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
@@ -39,6 +41,7 @@ func StatsCommand() *cobra.Command {
 	command.Flags().BoolVar(&watch, "watch", false, "show it again every 2 s, until Ctrl-C")
 	command.Flags().DurationVar(&window, "window", time.Hour, "how far back events and errors are counted")
 	cli.AddJSONFlag(command)
+	cli.AddWideFlag(command)
 	return command
 }
 
@@ -78,14 +81,25 @@ func writeStats(w io.Writer, s event.Stats) error {
 	for _, e := range s.Events {
 		events.Row(e.Provider, string(e.Status), strconv.FormatInt(e.Count, 10))
 	}
-	letters := cli.NewTable(w, "DEAD LETTERS OF", "STATE", "CLASS", "CODE", "COUNT", "OLDEST")
+	letters := cli.NewTable(w, "DEAD LETTERS OF", "STATE", "CLASS", "CODE", "COUNT", "OLDEST~")
 	for _, d := range s.DeadLetters {
 		letters.Row(d.Provider, string(d.State), string(d.Class), d.Code, strconv.FormatInt(d.Count, 10),
 			d.Oldest.UTC().Format(time.RFC3339))
 	}
-	inbox := cli.NewTable(w, "INBOX", "COUNT", "OLDEST")
+	inbox := cli.NewTable(w, "INBOX", "COUNT", "OLDEST~")
 	for _, n := range s.Inbox {
 		inbox.Row(string(n.Lane), strconv.FormatInt(n.Count, 10), n.Oldest.UTC().Format(time.RFC3339))
+	}
+	deliveries := cli.NewTable(w, "DELIVERIES", "COUNT", "OLDEST~")
+	for _, n := range s.Deliveries {
+		oldest := ""
+		if n.Oldest != nil {
+			oldest = n.Oldest.UTC().Format(time.RFC3339)
+		}
+		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), oldest)
+	}
+	if len(s.InTrouble) > 0 {
+		fmt.Fprintf(w, "destinations in trouble: %s\n", strings.Join(s.InTrouble, ", "))
 	}
 	wrong := cli.NewTable(w, "ERRORS IN", "PROVIDER", "CLASS", "CODE", "COUNT")
 	for _, e := range s.Errors {
@@ -99,5 +113,5 @@ func writeStats(w io.Writer, s event.Stats) error {
 	if s.Queues == nil {
 		defer fmt.Fprintln(w, "\nTemporal did not answer: no queues")
 	}
-	return cli.FlushAll(events, inbox, letters, wrong, queues)
+	return cli.FlushAll(events, inbox, letters, deliveries, wrong, queues)
 }

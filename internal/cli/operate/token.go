@@ -2,38 +2,53 @@ package operate
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/access"
 )
 
 // TokenCommand is `holdfast token`.
 func TokenCommand() *cobra.Command {
 	return cli.Group("token", "Make tokens for the operator API",
+		"  holdfast token new ada operator",
 		tokenNewCommand())
 }
 
 func tokenNewCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "new NAME ROLE",
-		Short: "Make a token of the role viewer, operator or admin; it is shown once and kept nowhere",
-		Args:  cobra.ExactArgs(2),
+	command := &cobra.Command{
+		Use:     "new NAME ROLE",
+		Short:   "Make a token, which is shown once and kept nowhere",
+		Long:    "Make a token, which is shown once and kept nowhere. ROLE is " + event.Alternatives(access.Roles()) + ".",
+		Example: "  holdfast token new ada operator\n  holdfast token new grafana viewer --json | jq -r .token",
+		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			role, err := event.Choose(args[1], operator.Roles())
+			role, err := event.Choose(args[1], access.Roles())
 			if err != nil {
 				return cli.Misuse(c, err)
 			}
-			text, token, err := operator.NewToken(args[0], role)
+			text, token, err := access.NewToken(args[0], role)
 			if err != nil {
 				return cli.Misuse(c, err)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "token (give it to its holder; it is kept nowhere):\n  %s\n\n"+
-				"entry (add it to HOLDFAST_OPERATOR_TOKENS, or to the file that HOLDFAST_OPERATOR_TOKENS_FILE names):\n  %s\n",
-				text, token)
-			return err
+			made := map[string]string{"token": text, "entry": fmt.Sprint(token)}
+			return cli.Print(c, made, func(w io.Writer) error {
+				_, err = fmt.Fprintf(w, "token (give it to its holder; it is kept nowhere):\n  %s\n\n"+
+					"entry (add it to HOLDFAST_OPERATOR_TOKENS, or to the file that HOLDFAST_OPERATOR_TOKENS_FILE names):\n  %s\n",
+					text, token)
+				return err
+			})
 		},
 	}
+	command.ValidArgsFunction = func(_ *cobra.Command, before []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(before) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return cli.Words(access.Roles()), cobra.ShellCompDirectiveNoFileComp
+	}
+	cli.AddJSONFlag(command)
+	return command
 }

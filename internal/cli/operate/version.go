@@ -2,6 +2,7 @@ package operate
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,14 +12,20 @@ import (
 
 // VersionCommand is `holdfast version`.
 func VersionCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:     "version",
 		Short:   "Say which build this is",
+		Example: "  holdfast version\n  holdfast version --json | jq -r .revision",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(c.OutOrStdout(), buildinfo.Read())
-			return err
+			build := buildinfo.Read()
+			return cli.Print(c, build, func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, build)
+				return err
+			})
 		},
 	}
+	cli.AddJSONFlag(command)
+	return command
 }

@@ -43,7 +43,7 @@ func StartCluster() (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	stopAtExit(c.remove)
+	StopAtExit(c.remove)
 	return c, nil
 }
 

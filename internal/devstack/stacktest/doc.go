@@ -52,7 +52,8 @@ func Main(m *testing.M, setUp func() error) int {
 	return m.Run()
 }
 
-func stopAtExit(stop func()) {
+// StopAtExit has Main stop what a test has started by itself, the latest first.
+func StopAtExit(stop func()) {
 	started.Lock()
 	defer started.Unlock()
 	started.stops = append(started.stops, stop)

@@ -56,7 +56,7 @@ func StartTemporal(opts TemporalOptions) (*Temporal, error) {
 	if err != nil {
 		return nil, err
 	}
-	stopAtExit(s.remove)
+	StopAtExit(s.remove)
 	return s, nil
 }
 

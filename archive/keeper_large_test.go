@@ -1,0 +1,98 @@
+package archive_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/archive"
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// openCounted is a store whose answers from PostgreSQL are counted, in bytes.
+func openCounted(t *testing.T) (store *persistence.Store, read *atomic.Int64) {
+	t.Helper()
+	address, err := url.Parse(cluster.Database(t))
+	require.NoError(t, err)
+	server := address.Host
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	read = &atomic.Int64{}
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = from.Close()
+				return
+			}
+			go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+			go func() { _, _ = io.Copy(counting{from, read}, to); _ = from.Close() }()
+		}
+	}()
+	address.Host = listener.Addr().String()
+	store, err = persistence.Open(t.Context(), persistence.Config{URL: address.String(), MaxConns: 5})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return store, read
+}
+
+type counting struct {
+	io.Writer
+
+	n *atomic.Int64
+}
+
+func (c counting) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return c.Writer.Write(p)
+}
+
+// A purge reads what it writes, and nothing that only the next file has room for.
+func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
+	store, read := openCounted(t)
+	const rows, size = 40, 1 << 20
+	for n := range rows {
+		body := fmt.Appendf(nil, `{"id":"evt_%d","type":"customer.updated","object":"event","created":%d,"data":{"object":`+
+			`{"id":"cus_1","object":"customer"}},"filler":"%s"}`, n, longAgo.Unix(), bytes.Repeat([]byte("x"), size))
+		process(t, store, receiptAt(n), body)
+	}
+	letter := died(t, store, receiptAt(rows), bytes.Repeat([]byte("{"), size))
+	require.NoError(t, store.DiscardDeadLetter(t.Context(), letter.ID, by))
+	keeper := &archive.Keeper{Store: store, Bucket: buckets(t)["folder"]}
+	read.Store(0)
+	n, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	require.NoError(t, err)
+	require.EqualValues(t, 16, n)
+	require.Less(t, read.Load(), int64(20<<20))
+	require.Equal(t, rows-n, purge(t, keeper, event.KeptEvents))
+	require.EqualValues(t, 1, purge(t, keeper, event.KeptDeadLetters))
+	require.Less(t, read.Load(), int64((rows+10)*size))
+	all := lines(t, keeper.Bucket)
+	require.Len(t, all, rows+1)
+
+	fresh, read := openCounted(t)
+	id := event.NewOperationID()
+	for n, l := range all {
+		require.NoError(t, fresh.StageImport(t.Context(), id, int64(n), l.Items))
+	}
+	_, err = fresh.CreateImport(t.Context(), event.Import{ID: id, Name: "archive", Rate: 50, StartedBy: "ada"}, by)
+	require.NoError(t, err)
+	read.Store(0)
+	i, err := fresh.ImportPage(t.Context(), id, 100, parse)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, i.Read)
+	require.Less(t, read.Load(), int64(6*size))
+}

@@ -1,0 +1,174 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/archive"
+	"holdfast/event"
+)
+
+// Whoever looks into another archive than the one that was written forgets no file: what was expunged is taken out once somebody
+// looks into the right one.
+func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
+	store, bucket := open(t), buckets(t)["folder"]
+	keeper := &archive.Keeper{Store: aged{store}, Bucket: bucket}
+	for n := range 3 {
+		process(t, store, receiptAt(n), bodyOf(n))
+	}
+	ids := []string{}
+	for _, r := range eventsOf(t, store) {
+		ids = append(ids, r.Receipt.ID)
+	}
+	require.EqualValues(t, 3, purge(t, keeper, event.KeptEvents))
+	_, err := store.Expunge(t.Context(), ids[0], 0, by)
+	require.NoError(t, err)
+
+	laptop := &archive.Keeper{Store: aged{store}, Bucket: buckets(t)["folder"]}
+	require.ErrorContains(t, laptop.Clean(t.Context()), "HOLDFAST_ARCHIVE")
+	require.NoError(t, keeper.Clean(t.Context()))
+	require.NotContains(t, archived(t, bucket), ids[0])
+	stats, err := store.ArchiveStats(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, stats.Due)
+}
+
+// aged is a store all of whose files were written long ago.
+type aged struct{ archive.Store }
+
+func (a aged) DueArchiveFiles(ctx context.Context, after string) ([]event.ArchiveFile, error) {
+	all, err := a.Store.DueArchiveFiles(ctx, after)
+	for i := range all {
+		all[i].At = longAgo
+	}
+	return all, err
+}
+
+// A file that was noted and never written is forgotten; one that is written so late that it was forgotten is noted again.
+func TestAFileThatWasNeverWrittenIsForgotten(t *testing.T) {
+	store, bucket := open(t), buckets(t)["folder"]
+	process(t, store, receiptAt(0), bodyOf(0))
+	process(t, store, receiptAt(1), bodyOf(1))
+	full := errors.New("no space left on device")
+	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error { return full }, nil}}
+	_, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	require.ErrorIs(t, err, full)
+	another := &archive.Keeper{Store: aged{store}, Bucket: bucket}
+	files := func() int64 {
+		stats, err := store.ArchiveStats(t.Context())
+		require.NoError(t, err)
+		return stats.Files
+	}
+	require.EqualValues(t, 1, files())
+	require.NoError(t, another.Clean(t.Context()))
+	require.Zero(t, files())
+
+	expunged := eventsOf(t, store)[0].Receipt.ID
+	keeper.Bucket = failing{bucket, func() error {
+		_, err := store.Expunge(t.Context(), expunged, 0, by)
+		return errors.Join(err, another.Clean(t.Context()))
+	}, nil}
+	_, err = keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, files())
+	require.NotContains(t, archived(t, bucket), expunged)
+}
+
+// unreadable is a bucket one of whose files cannot be read.
+type unreadable struct {
+	archive.Bucket
+
+	name string
+}
+
+var errFrozen = errors.New("the object is in another storage class")
+
+func (u unreadable) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	if name == u.name {
+		return nil, errFrozen
+	}
+	return u.Bucket.Get(ctx, name)
+}
+
+// A file that cannot be read, or written anew, holds up nothing else: neither a purge, nor the other files.
+func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
+	store, bucket := open(t), buckets(t)["folder"]
+	keeper := &archive.Keeper{Store: store, Bucket: bucket}
+	var ids []string
+	for n := range 2 {
+		process(t, store, receiptAt(n), bodyOf(n))
+		ids = append(ids, eventsOf(t, store)[0].Receipt.ID)
+		require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+	}
+	names, err := bucket.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, names, 2)
+	for _, id := range ids {
+		_, err := store.Expunge(t.Context(), id, 0, by)
+		require.NoError(t, err)
+	}
+	process(t, store, receiptAt(2), bodyOf(2))
+	keeper.Bucket = unreadable{bucket, names[0]}
+	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+	keeper.Store = aged{store}
+	require.ErrorIs(t, keeper.Clean(t.Context()), errFrozen)
+	stats, err := store.ArchiveStats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stats.Due)
+	require.NotContains(t, archived(t, bucket), ids[1])
+}
+
+// However often an attempt fails after its file is written, as where a bucket may be written and not read, there is one file of the
+// same rows.
+func TestAnAttemptThatIsRepeatedWritesTheSameFile(t *testing.T) {
+	store, bucket := open(t), buckets(t)["folder"]
+	process(t, store, receiptAt(0), bodyOf(0))
+	process(t, store, receiptAt(1), bodyOf(1))
+	forbidden := errors.New("may not be read")
+	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, nil, func() error { return forbidden }}}
+	for range 3 {
+		_, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		require.ErrorIs(t, err, forbidden)
+	}
+	stats, err := store.ArchiveStats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stats.Files)
+	keeper.Bucket = bucket
+	require.EqualValues(t, 2, purge(t, keeper, event.KeptEvents))
+	require.Len(t, lines(t, bucket), 2)
+	keeper.Store = aged{store}
+	require.NoError(t, keeper.Clean(t.Context()))
+	stats, err = store.ArchiveStats(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, stats.Due)
+}
+
+// A slow worker that writes the rows of another, which has removed them since, brings nothing back that was expunged meanwhile.
+func TestASlowWorkerBringsNothingBack(t *testing.T) {
+	store, bucket := open(t), buckets(t)["folder"]
+	process(t, store, receiptAt(0), bodyOf(0))
+	process(t, store, receiptAt(1), bodyOf(1))
+	expunged := eventsOf(t, store)[0].Receipt.ID
+	fast := &archive.Keeper{Store: store, Bucket: bucket}
+	var overtaken sync.Once
+	slow := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error {
+		overtaken.Do(func() {
+			require.EqualValues(t, 2, purge(t, fast, event.KeptEvents))
+			_, err := store.Expunge(t.Context(), expunged, 0, by)
+			require.NoError(t, err)
+			require.NoError(t, fast.Clean(t.Context()))
+		})
+		return nil
+	}, nil}}
+	removed, err := slow.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	require.NoError(t, err)
+	require.Zero(t, removed)
+	require.NotContains(t, archived(t, bucket), expunged)
+	require.NotEmpty(t, archived(t, bucket))
+}

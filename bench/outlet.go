@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/bench/lab"
+	"holdfast/bench/yardstick"
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// outlet is a product with a database of its own, whose events are delivered.
+type outlet struct {
+	suite    *suite
+	database string
+	node     *lab.Node
+	// receivers are where its deliveries come; none where they become workflows.
+	receivers []*lab.Receiver
+	// each is how many deliveries an event makes.
+	each int64
+}
+
+// loopback lets the product deliver to this machine.
+const loopback = "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8"
+
+// withOutlet runs f beside a product that has subscriptions, and stops it.
+func (s *suite) withOutlet(
+	ctx context.Context, database string, subscribe func(context.Context, *persistence.Store) error, o outlet, f func(*outlet) error,
+) error {
+	if err := s.lab.Migrate(ctx, database); err != nil {
+		return err
+	}
+	store, err := persistence.Open(ctx, persistence.Config{
+		URL: s.lab.Postgres.URL(database), ApplicationName: "bench", MaxConns: 1,
+	})
+	if err != nil {
+		return err
+	}
+	err = subscribe(ctx, store)
+	store.Close()
+	if err != nil {
+		return err
+	}
+	product := lab.Product{Role: roleServe, Database: database, Environ: []string{loopback}}
+	return s.servingLike(ctx, product, func(node *lab.Node) error {
+		o.suite, o.database, o.node = s, database, node
+		return f(&o)
+	})
+}
+
+// bench is who makes the subscriptions.
+var bench = event.Actor{Name: "bench"}
+
+// subscribe makes a destination and its subscription.
+func subscribe(ctx context.Context, store *persistence.Store, d delivery.Destination, sub delivery.Subscription) error {
+	var secrets []delivery.Secret
+	if d.HTTP != nil {
+		secrets = []delivery.Secret{{Value: lab.Secret}}
+	}
+	if _, err := store.ApplyDestination(ctx, d, secrets, bench); err != nil {
+		return fmt.Errorf("destination %s: %w", d.Name, err)
+	}
+	sub.Name, sub.To, sub.Active = d.Name, d.Name, true
+	if _, err := store.ApplySubscription(ctx, sub, bench); err != nil {
+		return fmt.Errorf("subscription %s: %w", sub.Name, err)
+	}
+	return nil
+}
+
+// inFlight is how many attempts an endpoint of the benchmark bears at the same time.
+const inFlight = 64
+
+// endpoints subscribes n endpoints, which are one receiver, to everything.
+func endpoints(n int, r *lab.Receiver) func(context.Context, *persistence.Store) error {
+	return func(ctx context.Context, store *persistence.Store) error {
+		for i := range n {
+			d := delivery.Destination{
+				Name: fmt.Sprintf("endpoint-%d", i), HTTP: &delivery.HTTP{URL: r.URL}, InFlight: inFlight,
+			}
+			if err := subscribe(ctx, store, d, delivery.Subscription{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// ownWorkflows subscribes a task queue, on which nobody works, to everything.
+func ownWorkflows(ctx context.Context, store *persistence.Store) error {
+	d := delivery.Destination{
+		Name: "own", Temporal: &delivery.Temporal{TaskQueue: yardstick.OwnQueue}, InFlight: inFlight,
+	}
+	return subscribe(ctx, store, d, delivery.Subscription{Start: &delivery.Start{
+		WorkflowID: `"own-" + .event.id`, Type: yardstick.OwnType, Input: []delivery.JQ{"{event_id: .event.id}"},
+	}})
+}
+
+// load is a load whose end is the last delivery.
+func (o *outlet) load(provider string) drive {
+	d := load(o.node, provider)
+	d.database, d.expect = o.database, o.expect
+	return d
+}
+
+// expect begins to count deliveries, and gives what waits for those of so many events.
+func (o *outlet) expect() awaitDeliveries {
+	begun, before := time.Now(), o.received()
+	return func(ctx context.Context, events int64) (last time.Time, err error) {
+		ctx, cancel := context.WithTimeout(ctx, drainLimit)
+		defer cancel()
+		if len(o.receivers) == 0 {
+			return o.awaitRows(ctx, events, begun)
+		}
+		err = lab.Poll(ctx, func() (bool, error) { return o.received()-before >= events*o.each, nil })
+		for _, r := range o.receivers {
+			if _, at := r.Count(); at.After(last) {
+				last = at
+			}
+		}
+		return last, err
+	}
+}
+
+func (o *outlet) received() (n int64) {
+	for _, r := range o.receivers {
+		count, _ := r.Count()
+		n += count
+	}
+	return n
+}
+
+const deliveredSince = `
+SELECT count(*), coalesce(max(done_at), now()) FROM deliveries WHERE status = 'delivered' AND done_at >= $1`
+
+// awaitRows waits for deliveries that come where nobody counts them.
+func (o *outlet) awaitRows(ctx context.Context, events int64, begun time.Time) (last time.Time, err error) {
+	conn, err := pgx.Connect(ctx, o.suite.lab.Postgres.URL(o.database))
+	if err != nil {
+		return last, err
+	}
+	err = lab.Poll(ctx, func() (bool, error) {
+		var n int64
+		err := conn.QueryRow(ctx, deliveredSince, begun).Scan(&n, &last)
+		return n >= events*o.each, err
+	})
+	return last, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}
+
+const processedAt = `SELECT id::text, processed_at FROM events WHERE id = ANY ($1::uuid[]) AND processed_at IS NOT NULL`
+
+// fromCommit gives, of what the receivers have noted, how long after the commit each came, in ms.
+func (o *outlet) fromCommit(ctx context.Context) (all []float64, err error) {
+	noted := map[string]time.Time{}
+	var ids []string
+	for _, r := range o.receivers {
+		for id, at := range r.Remember() {
+			noted[id], ids = at, append(ids, id)
+		}
+	}
+	conn, err := pgx.Connect(ctx, o.suite.lab.Postgres.URL(o.database))
+	if err != nil {
+		return nil, err
+	}
+	rows, _ := conn.Query(ctx, processedAt, ids) // its error is the rows'
+	var id string
+	var at time.Time
+	_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error {
+		all = append(all, milliseconds(noted[id].Sub(at)))
+		return nil
+	})
+	return all, errors.Join(err, conn.Close(ctx))
+}

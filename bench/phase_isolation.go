@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"holdfast/bench/figures"
+	"holdfast/bench/lab"
+	"holdfast/delivery"
+	"holdfast/persistence"
+)
+
+const (
+	// isolated is how many endpoints there are, each subscribed to what one customer does.
+	isolated = 10_000
+	// badShare of them is dead, and as many answer after slowAnswer.
+	badShare   = 0.01
+	slowAnswer = 14 * time.Second
+	// isolationRate is of events a second: nothing waits for the machine.
+	isolationRate = 40
+)
+
+// isolation compares how soon well endpoints get their events where all are well, and where some are dead or slow.
+func isolation(ctx context.Context, s *suite) (err error) {
+	well, slow := (*lab.Receiver)(nil), (*lab.Receiver)(nil)
+	if well, err = lab.NewReceiver(0); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, well.Close()) }()
+	if slow, err = lab.NewReceiver(slowAnswer); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, slow.Close()) }()
+	all := outlet{receivers: []*lab.Receiver{well}, each: 1}
+	return s.withOutlet(ctx, "well", customers(0, well, slow), all, func(good *outlet) error {
+		return s.withOutlet(ctx, "troubled", customers(badShare, well, slow), all, func(bad *outlet) error {
+			const sideWell, sideTroubled = "all well", "some in trouble"
+			t, err := s.alternate(ctx, s.isolatedLoad(sideWell, good), s.isolatedLoad(sideTroubled, bad))
+			if err != nil {
+				return err
+			}
+			done50, done99 := func(s *slice) float64 { return s.done50 }, func(s *slice) float64 { return s.done99 }
+			s.samples("commit to POST p50 of the well ones, some in trouble / none", "", figures.AtMost(1.25),
+				t.ratios(sideTroubled, sideWell, done50))
+			s.samples("commit to POST p99 of the well ones, some in trouble / none", "", figures.AtMost(1.25),
+				t.ratios(sideTroubled, sideWell, done99))
+			s.samples("commit to POST p99, all well", "ms", nil, t.values(sideWell, done99))
+			s.samples("commit to POST p99, some in trouble", "ms", nil, t.values(sideTroubled, done99))
+			return nil
+		})
+	})
+}
+
+// customers subscribes endpoints to a customer each.
+func customers(bad float64, well, slow *lab.Receiver) func(context.Context, *persistence.Store) error {
+	return func(ctx context.Context, store *persistence.Store) error {
+		for i := range isolated {
+			url := well.URL
+			switch n := float64(i%100) / 100; {
+			case n < bad:
+				url = "http://127.0.0.1:9" // nobody listens
+			case n < 2*bad:
+				url = slow.URL
+			}
+			d := delivery.Destination{Name: fmt.Sprintf("customer-%d", i), HTTP: &delivery.HTTP{URL: url}}
+			filter := fmt.Sprintf(`.body.data.object.id == "cus_%d"`, i)
+			if err := subscribe(ctx, store, d, delivery.Subscription{Events: delivery.Events{Filter: filter}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// isolatedLoad is a side of events about all customers; it ends when they are processed, whatever still waits for an answer.
+func (s *suite) isolatedLoad(name string, o *outlet) side {
+	return side{name, func(ctx context.Context) (slice, error) {
+		d := load(o.node, stripe)
+		d.database, d.Entities, d.Rate, d.Duration = o.database, isolated, isolationRate, s.lasting(2*pacedTime)
+		o.receivers[0].Remember()
+		got, err := s.drive(ctx, d)
+		if err != nil {
+			return slice{}, err
+		}
+		waits, err := o.fromCommit(ctx)
+		slices.Sort(waits)
+		one := sliceOf(got)
+		if len(waits) > 0 {
+			one.done50, one.done99 = waits[len(waits)/2], waits[len(waits)*99/100]
+		}
+		return one, err
+	}}
+}

@@ -1,0 +1,281 @@
+package delivery
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// The bounds of what can be declared.
+const (
+	maxInFlight = 10_000
+	maxTimeout  = event.Duration(5 * time.Minute)
+	maxAttempts = 1000
+	// maxSpan is that of any pause or time.
+	maxSpan   = event.Duration(365 * 24 * time.Hour)
+	maxList   = 1000     // providers, types, headers, inputs
+	maxSource = 64 << 10 // of an expression, in bytes
+	maxURL    = 4 << 10  // in bytes
+)
+
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9\-_.]{0,62}$`)
+
+// CheckName says whether a destination or a subscription can have the name.
+func CheckName(name string) error {
+	p := &definition.Problems{}
+	checkName(p, "name", name)
+	return refusal("invalid_name", p)
+}
+
+func checkName(p *definition.Problems, field, name string) {
+	if p.Required(field, name) && !validName.MatchString(name) {
+		p.Add(field, "must be 1 to 63 of a-z, 0-9, -, _ and ., and begin with a letter or a digit")
+	}
+}
+
+// refusal is what was found as one error of class rejected, with each field named; nil if nothing was.
+func refusal(code string, p *definition.Problems) error {
+	var texts []string
+	for _, e := range definition.Errors(p.Err()) {
+		texts = append(texts, e.Field+" "+e.Reason)
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return event.Rejectf(code, "%s", strings.Join(texts, "; "))
+}
+
+// Check says what is wrong with the destination as it is declared: an event.Error of class rejected and code
+// "invalid_destination" that names each field. How the signature is declared is looked at by whoever signs.
+func (d Destination) Check() error {
+	p := &definition.Problems{}
+	checkName(p, "name", d.Name)
+	switch {
+	case d.HTTP != nil && d.Temporal != nil:
+		p.Add("http", "and temporal are both given: a destination is one of them")
+	case d.HTTP != nil:
+		d.HTTP.check(p)
+	case d.Temporal != nil:
+		p.Required("temporal.task_queue", d.Temporal.TaskQueue)
+	default:
+		p.Add("http", "or temporal is missing: a destination is one of them")
+	}
+	if d.Rate != nil {
+		between(p, "rate.requests", d.Rate.Requests, 1, 1_000_000)
+		between(p, "rate.per", d.Rate.Per, event.Duration(time.Millisecond), event.Duration(24*time.Hour))
+	}
+	between(p, "in_flight", d.InFlight, 0, maxInFlight)
+	between(p, "timeout", d.Timeout, 0, maxTimeout)
+	between(p, "keep", d.Keep, 0, maxSpan)
+	between(p, "disable_after", d.DisableAfter, 0, maxSpan)
+	between(p, "retry.attempts", d.Retry.Attempts, 0, maxAttempts)
+	between(p, "retry.initial", d.Retry.Initial, 0, maxSpan)
+	between(p, "retry.maximum", d.Retry.Maximum, 0, maxSpan)
+	if c := d.Retry.Coefficient; c != 0 {
+		between(p, "retry.coefficient", c, 1, 100)
+	}
+	if d.Retry.Jitter != nil {
+		between(p, "retry.jitter", *d.Retry.Jitter, 0, 1)
+	}
+	between(p, "breaker.failures", d.Breaker.Failures, 0, maxAttempts)
+	between(p, "breaker.open", d.Breaker.Open, 0, maxSpan)
+	between(p, "breaker.probes", d.Breaker.Probes, 0, maxAttempts)
+	return refusal("invalid_destination", p)
+}
+
+// between reports a value out of its bounds, and what is no number.
+func between[T int | float64 | event.Duration](p *definition.Problems, field string, v, least, most T) {
+	if v < least || v > most || math.IsNaN(float64(v)) {
+		p.Add(field, "must be %v to %v", least, most)
+	}
+}
+
+// check never repeats the URL, nor a header: somebody may have put a secret there.
+func (h HTTP) check(p *definition.Problems) {
+	if p.Required("http.url", h.URL) {
+		checkURL(p, "http.url", h.URL)
+	}
+	if len(h.Headers) > maxList {
+		p.Add("http.headers", "are more than %d", maxList)
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		checkHeader(p, name, h.Headers[name])
+	}
+	var signature map[string]json.RawMessage
+	if h.Signature != nil && (json.Unmarshal(h.Signature, &signature) != nil || len(signature) == 0) {
+		p.Add("http.signature", "must be an object that declares how requests are signed")
+	}
+	if (h.Certificate == "") != (h.Key == "") {
+		p.Add("http.certificate", "and key go together")
+	}
+}
+
+func checkURL(p *definition.Problems, field, text string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		p.Add(field, "must be a URL with http or https and a host")
+	case u.User != nil:
+		p.Add(field, "must have no user and no password: declare a signature of kind basic")
+	case u.Fragment != "":
+		p.Add(field, "must have no fragment, which is never sent")
+	case len(text) > maxURL:
+		p.Add(field, "is longer than %d bytes", maxURL)
+	}
+}
+
+var (
+	validHeader = regexp.MustCompile("^[!#$%&'*+\\-.^_`|~0-9A-Za-z]{1,200}$")
+	// ours are headers that each request has, or that say how it is sent.
+	ours = []string{
+		"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Upgrade",
+		"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature", "Traceparent", "Tracestate",
+	}
+)
+
+func checkHeader(p *definition.Problems, name, value string) {
+	switch {
+	case !validHeader.MatchString(name):
+		p.Add("http.headers", "has a name that no header can have")
+	case slices.Contains(ours, textproto.CanonicalMIMEHeaderKey(name)):
+		p.Add("http.headers."+name, "is set by Holdfast")
+	case strings.ContainsAny(value, "\r\n\x00"):
+		p.Add("http.headers."+name, "must be one line")
+	}
+}
+
+// Check says what is wrong with the subscription by itself: an event.Error of class rejected and code "invalid_subscription" that
+// names each field.
+func (s Subscription) Check() error {
+	p := &definition.Problems{}
+	s.check(p)
+	return refusal("invalid_subscription", p)
+}
+
+// CheckFor is Check, and whether the form of the subscription is one for its destination.
+func (s Subscription) CheckFor(to Destination) error {
+	p := &definition.Problems{}
+	s.check(p)
+	forms := s.forms()
+	if to.HTTP != nil && len(forms) > 0 {
+		p.Add(forms[0], "is for a destination of kind temporal, and %s is an HTTP endpoint", to.Name)
+	}
+	if to.Temporal != nil && len(forms) == 0 {
+		p.Add("start", "or signal or signal_with_start is missing: %s is a task queue", to.Name)
+	}
+	if to.Temporal != nil && s.Body != "" {
+		p.Add("body", "is for an HTTP endpoint, and %s is a task queue", to.Name)
+	}
+	return refusal("invalid_subscription", p)
+}
+
+// forms are the fields that are given of those for a task queue.
+func (s Subscription) forms() (given []string) {
+	if s.Start != nil {
+		given = append(given, "start")
+	}
+	if s.Signal != nil {
+		given = append(given, "signal")
+	}
+	if s.SignalWithStart != nil {
+		given = append(given, "signal_with_start")
+	}
+	return given
+}
+
+func (s Subscription) check(p *definition.Problems) {
+	checkName(p, "name", s.Name)
+	checkName(p, "to", s.To)
+	s.Events.check(p)
+	if !slices.Contains([]string{"", BodyRaw, BodyEnvelope}, s.Body) {
+		checkJQ(p, "body", JQ(s.Body))
+	}
+	if given := s.forms(); len(given) > 1 {
+		p.Add(given[1], "and %s are both given: one form is wanted", given[0])
+	}
+	if s.Start != nil {
+		s.Start.check(p, "start.")
+		p.OneOf("start.if_exists", s.Start.IfExists, "delivered", "dead_letter")
+	}
+	if s.Signal != nil {
+		p.Required("signal.workflow_id", string(s.Signal.WorkflowID))
+		checkJQ(p, "signal.workflow_id", s.Signal.WorkflowID)
+		p.Required("signal.signal_name", s.Signal.SignalName)
+		checkInputs(p, "signal.signal_input", s.Signal.SignalInput)
+	}
+	if w := s.SignalWithStart; w != nil {
+		w.check(p, "signal_with_start.")
+		if w.IfExists != "" {
+			p.Add("signal_with_start.if_exists", "is for start: a workflow that runs is signaled")
+		}
+		p.Required("signal_with_start.signal_name", w.SignalName)
+		checkInputs(p, "signal_with_start.signal_input", w.SignalInput)
+		p.OneOf("signal_with_start.if_closed", w.IfClosed, "start", "skip", "dead_letter")
+	}
+}
+
+func (e Events) check(p *definition.Problems) {
+	checkNames(p, "events.providers", e.Providers)
+	checkNames(p, "events.types", e.Types)
+	checkJQ(p, "events.filter", JQ(e.Filter))
+}
+
+func checkNames(p *definition.Problems, field string, names []string) {
+	if len(names) > maxList {
+		p.Add(field, "are more than %d", maxList)
+	}
+	for i, name := range names {
+		one := fmt.Sprintf("%s[%d]", field, i)
+		if p.Required(one, name) && len(name) > event.MaxTypeLength {
+			p.Add(one, "is longer than %d bytes", event.MaxTypeLength)
+		}
+	}
+}
+
+func (s Start) check(p *definition.Problems, in string) {
+	p.Required(in+"workflow_id", string(s.WorkflowID))
+	checkJQ(p, in+"workflow_id", s.WorkflowID)
+	p.Required(in+"type", s.Type)
+	checkInputs(p, in+"input", s.Input)
+	for _, name := range slices.Sorted(maps.Keys(s.SearchAttributes)) {
+		field := in + "search_attributes." + name
+		p.Required(field, string(s.SearchAttributes[name]))
+		checkJQ(p, field, s.SearchAttributes[name])
+	}
+	checkJQ(p, in+"summary", s.Summary)
+	checkJQ(p, in+"fairness_key", s.FairnessKey)
+	between(p, in+"priority_key", s.PriorityKey, 0, 5)
+}
+
+func checkInputs(p *definition.Problems, field string, inputs []JQ) {
+	if len(inputs) > maxList {
+		p.Add(field, "are more than %d", maxList)
+	}
+	for i, source := range inputs {
+		one := fmt.Sprintf("%s[%d]", field, i)
+		if p.Required(one, string(source)) && source != BodyEnvelope {
+			checkJQ(p, one, source)
+		}
+	}
+}
+
+func checkJQ(p *definition.Problems, field string, source JQ) {
+	if len(source) > maxSource {
+		p.Add(field, "is longer than %d bytes", maxSource)
+		return
+	}
+	if _, err := jq.Compile(field, string(source)); err != nil {
+		p.Add(field, "%s", err)
+	}
+}

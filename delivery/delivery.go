@@ -1,0 +1,173 @@
+package delivery
+
+import (
+	"time"
+
+	"holdfast/event"
+)
+
+// Status is where a delivery stands.
+type Status string
+
+// The statuses of a delivery.
+const (
+	// Pending: no attempt has been made.
+	Pending Status = "pending"
+	// Processing: an attempt is under way.
+	Processing Status = "processing"
+	// Retrying: an attempt has failed, and the next one is due later.
+	Retrying Status = "retrying"
+	// Delivered: the receiver has taken it.
+	Delivered Status = "delivered"
+	// Failed: the policy could not deliver it, so that there is a dead letter.
+	Failed Status = "failed"
+	// Canceled: an operator did not want it delivered.
+	Canceled Status = "canceled"
+)
+
+// Summary is the one status of an event that stands for those of its deliveries: the first of processing, retrying, pending,
+// failed that one of them has, else delivered, which is also that of an event which matches no subscription.
+func Summary(all []Status) Status {
+	for _, s := range []Status{Processing, Retrying, Pending, Failed} {
+		for _, one := range all {
+			if one == s {
+				return s
+			}
+		}
+	}
+	return Delivered
+}
+
+// Delivery is one event for one subscription.
+type Delivery struct {
+	EventID        string `json:"event_id"`
+	SubscriptionID int64  `json:"subscription_id"`
+	Subscription   string `json:"subscription"`
+	DestinationID  int64  `json:"destination_id"`
+	Destination    string `json:"destination"`
+	Provider       string `json:"provider,omitempty"`
+	Type           string `json:"type,omitempty"`
+	Status         Status `json:"status"`
+	// Code is that of the last attempt: see Result.
+	Code       string `json:"code,omitempty"`
+	Attempts   int    `json:"attempts"`
+	Generation int    `json:"generation,omitempty"`
+	// Waits says why an open one is not under way: "due", which is a matter of time, "paused", "disabled", "breaker"; "full" if as
+	// many are under way as may be, "rate" if there is no token.
+	Waits    string     `json:"waits,omitempty"`
+	QueuedAt time.Time  `json:"queued_at"`
+	DueAt    *time.Time `json:"due_at,omitempty"`
+	DoneAt   *time.Time `json:"done_at,omitempty"`
+	// MS is how long the last attempt took.
+	MS int `json:"ms,omitempty"`
+	// Answer is what came back with the last attempt, at most MaxAnswer bytes.
+	Answer []byte `json:"answer,omitempty"`
+}
+
+// Key identifies a delivery.
+type Key struct {
+	EventID        string `json:"event_id"`
+	SubscriptionID int64  `json:"subscription_id"`
+}
+
+// Attempt is one try of a delivery.
+type Attempt struct {
+	Key
+
+	Subscription string    `json:"subscription"`
+	At           time.Time `json:"at"`
+	Generation   int       `json:"generation,omitempty"`
+	OK           bool      `json:"ok"`
+	Code         string    `json:"code"`
+	Error        string    `json:"error,omitempty"`
+	MS           int       `json:"ms"`
+	Answer       []byte    `json:"answer,omitempty"`
+}
+
+// MaxAnswer bounds what is kept of an answer, in bytes.
+const MaxAnswer = 4 << 10
+
+// Job is a delivery that a process has leased: until LeasedUntil nobody else attempts it.
+type Job struct {
+	Key
+
+	DestinationID int64
+	Lease         string // a UUID
+	LeasedUntil   time.Time
+	Epoch         int64
+	// Attempts is how many were counted before, Tries how often it was leased since without an outcome; both 0 at the first.
+	Attempts, Tries int
+	Generation      int
+	QueuedAt        time.Time
+}
+
+// ID is what the receiver knows the delivery by: the event's, and for what was sent again by name, the generation behind it.
+func (j Job) ID() string { return IDOf(j.EventID, j.Generation) }
+
+// Message is an event as it leaves.
+type Message struct {
+	Receipt    event.Receipt
+	Type       string
+	OccurredAt time.Time
+	Body       []byte
+}
+
+// Kind says what became of an attempt.
+type Kind int
+
+const (
+	// OK says that the receiver has taken it.
+	OK Kind = iota
+	// Bad counts against the policy and the breaker, and is tried again.
+	Bad
+	// Slow says that the receiver asks for patience (429, 502, 503, 504): it is tried again, and counts.
+	Slow
+	// Final says that trying again cannot help: a dead letter, which says nothing of the destination.
+	Final
+	// Gone says that the receiver wants nothing any more (410). The destination is disabled, and this delivery waits.
+	Gone
+	// Ours says that the attempt has failed for a reason of ours (a secret that is not configured, a stop). It counts nowhere.
+	Ours
+)
+
+// Result is what became of an attempt.
+type Result struct {
+	Kind Kind
+	// Code is a short, stable name: "200" and the like for HTTP; "timeout", "connection", "dns", "tls", "private_address",
+	// "filter_error", "existing", "started", "signaled" …
+	Code string
+	// Error says it to a person, without address, payload or secret.
+	Error string
+	// RetryAfter is the pause that the receiver asks for; 0 is none.
+	RetryAfter time.Duration
+	// Answer is the beginning of what came back.
+	Answer []byte
+	At     time.Time
+	Took   time.Duration
+}
+
+// Settled is a job with its result.
+type Settled struct {
+	Job
+	Result
+	// Dead says that no attempt follows, and a dead letter is recorded. If not, DueAt is when the next one is.
+	Dead  bool
+	DueAt time.Time
+}
+
+// Target is what an attempt of a delivery needs to know.
+type Target struct {
+	Destination  Destination
+	Subscription Subscription
+	// Secrets are what requests are signed with, the newest first. They include those of the variables that HTTP.Secrets names.
+	Secrets []string
+}
+
+// Turn is a change of a destination's breaker or state, made by outcomes.
+type Turn struct {
+	DestinationID int64
+	Destination   string
+	From, To      BreakerState
+	// Disabled says why outcomes have disabled it; "" if they have not.
+	Disabled string
+}

@@ -1,0 +1,217 @@
+package desk
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// shelf keeps one destination and one subscription in memory, so that it can be seen what is asked of a store.
+type shelf struct {
+	Books
+
+	there   *delivery.Destination
+	broken  error // of what is there
+	applied delivery.Destination
+	secrets []delivery.Secret
+	grace   time.Duration
+	audited []event.AuditEntry
+	sub     delivery.Subscription
+	stored  map[string]delivery.Message
+}
+
+func (s *shelf) Destination(context.Context, string) (delivery.Destination, error) {
+	if s.there == nil {
+		return delivery.Destination{}, event.ErrNotFound
+	}
+	return *s.there, s.broken
+}
+
+func (s *shelf) ApplyDestination(
+	_ context.Context, d delivery.Destination, secrets []delivery.Secret, _ event.Actor,
+) (delivery.Destination, error) {
+	s.applied, s.secrets = d, secrets
+	return d, nil
+}
+
+func (s *shelf) RotateSecret(_ context.Context, _ string, to delivery.Secret, grace time.Duration, _ event.Actor) error {
+	s.secrets, s.grace = []delivery.Secret{to}, grace
+	return nil
+}
+
+func (s *shelf) Subscription(context.Context, string) (delivery.Subscription, error) {
+	return s.sub, nil
+}
+
+func (s *shelf) Target(context.Context, int64) (delivery.Target, error) {
+	return delivery.Target{Destination: *s.there, Subscription: s.sub, Secrets: []string{"whsec_x"}}, nil
+}
+
+func (s *shelf) Messages(_ context.Context, ids []string, _ int) (map[string]delivery.Message, int, error) {
+	return s.stored, len(ids), nil
+}
+
+func (s *shelf) Audit(_ context.Context, e event.AuditEntry) error {
+	s.audited = append(s.audited, e)
+	return nil
+}
+
+func deskOn(s *shelf) *Desk {
+	return &Desk{
+		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" },
+		CheckSignature: func(json.RawMessage) error { return nil },
+	}
+}
+
+func endpoint(name string) delivery.Destination {
+	return delivery.Destination{Name: name, HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
+}
+
+// A new endpoint gets a secret, one that is there keeps its own, and what a variable has is not ours to set.
+func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
+	t.Parallel()
+	there, queue := endpoint("crm"), delivery.Destination{Name: "q", Temporal: &delivery.Temporal{TaskQueue: "q"}}
+	ofVariable, declared := endpoint("crm"), endpoint("crm")
+	ofVariable.HTTP = &delivery.HTTP{URL: "https://crm.example.com", Secrets: "CRM_SECRET"}
+	declared.HTTP = &delivery.HTTP{URL: "https://crm.example.com", Signature: json.RawMessage(`{"hmac":{}}`)}
+	const text = "an old plain secret"
+	for name, c := range map[string]struct {
+		there  *delivery.Destination
+		wanted delivery.Destination
+		given  string
+		want   string
+		code   string
+	}{
+		"a new one":              {nil, endpoint("crm"), "", "whsec_bWFkZSBieSB0aGUgZGVzaw==", ""},
+		"one that is there":      {&there, endpoint("crm"), "", "", ""},
+		"one that was a queue":   {&queue, endpoint("q"), "", "whsec_bWFkZSBieSB0aGUgZGVzaw==", ""},
+		"one from a variable":    {nil, ofVariable, "", "", ""},
+		"a queue":                {nil, queue, "", "", ""},
+		"its own, as text":       {&there, endpoint("crm"), text, "whsec_" + base64.StdEncoding.EncodeToString([]byte(text)), ""},
+		"its own, by the book":   {nil, endpoint("crm"), "whsec_MDEyMzQ1Njc4OWFi", "whsec_MDEyMzQ1Njc4OWFi", ""},
+		"for another signature":  {nil, declared, text, text, ""},
+		"too short":              {nil, endpoint("crm"), "short", "", "invalid_secret"},
+		"no base64":              {nil, endpoint("crm"), "whsec_no base64 at all", "", "invalid_secret"},
+		"two lines":              {nil, endpoint("crm"), text + "\n", "", "invalid_secret"},
+		"beside a variable":      {nil, ofVariable, text, "", "invalid_secret"},
+		"for nothing to be sent": {nil, queue, text, "", "invalid_secret"},
+	} {
+		s := &shelf{there: c.there}
+		_, made, err := deskOn(s).Apply(t.Context(), c.wanted, c.given, event.Actor{})
+		if c.code != "" {
+			require.Equal(t, c.code, event.CodeOf(err), name)
+			require.NotContains(t, err.Error(), text, name)
+			require.Empty(t, s.applied.Name, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, made, name)
+		require.Equal(t, c.want == "", s.secrets == nil, "%s: nil keeps what there is", name)
+	}
+}
+
+// What cannot be read is repaired by what is applied, under the secrets that its receiver knows.
+func TestADestinationThatCannotBeReadKeepsItsSecrets(t *testing.T) {
+	t.Parallel()
+	s := &shelf{there: &delivery.Destination{Name: "crm"}, broken: &event.Error{Code: delivery.CodeUnreadable}}
+	_, made, err := deskOn(s).Apply(t.Context(), endpoint("crm"), "", event.Actor{})
+	require.NoError(t, err)
+	require.Empty(t, made)
+	require.Equal(t, "crm", s.applied.Name)
+	require.Nil(t, s.secrets)
+}
+
+func TestASecretIsRotated(t *testing.T) {
+	t.Parallel()
+	there := endpoint("crm")
+	s := &shelf{there: &there}
+	made, err := deskOn(s).Rotate(t.Context(), "crm", "", time.Hour, event.Actor{})
+	require.NoError(t, err)
+	require.Equal(t, "whsec_bWFkZSBieSB0aGUgZGVzaw==", made)
+	require.Equal(t, time.Hour, s.grace)
+	for _, grace := range []time.Duration{-1, MaxGrace + 1} {
+		_, err = deskOn(s).Rotate(t.Context(), "crm", "", grace, event.Actor{})
+		require.Equal(t, "invalid_grace", event.CodeOf(err))
+	}
+	there.HTTP.Secrets = "CRM_SECRET"
+	_, err = deskOn(s).Rotate(t.Context(), "crm", "", 0, event.Actor{})
+	require.ErrorContains(t, err, "CRM_SECRET")
+	require.NotContains(t, Fingerprint(delivery.Secret{Value: made}), "bWFkZSBi")
+	require.NotEqual(t, Fingerprint(delivery.Secret{Value: made}), Fingerprint(delivery.Secret{Value: made + "x"}))
+}
+
+// line is a sender that answers as it is told.
+type line struct {
+	sent   []delivery.Message
+	jobs   []delivery.Job
+	result delivery.Result
+}
+
+func (l *line) Send(_ context.Context, _ delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
+	l.sent, l.jobs = append(l.sent, m), append(l.jobs, j)
+	return l.result
+}
+
+// A trial is one event with an ID of its own, whatever the filter says; it is audited before it is made.
+func TestATrial(t *testing.T) {
+	t.Parallel()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	there := endpoint("crm")
+	s := &shelf{
+		there: &there, stored: map[string]delivery.Message{"e1": {Receipt: event.Receipt{ID: "e1", Provider: "acme"}, Type: "a", Body: []byte(`{}`)}},
+		sub: delivery.Subscription{ID: 5, Name: "customers", To: "crm", Events: delivery.Events{
+			Providers: []string{"stripe"}, Types: []string{"customer.*"}, Filter: ".body.livemode",
+		}},
+	}
+	out := &line{result: delivery.Result{Kind: delivery.OK, Code: "200", Took: 3 * time.Millisecond, Answer: []byte("thanks")}}
+	trials := &Trials{Books: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+
+	r, err := trials.Try(t.Context(), "customers", Choice{}, event.Actor{Name: "ada"})
+	require.NoError(t, err)
+	require.Equal(t, []any{"stripe", "sample", true, "200", 3, false}, []any{r.Provider, r.Of, r.OK, r.Code, r.MS, r.Matches})
+	require.Regexp(t, `^customer\.`, r.Type)
+	require.Equal(t, event.AuditSubscriptionTest, s.audited[0].Action)
+	require.Equal(t, r.EventID, out.jobs[0].EventID)
+
+	r, err = trials.Try(t.Context(), "customers", Choice{EventID: "e1"}, event.Actor{})
+	require.NoError(t, err)
+	require.NotEqual(t, "e1", r.EventID, "what is stored must not be taken for delivered")
+	require.Equal(t, "event e1", r.Of)
+	_, err = trials.Try(t.Context(), "customers", Choice{EventID: "e2"}, event.Actor{})
+	require.ErrorIs(t, err, event.ErrNotFound)
+	_, err = trials.Try(t.Context(), "customers", Choice{Type: "no.such"}, event.Actor{})
+	require.Equal(t, "invalid_event", event.CodeOf(err))
+	require.Len(t, out.sent, 2)
+
+	found, err := trials.Check(t.Context(), "customers")
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Contains(t, found[0].Text, "the filter does not want the sample of stripe customer.")
+}
+
+// Every sample of the catalogue can be sent.
+func TestEverySampleIsAnEvent(t *testing.T) {
+	t.Parallel()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	samples := Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}
+	for _, name := range catalogue.Names() {
+		p, _ := catalogue.Lookup(name)
+		for _, sample := range p.SampleTypes() {
+			eventType := providers.SampleEvent(sample)
+			m, err := samples.Of(delivery.Events{Providers: []string{name}, Types: []string{eventType}})
+			require.NoError(t, err, "%s %s", name, eventType)
+			require.Equal(t, eventType, m.Type)
+			require.NotEmpty(t, m.Body)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// answerMargin is kept between the end of an attempt and that of its lease, for its outcome to be settled.
+const answerMargin = 2 * time.Second
+
+// ready is a delivery on its way to its attempt.
+type ready struct {
+	delivery.Job
+
+	slot   *slot
+	target delivery.Target
+	// again is why there is no target.
+	again error
+}
+
+// begin reads what was leased, page by page, and starts the attempts. It waits for memory while too much is held.
+func (d *Dispatcher) begin(want delivery.Want, jobs []delivery.Job) {
+	if len(jobs) == 0 {
+		return
+	}
+	all := d.aim(want, jobs)
+	byEvent := map[string][]ready{}
+	var events []string
+	for _, r := range all {
+		if byEvent[r.EventID] == nil {
+			events = append(events, r.EventID)
+		}
+		byEvent[r.EventID] = append(byEvent[r.EventID], r)
+	}
+	events, err := d.beginRecent(events, byEvent)
+	for len(events) > 0 {
+		read := 0
+		if err == nil {
+			read, err = d.beginPage(events, byEvent)
+		}
+		if err != nil {
+			d.giveBack(events, byEvent, err)
+			return
+		}
+		events = events[read:]
+	}
+}
+
+// aim finds the targets. A target that cannot be read gives its deliveries back.
+func (d *Dispatcher) aim(want delivery.Want, jobs []delivery.Job) []ready {
+	ids := make([]int64, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.SubscriptionID
+	}
+	ctx, cancel := context.WithTimeout(d.sending, queueLimit)
+	defer cancel()
+	targets, failed := d.queue.Targets(ctx, ids)
+	all := make([]ready, len(jobs))
+	for i, s := range d.slots.take(want, jobs) {
+		j := jobs[i]
+		all[i] = ready{Job: j, slot: s, target: targets[j.SubscriptionID], again: failed[j.SubscriptionID]}
+	}
+	return all
+}
+
+// beginRecent starts the attempts of the events that were read just now, and gives the others.
+func (d *Dispatcher) beginRecent(events []string, byEvent map[string][]ready) (others []string, err error) {
+	for i, id := range events {
+		m, ok := d.recent.get(id)
+		if !ok {
+			others = append(others, id)
+			continue
+		}
+		held := int64(len(m.Body))
+		if err := d.memory.Acquire(d.working, held); err != nil {
+			return append(others, events[i:]...), err
+		}
+		d.start(byEvent[id], m, true, held)
+	}
+	return others, nil
+}
+
+// beginPage starts the attempts of the first events, as many as were read.
+func (d *Dispatcher) beginPage(events []string, byEvent map[string][]ready) (read int, err error) {
+	if err := d.memory.Acquire(d.working, page); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(d.sending, queueLimit)
+	defer cancel()
+	messages, read, err := d.queue.Messages(ctx, events, page)
+	if err != nil || read == 0 {
+		d.memory.Release(page)
+		return 0, errors.Join(err, errNothingRead(read))
+	}
+	left := int64(page)
+	for _, id := range events[:read] {
+		m, ok := messages[id]
+		held := min(int64(len(m.Body)), left) // one body may be larger than a page
+		left -= held
+		d.start(byEvent[id], m, ok, held)
+	}
+	d.memory.Release(left)
+	d.recent.keep(messages)
+	return read, nil
+}
+
+// start makes the attempts of an event, which give its memory back.
+func (d *Dispatcher) start(jobs []ready, m delivery.Message, found bool, held int64) {
+	done := d.holdFor(len(jobs), held)
+	for _, r := range jobs {
+		d.attempts.Go(func() {
+			defer done()
+			d.attempt(r, m, found)
+		})
+	}
+}
+
+func errNothingRead(read int) error {
+	if read == 0 {
+		return errors.New("no event was read")
+	}
+	return nil
+}
+
+// holdFor gives memory back once n attempts have ended.
+func (d *Dispatcher) holdFor(n int, bytes int64) (done func()) {
+	var left atomic.Int64
+	left.Store(int64(n))
+	return func() {
+		if left.Add(-1) == 0 {
+			d.memory.Release(bytes)
+		}
+	}
+}
+
+// giveBack lets deliveries wait again that were leased, and cannot be attempted: nothing can be read, or the process stops.
+func (d *Dispatcher) giveBack(events []string, byEvent map[string][]ready, err error) {
+	code := codeStopped
+	if d.working.Err() == nil {
+		code = codeUnread
+		slog.Warn("dispatch.read_failed", "error", err.Error())
+	}
+	var back []outcome
+	for _, id := range events {
+		for _, r := range byEvent[id] {
+			back = append(back, r.end(ours(code, "the event could not be read")))
+		}
+	}
+	d.settler.add(back...)
+}
+
+func ours(code, text string) delivery.Result {
+	return delivery.Result{Kind: delivery.Ours, Code: code, Error: text, At: time.Now()}
+}
+
+func final(code, text string) delivery.Result {
+	return delivery.Result{Kind: delivery.Final, Code: code, Error: text, At: time.Now()}
+}
+
+func (r ready) end(result delivery.Result) outcome {
+	return outcome{judge(r.target.Destination, r.Job, result, time.Now()), r.slot}
+}
+
+// attempt makes one attempt, and has its outcome settled.
+func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
+	timer := time.AfterFunc(late, r.slot.isLate)
+	defer timer.Stop()
+	var result delivery.Result
+	switch {
+	case errors.Is(r.again, event.ErrNotFound):
+		result = final(delivery.CodeDeleted, "the subscription has been deleted")
+	case r.again != nil:
+		result = ours(codeUnread, "the destination could not be read")
+	case !found:
+		result = final(delivery.CodeExpunged, "the event has been removed")
+	default:
+		result = d.send(r, m)
+		r.slot.took(result.Took)
+		result = d.judgeReach(r.DestinationID, result)
+	}
+	o := r.end(result)
+	d.report(r, m, o.Settled)
+	d.settler.add(o)
+}
+
+// send has the attempt made by the sender of its kind, within the destination's time and that of the lease.
+func (d *Dispatcher) send(r ready, m delivery.Message) (result delivery.Result) {
+	began := time.Now()
+	end := began.Add(timeoutOf(r.target.Destination))
+	if last := r.LeasedUntil.Add(-answerMargin); last.Before(end) {
+		end = last
+	}
+	if !end.After(began) {
+		return ours(codeStopped, "the lease has ended before the attempt could begin")
+	}
+	ctx, cancel := context.WithDeadline(d.sending, end)
+	defer cancel()
+	ctx, finish := d.trace(ctx, r, m)
+	defer func() {
+		if value := recover(); value != nil {
+			slog.ErrorContext(ctx, "delivery.panicked", "event_id", r.EventID, "subscription", r.target.Subscription.Name,
+				"value_type", fmt.Sprintf("%T", value), "stack", string(debug.Stack()))
+			result = delivery.Result{Kind: delivery.Bad, Code: codePanic, Error: "the attempt panicked"}
+		}
+		if result.At.IsZero() {
+			result.At = began
+		}
+		if result.Took == 0 {
+			result.Took = time.Since(began)
+		}
+		finish(result)
+	}()
+	sender := d.http
+	if r.target.Destination.Temporal != nil {
+		sender = d.temporal
+	}
+	result = sender.Send(ctx, r.target, r.Job, m)
+	if d.sending.Err() != nil && result.Kind != delivery.OK {
+		result = ours(codeStopped, "the process was stopped during the attempt")
+	}
+	return result
+}
+
+func timeoutOf(d delivery.Destination) time.Duration {
+	if d.Timeout > 0 {
+		return time.Duration(d.Timeout)
+	}
+	return time.Duration(delivery.DefaultTimeout)
+}
+
+// judgeReach takes a connection that failed for our own fault while we are cut off.
+func (d *Dispatcher) judgeReach(destination int64, result delivery.Result) delivery.Result {
+	if result.Kind == delivery.Ours {
+		return result
+	}
+	failed := unreached(result)
+	if cutOff := d.reach.note(destination, !failed, time.Now()); failed && cutOff {
+		result.Kind, result.Error = delivery.Ours, "no destination can be reached from here: "+result.Error
+		result.Code = codeCutOff
+	}
+	return result
+}
+
+// cutOff tells people when we are cut off, and when that is over.
+func (d *Dispatcher) cutOff(begins bool, lasted time.Duration) {
+	if begins {
+		text := "more than half of the destinations stopped connecting within " + reachWindow.String() +
+			": it is taken for trouble of our own network; no attempt counts and no breaker opens"
+		slog.Error("dispatch.cut_off", "error", text)
+		d.alert(codeCutOff, event.ClassTransient, "", text)
+		return
+	}
+	text := "destinations connect again, after " + lasted.Round(time.Second).String()
+	slog.Warn("dispatch.connected_again", "error", text)
+	d.alert("connected_again", event.ClassTransient, "", text)
+}

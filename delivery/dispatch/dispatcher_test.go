@@ -1,0 +1,327 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+func job(n int, destination int64) delivery.Job {
+	return delivery.Job{
+		Key:           delivery.Key{EventID: fmt.Sprintf("event-%d", n), SubscriptionID: destination},
+		DestinationID: destination, QueuedAt: time.Now(),
+	}
+}
+
+// to has a target for each destination of the jobs, which are tried again at once.
+func to(m *memory, destinations ...int64) {
+	none := 0.0
+	for _, id := range destinations {
+		m.targets[id] = delivery.Target{Destination: delivery.Destination{
+			ID: id, Name: fmt.Sprint(id), HTTP: &delivery.HTTP{},
+			Retry: delivery.Retry{Initial: 1, Coefficient: 1, Maximum: 1, Jitter: &none},
+		}}
+	}
+}
+
+func start(t *testing.T, m *memory, slots int, send sends) *Dispatcher {
+	t.Helper()
+	d, err := New(Options{Queue: m, HTTP: send, Temporal: send, Slots: slots, Errors: &told{}})
+	require.NoError(t, err)
+	d.Start()
+	t.Cleanup(func() { require.NoError(t, d.Stop(context.Background(), 0)) })
+	return d
+}
+
+func ok(context.Context, delivery.Target, delivery.Job, delivery.Message) delivery.Result {
+	return delivery.Result{Kind: delivery.OK, Code: "200"}
+}
+
+// Three thousand deliveries of a hundred destinations, in 16 slots: each is delivered once, and no destination has more than half of
+// the slots at any moment.
+func TestEverythingIsDelivered(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	for n := range 3_000 {
+		m.waiting = append(m.waiting, job(n, int64(n%100)))
+	}
+	for id := range int64(100) {
+		to(m, id)
+	}
+	var sent, most atomic.Int64
+	var busy [100]atomic.Int64
+	start(t, m, 16, func(_ context.Context, tgt delivery.Target, _ delivery.Job, msg delivery.Message) delivery.Result {
+		defer busy[tgt.Destination.ID].Add(-1)
+		if n := busy[tgt.Destination.ID].Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		sent.Add(1)
+		return delivery.Result{Kind: delivery.OK, Code: "200", Answer: msg.Body[:1]}
+	})
+	m.until(func() bool { return len(m.ended) == 3_000 })
+	require.EqualValues(t, 3_000, sent.Load())
+	require.LessOrEqual(t, most.Load(), int64(8))
+}
+
+// A stop in the middle of everything loses no outcome: what is under way ends within its grace and is settled, what was leased and
+// not begun waits again, and nothing is left with a lease.
+func TestAStopSettlesWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	for n := range 500 {
+		m.waiting = append(m.waiting, job(n, int64(n%10)))
+	}
+	for id := range int64(10) {
+		to(m, id)
+	}
+	began, release := make(chan struct{}, 1000), make(chan struct{})
+	d := start(t, m, 32, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+		began <- struct{}{}
+		<-release
+		return ok(ctx, t, j, msg)
+	})
+	for range 20 {
+		<-began
+	}
+	go close(release)
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	require.Empty(t, m.leased)
+	require.GreaterOrEqual(t, len(m.ended), 20)
+	require.Equal(t, 500, len(m.ended)+len(m.waiting))
+}
+
+// An attempt that does not end within the grace is given up. It counts nowhere, and is due at once for others.
+func TestAStopGivesUpWhatIsTooLong(t *testing.T) {
+	t.Parallel()
+	m := newMemory(job(1, 1))
+	to(m, 1)
+	began := make(chan struct{})
+	d := start(t, m, 1, func(ctx context.Context, _ delivery.Target, _ delivery.Job, _ delivery.Message) delivery.Result {
+		close(began)
+		<-ctx.Done()
+		return delivery.Result{Kind: delivery.Bad, Code: "timeout"}
+	})
+	<-began
+	require.NoError(t, d.Stop(t.Context(), 0))
+	require.Empty(t, m.leased)
+	require.Len(t, m.settled, 1)
+	require.Equal(t, delivery.Ours, m.settled[0].Kind)
+	require.False(t, m.settled[0].DueAt.After(time.Now()))
+}
+
+// A sender that panics makes a failed attempt, whose policy ends it.
+func TestAPanicIsAResult(t *testing.T) {
+	t.Parallel()
+	m := newMemory(job(1, 1), job(2, 2))
+	to(m, 1, 2)
+	var tries atomic.Int32
+	start(t, m, 4, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+		if j.DestinationID == 1 {
+			tries.Add(1)
+			panic("CANARY")
+		}
+		return ok(ctx, t, j, msg)
+	})
+	m.until(func() bool { return len(m.ended) == 2 })
+	require.EqualValues(t, 5, tries.Load())
+	require.True(t, m.ended[job(1, 1).Key].Dead)
+	require.Equal(t, "panic", m.ended[job(1, 1).Key].Code)
+	require.NotContains(t, m.ended[job(1, 1).Key].Error, "CANARY")
+}
+
+// The queue is away when outcomes are to be settled: they are kept, hold their slots, and are settled in the end, each once.
+func TestOutcomesAreKeptWhileTheQueueIsAway(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	for n := range 50 {
+		m.waiting = append(m.waiting, job(n, int64(n)))
+		to(m, int64(n))
+	}
+	away := make(chan struct{}, 100)
+	var back atomic.Bool
+	m.settleFault = func([]delivery.Settled) error {
+		if back.Load() {
+			return nil
+		}
+		away <- struct{}{}
+		return &event.Error{Class: event.ClassTransient, Code: "away"}
+	}
+	var sent atomic.Int32
+	start(t, m, 8, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+		sent.Add(1)
+		return ok(ctx, t, j, msg)
+	})
+	for range 3 {
+		<-away
+	}
+	require.LessOrEqual(t, sent.Load(), int32(8), "what is not settled holds its slot")
+	back.Store(true)
+	m.until(func() bool { return len(m.ended) == 50 })
+	require.EqualValues(t, 50, sent.Load())
+}
+
+// The queue refuses one outcome for what is in it: it is left to the end of its lease, and the others are settled.
+func TestOneOutcomeDoesNotHoldUpTheOthers(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	for n := range 30 {
+		m.waiting = append(m.waiting, job(n, int64(n)))
+		to(m, int64(n))
+	}
+	bad := job(7, 7).Key
+	m.settleFault = func(all []delivery.Settled) error {
+		for _, s := range all {
+			if s.Key == bad {
+				return event.Rejectf("bad", "it cannot be stored")
+			}
+		}
+		return nil
+	}
+	start(t, m, 64, ok)
+	m.until(func() bool { return len(m.ended) == 29 })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	require.Contains(t, m.leased, bad)
+}
+
+// What cannot be read waits again without an attempt; what is gone, the event or the subscription, is attempted no more.
+func TestWhatCannotBeReadIsNotAttempted(t *testing.T) {
+	t.Parallel()
+	m := newMemory(job(1, 1), job(2, 2))
+	to(m, 1) // and not 2
+	m.gone[job(1, 1).EventID] = true
+	faults := 2
+	m.messageFault = func() error {
+		if faults > 0 {
+			faults--
+			for _, j := range m.leased { // it is due again at once
+				defer func() { m.due[j.Key] = time.Time{} }()
+			}
+			return &event.Error{Class: event.ClassTransient, Code: "away"}
+		}
+		return nil
+	}
+	start(t, m, 4, func(context.Context, delivery.Target, delivery.Job, delivery.Message) delivery.Result {
+		panic("nothing is to be sent")
+	})
+	m.until(func() bool {
+		for key := range m.due {
+			m.due[key] = time.Time{}
+		}
+		return len(m.ended) == 2
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	require.Equal(t, delivery.CodeExpunged, m.ended[job(1, 1).Key].Code)
+	require.Equal(t, delivery.CodeDeleted, m.ended[job(2, 2).Key].Code)
+	require.Equal(t, delivery.Ours, m.settled[0].Kind)
+}
+
+// Slow destinations take no slots of fast ones: while two of them have all the slow slots there are, a fast one is served as if
+// they were not there.
+func TestSlowOnesDoNotHoldUpFastOnes(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	to(m, 1, 2, 3)
+	var n int
+	for range 40 {
+		m.waiting = append(m.waiting, job(n, 1), job(n+1, 2))
+		n += 2
+	}
+	release := make(chan struct{})
+	var slow sync.WaitGroup
+	slow.Add(8)
+	d, err := New(Options{Queue: m, Slots: 8, Errors: &told{}, HTTP: sends(
+		func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+			if j.DestinationID != 3 {
+				slow.Done()
+				<-release
+			}
+			return ok(ctx, t, j, msg)
+		})})
+	require.NoError(t, err)
+	for _, id := range []int64{1, 2} { // it is known that they are slow
+		s := &slot{of: d.slots, destination: id, load: &load{}}
+		d.slots.loads[id] = s.load
+		s.took(3 * time.Second)
+		s.took(3 * time.Second)
+	}
+	d.Start()
+	slow.Wait()
+	m.mu.Lock()
+	for range 1000 {
+		m.waiting = append(m.waiting, job(n, 3))
+		n++
+	}
+	m.mu.Unlock()
+	m.until(func() bool { return len(m.ended) == 1000 })
+	slow.Add(72)
+	close(release)
+	m.until(func() bool { return len(m.ended) == 1080 })
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+}
+
+// Our own network is gone: after the third destination that stops connecting nothing counts any more, a few attempts go on to find
+// out, and people are told once that it has begun and once that it is over.
+func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	var down atomic.Bool
+	sink := &told{}
+	send := sends(func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+		if down.Load() {
+			return delivery.Result{Kind: delivery.Bad, Code: "connection"}
+		}
+		return ok(ctx, t, j, msg)
+	})
+	d, err := New(Options{Queue: m, HTTP: send, Slots: 64, Errors: sink})
+	require.NoError(t, err)
+	for n := range 4 {
+		to(m, int64(n))
+		m.waiting = append(m.waiting, job(n, int64(n)))
+	}
+	d.Start()
+	m.until(func() bool { return len(m.ended) == 4 })
+	down.Store(true)
+	m.mu.Lock()
+	for n := range 40 {
+		m.waiting = append(m.waiting, job(100+n, int64(n%4)))
+	}
+	m.mu.Unlock()
+	cut := func() (n int) {
+		for _, s := range m.settled {
+			if s.Code == codeCutOff {
+				n++
+			}
+		}
+		return n
+	}
+	m.until(func() bool { return cut() >= 4 })
+	m.mu.Lock()
+	for _, s := range m.settled {
+		require.False(t, s.Dead)
+		require.True(t, s.Code != codeCutOff || s.Kind == delivery.Ours)
+	}
+	m.mu.Unlock()
+	down.Store(false)
+	m.until(func() bool {
+		for key := range m.due {
+			m.due[key] = time.Time{}
+		}
+		return len(m.ended) == 44
+	})
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Len(t, sink.entries, 2)
+	require.Equal(t, "cut_off", sink.entries[0].Code)
+	require.Equal(t, "connected_again", sink.entries[1].Code)
+}

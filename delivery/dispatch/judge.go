@@ -1,0 +1,67 @@
+package dispatch
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// The pauses after an attempt that counts nowhere, and the longest that a receiver may ask for.
+const (
+	oursPause     = time.Minute
+	cutOffPause   = 10 * time.Second
+	maxRetryAfter = 24 * time.Hour
+)
+
+// The codes of results that no sender has given.
+const (
+	codePanic   = "panic"
+	codeStopped = "stopped"
+	codeCutOff  = "cut_off"
+	codeUnread  = "unread"
+)
+
+// judge says what becomes of a delivery after an attempt: it has ended, is dead, or is tried again, and when.
+func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.Time) delivery.Settled {
+	s := delivery.Settled{Job: j, Result: r, DueAt: now}
+	switch r.Kind {
+	case delivery.OK, delivery.Gone:
+	case delivery.Final:
+		s.Dead = true
+	case delivery.Bad, delivery.Slow:
+		policy, n := d.Policy(), j.Attempts+1
+		s.Dead = n >= policy.Attempts
+		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, maxRetryAfter)))
+	case delivery.Ours:
+		s.DueAt = now.Add(pauseOfOurs(r.Code))
+	}
+	return s
+}
+
+func pauseOfOurs(code string) time.Duration {
+	switch code {
+	case codeStopped:
+		return 0
+	case codeCutOff:
+		return spread(event.Duration(cutOffPause), 0.5)
+	default:
+		return spread(event.Duration(oursPause), 0.5)
+	}
+}
+
+// spread is a pause ± a share of it, so that what has failed together does not come back together.
+func spread(pause event.Duration, share float64) time.Duration {
+	return time.Duration(float64(pause) * (1 + share*(2*rand.Float64()-1))) //nolint:gosec // it is no secret
+}
+
+// unreached are the codes of attempts that found nobody to talk to.
+func unreached(r delivery.Result) bool {
+	switch r.Code {
+	case "connection", "dns", "timeout", "unavailable":
+		return r.Kind == delivery.Bad || r.Kind == delivery.Slow
+	default:
+		return false
+	}
+}

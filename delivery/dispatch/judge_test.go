@@ -1,0 +1,46 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// What becomes of a delivery, by the kind of its result and what was counted before.
+func TestWhatBecomesOfADelivery(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	half := 0.5
+	d := delivery.Destination{Retry: delivery.Retry{Attempts: 3, Initial: event.Duration(10 * time.Second), Jitter: &half}}
+	for name, c := range map[string]struct {
+		result      delivery.Result
+		attempts    int
+		dead        bool
+		least, most time.Duration
+	}{
+		"taken":                       {result: delivery.Result{Kind: delivery.OK}},
+		"the first failure":           {result: delivery.Result{Kind: delivery.Bad}, least: 5 * time.Second, most: 15 * time.Second},
+		"the second":                  {result: delivery.Result{Kind: delivery.Bad}, attempts: 1, least: 10 * time.Second, most: 30 * time.Second},
+		"the last":                    {result: delivery.Result{Kind: delivery.Bad}, attempts: 2, dead: true, least: 20 * time.Second, most: time.Minute},
+		"it asks for patience":        {result: delivery.Result{Kind: delivery.Slow, RetryAfter: time.Hour}, least: time.Hour, most: time.Hour},
+		"it asks for a week":          {result: delivery.Result{Kind: delivery.Slow, RetryAfter: 168 * time.Hour}, least: 24 * time.Hour, most: 24 * time.Hour},
+		"it asks for less":            {result: delivery.Result{Kind: delivery.Slow, RetryAfter: 1}, least: 5 * time.Second, most: 15 * time.Second},
+		"for good":                    {result: delivery.Result{Kind: delivery.Final}, dead: true},
+		"it wants nothing any more":   {result: delivery.Result{Kind: delivery.Gone}, attempts: 9},
+		"our own fault":               {result: delivery.Result{Kind: delivery.Ours}, attempts: 9, least: 30 * time.Second, most: 90 * time.Second},
+		"a stop":                      {result: delivery.Result{Kind: delivery.Ours, Code: codeStopped}, attempts: 9},
+		"we are cut off for a moment": {result: delivery.Result{Kind: delivery.Ours, Code: codeCutOff}, least: 5 * time.Second, most: 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := judge(d, delivery.Job{Attempts: c.attempts}, c.result, now)
+			require.Equal(t, c.dead, s.Dead)
+			require.GreaterOrEqual(t, s.DueAt.Sub(now), c.least)
+			require.LessOrEqual(t, s.DueAt.Sub(now), c.most)
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package dispatch
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// memory is a queue in memory, for the interleavings and faults that a real one cannot be brought to at will. Like the real one it
+// leases what is due, and takes an outcome only from who has the lease or has succeeded.
+type memory struct {
+	mu      sync.Mutex
+	waiting []delivery.Job
+	due     map[delivery.Key]time.Time
+	leased  map[delivery.Key]delivery.Job
+	ended   map[delivery.Key]delivery.Settled
+	settled []delivery.Settled
+	wants   []delivery.Want
+	targets map[int64]delivery.Target
+	changed chan struct{}
+	wakes   chan struct{}
+
+	// Each is asked before the call does anything; nil is no fault.
+	settleFault  func([]delivery.Settled) error
+	messageFault func() error
+	gone         map[string]bool
+}
+
+func newMemory(jobs ...delivery.Job) *memory {
+	return &memory{
+		waiting: jobs, due: map[delivery.Key]time.Time{}, leased: map[delivery.Key]delivery.Job{},
+		ended: map[delivery.Key]delivery.Settled{}, targets: map[int64]delivery.Target{}, gone: map[string]bool{},
+		changed: make(chan struct{}, 1000), wakes: make(chan struct{}, 1),
+	}
+}
+
+func (m *memory) Lease(_ context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wants = append(m.wants, want)
+	of := map[int64]int{}
+	var rest []delivery.Job
+	for _, j := range m.waiting {
+		room := want.Share - want.Busy[j.DestinationID] - of[j.DestinationID]
+		if len(jobs) >= want.Limit || room <= 0 || want.First && j.Attempts > 0 || m.due[j.Key].After(time.Now()) {
+			rest = append(rest, j)
+			continue
+		}
+		of[j.DestinationID]++
+		j.LeasedUntil = time.Now().Add(time.Minute)
+		m.leased[j.Key] = j
+		jobs = append(jobs, j)
+	}
+	m.waiting = rest
+	return jobs, time.Now().Add(10 * time.Millisecond), nil
+}
+
+func (m *memory) Messages(_ context.Context, ids []string, maxBytes int) (map[string]delivery.Message, int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.messageFault != nil {
+		if err := m.messageFault(); err != nil {
+			return nil, 0, err
+		}
+	}
+	found := map[string]delivery.Message{}
+	read := 0
+	for _, id := range ids {
+		if read > 0 && (read+1)*len(body) > maxBytes {
+			break
+		}
+		read++
+		if !m.gone[id] {
+			found[id] = delivery.Message{Receipt: event.Receipt{ID: id, Provider: "stripe"}, Body: body}
+		}
+	}
+	return found, read, nil
+}
+
+// body is that of each event: a page holds eight.
+var body = make([]byte, 1<<20)
+
+func (m *memory) Targets(_ context.Context, ids []int64) (map[int64]delivery.Target, map[int64]error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	failed := map[int64]error{}
+	for _, id := range ids {
+		if _, ok := m.targets[id]; !ok {
+			failed[id] = event.ErrNotFound
+		}
+	}
+	return maps.Clone(m.targets), failed
+}
+
+func (m *memory) Settle(_ context.Context, all []delivery.Settled) ([]delivery.Turn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.settleFault != nil {
+		if err := m.settleFault(all); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range all {
+		if _, ok := m.leased[s.Key]; !ok {
+			continue
+		}
+		delete(m.leased, s.Key)
+		m.settled = append(m.settled, s)
+		if s.Kind == delivery.OK || s.Dead {
+			m.ended[s.Key] = s
+			continue
+		}
+		if s.Kind == delivery.Bad || s.Kind == delivery.Slow {
+			s.Attempts++
+		}
+		m.due[s.Key] = s.DueAt
+		m.waiting = append(m.waiting, s.Job)
+	}
+	m.changed <- struct{}{}
+	return nil, nil
+}
+
+func (m *memory) Wakes() <-chan struct{} { return m.wakes }
+
+// until waits for what the queue is to be like.
+func (m *memory) until(is func() bool) {
+	for {
+		m.mu.Lock()
+		ok := is()
+		m.mu.Unlock()
+		if ok {
+			return
+		}
+		<-m.changed
+	}
+}
+
+// sends is a sender that a test scripts.
+type sends func(context.Context, delivery.Target, delivery.Job, delivery.Message) delivery.Result
+
+func (s sends) Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
+	return s(ctx, t, j, m)
+}
+
+// told keeps what people are told of.
+type told struct {
+	mu      sync.Mutex
+	entries []event.ErrorEntry
+}
+
+func (o *told) Record(e event.ErrorEntry) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.entries = append(o.entries, e)
+}

@@ -1,0 +1,98 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"holdfast/delivery"
+)
+
+// metrics tell of attempts and of what became of deliveries. None of them names a destination: there may be ten thousand.
+type metrics struct {
+	attempts, deliveries, turns metric.Int64Counter
+	took, waited                metric.Float64Histogram
+	labels                      *sync.Map // of labelled to metric.MeasurementOption
+}
+
+// labelled is what a series is of; code is "" where it has none. There are some dozens.
+type labelled struct{ kind, outcome, code string }
+
+// of makes the labels of a series once: sorting them for each attempt costs as much as counting it.
+func (m metrics) of(l labelled) metric.MeasurementOption {
+	if made, ok := m.labels.Load(l); ok {
+		return made.(metric.MeasurementOption)
+	}
+	all := []attribute.KeyValue{attribute.String("kind", l.kind), attribute.String("outcome", l.outcome)}
+	if l.code != "" {
+		all = append(all, attribute.String("code", l.code))
+	}
+	made := metric.WithAttributeSet(attribute.NewSet(all...))
+	m.labels.Store(l, made)
+	return made
+}
+
+func newMetrics() (m metrics, err error) {
+	meter := otel.Meter("holdfast/delivery")
+	var errs [5]error
+	m.labels = &sync.Map{}
+	m.attempts, errs[0] = meter.Int64Counter("holdfast_delivery_attempts_total",
+		metric.WithDescription("Attempts of deliveries, by kind of destination, outcome and code."))
+	m.deliveries, errs[1] = meter.Int64Counter("holdfast_deliveries_total",
+		metric.WithDescription("Deliveries that have ended, by kind of destination, outcome and code."))
+	m.turns, errs[2] = meter.Int64Counter("holdfast_breaker_turns_total",
+		metric.WithDescription("Changes of a destination's breaker, by what it has become."))
+	m.took, errs[3] = meter.Float64Histogram("holdfast_delivery_attempt_duration_seconds", metric.WithUnit("s"),
+		metric.WithDescription("Time of one attempt, by kind of destination and outcome."))
+	m.waited, errs[4] = meter.Float64Histogram("holdfast_delivery_duration_seconds", metric.WithUnit("s"),
+		metric.WithDescription("From the commit of a delivery to the end of its last attempt, by kind of destination and outcome."))
+	return m, errors.Join(errs[:]...)
+}
+
+func (m metrics) record(ctx context.Context, d delivery.Destination, s delivery.Settled) {
+	l := labelled{kindOf(d), outcomeOf(s.Kind), classOfCode(s.Code)}
+	m.attempts.Add(ctx, 1, m.of(l))
+	m.took.Record(ctx, s.Took.Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))
+	switch {
+	case s.Kind == delivery.OK:
+		l.outcome = string(delivery.Delivered)
+	case s.Dead:
+		l.outcome = string(delivery.Failed)
+	default:
+		return
+	}
+	m.deliveries.Add(ctx, 1, m.of(l))
+	m.waited.Record(ctx, time.Since(s.QueuedAt).Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))
+}
+
+func (m metrics) turned(t delivery.Turn) {
+	m.turns.Add(context.Background(), 1, metric.WithAttributes(attribute.String("breaker", string(t.To))))
+}
+
+func kindOf(d delivery.Destination) string {
+	if d.Temporal != nil {
+		return "temporal"
+	}
+	return "http"
+}
+
+// outcomeOf is the word for what became of an attempt.
+func outcomeOf(k delivery.Kind) string {
+	return [...]string{
+		delivery.OK: "ok", delivery.Bad: "bad", delivery.Slow: "slow", delivery.Final: "final", delivery.Gone: "gone",
+		delivery.Ours: "ours",
+	}[k]
+}
+
+// classOfCode makes "5xx" of a status, so that a receiver cannot fill the metrics by inventing some.
+func classOfCode(code string) string {
+	if len(code) == 3 && '1' <= code[0] && code[0] <= '9' {
+		return code[:1] + "xx"
+	}
+	return code
+}

@@ -1,0 +1,84 @@
+package dispatch
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// More than half of the destinations that could be reached stop connecting within 30 s: it is us. It ends when they connect again, or
+// when it has lasted for so long that they are as good as gone.
+func TestWhetherWeAreCutOff(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	r := newReach(func(bool, time.Duration) {})
+	note := func(destination int64, connected bool) bool {
+		now = now.Add(time.Second)
+		return r.note(destination, connected, now)
+	}
+	for id := range int64(10) {
+		note(id, true)
+	}
+	for id := range int64(50) {
+		require.False(t, note(100+id, false), "who could never be reached says nothing")
+	}
+	for id := range int64(10) {
+		note(id, true)
+	}
+	for id := range int64(5) {
+		require.False(t, note(id, false))
+	}
+	require.True(t, note(5, false), "the sixth of ten")
+	require.True(t, note(6, false))
+	require.True(t, note(0, true))
+	require.False(t, note(1, true))
+
+	for range 30 {
+		now = now.Add(reachMemory / 30)
+		for id := range int64(10) {
+			note(id, false)
+		}
+	}
+	require.False(t, note(3, false), "for an hour")
+}
+
+// One or two that are down are no sign, even where there are no others.
+func TestTwoThatAreDownAreNoSign(t *testing.T) {
+	t.Parallel()
+	r, now := newReach(func(bool, time.Duration) {}), time.Now()
+	for _, connected := range []bool{true, false, false} {
+		for id := range int64(2) {
+			now = now.Add(time.Second)
+			require.False(t, r.note(id, connected, now))
+		}
+	}
+}
+
+// Attempts end at the same time; that we are cut off, and that it is over, is told in the order in which it was found.
+func TestItIsToldInOrder(t *testing.T) {
+	t.Parallel()
+	var r *reach
+	var told []bool
+	var after sync.WaitGroup
+	r = newReach(func(cutOff bool, _ time.Duration) {
+		if cutOff { // while it is told, they connect again
+			after.Go(func() {
+				for id := range int64(3) {
+					r.note(id, true, time.Now())
+				}
+			})
+			<-time.After(20 * time.Millisecond)
+		}
+		told = append(told, cutOff)
+	})
+	for id := range int64(3) {
+		r.note(id, true, time.Now())
+	}
+	for id := range int64(3) {
+		r.note(id, false, time.Now())
+	}
+	after.Wait()
+	require.Equal(t, []bool{true, false}, told)
+}

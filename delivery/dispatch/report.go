@@ -1,0 +1,96 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"holdfast/delivery"
+)
+
+// report tells what became of an attempt. Each failure is a line, but at most one a second for each destination.
+func (d *Dispatcher) report(r ready, m delivery.Message, s delivery.Settled) {
+	ctx := context.Background()
+	d.metrics.record(ctx, r.target.Destination, s)
+	if s.Kind == delivery.OK {
+		if slog.Default().Enabled(ctx, slog.LevelDebug) {
+			slog.DebugContext(ctx, "delivery.success", r.fields(m, s)...)
+		}
+		return
+	}
+	leftOut, tell := d.failures.next(s.DestinationID, time.Now())
+	if !tell {
+		return
+	}
+	slog.WarnContext(ctx, "delivery.failure", append(r.fields(m, s), "outcome", outcomeOf(s.Kind), "dead", s.Dead, "error", s.Error,
+		"left_out", leftOut)...)
+}
+
+func (r ready) fields(m delivery.Message, s delivery.Settled) []any {
+	return []any{
+		"event_id", s.EventID, "provider", m.Receipt.Provider, "event_type", m.Type, "subscription", r.target.Subscription.Name,
+		"destination", r.target.Destination.Name, "kind", kindOf(r.target.Destination), "code", s.Code,
+		"attempts", s.Attempts + 1, "duration_ms", s.Took.Milliseconds(),
+	}
+}
+
+// failureEvery is the least pause between two lines about failures of one destination.
+const failureEvery = time.Second
+
+// failureLog bounds the lines about failures.
+type failureLog struct {
+	mu   sync.Mutex
+	last map[int64]*lastLine
+	swap time.Time
+}
+
+type lastLine struct {
+	at      time.Time
+	leftOut int
+}
+
+func newFailureLog() *failureLog { return &failureLog{last: map[int64]*lastLine{}, swap: time.Now()} }
+
+func (f *failureLog) next(destination int64, now time.Time) (leftOut int, tell bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Sub(f.swap) > forgotten {
+		f.last, f.swap = map[int64]*lastLine{}, now
+	}
+	line := f.last[destination]
+	if line == nil {
+		line = &lastLine{}
+		f.last[destination] = line
+	}
+	if now.Sub(line.at) < failureEvery {
+		line.leftOut++
+		return 0, false
+	}
+	leftOut, line.at, line.leftOut = line.leftOut, now, 0
+	return leftOut, true
+}
+
+// trace begins the span of an attempt. It goes on with the trace that the event began with, where that is exported; each further
+// attempt is a span of the same trace, and the sender hands the context to the receiver.
+func (d *Dispatcher) trace(ctx context.Context, r ready, m delivery.Message) (context.Context, func(delivery.Result)) {
+	carrier := propagation.MapCarrier{"traceparent": m.Receipt.Trace}
+	ctx = propagation.TraceContext{}.Extract(ctx, carrier)
+	//nolint:spancheck // who calls what it gives ends it
+	ctx, span := d.tracer.Start(ctx, "deliver", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
+		attribute.String("event_id", r.EventID), attribute.String("subscription", r.target.Subscription.Name),
+		attribute.String("destination", r.target.Destination.Name), attribute.Int("attempt", r.Attempts+1),
+	))
+	return ctx, func(result delivery.Result) { //nolint:spancheck // as above
+		span.SetAttributes(attribute.String("outcome", outcomeOf(result.Kind)), attribute.String("code", result.Code))
+		if result.Kind != delivery.OK {
+			span.SetStatus(codes.Error, result.Code)
+		}
+		span.End()
+	}
+}

@@ -1,0 +1,247 @@
+package handoff
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	commonpb "go.temporal.io/api/common/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/providers/jq"
+)
+
+// maxWorkflowID is what Temporal takes, in bytes.
+const maxWorkflowID = 1000
+
+// order is what the expressions of a subscription make of an event.
+type order struct {
+	requestID  string
+	taskQueue  string
+	workflowID string
+
+	// start is nil for a plain signal.
+	start            *delivery.Start
+	input            []*commonpb.Payload
+	searchAttributes map[string]*commonpb.Payload
+	summary          *commonpb.Payload
+	fairnessKey      string
+
+	// signalName is "" for a plain start.
+	signalName  string
+	signalInput []*commonpb.Payload
+	ifClosed    string
+
+	eventID string
+	trace   *commonpb.Payload
+	// shown are the texts of the event that an error of the server could repeat.
+	shown []string
+}
+
+// requestID is the same for every attempt of a delivery. It names the subscription, since two of them may signal one workflow.
+func requestID(j delivery.Job) string { return j.ID() + "/" + strconv.FormatInt(j.SubscriptionID, 10) }
+
+// evaluation makes an order.
+type evaluation struct {
+	*inputs
+
+	first func(field string, source delivery.JQ) (any, error)
+	name  func(field string, source delivery.JQ) (any, error)
+	order *order
+}
+
+// orderOf evaluates the subscription for an event. The error is an *event.Error without anything of the event.
+func (s *Sender) orderOf(
+	ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message,
+) (*order, error) {
+	in := m.Input()
+	e := &evaluation{
+		inputs: &inputs{eventID: j.EventID, reference: s.eventsURL + j.EventID, message: m, room: maxInputs},
+		first: func(field string, source delivery.JQ) (any, error) {
+			if source == "" {
+				return nil, nil
+			}
+			return s.expressions.First(ctx, field, source, in)
+		},
+		name: func(field string, source delivery.JQ) (any, error) { return s.expressions.Name(ctx, field, source, in) },
+		order: &order{
+			requestID: requestID(j), taskQueue: t.Destination.Temporal.TaskQueue, eventID: j.EventID, trace: traceOf(ctx),
+		},
+	}
+	sub := t.Subscription
+	switch {
+	case sub.Start != nil:
+		return e.order, e.start("start", *sub.Start)
+	case sub.Signal != nil:
+		if err := e.workflowID("signal", sub.Signal.WorkflowID); err != nil {
+			return nil, err
+		}
+		return e.order, e.signal("signal", sub.Signal.SignalName, sub.Signal.SignalInput)
+	case sub.SignalWithStart != nil:
+		with := sub.SignalWithStart
+		e.order.ifClosed = with.IfClosed
+		if err := e.start("signal_with_start", with.Start); err != nil {
+			return nil, err
+		}
+		return e.order, e.signal("signal_with_start", with.SignalName, with.SignalInput)
+	}
+	return nil, event.Rejectf("no_form", "the subscription says neither start nor signal")
+}
+
+func (e *evaluation) start(in string, s delivery.Start) (err error) {
+	o := e.order
+	o.start = &s
+	if err := e.workflowID(in, s.WorkflowID); err != nil {
+		return err
+	}
+	if o.input, err = e.all(in+".input", s.Input); err != nil {
+		return err
+	}
+	if err := e.attributes(in, s.SearchAttributes); err != nil {
+		return err
+	}
+	fairness, err := e.first(in+".fairness_key", s.FairnessKey)
+	if err != nil {
+		return err
+	}
+	o.fairnessKey, _ = jq.Text(fairness)
+	summary, err := e.first(in+".summary", s.Summary)
+	if err != nil {
+		return err
+	}
+	if text, ok := jq.Text(summary); ok {
+		o.summary = summaryPayload(text)
+	}
+	return nil
+}
+
+func (e *evaluation) signal(in, name string, input []delivery.JQ) (err error) {
+	e.order.signalName = name
+	e.order.signalInput, err = e.all(in+".signal_input", input)
+	return err
+}
+
+// workflowID takes a text or a number, and makes none up.
+func (e *evaluation) workflowID(in string, source delivery.JQ) error {
+	field := in + ".workflow_id"
+	value, err := e.name(field, source)
+	if event.CodeOf(err) == "jq_null" {
+		return event.Rejectf("invalid_workflow_id", "%s adds null to a text: say what stands in its place (… // \"none\")", field)
+	}
+	if err != nil {
+		return err
+	}
+	id, ok := jq.Text(value)
+	switch {
+	case !ok:
+		return event.Rejectf("invalid_workflow_id", "%s gives neither text nor a number", field)
+	case len(id) > maxWorkflowID:
+		return event.Rejectf("invalid_workflow_id", "%s gives %d bytes; Temporal takes %d", field, len(id), maxWorkflowID)
+	case strings.ContainsRune(id, 0):
+		return event.Rejectf("invalid_workflow_id", "%s gives a NUL, which Temporal cannot store", field)
+	}
+	e.order.workflowID = id
+	return nil
+}
+
+// attributes are given as JSON without a type: Temporal reads them as what they are registered as. Null is none.
+func (e *evaluation) attributes(in string, sources map[string]delivery.JQ) error {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		field := in + ".search_attributes." + name
+		value, err := e.first(field, sources[name])
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			continue
+		}
+		data, err := jq.Marshal(value, maxInput)
+		if err != nil {
+			return event.Rejectf("input_error", "%s gives too much", field)
+		}
+		if e.order.searchAttributes == nil {
+			e.order.searchAttributes = map[string]*commonpb.Payload{}
+		}
+		e.order.searchAttributes[name] = plain(data)
+		e.order.shown = append(e.order.shown, textsOf(value)...)
+	}
+	return nil
+}
+
+// textsOf are the forms in which a value could stand in a message.
+func textsOf(value any) []string {
+	if list, ok := value.([]any); ok {
+		var all []string
+		for _, one := range list {
+			all = append(all, textsOf(one)...)
+		}
+		return all
+	}
+	return []string{fmt.Sprint(value)}
+}
+
+// payloads are what goes through a codec: not search attributes, which Temporal reads itself, nor the trace and the memo, which
+// tell nothing of the event but its ID.
+func (o *order) payloads() []*commonpb.Payload {
+	all := slices.Concat(o.input, o.signalInput)
+	if o.summary != nil {
+		all = append(all, o.summary)
+	}
+	return all
+}
+
+// memo says for whom the workflow was started. It goes on with the workflow where a request id does not, as into a new run.
+func (o *order) memo() *commonpb.Memo {
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{
+		memoEventID: jsonPayload(o.eventID), memoDelivery: jsonPayload(o.requestID),
+	}}
+}
+
+const (
+	memoEventID  = "event_id"
+	memoDelivery = "delivery"
+)
+
+func (o *order) attributes() *commonpb.SearchAttributes {
+	if len(o.searchAttributes) == 0 {
+		return nil
+	}
+	return &commonpb.SearchAttributes{IndexedFields: o.searchAttributes}
+}
+
+func (o *order) metadata() *sdkpb.UserMetadata {
+	if o.summary == nil {
+		return nil
+	}
+	return &sdkpb.UserMetadata{Summary: o.summary}
+}
+
+func (o *order) priority() *commonpb.Priority {
+	if o.start.PriorityKey == 0 && o.fairnessKey == "" {
+		return nil
+	}
+	return &commonpb.Priority{PriorityKey: int32(o.start.PriorityKey), FairnessKey: o.fairnessKey}
+}
+
+// header carries the trace to where the SDKs' tracing interceptors look for it.
+func (o *order) header() *commonpb.Header {
+	if o.trace == nil {
+		return nil
+	}
+	return &commonpb.Header{Fields: map[string]*commonpb.Payload{"_tracer-data": o.trace}}
+}
+
+func traceOf(ctx context.Context) *commonpb.Payload {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	if len(carrier) == 0 {
+		return nil
+	}
+	return jsonPayload(carrier)
+}

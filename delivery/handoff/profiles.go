@@ -1,0 +1,137 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+)
+
+// link is the way to a namespace that events are handed to.
+type link struct {
+	profile   string
+	namespace string
+	service   workflowservice.WorkflowServiceClient
+	operator  operatorservice.OperatorServiceClient
+	// codec is that of the profile; nil without one.
+	codec *envconfig.ClientConfigCodec
+	close func()
+}
+
+// profiles give the Temporal of each, made when it is first asked for.
+type profiles struct {
+	options Options
+	mu      sync.Mutex
+	made    map[string]*link
+}
+
+func newProfiles(o Options) *profiles {
+	all := &profiles{options: o, made: map[string]*link{}}
+	if o.Logger == nil {
+		all.options.Logger = silent{}
+	}
+	if o.Client != nil {
+		all.made[""] = &link{
+			namespace: o.Namespace, service: o.Client.WorkflowService(), operator: o.Client.OperatorService(), close: func() {},
+		}
+	}
+	return all
+}
+
+// of reads a profile of the file of Temporal's own client configuration. The TEMPORAL_* variables change nothing of it: they say
+// where Holdfast's own Temporal is.
+func (all *profiles) of(name string) (*link, error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if made, ok := all.made[name]; ok {
+		return made, nil
+	}
+	if name == "" {
+		return nil, errors.New("this process has no Temporal of its own")
+	}
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
+		ConfigFilePath: all.options.ConfigFile, ConfigFileProfile: name, DisableEnv: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("profile %q cannot be read from the file of TEMPORAL_CONFIG_FILE", name)
+	}
+	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("profile %q cannot be used: a certificate or its key is missing or wrong", name)
+	}
+	if options.Namespace == "" {
+		options.Namespace = client.DefaultNamespace
+	}
+	options.Logger = all.options.Logger
+	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	c, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("profile %q cannot be used", name)
+	}
+	made := &link{
+		profile: name, namespace: options.Namespace, service: c.WorkflowService(), operator: c.OperatorService(),
+		codec: profile.Codec, close: c.Close,
+	}
+	all.made[name] = made
+	return made, nil
+}
+
+func (all *profiles) close() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, made := range all.made {
+		made.close()
+	}
+	all.made = map[string]*link{}
+}
+
+// encode passes what the receiving workflow decodes through the profile's codec, all in one request.
+func (t *link) encode(ctx context.Context, o *order) error {
+	if t.codec == nil || t.codec.Endpoint == "" {
+		return nil
+	}
+	plain := o.payloads()
+	encoded, err := t.remote(ctx).Encode(plain)
+	if err != nil {
+		return err
+	}
+	for i, p := range plain {
+		p.Metadata, p.Data = encoded[i].GetMetadata(), encoded[i].GetData()
+	}
+	return nil
+}
+
+// remote is the codec's endpoint, as the profile says and as the temporal program asks it.
+func (t *link) remote(ctx context.Context) converter.PayloadCodec {
+	endpoint := strings.ReplaceAll(strings.TrimSuffix(t.codec.Endpoint, "/"), "{namespace}", t.namespace)
+	return converter.NewRemotePayloadCodec(converter.RemotePayloadCodecOptions{
+		Endpoint: endpoint,
+		ModifyRequest: func(r *http.Request) error {
+			*r = *r.WithContext(ctx)
+			r.Header.Set("X-Namespace", t.namespace)
+			if t.codec.Auth != "" {
+				r.Header.Set("Authorization", t.codec.Auth)
+			}
+			return nil
+		},
+	})
+}
+
+// silent is a logger that says nothing.
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
+
+var _ log.Logger = silent{}

@@ -1,0 +1,50 @@
+package delivery
+
+import (
+	"time"
+
+	"holdfast/event"
+)
+
+// Resend sends the events of a time once more, or for the first time, to one subscription: those that match it as it is now and
+// were processed before it was made. What has a delivery already is left alone, unless everything is asked for.
+type Resend struct {
+	ID             string `json:"id"`
+	SubscriptionID int64  `json:"subscription_id"`
+	Subscription   string `json:"subscription"`
+	// Everything says that what was delivered goes once more, as a new generation; what is open is left alone all the same.
+	Everything bool `json:"everything"`
+	// Rate is how many deliveries are queued a second, at most.
+	Rate  float64              `json:"rate"`
+	State event.OperationState `json:"state"`
+	// Read counts the events that were looked at, Queued those that were queued.
+	Read      int64      `json:"read"`
+	Queued    int64      `json:"queued"`
+	Since     time.Time  `json:"since"`
+	Until     time.Time  `json:"until"`
+	Reached   time.Time  `json:"reached,omitzero"`
+	StartedBy string     `json:"started_by"`
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+}
+
+// ResendPlan counts what a resend would do, without doing it.
+type ResendPlan struct {
+	// Events is how many events of the time there are, Matching how many of them match; of more than 10,000 events Matching is
+	// estimated from as many, and Sampled is true.
+	Events   int64 `json:"events"`
+	Matching int64 `json:"matching"`
+	// Delivered, Open and Failed count the matching ones by their deliveries so far; Missing have none.
+	Delivered int64 `json:"delivered"`
+	Open      int64 `json:"open"`
+	Failed    int64 `json:"failed"`
+	Missing   int64 `json:"missing"`
+	Sampled   bool  `json:"sampled,omitempty"`
+}
+
+// The bounds of the rate of a resend, in deliveries a second, and what it is unless somebody says so.
+const (
+	MinResendRate     = 0.1
+	MaxResendRate     = 10_000
+	DefaultResendRate = 100
+)

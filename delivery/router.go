@@ -1,0 +1,345 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// CodeFilterError is the code of a delivery that has failed because the filter of its subscription has.
+const CodeFilterError = "filter_error"
+
+// filterBudget is what the filter of one subscription may use up for one event: a few milliseconds. It is counted, not timed, so
+// that a filter fails for what it does and never because the machine is busy.
+var filterBudget = jq.Budget{Steps: 100_000, Cost: 8 << 20}
+
+// Hit is a subscription that an event matches.
+type Hit struct {
+	SubscriptionID, DestinationID int64
+	// Failed says that its filter could not be evaluated, so that nobody knows whether the event was wanted.
+	Failed bool
+}
+
+// Router finds the subscriptions that events match. It looks them up by provider, type, and the first comparison that a filter
+// requires (see Events.Filter), so that what an event costs depends on what it may match, and not on how many subscriptions there
+// are. It is safe for concurrent use.
+type Router struct {
+	mu     sync.RWMutex
+	routes map[int64]*route
+	index  map[string]*ofProvider // by provider; "" for any
+}
+
+// NewRouter makes a Router without subscriptions.
+func NewRouter() *Router {
+	return &Router{routes: map[int64]*route{}, index: map[string]*ofProvider{}}
+}
+
+// Len is how many subscriptions there are that events may match.
+func (r *Router) Len() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.routes)
+}
+
+// Put takes subscriptions as they are now, in place of what they were. One that is not active matches nothing.
+func (r *Router) Put(subscriptions ...Subscription) {
+	fresh := make([]*route, 0, len(subscriptions))
+	for _, s := range subscriptions {
+		if s.Active {
+			fresh = append(fresh, newRoute(s)) // filters are parsed outside of the lock
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range subscriptions {
+		r.remove(s.ID)
+	}
+	for _, one := range fresh {
+		r.remove(one.id) // if it was given twice, the last one counts
+		r.add(one)
+	}
+}
+
+// Remove forgets subscriptions.
+func (r *Router) Remove(ids ...int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		r.remove(id)
+	}
+}
+
+// Reads says whether the body of an event of this provider and type may be needed to find what it matches.
+func (r *Router) Reads(provider, eventType string) (reads bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.each(provider, eventType, func(b *bucket) {
+		reads = reads || len(b.byPath) > 0 || slices.ContainsFunc(b.always, func(one *route) bool { return one.filter != "" })
+	})
+	return reads
+}
+
+// Match gives the subscriptions that an event matches, in the order of their IDs. Its body is decoded at most once, and only if a
+// filter needs it. The error is that of ctx: what is wrong with a filter is said of its hit.
+func (r *Router) Match(ctx context.Context, m Message) ([]Hit, error) {
+	seen := &sight{message: m}
+	var hits []Hit
+	for _, one := range r.candidates(seen) {
+		matches, failed := one.matches(ctx, seen)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if matches || failed {
+			hits = append(hits, Hit{SubscriptionID: one.id, DestinationID: one.destination, Failed: failed})
+		}
+	}
+	return hits, nil
+}
+
+// candidates are the routes for which nothing but the rest of their filter is left to be looked at.
+func (r *Router) candidates(seen *sight) (found []*route) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.each(seen.message.Receipt.Provider, seen.message.Type, func(b *bucket) {
+		found = append(found, b.always...)
+		for _, p := range b.byPath {
+			if value, ok := jq.Comparable(seen.at(p.names)); ok {
+				found = append(found, p.routes[value]...)
+			}
+		}
+	})
+	slices.SortFunc(found, func(a, b *route) int { return cmp.Compare(a.id, b.id) })
+	return slices.Compact(found) // globs may overlap
+}
+
+// each calls visit with the buckets for a provider and a type.
+func (r *Router) each(provider, eventType string, visit func(*bucket)) {
+	names := []string{provider, ""}
+	if provider == "" {
+		names = names[1:]
+	}
+	for _, name := range names {
+		if of := r.index[name]; of != nil {
+			of.each(eventType, visit)
+		}
+	}
+}
+
+func (r *Router) add(one *route) {
+	r.routes[one.id] = one
+	for _, provider := range one.providers {
+		of := r.index[provider]
+		if of == nil {
+			of = &ofProvider{exact: map[string]*bucket{}, globs: map[string]map[string]*bucket{}}
+			r.index[provider] = of
+		}
+		for _, pattern := range one.types {
+			of.bucketOf(pattern).add(one)
+		}
+	}
+}
+
+func (r *Router) remove(id int64) {
+	one := r.routes[id]
+	if one == nil {
+		return
+	}
+	delete(r.routes, id)
+	for _, provider := range one.providers {
+		of := r.index[provider]
+		for _, pattern := range one.types {
+			b := of.bucketOf(pattern)
+			if b.remove(one); b.isEmpty() {
+				of.drop(pattern)
+			}
+		}
+		if of.isEmpty() {
+			delete(r.index, provider)
+		}
+	}
+}
+
+// ofProvider are the routes of one provider, or of any: by type, and by glob below the text that it begins with.
+type ofProvider struct {
+	exact map[string]*bucket
+	globs map[string]map[string]*bucket
+}
+
+func (o *ofProvider) isEmpty() bool { return len(o.exact)+len(o.globs) == 0 }
+
+func (o *ofProvider) bucketOf(pattern string) *bucket {
+	buckets := o.exact
+	if beginning, _, isGlob := strings.Cut(pattern, "*"); isGlob {
+		if buckets = o.globs[beginning]; buckets == nil {
+			buckets = map[string]*bucket{}
+			o.globs[beginning] = buckets
+		}
+	}
+	if buckets[pattern] == nil {
+		buckets[pattern] = &bucket{pattern: definition.NewGlob(pattern)}
+	}
+	return buckets[pattern]
+}
+
+func (o *ofProvider) drop(pattern string) {
+	beginning, _, isGlob := strings.Cut(pattern, "*")
+	if !isGlob {
+		delete(o.exact, pattern)
+		return
+	}
+	if delete(o.globs[beginning], pattern); len(o.globs[beginning]) == 0 {
+		delete(o.globs, beginning)
+	}
+}
+
+func (o *ofProvider) each(eventType string, visit func(*bucket)) {
+	if b := o.exact[eventType]; b != nil {
+		visit(b)
+	}
+	if len(o.globs) == 0 {
+		return
+	}
+	for n := range len(eventType) + 1 {
+		for _, b := range o.globs[eventType[:n]] {
+			if b.pattern.Match(eventType) {
+				visit(b)
+			}
+		}
+	}
+}
+
+// bucket are the routes of one provider and pattern: those that have to be looked at always, and those of which a value decides.
+type bucket struct {
+	pattern definition.Glob
+	always  []*route
+	byPath  map[string]*byValue // by the names of the path
+}
+
+type byValue struct {
+	names  []string
+	routes map[string][]*route
+}
+
+func (b *bucket) isEmpty() bool { return len(b.always)+len(b.byPath) == 0 }
+
+func (b *bucket) add(one *route) {
+	if one.path == "" {
+		b.always = append(b.always, one)
+		return
+	}
+	if b.byPath == nil {
+		b.byPath = map[string]*byValue{}
+	}
+	p := b.byPath[one.path]
+	if p == nil {
+		p = &byValue{names: one.requires.Names, routes: map[string][]*route{}}
+		b.byPath[one.path] = p
+	}
+	p.routes[one.requires.Value] = append(p.routes[one.requires.Value], one)
+}
+
+func (b *bucket) remove(one *route) {
+	isIt := func(other *route) bool { return other == one }
+	if one.path == "" {
+		b.always = slices.DeleteFunc(b.always, isIt)
+		return
+	}
+	p := b.byPath[one.path]
+	if p == nil {
+		return // it stood here twice
+	}
+	value := one.requires.Value
+	if p.routes[value] = slices.DeleteFunc(p.routes[value], isIt); len(p.routes[value]) == 0 {
+		delete(p.routes, value)
+	}
+	if len(p.routes) == 0 {
+		delete(b.byPath, one.path)
+	}
+}
+
+// route is a subscription as the Router has it.
+type route struct {
+	id, destination  int64
+	providers, types []string // "" for any provider, "*" for any type
+	requires         jq.Equality
+	path             string // of what is required; "" if nothing is
+	filter           string // what is left of it; "" if nothing is
+	compiled         func() (*jq.Expression, error)
+}
+
+func newRoute(s Subscription) *route {
+	one := &route{
+		id: s.ID, destination: s.DestinationID, providers: distinct(s.Events.Providers, ""), types: distinct(s.Events.Types, "*"),
+		filter: s.Events.Filter,
+	}
+	required, alone, ok := jq.RequiredEquality(one.filter)
+	if ok {
+		one.requires, one.path = required, strings.Join(required.Names, "\x00")+"\x00"
+	}
+	if alone {
+		one.filter = ""
+	}
+	source := one.filter
+	one.compiled = sync.OnceValues(func() (*jq.Expression, error) { return jq.Compile("events.filter", source) })
+	return one
+}
+
+// distinct are the names, each once, or what stands for all of them.
+func distinct(names []string, all string) []string {
+	if len(names) == 0 {
+		return []string{all}
+	}
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return slices.Collect(maps.Keys(set))
+}
+
+// matches evaluates what is left of the filter. Nobody has compiled it before: of 10,000 filters few are ever needed.
+func (o *route) matches(ctx context.Context, seen *sight) (matches, failed bool) {
+	if o.filter == "" {
+		return true, false
+	}
+	filter, err := o.compiled()
+	if err != nil {
+		return false, true
+	}
+	v, err := filter.FirstWithin(ctx, seen.input(filter), filterBudget)
+	return v == true, err != nil
+}
+
+// sight is what filters see of an event.
+type sight struct {
+	message Message
+	facts   *jq.Input // without the body
+	whole   *jq.Input
+}
+
+// input is what an expression needs to see.
+func (s *sight) input(x *jq.Expression) jq.Input {
+	return s.see(x.Dependencies.Body || strings.Contains(x.Source, "$root"))
+}
+
+func (s *sight) at(names []string) any { return s.see(names[0] == "body").At(names) }
+
+func (s *sight) see(body bool) jq.Input {
+	if body && s.whole == nil {
+		in := s.message.Input()
+		s.whole = &in
+	}
+	if s.whole != nil {
+		return *s.whole
+	}
+	if s.facts == nil {
+		in := s.message.inputOf(nil, nil)
+		s.facts = &in
+	}
+	return *s.facts
+}

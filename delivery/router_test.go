@@ -1,0 +1,222 @@
+package delivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// filter is a filter in its parts, as a naive matcher needs it.
+type filter struct {
+	source string
+	path   []string // of the first comparison that it requires; nil if there is none
+	value  any
+}
+
+func some[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+// anyFilter joins up to three parts with "and".
+func anyFilter(r *rand.Rand) (f filter) {
+	var parts []string
+	for range r.IntN(4) {
+		path := some(r, []string{"body", "a"}, []string{"body", "o", "x"}, []string{"event", "source"}, []string{"headers", "h-1"})
+		text := ""
+		for _, name := range path {
+			text += fmt.Sprintf("[%q]", name)
+		}
+		literal := some(r, `"x"`, `"y"`, `1`, `1.0`, `true`, `false`, `9007199254740993`)
+		switch r.IntN(6) {
+		case 0, 1:
+			if parts = append(parts, "."+text+" == "+literal); f.path == nil && literal != `9007199254740993` {
+				f.path, f.value = path, decoded(literal)
+			}
+		case 2:
+			if parts = append(parts, "("+literal+" == ."+text+")"); f.path == nil && literal != `9007199254740993` {
+				f.path, f.value = path, decoded(literal)
+			}
+		case 3:
+			parts = append(parts, "."+text+" != "+literal)
+		case 4:
+			parts = append(parts, "(.body.a | tonumber) > 0") // fails for most
+		case 5:
+			parts = append(parts, `(.body.a == "x" or .event.type == "t.b")`)
+		}
+	}
+	f.source = strings.Join(parts, " and ")
+	return f
+}
+
+func decoded(text string) (v any) {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// naive says what the doc comments say, one subscription after the other.
+func naive(t *testing.T, all map[int64]delivery.Subscription, filters map[int64]filter, m delivery.Message) (hits []delivery.Hit) {
+	t.Helper()
+	in := m.Input()
+	for id, s := range all {
+		f := filters[id]
+		if !s.Active || len(s.Events.Providers) > 0 && !slices.Contains(s.Events.Providers, m.Receipt.Provider) ||
+			len(s.Events.Types) > 0 && !definition.AnyMatch(definition.Globs(s.Events.Types), m.Type) {
+			continue
+		}
+		hit := delivery.Hit{SubscriptionID: id, DestinationID: s.DestinationID}
+		if f.path != nil && plain(in.At(f.path)) != f.value {
+			continue
+		}
+		if f.source != "" {
+			x, err := jq.Compile("filter", f.source)
+			require.NoError(t, err)
+			v, err := x.First(t.Context(), in, nil)
+			if hit.Failed = err != nil; err == nil && v != true {
+				continue
+			}
+		}
+		hits = append(hits, hit)
+	}
+	slices.SortFunc(hits, func(a, b delivery.Hit) int { return int(a.SubscriptionID - b.SubscriptionID) })
+	return hits
+}
+
+// plain is a value as encoding/json has it.
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		n, _ := v.Float64()
+		return n
+	case string, bool:
+		return v
+	}
+	return struct{}{}
+}
+
+// Whatever the index leaves out is what a look at each subscription leaves out, while subscriptions come, change and go.
+func TestTheRouterFindsWhatANaiveMatcherFinds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		router, all, filters := delivery.NewRouter(), map[int64]delivery.Subscription{}, map[int64]filter{}
+		hits := 0
+		for range 300 {
+			switch id := r.Int64N(40) + 1; r.IntN(6) {
+			case 0:
+				router.Remove(id)
+				delete(all, id)
+			case 1, 2, 3:
+				f := anyFilter(r)
+				s := delivery.Subscription{ID: id, DestinationID: id * 10, Active: r.IntN(8) > 0, Events: delivery.Events{Filter: f.source}}
+				for range r.IntN(3) {
+					s.Events.Providers = append(s.Events.Providers, some(r, "p", "q", "r"))
+				}
+				for range r.IntN(3) {
+					s.Events.Types = append(s.Events.Types, some(r, "t.a", "t.*", "*.a", "*", "t.*.c", "u.*", "t.b", "*t*"))
+				}
+				router.Put(s)
+				all[id], filters[id] = s, f
+			default:
+				m := anyMessage(r)
+				got, err := router.Match(t.Context(), m)
+				require.NoError(t, err)
+				want := naive(t, all, filters, m)
+				require.Equal(t, want, got, "seed %d: %+v", seed, m)
+				hits += len(got)
+				require.True(t, len(want) == 0 || !needsBody(want, filters) || router.Reads(m.Receipt.Provider, m.Type))
+			}
+		}
+		require.NotZero(t, hits)
+		for id := range all {
+			router.Remove(id)
+		}
+		require.Zero(t, router.Len())
+		require.Equal(t, delivery.NewRouter(), router, "nothing is left of what is gone")
+	}
+}
+
+func needsBody(hits []delivery.Hit, filters map[int64]filter) bool {
+	return slices.ContainsFunc(hits, func(h delivery.Hit) bool { return strings.Contains(filters[h.SubscriptionID].source, "body") })
+}
+
+func anyMessage(r *rand.Rand) delivery.Message {
+	return delivery.Message{
+		Receipt: event.Receipt{
+			ID: "e", Provider: some(r, "p", "q", "other"), Key: "k", Source: some(r, "", "x"),
+			Headers: some(r, nil, map[string]string{"h-1": "y"}),
+		},
+		Type: some(r, "t.a", "t.b", "t.b.c", "u.a", "t"),
+		Body: []byte(some(r, `{"a":"x"}`, `{"a":1}`, `{"a":1.00,"o":{"x":true}}`, `{"a":"1","o":"x"}`, `{"a":9007199254740993}`, `[1]`, `no`, ``,
+			`{"a":false,"o":{"x":"x"}}`, `null`)),
+	}
+}
+
+// A filter that would take for ever is that of one subscription, and takes a part of nobody else's time.
+func TestAFilterIsBoundedByWhatItDoes(t *testing.T) {
+	t.Parallel()
+	router := delivery.NewRouter()
+	router.Put(
+		delivery.Subscription{ID: 1, Active: true, Events: delivery.Events{Filter: `[limit(1000000; repeat(1))] | length > 0`}},
+		delivery.Subscription{ID: 2, Active: true, Events: delivery.Events{Filter: `true`}},
+		delivery.Subscription{ID: 3, Active: true, Events: delivery.Events{Filter: `no such jq (`}},
+		delivery.Subscription{ID: 4, Active: true, Events: delivery.Events{Filter: `"true"`}},
+		delivery.Subscription{ID: 5, Active: true, Events: delivery.Events{Filter: `empty`}})
+	hits, err := router.Match(t.Context(), delivery.Message{})
+	require.NoError(t, err)
+	require.Equal(t, []delivery.Hit{{SubscriptionID: 1, Failed: true}, {SubscriptionID: 2}, {SubscriptionID: 3, Failed: true}}, hits)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = router.Match(ctx, delivery.Message{})
+	require.ErrorIs(t, err, context.Canceled, "that is no fault of a filter")
+}
+
+// Of 10,000 subscriptions an event looks at the few that it may match.
+func BenchmarkRouter(b *testing.B) {
+	body := []byte(`{"id":"evt_1","account":"a77","data":{"object":{"id":"cus_1","email":"` + strings.Repeat("x", 2000) + `"}}}`)
+	m := delivery.Message{Receipt: event.Receipt{Provider: "p", ReceivedAt: time.Now()}, Type: "customer.created", Body: body}
+	for name, events := range map[string]func(i int) delivery.Events{
+		"account": func(i int) delivery.Events { return delivery.Events{Filter: fmt.Sprintf(`.body.account == "a%d"`, i)} },
+		"account+rest": func(i int) delivery.Events {
+			return delivery.Events{Filter: fmt.Sprintf(`.body.account == "a%d" and (.body.id | startswith("evt"))`, i)}
+		},
+		"type":     func(i int) delivery.Events { return delivery.Events{Types: []string{fmt.Sprintf("t%d", i)}} },
+		"glob":     func(i int) delivery.Events { return delivery.Events{Types: []string{fmt.Sprintf("t%d.*", i)}} },
+		"provider": func(i int) delivery.Events { return delivery.Events{Providers: []string{fmt.Sprintf("p%d", i)}} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			router := delivery.NewRouter()
+			for i := range 10_000 {
+				router.Put(delivery.Subscription{ID: int64(i + 1), Active: true, Events: events(i)})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := router.Match(b.Context(), m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// What the costliest filter takes that is not refused.
+func BenchmarkCostlyFilter(b *testing.B) {
+	router := delivery.NewRouter()
+	router.Put(delivery.Subscription{ID: 1, Active: true, Events: delivery.Events{Filter: `[limit(1000000; repeat(1))] | length > 0`}})
+	for b.Loop() {
+		if _, err := router.Match(b.Context(), delivery.Message{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package webhook
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+)
+
+// PrivateAddressError says that an address was refused before a connection was made.
+type PrivateAddressError struct{ Address netip.Addr }
+
+// Error names the address.
+func (e *PrivateAddressError) Error() string {
+	return fmt.Sprintf("%s is not an address of the public internet", e.Address)
+}
+
+// guard says which addresses may be reached. Its zero value is the public internet.
+type guard struct {
+	// allowed are reached although they are not of the public internet.
+	allowed    []netip.Prefix
+	everything bool
+}
+
+// control is asked for every connection, after the name has been resolved, so that no name and no second answer of a name server
+// gets around it.
+func (g guard) control(_, address string, _ syscall.RawConn) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("read address to dial: %w", err)
+	}
+	if !g.allows(target.Addr()) {
+		return &PrivateAddressError{Address: target.Addr()}
+	}
+	return nil
+}
+
+func (g guard) allows(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return g.everything || isPublic(a) ||
+		slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// notPublic are the special-purpose networks of IANA's registries for IPv4 and IPv6, those that translate to IPv4 included:
+// behind them can stand any address.
+var notPublic = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+	"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+	"5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	all := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		all[i] = netip.MustParsePrefix(text)
+	}
+	return all
+}
+
+func isPublic(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) })
+}

@@ -1,0 +1,130 @@
+package webhook
+
+import (
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+)
+
+// The key pair of the seed 0123456789abcdef0123456789abcdef.
+const (
+	privateKey = "whsk_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	publicKey  = "whpk_I7xUkSwebpLEqGglyGfif/3FVb/71CRPF6Jqv//ull0="
+)
+
+// declarations are the schemes of all built-in definitions, by provider and place, as a destination declares them.
+func declarations(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	files, err := definition.Collect(os.DirFS("../../providers/catalog"))
+	require.NoError(t, err)
+	all := map[string]json.RawMessage{}
+	for name, file := range files {
+		schemes, _ := file.Tree["auth"].([]any)
+		for i, scheme := range schemes {
+			text, err := json.Marshal(scheme)
+			require.NoError(t, err)
+			var p definition.Problems
+			d, _ := p.Read(nil, definition.File{Tree: map[string]any{"auth": []any{scheme}}})
+			if one := d.Auth[0]; one.Address == nil && one.Certificate == nil && !signsInBody(one) {
+				all[name+" "+strconv.Itoa(i)] = text
+			}
+		}
+	}
+	return all
+}
+
+// receiverOf authenticates as we do ourselves.
+func receiverOf(t *testing.T, declared json.RawMessage, secrets ...string) *auth.Authenticator {
+	t.Helper()
+	var tree map[string]any
+	require.NoError(t, json.Unmarshal(declared, &tree))
+	var p definition.Problems
+	d, _ := p.Read(nil, definition.File{Tree: map[string]any{"auth": []any{tree}}})
+	a := auth.New(&p, d.Auth, "SECRETS", nil)
+	require.NoError(t, p.Err())
+	return a.WithSecrets(func(string) []string { return strings.Fields(strings.Join(secrets, " ")) })
+}
+
+// asReceived is a request as our own ingress hands it to an authenticator.
+func asReceived(r request) *auth.Request {
+	header := map[string][]string{}
+	for name, values := range maps.All(r.Header) {
+		header[strings.ToLower(name)] = values
+	}
+	segments := strings.Split(r.URL.Path, "/")
+	return &auth.Request{
+		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.Query(), Header: header, Body: r.body,
+		URL: "http://" + r.Host + r.RequestURI, RemoteIP: netip.MustParseAddr("127.0.0.1"),
+		PathParams: map[string]string{"token": segments[len(segments)-1]},
+	}
+}
+
+// A home-made sender that signs like any of the providers can move, without its receivers noticing: what is signed by the
+// declaration passes the authentication by the same declaration, and changed or with another secret it does not.
+func TestDeclaredSignaturesAreOurOwnGrammar(t *testing.T) {
+	t.Parallel()
+	receiver := newReceiver(t, nil)
+	s := newTestSender(t)
+	all := declarations(t)
+	require.Greater(t, len(all), 20)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		declared := all[name]
+		target := to(receiver.URL + "/hooks/mine?tenant=7")
+		target.Destination.HTTP.Signature = declared
+		verifies, other := newestSecret, olderSecret
+		trial := &auth.Request{Method: "POST", Path: "/x", Header: map[string][]string{}, Body: []byte("{}"), URL: "https://hooks.example.com/"}
+		if receiverOf(t, declared, newestSecret).Sign(trial, newestSecret, time.Now()) != nil && !strings.Contains(string(declared), "whpk_") {
+			target.Secrets, verifies, other = auth.TrialSecrets(), strings.Join(auth.TrialSecrets(), " "), newestSecret
+		} else if strings.Contains(string(declared), "ed25519") {
+			target.Secrets, verifies, other = []string{privateKey}, publicKey, "whpk_"+strings.TrimPrefix(newestSecret, "whsec_")
+		}
+		got := receiver.deliver(t, s, target, messageOf(`{"id": "evt_1", "amount": 12345678901234567890}`))
+		now := time.Now()
+		require.NoError(t, receiverOf(t, declared, verifies).Authenticate(asReceived(got), now), name)
+		require.Error(t, receiverOf(t, declared, other).Authenticate(asReceived(got), now), name)
+		require.Equal(t, eventID, got.Header.Get("Webhook-Id"), name)
+		require.Equal(t, "7", got.URL.Query().Get("tenant"), name)
+		if strings.Contains(string(declared), "{body}") {
+			got.body = append(got.body, ' ')
+			require.Error(t, receiverOf(t, declared, verifies).Authenticate(asReceived(got), now), name)
+		}
+	}
+}
+
+// A sender of your own: its header for the delivery, its header for the time in milliseconds, its text, its prefix.
+func TestASenderOfYourOwnMoves(t *testing.T) {
+	t.Parallel()
+	receiver := newReceiver(t, nil)
+	s := newTestSender(t)
+	declared := json.RawMessage(`{"hmac": {
+		"signed": "{id}:{timestamp}:{url}:{body}", "algorithm": "sha1",
+		"signature": {"header": "X-Acme-Signature", "grammar": "pairs", "separator": ";", "field": "s"},
+		"timestamp": {"header": "X-Acme-Time", "unit": "ms"}, "id": {"header": "X-Acme-Delivery"}
+	}}`)
+	target := to(receiver.URL + "/hooks")
+	target.Destination.HTTP.Signature, target.Secrets = declared, []string{newestSecret, olderSecret}
+	got := receiver.deliver(t, s, target, messageOf(`{}`))
+	require.Equal(t, eventID, got.Header.Get("X-Acme-Delivery"))
+	require.Len(t, got.Header.Get("X-Acme-Time"), 13)
+	require.Equal(t, 2, strings.Count(got.Header.Get("X-Acme-Signature"), "s="))
+	for _, secret := range target.Secrets {
+		require.NoError(t, receiverOf(t, declared, secret).Authenticate(asReceived(got), time.Now()))
+	}
+
+	for _, generation := range []int{0, 3} {
+		s.Send(t.Context(), target, jobOf(generation), messageOf(`{}`))
+		require.Equal(t, delivery.IDOf(eventID, generation), (<-receiver.got).Header.Get("X-Acme-Delivery"))
+	}
+}

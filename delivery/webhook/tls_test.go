@@ -1,0 +1,164 @@
+package webhook
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+)
+
+// authority signs certificates for the servers and clients of tests.
+type authority struct {
+	t    *testing.T
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return &authority{t, key, cert}
+}
+
+// sign makes a certificate for 127.0.0.1, or for what change makes of it.
+func (a *authority) sign(change func(*x509.Certificate)) tls.Certificate {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(a.t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "holdfast"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if change != nil {
+		change(template)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	require.NoError(a.t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+func writePEM(t *testing.T, name, kind string, der []byte) string {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+	return name
+}
+
+func (a *authority) file(name string) string { return writePEM(a.t, name, "CERTIFICATE", a.cert.Raw) }
+
+func writePair(t *testing.T, folder string, c tls.Certificate) (certificate, key string) {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	require.NoError(t, err)
+	return writePEM(t, filepath.Join(folder, "client.pem"), "CERTIFICATE", c.Certificate[0]),
+		writePEM(t, filepath.Join(folder, "client.key"), "PRIVATE KEY", der)
+}
+
+// newTLSReceiver shows a certificate and, with clients, wants one of that authority.
+func newTLSReceiver(t *testing.T, shown tls.Certificate, clients *x509.CertPool) *receiver {
+	t.Helper()
+	r := &receiver{got: make(chan request, 100)}
+	r.Server = httptest.NewUnstartedServer(r.handler(t, nil))
+	r.TLS = &tls.Config{Certificates: []tls.Certificate{shown}, MinVersion: tls.VersionTLS12}
+	r.EnableHTTP2 = true
+	if clients != nil {
+		r.TLS.ClientAuth, r.TLS.ClientCAs = tls.RequireAndVerifyClientCert, clients
+	}
+	r.Config.ErrorLog = discarded()
+	r.StartTLS()
+	t.Cleanup(r.Close)
+	return r
+}
+
+// An endpoint may have an authority of its own, and want to see a certificate. Files that have changed are read again.
+func TestCertificatesOfADestination(t *testing.T) {
+	t.Parallel()
+	one, two := newAuthority(t), newAuthority(t)
+	s, folder := newTestSender(t), t.TempDir()
+	first := newTLSReceiver(t, one.sign(nil), one.pool())
+	second := newTLSReceiver(t, two.sign(nil), nil)
+	target := to(first.URL)
+	h := target.Destination.HTTP
+	send := func() delivery.Result { return s.Send(t.Context(), target, jobOf(0), messageOf(`{}`)) }
+
+	require.Equal(t, "tls", send().Code, "nobody knows the authority")
+	h.CA = one.file(filepath.Join(folder, "ca.pem"))
+	require.Equal(t, delivery.Bad, send().Kind, "no certificate is shown")
+	h.Certificate, h.Key = writePair(t, folder, one.sign(nil))
+	got := first.deliver(t, s, target, messageOf(`{}`))
+	require.Equal(t, "HTTP/2.0", got.Proto)
+	require.Len(t, got.TLS.PeerCertificates, 1)
+
+	h.URL = second.URL
+	require.Equal(t, "tls", send().Code)
+	two.file(h.CA)
+	require.NoError(t, os.Chtimes(h.CA, time.Now(), time.Now().Add(time.Second))) // a clock that is coarse
+	second.deliver(t, s, target, messageOf(`{}`))
+	require.NoError(t, os.WriteFile(h.CA, []byte("nothing of the kind"), 0o600))
+	require.Equal(t, delivery.Ours, send().Kind)
+	require.NoError(t, os.Remove(h.CA))
+	require.Equal(t, "tls_files", send().Code)
+}
+
+// A certificate that does not hold is trouble of the endpoint, in words that do not name it.
+func TestCertificatesThatDoNotHold(t *testing.T) {
+	t.Parallel()
+	trusted, unknown := newAuthority(t), newAuthority(t)
+	s := newTestSender(t)
+	ca := trusted.file(filepath.Join(t.TempDir(), "ca.pem"))
+	for says, shown := range map[string]tls.Certificate{
+		"unknown authority": unknown.sign(nil),
+		"another name": trusted.sign(func(c *x509.Certificate) {
+			c.IPAddresses, c.DNSNames = []net.IP{net.IPv4(192, 0, 2, 1)}, []string{"secret.example.com"}
+		}),
+		"expired": trusted.sign(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }),
+	} {
+		receiver := newTLSReceiver(t, shown, nil)
+		target := to(receiver.URL)
+		target.Destination.HTTP.CA = ca
+		result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
+		require.Equal(t, delivery.Bad, result.Kind, says)
+		require.Equal(t, "tls", result.Code, says)
+		require.Contains(t, result.Error, says)
+		require.NotContains(t, result.Error, "secret")
+		require.NotContains(t, result.Error, "127.0.0.1")
+		require.Empty(t, receiver.got)
+	}
+
+	plain := newReceiver(t, func(http.ResponseWriter, *http.Request) {})
+	target := to("https" + plain.URL[len("http"):])
+	result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
+	require.Equal(t, "tls", result.Code)
+	require.Contains(t, result.Error, "another protocol")
+}

@@ -1,0 +1,106 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence"
+	"holdfast/persistence/ledgers"
+)
+
+// subscribe has events delivered to a receiver. It tries often and rests shortly, so that a scenario of some seconds shows what takes
+// hours in production.
+func (w *world) subscribe(name string, r *receiver, events delivery.Events) {
+	w.t.Helper()
+	w.inStore(func(ctx context.Context, s *persistence.Store) error {
+		_, err := s.ApplyDestination(ctx, delivery.Destination{
+			Name: name, HTTP: &delivery.HTTP{URL: r.url()},
+			Timeout: event.Duration(20 * time.Second),
+			Retry:   delivery.Retry{Attempts: 1000, Initial: event.Duration(200 * time.Millisecond), Maximum: event.Duration(2 * time.Second)},
+			Breaker: delivery.Breaker{Open: event.Duration(2 * time.Second)},
+		}, []delivery.Secret{{Value: standardSecret}}, event.Actor{Name: "chaos"})
+		if err != nil {
+			return err
+		}
+		_, err = s.ApplySubscription(ctx, delivery.Subscription{Name: name, To: name, Active: true, Events: events},
+			event.Actor{Name: "chaos"})
+		return err
+	})
+}
+
+// inStore asks the store as an operator would, beside everything that runs.
+func (w *world) inStore(f func(context.Context, *persistence.Store) error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	store, err := persistence.Open(ctx, persistence.Config{URL: w.sql.url(w.name), MaxConns: 2})
+	require.NoError(w.t, err)
+	defer store.Close()
+	require.NoError(w.t, f(ctx, store))
+}
+
+// setDestination pauses a destination, or lets it go on.
+func (w *world) setDestination(name string, to delivery.DestinationState) {
+	w.t.Helper()
+	w.inStore(func(ctx context.Context, s *persistence.Store) error {
+		_, err := s.SetDestinationState(ctx, name, to, event.Actor{Name: "chaos", Reason: "chaos"})
+		return err
+	})
+}
+
+// checkDeliveries asserts that what is processed was delivered, that what is said to be delivered has come, signed, and that nothing
+// else was delivered.
+func (w *world) checkDeliveries() {
+	w.t.Helper()
+	w.inStore(func(ctx context.Context, s *persistence.Store) error {
+		everything, err := s.Subscription(ctx, "everything")
+		if err != nil {
+			return err
+		}
+		found, err := s.CheckDeliveries(ctx, ledgers.Receiver{SubscriptionID: everything.ID, All: true, Seen: w.receiver.seen()})
+		for _, f := range found {
+			if f.Broken() {
+				w.t.Errorf("%s: %d, such as %v", f.Invariant, f.Count, f.Examples)
+			}
+		}
+		return err
+	})
+	// It is subscribed without an end to attempts: what waits no more was delivered.
+	undelivered, err := w.count(`SELECT count(*) FROM deliveries AS d JOIN subscriptions AS s ON s.id = d.subscription_id
+		WHERE s.name = 'everything' AND d.status <> 'delivered'`)
+	require.NoError(w.t, err)
+	require.Zero(w.t, undelivered, "deliveries that have ended otherwise")
+	w.receiver.requireNoForgery()
+}
+
+// awaitWaiting waits until so many deliveries wait.
+func (w *world) awaitWaiting(limit time.Duration, least int) {
+	w.t.Helper()
+	w.awaitCount(limit, least, "SELECT count(*) FROM delivery_queue")
+}
+
+// awaitBreaker waits until the breaker of a destination is in a state.
+func (w *world) awaitBreaker(limit time.Duration, name string, state delivery.BreakerState) {
+	w.t.Helper()
+	eventually(w.t, limit, fmt.Sprintf("the breaker of %s is %s", name, state), func() error {
+		n, err := w.count(`SELECT count(*) FROM destination_states JOIN destinations ON id = destination_id
+			WHERE name = $1 AND breaker = $2`, name, string(state))
+		if err == nil && n == 0 {
+			err = fmt.Errorf("it is not")
+		}
+		return err
+	})
+}
+
+func (w *world) noneWaits() error {
+	n, err := w.count("SELECT count(*) FROM delivery_queue")
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%d wait", n)
+	}
+	return err
+}

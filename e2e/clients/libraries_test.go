@@ -1,0 +1,168 @@
+// Package clients holds the ingress against the providers' own client libraries: what they sign gets in, and what Holdfast signs
+// they take. They run in one Node process, see testdata/main.mjs.
+package clients
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// library is a file in testdata/libraries.
+type library struct {
+	Name string `json:"name"`
+	// Provider is the definition that is to understand it.
+	Provider string `json:"provider"`
+	// Secret is what a receiver is configured with, SigningSecret what signs, if that is another one.
+	Secret        string `json:"secret"`
+	SigningSecret string `json:"signingSecret"`
+	// Signs and Verifies say which of the two the library can do.
+	Signs    bool `json:"signs"`
+	Verifies bool `json:"verifies"`
+}
+
+// signing is the secret that signs.
+func (l library) signing() string {
+	if l.SigningSecret != "" {
+		return l.SigningSecret
+	}
+	return l.Secret
+}
+
+// request is one as the libraries see it; headers have lower-case names. As the answer of a library that signs it has what
+// is to be added, and the URL if that has changed.
+type request struct {
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body,omitempty"`
+}
+
+// call asks a library to do something.
+type call struct {
+	Call    string    `json:"call"`
+	Library string    `json:"library,omitempty"`
+	Request *request  `json:"request,omitempty"`
+	Secret  string    `json:"secret,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+}
+
+// sign has the library sign a request at a time.
+func (l library) sign(t *testing.T, r request, secret string, at time.Time) (signed request) {
+	t.Helper()
+	err := libraries(t).ask(call{Call: "sign", Library: l.Name, Request: &r, Secret: secret, At: at}, &signed)
+	require.NoError(t, err, "%s does not sign", l.Name)
+	require.NotEmpty(t, signed.Headers, "%s adds nothing", l.Name)
+	return r.with(signed)
+}
+
+// verify is nil if the library takes the request.
+func (l library) verify(t *testing.T, r request) error {
+	t.Helper()
+	return libraries(t).ask(call{Call: "verify", Library: l.Name, Request: &r, Secret: l.Secret}, nil)
+}
+
+// with is the request with what was added.
+func (r request) with(added request) request {
+	headers := map[string]string{}
+	for _, from := range []map[string]string{r.Headers, added.Headers} {
+		for name, value := range from {
+			headers[name] = value
+		}
+	}
+	r.Headers = headers
+	if added.URL != "" {
+		r.URL = added.URL
+	}
+	return r
+}
+
+// node is the process that the libraries run in. It answers one call at a time, and ends with this process.
+type node struct {
+	mu      sync.Mutex
+	in      io.Writer
+	out     *bufio.Reader
+	library []library
+}
+
+const folder = "testdata"
+
+var started = sync.OnceValues(startNode)
+
+// libraries skips the test where they are not installed, unless NO_SKIP is set.
+func libraries(t *testing.T) *node {
+	t.Helper()
+	const install = "install Node.js and npm (apt-get install npm), then `make clients`"
+	_, noNode := exec.LookPath("node")
+	_, notInstalled := os.Stat(filepath.Join(folder, "node_modules"))
+	if missing := errors.Join(noNode, notInstalled); missing != nil {
+		if os.Getenv("NO_SKIP") == "" {
+			t.Skipf("the providers' client libraries are not on this machine: %s", install)
+		}
+		require.NoError(t, missing, install)
+	}
+	n, err := started()
+	require.NoError(t, err, "do the libraries fit package-lock.json? `make clients` installs them")
+	files, err := os.ReadDir(filepath.Join(folder, "libraries")) // go test, too, sees by this that a file is new
+	require.NoError(t, err)
+	require.Len(t, n.library, len(files))
+	return n
+}
+
+func startNode() (*node, error) {
+	command := exec.Command("node", "--disable-warning=ExperimentalWarning", "main.mjs")
+	command.Dir, command.Stderr = folder, os.Stderr
+	in, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	n := &node{in: in, out: bufio.NewReader(out)}
+	err = n.ask(call{Call: "list"}, &n.library)
+	return n, err
+}
+
+// ask gives the answer to a call, or the error that the library has thrown.
+func (n *node) ask(c call, into any) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	line, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if _, err := n.in.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("ask the libraries: %w", err)
+	}
+	if line, err = n.out.ReadBytes('\n'); err != nil {
+		return fmt.Errorf("the libraries have ended: %w", err)
+	}
+	var answer struct {
+		Value json.RawMessage `json:"value"`
+		Error string          `json:"error"`
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return err
+	}
+	if answer.Error != "" {
+		return errors.New(answer.Error)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Value, into)
+}

@@ -1,0 +1,17 @@
+import { Webhook } from "standardwebhooks";
+
+export default {
+  provider: "gitlab",
+  secret: "whsec_c2lnbmluZyBrZXkgb2YgdGhlIHRlc3Rz",
+  sign: ({ body, headers }, secret) => {
+    const id = "id-of-" + headers["idempotency-key"], at = new Date();
+    return {
+      headers: {
+        "webhook-id": id,
+        "webhook-timestamp": String(Math.floor(at / 1000)),
+        "webhook-signature": new Webhook(secret).sign(id, at, body),
+      },
+    };
+  },
+  verify: ({ body, headers }, secret) => new Webhook(secret).verify(body, headers),
+};

@@ -1,0 +1,42 @@
+// Answers each line of standard input, {call, …}, with a line on standard output: {value} or {error}. It ends with its input.
+import { createInterface } from "node:readline";
+import { readdirSync } from "node:fs";
+import { mock } from "node:test";
+
+console.log = console.error; // standard output is for answers
+
+const libraries = {};
+for (const file of readdirSync(new URL("libraries/", import.meta.url)).sort()) {
+  libraries[file.replace(/\.mjs$/, "")] = (await import(`./libraries/${file}`)).default;
+}
+
+const calls = {
+  list: () =>
+    Object.entries(libraries).map(([name, { sign, verify, ...rest }]) => ({ name, signs: !!sign, verifies: !!verify, ...rest })),
+
+  // Libraries take the time from the clock, so that it is set for the call.
+  async sign({ library, request, secret, at }) {
+    mock.timers.enable({ apis: ["Date"], now: new Date(at) });
+    try {
+      return await libraries[library].sign(request, secret);
+    } finally {
+      mock.timers.reset();
+    }
+  },
+
+  // A library refuses by false, or by an error.
+  async verify({ library, request, secret }) {
+    if ((await libraries[library].verify(request, secret)) === false) throw new Error("the library refuses it");
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { call, ...asked } = JSON.parse(line);
+  let answer;
+  try {
+    answer = { value: await calls[call](asked) };
+  } catch (e) {
+    answer = { error: String(e?.message || e) };
+  }
+  process.stdout.write(JSON.stringify(answer) + "\n");
+}

@@ -1,0 +1,163 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
+)
+
+func TestEventsAreFilteredByTheAddress(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("note")
+	var ids []string
+	for i := range 3 {
+		body := fmt.Sprintf(`{"id":%q,"type":%q}`, fmt.Sprintf("%s_%d", kind, i), kind)
+		ids = append(ids, holdfast.sent(t, uniqueID("msg"), body, "processed"))
+	}
+	b := newBrowser(t).as(access.RoleViewer)
+	b.open("/console/events?provider=homemade&type=" + kind)
+	require.Equal(t, "Events · Holdfast", b.title())
+	require.Equal(t, 3, b.count("#rows tr"))
+	b.requireAccessible()
+	b.fill("#entity_kind", "note")
+	b.fill("#entity_id", kind+"_1")
+	b.submit(".filters button")
+	require.Contains(t, b.path(), "entity_id="+kind+"_1")
+	require.Equal(t, 1, b.count("#rows tr"))
+	require.Contains(t, b.text("#rows"), ids[1][len(ids[1])-8:])
+
+	b.open("/console/events?type=" + kind + "&provider=homemade&limit=2")
+	require.Equal(t, 2, b.count("#rows tr"))
+	b.submit(".pager a[rel=next]")
+	require.Equal(t, 1, b.count("#rows tr"))
+	require.Contains(t, b.text("#rows"), ids[0][len(ids[0])-8:])
+	require.Zero(t, b.count("#tail"), "a further page does not change under the reader")
+	b.submit(".pager a")
+	require.Equal(t, 2, b.count("#rows tr"))
+	require.Equal(t, 400, b.open("/console/events?status=nonsense"))
+}
+
+func TestAnEventIsFoundByAnyID(t *testing.T) {
+	t.Parallel()
+	key, dead := uniqueID("msg"), uniqueID("msg")
+	id := holdfast.sent(t, key, `{"type":"note"}`, "processed")
+	deadID := holdfast.sent(t, dead, poison, "dead")
+	letter := holdfast.awaitEvent(t, deadID, "dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 }).DeadLetters[0].ID
+	b := newBrowser(t).as(access.RoleViewer).withoutScripts()
+	for given, found := range map[string]string{
+		id: id, "homemade:" + key: id, deadID: deadID, "homemade:" + dead: deadID, fmt.Sprint(letter): deadID,
+	} {
+		b.open("/console/events")
+		b.fill("#find", given)
+		require.Equal(t, 200, b.submit(".heading button"), given)
+		require.Equal(t, "/console/events/"+found, b.path(), given)
+	}
+	b.open("/console/find?q=" + key)
+	require.Contains(t, b.path(), "/console/events?key="+key)
+	require.Equal(t, 1, b.count("#rows tr"))
+	b.open("/console/find?q=nothing-has-this")
+	require.Contains(t, b.page(), "No event is like this")
+}
+
+// The page of somebody who looks shows what comes, also under load, until he pauses it.
+func TestTheTailFollowsUntilItIsPaused(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("note")
+	b := newBrowser(t).as(access.RoleOperator)
+	b.open("/console/events?provider=homemade&type=" + kind)
+	require.Contains(t, b.page(), "No event is like this")
+	b.await("#tail-state", "following")
+	send := func(n int) (last string) {
+		for range n {
+			last = holdfast.send(t, uniqueID("msg"), `{"type":"`+kind+`"}`)
+		}
+		return last[len(last)-8:]
+	}
+	last := send(60)
+	b.await("#rows", last)
+	eventually(t, "a full page", func() error {
+		if n := b.count("#rows tr"); n != 50 {
+			return fmt.Errorf("there are %d rows", n)
+		}
+		return nil
+	})
+	b.requireAccessible()
+
+	b.click("#pause")
+	b.await("#tail-state", "paused")
+	require.Zero(t, b.count("#tail"), "nothing is asked for")
+	missed := send(1)
+	other := newBrowser(t).as(access.RoleViewer)
+	other.open("/console/events?provider=homemade&type=" + kind)
+	other.await("#rows", missed)
+	time.Sleep(2 * tailPause) // two looks of a page that follows
+	require.NotContains(t, b.text("#rows"), missed)
+	b.click("#pause")
+	b.await("#rows", missed)
+}
+
+// A text is looked for in bodies, by who may read them.
+func TestATextIsFoundInBodies(t *testing.T) {
+	t.Parallel()
+	text := uniqueID("needle")
+	id := holdfast.sent(t, uniqueID("msg"), `{"type":"note","remark":"a `+text+` in the hay"}`, "processed")
+	holdfast.sent(t, uniqueID("msg"), `{"type":"note","remark":"hay"}`, "processed")
+	b := newBrowser(t).as(access.RoleOperator)
+	b.open("/console/events?provider=homemade")
+	b.fill("#text", text)
+	b.submit(".filters button")
+	require.Contains(t, b.path(), "text="+text)
+	require.Equal(t, 1, b.count("#rows tr"))
+	require.Contains(t, b.text("#rows"), id[len(id)-8:])
+	require.Zero(t, b.count("#tail"), "a search is not done again and again")
+	b.requireAccessible()
+	viewer := newBrowser(t).as(access.RoleViewer)
+	viewer.open("/console/events")
+	require.Zero(t, viewer.count("#text"))
+	require.Equal(t, 403, viewer.open("/console/events?text="+text))
+}
+
+// A page that nobody sees asks for nothing, and follows again when somebody looks.
+func TestATabThatIsHiddenDoesNotFollow(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("note")
+	b := newBrowser(t).as(access.RoleViewer)
+	b.open("/console/events?provider=homemade&type=" + kind)
+	b.await("#tail-state", "following")
+	seen := holdfast.send(t, uniqueID("msg"), `{"type":"`+kind+`"}`)
+	b.await("#rows", seen[len(seen)-8:])
+	hide := func(hidden bool) {
+		do(b, chromedp.Evaluate[bool](fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %t, configurable: true});
+			document.dispatchEvent(new Event("visibilitychange"))`, hidden)))
+	}
+	hide(true)
+	missed := holdfast.send(t, uniqueID("msg"), `{"type":"`+kind+`"}`)
+	other := newBrowser(t).as(access.RoleViewer)
+	other.open("/console/events?provider=homemade&type=" + kind)
+	other.await("#rows", missed[len(missed)-8:])
+	time.Sleep(2 * tailPause) // two looks of a page that follows
+	require.NotContains(t, b.text("#rows"), missed[len(missed)-8:])
+	hide(false)
+	b.await("#rows", missed[len(missed)-8:])
+}
+
+// tailPause is the time between two looks of a page that follows.
+const tailPause = time.Second
+
+func TestEventsNeedNoScript(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("note")
+	id := holdfast.sent(t, uniqueID("msg"), `{"type":"`+kind+`"}`, "processed")
+	b := newBrowser(t).withoutScripts().as(access.RoleViewer)
+	b.open("/console/events?provider=homemade&type=" + kind)
+	require.Equal(t, 1, b.count("#rows tr"))
+	require.Zero(t, b.count("#live:not([hidden])"), "no button is there that does nothing")
+	b.submit("#rows a")
+	require.Equal(t, "/console/events/"+id, b.path())
+	require.Zero(t, b.count("button.copy:not([hidden])"))
+}

@@ -1,0 +1,216 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
+)
+
+// broken is a provider that cannot give an entity its ID where the body's is "rule", which is tried again for half a minute, and whose
+// contract an ID breaks that holds a line end, which is not. Nothing runs it again by itself.
+const broken = `
+name: broken
+extends: standard-webhooks
+type: .body.type // "note"
+occurred_at: []
+redact: [.body.secret]
+redrive: {base: 24h}
+entities:
+  - kind: note
+    id: if .body.id == "rule" then (.body.id | tonumber | tostring) else .body.id end
+    op: snapshot
+    state: .body
+`
+
+// bury makes dead letters of broken, each of the same type, and returns their numbers.
+func bury(t *testing.T, kind string, n int) []string {
+	t.Helper()
+	return buryFor(t, kind, n, "bad\n")
+}
+
+// buryFor makes dead letters whose entities have an ID. All are sent before the first of them is waited for.
+func buryFor(t *testing.T, kind string, n int, id string) (letters []string) {
+	t.Helper()
+	var events []string
+	for range n {
+		body := fmt.Sprintf(`{"type":%q,"id":%q,"amount":1.10,"big":12345678901234567890}`, kind, id)
+		events = append(events, holdfast.sendTo(t, "broken", uniqueID("evt"), body))
+	}
+	for _, event := range events {
+		e := holdfast.awaitEvent(t, event, "a dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 })
+		letters = append(letters, strconv.FormatInt(e.DeadLetters[0].ID, 10))
+	}
+	return letters
+}
+
+// stateOf is that of a dead letter.
+func stateOf(t *testing.T, id string) string {
+	t.Helper()
+	var letter struct {
+		State string `json:"state"`
+	}
+	require.Equal(t, 200, holdfast.api(t, "GET", "/dead-letters/"+id, &letter))
+	return letter.State
+}
+
+func TestDeadLettersAreGroupedByCause(t *testing.T) {
+	t.Parallel()
+	ids := buryFor(t, uniqueID("grouped"), 2, "rule")
+	b := newBrowser(t).as(access.RoleViewer)
+	require.Equal(t, 200, b.open("/console/dead-letters?provider=broken"))
+	require.Equal(t, "Dead letters · Holdfast", b.title())
+	require.Contains(t, b.page(), "entities[0].id")
+	require.Contains(t, b.page(), "jq_failed")
+	b.requireAccessible()
+
+	b.submit(`a[href*="code=jq_failed"][href*="/list?"]`)
+	require.Contains(t, b.path(), "/console/dead-letters/list?class=failed&code=jq_failed&provider=broken&rule=entities%5B0%5D.id&step=")
+	for _, id := range ids {
+		require.Equal(t, 1, b.count(`a[href="/console/dead-letters/`+id+`"]`))
+	}
+	require.Zero(t, b.count("input[name=id]"), "a viewer changes nothing")
+	b.requireAccessible()
+
+	b.submit(`a[href="/console/dead-letters/` + ids[0] + `"]`)
+	require.Equal(t, "Dead letter "+ids[0]+" · Holdfast", b.title())
+	require.Contains(t, b.page(), "evaluate entities[0].id")
+	require.Contains(t, b.text("#text"), "12345678901234567890", "no number loses its digits")
+	require.Contains(t, b.text("#text"), "1.10")
+	require.Zero(t, b.count("main form"))
+	b.requireAccessible()
+}
+
+func TestOneDeadLetterIsDiscardedReopenedAndReplayed(t *testing.T) {
+	t.Parallel()
+	id := bury(t, uniqueID("one"), 1)[0]
+	b := newBrowser(t).withoutScripts().as(access.RoleOperator)
+	b.open("/console/dead-letters/" + id)
+	b.submit(`a[href$="/discard"]`)
+	require.Equal(t, "Discard dead letter "+id+" · Holdfast", b.title())
+	b.fill("#reason", "a test of the sender")
+	b.submit(".confirm button")
+	require.Equal(t, "/console/dead-letters/"+id, b.path(), "one lands on the result")
+	require.Contains(t, b.page(), "It is discarded.")
+	require.Contains(t, b.page(), "a test of the sender")
+	require.Equal(t, "discarded", stateOf(t, id))
+	require.Contains(t, b.page(), "dead_letter.discard")
+
+	b.submit(`a[href$="/reopen"]`)
+	b.submit(".confirm button")
+	require.Contains(t, b.page(), "It waits again.")
+	require.Equal(t, "open", stateOf(t, id))
+
+	b.submit(`form[action$="/replay"] button`)
+	require.True(t, strings.HasPrefix(b.path(), "/console/events/"), b.path())
+	require.Contains(t, b.page(), "A run of the event was started")
+	eventually(t, "the second failure", func() error {
+		var letter struct {
+			Failures int `json:"failures"`
+		}
+		if holdfast.api(t, "GET", "/dead-letters/"+id, &letter); letter.Failures != 2 {
+			return fmt.Errorf("it is %+v", letter)
+		}
+		return nil
+	})
+}
+
+func TestADiscardNeedsAReason(t *testing.T) {
+	t.Parallel()
+	id := bury(t, uniqueID("reason"), 1)[0]
+	b := newBrowser(t).as(access.RoleOperator)
+	b.open("/console/dead-letters/" + id + "/discard")
+	b.requireAccessible()
+	b.fill("#reason", " ")
+	require.Equal(t, 400, b.submit(".confirm button"))
+	require.Contains(t, b.page(), "reason")
+	require.Equal(t, "open", stateOf(t, id))
+	viewer := newBrowser(t).as(access.RoleViewer)
+	require.Equal(t, 403, viewer.open("/console/dead-letters/"+id+"/discard"))
+}
+
+// What is selected is what is ticked on the page, and what is done is done to that alone.
+func TestWhatIsSelectedIsWhatIsDone(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("selected")
+	ids := bury(t, kind, 3)
+	list := "/console/dead-letters/list?state=open&type=" + kind
+	b := newBrowser(t).withoutScripts().as(access.RoleOperator)
+	b.open(list)
+	require.Equal(t, "Redrive all 3 that match", b.text("#all"))
+	b.submit(`button[value=discard]`)
+	require.Contains(t, b.page(), "Nothing was selected.")
+	b.click(`input[value="` + ids[0] + `"]`)
+	b.click(`input[value="` + ids[2] + `"]`)
+	b.submit(`button[value=discard]`)
+	require.Equal(t, "Discard the 2 selected · Holdfast", b.title())
+	b.fill("#reason", "a test of the sender")
+	b.submit(".confirm button")
+	require.Contains(t, b.page(), "2 of the 2 selected were discarded.")
+	require.Contains(t, b.path(), "type="+kind, "one is where one was")
+	require.Equal(t, 1, b.count("input[name=id]"))
+	require.Equal(t, []string{"discarded", "open", "discarded"},
+		[]string{stateOf(t, ids[0]), stateOf(t, ids[1]), stateOf(t, ids[2])})
+
+	b.open("/console/dead-letters/selected?do=replay&id=" + ids[0] + "&id=" + ids[1])
+	b.submit(".confirm button")
+	require.Contains(t, b.page(), "1 of the 2 selected were run again.")
+	require.Contains(t, b.page(), ids[0]+": ", "it says which one was refused")
+}
+
+// A redrive of all that match: plan, run, watch, and what has changed since the plan was shown is shown again.
+func TestARedriveFromItsPlanToItsEnd(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("redriven")
+	bury(t, kind, 2)
+	b := newBrowser(t).as(access.RoleOperator)
+	b.open("/console/dead-letters/list?state=open&type=" + kind)
+	b.submit("#all")
+	require.Contains(t, b.page(), "2 dead letters match")
+	b.requireAccessible()
+	bury(t, kind, 1)
+	b.submit(".confirm button")
+	require.Contains(t, b.page(), "It was 2 when you looked")
+	b.fill("#reason", "the definition is mended")
+	b.submit(".confirm button")
+	require.True(t, strings.HasPrefix(b.path(), "/console/operations/redrives/"), b.path())
+	require.Contains(t, b.page(), "3 dead letters are run again.")
+	b.requireAccessible()
+	b.await("#progress", "completed")
+	require.Contains(t, b.text("#progress"), "100 %")
+	require.Contains(t, b.text("#counts + dl"), "Failed again\n3")
+	require.Zero(t, b.count(`form[action$="/pause"]`))
+	b.open("/console/operations")
+	require.Contains(t, b.page(), kind)
+	b.requireAccessible()
+}
+
+func TestARedriveIsPausedAndCanceled(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("paused")
+	bury(t, kind, 3)
+	b := newBrowser(t).withoutScripts().as(access.RoleOperator)
+	b.open("/console/dead-letters/redrive?type=" + kind)
+	b.fill("#rate", "0.01")
+	b.submit(".confirm button")
+	at := b.path()
+	b.submit(`form[action$="/pause"] button`)
+	require.Contains(t, b.page(), "It is paused.")
+	require.Equal(t, "paused", b.text("#state"))
+	b.submit(`form[action$="/resume"] button`)
+	require.Equal(t, "running", b.text("#state"))
+	b.submit(`a[href$="/cancel"]`)
+	require.Contains(t, b.page(), "for good")
+	b.submit(".confirm button")
+	require.Equal(t, at, b.path())
+	require.Equal(t, "canceled", b.text("#state"))
+	require.Equal(t, 404, b.open("/console/operations/redrives/nothing"))
+	require.Equal(t, 404, b.open("/console/operations/nothing/1"))
+	viewer := newBrowser(t).as(access.RoleViewer)
+	viewer.open(at)
+	require.Zero(t, viewer.count("main form"))
+}

@@ -1,0 +1,65 @@
+// Package console tests the console in a real browser, on one `holdfast dev` that all its tests share: each sends events of its
+// own.
+package console
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"holdfast/internal/devstack/stacktest"
+)
+
+// What the tests share.
+var (
+	holdfast *stack
+	chromium context.Context // of the browser; nil where there is none
+)
+
+// atOnce is how many tests run side by side unless -parallel says otherwise.
+const atOnce = "3"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
+	program := findChromium()
+	if program == "" {
+		fmt.Fprintln(os.Stderr, "no Chromium is on this machine, so the console is not tested: apt-get install chromium")
+		os.Exit(0)
+	}
+	os.Exit(stacktest.Main(m, func() (err error) {
+		if holdfast, err = startStack(); err != nil {
+			return err
+		}
+		chromium, err = startChromium(program) //nolint:fatcontext // it is no loop
+		return err
+	}))
+}
+
+func findChromium() string {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// startChromium starts the browser. Its sandbox cannot be had as root.
+func startChromium(program string) (context.Context, error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(allocator)
+	stacktest.StopAtExit(func() { end(); stop() })
+	if err := chromedp.Do(ctx); err != nil {
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	return ctx, nil
+}

@@ -1,0 +1,31 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
+)
+
+func TestNowSaysWhetherItIsWell(t *testing.T) {
+	t.Parallel()
+	holdfast.sent(t, uniqueID("msg"), `{"type":"note"}`, "processed")
+	b := newBrowser(t).as(access.RoleViewer)
+	require.Equal(t, 200, b.open("/console"))
+	b.await("#now", "nobody is notified of failures and outages")
+	page := b.page()
+	for _, shown := range []string{
+		"set HOLDFAST_NOTIFY_URLS", "checks are well", "Events received", "Queues of Temporal", "events-dead-letter", "homemade",
+		"Schedules", "purge", "in ",
+	} {
+		require.Contains(t, page, shown)
+	}
+	require.Equal(t, 8, b.count(`svg[role=img][aria-label]`))
+	b.requireAccessible()
+	b.await("#tail-state", "following")
+	b.click("#pause")
+	b.await("#tail-state", "paused")
+	require.Equal(t, 200, b.open("/console?window=6h"))
+	require.Equal(t, 400, b.open("/console?window=100h"))
+}

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
+)
+
+// post sends a request that nobody has signed.
+func (s *stack) post(t *testing.T, path, body string, header http.Header) (status int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.ingress+path, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header = header
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}
+
+// A sender's first day: its requests are refused, and the operator sees why and what to do.
+func TestARefusedRequestIsSeenWithItsCause(t *testing.T) {
+	t.Parallel()
+	const secretOfSender = "CANARY-of-a-sender"
+	header := http.Header{
+		"Webhook-Id": {secretOfSender}, "Webhook-Timestamp": {"1700000000"}, "Webhook-Signature": {"sha256=" + secretOfSender},
+		"X-" + secretOfSender: {"x"},
+	}
+	require.Equal(t, 401, holdfast.post(t, "/webhooks/homemade", `{"id":"`+secretOfSender+`"}`, header))
+	for _, b := range []*browser{newBrowser(t), newBrowser(t).withoutScripts()} {
+		b.as(access.RoleViewer)
+		require.Equal(t, 200, b.open("/console/providers"))
+		require.Equal(t, "Providers · Holdfast", b.title())
+		require.Contains(t, b.page(), "homemade")
+		b.submit(`a[href="/console/providers/homemade"]`)
+		require.Equal(t, "homemade · Holdfast", b.title())
+		page := b.page()
+		for _, shown := range []string{"secret configured", "malformed_header", "compare what the sender documents", "webhook-signature",
+			"1 that nobody knows", "HMAC in webhook-signature", "STANDARD_WEBHOOKS_SECRET", "extends"} {
+			require.Contains(t, page, shown)
+		}
+		require.NotContains(t, strings.ToLower(page), strings.ToLower(secretOfSender))
+		require.NotContains(t, page, secret)
+		require.Zero(t, b.count(`a[href$="/try"]`), "which is not for viewers")
+	}
+	b := newBrowser(t).as(access.RoleViewer)
+	for _, path := range []string{"/console/providers", "/console/providers/homemade", "/console/providers/stripe"} {
+		b.open(path)
+		b.requireAccessible()
+	}
+}
+
+// A sample and a pasted request are tried: one sees what would become of them, and nothing does.
+func TestARequestIsTriedInTheBrowser(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]*browser{"with scripts": newBrowser(t), "without": newBrowser(t).withoutScripts()} {
+		b.as(access.RoleOperator)
+		b.open("/console/providers/stripe")
+		b.submit(`a[href="/console/providers/stripe/try?sample=customer.updated"]`)
+		require.Equal(t, "Try stripe · Holdfast", b.title(), name)
+		require.Equal(t, 200, b.submit("main form button.primary"), name)
+		result := b.text("#result")
+		for _, shown := range []string{"authentic", "Event 1 of 1", "customer.updated", "a workflow of its own", "4 attempts", "customer"} {
+			require.Contains(t, result, shown, name)
+		}
+		key := uniqueID("tried")
+		b.fill("#request", fmt.Sprintf("curl https://example.com/webhooks/homemade -H 'Webhook-Id: %s' -d '{\"id\": 1}'", key))
+		require.Equal(t, 200, b.submit("main form button.primary"), name)
+		require.Contains(t, b.text("#result"), "is none of stripe", name)
+
+		b.open("/console/providers/homemade/try")
+		b.fill("#request", fmt.Sprintf("Webhook-Id: %s\n\n{\"id\": 12345678901234567890.10, \"type\": \"note\"}", key))
+		b.submit("main form button.primary")
+		require.Contains(t, b.text("#result"), "refused: missing_signature", name)
+		require.Contains(t, b.text("#result"), "turn signing on at the sender", name)
+		b.click("input[name=sign]")
+		b.submit("main form button.primary")
+		require.Contains(t, b.text("#result"), "homemade:"+key, name)
+		require.Contains(t, b.page(), "12345678901234567890.10", "numbers are exact")
+		b.open("/console/events?provider=homemade&key=" + key)
+		require.NotContains(t, b.page(), key+"\n", "nothing happened")
+	}
+}
+
+func TestTheFormForTryingIsAccessible(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t).as(access.RoleOperator)
+	b.open("/console/providers/stripe/try?sample=customer.updated")
+	b.requireAccessible()
+	b.submit("main form button.primary")
+	b.requireAccessible()
+	b.click("input[name=sign]")
+	b.submit("main form button.primary")
+	require.Contains(t, b.text("#result"), "refused: missing_signature")
+	b.requireAccessible()
+
+	viewer := newBrowser(t).as(access.RoleViewer)
+	require.Equal(t, 403, viewer.open("/console/providers/stripe/try"))
+}

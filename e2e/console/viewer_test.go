@@ -1,0 +1,92 @@
+package console
+
+import (
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
+)
+
+var linked = regexp.MustCompile(`(?:href|hx-get)="(/console[^"#]*|\?[^"#]*)`)
+
+// walk looks at the pages that links lead to from some on, as far as they are about what the test has made or are lists, and gives
+// each page by its path.
+func walk(t *testing.T, role access.Role, from, about []string) map[string]string {
+	t.Helper()
+	const most = 300
+	pages, next := map[string]string{}, from
+	for len(next) > 0 && len(pages) < most {
+		at := next[0]
+		next = next[1:]
+		if _, seen := pages[at]; seen || strings.Contains(at, "/assets/") || strings.HasSuffix(at, "/tail") {
+			continue
+		}
+		status, page := holdfast.look(t, role, at)
+		pages[at] = page
+		require.Less(t, status, http.StatusInternalServerError, at)
+		for _, link := range linked.FindAllStringSubmatch(page, -1) {
+			to := html.UnescapeString(link[1])
+			if to[0] == '?' {
+				path, _, _ := strings.Cut(at, "?")
+				to = path + to
+			}
+			for _, mine := range about {
+				if strings.Contains(to, mine) {
+					next = append(next, to)
+					break
+				}
+			}
+		}
+	}
+	return pages
+}
+
+// Nothing of what was hidden in a body, a header, a state, a receiver's answer or a failure is on any page of a viewer, nor what
+// operators alone may read of others.
+func TestNoPageOfAViewerShowsABody(t *testing.T) {
+	t.Parallel()
+	marker := uniqueID("marker")
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte("I did not like " + marker))
+	}))
+	t.Cleanup(echo.Close)
+	kind, entity := uniqueID("kind"), uniqueID("n")
+	name := strings.ReplaceAll(uniqueID("echo"), "_", "-")
+	holdfast.run(t, "subscription", "create", name, "--url", echo.URL+"/"+marker, "--types", kind)
+	r := &receiver{name: name, eventType: kind}
+	id := holdfast.send(t, uniqueID("msg"), `{"id":"`+entity+`","type":"`+kind+`","secret":"`+marker+`"}`)
+	r.await(t, id, "failed")
+	dead := holdfast.sent(t, uniqueID("msg"), `{signed, but no JSON: `+marker, "dead")
+	broken := holdfast.sendTo(t, "broken", uniqueID("msg"), `{"type":"`+kind+`","id":"bad\n","secret":"`+marker+`"}`)
+	letters := []string{}
+	for _, event := range []string{id, dead, broken} {
+		e := holdfast.awaitEvent(t, event, "a dead letter", func(e eventOf) bool { return len(e.DeadLetters) > 0 })
+		letters = append(letters, "/console/dead-letters/"+number(e.DeadLetters[0].ID))
+	}
+	seeds := append([]string{
+		"/console", "/console/events?type=" + kind, "/console/events/" + id, "/console/events/" + dead, "/console/events/" + broken,
+		"/console/events/" + id + "?body=raw&show=all", "/console/dead-letters", "/console/dead-letters/list?type=" + kind,
+		"/console/entities", "/console/entities/homemade/note/" + entity, "/console/receivers/" + name, "/console/operations",
+		"/console/providers/homemade", "/console/providers/broken/try", "/console/audit", "/console/find?q=" + id,
+		"/console/events?text=" + "m", "/console/dead-letters/redrive?type=" + kind,
+	}, letters...)
+	about := append([]string{id, dead, broken, kind, entity, name, "/console/providers/homemade", "/console/operations"}, letters...)
+	for _, role := range []access.Role{access.RoleViewer, access.RoleOperator} {
+		pages, shown := walk(t, role, seeds, about), 0
+		require.Greater(t, len(pages), len(seeds), "links were followed")
+		for at, page := range pages {
+			if strings.Contains(page, marker) {
+				shown++
+				require.NotEqual(t, access.RoleViewer, role, at)
+			}
+		}
+		require.Equal(t, role == access.RoleOperator, shown > 0, "an operator sees it, so that it was there to be seen")
+	}
+}

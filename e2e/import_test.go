@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"holdfast/event"
+)
+
+// A company moves in, with a file of what the system before has:
+//   - a mistake in it is named, and nothing is imported; nor by a dry run
+//   - it is imported beside live traffic; a redelivery of an old event is a duplicate, and an old dead letter can be replayed
+//   - an old event folds below a newer one, and an entity that was made before is whole
+//   - its subscription is there, with its secret
+//   - nothing differs any more, and the same file changes nothing
+func TestACompanyMovesIn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "acme.yaml"), []byte(acme), 0o600))
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN=token-of-the-test")
+	n := i.start(t, "serve")
+	send := func(id string, total int) {
+		a, err := n.post("/webhooks/acme", fmt.Appendf(nil, `{"id":%q,"type":"order.paid","order":"o1","total":%d}`, id, total),
+			"X-Acme-Token", "token-of-the-test")
+		require.NoError(t, err)
+		require.Equal(t, 202, a.status)
+	}
+	send("new", 150)
+	i.awaitCount(t, time.Minute, 1, processedEvents)
+
+	at := time.Now().Add(-24 * time.Hour).UTC().Format(time.RFC3339)
+	lines := []string{
+		`{"record":"key","key":"known","first_seen":"` + at + `"}`,
+		`{"record":"event","received_at":"` + at + `","body":"{\"id\":\"old\",\"type\":\"order.paid\",\"order\":\"o1\",\"total\":100}"}`,
+		`{"record":"dead_letter","received_at":"` + at + `","attempts":4,"error":"refused","status":"permanently_failed",` +
+			`"body":{"id":"dead","type":"order.paid","order":"o2","total":7}}`,
+		`{"record":"entity","kind":"order","id":"o1","state":{"customer":"ada"}}`,
+		`{"record":"subscription","name":"crm","url":"https://crm.example.com/hooks","event_types":["order.*"],` +
+			`"secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw","rate_limit":10}`,
+	}
+	file := filepath.Join(dir, "old.ndjson")
+	write := func(all ...string) { require.NoError(t, os.WriteFile(file, []byte(strings.Join(all, "\n")), 0o600)) }
+	write(append(lines, `{"record":"key","key":"later"}`)...)
+	out, err := i.run(t, "import", file, "--provider-of-lines", "acme", "--yes")
+	require.Error(t, err)
+	require.Contains(t, out, "line 6: first_seen: is missing")
+	write(lines...)
+	out, err = i.run(t, "import", file, "--provider-of-lines", "acme", "--dry-run")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "+ subscription crm")
+	for _, table := range []string{"import_rows", "imports", "subscriptions", "dead_letters"} {
+		require.Zero(t, i.count(t, "SELECT count(*) FROM "+table), table)
+	}
+
+	first := i.imports(t, file)
+	require.Equal(t, event.OperationCompleted, first.State)
+	require.Equal(t, event.ImportCounts{
+		event.ImportKey: {New: 1}, event.ImportEvent: {New: 1}, event.ImportDeadLetter: {New: 1}, event.ImportEntity: {New: 1},
+	}, first.Counts)
+	require.JSONEq(t, `{"customer":"ada","total":150}`, i.entity(t, "acme", "order", "o1"))
+	send("known", 1)
+	send("old", 1)
+	for _, key := range []string{"known", "old"} {
+		i.awaitStatus(t, "acme:"+key, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	}
+	require.Equal(t, 2, i.count(t, processedEvents), "they were duplicates")
+	out, err = i.run(t, "dlq", "replay", fmt.Sprint(i.count(t, "SELECT id FROM dead_letters")))
+	require.NoError(t, err, out)
+	i.awaitCount(t, time.Minute, 3, processedEvents)
+	require.JSONEq(t, `{"total":7}`, i.entity(t, "acme", "order", "o2"))
+
+	again := i.imports(t, file)
+	require.EqualValues(t, 4, again.Counts.Sum().There)
+	i.awaitStatus(t, "import/"+again.ID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.replay(t, "import_completed", "import/"+again.ID)
+	write(lines[0], lines[1], lines[3], lines[4])
+	out, err = i.run(t, "compare", file, "--provider-of-lines", "acme")
+	require.Error(t, err, "the file does not name it")
+	require.Contains(t, out, "event acme dead is only here")
+	require.Contains(t, out, "0 to create, 0 to change")
+
+	slow := i.imports(t, file, "--rate", "1/s", "--detach")
+	for _, verb := range []string{"pause", "resume", "cancel"} {
+		out, err := i.run(t, "import", verb, slow.ID)
+		require.NoError(t, err, out)
+	}
+	i.awaitStatus(t, "import/"+slow.ID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.replay(t, "import_canceled", "import/"+slow.ID)
+	require.Zero(t, i.count(t, "SELECT count(*) FROM import_rows"))
+}
+
+// imports imports a file from the command line.
+func (i *installation) imports(t *testing.T, file string, args ...string) (done event.Import) {
+	t.Helper()
+	out, err := i.run(t, append([]string{"import", file, "--provider-of-lines", "acme", "--yes", "--json"}, args...)...)
+	require.NoError(t, err, out)
+	start := strings.Index(out, "{\n")
+	require.GreaterOrEqual(t, start, 0, out)
+	require.NoError(t, json.NewDecoder(strings.NewReader(out[start:])).Decode(&done), out)
+	return done
+}

@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/client"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// Two processes with a channel each, and a report a day:
+//   - there is one schedule, due at 07:00 UTC, and one message when it is due
+//   - it has what came and what failed, and nothing of what was sent; `holdfast report` prints the same now
+//   - its run replays
+func TestAReportIsToldOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")), 0o644))
+	s := newSink(t)
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "HOLDFAST_NOTIFY_URLS="+s.url, "HOLDFAST_NOTIFY_REPORT=daily",
+		"HOLDFAST_NOTIFY_EVERY=1h")
+	n := i.start(t, "serve")
+	i.start(t, "worker")
+	n.send(t, customerUpdated(uniqueID("evt"), uniqueID("cus"), "Ada", time.Now()))
+	n.sendStandard(t, "/webhooks/homemade", uniqueID("msg"), []byte(poison))
+	i.awaitCount(t, time.Minute, 1, openDeadLetters)
+	i.awaitCount(t, time.Minute, 1, processedEvents)
+
+	schedule := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleReport)
+	eventually(t, time.Minute, "the schedule is there", func() error {
+		described, err := schedule.Describe(context.Background())
+		if err == nil {
+			require.Equal(t, 7, described.Info.NextActionTimes[0].UTC().Hour())
+			require.Equal(t, 24*time.Hour, described.Info.NextActionTimes[1].Sub(described.Info.NextActionTimes[0]))
+		}
+		return err
+	})
+	require.NoError(t, schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{}))
+	eventually(t, time.Minute, "the report is told", func() error { return atLeast(len(s.told()), 1) })
+	run := i.latestOf(t, workflows.TypeReportHealth, "Completed")
+	i.replay(t, "report_health", run)
+	require.Len(t, s.told(), 1)
+	require.Contains(t, s.told()[0], "holdfast "+i.namespace+": ")
+	require.Contains(t, s.told()[0], "came: 2 events (0 before): homemade 1 (0 before), stripe 1 (0 before)")
+	require.Contains(t, s.told()[0], "failed: 1 dead letter (0 before): homemade rejected malformed_json 1")
+	require.Contains(t, s.told()[0], "waits: 1 dead letter")
+	require.NotContains(t, s.told()[0], "Ada")
+
+	out, err := i.run(t, "report")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "came: 2 events (0 before): homemade 1 (0 before), stripe 1 (0 before)\n")
+	out, err = i.run(t, "report", "--window", "168h", "--json")
+	require.NoError(t, err, out)
+	var report event.Report
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.Equal(t, []event.Trend{{Name: "homemade", Count: 1}, {Name: "stripe", Count: 1}}, report.Received)
+	i.awaitStatus(t, run, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+}

@@ -1,0 +1,22 @@
+package event_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+func TestAFailureNamesItsRule(t *testing.T) {
+	t.Parallel()
+	for message, c := range map[string]struct{ code, want string }{
+		"jq_failed: evaluate entities[0].id":              {"jq_failed", "entities[0].id"},
+		"upsert event 1: jq_null: evaluate key":           {"jq_null", "key"},
+		"malformed_json: the body is not JSON":            {"malformed_json", ""},
+		"handler_failed: evaluate what somebody has sent": {"jq_failed", ""},
+		"unclassified: evaluate type":                     {"unclassified", ""},
+	} {
+		require.Equal(t, c.want, event.Failure{Code: c.code, Message: message}.Rule(), message)
+	}
+}

@@ -1,0 +1,53 @@
+package event
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What came, what failed and what waits is told with how it was before; names beyond five are counted.
+func TestAReportIsReadAtAGlance(t *testing.T) {
+	t.Parallel()
+	until := time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
+	oldest := until.Add(-50 * time.Hour)
+	r := Report{
+		Since: until.Add(-24 * time.Hour), Until: until,
+		Received: []Trend{{"stripe", 1100, 1000}, {"github", 97, 100}, {"shopify", 50, 5}, {"acme", 1, 0}, {"a", 1, 1}, {"b", 1, 1},
+			{"c", 1, 1}, {"silent", 0, 340}},
+		Repeated:  Trend{Count: 1, Before: 1},
+		Failed:    []Trend{{"stripe rejected malformed_json", 2, 10}, {"acme failed jq_failed", 0, 2}},
+		Errors:    Trend{Before: 7},
+		Delivered: Trend{Count: 900, Before: 1000}, GivenUp: Trend{},
+		Waiting:   []Backlog{{"dead letter", 3, &oldest}, {"inbox event", 0, nil}, {"delivery", 2, nil}},
+		InTrouble: []string{"crm"},
+	}
+	require.Equal(t, `Jan 4 07:00 to Jan 5 07:00 UTC, beside the 24h before
+came: 1251 events (-14 %): stripe 1100 (+10 %), github 97 (-3 %), shopify 50 (10 times as many), acme 1 (0 before), a 1, and 2 others
+silent, and not before: silent (340 before)
+came again: 1 time
+failed: 2 dead letters (-83 %): stripe rejected malformed_json 2; no error (7 before) on the way
+delivered: 900 times (-10 %); given up: no time
+waits: 3 dead letters, the oldest for 50h; 2 deliveries
+receivers in trouble: crm`, r.Text())
+}
+
+func TestAReportOfNothing(t *testing.T) {
+	t.Parallel()
+	until := time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
+	require.Equal(t, `Dec 29 07:00 to Jan 5 07:00 UTC, beside the 168h before
+came: no event
+came again: no time
+failed: no dead letter; no error on the way
+delivered: no time; given up: no time
+waits: nothing`, Report{Since: until.AddDate(0, 0, -7), Until: until}.Text())
+}
+
+func TestTrendsAreAddedByName(t *testing.T) {
+	t.Parallel()
+	trends := Add(Add(Add(nil, "b", 1, 0), "a", 1, 5), "b", 3, 1)
+	SortTrends(trends)
+	require.Equal(t, []Trend{{"b", 4, 1}, {"a", 1, 5}}, trends)
+	require.Equal(t, Trend{Count: 5, Before: 6}, Sum(trends))
+}

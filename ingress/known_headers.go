@@ -1,0 +1,56 @@
+package ingress
+
+import (
+	"slices"
+
+	"github.com/valyala/fasthttp"
+
+	"holdfast/providers"
+)
+
+// usualHeaders are names that say something about a refused request, whichever provider it is for: what clients and proxies send,
+// and the signatures of well-known senders, which tell that a request is for another provider.
+var usualHeaders = setOf(
+	"accept", "accept-encoding", "accept-language", "authorization", "cache-control", "cf-connecting-ip", "cf-ray", "connection",
+	"content-digest", "content-encoding", "content-length", "content-type", "cookie", "date", "digest", "expect", "forwarded",
+	"from", "host", "idempotency-key", "if-none-match", "origin", "pragma", "referer", "signature", "signature-input", "te",
+	"traceparent", "tracestate", "transfer-encoding", "upgrade", "user-agent", "via", "x-api-key", "x-correlation-id",
+	"x-forwarded-for",
+	"x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-real-ip", "x-request-id", "x-signature", "x-timestamp",
+	"paddle-signature", "shopify-hmac-sha256", "stripe-signature", "svix-id", "svix-signature", "svix-timestamp", "webhook-id",
+	"webhook-signature", "webhook-timestamp", "x-cal-signature-256", "x-github-event", "x-hub-signature", "x-hub-signature-256",
+	"x-retell-signature", "x-shopify-hmac-sha256", "x-shopify-topic", "x-slack-request-timestamp", "x-slack-signature",
+	"x-twilio-signature", "x-webhook-token",
+)
+
+// knownHeaders gives the names that the definition or everybody knows, each once and in their order, and counts all others: what
+// a stranger has made up is kept nowhere. The texts are our own and not the request's.
+func knownHeaders(p *providers.Provider, h *fasthttp.RequestHeader) (names []string, others int) {
+	var own map[string]string
+	if p != nil {
+		own = setOf(p.HeaderNames()...)
+	}
+	names = []string{}
+	for key := range h.All() {
+		name := lowerName(key)
+		known, ok := usualHeaders[name]
+		if !ok {
+			known, ok = own[name]
+		}
+		switch {
+		case !ok:
+			others++
+		case !slices.Contains(names, known):
+			names = append(names, known)
+		}
+	}
+	return names, others
+}
+
+func setOf(names ...string) map[string]string {
+	set := make(map[string]string, len(names))
+	for _, name := range names {
+		set[name] = name
+	}
+	return set
+}

@@ -1,0 +1,80 @@
+package ingress
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+
+	"github.com/valyala/fasthttp"
+
+	"holdfast/event"
+	"holdfast/providers"
+	"holdfast/providers/auth"
+)
+
+// To examine a request takes some twenty times as long as to refuse it, so strangers can have that only so often, and only for
+// small bodies.
+const (
+	examinationsPerSecond = 5
+	examinationsAtOnce    = 20
+	maxExamined           = 64 << 10
+)
+
+// examine looks closer at why a signature is no good, where there is time for it.
+func (s *Server) examine(p *providers.Provider, r *auth.Request, err error) error {
+	var denied *auth.Error
+	if !errors.As(err, &denied) || denied.Reason != auth.ReasonBadSignature || len(r.Body) > maxExamined {
+		return err
+	}
+	if !s.examinations.AllowN(s.now(), 1) {
+		return err
+	}
+	return p.Examine(r, s.now(), denied)
+}
+
+// maxDigested bounds the bodies of refused requests that are hashed, in bytes.
+const maxDigested = 1 << 20
+
+// refusal is what is kept of a request that was refused.
+func (o *observation) refusal(status int, request *fasthttp.Request) event.Refusal {
+	r := event.Refusal{At: o.receivedAt.UTC(), Cause: o.reason, Status: status, Headers: []string{}}
+	if o.client.IsValid() {
+		r.Address = o.client.String()
+	}
+	if o.denied != nil {
+		r.Scheme, r.Detail, r.SkewMS = o.denied.Scheme, o.denied.Detail(), skewOf(o.denied)
+	}
+	if request == nil {
+		return r
+	}
+	r.Headers, r.OtherHeaders = knownHeaders(o.definition, &request.Header)
+	body := request.Body()
+	if r.BodyBytes = len(body); r.BodyBytes <= maxDigested {
+		sum := sha256.Sum256(body)
+		r.BodySHA256 = hex.EncodeToString(sum[:])
+	}
+	return r
+}
+
+// denial is what the log has of why a request is not authentic.
+func (o *observation) denial() (fields []slog.Attr) {
+	if o.denied == nil {
+		return nil
+	}
+	if detail := o.denied.Detail(); detail != "" {
+		fields = append(fields, slog.String("detail", detail))
+	}
+	if skew := skewOf(o.denied); skew != nil {
+		fields = append(fields, slog.Int64("skew_ms", *skew))
+	}
+	return fields
+}
+
+func skewOf(denied *auth.Error) *int64 {
+	if denied.Skew == nil {
+		return nil
+	}
+	ms := denied.Skew.Milliseconds()
+	return &ms
+}

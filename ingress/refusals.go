@@ -1,0 +1,193 @@
+package ingress
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers/auth"
+)
+
+const (
+	// lastOfProvider and lastInAll bound how many refused requests are kept. Each has less than 2 KiB.
+	lastOfProvider = 20
+	lastInAll      = 500
+	// minutes is how far back refusals are counted.
+	minutes = 60
+)
+
+// Refusals remember why requests were refused: counts of the last hour by provider and cause, and the last requests without
+// anything that their senders wrote. Providers and causes are our own words, so the memory is bounded whatever comes. It is safe
+// for concurrent use.
+type Refusals struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	providers map[string]*refusalsOf
+	kept      int
+}
+
+type refusalsOf struct {
+	minutes [minutes]refusalMinute
+	last    []event.Refusal // the oldest first
+}
+
+type refusalMinute struct {
+	at     int64 // in minutes since 1970
+	causes map[string]refusalCount
+}
+
+type refusalCount struct {
+	count int64
+	last  time.Time
+}
+
+// NewRefusals remembers nothing yet.
+func NewRefusals() *Refusals {
+	return &Refusals{now: time.Now, providers: map[string]*refusalsOf{}}
+}
+
+// count counts one request.
+func (all *Refusals) count(provider, cause string, at time.Time) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.of(provider).minute(at).add(cause, at)
+}
+
+// keep keeps one request, in place of the oldest where there are too many.
+func (all *Refusals) keep(provider string, r event.Refusal) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	of := all.of(provider)
+	switch {
+	case len(of.last) >= lastOfProvider:
+		of.dropOldest()
+	case all.kept >= lastInAll:
+		all.oldest().dropOldest()
+	default:
+		all.kept++
+	}
+	of.last = append(of.last, r)
+}
+
+func (all *Refusals) of(provider string) *refusalsOf {
+	of := all.providers[provider]
+	if of == nil {
+		of = &refusalsOf{}
+		all.providers[provider] = of
+	}
+	return of
+}
+
+// oldest has the oldest request of all.
+func (all *Refusals) oldest() (found *refusalsOf) {
+	for _, of := range all.providers {
+		if len(of.last) > 0 && (found == nil || of.last[0].At.Before(found.last[0].At)) {
+			found = of
+		}
+	}
+	return found
+}
+
+func (of *refusalsOf) dropOldest() {
+	of.last = append(of.last[:0], of.last[1:]...)
+}
+
+// minute is the one that a time belongs to, emptied if it still holds that of an hour ago.
+func (of *refusalsOf) minute(at time.Time) *refusalMinute {
+	n := at.Unix() / 60
+	m := &of.minutes[n%minutes]
+	if m.at != n {
+		*m = refusalMinute{at: n}
+	}
+	return m
+}
+
+func (m *refusalMinute) add(cause string, at time.Time) {
+	if m.causes == nil {
+		m.causes = map[string]refusalCount{}
+	}
+	m.causes[cause] = refusalCount{m.causes[cause].count + 1, at}
+}
+
+// Refusals are those of one provider, or of all that have some ("" is all), by name.
+func (all *Refusals) Refusals(provider string) []event.ProviderRefusals {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	found := []event.ProviderRefusals{}
+	for _, name := range slices.Sorted(maps.Keys(all.providers)) {
+		if provider != "" && provider != name {
+			continue
+		}
+		if one := all.providers[name].sum(name, all.now()); one.Count > 0 || len(one.Last) > 0 {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+func (of *refusalsOf) sum(name string, now time.Time) event.ProviderRefusals {
+	sum := event.ProviderRefusals{Provider: name, Causes: []event.RefusalCause{}, Last: slices.Clone(of.last)}
+	slices.Reverse(sum.Last)
+	counts := map[string]refusalCount{}
+	for i := range of.minutes {
+		if m := &of.minutes[i]; now.Unix()/60-m.at < minutes {
+			for cause, n := range m.causes {
+				total := counts[cause]
+				total.count += n.count
+				if n.last.After(total.last) {
+					total.last = n.last
+				}
+				counts[cause] = total
+				sum.Count += n.count
+			}
+		}
+	}
+	for cause, n := range counts {
+		what := causeOf(cause)
+		sum.Causes = append(sum.Causes, event.RefusalCause{
+			Cause: cause, Means: what.Means, Next: what.Next, Count: n.count, LastAt: n.last,
+		})
+	}
+	slices.SortFunc(sum.Causes, func(a, b event.RefusalCause) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Cause, b.Cause))
+	})
+	return sum
+}
+
+// causeOf says what a reason means, be it of authentication or a code.
+func causeOf(reason string) auth.Cause {
+	if own, ok := causes[code(reason)]; ok {
+		return own
+	}
+	return auth.Reason(reason).Cause()
+}
+
+// causes are those of the codes for which a request can be refused that stands on no event's way.
+var causes = map[code]auth.Cause{
+	codeMethodNotAllowed: {
+		Means: "it was no POST", Next: "nothing: a browser, a scanner or a probe; for probes there is GET /health",
+	},
+	codeNotFound: {Means: "its path is no webhook's", Next: "nothing, or correct the path at the sender: see provider list"},
+	codeUnknownProvider: {
+		Means: "its path names a provider that no definition has", Next: "correct the path at the sender, or add the definition",
+	},
+	codeRateLimited: {
+		Means: "there were more requests than the definition's rate or client_rate lets in",
+		Next:  "nothing if the sender tries again; otherwise raise the rate in the definition",
+	},
+	codeTooLarge: {
+		Means: "its body is larger than it may be", Next: "raise body_limit in the definition, or HOLDFAST_INGRESS_BODY_LIMIT",
+	},
+	codeEncoding: {Means: "its body was compressed", Next: "turn compression off at the sender, or at the proxy that compresses"},
+	codeBadRequest: {
+		Means: "it was no well-formed HTTP, or its end could be read in two ways", Next: "look at the proxy in front, if it was one",
+	},
+	codeTimeout: {
+		Means: "it did not arrive in time", Next: "look at the network; HOLDFAST_INGRESS_BODY_TIMEOUT bounds the body",
+	},
+	codeHeadersTooLarge: {Means: "its headers were larger than 16 KiB", Next: "look at what the proxy in front adds"},
+}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/internal/config"
+	"holdfast/internal/installation"
+	"holdfast/persistence"
+	"holdfast/providers"
+)
+
+// words are what a shell may complete an argument or a flag with, given the arguments before it: none where that cannot be known.
+type words func(c *cobra.Command, before []string) []string
+
+// argumentWords are those of the arguments in the usage line of a command: by the group that the command stands in, or in all.
+var argumentWords = map[string]words{
+	"PROVIDER": providerWords,
+	"TYPE":     sampleWords,
+	"EVENT":    stored(recentEvents),
+	"event ID": stored(recentEvents),
+	"inbox ID": stored(waitingEvents),
+	"dlq ID":   stored(waitingLetters),
+	"redrive ID": stored(func(ctx context.Context, s *persistence.Store) []string {
+		all, _ := s.Redrives(ctx, completions)
+		return each(all, func(r event.Redrive) string { return r.ID + "\t" + string(r.State) })
+	}),
+	"rebuild ID": stored(func(ctx context.Context, s *persistence.Store) []string {
+		all, _ := s.Rebuilds(ctx, completions)
+		return each(all, func(r event.Rebuild) string { return r.ID + "\t" + string(r.State) })
+	}),
+	"resend ID": stored(func(ctx context.Context, s *persistence.Store) []string {
+		all, _ := s.Resends(ctx, completions)
+		return each(all, func(r delivery.Resend) string { return r.ID + "\t" + string(r.State) })
+	}),
+	"SUBSCRIPTION": stored(subscriptionNames),
+	"DESTINATION":  stored(destinationNames),
+}
+
+// flagWords are those of flags that have one meaning wherever they are.
+var flagWords = map[string]words{
+	"provider": providerWords, "event": stored(recentEvents), "subscription": stored(subscriptionNames),
+	"destination": stored(destinationNames), "to": stored(destinationNames),
+}
+
+const (
+	// completions is how many IDs are offered.
+	completions = 20
+	// completionPatience is how long somebody waits for them.
+	completionPatience = 2 * time.Second
+)
+
+// complete lets the shell complete what c and the commands below it take.
+func complete(c *cobra.Command) {
+	arguments := strings.Fields(c.Use)[1:]
+	if !c.HasSubCommands() && c.ValidArgsFunction == nil && c.ValidArgs == nil {
+		c.ValidArgsFunction = func(c *cobra.Command, before []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(before) >= len(arguments) {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			name := strings.Trim(arguments[len(before)], "[]")
+			if strings.HasPrefix(name, "FILE") || name == "|" {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return wordsOf(c, name, before), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if find, ok := flagWords[f.Name]; ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, func(c *cobra.Command, before []string, _ string) (
+				[]string, cobra.ShellCompDirective) {
+				return find(c, before), cobra.ShellCompDirectiveNoFileComp
+			})
+		}
+	})
+	for _, below := range c.Commands() {
+		complete(below)
+	}
+}
+
+func wordsOf(c *cobra.Command, argument string, before []string) []string {
+	for _, name := range []string{c.Parent().Name() + " " + argument, argument} {
+		if find, ok := argumentWords[name]; ok {
+			return find(c, before)
+		}
+	}
+	return nil
+}
+
+// stored are words that the database knows.
+func stored(find func(context.Context, *persistence.Store) []string) words {
+	return func(c *cobra.Command, _ []string) []string {
+		cfg, _, err := config.LoadBesideDev()
+		if err != nil {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
+		defer cancel()
+		store, err := installation.OpenStore(ctx, cfg, nil)
+		if err != nil {
+			return nil
+		}
+		defer store.Close()
+		return find(ctx, store)
+	}
+}
+
+func each[T any](all []T, word func(T) string) []string {
+	var found []string
+	for _, one := range all {
+		found = append(found, Printable(word(one)))
+	}
+	return found
+}
+
+func catalogueOfWords() *providers.Catalogue {
+	cfg, _, err := config.LoadBesideDev()
+	if err != nil {
+		return nil
+	}
+	catalogue, err := providers.Load(cfg.Providers.Dir)
+	if err != nil {
+		return nil
+	}
+	return catalogue
+}
+
+func providerWords(*cobra.Command, []string) []string {
+	catalogue := catalogueOfWords()
+	if catalogue == nil {
+		return nil
+	}
+	return each(catalogue.Names(), func(name string) string {
+		p, _ := catalogue.Lookup(name)
+		return name + "\t" + p.Title()
+	})
+}
+
+// sampleWords are the types that the provider before them has samples of.
+func sampleWords(_ *cobra.Command, before []string) []string {
+	catalogue := catalogueOfWords()
+	if catalogue == nil || len(before) == 0 {
+		return nil
+	}
+	if p, ok := catalogue.Lookup(before[0]); ok {
+		return p.SampleTypes()
+	}
+	return nil
+}
+
+func recentEvents(ctx context.Context, s *persistence.Store) []string {
+	all, _ := s.Events(ctx, event.RecordQuery{Limit: completions})
+	return each(all, func(e event.Record) string { return e.Receipt.ID + "\t" + e.Receipt.Provider + " " + e.Type })
+}
+
+func waitingEvents(ctx context.Context, s *persistence.Store) []string {
+	all, _ := s.Inbox(ctx, event.InboxQuery{Limit: completions})
+	return each(all, func(e event.Waiting) string { return e.Receipt.ID + "\t" + e.Receipt.Provider })
+}
+
+func waitingLetters(ctx context.Context, s *persistence.Store) []string {
+	all, _ := s.DeadLetters(ctx, event.DeadLetterQuery{Limit: completions})
+	return each(all, func(d event.DeadLetter) string {
+		return strconv.FormatInt(d.ID, 10) + "\t" + string(d.State) + ": " + d.Receipt.Provider + " " + d.Failure.Code
+	})
+}
+
+func subscriptionNames(ctx context.Context, s *persistence.Store) []string {
+	all, _ := s.Subscriptions(ctx)
+	return each(all, func(one delivery.Subscription) string { return one.Name })
+}
+
+func destinationNames(ctx context.Context, s *persistence.Store) []string {
+	all, _ := s.Destinations(ctx)
+	return each(all, func(one delivery.Destination) string { return one.Name })
+}

@@ -1,0 +1,33 @@
+package deadletter
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// Whatever a filter asks for is told: a redrive of a part must not read like one of everything.
+func TestEveryFilterIsTold(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "all that wait", filterText(event.RedriveFilter{}))
+	for i := range reflect.TypeFor[event.RedriveFilter]().NumField() {
+		var f event.RedriveFilter
+		field := reflect.ValueOf(&f).Elem().Field(i)
+		if field.Kind() == reflect.String {
+			field.SetString("this")
+		} else {
+			moment := reflect.ValueOf(time.Unix(1_795_000_000, 0))
+			if field.Kind() == reflect.Pointer {
+				pointer := reflect.New(moment.Type())
+				pointer.Elem().Set(moment)
+				moment = pointer
+			}
+			field.Set(moment)
+		}
+		require.NotEqual(t, "all that wait", filterText(f), reflect.TypeOf(f).Field(i).Name)
+	}
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"holdfast/event"
+)
+
+// missing is an event.ErrNotFound that says more.
+type missing struct{ text string }
+
+func (m *missing) Error() string        { return m.text }
+func (m *missing) Is(target error) bool { return target == event.ErrNotFound }
+
+// Missing is an event.ErrNotFound with a text of its own: where the right name is found.
+func Missing(format string, args ...any) error { return &missing{fmt.Sprintf(format, args...)} }
+
+// FindEvents are the IDs of the events that a text names: one by its own ID, its workflow's, its key or the number of its dead
+// letter; all that a request has brought by that request's. They need not be stored any more. The error is event.ErrNotFound
+// where it names none.
+func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
+	for _, find := range []func(context.Context, string) ([]string, error){
+		t.byNumber, t.byWorkflow, t.byKey, t.byID, t.Store.EventsOfRequest,
+	} {
+		ids, err := find(ctx, text)
+		if len(ids) > 0 || err != nil && !errors.Is(err, event.ErrNotFound) {
+			return ids, err
+		}
+	}
+	if uuid.Validate(text) == nil {
+		return []string{text}, nil // something may have been decided about it
+	}
+	return nil, Missing("no event is known as %q: want its ID, its workflow ID (provider:key), its key, the number of its dead "+
+		"letter, or the ID of its request", text)
+}
+
+// FindEvent is the one event that a text names.
+func (t *Tools) FindEvent(ctx context.Context, text string) (string, error) {
+	ids, err := t.FindEvents(ctx, text)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) > 1 {
+		return "", fmt.Errorf("%q names %d events: %s", text, len(ids), strings.Join(ids, " "))
+	}
+	return ids[0], nil
+}
+
+// FindFiltered is the event that a flag names; "" for "".
+func (t *Tools) FindFiltered(ctx context.Context, text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	return t.FindEvent(ctx, text)
+}
+
+// FindDeadLetter is the number of the dead letter that a text names: its own, or the latest of the event that it names.
+func (t *Tools) FindDeadLetter(ctx context.Context, text string) (int64, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, nil
+	}
+	id, err := t.FindEvent(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	letters, err := t.Store.DeadLetters(ctx, event.DeadLetterQuery{EventID: id, Limit: 1})
+	if err == nil && len(letters) == 0 {
+		err = Missing("event %s has no dead letter", id)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return letters[0].ID, nil
+}
+
+// byNumber looks for a key as well that is such a number: nobody knows which of the two is meant.
+func (t *Tools) byNumber(ctx context.Context, text string) ([]string, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, event.ErrNotFound
+	}
+	ids, err := t.byKey(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	d, err := t.Store.DeadLetter(ctx, n)
+	switch {
+	case errors.Is(err, event.ErrNotFound):
+		return ids, nil
+	case err == nil && !slices.Contains(ids, d.Receipt.ID):
+		ids = append(ids, d.Receipt.ID)
+	}
+	return ids, err
+}
+
+func (t *Tools) byWorkflow(ctx context.Context, text string) ([]string, error) {
+	provider, key, ok := event.SplitWorkflowID(text)
+	if !ok || uuid.Validate(text) == nil {
+		return nil, event.ErrNotFound
+	}
+	for _, one := range []string{key, event.CanonicalKey(provider, key)} {
+		record, err := t.Store.EventByKey(ctx, provider, one)
+		if !errors.Is(err, event.ErrNotFound) {
+			return []string{record.Receipt.ID}[:count(err)], err
+		}
+	}
+	waiting, err := t.Store.WaitingByWorkflow(ctx, text)
+	if !errors.Is(err, event.ErrNotFound) {
+		return []string{waiting.Receipt.ID}[:count(err)], err
+	}
+	id, err := t.Store.EventOfWorkflow(ctx, text)
+	return []string{id}[:count(err)], err
+}
+
+// byKey looks at all providers.
+func (t *Tools) byKey(ctx context.Context, text string) (ids []string, err error) {
+	if uuid.Validate(text) == nil {
+		return nil, event.ErrNotFound
+	}
+	found, err := t.Store.Events(ctx, event.RecordQuery{Key: text, Limit: completions})
+	for _, r := range found {
+		ids = append(ids, r.Receipt.ID)
+	}
+	return ids, err
+}
+
+func (t *Tools) byID(ctx context.Context, text string) ([]string, error) {
+	if uuid.Validate(text) != nil {
+		return nil, event.ErrNotFound
+	}
+	_, err := t.Store.WorkflowsOf(ctx, text)
+	return []string{text}[:count(err)], err
+}
+
+// count is how many there are of one thing that was looked for.
+func count(err error) int {
+	if err != nil {
+		return 0
+	}
+	return 1
+}

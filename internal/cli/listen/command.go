@@ -1,0 +1,128 @@
+package listen
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/feed"
+	"holdfast/internal/cli"
+	"holdfast/internal/config"
+	"holdfast/providers"
+)
+
+const example = `  # all events of Stripe, as they come, to a server on this machine
+  holdfast listen --provider stripe --forward http://localhost:3000/hooks
+
+  # signed anew, since a signature is too old when it is checked once more
+  holdfast listen --forward http://localhost:3000/hooks --secret "$MY_SECRET"
+
+  # those of the last hour first; no server, only to look
+  holdfast listen --provider github --type push --since 1h --print`
+
+// options are the flags.
+type options struct {
+	api                        cli.APIFlags
+	provider, kind             string
+	forward, secret, providers string
+	since                      time.Time
+	shows                      bool
+}
+
+// Command is `holdfast listen`.
+func Command() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "listen",
+		Short: "Forward real events, as they come, to a server on this machine",
+		Long: `Follows a running Holdfast and forwards each event that comes to a URL, byte for
+byte, with the headers that were kept: once it is processed or ignored, or is a
+dead letter. It goes on from where it was when the connection is lost, and
+changes nothing at the Holdfast that it follows.
+
+It needs a token of the role operator, since it reads bodies: in
+` + cli.TokenVariable + `, or in the file of --token-file.
+
+A provider's signature covers the time, and its secret is not yours: with
+--secret each event is signed anew, by the provider's own scheme, at the moment
+at which it is forwarded.
+
+Where it runs in a terminal, r and Enter send the last event again.`,
+		Example: example,
+		GroupID: cli.GroupRun,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			one, err := o.listener(c)
+			if err != nil {
+				return err
+			}
+			if in, ok := c.InOrStdin().(*os.File); ok && cli.IsTerminal(in) {
+				go one.obey(c.Context(), in)
+			}
+			return one.run(c.Context())
+		},
+	}
+	f := command.Flags()
+	o.api.Add(command)
+	cli.AddProviderFlag(command, &o.provider)
+	cli.AddTypeFlag(command, &o.kind)
+	f.StringVar(&o.forward, "forward", "", "the URL that events are sent to")
+	cli.AddSecretFlag(command, &o.secret, "sign each event anew with it")
+	f.StringVar(&o.providers, "providers-dir", "", "definitions beside the built-in ones, for --secret")
+	cli.AddTimeFlag(command, &o.since, nil, "since", "not before then")
+	f.BoolVar(&o.shows, "print", false, "show the bodies")
+	return command
+}
+
+// listener makes what the flags ask for.
+func (o *options) listener(c *cobra.Command) (*listener, error) {
+	if o.forward == "" && !o.shows {
+		return nil, cli.Misuse(c, errors.New("want --forward URL, or --print to look only"))
+	}
+	if o.forward != "" && !cli.IsURL(o.forward) {
+		return nil, cli.Misuse(c, fmt.Errorf("--forward %q: want http://… or https://…", o.forward))
+	}
+	cfg, _, err := config.LoadBesideDev()
+	if err != nil {
+		return nil, err
+	}
+	api, err := o.api.API(c, cfg)
+	if err != nil {
+		return nil, err
+	}
+	one := &listener{
+		out: c.OutOrStdout(), shows: o.shows, api: api,
+		filter: feed.Filter{Provider: o.provider, Kind: o.kind}, after: "now",
+	}
+	if !o.since.IsZero() {
+		one.after = time.Since(o.since).Round(time.Second).String()
+	}
+	if o.forward == "" {
+		return one, nil
+	}
+	one.forwarder = &forwarder{to: o.forward, secret: o.secret, client: cli.NewHTTPClient()}
+	if o.secret != "" {
+		catalogue, err := providers.Load(o.providers)
+		if err != nil {
+			return nil, err
+		}
+		one.forwarder.lookup = catalogue.Lookup
+	}
+	return one, nil
+}
+
+// obey sends the last event again for each line that says so.
+func (l *listener) obey(ctx context.Context, in io.Reader) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		if strings.TrimSpace(lines.Text()) == "r" {
+			l.again(ctx)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package moving
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/archive"
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/internal/cli/outbound"
+	"holdfast/moving"
+	"holdfast/providers"
+)
+
+// ImportCommand is `holdfast import`.
+func ImportCommand() *cobra.Command {
+	o := importOptions{rate: event.DefaultImportRate}
+	command := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Bring what another system has",
+		Long: "Bring what another system has: keys, events, dead letters, entities and\n" +
+			"subscriptions. FILE holds one record a line, as JSON or CSV; - is standard\n" +
+			"input, and the address of an archive all of its files. What is compressed with\n" +
+			"Zstandard or gzip is decompressed. The page \"Moving in\" has the fields, and a query for each old system\n" +
+			"that writes such a file.\n\n" +
+			"The whole file is read first. Where a line has a mistake, every mistake is\n" +
+			"told and nothing is imported. Then an operation applies it page by page, beside\n" +
+			"live traffic. What is there already stays as it is: the same file can be\n" +
+			"imported again. Imported events go to no subscription.",
+		Example: "  holdfast import old.ndjson --dry-run\n" +
+			"  holdfast import old.ndjson --rate 1000/s --reason 'moving in'\n" +
+			"  psql … | holdfast import - --yes --detach\n" +
+			"  holdfast import keys.csv --record key --provider-of-lines stripe\n" +
+			"  holdfast import s3://company-webhooks/holdfast --rate 5000/s\n" +
+			"  holdfast import watch|pause|resume|cancel ID",
+		Args:    cobra.ExactArgs(1),
+		GroupID: cli.GroupOperate,
+		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
+	}
+	o.addFlags(command)
+	command.Flags().BoolVar(&o.skip, "skip-mistakes", false, "tell the lines that have mistakes, and import the others")
+	cli.AddStartFlags(command, &o.dryRun, &o.yes, &o.detach)
+	cli.AddRateFlag(command, &o.rate, "rate", "how many lines to apply, at most: 500/s, 6000/m")
+	cli.AddReasonFlag(command)
+	cli.AddJSONFlag(command)
+	command.AddCommand(append([]*cobra.Command{listCommand()}, importing().Commands()...)...)
+	return command
+}
+
+// source is a file that is to be read.
+type source struct {
+	format   moving.Format
+	record   event.ImportRecord
+	provider string
+}
+
+func (s *source) addFlags(c *cobra.Command) {
+	cli.AddChoiceFlag(c, &s.format, "format", "how the file is written, if not as its name ends", moving.Formats())
+	cli.AddChoiceFlag(c, &s.record, "record", "what a line is that does not say so", moving.Records())
+	c.Flags().StringVar(&s.provider, "provider-of-lines", "", "the provider of a line that names none")
+}
+
+// each reads a file line by line.
+func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(moving.Line) error) error {
+	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
+	if err != nil {
+		return err
+	}
+	in, err := openSource(c, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	reader := moving.Reader{
+		Lookup: catalogue.Lookup, Record: s.record, Provider: s.provider, Format: cmp.Or(s.format, moving.FormatOf(name)),
+	}
+	return reader.Each(in, func(l moving.Line) error {
+		if err := c.Context().Err(); err != nil {
+			return err
+		}
+		return each(l)
+	})
+}
+
+// openSource opens a file, standard input, or all files of an archive, and decompresses what is compressed.
+func openSource(c *cobra.Command, name string) (io.ReadCloser, error) {
+	if archive.IsAddress(name) {
+		bucket, err := archive.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("the address %w", err)
+		}
+		return archive.Read(c.Context(), bucket)
+	}
+	if name == "-" {
+		return archive.Decompress(c.InOrStdin())
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := archive.Decompress(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return closers{plain, file}, nil
+}
+
+// closers closes a file behind what reads it.
+type closers struct {
+	io.ReadCloser
+
+	file *os.File
+}
+
+func (c closers) Close() error { return errors.Join(c.ReadCloser.Close(), c.file.Close()) }
+
+type importOptions struct {
+	source
+	rate                      float64
+	dryRun, skip, yes, detach bool
+}
+
+func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
+	if err := moving.CheckRate(o.rate); err != nil {
+		return cli.Misuse(c, err)
+	}
+	if file == "-" && !o.dryRun && !o.yes {
+		return cli.Misuse(c, errors.New("nobody can be asked while the file comes by standard input: want --yes, or --dry-run"))
+	}
+	if o.dryRun {
+		return o.try(c, t, file)
+	}
+	read, err := o.stage(c, t, file)
+	if err != nil {
+		return err
+	}
+	i := event.Import{ID: read.id, Name: filepath.Base(file), Rate: o.rate}
+	if !o.yes && !cli.Confirm(c, read.question()) {
+		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
+	}
+	if err := outbound.ApplyMoved(c, t, read.subscriptions, false); err != nil {
+		return errors.Join(err, read.drop(c.Context()))
+	}
+	if read.staged == 0 {
+		fmt.Fprintln(cli.Aside(c), read.nothing())
+		return nil
+	}
+	i, err = t.Imports().StartImport(c.Context(), i, cli.ActorOf(c))
+	if i.ID == "" {
+		return errors.Join(err, read.drop(c.Context()))
+	}
+	return o.follow(c, t, i, err)
+}
+
+// follow watches an import that is made, and reports it. The error is that of its start.
+func (o *importOptions) follow(c *cobra.Command, t *cli.Tools, i event.Import, err error) error {
+	fmt.Fprintf(cli.Aside(c), "import %s\n", i.ID)
+	if err == nil && !o.detach {
+		var seen *event.Import
+		if seen, err = importing().Watch(c, t, i.ID); seen != nil {
+			i = *seen
+		}
+	}
+	if o.detach && !cli.AsksJSON(c) {
+		return err
+	}
+	return errors.Join(cli.Print(c, i, func(w io.Writer) error { return writeImport(w, i) }), err)
+}

@@ -1,0 +1,99 @@
+package moving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+)
+
+func importing() cli.Operation[event.Import] {
+	return cli.Operation[event.Import]{
+		Noun: "import",
+		Read: func(ctx context.Context, t *cli.Tools, id string) (event.Import, error) {
+			return t.Imports().Import(ctx, id)
+		},
+		Change: func(
+			ctx context.Context, t *cli.Tools, id string, to event.OperationState, by event.Actor,
+		) (event.Import, error) {
+			return t.Imports().ChangeImport(ctx, id, to, by)
+		},
+		Write: writeImport,
+		Line: func(i event.Import) string {
+			n := i.Counts.Sum()
+			return fmt.Sprintf("%s  %d of %d: %d new, %d there, %d unreadable, %d failed (%s)",
+				cli.Bar(i.Share()), i.Read, i.Total, n.New, n.There, n.Unreadable, n.Failed, i.State)
+		},
+		End: func(i event.Import) (bool, error) {
+			if n := i.Counts.Sum(); i.State.Ended() && n.Failed > 0 {
+				return true, fmt.Errorf("%d of %d could not be imported: holdfast import show %s", n.Failed, i.Total, i.ID)
+			}
+			return i.State.Ended(), nil
+		},
+	}
+}
+
+func listCommand() *cobra.Command {
+	return cli.Listing[event.Import, string]{
+		Short: "List imports, newest first", Example: "  holdfast import list", Limit: 20,
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]event.Import, error) {
+			return t.Imports().Imports(c.Context(), limit)
+		},
+		Heading: []string{"ID!", "STATE", "FILE", "APPLIED", "TOTAL", "NEW", "THERE", "UNREADABLE", "FAILED", "RATE+", "BY+",
+			"STARTED/AGE~"},
+		Cells: func(i event.Import) []string {
+			n := i.Counts.Sum()
+			return []string{
+				i.ID, string(i.State), i.Name, cli.Number(i.Read), cli.Number(i.Total), cli.Number(n.New), cli.Number(n.There),
+				cli.Number(n.Unreadable), cli.Number(n.Failed), cli.RateText(i.Rate), i.StartedBy, i.StartedAt.Format(time.RFC3339),
+			}
+		},
+	}.Command()
+}
+
+func writeImport(w io.Writer, i event.Import) error {
+	ended := ""
+	if i.EndedAt != nil {
+		ended = i.EndedAt.Format(time.RFC3339)
+	}
+	err := cli.WriteFields(w,
+		"import", i.ID,
+		"state", string(i.State),
+		"file", i.Name,
+		"rate", cli.RateText(i.Rate),
+		"applied", fmt.Sprintf("%d of %d", i.Read, i.Total),
+		"started", i.StartedAt.Format(time.RFC3339)+" by "+i.StartedBy,
+		"ended", ended,
+	)
+	return errors.Join(err, writeCounts(w, i.Counts), writeProblems(w, i.Problems))
+}
+
+func writeCounts(w io.Writer, counts event.ImportCounts) error {
+	if len(counts) == 0 {
+		return nil
+	}
+	table := cli.NewTable(w, "RECORD", "NEW", "THERE", "UNREADABLE", "FAILED")
+	for _, record := range event.ImportRecords() {
+		if n, ok := counts[record]; ok {
+			table.Row(string(record), cli.Number(n.New), cli.Number(n.There), cli.Number(n.Unreadable), cli.Number(n.Failed))
+		}
+	}
+	return table.Flush()
+}
+
+func writeProblems(w io.Writer, problems []event.ImportProblem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	table := cli.NewTable(w, "LINE", "RECORD", "CLASS", "CODE", "MESSAGE")
+	for _, p := range problems {
+		table.Row(cli.Number(p.Line), string(p.Record), string(p.Class), p.Code, cli.Shorten(p.Message))
+	}
+	return table.Flush()
+}

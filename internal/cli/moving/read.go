@@ -1,0 +1,178 @@
+package moving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/internal/cli/outbound"
+	"holdfast/moving"
+)
+
+// The bounds of what is held of a file at a time.
+const (
+	maxItems     = 200
+	maxBytesHeld = 4 << 20
+	// maxSubscriptions is how many subscriptions a file may hold, which are held together.
+	maxSubscriptions = 10_000
+)
+
+// reading is a file on its way: its records go on in pages, and its mistakes are told as they are found.
+type reading struct {
+	id    string
+	store moving.Books
+	out   io.Writer
+	page  func(context.Context, []event.ImportItem) error
+
+	items         []event.ImportItem
+	bytes         int
+	subscriptions []moving.Subscription
+
+	lines, expired, mistaken, staged int64
+	counts                           map[event.ImportRecord]int64
+}
+
+// take takes the next line.
+func (r *reading) take(ctx context.Context, l moving.Line) error {
+	r.lines++
+	switch {
+	case len(l.Mistakes) > 0:
+		r.mistaken++
+		for _, m := range l.Mistakes {
+			fmt.Fprintln(r.out, cli.Printable(m.String()))
+		}
+		return nil
+	case l.Subscription != nil:
+		if r.subscriptions = append(r.subscriptions, *l.Subscription); len(r.subscriptions) > maxSubscriptions {
+			return fmt.Errorf("line %d: a file holds at most %d subscriptions", l.N, maxSubscriptions)
+		}
+	case l.IsExpired && len(l.Items) == 0:
+		r.expired++
+		return nil
+	}
+	r.counts[l.Record]++
+	for _, item := range l.Items {
+		r.items = append(r.items, item)
+		r.bytes += len(item.Body)
+	}
+	if len(r.items) >= maxItems || r.bytes >= maxBytesHeld {
+		return r.flush(ctx)
+	}
+	return nil
+}
+
+func (r *reading) flush(ctx context.Context) error {
+	if len(r.items) == 0 {
+		return nil
+	}
+	if err := r.page(ctx, r.items); err != nil {
+		return err
+	}
+	r.staged += int64(len(r.items))
+	r.items, r.bytes = nil, 0
+	return nil
+}
+
+// drop removes what was kept, also where whoever reads is interrupted.
+func (r *reading) drop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return r.store.DropImport(ctx, r.id)
+}
+
+func (r *reading) question() string {
+	parts := []string{}
+	for _, record := range moving.Records() {
+		if n := r.counts[record]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d × %s", n, record))
+		}
+	}
+	return "Import " + strings.Join(parts, ", ") + "?"
+}
+
+func (r *reading) nothing() string {
+	if r.expired > 0 {
+		return fmt.Sprintf("nothing else to import: %d keys have expired", r.expired)
+	}
+	return "nothing else to import"
+}
+
+// errMistakes stands below the mistakes.
+func (r *reading) errMistakes() error {
+	return fmt.Errorf("%d of %d lines have mistakes; nothing was imported (--skip-mistakes imports the others)", r.mistaken, r.lines)
+}
+
+func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) error {
+	r.counts = map[event.ImportRecord]int64{}
+	r.out = c.ErrOrStderr()
+	if err := s.each(c, t, file, func(l moving.Line) error { return r.take(c.Context(), l) }); err != nil {
+		return err
+	}
+	return r.flush(c.Context())
+}
+
+// stage reads a file and keeps it. On an error nothing of it is left.
+func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*reading, error) {
+	r := &reading{id: event.NewOperationID(), store: t.Store}
+	r.page = func(ctx context.Context, items []event.ImportItem) error {
+		return t.Store.StageImport(ctx, r.id, r.staged, items)
+	}
+	err := o.read(c, t, file, r)
+	if err == nil && r.mistaken > 0 && !o.skip {
+		err = r.errMistakes()
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.drop(c.Context()))
+	}
+	return r, nil
+}
+
+// tried is what a dry run has found.
+type tried struct {
+	DryRun   bool                  `json:"dry_run"`
+	Lines    int64                 `json:"lines"`
+	Mistaken int64                 `json:"mistaken"`
+	Expired  int64                 `json:"expired"`
+	Counts   event.ImportCounts    `json:"counts"`
+	Problems []event.ImportProblem `json:"problems,omitempty"`
+}
+
+// try reads a file, and says what would become of it.
+func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
+	found := tried{DryRun: true, Counts: event.ImportCounts{}}
+	r := &reading{store: t.Store}
+	r.page = func(ctx context.Context, items []event.ImportItem) error {
+		counts, problems, err := t.Store.TryImport(ctx, items, t.Rebuilds().Parse)
+		found.Counts.AddAll(counts)
+		found.Problems = append(found.Problems, problems[:min(len(problems), event.MaxProblems-len(found.Problems))]...)
+		return err
+	}
+	if err := o.read(c, t, file, r); err != nil {
+		return err
+	}
+	found.Lines, found.Mistaken, found.Expired = r.lines, r.mistaken, r.expired
+	err := cli.Print(c, found, func(w io.Writer) error { return writeTried(w, found) })
+	if err == nil {
+		err = outbound.ApplyMoved(c, t, r.subscriptions, true)
+	}
+	if err == nil && r.mistaken > 0 && !o.skip {
+		err = r.errMistakes()
+	}
+	return err
+}
+
+func writeTried(w io.Writer, f tried) error {
+	expired := ""
+	if f.Expired > 0 {
+		expired = cli.Number(f.Expired) + ": they would make nothing a duplicate"
+	}
+	err := cli.WriteFields(w, "dry run", "nothing is changed", "lines", cli.Number(f.Lines), "expired keys", expired)
+	return errors.Join(err, writeCounts(w, f.Counts), writeProblems(w, f.Problems))
+}

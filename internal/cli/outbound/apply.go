@@ -1,0 +1,141 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery/webhook"
+	"holdfast/event"
+	"holdfast/internal/cli"
+)
+
+func applyCommand() *cobra.Command {
+	var o applyOptions
+	command := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Make destinations and subscriptions what a file says",
+		Long: "Make destinations and subscriptions what a file says. Where nothing differs nothing\n" +
+			"is changed. What the file does not name stays, unless --prune deletes it. An HTTP\n" +
+			"destination without a variable for its secrets gets one, which is shown once.",
+		Example: "  holdfast subscription apply -f subscriptions.yaml --dry-run\n" +
+			"  holdfast subscription apply -f subscriptions.yaml --reason 'release 42'\n" +
+			"  holdfast subscription apply -f subscriptions.yaml --prune --yes",
+		Args: cobra.NoArgs,
+		RunE: withDesk(func(c *cobra.Command, t *tools, _ []string) error { return o.run(c, t) }),
+	}
+	flags := command.Flags()
+	cli.AddFileFlag(command, &o.file, "subscriptions.yaml", "")
+	_ = command.MarkFlagRequired("file")
+	cli.AddDryRunFlag(command, &o.dryRun)
+	flags.BoolVar(&o.prune, "prune", false, "delete what the file does not name")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask (with --prune)")
+	cli.AddReasonFlag(command)
+	cli.AddJSONFlag(command)
+	return command
+}
+
+type applyOptions struct {
+	file               string
+	dryRun, prune, yes bool
+}
+
+// applied is the plan, and the secrets that were made by it.
+type applied struct {
+	plan
+	DryRun  bool              `json:"dry_run,omitempty"`
+	Secrets map[string]string `json:"secrets,omitempty"`
+}
+
+func (o *applyOptions) run(c *cobra.Command, t *tools) error {
+	text, err := cli.ReadBody(c.InOrStdin(), o.file)
+	if err != nil {
+		return err
+	}
+	f, err := readFile(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.file, err)
+	}
+	there, err := readStored(c.Context(), t)
+	if err != nil {
+		return err
+	}
+	if err := f.check(there, webhook.CheckSignature); err != nil {
+		return fmt.Errorf("%s:\n%w", o.file, err)
+	}
+	p, err := planOf(f, there, o.prune)
+	if err != nil {
+		return err
+	}
+	p.hide()
+	if o.dryRun {
+		return cli.Print(c, applied{plan: p, DryRun: true}, func(w io.Writer) error { return writePlan(w, p) })
+	}
+	if n := p.count(opDelete); n > 0 && !o.yes && !cli.Confirm(c, fmt.Sprintf("Delete %d that the file does not name?", n)) {
+		return errors.New("nothing was changed (--yes deletes without asking, --dry-run shows what)")
+	}
+	secrets, err := apply(c.Context(), t, f, p, cli.ActorOf(c))
+	return errors.Join(cli.Print(c, applied{plan: p, Secrets: secrets}, func(w io.Writer) error {
+		if err := writePlan(w, p); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(secrets)) {
+			tellSecret(w, name, secrets[name])
+		}
+		return nil
+	}), err)
+}
+
+func readStored(ctx context.Context, t *tools) (there stored, err error) {
+	destinations, err := t.Store.Destinations(ctx)
+	if err != nil {
+		return there, err
+	}
+	subscriptions, err := t.Store.Subscriptions(ctx)
+	if err != nil {
+		return there, err
+	}
+	return storedOf(destinations, subscriptions), nil
+}
+
+// apply makes the changes one after the other. Where one fails those before it are made, and the same file can be applied again.
+func apply(ctx context.Context, t *tools, f file, p plan, by event.Actor) (secrets map[string]string, err error) {
+	secrets = map[string]string{}
+	for _, change := range p.Changes {
+		if err := applyOne(ctx, t, f, change, secrets, by); err != nil {
+			return secrets, fmt.Errorf("%s %s %s (what stands before it is done): %w", change.Op, change.Kind, change.Name, err)
+		}
+	}
+	return secrets, nil
+}
+
+func applyOne(ctx context.Context, t *tools, f file, c change, secrets map[string]string, by event.Actor) (err error) {
+	switch {
+	case c.Op == opDelete && c.Kind == kindSubscription:
+		_, err = t.Store.DeleteSubscription(ctx, c.Name, by)
+		return err
+	case c.Op == opDelete:
+		if err = t.DeleteDestination(ctx, c.Name, by); errors.Is(err, event.ErrNotFound) {
+			return nil // it has gone with its subscription
+		}
+		return err
+	case c.Kind == kindSubscription:
+		_, err = t.Store.ApplySubscription(ctx, f.Subscriptions[c.Name].Subscription, by)
+		return err
+	}
+	_, secret, err := t.Apply(ctx, f.Destinations[c.Name], f.secrets[c.Name], by)
+	if secret != "" {
+		secrets[c.Name] = secret
+	}
+	return err
+}
+
+func trimEnd(s string) string { return strings.TrimRight(s, "\r\n") }
+
+func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,275 @@
+package outbound
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/operator"
+)
+
+// DestinationCommand is `holdfast destination`.
+func DestinationCommand() *cobra.Command {
+	return cli.Group("destination", "Where events are delivered: see, pause, delete, rotate secrets",
+		"  holdfast destination list\n  holdfast destination pause crm --reason 'they deploy'",
+		listDestinationsCommand(), showDestinationCommand(),
+		stateCommand(kindDestination, "pause", delivery.DestinationPaused),
+		stateCommand(kindDestination, "resume", delivery.DestinationReady),
+		stateCommand(kindDestination, "disable", delivery.DestinationDisabled),
+		rotateCommand(kindDestination), deleteDestinationCommand())
+}
+
+func listDestinationsCommand() *cobra.Command {
+	return cli.Listing[operator.DestinationView, string]{
+		Short: "List destinations, and how they do",
+		Example: "  holdfast destination list\n" +
+			"  holdfast destination list --json |\n    jq '.items[] | select(.condition.breaker != \"closed\")'",
+		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operator.DestinationView, error) {
+			all, err := t.Store.Destinations(c.Context())
+			if err != nil {
+				return nil, err
+			}
+			how, err := conditionsOf(c, t, all, func(d delivery.Destination) int64 { return d.ID })
+			if err != nil {
+				return nil, err
+			}
+			shown := make([]operator.DestinationView, 0, len(all))
+			for _, d := range all {
+				shown = append(shown, operator.DestinationView{Destination: d.Redacted(), Condition: how[d.ID]})
+			}
+			return shown, nil
+		},
+		Heading: []string{"NAME!", "KIND+", "STATE", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "TROUBLE"},
+		Cells: func(d operator.DestinationView) []string {
+			how := d.Condition
+			return []string{
+				d.Name, kindOf(d.Destination), string(how.State), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
+				moment(how.Oldest), moment(how.NextAt), how.Trouble,
+			}
+		},
+	}.Command()
+}
+
+// conditionsOf reads how the destinations of a list do.
+func conditionsOf[T any](
+	c *cobra.Command, t *cli.Tools, all []T, id func(T) int64,
+) (map[int64]delivery.Condition, error) {
+	ids := make([]int64, len(all))
+	for i, one := range all {
+		ids[i] = id(one)
+	}
+	return t.Store.Conditions(c.Context(), ids)
+}
+
+func kindOf(d delivery.Destination) string {
+	if d.HTTP != nil {
+		return "http"
+	}
+	return "temporal"
+}
+
+func showDestinationCommand() *cobra.Command {
+	return named(kindDestination, "show", "Show one destination: what it is, and how it does",
+		"  holdfast destination show crm",
+		func(c *cobra.Command, t *tools, name string) error {
+			shown, err := readDestination(c, t, name)
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, shown, func(w io.Writer) error { return writeDestination(w, shown) })
+		})
+}
+
+func readDestination(c *cobra.Command, t *tools, name string) (shown operator.DestinationView, err error) {
+	ctx := c.Context()
+	if shown.Destination, err = t.Store.Destination(ctx, name); err != nil {
+		return shown, notFound(err, kindDestination, name)
+	}
+	if shown.Condition, err = t.Store.Condition(ctx, shown.ID); err != nil {
+		return shown, err
+	}
+	secrets, err := t.Store.SecretsOf(ctx, shown.ID)
+	for _, s := range secrets {
+		shown.Secrets = append(shown.Secrets, operator.SecretView{Fingerprint: desk.Fingerprint(s), Until: s.Until})
+	}
+	return shown, err
+}
+
+func writeDestination(w io.Writer, d operator.DestinationView) error {
+	var more []string
+	fields, err := fieldsOf(settingsOfDestination(d.Destination))
+	if err != nil {
+		return err
+	}
+	for _, f := range sorted(fields) {
+		more = append(more, f, string(fields[f]))
+	}
+	how := d.Condition
+	more = append(more, conditionFields(how)...)
+	for _, s := range d.Secrets {
+		mark := s.Fingerprint
+		if s.Until != nil {
+			mark += " until " + moment(s.Until)
+		}
+		more = append(more, "secret", mark)
+	}
+	return cli.WriteFields(w, append([]string{"destination", d.Name + " (" + strconv.FormatInt(d.ID, 10) + ")"}, more...)...)
+}
+
+func conditionFields(how delivery.Condition) []string {
+	state := string(how.State)
+	if how.By != "" {
+		state += " since " + how.StateAt.Format(time.RFC3339) + " by " + how.By
+	}
+	var trouble string
+	if how.TroubleSince != nil {
+		trouble = how.Trouble + " since " + moment(how.TroubleSince)
+	}
+	return []string{
+		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", moment(how.OpenUntil), "trouble", trouble,
+		"waiting", cli.Number(how.Waiting), "of them retrying", cli.Number(how.Retrying), "under way", cli.Number(how.Leased),
+		"oldest", moment(how.Oldest), "next attempt", moment(how.NextAt),
+	}
+}
+
+// stateCommand pauses, resumes or disables a destination, also as that of a subscription.
+func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Command {
+	short := map[delivery.DestinationState]string{
+		delivery.DestinationPaused:   "Send nothing for a while; what matches is kept",
+		delivery.DestinationReady:    "Send what waits, close the breaker; also where it was disabled",
+		delivery.DestinationDisabled: "Send nothing until somebody resumes it; what matches is kept",
+	}[to]
+	long := ""
+	if kind == kindSubscription {
+		long = short + ".\nThis acts on the destination of the subscription, and so on every other\nsubscription that goes there."
+	}
+	command := named(kind, verb, short, "  holdfast "+kind+" "+verb+" crm --reason 'INC-42'",
+		func(c *cobra.Command, t *tools, name string) error {
+			destination, others, err := targetOf(c, t, kind, name)
+			if err != nil {
+				return err
+			}
+			how, err := t.SetDestinationState(c.Context(), destination, to, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindDestination, destination)
+			}
+			shown, err := readDestination(c, t, destination)
+			if err != nil {
+				return err
+			}
+			return done(c, shown, "destination %s is %s: %d deliveries wait%s", destination, how.State, how.Waiting, others)
+		})
+	command.Long = long
+	cli.AddReasonFlag(command)
+	return command
+}
+
+// targetOf is the destination that a name means, and what else goes there.
+func targetOf(c *cobra.Command, t *tools, kind, name string) (destination, others string, err error) {
+	if kind == kindDestination {
+		return name, "", nil
+	}
+	s, err := t.Store.Subscription(c.Context(), name)
+	if err != nil {
+		return "", "", notFound(err, kindSubscription, name)
+	}
+	all, err := t.Store.Subscriptions(c.Context())
+	var names []string
+	for _, other := range all {
+		if other.DestinationID == s.DestinationID && other.ID != s.ID {
+			names = append(names, other.Name)
+		}
+	}
+	if len(names) > 0 {
+		others = "; it is also that of " + someOf(names)
+	}
+	return s.To, others, err
+}
+
+// someOf are names, as many as a line bears.
+func someOf(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, " ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], " "), len(names)-most)
+}
+
+// rotateCommand gives a destination a new secret.
+func rotateCommand(kind string) *cobra.Command {
+	grace := operator.DefaultGrace
+	var given bool
+	command := named(kind, "rotate-secret", "Give it a new secret; the old one signs as well for a while",
+		"  holdfast "+kind+" rotate-secret crm --grace 48h\n  holdfast "+kind+" rotate-secret crm --secret-stdin < secret.txt",
+		func(c *cobra.Command, t *tools, name string) error {
+			destination, _, err := targetOf(c, t, kind, name)
+			if err != nil {
+				return err
+			}
+			secret, err := secretFrom(c, given)
+			if err != nil {
+				return err
+			}
+			made, err := t.Rotate(c.Context(), destination, secret, grace, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindDestination, destination)
+			}
+			shown, err := readDestination(c, t, destination)
+			if err != nil {
+				return err
+			}
+			shown.Secret = made
+			return cli.Print(c, shown, func(w io.Writer) error {
+				tellSecret(w, destination, made)
+				_, err := fmt.Fprintf(w, "requests are signed with the one before as well for %s\n", event.Duration(grace))
+				return err
+			})
+		})
+	command.Flags().DurationVar(&grace, "grace", grace, "for how long the secret before is used as well, at most 168h")
+	command.Flags().BoolVar(&given, "secret-stdin", false, secretUsage)
+	cli.AddReasonFlag(command)
+	return command
+}
+
+const secretUsage = "read the secret from standard input (without it one is made)"
+
+// maxSecretInput is in bytes.
+const maxSecretInput = 4 << 10
+
+// secretFrom reads a secret from standard input, which no list of processes shows.
+func secretFrom(c *cobra.Command, given bool) (string, error) {
+	if !given {
+		return "", nil
+	}
+	text, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxSecretInput))
+	if err != nil {
+		return "", err
+	}
+	secret := trimEnd(string(text))
+	if secret == "" {
+		return "", errors.New("standard input has no secret")
+	}
+	return secret, nil
+}
+
+func deleteDestinationCommand() *cobra.Command {
+	command := named(kindDestination, "delete", "Delete a destination that no subscription needs",
+		"  holdfast destination delete crm --reason 'gone'",
+		func(c *cobra.Command, t *tools, name string) error {
+			if err := t.DeleteDestination(c.Context(), name, cli.ActorOf(c)); err != nil {
+				return notFound(err, kindDestination, name)
+			}
+			return done(c, map[string]string{"deleted": name}, "deleted destination %s", name)
+		})
+	cli.AddReasonFlag(command)
+	return command
+}

@@ -1,0 +1,165 @@
+package outbound
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/providers/definition"
+)
+
+// file is what subscriptions.yaml says: what there is to be, by name.
+type file struct {
+	Destinations  map[string]delivery.Destination `yaml:"destinations"`
+	Subscriptions map[string]activeSubscription   `yaml:"subscriptions"`
+
+	data []byte
+	// secrets of destinations that have theirs already, by name. No file holds them but one that is imported.
+	secrets map[string]string
+}
+
+// activeSubscription is active unless the file says otherwise.
+type activeSubscription struct{ delivery.Subscription }
+
+// UnmarshalYAML reads over the defaults.
+func (a *activeSubscription) UnmarshalYAML(read func(any) error) error {
+	a.Subscription = delivery.Subscription{Active: true}
+	return read(&a.Subscription)
+}
+
+// readFile reads subscriptions.yaml. A field that is not known, is there twice or has no usable value is told with its line.
+func readFile(data []byte) (file, error) {
+	var f file
+	documents := yaml.NewDecoder(bytes.NewReader(data), decoding()...)
+	if err := documents.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+		return f, errors.Join(everyMistake(data, err)...)
+	}
+	if err := documents.Decode(&file{}); !errors.Is(err, io.EOF) {
+		return f, errors.New("it holds more than one document")
+	}
+	f.data = data
+	return f, f.name()
+}
+
+func decoding() []yaml.DecodeOption {
+	return []yaml.DecodeOption{yaml.Strict(), yaml.CustomUnmarshaler(readDuration), yaml.CustomUnmarshaler(readJSON)}
+}
+
+// readDuration takes "30d" as well, as definitions do.
+func readDuration(d *event.Duration, text []byte) error {
+	var s string
+	if err := yaml.Unmarshal(text, &s); err != nil {
+		return errors.New("want a duration such as 30s, 2h or 7d")
+	}
+	span, err := definition.ParseDuration(s)
+	if err != nil || span <= 0 {
+		return &durationError{s}
+	}
+	*d = event.Duration(span)
+	return nil
+}
+
+// durationError is a text that stands where a duration should.
+type durationError struct{ text string }
+
+func (e *durationError) Error() string {
+	return fmt.Sprintf("%q is not a duration: want 30s, 2h or 7d", e.text)
+}
+
+// placed gives an error of readDuration, which is not told where it reads, the place of the first value with its text.
+func placed(err error, data []byte) error {
+	var wrong *durationError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	for _, at := range lexer.Tokenize(string(data)) {
+		isKey := at.Next != nil && at.Next.Type == token.MappingValueType
+		if at.Value == wrong.text && !isKey {
+			return &yaml.SyntaxError{Message: wrong.Error(), Token: at}
+		}
+	}
+	return err
+}
+
+// readJSON takes YAML where the API takes JSON.
+func readJSON(to *json.RawMessage, text []byte) error {
+	var tree any
+	if err := yaml.Unmarshal(text, &tree); err != nil {
+		return errors.New("want a map of fields")
+	}
+	var err error
+	*to, err = json.Marshal(tree)
+	return err
+}
+
+// name gives each entry the name that it stands under. What a row alone knows is not in a file.
+func (f file) name() error {
+	for _, name := range slices.Sorted(maps.Keys(f.Destinations)) {
+		d := f.Destinations[name]
+		if d.ID != 0 || d.Version != 0 || d.Name != "" {
+			return fmt.Errorf("destinations.%s: id, name and version are not for a file: its name is what it stands under", name)
+		}
+		d.Name = name
+		f.Destinations[name] = d
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Subscriptions)) {
+		s := f.Subscriptions[name]
+		if s.ID != 0 || s.Version != 0 || s.Name != "" || s.DestinationID != 0 {
+			return fmt.Errorf("subscriptions.%s: id, name, destination_id and version are not for a file: "+
+				"its name is what it stands under", name)
+		}
+		s.Name = name
+		f.Subscriptions[name] = s
+	}
+	return nil
+}
+
+// check finds every mistake of the file, and where it stands. What it does not declare may be there already.
+func (f file) check(stored stored, checkSignature func(json.RawMessage) error) error {
+	var errs []error
+	add := func(kind, name string, err error) {
+		if err != nil {
+			reason := reasonOf(err)
+			errs = append(errs, fmt.Errorf("%s%s.%s: %s", placeOf(f.data, kind, name, reason), kind, name, reason))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Destinations)) {
+		d := f.Destinations[name]
+		add("destinations", name, d.Check())
+		if d.HTTP != nil && d.HTTP.Signature != nil {
+			add("destinations", name, checkSignature(d.HTTP.Signature))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Subscriptions)) {
+		s := f.Subscriptions[name]
+		to, declared := f.Destinations[s.To]
+		if !declared {
+			to, declared = stored.destinations[s.To]
+		}
+		if s.To != "" && !declared {
+			add("subscriptions", name, fmt.Errorf("to: there is no destination %q", s.To))
+			continue
+		}
+		add("subscriptions", name, s.CheckFor(to))
+	}
+	return errors.Join(errs...)
+}
+
+// reasonOf is an error without its code, which says no more here.
+func reasonOf(err error) string {
+	var classed *event.Error
+	if errors.As(err, &classed) {
+		return classed.Text
+	}
+	return err.Error()
+}

@@ -1,0 +1,268 @@
+package outbound
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast/delivery"
+	"holdfast/internal/cli"
+)
+
+// stored is what there is, by name.
+type stored struct {
+	destinations  map[string]delivery.Destination
+	subscriptions map[string]delivery.Subscription
+}
+
+func storedOf(destinations []delivery.Destination, subscriptions []delivery.Subscription) stored {
+	there := stored{destinations: map[string]delivery.Destination{}, subscriptions: map[string]delivery.Subscription{}}
+	for _, d := range destinations {
+		there.destinations[d.Name] = d
+	}
+	for _, s := range subscriptions {
+		there.subscriptions[s.Name] = s
+	}
+	return there
+}
+
+// op is what becomes of a destination or a subscription.
+type op string
+
+const (
+	opCreate op = "create"
+	opChange op = "change"
+	opDelete op = "delete"
+)
+
+// change is one entry of a plan.
+type change struct {
+	Op   op     `json:"op"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Fields are those that are set or differ, sorted.
+	Fields []fieldChange `json:"fields,omitempty"`
+}
+
+// fieldChange is a field before and after, as JSON; nil where there is none.
+type fieldChange struct {
+	Field string          `json:"field"`
+	Old   json.RawMessage `json:"old,omitempty"`
+	New   json.RawMessage `json:"new,omitempty"`
+}
+
+// plan is what makes what there is into what the file says.
+type plan struct {
+	Changes []change `json:"changes"`
+	// Same counts what stays as it is.
+	Same int `json:"same"`
+	// Left are subscriptions and destinations that the file does not name, and that stay.
+	Left []string `json:"left,omitempty"`
+}
+
+const (
+	kindDestination  = "destination"
+	kindSubscription = "subscription"
+)
+
+// planOf compares. The changes stand in the order in which they can be made: a destination comes before its subscriptions, and
+// goes after them.
+func planOf(f file, there stored, prune bool) (p plan, err error) {
+	if prune && len(f.Destinations)+len(f.Subscriptions) == 0 {
+		return plan{}, errors.New("the file names nothing, and --prune would delete all: is it the right one?")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Destinations)) {
+		before, known := there.destinations[name]
+		err := p.add(kindDestination, name, known, settingsOfDestination(before), settingsOfDestination(f.Destinations[name]))
+		if err != nil {
+			return p, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Subscriptions)) {
+		before, known := there.subscriptions[name]
+		wanted := f.Subscriptions[name].Subscription
+		if err := p.add(kindSubscription, name, known, settingsOfSubscription(before), settingsOfSubscription(wanted)); err != nil {
+			return p, err
+		}
+	}
+	addRest(&p, kindSubscription, there.subscriptions, f.Subscriptions, prune)
+	addRest(&p, kindDestination, there.destinations, f.Destinations, prune)
+	return p, nil
+}
+
+func settingsOfDestination(d delivery.Destination) any {
+	d.ID, d.Version = 0, 0
+	return d
+}
+
+func settingsOfSubscription(s delivery.Subscription) any {
+	s.ID, s.Version, s.DestinationID = 0, 0, 0
+	return s
+}
+
+func (p *plan) add(kind, name string, known bool, before, wanted any) error {
+	c := change{Op: opChange, Kind: kind, Name: name}
+	if !known {
+		c.Op, before = opCreate, struct{}{}
+	}
+	var err error
+	if c.Fields, err = compare(before, wanted); err != nil {
+		return err
+	}
+	if known && len(c.Fields) == 0 {
+		p.Same++
+		return nil
+	}
+	p.Changes = append(p.Changes, c)
+	return nil
+}
+
+// addRest deletes what the file does not name, or says that it stays.
+func addRest[T, U any](p *plan, kind string, there map[string]T, named map[string]U, prune bool) {
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		switch {
+		case isIn(named, name):
+		case prune:
+			p.Changes = append(p.Changes, change{Op: opDelete, Kind: kind, Name: name})
+		default:
+			p.Left = append(p.Left, kind+" "+name)
+		}
+	}
+}
+
+func isIn[T any](named map[string]T, name string) bool {
+	_, ok := named[name]
+	return ok
+}
+
+// compare gives the fields in which two values differ, by path.
+func compare(before, after any) ([]fieldChange, error) {
+	old, err := fieldsOf(before)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := fieldsOf(after)
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(old)
+	maps.Copy(all, wanted)
+	var differ []fieldChange
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		if !bytes.Equal(old[field], wanted[field]) {
+			differ = append(differ, fieldChange{Field: field, Old: old[field], New: wanted[field]})
+		}
+	}
+	return differ, nil
+}
+
+// fieldsOf are the leaves of a value as JSON, by their path. A list is one leaf.
+func fieldsOf(v any) (map[string]json.RawMessage, error) {
+	text, err := plainJSON(v)
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, err
+	}
+	delete(tree, "name") // an entry of a plan has it
+	leaves := map[string]json.RawMessage{}
+	return leaves, addLeaves(leaves, "", tree)
+}
+
+func addLeaves(leaves map[string]json.RawMessage, path string, tree map[string]any) error {
+	for name, v := range tree {
+		field := strings.TrimPrefix(path+"."+name, ".")
+		below, isMap := v.(map[string]any)
+		if isMap && len(below) > 0 {
+			if err := addLeaves(leaves, field, below); err != nil {
+				return err
+			}
+			continue
+		}
+		if isMap {
+			continue // events: {} is no more than no events at all
+		}
+		text, err := plainJSON(v)
+		if err != nil {
+			return err
+		}
+		leaves[field] = text
+	}
+	return nil
+}
+
+// plainJSON leaves <, > and & as they are: expressions are full of them.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// hide takes the values of headers out, which can be secrets: a plan is printed where others read it.
+func (p *plan) hide() {
+	for _, c := range p.Changes {
+		for i, f := range c.Fields {
+			if !strings.HasPrefix(f.Field, "http.headers.") {
+				continue
+			}
+			if f.Old != nil {
+				c.Fields[i].Old = json.RawMessage(`"[redacted]"`)
+			}
+			if f.New != nil {
+				c.Fields[i].New = json.RawMessage(`"[redacted]"`)
+			}
+		}
+	}
+}
+
+func (p *plan) count(of op) (n int) {
+	for _, c := range p.Changes {
+		if c.Op == of {
+			n++
+		}
+	}
+	return n
+}
+
+func writePlan(w io.Writer, p plan) error {
+	marks := map[op]string{opCreate: "+", opChange: "~", opDelete: "-"}
+	for _, c := range p.Changes {
+		fmt.Fprintln(w, cli.Printable(marks[c.Op]+" "+c.Kind+" "+c.Name))
+		for _, f := range c.Fields {
+			value := string(f.New)
+			if c.Op == opChange {
+				value = leaf(f.Old) + " → " + leaf(f.New)
+			}
+			fmt.Fprintf(w, "    %s: %s\n", cli.Printable(f.Field), cli.Printable(value))
+		}
+	}
+	const most = 10
+	for _, name := range p.Left[:min(len(p.Left), most)] {
+		fmt.Fprintf(w, "  %s is not in the file, and stays (--prune deletes it)\n", cli.Printable(name))
+	}
+	if more := len(p.Left) - most; more > 0 {
+		fmt.Fprintf(w, "  … and %d more\n", more)
+	}
+	_, err := fmt.Fprintf(w, "%d to create, %d to change, %d to delete; %d stay as they are\n",
+		p.count(opCreate), p.count(opChange), p.count(opDelete), p.Same)
+	return err
+}
+
+// leaf is a value of a diff; "-" where there is none.
+func leaf(v json.RawMessage) string {
+	if v == nil {
+		return "-"
+	}
+	return string(v)
+}

@@ -1,0 +1,216 @@
+package outbound
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/internal/cli"
+	"holdfast/operator"
+)
+
+// SubscriptionCommand is `holdfast subscription`.
+func SubscriptionCommand() *cobra.Command {
+	return cli.Group("subscription", "Which events go where: create, see, test, pause, delete",
+		"  holdfast subscription apply -f subscriptions.yaml --dry-run\n  holdfast subscription test customers-to-crm",
+		listSubscriptionsCommand(), showSubscriptionCommand(), createCommand(), applyCommand(),
+		stateCommand(kindSubscription, "pause", delivery.DestinationPaused),
+		stateCommand(kindSubscription, "resume", delivery.DestinationReady),
+		stateCommand(kindSubscription, "disable", delivery.DestinationDisabled),
+		rotateCommand(kindSubscription), testCommand(), checkCommand(), deleteSubscriptionCommand())
+}
+
+func listSubscriptionsCommand() *cobra.Command {
+	return cli.Listing[operator.SubscriptionView, string]{
+		Short: "List subscriptions, and how their destinations do", Example: "  holdfast subscription list",
+		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operator.SubscriptionView, error) {
+			all, err := t.Store.Subscriptions(c.Context())
+			if err != nil {
+				return nil, err
+			}
+			how, err := conditionsOf(c, t, all, func(s delivery.Subscription) int64 { return s.DestinationID })
+			if err != nil {
+				return nil, err
+			}
+			shown := make([]operator.SubscriptionView, 0, len(all))
+			for _, s := range all {
+				shown = append(shown, operator.SubscriptionView{Subscription: s, Condition: how[s.DestinationID]})
+			}
+			return shown, nil
+		},
+		Heading: []string{"NAME!", "TO!", "FORM+", "ACTIVE", "STATE", "BREAKER", "PROVIDERS", "TYPES", "FILTER+"},
+		Cells: func(s operator.SubscriptionView) []string {
+			return []string{
+				s.Name, s.To, formOf(s.Subscription), strconv.FormatBool(s.Active), string(s.Condition.State), string(s.Condition.Breaker),
+				cmp.Or(strings.Join(s.Events.Providers, " "), "all"), cmp.Or(strings.Join(s.Events.Types, " "), "all"),
+				cli.Shorten(s.Events.Filter),
+			}
+		},
+	}.Command()
+}
+
+// formOf is the form in which events leave, in a word.
+func formOf(s delivery.Subscription) string {
+	switch {
+	case s.Start != nil:
+		return "start"
+	case s.Signal != nil:
+		return "signal"
+	case s.SignalWithStart != nil:
+		return "signal_with_start"
+	case s.Body == "" || s.Body == delivery.BodyRaw || s.Body == delivery.BodyEnvelope:
+		return cmp.Or(s.Body, delivery.BodyRaw)
+	}
+	return "jq"
+}
+
+func showSubscriptionCommand() *cobra.Command {
+	return named(kindSubscription, "show", "Show one subscription, and how its destination does",
+		"  holdfast subscription show customers-to-crm",
+		func(c *cobra.Command, t *tools, name string) error {
+			s, err := t.Store.Subscription(c.Context(), name)
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			how, err := t.Store.Condition(c.Context(), s.DestinationID)
+			if err != nil {
+				return err
+			}
+			return cli.Print(c, operator.SubscriptionView{Subscription: s, Condition: how}, func(w io.Writer) error {
+				return writeSubscription(w, s, how)
+			})
+		})
+}
+
+func writeSubscription(w io.Writer, s delivery.Subscription, how delivery.Condition) error {
+	fields, err := fieldsOf(settingsOfSubscription(s))
+	if err != nil {
+		return err
+	}
+	lines := []string{"subscription", s.Name + " (" + strconv.FormatInt(s.ID, 10) + ")"}
+	for _, f := range sorted(fields) {
+		lines = append(lines, f, string(fields[f]))
+	}
+	return cli.WriteFields(w, append(lines, conditionFields(how)...)...)
+}
+
+func deleteSubscriptionCommand() *cobra.Command {
+	command := named(kindSubscription, "delete", "Delete a subscription, and a destination of its name",
+		"  holdfast subscription delete customers-to-crm --reason 'gone'",
+		func(c *cobra.Command, t *tools, name string) error {
+			gone, err := t.Store.DeleteSubscription(c.Context(), name, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			its := ""
+			if gone.Destination != "" {
+				its = " and its destination"
+			}
+			return done(c, struct {
+				Deleted string `json:"deleted"`
+				delivery.Removed
+			}{name, gone}, "deleted subscription %s%s: %d deliveries were canceled", name, its, gone.Canceled)
+		})
+	command.Long = "Delete a subscription. What waits for it is canceled, and a destination of its name\ngoes with it."
+	cli.AddReasonFlag(command)
+	return command
+}
+
+func testCommand() *cobra.Command {
+	var which desk.Choice
+	var about, sample string
+	command := named(kindSubscription, "test", "Send one event now, and show what the receiver answers",
+		"  holdfast subscription test customers-to-crm\n"+
+			"  holdfast subscription test customers-to-crm --event stripe:evt_123\n"+
+			"  holdfast subscription test customers-to-crm --sample stripe:customer.updated",
+		func(c *cobra.Command, t *tools, name string) (err error) {
+			if which.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+				return err
+			}
+			which.Provider, which.Type, _ = strings.Cut(sample, ":")
+			tried, err := t.Trials.Try(c.Context(), name, which, cli.ActorOf(c))
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			shown := operator.ViewTrial(tried)
+			if err := cli.Print(c, shown, func(w io.Writer) error { return writeTrial(w, shown) }); err != nil {
+				return err
+			}
+			if !tried.OK {
+				return fmt.Errorf("the receiver did not accept it: %s", tried.Code)
+			}
+			return nil
+		})
+	command.Long = "Send one event to a subscription now, once, whatever state its destination is in.\n" +
+		"The receiver does with it what it does with events: a workflow is started, a\n" +
+		"customer is told. It has an ID of its own. Without a flag it is a sample of a\n" +
+		"definition that the subscription asks for."
+	cli.AddEventFlag(command, &about, "send it")
+	command.Flags().StringVar(&sample, "sample", "", "send a sample: PROVIDER or PROVIDER:TYPE")
+	cli.AddReasonFlag(command)
+	return command
+}
+
+func writeTrial(w io.Writer, t operator.TrialView) error {
+	taken := "not taken"
+	if t.OK {
+		taken = "taken"
+	}
+	matches := "yes"
+	if !t.Matches {
+		matches = "no: by itself the subscription would not have sent it"
+	}
+	err := cli.WriteFields(w,
+		"result", fmt.Sprintf("%s: %s in %d ms", taken, t.Code, t.MS),
+		"because", t.Error,
+		"sent", t.Of+": "+t.Provider+" "+t.Type,
+		"as event", t.EventID,
+		"matches", matches,
+	)
+	if err != nil || len(t.Answer) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "answer:\n%s\n", cli.Printable(t.Answer))
+	return err
+}
+
+func checkCommand() *cobra.Command {
+	return named(kindSubscription, "check", "Look for mistakes in a subscription, and send nothing",
+		"  holdfast subscription check settle-order",
+		func(c *cobra.Command, t *tools, name string) error {
+			found, err := t.Trials.Check(c.Context(), name)
+			if err != nil {
+				return notFound(err, kindSubscription, name)
+			}
+			if err := cli.Print(c, operator.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)},
+				func(w io.Writer) error { return writeFindings(w, found) }); err != nil {
+				return err
+			}
+			for _, f := range found {
+				if !f.OK {
+					return fmt.Errorf("subscription %s has mistakes: see the lines marked BAD", name)
+				}
+			}
+			return nil
+		})
+}
+
+func writeFindings(w io.Writer, found []delivery.Finding) error {
+	for _, f := range found {
+		mark := "ok  "
+		if !f.OK {
+			mark = "BAD "
+		}
+		fmt.Fprintf(w, "%s %s: %s\n", mark, f.About, cli.Printable(f.Text))
+		if f.Command != "" {
+			fmt.Fprintf(w, "       %s\n", cli.Printable(f.Command))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// screen is what text is written for: a terminal, or whatever reads on. A pipe gets everything, and no colours.
+type screen struct {
+	io.Writer
+
+	// width is in characters; 0 is as wide as it gets.
+	width    int
+	coloured bool
+}
+
+const wideFlag = "wide"
+
+// AddWideFlag adds --wide.
+func AddWideFlag(c *cobra.Command) {
+	c.Flags().Bool(wideFlag, false, "all columns, uncut: as where the output is no terminal")
+}
+
+func screenOf(c *cobra.Command) screen {
+	s := screen{Writer: c.OutOrStdout()}
+	if IsTerminal(s.Writer) {
+		s.coloured = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		s.width = widthOf(s.Writer)
+	}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		s.width = n
+	}
+	if wide, _ := c.Flags().GetBool(wideFlag); wide {
+		s.width = 0
+	}
+	return s
+}
+
+// IsTerminal says whether a person looks at it, or types into it.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+func widthOf(stream any) int {
+	const usual = 80
+	file, _ := stream.(*os.File)
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= 0 {
+		return usual
+	}
+	return width
+}
+
+// tints are the colours of words that say how something does: green, yellow, red.
+var tints = map[string]string{
+	"processed": "32", "delivered": "32", "resolved": "32", "completed": "32", "ready": "32", "ok": "32", "configured": "32",
+	"open": "33", "retrying": "33", "paused": "33", "redriving": "33", "persisted": "33", "half_open": "33", "warn": "33",
+	"dead": "31", "failed": "31", "exhausted": "31", "rejected": "31", "disabled": "31", "missing": "31", "unusable": "31",
+	"FAIL": "31",
+}
+
+// Tint gives a text the colour of a word, where somebody looks.
+func Tint(w io.Writer, word, text string) string {
+	s, _ := w.(screen)
+	tint, known := tints[word]
+	if !s.coloured || !known {
+		return text
+	}
+	return "\x1b[" + tint + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,50 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast/archive"
+	"holdfast/internal/installation"
+)
+
+// longDue is for how long what was expunged may stay in the archive until that is odd: purges take it out.
+const longDue = time.Hour
+
+// examineArchive says whether what a purge removes can be kept, and whether what was expunged is out of it.
+func (d *doctor) examineArchive(ctx context.Context) {
+	const check = "archive"
+	ctx, cancel := context.WithTimeout(ctx, 2*doctorLimit)
+	defer cancel()
+	stats, err := d.store.ArchiveStats(ctx)
+	if err != nil {
+		d.found(check, verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	keeper, err := installation.NewArchiveKeeper(d.cfg, d.store)
+	if err == nil && keeper == nil {
+		if stats.Files > 0 {
+			d.found(check, verdictWarn, fmt.Sprintf("has %d file(s), and HOLDFAST_ARCHIVE is not set here", stats.Files),
+				"what a purge without it removes is gone: set it for every worker and for the command line")
+		}
+		return
+	}
+	detail := fmt.Sprintf("can be written; %d file(s)", stats.Files)
+	if stats.Files > 0 {
+		detail += ", the newest of " + stats.Newest.Format(time.RFC3339)
+	}
+	if err == nil {
+		err = archive.Check(ctx, keeper.Bucket)
+	}
+	switch {
+	case err != nil:
+		d.found(check, verdictFail, err.Error(), "until it can be written no event and no dead letter is purged: HOLDFAST_ARCHIVE")
+	case stats.Due > 0 && time.Since(stats.OldestDue) > longDue:
+		d.found(check, verdictWarn, fmt.Sprintf("%s; %d may hold what was expunged, since %s", detail, stats.Due,
+			stats.OldestDue.Format(time.RFC3339)),
+			"see that purges end: `holdfast purge` does one at once, and names files that it cannot clean")
+	default:
+		d.found(check, verdictOK, detail, "")
+	}
+}

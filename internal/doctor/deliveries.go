@@ -1,0 +1,75 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/delivery"
+)
+
+// How long a delivery may be due before nobody seems to deliver: the first is odd, the second wrong.
+const (
+	undueWarn = 30 * time.Second
+	undueFail = 5 * time.Minute
+)
+
+// examineDeliveries: destinations that need somebody, and deliveries that nobody makes.
+func (d *doctor) examineDeliveries(ctx context.Context) {
+	stats, err := d.store.DeliveryStats(ctx)
+	if err != nil {
+		d.found("deliveries", verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	d.examineDispatch(ctx, stats)
+	v, stopped := verdictOK, stats.States[delivery.DestinationPaused]+stats.States[delivery.DestinationDisabled]
+	switch {
+	case stats.States[delivery.DestinationDisabled] > 0:
+		v = verdictFail
+	case len(stats.Troubled) > 0 || stopped > 0:
+		v = verdictWarn
+	}
+	detail := fmt.Sprintf("%d ready, %d paused, %d disabled", stats.States[delivery.DestinationReady],
+		stats.States[delivery.DestinationPaused], stats.States[delivery.DestinationDisabled])
+	if len(stats.Troubled) > 0 {
+		detail += "; in trouble: " + strings.Join(stats.Troubled, ", ")
+	}
+	d.found("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
+	d.examineSubscriptions(ctx)
+}
+
+// examineSubscriptions: one that this release cannot read is given nothing.
+func (d *doctor) examineSubscriptions(ctx context.Context) {
+	names, err := d.store.Unreadable(ctx)
+	if err != nil {
+		d.found("subscriptions", verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	if len(names) > 0 {
+		d.found("subscriptions", verdictFail, "cannot be read, so nothing is delivered for them: "+strings.Join(names, ", "),
+			"`holdfast subscription apply` them again, then `holdfast resend plan NAME --since …` for the time between")
+	}
+}
+
+// examineDispatch: what has been due for long, of a destination that may be delivered to, is attempted by nobody.
+func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
+	var open int64
+	for _, c := range stats.Open {
+		open += c.Count
+	}
+	overdue, fanouts, err := d.store.Overdue(ctx)
+	if err != nil {
+		d.found("deliveries", verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	detail := fmt.Sprintf("%d open, %d given up", open, stats.DeadLetters)
+	if overdue > 0 {
+		detail += fmt.Sprintf("; one has been due for %s", overdue.Round(time.Second))
+	}
+	if fanouts > 0 {
+		detail += fmt.Sprintf("; %d event(s) are still being matched with many subscriptions", fanouts)
+	}
+	d.found("deliveries", above(overdue, undueWarn, undueFail), detail,
+		"nobody seems to deliver: see that a worker runs, and that its HOLDFAST_DELIVERIES_SLOTS is not 0")
+}

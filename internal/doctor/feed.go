@@ -1,0 +1,51 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/feed"
+)
+
+// How far the change feed may be behind before it is odd, and before something is wrong.
+const (
+	behindWarn = time.Minute
+	behindFail = 15 * time.Minute
+)
+
+// examineFeed names the transactions for which the change feed waits.
+func (d *doctor) examineFeed(ctx context.Context) {
+	lag, err := d.store.FeedLag(ctx)
+	if err != nil {
+		d.found("change feed", verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	d.judgeFeed(lag)
+}
+
+func (d *doctor) judgeFeed(lag feed.Lag) {
+	detail := fmt.Sprintf("is %s behind", lag.Behind.Round(time.Second))
+	if lag.Behind > behindWarn {
+		detail += "; it waits for " + holdersOf(lag.Holders)
+	}
+	d.found("change feed", above(lag.Behind, behindWarn, behindFail), detail,
+		"a transaction that writes, in any database of the cluster, holds it back until it ends: look what the process does, and end "+
+			"it (`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
+}
+
+func holdersOf(all []feed.Holder) string {
+	if len(all) == 0 {
+		return "a transaction that this role may not see (pg_read_all_stats lets it)"
+	}
+	var names []string
+	for _, h := range all {
+		name := fmt.Sprintf("process %d (%s of %s in %s", h.PID, h.Application, h.Role, h.Database)
+		if h.Prepared != "" {
+			name = fmt.Sprintf("prepared transaction %q (of %s in %s", h.Prepared, h.Role, h.Database)
+		}
+		names = append(names, name+" since "+h.Since.UTC().Format(time.RFC3339)+")")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,37 @@
+package doctor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/feed"
+)
+
+// Where the feed is held back, the doctor names the process that does, and what to do about it.
+func TestWhoHoldsTheFeedBackIsNamed(t *testing.T) {
+	t.Parallel()
+	holders := []feed.Holder{
+		{PID: 4711, Database: "holdfast", Role: "ada", Application: "psql", Since: time.Unix(1_760_000_000, 0)},
+		{Prepared: "tx-7", Database: "other", Role: "eve", Since: time.Unix(1_760_000_000, 0)},
+	}
+	for behind, want := range map[time.Duration]Verdict{
+		time.Second: verdictOK, 2 * time.Minute: verdictWarn, time.Hour: verdictFail,
+	} {
+		d := &doctor{}
+		d.judgeFeed(feed.Lag{Behind: behind, Holders: holders})
+		found := d.findings[0]
+		require.Equal(t, want, found.Verdict, behind)
+		if want == verdictOK {
+			require.NotContains(t, found.Detail, "4711")
+			continue
+		}
+		require.Contains(t, found.Detail, "process 4711 (psql of ada in holdfast since 2025-10-09T08:53:20Z)")
+		require.Contains(t, found.Detail, `prepared transaction "tx-7" (of eve in other`)
+		require.Contains(t, found.Advice, "pg_terminate_backend")
+	}
+	d := &doctor{}
+	d.judgeFeed(feed.Lag{Behind: time.Hour})
+	require.Contains(t, d.findings[0].Detail, "may not see")
+}

@@ -1,0 +1,46 @@
+package installation
+
+import (
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+
+	"holdfast/delivery/desk"
+	"holdfast/delivery/handoff"
+	"holdfast/delivery/webhook"
+	"holdfast/internal/buildinfo"
+	"holdfast/internal/config"
+	"holdfast/internal/telemetry"
+	"holdfast/persistence"
+	"holdfast/runs"
+)
+
+// Desk is what an operator does about what goes out.
+type Desk struct {
+	*desk.Desk
+
+	Trials  *desk.Trials
+	Resends *desk.Resends
+
+	temporal *handoff.Sender
+}
+
+// NewDesk makes a desk. A trial is made by whoever asks for it, and not by a worker.
+func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client, samples desk.Samples) *Desk {
+	queues := handoff.NewSender(handoff.Options{
+		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
+		Logger: telemetry.TemporalLogger(slog.Default()),
+	})
+	endpoints := webhook.NewSender(webhook.SenderOptions{
+		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Version: buildinfo.Read().Version,
+	})
+	return &Desk{
+		Desk:     &desk.Desk{Books: store, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature},
+		Trials:   &desk.Trials{Books: store, HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
+		Resends:  &desk.Resends{ResendBooks: store, Runs: runs.NewStarter(temporal, cfg.PayloadCodec().DataConverter())},
+		temporal: queues,
+	}
+}
+
+// Close ends the connections to the Temporals of profiles.
+func (d *Desk) Close() { d.temporal.Close() }

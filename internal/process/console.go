@@ -1,0 +1,79 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+
+	"holdfast/internal/config"
+	"holdfast/internal/doctor"
+	"holdfast/internal/telemetry"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console"
+	"holdfast/persistence"
+)
+
+// console is the API as pages.
+func (p *process) console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
+	shown := console.Options{
+		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store, Receivers: store,
+		Doctor: examine(doctor.NewWatch(p.cfg, store, p.temporal)), History: historyOf(history),
+		Definitions: p.catalogue, Refusals: o.Refusals, PublicURL: p.cfg.Ingress.PublicURL,
+		Namespace: p.cfg.Temporal.Namespace, TraceURL: p.cfg.Operator.TraceURL,
+	}
+	if len(o.TemporalWeb) > 0 {
+		shown.TemporalWeb = o.TemporalWeb[0]
+	}
+	return console.New(shown)
+}
+
+// examine gives the findings of a watch in the console's words.
+func examine(watch *doctor.Watch) console.Doctor {
+	return func(ctx context.Context) (time.Time, []console.Finding) {
+		look := watch.Last(ctx)
+		var all []console.Finding
+		for _, f := range look.Findings {
+			all = append(all, console.Finding{
+				Check: f.Check, Verdict: string(f.Verdict), Detail: f.Detail, Advice: f.Advice, Since: f.Since,
+			})
+		}
+		return look.At, all
+	}
+}
+
+func historyOf(history *telemetry.History) console.History {
+	return func(prefix string, since time.Duration) (time.Duration, []console.Series) {
+		read := history.Read(prefix, since)
+		all := make([]console.Series, 0, len(read.Series))
+		for _, s := range read.Series {
+			all = append(all, console.Series{Name: s.Name, Labels: s.Labels, Values: s.Values})
+		}
+		return time.Duration(read.StepSeconds * float64(time.Second)), all
+	}
+}
+
+// ConsoleLink is where the console of such a process will stand. Where it asks for tokens, the link logs in, once and for some
+// minutes, as who may do the most: by a ticket, which Run has to know. It is "" where the port is not known yet.
+func ConsoleLink(cfg config.Operator) (link string, tickets *access.Tickets, err error) {
+	tickets = &access.Tickets{}
+	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())
+	if err != nil {
+		return "", nil, fmt.Errorf("HOLDFAST_OPERATOR_TOKENS: %w", err)
+	}
+	if _, port, _ := net.SplitHostPort(cfg.Addr); port == "0" {
+		return "", tickets, nil
+	}
+	home := "http://" + cfg.Addr + string(cfg.Prefix) + console.Home
+	if len(tokens) == 0 {
+		return home, tickets, nil
+	}
+	most := slices.MaxFunc(tokens, func(a, b access.Token) int {
+		return slices.Index(access.Roles(), a.Role) - slices.Index(access.Roles(), b.Role)
+	})
+	return home + "/login?" + url.Values{"ticket": {tickets.Make(most.Name)}}.Encode(), tickets, nil
+}

@@ -1,0 +1,150 @@
+package process
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/delivery/dispatch"
+	"holdfast/delivery/handoff"
+	"holdfast/delivery/webhook"
+	"holdfast/internal/buildinfo"
+	"holdfast/internal/telemetry"
+)
+
+// How often what belongs to no single delivery is looked after, by each process that delivers.
+const (
+	rearmEvery    = 5 * time.Second
+	fanOutEvery   = time.Second
+	receiverEvery = 30 * time.Second
+	sweepEvery    = time.Minute
+	weeksEvery    = time.Hour
+	// swept is what one piece of a sweep gives at most: as long as it gives that many, there may be more.
+	swept = 500
+)
+
+// troubleAfter is how long a destination is in trouble before people get a workflow for it, and troubledAtOnce how many of them
+// get theirs at a time.
+const (
+	troubleAfter   = 2 * time.Minute
+	troubledAtOnce = 20
+)
+
+// startDispatcher delivers wherever events are processed. It needs the database alone: with Temporal away deliveries go on.
+func (p *process) startDispatcher() error {
+	cfg := p.cfg.Deliveries
+	if cfg.Slots == 0 {
+		return nil
+	}
+	http := webhook.NewSender(webhook.SenderOptions{AllowedNetworks: cfg.AllowedNetworks, Version: buildinfo.Read().Version})
+	temporal := handoff.NewSender(handoff.Options{
+		Client: p.temporal, Namespace: p.cfg.Temporal.Namespace, ConfigFile: p.cfg.TemporalConfigFile(),
+		Logger: telemetry.TemporalLogger(slog.Default()),
+	})
+	p.closeSenders = func() { http.Close(); temporal.Close() }
+	d, err := dispatch.New(dispatch.Options{
+		Queue: p.store, HTTP: http, Temporal: temporal, Slots: cfg.Slots, Errors: p.errors, Chores: p.deliveryChores(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.observeDeliveries(); err != nil {
+		return err
+	}
+	p.dispatcher = d
+	d.Start()
+	slog.Debug("dispatcher.started", "slots", cfg.Slots)
+	return nil
+}
+
+func (p *process) stopDispatcher(ctx context.Context) error {
+	if p.dispatcher == nil {
+		return nil
+	}
+	defer p.closeSenders()
+	return p.dispatcher.Stop(ctx, p.cfg.Deliveries.Grace)
+}
+
+func (p *process) deliveryChores() []dispatch.Chore {
+	return []dispatch.Chore{
+		{Name: "rearm", Every: rearmEvery, Do: func(ctx context.Context) (bool, error) { return false, p.store.Rearm(ctx) }},
+		{Name: "fan out", Every: fanOutEvery, Do: p.store.FanOut},
+		{Name: "expire", Every: sweepEvery, Do: untilDone(p.store.ExpireDeliveries)},
+		{Name: "cancel deleted", Every: sweepEvery, Do: untilDone(p.store.CancelDeleted)},
+		{Name: "partitions", Every: weeksEvery, Do: func(ctx context.Context) (bool, error) {
+			return false, p.store.KeepPartitions(ctx)
+		}},
+		{Name: "receivers", Every: receiverEvery, Do: p.lookAfterReceivers},
+	}
+}
+
+func untilDone(piece func(context.Context) (int64, error)) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		n, err := piece(ctx)
+		return n >= swept, err
+	}
+}
+
+// lookAfterReceivers gives each destination in trouble its workflow, for people. Deliveries do not need it, and so one that is
+// terminated is not started again for the same trouble, but by another process.
+func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error) {
+	troubled, err := p.store.Troubled(ctx, troubleAfter)
+	if err != nil {
+		return false, err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(troubled), func(c delivery.Condition) bool {
+		return p.watched[c.DestinationID].Equal(*c.TroubleSince)
+	})
+	known := make(map[int64]time.Time, len(troubled))
+	for _, c := range troubled {
+		known[c.DestinationID] = p.watched[c.DestinationID]
+	}
+	p.watched = known
+	starter := p.starter()
+	for _, c := range fresh[:min(len(fresh), troubledAtOnce)] {
+		d, err := p.store.Destination(ctx, strconv.FormatInt(c.DestinationID, 10))
+		if err != nil {
+			return false, err
+		}
+		if err := starter.WatchReceiver(ctx, d.ID, d.Name); err != nil {
+			return false, err
+		}
+		p.watched[c.DestinationID] = *c.TroubleSince
+	}
+	return false, nil
+}
+
+// observeDeliveries makes what waits a metric of the processes that deliver. Each gives the same figures.
+func (p *process) observeDeliveries() error {
+	look := recently(queuesAge, p.store.DeliveryStats)
+	return p.telemetry.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {
+		stats, err := look()
+		f := telemetry.DeliveryFigures{
+			Waiting: map[string]int64{}, Age: map[string]time.Duration{}, Breakers: map[string]int64{}, States: map[string]int64{},
+			Troubled: map[string]string{},
+		}
+		for _, open := range stats.Open {
+			f.Waiting[string(open.Status)] = open.Count
+			if open.Oldest != nil {
+				f.Age[string(open.Status)] = time.Since(*open.Oldest)
+			}
+		}
+		for name, breaker := range stats.TroubledBreakers {
+			f.Troubled[name] = string(breaker)
+		}
+		for state, n := range stats.Breakers {
+			f.Breakers[string(state)] = n
+		}
+		for state, n := range stats.States {
+			f.States[string(state)] = n
+		}
+		if stats.OldestSecret != nil {
+			age := time.Since(*stats.OldestSecret)
+			f.OldestSecret = &age
+		}
+		return f, err
+	})
+}

@@ -1,0 +1,149 @@
+package moving
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"holdfast/event"
+)
+
+// Shelf is what is here.
+type Shelf interface {
+	// CompareImport says in what each of some things differs from what is here, in their order.
+	CompareImport(ctx context.Context, items []event.ImportItem) ([]event.ImportCompared, error)
+	// EventsBetween are the events of a provider after an ID, and up to another, by ID.
+	EventsBetween(ctx context.Context, provider, after, last string, limit int) ([]event.Receipt, error)
+}
+
+// MaxCompared is how many events of a file are remembered, to find those that are only here: 16 bytes each.
+const MaxCompared = 4_000_000
+
+// extraPage is how many events are read at a time.
+const extraPage = 1000
+
+// Comparison compares a file with what is here, page by page.
+type Comparison struct {
+	Shelf Shelf
+	// Differs is told each difference.
+	Differs func(event.ImportDifference)
+
+	// Counts are by record, in things of the file; those of DiffersExtra are events here.
+	Counts map[event.ImportRecord]ComparedCount
+
+	spans map[string]span
+	found [][16]byte
+}
+
+// ComparedCount says how many things of one record are the same here, are missing, or differ, and how many are only here.
+type ComparedCount struct {
+	Same    int64 `json:"same"`
+	Missing int64 `json:"missing"`
+	Differ  int64 `json:"differ"`
+	Extra   int64 `json:"extra"`
+}
+
+// span is the time of the events of a provider.
+type span struct{ first, last time.Time }
+
+// Add compares some things of a file.
+func (c *Comparison) Add(ctx context.Context, items []event.ImportItem) error {
+	if c.Counts == nil {
+		c.Counts, c.spans = map[event.ImportRecord]ComparedCount{}, map[string]span{}
+	}
+	all, err := c.Shelf.CompareImport(ctx, items)
+	if err != nil {
+		return err
+	}
+	for i, one := range all {
+		c.count(items[i].Record, one.Differences)
+		c.remember(items[i], one.EventID)
+	}
+	return nil
+}
+
+func (c *Comparison) count(record event.ImportRecord, differences []event.ImportDifference) {
+	n := c.Counts[record]
+	switch {
+	case len(differences) == 0:
+		n.Same++
+	case differences[0].Differ == event.DiffersMissing:
+		n.Missing++
+	default:
+		n.Differ++
+	}
+	c.Counts[record] = n
+	for _, d := range differences {
+		c.Differs(d)
+	}
+}
+
+// remember keeps which events the file names, and of what time they are.
+func (c *Comparison) remember(item event.ImportItem, eventID string) {
+	if item.Record != event.ImportEvent && item.Record != event.ImportDeadLetter {
+		return
+	}
+	at, name := item.Receipt.ReceivedAt, item.Receipt.Provider
+	s, known := c.spans[name]
+	if !known || at.Before(s.first) {
+		s.first = at
+	}
+	if at.After(s.last) {
+		s.last = at
+	}
+	c.spans[name] = s
+	if id, err := uuid.Parse(eventID); err == nil && len(c.found) <= MaxCompared {
+		c.found = append(c.found, id)
+	}
+}
+
+// Extras looks for events that are here and not in the file, of its time and its providers. It is false where the file has more
+// events than are remembered.
+func (c *Comparison) Extras(ctx context.Context) (looked bool, err error) {
+	if len(c.found) > MaxCompared {
+		return false, nil
+	}
+	slices.SortFunc(c.found, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+	for name, s := range c.spans {
+		if err := c.extrasOf(ctx, name, s); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (c *Comparison) extrasOf(ctx context.Context, provider string, s span) error {
+	after, last := event.FirstIDAt(s.first), event.FirstIDAt(s.last.Add(time.Millisecond))
+	for {
+		page, err := c.Shelf.EventsBetween(ctx, provider, after, last, extraPage)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			if after = r.ID; !c.names(r.ID) {
+				n := c.Counts[event.ImportEvent]
+				n.Extra++
+				c.Counts[event.ImportEvent] = n
+				c.Differs(event.ImportDifference{
+					Record: event.ImportEvent, Differ: event.DiffersExtra, Provider: provider, Name: r.Key, EventID: r.ID,
+				})
+			}
+		}
+		if len(page) < extraPage {
+			return nil
+		}
+	}
+}
+
+// names says whether the file has an event.
+func (c *Comparison) names(eventID string) bool {
+	id, err := uuid.Parse(eventID)
+	if err != nil {
+		return false
+	}
+	_, isFound := slices.BinarySearchFunc(c.found, [16]byte(id), func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+	return isFound
+}

@@ -1,0 +1,153 @@
+package moving
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// RecordSubscription is who gets events. It is no record of an import: it is handed to whoever keeps subscriptions.
+const RecordSubscription event.ImportRecord = "subscription"
+
+// Records are all that a line may be.
+func Records() []event.ImportRecord { return append(event.ImportRecords(), RecordSubscription) }
+
+// Line is what one line of a file says.
+type Line struct {
+	N      int64
+	Record event.ImportRecord
+	// Items are more than one where the body of an event is an envelope.
+	Items        []event.ImportItem
+	Subscription *Subscription
+	// IsExpired: its key means nothing any more.
+	IsExpired bool
+	// Mistakes are all that is wrong; there is nothing else then.
+	Mistakes []Mistake
+}
+
+// Reader reads files.
+type Reader struct {
+	// Lookup finds definitions.
+	Lookup func(name string) (*providers.Provider, bool)
+	// Record is what a line is that does not say so; "" is none.
+	Record event.ImportRecord
+	// Provider is that of a line that names none.
+	Provider string
+	Format   Format
+}
+
+// Each reads a file line by line, and keeps none. The error is that of the file, or of each.
+func (r *Reader) Each(in io.Reader, each func(Line) error) error {
+	now := time.Now()
+	return eachRecord(in, r.Format, func(of *record) error { return each(r.read(of, now)) })
+}
+
+func (r *Reader) read(of *record, now time.Time) Line {
+	l := Line{N: of.line}
+	if len(of.mistakes) == 0 {
+		r.readInto(&l, of, now)
+		if of.finish(); len(of.mistakes) == 0 {
+			return l
+		}
+	}
+	return Line{N: of.line, Record: l.Record, Mistakes: of.mistakes}
+}
+
+func (r *Reader) readInto(l *Line, of *record, now time.Time) {
+	name := of.text("record")
+	if name == "" {
+		name = string(r.Record)
+	}
+	record, err := event.Choose(name, Records())
+	if err != nil || name == "" {
+		of.wrong("record", "want one of %s", event.Alternatives(Records()))
+		of.taken = allTaken(of)
+		return
+	}
+	l.Record = record
+	switch record {
+	case RecordSubscription:
+		l.Subscription = readSubscription(of)
+	case event.ImportEntity:
+		l.Items = r.readEntity(of)
+	case event.ImportKey:
+		l.Items, l.IsExpired = r.readKey(of, now)
+	default:
+		if of.take("stored") != nil {
+			l.Items = r.readStored(of, record)
+		} else {
+			l.Items = r.readEvent(of, record)
+		}
+	}
+	if len(l.Items) > 0 { // an event that was not handled is a dead letter
+		l.Record = l.Items[0].Record
+	}
+}
+
+// allTaken: which fields there may be is not known.
+func allTaken(of *record) map[string]bool {
+	all := map[string]bool{}
+	for name := range of.values {
+		all[name] = true
+	}
+	return all
+}
+
+// provider is that of the line, which has a definition.
+func (r *Reader) provider(of *record) (*providers.Provider, bool) {
+	name := of.text("provider")
+	if name == "" {
+		name = r.Provider
+	}
+	if name == "" {
+		of.wrong("provider", "is missing")
+		return nil, false
+	}
+	p, ok := r.Lookup(name)
+	if !ok {
+		of.wrong("provider", "there is no definition of this name")
+	}
+	return p, ok
+}
+
+func (r *Reader) readEntity(of *record) []event.ImportItem {
+	p, ok := r.provider(of)
+	s := event.ImportSnapshot{
+		EntityRef: event.EntityRef{Kind: of.needed("kind"), ExternalID: of.needed("id")}, State: of.object("state"),
+		Deleted: of.flag("deleted", false), Version: of.whole("version"), AsOf: of.past("as_of", false),
+	}
+	s.Names = readNames(of)
+	if s.AsOf.IsZero() {
+		s.AsOf = time.Unix(0, 0).UTC() // below all events
+	}
+	if s.State == nil && !s.Deleted && len(of.mistakes) == 0 {
+		of.wrong("state", "is missing")
+	}
+	if !ok || len(of.mistakes) > 0 {
+		return nil
+	}
+	s.Provider = p.Name()
+	return []event.ImportItem{{Record: event.ImportEntity, Line: of.line, Entity: &s}}
+}
+
+// readNames are the lesser names of an entity, by rank: [["MD1", "MD2"], ["SB1"]].
+func readNames(of *record) (names []event.Name) {
+	value := of.json("names")
+	if value == nil {
+		return nil
+	}
+	var ranks [][]string
+	if json.Unmarshal(value, &ranks) != nil {
+		of.wrong("names", "want lists of texts, one for each rank below the best")
+		return nil
+	}
+	for i, all := range ranks {
+		for _, name := range all {
+			names = append(names, event.Name{Rank: i + 1, Name: name})
+		}
+	}
+	return names
+}

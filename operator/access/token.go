@@ -1,0 +1,110 @@
+package access
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"holdfast/event"
+)
+
+// Token is what is known of a bearer token: its name, its role and the SHA-256 of its text, never the text itself. The
+// text is random and long, so that its hash needs neither salt nor stretching.
+type Token struct {
+	Name string
+	Role Role
+	Hash [sha256.Size]byte
+}
+
+// Caller is who makes a request.
+type Caller struct {
+	Name string
+	Role Role
+}
+
+// Tokens are the tokens that are let in.
+type Tokens []Token
+
+// tokenPrefix lets scanners of secrets recognise a token that has got lost.
+const tokenPrefix = "holdfast_"
+
+var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$`)
+
+// NewToken makes a token of 256 random bits and gives its text, which is shown once.
+func NewToken(name string, role Role) (text string, token Token, err error) {
+	if !tokenName.MatchString(name) {
+		return "", Token{}, fmt.Errorf("%q is no name for a token: up to 100 letters, digits and . _ @ -", name)
+	}
+	if !role.known() {
+		return "", Token{}, fmt.Errorf("%q is no role: want %s", role, event.Alternatives(Roles()))
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	text = tokenPrefix + base64.RawURLEncoding.EncodeToString(key)
+	return text, Token{Name: name, Role: role, Hash: sha256.Sum256([]byte(text))}, nil
+}
+
+// String is the entry of the token in the configuration: name:role:sha256.
+func (t Token) String() string {
+	return t.Name + ":" + string(t.Role) + ":" + hex.EncodeToString(t.Hash[:])
+}
+
+// ParseTokens reads entries that are separated by commas or white space. An error names the place of an entry and not
+// its text, which may be a token by mistake.
+func ParseTokens(text string) (Tokens, error) {
+	var tokens Tokens
+	names := map[string]bool{}
+	for i, entry := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
+		token, err := parseToken(entry)
+		if err != nil {
+			return nil, fmt.Errorf("read operator token %d: %w", i+1, err)
+		}
+		if names[token.Name] {
+			return nil, fmt.Errorf("read operator token %d: there are two of the name %s", i+1, token.Name)
+		}
+		names[token.Name] = true
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
+func parseToken(entry string) (t Token, err error) {
+	parts := strings.Split(entry, ":")
+	if len(parts) != 3 {
+		return t, fmt.Errorf("it is not name:role:sha256, as `holdfast token new` prints it")
+	}
+	t.Name, t.Role = parts[0], Role(parts[1])
+	if !tokenName.MatchString(t.Name) {
+		return t, fmt.Errorf("its name is not made of letters, digits and . _ @ -")
+	}
+	if !t.Role.known() {
+		return t, fmt.Errorf("its role is none of %s", event.Alternatives(Roles()))
+	}
+	hash, err := hex.DecodeString(parts[2])
+	if err != nil || len(hash) != sha256.Size {
+		return t, fmt.Errorf("its hash is not the SHA-256 of a token in hex")
+	}
+	copy(t.Hash[:], hash)
+	return t, nil
+}
+
+// Find gives the holder of the token that an Authorization header shows. It compares with every token, whichever fits,
+// in constant time.
+func (t Tokens) Find(header string) (who Caller, ok bool) {
+	scheme, text, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") || text == "" {
+		return Caller{}, false
+	}
+	hash := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	for _, token := range t {
+		if subtle.ConstantTimeCompare(hash[:], token.Hash[:]) == 1 {
+			who, ok = Caller{Name: token.Name, Role: token.Role}, true
+		}
+	}
+	return who, ok
+}

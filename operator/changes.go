@@ -1,0 +1,112 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/fasthttp/websocket"
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/feed"
+)
+
+const eventStream = "text/event-stream"
+
+// changePage is a page of the feed. Next is always there: what comes later stands after it.
+type changePage struct {
+	Items []feed.Change `json:"items"`
+	Next  feed.Cursor   `json:"next"`
+	// More says that the next page may be read at once.
+	More bool `json:"more"`
+}
+
+// showChanges gives a page of the feed, or follows it where the caller wants a stream.
+func (a *API) showChanges(c *fiber.Ctx) error {
+	q := queryOf(c, "after", "provider", "subject", "kind", "limit")
+	f := feed.Filter{Provider: q.text("provider"), Subject: choose(q, "subject", feed.Subjects()), Kind: q.text("kind")}
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	c.Vary(fiber.HeaderAccept)
+	isSocket := websocket.FastHTTPIsWebSocketUpgrade(c.Context())
+	if !isSocket && c.Accepts(fiber.MIMEApplicationJSON, eventStream) != eventStream {
+		after, err := a.placeOf(ctx, q.text("after"), "start")
+		if err != nil {
+			return err
+		}
+		return a.showChangePage(ctx, c, after, f, limit)
+	}
+	place := c.Get("Last-Event-ID")
+	if place == "" {
+		place = q.text("after")
+	}
+	after, err := a.placeOf(ctx, place, "now")
+	if err != nil {
+		return err
+	}
+	who, err := a.Live.Join(ctx, after, f)
+	if err != nil {
+		return err
+	}
+	patience := cmp.Or(a.patience, streamPatience)
+	if isSocket {
+		return sendSocket(c, who, patience)
+	}
+	return sendEvents(c, who, patience)
+}
+
+// placeOf is the place that a text names: that of a cursor, the first one that is kept (start), the end (now), or that of a time.
+func (a *API) placeOf(ctx context.Context, text, otherwise string) (feed.Cursor, error) {
+	if text == "" {
+		text = otherwise
+	}
+	switch text {
+	case "start":
+		return feed.Cursor{}, nil
+	case "now":
+		return a.Changes.Now(ctx)
+	}
+	if c, err := feed.ParseCursor(text); err == nil {
+		return c, nil
+	}
+	at, err := parseTime(text)
+	if err != nil {
+		return feed.Cursor{}, refuse(codeBadCursor)
+	}
+	return a.Changes.Since(ctx, at)
+}
+
+// maxLooks bounds how many pages are read for one, of which the filter leaves little.
+const maxLooks = 20
+
+func (a *API) showChangePage(ctx context.Context, c *fiber.Ctx, after feed.Cursor, f feed.Filter, limit int) error {
+	p := changePage{Items: []feed.Change{}, Next: after, More: true}
+	for range maxLooks {
+		read, err := a.Changes.Changes(ctx, p.Next, limit)
+		if err != nil {
+			return err
+		}
+		for _, one := range f.Sift(read.Items) {
+			if len(p.Items) == limit {
+				p.More = true
+				return c.JSON(p)
+			}
+			p.Items, p.Next = append(p.Items, one), one.Cursor
+		}
+		if p.Next, p.More = read.Next, read.More; !p.More {
+			break
+		}
+	}
+	return c.JSON(p)
+}
+
+const (
+	// streamTime is how long one answer lasts. Who follows then comes again, and is asked who it is.
+	streamTime = time.Hour
+	// streamPatience is how long one who does not read is waited for.
+	streamPatience = 10 * time.Second
+)

@@ -1,0 +1,63 @@
+package console
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+func (c *Console) auditRoutes() []route {
+	if c.API.Audit == nil {
+		return nil
+	}
+	return []route{{"GET", "/console/audit", access.RoleOperator, c.listAudit}}
+}
+
+// auditPage is a page of what operators did.
+type auditPage struct {
+	Filter  url.Values
+	Actions []event.AuditAction
+	Rows    []event.AuditEntry
+	Pager   frame.Pager
+}
+
+func (c *Console) listAudit(ctx *fiber.Ctx) error {
+	wanted, err := c.API.AuditQuery(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := c.API.ListAudit(ctx.UserContext(), wanted)
+	if err != nil {
+		return err
+	}
+	filter, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
+	if err != nil {
+		return err
+	}
+	data := auditPage{Filter: filter, Actions: event.AuditActions(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
+	return c.Show(ctx, "audit", frame.Page{Title: "Audit", Section: "Audit", Data: data})
+}
+
+// objectPath is where the console shows what something was done to, with the prefix; "" where it does not.
+func (c *Console) objectPath(object string) string {
+	kind, id, _ := strings.Cut(object, ":")
+	switch kind {
+	case "dead_letter":
+		return c.URL(lettersPath+"/%s", id)
+	case "event":
+		return c.URL("/console/events/%s", id)
+	case "redrive", "rebuild", "resend", "import":
+		return c.URL(operationsPath+"/%s/%s", kind+"s", id)
+	case "destination":
+		return c.URL("/console/receivers/%s", id)
+	case "delivery":
+		eventID, _, _ := strings.Cut(id, "/")
+		return c.URL("/console/events/%s", eventID)
+	}
+	return ""
+}

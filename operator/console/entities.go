@@ -1,0 +1,123 @@
+package console
+
+import (
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+const (
+	entitiesPath = "/console/entities"
+	entities     = "Entities"
+)
+
+func (c *Console) entityRoutes() []route {
+	if c.API.Entities == nil {
+		return nil
+	}
+	return []route{
+		{"GET", entitiesPath, access.RoleViewer, c.listEntities},
+		{"GET", entitiesPath + "/:provider/:kind/:external_id", access.RoleViewer, c.showEntity},
+	}
+}
+
+// entityPages is a list of entities.
+type entityPages struct {
+	Filter url.Values
+	Rows   []operator.EntityView
+	Pager  frame.Pager
+	// Complete is from when on the list has all that changed, where that is later than what was asked for.
+	Complete time.Time
+	// IsShort says that it looked through as many as it may, and goes on at the next page.
+	IsShort bool
+}
+
+func (c *Console) listEntities(ctx *fiber.Ctx) error {
+	wanted, err := c.API.EntityQuery(ctx)
+	if err != nil {
+		return err
+	}
+	list, since, err := c.API.ListEntities(ctx.UserContext(), wanted)
+	if err != nil {
+		return err
+	}
+	filter, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
+	if err != nil {
+		return err
+	}
+	data := entityPages{
+		Filter: filter, Rows: list.Items, Pager: c.Pager(ctx, list.Next), IsShort: list.Next != "" && len(list.Items) < wanted.Limit,
+	}
+	if since.After(wanted.Since) {
+		data.Complete = since
+	}
+	return c.Show(ctx, "entities", frame.Page{Title: entities, Section: entities, Data: data})
+}
+
+// entityPage is one entity: what it is or was, how it came to that, and the event behind each field.
+type entityPage struct {
+	operator.EntityView
+
+	Text    bodyView
+	Origins []event.Origin
+	Effects []event.Effect
+	Pager   frame.Pager
+	// AsOfText is what was asked for.
+	AsOfText string
+	// IsFirst says that this is the first page of the timeline, to which the origins belong.
+	IsFirst bool
+}
+
+// effectsPerPage is how many changes a page compares, and looks through for the origins of fields.
+const effectsPerPage = 100
+
+func (c *Console) showEntity(ctx *fiber.Ctx) error {
+	all := ctx.Query("show") == "all"
+	if err := withoutParameter(ctx, "show"); err != nil {
+		return err
+	}
+	wanted, err := c.API.TimelineQuery(ctx)
+	if err != nil {
+		return err
+	}
+	view, err := c.API.Entity(ctx, wanted.Entity, wanted.AsOf)
+	if err != nil {
+		return err
+	}
+	wanted.Limit = effectsPerPage
+	effects, err := c.API.Effects(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	data := entityPage{
+		EntityView: view, Text: viewBody(operator.Content{JSON: view.State}, "", all), Effects: effects.Items,
+		Pager: c.Pager(ctx, effects.Next), AsOfText: ctx.Query("as_of"), IsFirst: wanted.Before == nil,
+	}
+	if data.IsFirst && !view.Redacted {
+		if data.Origins, err = event.Origins(view.State, effects.Items); err != nil {
+			return err
+		}
+	}
+	return c.Show(ctx, "entity", frame.Page{Title: view.Kind + " " + view.ExternalID, Section: entities, Data: data})
+}
+
+// withoutParameter takes a parameter of a page out of a request, so that what is left is a query of the API.
+func withoutParameter(ctx *fiber.Ctx, name string) error {
+	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
+	if err != nil {
+		return operator.BadField(name)
+	}
+	values.Del(name)
+	ctx.Request().URI().SetQueryString(values.Encode())
+	return nil
+}
+
+// value is a piece of a state in a line: cut, with its numbers as they are.
+func value(raw json.RawMessage) string { return frame.Clip(200, string(raw)) }

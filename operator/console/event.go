@@ -1,0 +1,163 @@
+package console
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+// shownBody is how much of a body a page shows unless somebody wants all of it, in bytes.
+const shownBody = 32 << 10
+
+// eventPage is one event with all that is known of it.
+type eventPage struct {
+	operator.EventDetail
+
+	BodyView  bodyView
+	Attempted []operator.AttemptView
+	Conflicts []event.Conflict
+	Audit     []event.AuditEntry
+	// Waits is the dead letter that can be run again; nil where none waits.
+	Waits *operator.DeadLetterView
+	Links links
+	// CanEdit says that the body is text, which a form can hold.
+	CanEdit  bool
+	Commands []string
+}
+
+// bodyView is a body to read.
+type bodyView struct {
+	// Text is cut after Shown bytes where IsCut.
+	Text  string
+	IsCut bool
+	// As is "parsed" or "raw".
+	As string
+	// IsBinary says that it is no text.
+	IsBinary bool
+}
+
+func (c *Console) showEvent(ctx *fiber.Ctx) error {
+	detail, err := c.API.Event(ctx)
+	if err != nil {
+		return err
+	}
+	page := eventPage{
+		EventDetail: detail, BodyView: viewBody(detail.Body, ctx.Query("body"), ctx.Query("show") == "all"),
+		Links: c.linksOf(detail), CanEdit: utf8.Valid(detail.Body.Raw),
+	}
+	for i, d := range detail.DeadLetters {
+		if page.Waits == nil && canRunAgain(d) {
+			page.Waits = &detail.DeadLetters[i]
+		}
+	}
+	if c.API.Outbound != nil {
+		attempts, err := c.API.Outbound.Attempts(ctx)
+		if err != nil {
+			return err
+		}
+		page.Attempted = attempts.Items
+	}
+	page.Commands = commandsOf(page, ctx.BaseURL()+c.Prefix)
+	if page.Conflicts, err = c.conflictsOf(ctx, detail); err != nil {
+		return err
+	}
+	if page.Audit, err = c.auditOf(ctx, detail); err != nil {
+		return err
+	}
+	return c.Show(ctx, "event", frame.Page{Title: titleOfEvent(detail), Section: "Events", Data: page})
+}
+
+func titleOfEvent(d operator.EventDetail) string {
+	if d.Type == "" {
+		return d.Provider + " event"
+	}
+	return d.Provider + " " + d.Type
+}
+
+// canRunAgain: a delivery that has failed is sent again instead.
+func canRunAgain(d operator.DeadLetterView) bool {
+	return d.Subscription == "" && (d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted)
+}
+
+func viewBody(content operator.Content, as string, all bool) bodyView {
+	v := bodyView{As: "parsed"}
+	switch {
+	case len(content.JSON) > 0 && as != "raw":
+		v.Text = frame.Indented(content.JSON)
+	case content.Raw != nil && utf8.Valid(content.Raw):
+		v.As, v.Text = "raw", string(content.Raw)
+	case content.Raw != nil:
+		v.As, v.IsBinary = "raw", true
+	}
+	if !all && len(v.Text) > shownBody {
+		v.Text, v.IsCut = strings.ToValidUTF8(v.Text[:shownBody], ""), true
+	}
+	return v
+}
+
+// conflictsOf are the events that were dropped because this one has their key.
+func (c *Console) conflictsOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.Conflict, error) {
+	if c.API.Conflicts == nil || d.Key == "" {
+		return nil, nil
+	}
+	return c.API.Conflicts.Conflicts(ctx.UserContext(), event.ConflictQuery{Provider: d.Provider, Key: d.Key, Limit: 50})
+}
+
+// auditOf is what operators did about the event, as far as its caller may see the log.
+func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.AuditEntry, error) {
+	if c.API.Audit == nil || !operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+		return nil, nil
+	}
+	var all []event.AuditEntry
+	for _, object := range objectsOf(d) {
+		entries, err := c.API.Audit.AuditLog(ctx.UserContext(), event.AuditQuery{Object: object, Limit: 20})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entries...)
+	}
+	return all, nil
+}
+
+// links lead out of the console.
+type links struct{ Workflow, Trace string }
+
+func (c *Console) linksOf(d operator.EventDetail) (l links) {
+	if c.TemporalWeb != "" && d.Run.WorkflowID != "" {
+		l.Workflow = c.TemporalWeb + "/namespaces/" + pathEscape(c.Namespace) + "/workflows/" + pathEscape(d.Run.WorkflowID)
+		if d.Run.RunID != "" {
+			l.Workflow += "/" + pathEscape(d.Run.RunID) + "/history"
+		}
+	}
+	parts := strings.Split(d.Receipt.Trace, "-") // version, trace, span, flags
+	if c.TraceURL != "" && len(parts) == 4 {
+		l.Trace = strings.ReplaceAll(c.TraceURL, "{trace_id}", parts[1])
+	}
+	return l
+}
+
+// downloadBody gives the body byte for byte, as a file, so that no browser makes a page of it.
+func (c *Console) downloadBody(ctx *fiber.Ctx) error {
+	detail, err := c.API.Event(ctx)
+	if err != nil {
+		return err
+	}
+	name := detail.ID + ".bin"
+	if json.Valid(detail.Body.Raw) {
+		name = detail.ID + ".json"
+	}
+	ctx.Attachment(name)
+	ctx.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
+	return ctx.Send(detail.Body.Raw)
+}
+
+// TookSince is how long after its receipt something happened to the event.
+func (p eventPage) TookSince(at time.Time) string { return frame.ShortDuration(at.Sub(p.ReceivedAt)) }

@@ -1,0 +1,171 @@
+package console
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+// maxEdited is the largest body of an event, as the API has it.
+const maxEdited = 1 << 20
+
+// numberField is the number of a row that a form names.
+func numberField(ctx *fiber.Ctx, name string) (int64, error) {
+	n, err := strconv.ParseInt(ctx.FormValue(name), 10, 64)
+	if err != nil || n < 1 {
+		return 0, operator.BadField(name)
+	}
+	return n, nil
+}
+
+// reasonOf is why somebody does it.
+func reasonOf(ctx *fiber.Ctx) (string, error) {
+	reason := strings.TrimSpace(ctx.FormValue("reason"))
+	if len(reason) > 1024 || strings.Contains(reason, "\x00") {
+		return "", operator.BadField("reason")
+	}
+	return reason, nil
+}
+
+func eventPath(id string) string { return "/console/events/" + pathEscape(id) }
+
+func (c *Console) replayEvent(ctx *fiber.Ctx) error {
+	letter, err := numberField(ctx, "dead_letter")
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	started, err := c.API.Replays.Replay(ctx.UserContext(), letter, operator.Actor(ctx, reason))
+	if err != nil {
+		return err
+	}
+	return c.Done(ctx, eventPath(started.EventID), "A run of the event was started: "+started.Run.RunID)
+}
+
+// editPage is the form for another body.
+type editPage struct {
+	operator.EventDetail
+
+	Letter operator.DeadLetterView
+	Text   string
+}
+
+func (c *Console) showEdit(ctx *fiber.Ctx) error {
+	detail, err := c.API.Event(ctx)
+	if err != nil {
+		return err
+	}
+	page := editPage{EventDetail: detail, Text: string(detail.Body.Raw)}
+	for _, d := range detail.DeadLetters {
+		if canRunAgain(d) {
+			page.Letter = d
+		}
+	}
+	if page.Letter.ID == 0 {
+		return c.Sorry(ctx, eventPath(detail.ID), "No dead letter of this event waits, so there is nothing to edit.")
+	}
+	return c.Show(ctx, "edit", frame.Page{Title: "Edit and replay", Section: "Events", Data: page})
+}
+
+// editEvent runs a new event with another body. Browsers write the ends of lines as CR LF, whatever they were.
+func (c *Console) editEvent(ctx *fiber.Ctx) error {
+	letter, err := numberField(ctx, "dead_letter")
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	body := strings.ReplaceAll(ctx.FormValue("body"), "\r\n", "\n")
+	switch {
+	case body == "":
+		return operator.MissingField("body")
+	case len(body) > maxEdited:
+		return operator.BadField("body")
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	edit := event.Edit{DeadLetter: letter, EventID: id.String(), Body: []byte(body)}
+	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, operator.Actor(ctx, reason))
+	if err != nil {
+		return err
+	}
+	if started.Run.RunID == "" {
+		return c.Sorry(ctx, eventPath(started.EventID), "The edited event could not be started: it waits as a dead letter.")
+	}
+	return c.Done(ctx, eventPath(started.EventID), "This is the edited event. Its run was started: "+started.Run.RunID)
+}
+
+// deliveryOf is the delivery that a form names.
+func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
+	if uuid.Validate(ctx.Params("id")) != nil {
+		return k, operator.BadField("id")
+	}
+	k.EventID = ctx.Params("id")
+	k.SubscriptionID, err = numberField(ctx, "subscription")
+	return k, err
+}
+
+func (c *Console) sendAgain(ctx *fiber.Ctx) error {
+	k, err := deliveryOf(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := c.API.Outbound.Deliveries.SendAgain(ctx.UserContext(), k, operator.Actor(ctx, ""))
+	if err != nil {
+		return err
+	}
+	return c.Done(ctx, eventPath(k.EventID), "It is sent to "+d.Subscription+" again.")
+}
+
+func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
+	k, err := deliveryOf(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := c.API.Outbound.Deliveries.DeliveriesOf(ctx.UserContext(), k.EventID)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if d.SubscriptionID == k.SubscriptionID {
+			return c.Ask(ctx, frame.Confirm{
+				Section: "Events", Title: "Cancel a delivery",
+				Question: "The receiver will not get this event, unless it is sent again.",
+				Facts:    []frame.Fact{{"Event", k.EventID}, {"Subscription", d.Subscription}, {"Status", string(d.Status)}},
+				Action:   eventPath(k.EventID) + "/cancel", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
+				Fields: []frame.Fact{{"subscription", strconv.FormatInt(k.SubscriptionID, 10)}}, Back: eventPath(k.EventID),
+			})
+		}
+	}
+	return event.ErrNotFound
+}
+
+func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
+	k, err := deliveryOf(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := c.API.Outbound.Deliveries.CancelDelivery(ctx.UserContext(), k, operator.Actor(ctx, reason))
+	if err != nil {
+		return err
+	}
+	return c.Done(ctx, eventPath(k.EventID), "It will not be delivered to "+d.Subscription+".")
+}

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+// Finder finds events by what people have at hand.
+type Finder interface {
+	// EventOfWorkflow is the latest event that a workflow has run, or event.ErrNotFound.
+	EventOfWorkflow(ctx context.Context, workflowID string) (eventID string, err error)
+	// EventsOfRequest are the events that a request brought, or event.ErrNotFound.
+	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
+}
+
+func (c *Console) eventRoutes() []route {
+	if c.API.Events == nil {
+		return nil
+	}
+	return []route{
+		{"GET", "/console/events", access.RoleViewer, c.listEvents},
+		{"GET", "/console/events/tail", access.RoleViewer, c.tailEvents},
+		{"GET", "/console/find", access.RoleViewer, c.findEvent},
+		{"GET", "/console/events/:id", access.RoleViewer, c.showEvent},
+		{"GET", "/console/events/:id/raw", access.RoleOperator, c.downloadBody},
+		{"POST", "/console/events/:id/replay", access.RoleOperator, c.replayEvent},
+		{"GET", "/console/events/:id/edit", access.RoleOperator, c.showEdit},
+		{"POST", "/console/events/:id/edit", access.RoleOperator, c.editEvent},
+		{"POST", "/console/events/:id/send", access.RoleOperator, c.sendAgain},
+		{"GET", "/console/events/:id/cancel", access.RoleOperator, c.confirmCancel},
+		{"POST", "/console/events/:id/cancel", access.RoleOperator, c.cancelDelivery},
+	}
+}
+
+// eventList is what the page of events shows.
+type eventList struct {
+	Filter   url.Values
+	Statuses []event.Status
+	Rows     []operator.EventView
+	Pager    frame.Pager
+	// Tail is where the page follows what happens; "" on further pages, where the time has an end, and while a text is looked for,
+	// which costs too much to be done again and again.
+	Tail string
+	// CanSearch says that a text may be looked for in bodies.
+	CanSearch bool
+	// IsShort says that a search has looked through as many events as it may, and goes on at the next page.
+	IsShort bool
+}
+
+func (c *Console) listEvents(ctx *fiber.Ctx) error {
+	wanted, err := c.API.EventQuery(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := c.API.ListEvents(ctx.UserContext(), wanted)
+	if err != nil {
+		return err
+	}
+	filter, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
+	if err != nil {
+		return err
+	}
+	data := eventList{Filter: filter, Statuses: event.Statuses(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
+	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
+	data.CanSearch = operator.CallerOf(ctx).Role.Includes(access.RoleOperator)
+	if wanted.Before == "" && wanted.Until.IsZero() && wanted.Text == "" {
+		data.Tail = c.Prefix + "/console/events/tail?" + filter.Encode()
+	}
+	return c.Show(ctx, "events", frame.Page{Title: "Events", Section: "Events", Data: data})
+}
+
+// findEvent leads to the event that somebody means by an ID of any kind: its own, its workflow's, its dead letter's, its
+// request's; what is none is looked for as a key.
+func (c *Console) findEvent(ctx *fiber.Ctx) error {
+	id := strings.TrimSpace(ctx.Query("q"))
+	if id == "" {
+		return ctx.Redirect(c.Prefix+"/console/events", fiber.StatusSeeOther)
+	}
+	found, err := c.find(ctx.UserContext(), id)
+	if err != nil && !errors.Is(err, event.ErrNotFound) {
+		return err
+	}
+	switch len(found) {
+	case 0:
+		return ctx.Redirect(c.Prefix+"/console/events?"+frame.Query("key", id), fiber.StatusSeeOther)
+	case 1:
+		return ctx.Redirect(c.URL("/console/events/%s", found[0]), fiber.StatusSeeOther)
+	}
+	return c.Show(ctx, "found", frame.Page{Title: "Events of request " + id, Section: "Events", Data: found})
+}
+
+func (c *Console) find(ctx context.Context, id string) ([]string, error) {
+	if number, err := strconv.ParseInt(id, 10, 64); err == nil && c.API.DeadLetters != nil {
+		letter, err := c.API.DeadLetters.DeadLetter(ctx, number)
+		if err == nil {
+			return []string{letter.Receipt.ID}, nil
+		}
+		if !errors.Is(err, event.ErrNotFound) {
+			return nil, err
+		}
+	}
+	if uuid.Validate(id) == nil {
+		if known, err := c.knows(ctx, id); err != nil || known {
+			return []string{id}, err
+		}
+	}
+	if _, _, ok := event.SplitWorkflowID(id); ok {
+		if eventID, err := c.Finder.EventOfWorkflow(ctx, id); !errors.Is(err, event.ErrNotFound) {
+			return []string{eventID}, err
+		}
+	}
+	if rows, err := c.API.Events.Events(ctx, event.RecordQuery{Key: id, Limit: 1}); err != nil || len(rows) > 0 {
+		return nil, err // the list shows them
+	}
+	return c.Finder.EventsOfRequest(ctx, id)
+}
+
+// knows says whether the page of an event has something to show, be it that nothing is left.
+func (c *Console) knows(ctx context.Context, id string) (bool, error) {
+	store := c.API.Events
+	for _, look := range []func() error{
+		func() error { _, err := store.Event(ctx, id); return err },
+		func() error { _, err := store.WaitingEvent(ctx, id); return err },
+		func() error { _, err := c.API.DeadLetters.DeadLetterOfEvent(ctx, id); return err },
+		func() error { _, err := store.Verdict(ctx, id); return err },
+		func() error { _, err := store.ConflictOfEvent(ctx, id); return err },
+	} {
+		if err := look(); !errors.Is(err, event.ErrNotFound) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}

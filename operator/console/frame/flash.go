@@ -1,0 +1,62 @@
+package frame
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/operator"
+)
+
+// flashCookie carries what was done to the page that shows it.
+const flashCookie = "holdfast_flash"
+
+// Flash is a sentence that the next page shows once.
+type Flash struct {
+	Text string `json:"text"`
+	// Bad says that it did not go as it was wished.
+	Bad bool `json:"bad,omitempty"`
+}
+
+// Done leads to the result of an action, and says there what was done. The address is one of ours, without the prefix.
+func (f *Frame) Done(ctx *fiber.Ctx, to, text string) error {
+	return f.Lead(ctx, to, Flash{Text: text})
+}
+
+// Sorry leads to a page that says why something did not go as it was wished.
+func (f *Frame) Sorry(ctx *fiber.Ctx, to, text string) error {
+	return f.Lead(ctx, to, Flash{Text: text, Bad: true})
+}
+
+// Lead leads to a page that shows a sentence.
+func (f *Frame) Lead(ctx *fiber.Ctx, to string, told Flash) error {
+	encoded, err := json.Marshal(told)
+	if err != nil {
+		return err
+	}
+	setFlash(ctx, f.prefix, base64.RawURLEncoding.EncodeToString(encoded), time.Now().Add(time.Minute))
+	return ctx.Redirect(f.prefix+to, fiber.StatusSeeOther)
+}
+
+func setFlash(ctx *fiber.Ctx, prefix, value string, until time.Time) {
+	ctx.Cookie(&fiber.Cookie{
+		Name: flashCookie, Value: value, Path: prefix + Home, Expires: until, HTTPOnly: true,
+		SameSite: fiber.CookieSameSiteStrictMode, Secure: operator.IsHTTPS(ctx),
+	})
+}
+
+func takeFlash(ctx *fiber.Ctx, prefix string) *Flash {
+	value := ctx.Cookies(flashCookie)
+	if value == "" {
+		return nil
+	}
+	setFlash(ctx, prefix, "", time.Unix(1, 0))
+	raw, err := base64.RawURLEncoding.DecodeString(value)
+	f := &Flash{}
+	if err != nil || json.Unmarshal(raw, f) != nil {
+		return nil
+	}
+	return f
+}

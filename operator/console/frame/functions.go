@@ -1,0 +1,256 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// functions are what templates may call beside what the language has, with those of the pages themselves.
+func (f *Frame) functions(own template.FuncMap) template.FuncMap {
+	all := template.FuncMap{
+		"url":    f.URL,
+		"asset":  func(name string) string { return f.prefix + assetPath(name) },
+		"csrf":   csrfField,
+		"may":    func(v View, method, path string) bool { return f.May(v.Caller.Role, method, path) },
+		"time":   timeElement,
+		"ago":    func(at any) template.HTML { return agoElement(at, time.Now()) },
+		"short":  ShortDuration,
+		"since":  func(at time.Time) string { return ShortDuration(time.Since(at)) },
+		"number": Number,
+		"id":     func(id string) template.HTML { return codeElement(id, 8) },
+		"prose":  proseElement,
+		"clip":   Clip,
+		"json":   Indented,
+		"bytes":  byteSize,
+		"share":  func(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + " %" },
+		"pair":   func(first, second any) pair { return pair{first, second} },
+		"next":   func(n int) int { return n + 1 },
+		"text":   func(v any) string { return fmt.Sprint(v) },
+	}
+	maps.Copy(all, own)
+	return all
+}
+
+// pair is what a template has to be given where it needs two things.
+type pair struct{ First, Second any }
+
+// URL is the address of a page: a format whose %s are parts of a path, which are escaped.
+func (f *Frame) URL(format string, parts ...any) string {
+	if len(parts) == 0 {
+		return f.prefix + format // it may have a query, which is escaped
+	}
+	escaped := make([]any, len(parts))
+	for i, part := range parts {
+		escaped[i] = url.PathEscape(fmt.Sprint(part))
+	}
+	return f.prefix + fmt.Sprintf(format, escaped...)
+}
+
+// csrfField shows that a form is on a page of ours. Each form that changes something has one: {{csrf $}}.
+func csrfField(v View) template.HTML {
+	return element("csrf", v.csrf)
+}
+
+// instant is a time that may be absent.
+func instant(at any) time.Time {
+	switch at := at.(type) {
+	case time.Time:
+		return at
+	case *time.Time:
+		if at != nil {
+			return *at
+		}
+	}
+	return time.Time{}
+}
+
+// elements are those that functions make.
+var elements = template.Must(template.New("elements").Parse(`
+{{- define "csrf"}}<input type="hidden" name="csrf" value="{{.}}">{{end}}
+{{- define "none"}}<span class="none">–</span>{{end}}
+{{- define "time"}}<time datetime="{{.Full}}" title="{{.Full}}">{{.Text}}</time>{{end}}
+{{- define "prose"}}{{range .}}{{if .IsCode}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
+{{- define "code"}}<code title="{{.Full}}">{{.Text}}</code>{{end}}`))
+
+// told is a short text, and the whole of it to hover over and to copy.
+type told struct{ Full, Text string }
+
+func element(name string, data any) template.HTML {
+	var out strings.Builder
+	if err := elements.ExecuteTemplate(&out, name, data); err != nil {
+		panic(err) // they are ours, and their data are texts
+	}
+	return template.HTML(out.String()) //nolint:gosec // a template has escaped it
+}
+
+// timeElement is a moment, to the second, in UTC.
+func timeElement(at any) template.HTML {
+	moment := instant(at).UTC()
+	if moment.IsZero() {
+		return element("none", nil)
+	}
+	return element("time", told{moment.Format(time.RFC3339Nano), moment.Format("2006-01-02 15:04:05")})
+}
+
+// InstantText is a moment as an address has it; "" for none.
+func InstantText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
+
+// agoElement is how long ago a moment was, or in how long it will be.
+func agoElement(at any, now time.Time) template.HTML {
+	moment := instant(at).UTC()
+	if moment.IsZero() {
+		return element("none", nil)
+	}
+	text := ShortDuration(now.Sub(moment)) + " ago"
+	if moment.After(now) {
+		text = "in " + ShortDuration(moment.Sub(now))
+	}
+	return element("time", told{moment.Format(time.RFC3339Nano), text})
+}
+
+// ShortDuration has one unit: 450ms, 12s, 5m, 3h, 9d.
+func ShortDuration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return strconv.FormatInt(max(d.Milliseconds(), 0), 10) + "ms"
+	case d < 100*time.Second:
+		return strconv.Itoa(int(d.Seconds())) + "s"
+	case d < 100*time.Minute:
+		return strconv.Itoa(int(d.Minutes())) + "m"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + "h"
+	}
+	return strconv.Itoa(int(d.Hours()/24)) + "d"
+}
+
+// Number has its thousands apart.
+func Number(n any) string {
+	text := fmt.Sprint(n)
+	whole, rest, hasRest := strings.Cut(text, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	var grouped strings.Builder
+	for i, digit := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			grouped.WriteString("\u202f")
+		}
+		grouped.WriteRune(digit)
+	}
+	if hasRest {
+		return sign + grouped.String() + "." + rest
+	}
+	return sign + grouped.String()
+}
+
+// codeElement is an identifier by its last characters.
+func codeElement(text string, keep int) template.HTML {
+	shown := text
+	if len(text) > keep+1 {
+		shown = "…" + text[len(text)-keep:]
+	}
+	return element("code", told{text, shown})
+}
+
+// stretch is a part of a sentence.
+type stretch struct {
+	Text   string
+	IsCode bool
+}
+
+// proseElement is a sentence with its commands, which stand between backticks, as code. A backtick that has no second one stays.
+func proseElement(text string) template.HTML {
+	parts := strings.Split(text, "`")
+	if len(parts)%2 == 0 {
+		last := len(parts) - 1
+		parts = append(parts[:last-1], parts[last-1]+"`"+parts[last])
+	}
+	all := make([]stretch, len(parts))
+	for i, part := range parts {
+		all[i] = stretch{part, i%2 == 1}
+	}
+	return element("prose", all)
+}
+
+// Clip cuts a text after some characters.
+func Clip(most int, text any) string {
+	runes := []rune(fmt.Sprint(text))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most]) + "…"
+}
+
+// Indented is JSON to read, its numbers as they came. What is none stays as it is.
+func Indented(raw any) string {
+	var text []byte
+	switch raw := raw.(type) {
+	case json.RawMessage:
+		text = raw
+	case []byte:
+		text = raw
+	default:
+		encoded, err := json.Marshal(raw)
+		if err != nil {
+			return fmt.Sprint(raw)
+		}
+		text = encoded
+	}
+	var out bytes.Buffer
+	if spaceToIndent(text) > maxIndent || json.Indent(&out, text, "", "  ") != nil {
+		return string(text)
+	}
+	return out.String()
+}
+
+// maxIndent bounds what is added to a text to make it readable, in bytes: what is nested deep and long inside would grow to
+// gigabytes.
+const maxIndent = 8 << 20
+
+// spaceToIndent is about how many bytes it takes to indent JSON.
+func spaceToIndent(text []byte) (size int) {
+	depth, isQuoted := 0, false
+	for i := 0; i < len(text); i++ {
+		b := text[i]
+		switch {
+		case isQuoted && b == '\\':
+			i++
+			continue
+		case b == '"':
+			isQuoted = !isQuoted
+			continue
+		case isQuoted || strings.IndexByte("{}[],", b) < 0:
+			continue
+		case b == '{' || b == '[':
+			depth++
+		case b != ',':
+			depth--
+		}
+		size += 2*depth + 1
+	}
+	return size
+}
+
+// byteSize is a size in the largest unit that it fills.
+func byteSize(n int) string {
+	switch {
+	case n < 10<<10:
+		return Number(n) + " B"
+	case n < 10<<20:
+		return Number(n>>10) + " KiB"
+	}
+	return Number(n>>20) + " MiB"
+}

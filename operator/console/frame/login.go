@@ -1,0 +1,73 @@
+package frame
+
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/operator"
+)
+
+const loginPath = "/console/login"
+
+// login is what the page for logging in shows.
+type login struct {
+	// Next is where somebody goes who has logged in.
+	Next string
+	// Bounce is the page itself, to be loaded once more: a browser that comes from another site has not shown its session.
+	Bounce string
+	Failed *operator.Failure
+}
+
+// showLogin also takes the link that `holdfast dev` prints, which has a ticket in it.
+func (f *Frame) showLogin(ctx *fiber.Ctx) error {
+	next := f.local(ctx.Query("next"))
+	if _, ok := operator.LoggedIn(ctx); ok {
+		return ctx.Redirect(next, fiber.StatusSeeOther)
+	}
+	if ticket := ctx.Query("ticket"); ticket != "" {
+		if err := operator.LogInByTicket(ctx, ticket); err != nil {
+			return f.showFailedLogin(ctx, next, err, "This link is used up: each logs in once, for a few minutes.")
+		}
+		return ctx.Redirect(next, fiber.StatusSeeOther)
+	}
+	data := login{Next: next}
+	if site := ctx.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") && ctx.Query("again") == "" {
+		data.Bounce = f.prefix + loginPath + "?again=1&" + Query("next", next)
+	}
+	return f.Show(ctx, "login", Page{Title: "Log in", Data: data})
+}
+
+func (f *Frame) logIn(ctx *fiber.Ctx) error {
+	next := f.local(ctx.FormValue("next"))
+	if err := operator.LogIn(ctx, strings.TrimSpace(ctx.FormValue("token"))); err != nil {
+		return f.showFailedLogin(ctx, next, err, "This is none of the tokens.")
+	}
+	return ctx.Redirect(next, fiber.StatusSeeOther)
+}
+
+func (f *Frame) showFailedLogin(ctx *fiber.Ctx, next string, err error, why string) error {
+	shown := operator.FailureOf(ctx, err)
+	if shown.Status == fiber.StatusUnauthorized {
+		shown.Message = why
+	}
+	ctx.Response().Header.Del(fiber.HeaderWWWAuthenticate) // a browser would ask for a password
+	return f.Show(ctx.Status(shown.Status), "login", Page{Title: "Log in", Data: login{Next: next, Failed: &shown}})
+}
+
+func (f *Frame) logOut(ctx *fiber.Ctx) error {
+	if err := operator.LogOut(ctx); err != nil {
+		return err
+	}
+	return ctx.Redirect(f.prefix+loginPath, fiber.StatusSeeOther)
+}
+
+// local is an address of the console; what is none becomes its first page.
+func (f *Frame) local(to string) string {
+	home := f.prefix + Home
+	rest, ok := strings.CutPrefix(to, home)
+	if !ok || rest != "" && !strings.ContainsRune("/?", rune(rest[0])) || strings.ContainsAny(to, "\\\r\n") {
+		return home
+	}
+	return to
+}

@@ -1,0 +1,41 @@
+package frame
+
+import (
+	"slices"
+
+	"holdfast/operator"
+	"holdfast/operator/access"
+)
+
+// section is an entry of the navigation.
+type section struct {
+	Name, Path string
+	Current    bool
+}
+
+// sections are those that have a page which the role may see.
+func (f *Frame) sections(role access.Role, current string) (shown []section) {
+	for _, s := range []section{
+		{Name: "Now", Path: "/console"},
+		{Name: "Events", Path: "/console/events"},
+		{Name: "Dead letters", Path: "/console/dead-letters"},
+		{Name: "Entities", Path: "/console/entities"},
+		{Name: "Receivers", Path: "/console/receivers"},
+		{Name: "Providers", Path: "/console/providers"},
+		{Name: "Operations", Path: "/console/operations"},
+		{Name: "Audit", Path: "/console/audit"},
+	} {
+		s.Current = s.Name == current
+		if f.May(role, "GET", s.Path) {
+			shown = append(shown, s)
+		}
+	}
+	return shown
+}
+
+// May says whether a role gets to a route of the console, which is given as it is registered.
+func (f *Frame) May(role access.Role, method, path string) bool {
+	return slices.ContainsFunc(f.routes, func(r operator.Page) bool {
+		return r.Method == method && r.Path == path && role.Includes(r.Needs)
+	})
+}

@@ -1,0 +1,94 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(id, 10) }
+
+// letterOf is the number of the dead letter in the path, and why it is changed.
+func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by event.Actor, err error) {
+	id, err = strconv.ParseInt(ctx.Params("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, by, operator.BadField("id")
+	}
+	reason, err := reasonOf(ctx)
+	if err == nil && needsReason && reason == "" {
+		err = operator.MissingField("reason")
+	}
+	return id, operator.Actor(ctx, reason), err
+}
+
+// replayLetter leads to the event, which shows what comes of it.
+func (c *Console) replayLetter(ctx *fiber.Ctx) error {
+	id, by, err := letterOf(ctx, false)
+	if err != nil {
+		return err
+	}
+	started, err := c.API.Replays.Replay(ctx.UserContext(), id, by)
+	if err != nil {
+		return err
+	}
+	text := "It is run again."
+	if started.Run.RunID != "" {
+		text = "A run of the event was started: " + started.Run.RunID
+	}
+	return c.Done(ctx, eventPath(started.EventID), text)
+}
+
+func (c *Console) confirmDiscard(ctx *fiber.Ctx) error {
+	return c.confirmLetter(ctx, frame.Confirm{
+		Title: "Discard", Question: "The event is given up: no attempt processes it, and what it did to entities is taken back. " +
+			"The dead letter stays, with your reason.",
+		Button: "Discard the event", Reason: "required", Destroys: true,
+	}, "/discard")
+}
+
+func (c *Console) confirmReopen(ctx *fiber.Ctx) error {
+	return c.confirmLetter(ctx, frame.Confirm{
+		Title: "Reopen", Question: "The discard is taken back: the dead letter waits again.",
+		Button: "Reopen it", Reason: "optional",
+	}, "/reopen")
+}
+
+func (c *Console) confirmLetter(ctx *fiber.Ctx, q frame.Confirm, verb string) error {
+	d, err := c.API.DeadLetter(ctx)
+	if err != nil {
+		return err
+	}
+	q.Title += fmt.Sprintf(" dead letter %d", d.ID)
+	q.Section, q.Back, q.Action = letters, letterPath(d.ID), letterPath(d.ID)+verb
+	q.Facts = []frame.Fact{
+		{"Event", d.EventID}, {"Provider", d.Provider}, {"Type", d.Type}, {"State", string(d.State)}, {"Failed for", d.Failure.Message},
+	}
+	return c.Ask(ctx, q)
+}
+
+func (c *Console) discardLetter(ctx *fiber.Ctx) error {
+	return c.changeLetter(ctx, true, c.API.DeadLetters.DiscardDeadLetter, "It is discarded.")
+}
+
+func (c *Console) reopenLetter(ctx *fiber.Ctx) error {
+	return c.changeLetter(ctx, false, c.API.DeadLetters.ReopenDeadLetter, "It waits again.")
+}
+
+func (c *Console) changeLetter(
+	ctx *fiber.Ctx, needsReason bool, change func(context.Context, int64, event.Actor) error, done string,
+) error {
+	id, by, err := letterOf(ctx, needsReason)
+	if err != nil {
+		return err
+	}
+	if err := change(ctx.UserContext(), id, by); err != nil {
+		return err
+	}
+	return c.Done(ctx, letterPath(id), done)
+}

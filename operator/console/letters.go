@@ -1,0 +1,200 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+const (
+	lettersPath = "/console/dead-letters"
+	letterList  = lettersPath + "/list"
+	letters     = "Dead letters"
+)
+
+func (c *Console) letterRoutes() []route {
+	if c.API.DeadLetters == nil {
+		return nil
+	}
+	all := []route{
+		{"GET", lettersPath, access.RoleViewer, c.listCauses},
+		{"GET", letterList, access.RoleViewer, c.listLetters},
+		{"GET", lettersPath + "/selected", access.RoleOperator, c.confirmSelected},
+		{"POST", lettersPath + "/selected", access.RoleOperator, c.changeSelected},
+		{"GET", lettersPath + "/cleanup", access.RoleAdmin, c.confirmCleanup},
+		{"POST", lettersPath + "/cleanup", access.RoleAdmin, c.cleanUp},
+	}
+	if c.API.Redrives != nil {
+		all = append(all,
+			route{"GET", lettersPath + "/redrive", access.RoleViewer, c.planRedrive},
+			route{"POST", lettersPath + "/redrive", access.RoleOperator, c.startRedrive})
+	}
+	return append(all,
+		route{"GET", lettersPath + "/:id", access.RoleViewer, c.showLetter},
+		route{"POST", lettersPath + "/:id/replay", access.RoleOperator, c.replayLetter},
+		route{"GET", lettersPath + "/:id/discard", access.RoleOperator, c.confirmDiscard},
+		route{"POST", lettersPath + "/:id/discard", access.RoleOperator, c.discardLetter},
+		route{"GET", lettersPath + "/:id/reopen", access.RoleOperator, c.confirmReopen},
+		route{"POST", lettersPath + "/:id/reopen", access.RoleOperator, c.reopenLetter},
+		route{"GET", lettersPath + "/:id/delete", access.RoleAdmin, c.confirmDelete},
+		route{"POST", lettersPath + "/:id/delete", access.RoleAdmin, c.deleteLetter})
+}
+
+// causePage is what waits, by why it failed.
+type causePage struct {
+	Provider string
+	Causes   []causeRow
+	// Waiting and Redriving count over all causes.
+	Waiting, Redriving int64
+}
+
+// causeRow is a cause with where one goes from it.
+type causeRow struct {
+	event.Cause
+
+	// Filter is its query, without a state.
+	Filter string
+}
+
+func (c *Console) listCauses(ctx *fiber.Ctx) error {
+	data := causePage{Provider: ctx.Query("provider")}
+	causes, err := c.API.DeadLetters.Causes(ctx.UserContext(), data.Provider)
+	if err != nil {
+		return err
+	}
+	for _, cause := range causes {
+		data.Causes = append(data.Causes, causeRow{cause, filterValues(cause.Filter()).Encode()})
+		data.Waiting += cause.Waiting()
+		data.Redriving += cause.Redriving
+	}
+	return c.Show(ctx, "causes", frame.Page{Title: letters, Section: letters, Data: data})
+}
+
+// filterValues is a filter as the query of an address.
+func filterValues(f event.RedriveFilter) url.Values {
+	values := url.Values{}
+	for _, fact := range factsOf(f) {
+		values.Set(fact.Name(), fact.Value())
+	}
+	return values
+}
+
+// factsOf are the parts of a filter that restrict.
+func factsOf(f event.RedriveFilter) (facts []frame.Fact) {
+	for _, fact := range []frame.Fact{
+		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"step", string(f.Step)}, {"class", string(f.Class)},
+		{"code", f.Code}, {"rule", f.Rule}, {"subscription", f.Subscription}, {"state", string(f.State)},
+		{"since", frame.InstantText(f.Since)}, {"until", frame.InstantText(f.Until)},
+	} {
+		if fact.Value() != "" {
+			facts = append(facts, fact)
+		}
+	}
+	return facts
+}
+
+// letterPages is a list of dead letters.
+type letterPages struct {
+	Filter  url.Values
+	States  []event.DeadLetterState
+	Classes []event.Class
+	Steps   []event.Step
+	Rows    []operator.DeadLetterView
+	Pager   frame.Pager
+	// Query is that of the list, for the way back to it.
+	Query string
+	// All is how many a redrive would take on that match the filter, of which Redrive is the query; 0 where the list has
+	// others as well.
+	All     int64
+	Redrive string
+}
+
+func (c *Console) listLetters(ctx *fiber.Ctx) error {
+	wanted, err := c.API.DeadLetterQuery(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := c.API.ListDeadLetters(ctx.UserContext(), wanted)
+	if err != nil {
+		return err
+	}
+	raw := string(ctx.Request().URI().QueryString())
+	filter, err := url.ParseQuery(raw)
+	if err != nil {
+		return err
+	}
+	data := letterPages{
+		Filter: filter, States: event.DeadLetterStates(), Classes: event.Classes(), Steps: event.Steps(),
+		Rows: list.Items, Pager: c.Pager(ctx, list.Next), Query: raw,
+	}
+	if f, ok := redriveOf(wanted); ok && c.API.Redrives != nil {
+		plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), f)
+		if err != nil {
+			return err
+		}
+		data.All, data.Redrive = plan.Count, filterValues(f).Encode()
+	}
+	return c.Show(ctx, "letters", frame.Page{Title: letters, Section: letters, Data: data})
+}
+
+// redriveOf is the redrive of what a list shows, if there is one that takes exactly that.
+func redriveOf(q event.DeadLetterQuery) (f event.RedriveFilter, ok bool) {
+	waits := q.State == event.DeadLetterOpen || q.State == event.DeadLetterExhausted
+	return event.RedriveFilter{
+		Provider: q.Provider, Source: q.Source, Type: q.Type, Class: q.Class, Code: q.Code, Step: q.Step, Rule: q.Rule,
+		Subscription: q.Subscription, State: q.State, Since: q.Since, Until: q.Until,
+	}, waits && q.EventID == "" && q.WorkflowID == ""
+}
+
+// letterPage is one dead letter.
+type letterPage struct {
+	operator.DeadLetterDetail
+
+	BodyView bodyView
+	Links    links
+	Errors   []event.ErrorEntry
+	Audit    []event.AuditEntry
+	// Waits says that it can be run again or discarded, CanEdit that its body is text, which a form can hold.
+	Waits, CanEdit bool
+	// CanReopen says that a discard can be taken back, IsClosed that it may be removed.
+	CanReopen, IsClosed bool
+}
+
+// maxErrors is how many errors of its event a page shows.
+const maxErrors = 50
+
+func (c *Console) showLetter(ctx *fiber.Ctx) error {
+	d, err := c.API.DeadLetter(ctx)
+	if err != nil {
+		return err
+	}
+	waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted
+	page := letterPage{
+		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), ctx.Query("show") == "all"),
+		Links: c.linksOf(operator.EventDetail{EventView: operator.EventView{Run: d.Run}, Receipt: d.Receipt}),
+		Waits: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
+		CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
+		IsClosed:  d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
+	}
+	if c.API.Errors != nil {
+		page.Errors, err = c.API.Errors.Errors(ctx.UserContext(), event.ErrorQuery{EventID: d.EventID, Limit: maxErrors})
+		if err != nil {
+			return err
+		}
+	}
+	if c.API.Audit != nil && operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+		of := event.AuditQuery{Object: "dead_letter:" + strconv.FormatInt(d.ID, 10), Limit: maxErrors}
+		if page.Audit, err = c.API.Audit.AuditLog(ctx.UserContext(), of); err != nil {
+			return err
+		}
+	}
+	return c.Show(ctx, "letter", frame.Page{Title: fmt.Sprintf("Dead letter %d", d.ID), Section: letters, Data: page})
+}

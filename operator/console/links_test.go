@@ -1,0 +1,78 @@
+package console
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+var address = regexp.MustCompile(`(?i)(?:href|src|action|hx-get|hx-sse:connect)\s*=\s*["']?\s*(?:javascript|data|vbscript):`)
+
+// Whatever stands in a destination, an event or the configuration, no link of a page runs a script.
+func TestNoLinkRunsAScript(t *testing.T) {
+	t.Parallel()
+	const script = "javascript:alert(document.cookie)"
+	c := New(Options{API: &operator.API{}, TraceURL: script + "{trace_id}", TemporalWeb: script, Namespace: script})
+	headers := map[string]string{script: script}
+	receipt := event.Receipt{ID: script, Provider: script, Trace: "00-a-b-01", Key: script, Headers: headers}
+	one := operator.EventDetail{EventView: operator.EventView{
+		ID: script, Provider: script, Key: script, Type: script, Replaces: script,
+		Run: event.Run{WorkflowID: script, RunID: script},
+	}, Receipt: receipt}
+	ref := event.EntityRef{Provider: script, Kind: script, ExternalID: script}
+	one.Entities = []operator.Change{{Link: event.Link{EntityRef: ref}}}
+	letter := operator.DeadLetterView{ID: 1, EventID: script, Provider: script, ReplacedBy: script, Replaces: script}
+	one.DeadLetters = []operator.DeadLetterView{letter}
+	goes := delivery.Destination{Name: script, HTTP: &delivery.HTTP{URL: script}}
+	row := receiverRow{DestinationView: operator.DestinationView{Destination: goes}}
+	for name, data := range map[string]any{
+		"event": eventPage{EventDetail: one, Links: c.linksOf(one), Commands: []string{script}},
+		"letter": letterPage{
+			DeadLetterDetail: operator.DeadLetterDetail{DeadLetterView: letter, Receipt: receipt}, Links: c.linksOf(one),
+		},
+		"receivers": receiverList{Rows: []receiverRow{row}, All: 1},
+		"receiver":  receiverPage{receiverRow: row},
+		"events":    eventList{Rows: []operator.EventView{one.EventView}},
+		"audit":     auditPage{Rows: []event.AuditEntry{{Object: "event:" + script}, {Object: script}}},
+		"confirm":   frame.Confirm{Action: script, Back: script, Facts: []frame.Fact{{script, script}}},
+		"operation": operation{Links: []frame.Fact{{script, script}}},
+	} {
+		v := frame.View{Page: frame.Page{Title: script, Data: data}, Caller: access.Caller{Role: access.RoleAdmin}}
+		drawn, err := c.Fragment(name, "layout.html", v)
+		require.NoError(t, err, name)
+		require.Contains(t, string(drawn), "javascript", name)
+		require.NotRegexp(t, address, string(drawn), name)
+	}
+}
+
+// Addresses of links are made by functions of ours, which escape what they are given, or come from the configuration, in which
+// html/template lets no other scheme than http and https pass.
+func TestEveryAddressIsMadeByUs(t *testing.T) {
+	t.Parallel()
+	dynamic := regexp.MustCompile(`(?:href|src|action)="(\{\{[^"]*)`)
+	files, err := fs.Glob(templates, "templates/*.html")
+	require.NoError(t, err)
+	parts, err := filepath.Glob("frame/parts/*.html")
+	require.NoError(t, err)
+	require.NotEmpty(t, parts)
+	for _, file := range append(files, parts...) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range dynamic.FindAllStringSubmatch(string(text), -1) {
+			made := strings.HasPrefix(found[1], "{{url ") || strings.HasPrefix(found[1], "{{asset ") ||
+				found[1] == "{{.}}" || found[1] == "{{.First}}" || found[1] == "{{.Next}}"
+			require.True(t, made, "%s: %s", file, found[1])
+		}
+	}
+}

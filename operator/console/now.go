@@ -1,0 +1,188 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+// Finding is the result of one check of the installation.
+type Finding struct {
+	Check string
+	// Verdict is "ok", "warn", "fail" or "skip".
+	Verdict string
+	// Detail is what was found, Advice what to do about it, Since since when it is so, as far as this process knows.
+	Detail, Advice string
+	Since          time.Time
+	// Page is the address where one sees what it is about, without the prefix; the console says it, and "" is none.
+	Page string
+}
+
+// pagesOf are the pages that help with a check, by its name or the first word of that.
+var pagesOf = map[string]string{
+	"inbox":         "/console#inbox",
+	"queue":         "/console#queues",
+	"queues":        "/console#queues",
+	"schedule":      "/console#schedules",
+	"dead letters":  "/console/dead-letters",
+	"deliveries":    "/console/receivers?only=waiting",
+	"destinations":  "/console/receivers",
+	"subscriptions": "/console/receivers",
+	"providers":     "/console/providers",
+	"secrets":       "/console/providers",
+	"samples":       "/console/providers",
+}
+
+// pageOf is the page that helps with a check, if this console has it.
+func (c *Console) pageOf(check string) string {
+	first, _, _ := strings.Cut(check, " ")
+	page := cmp.Or(pagesOf[check], pagesOf[first])
+	path := page
+	if end := strings.IndexAny(page, "?#"); end >= 0 {
+		path = page[:end]
+	}
+	if !c.May(access.RoleViewer, fiber.MethodGet, path) {
+		return ""
+	}
+	return page
+}
+
+// Doctor gives the findings of the last look, and when that was; zero if it has not ended yet. It waits no longer than ctx lasts.
+type Doctor func(ctx context.Context) (at time.Time, findings []Finding)
+
+const (
+	// findingsTimeout is how long a page waits for the first look of the doctor, statsTimeout for the counts.
+	findingsTimeout = time.Second
+	statsTimeout    = 3 * time.Second
+	// maxTroubled bounds the receivers in trouble that are shown.
+	maxTroubled = 10
+)
+
+func (c *Console) nowRoutes() []route {
+	return []route{
+		{"GET", "/console", access.RoleViewer, c.showNow},
+		{"GET", "/console/now/tail", access.RoleViewer, c.tailNow},
+	}
+}
+
+// nowPage says whether it is well.
+type nowPage struct {
+	At time.Time
+	// Looked is when the findings were made.
+	Looked      time.Time
+	Bad, Good   []Finding
+	Window      time.Duration
+	Plots       []plot
+	Stats       *event.Stats // nil where they cannot be had
+	DeadLetters int64
+	Troubled    []troubled
+	Tail        string
+}
+
+// Checks is how many there were.
+func (p nowPage) Checks() int { return len(p.Bad) + len(p.Good) }
+
+// troubled is a receiver in trouble.
+type troubled struct {
+	Name string
+	delivery.Condition
+}
+
+// windowOf is the time that the plots show.
+func windowOf(ctx *fiber.Ctx) (time.Duration, error) {
+	text := ctx.Query("window", "1h")
+	window, err := time.ParseDuration(text)
+	if err != nil || window < time.Minute || window > 6*time.Hour {
+		return 0, operator.BadField("window")
+	}
+	return window, nil
+}
+
+func (c *Console) showNow(ctx *fiber.Ctx) error {
+	window, err := windowOf(ctx)
+	if err != nil {
+		return err
+	}
+	data := c.now(ctx.UserContext(), window)
+	data.Tail = c.Prefix + "/console/now/tail?" + frame.Query("window", window.String())
+	return c.Show(ctx, "now", frame.Page{Title: "Now", Section: "Now", Data: data})
+}
+
+func (c *Console) tailNow(ctx *fiber.Ctx) error {
+	window, err := windowOf(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Stream(ctx, nil, nil, func(ctx context.Context) ([]byte, error) {
+		return c.Fragment("now", "now", c.now(ctx, window))
+	})
+}
+
+// now shows what it can: what is down is just what somebody wants to see here.
+func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
+	page := nowPage{At: time.Now(), Window: window, Plots: c.plots(window)}
+	c.addFindings(ctx, &page)
+	ctx, cancel := context.WithTimeout(ctx, statsTimeout)
+	defer cancel()
+	if c.API.Stats == nil {
+		return page
+	}
+	stats, err := c.API.Stats.Stats(ctx, time.Hour)
+	if err != nil {
+		c.Log.Error("operator.failed", "path", "/console", "error", err)
+		return page
+	}
+	page.Stats = &stats
+	for _, d := range stats.DeadLetters {
+		page.DeadLetters += d.Count
+	}
+	page.Troubled = c.troubled(ctx, stats.InTrouble)
+	return page
+}
+
+func (c *Console) addFindings(ctx context.Context, page *nowPage) {
+	if c.Doctor == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, findingsTimeout)
+	defer cancel()
+	var findings []Finding
+	page.Looked, findings = c.Doctor(ctx)
+	for _, verdict := range []string{"fail", "warn", "skip", "ok"} {
+		for _, f := range findings {
+			switch {
+			case f.Verdict != verdict:
+			case verdict == "ok":
+				page.Good = append(page.Good, f)
+			default:
+				f.Page = c.pageOf(f.Check)
+				page.Bad = append(page.Bad, f)
+			}
+		}
+	}
+}
+
+func (c *Console) troubled(ctx context.Context, names []string) (all []troubled) {
+	if c.API.Outbound == nil {
+		return nil
+	}
+	for _, name := range names[:min(len(names), maxTroubled)] {
+		d, err := c.API.Outbound.Destinations.Destination(ctx, name)
+		if err != nil {
+			continue // it was deleted meanwhile
+		}
+		if condition, err := c.API.Outbound.Destinations.Condition(ctx, d.ID); err == nil {
+			all = append(all, troubled{d.Name, condition})
+		}
+	}
+	return all
+}

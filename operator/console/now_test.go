@@ -1,0 +1,74 @@
+package console_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
+	"holdfast/operator/console"
+)
+
+// The commands of an advice are set as such, and a card leads to the page that helps, if there is one.
+func TestAFindingLeadsToItsPage(t *testing.T) {
+	t.Parallel()
+	s := startShowing(t, console.Options{Doctor: func(context.Context) (time.Time, []console.Finding) {
+		return time.Now(), []console.Finding{
+			{Check: "inbox", Verdict: "warn", Detail: "<b>`a`</b>", Advice: "run `holdfast inbox list`, it's ` odd"},
+			{Check: "schedule holdfast-sweep", Verdict: "warn", Detail: "paused"},
+			{Check: "dead letters", Verdict: "fail", Detail: "no page of dead letters is served here"},
+			{Check: "pooler", Verdict: "warn", Detail: "nothing here shows it"},
+		}
+	}}, "/tools", false)
+	_, page := newVisitor(t).get(s.url + "/console")
+	require.Contains(t, page, "<p>&lt;b&gt;<code>a</code>&lt;/b&gt;</p>")
+	require.Contains(t, page, "run <code>holdfast inbox list</code>, it&#39;s ` odd")
+	cards := regexp.MustCompile(`(?s)<article.*?</article>`).FindAllString(page, -1)
+	require.Len(t, cards, 4)
+	for card, to := range map[string]string{
+		"inbox": "/tools/console#inbox", "schedule holdfast-sweep": "/tools/console#schedules", "dead letters": "", "pooler": "",
+	} {
+		for _, drawn := range cards {
+			if strings.Contains(drawn, "<h3>"+card+" ") {
+				require.Equal(t, to != "", strings.Contains(drawn, `href="`+to+`"`), drawn)
+				require.Equal(t, to != "", strings.Contains(drawn, "<a "), drawn)
+			}
+		}
+	}
+}
+
+// People write a slash at the end, and proxies add one.
+func TestASlashAtTheEndIsNoOtherPage(t *testing.T) {
+	t.Parallel()
+	s := start(t, "/tools", true)
+	v := newVisitor(t)
+	res, _ := v.get(s.url + "/console/")
+	require.Equal(t, "/tools/console/login?next=%2Ftools%2Fconsole%2F", res.Header.Get("Location"))
+	v.logIn(s, s.tokens[access.RoleViewer])
+	session := newVisitor(t).logIn(s, s.tokens[access.RoleViewer]).Cookies()[0]
+	for path, to := range map[string]string{
+		"/console/?window=1h": "/tools/console?window=1h",
+		"/console/":           "/tools/console", "/console//": "/tools/console", "/console/events/": "/tools/console/events",
+	} {
+		for _, prefix := range []string{"", "/tools"} {
+			res, _ := newVisitor(t).get(s.url+prefix+path, "Cookie", session.Name+"="+session.Value)
+			require.Equal(t, "303 "+to, res.Status[:3]+" "+res.Header.Get("Location"), path)
+		}
+	}
+}
+
+// What is told to programs is not told to people.
+func TestAPageThatIsNotThereSaysSoToPeople(t *testing.T) {
+	t.Parallel()
+	res, page := newVisitor(t).get(start(t, "", false).url + "/console/nothing")
+	require.Equal(t, 404, res.StatusCode)
+	require.Contains(t, page, "There is no such page.")
+	require.NotContains(t, page, "GET /")
+	res, answer := newVisitor(t).get(start(t, "", false).url + "/nothing")
+	require.Equal(t, 404, res.StatusCode)
+	require.Contains(t, answer, "GET / lists what there is.")
+}

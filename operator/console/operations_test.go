@@ -1,0 +1,26 @@
+package console
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// A resend may reach back for years, which are many nanoseconds.
+func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC)
+	until := since.AddDate(20, 0, 0)
+	for percent, reached := range map[int]time.Time{
+		0: {}, 25: since.Add(until.Sub(since) / 4), 99: until.Add(-time.Hour), 100: until,
+	} {
+		o := ofResend(delivery.Resend{State: event.OperationRunning, Since: since, Until: until, Reached: reached})
+		require.Equal(t, percent, o.Percent)
+	}
+	require.Equal(t, 29, percent(29, 100))
+	require.Equal(t, 100, percent(3, 0))
+}

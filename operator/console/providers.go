@@ -1,0 +1,155 @@
+package console
+
+import (
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+	"holdfast/providers"
+	"holdfast/providers/lint"
+)
+
+// Definitions are those that are valid at this moment, with the secrets that this process has.
+type Definitions interface {
+	Catalogue() *providers.Catalogue
+}
+
+func (c *Console) providerRoutes() []route {
+	if c.Definitions == nil {
+		return nil
+	}
+	return []route{
+		{"GET", "/console/providers", access.RoleViewer, c.listProviders},
+		{"GET", "/console/providers/:name", access.RoleViewer, c.showProvider},
+		{"GET", "/console/providers/:name/try", access.RoleOperator, c.showTry},
+		{"POST", "/console/providers/:name/try", access.RoleOperator, c.tryRequest},
+	}
+}
+
+// providerRow is a provider in the list.
+type providerRow struct {
+	*providers.Provider
+
+	// Closed is why nobody can be authenticated with the secrets as they are; "" if somebody can.
+	Closed string
+	// Events, Dead and Refused count the last hour.
+	Events, Dead, Refused int64
+	// Cause is that of most refusals.
+	Cause string
+}
+
+// providerList is what the page of providers shows.
+type providerList struct {
+	Rows []providerRow
+	// Receives says whether refusals are known here: another process may be the one that receives.
+	Receives bool
+	// NoCounts says that the database did not tell how many events there were.
+	NoCounts bool
+	// Unknown are the refusals of paths that are nobody's.
+	Unknown []event.RefusalCause
+}
+
+func (c *Console) listProviders(ctx *fiber.Ctx) error {
+	data := providerList{Receives: c.Refusals != nil}
+	counts, err := c.eventCounts(ctx)
+	data.NoCounts = err != nil
+	refused := map[string]event.ProviderRefusals{}
+	for _, of := range c.refusalsOf("") {
+		refused[of.Provider] = of
+	}
+	catalogue := c.Definitions.Catalogue()
+	for _, name := range catalogue.Names() {
+		p, _ := catalogue.Lookup(name)
+		row := providerRow{Provider: p, Closed: closedBecause(p), Refused: refused[name].Count}
+		row.Events, row.Dead = counts[name].all, counts[name].dead
+		if causes := refused[name].Causes; len(causes) > 0 {
+			row.Cause = causes[0].Cause
+		}
+		data.Rows = append(data.Rows, row)
+	}
+	data.Unknown = refused["unknown"].Causes
+	return c.Show(ctx, "providers", frame.Page{Title: "Providers", Section: "Providers", Data: data})
+}
+
+// eventCount is how many events of a provider there were.
+type eventCount struct{ all, dead int64 }
+
+// eventCounts are those of the last hour.
+func (c *Console) eventCounts(ctx *fiber.Ctx) (map[string]eventCount, error) {
+	counts := map[string]eventCount{}
+	if c.API.Stats == nil {
+		return counts, event.ErrNotFound
+	}
+	stats, err := c.API.Stats.Stats(ctx.UserContext(), time.Hour)
+	if err != nil {
+		return counts, err
+	}
+	for _, n := range stats.Events {
+		count := counts[n.Provider]
+		if count.all += n.Count; n.Status == event.StatusDead {
+			count.dead += n.Count
+		}
+		counts[n.Provider] = count
+	}
+	return counts, nil
+}
+
+func (c *Console) refusalsOf(provider string) []event.ProviderRefusals {
+	if c.Refusals == nil {
+		return nil
+	}
+	return c.Refusals.Refusals(provider)
+}
+
+func closedBecause(p *providers.Provider) string {
+	if err := p.CheckSecrets(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// providerPage is what the page of one provider shows. Definitions name secrets; values of secrets are nowhere.
+type providerPage struct {
+	*providers.Provider
+
+	Closed, Limits, Redrive, Definition string
+
+	Receives bool
+	Refused  event.ProviderRefusals
+}
+
+func (c *Console) showProvider(ctx *fiber.Ctx) error {
+	p, err := c.providerOf(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := p.Definition()
+	if err != nil {
+		return err
+	}
+	data := providerPage{
+		Provider: p, Closed: closedBecause(p), Limits: lint.Limits(p), Redrive: lint.RedriveOf(p), Definition: string(text),
+		Receives: c.Refusals != nil,
+	}
+	for _, of := range c.refusalsOf(p.Name()) {
+		data.Refused = of
+	}
+	return c.Show(ctx, "provider", frame.Page{Title: p.Name(), Section: "Providers", Data: data})
+}
+
+// providerOf is the provider that a path names, or event.ErrNotFound.
+func (c *Console) providerOf(ctx *fiber.Ctx) (*providers.Provider, error) {
+	name, err := operator.PathText(ctx, "name")
+	if err != nil {
+		return nil, err
+	}
+	p, ok := c.Definitions.Catalogue().Lookup(name)
+	if !ok {
+		return nil, event.ErrNotFound
+	}
+	return p, nil
+}

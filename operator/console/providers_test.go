@@ -1,0 +1,206 @@
+package console_test
+
+import (
+	"html"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/operator/access"
+	"holdfast/operator/console"
+	"holdfast/providers"
+)
+
+// secretOfTests is what the providers of these tests have; no page may show it.
+const secretOfTests = "whsec_aG9sZGZhc3QgdGVzdCBzZWNyZXQgMDEyMzQ1Njc4OQ=="
+
+// startWith is a console that shows what the options name.
+func startWith(t *testing.T, o console.Options) site {
+	t.Helper()
+	return startShowing(t, o, "", true)
+}
+
+// as is a visitor who has logged in.
+func (s site) as(t *testing.T, role access.Role) visitor {
+	t.Helper()
+	v := newVisitor(t)
+	require.Equal(t, 303, v.logIn(s, s.tokens[role]).StatusCode)
+	return v
+}
+
+// send posts a form as the page has it, with the proof that is on the page.
+func (v visitor) send(s site, from, to string, form url.Values) (status int, location, page string) {
+	v.t.Helper()
+	_, page = v.get(s.url + from)
+	proof := proofField.FindStringSubmatch(page)
+	require.NotEmpty(v.t, proof, from)
+	form.Set("csrf", proof[1])
+	res, page := v.ask("POST", s.url+to, form)
+	return res.StatusCode, res.Header.Get("Location"), page
+}
+
+// definitions are the built-in ones, and one of the tests' own; only stripe and acme have a secret.
+func definitions(t *testing.T) *providers.Live {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "acme.yaml"), []byte("name: acme\ntitle: <b>Acme</b>\nsecrets: ACME_SECRET\n"+
+		"auth: [{token: {in: header, name: x-token}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n"), 0o600))
+	live, err := providers.LoadLive(dir, func(name string) []string {
+		if name == "STRIPE_WEBHOOK_SECRET" || name == "ACME_SECRET" {
+			return []string{secretOfTests}
+		}
+		return nil
+	}, nil)
+	require.NoError(t, err)
+	return live
+}
+
+type refusals struct{}
+
+func (refusals) Refusals(provider string) (all []event.ProviderRefusals) {
+	at := time.Now().Add(-5 * time.Minute)
+	for _, name := range []string{"stripe", "unknown"} {
+		if provider == "" || provider == name {
+			all = append(all, event.ProviderRefusals{
+				Provider: name, Count: 1234,
+				Causes: []event.RefusalCause{{Cause: "modified_body", Means: "what it means", Next: "what to do", Count: 1234, LastAt: at}},
+				Last: []event.Refusal{{
+					At: at, Cause: "modified_body", Status: 401, Scheme: "auth[0]", Detail: "looked at: header stripe-signature",
+					Address: "203.0.113.7", Headers: []string{"host"}, OtherHeaders: 3, BodyBytes: 17, BodySHA256: "0123456789abcdef",
+				}},
+			})
+		}
+	}
+	return all
+}
+
+// The list says which provider can be used, and which had requests refused, why; one has all of it with the definition as it is.
+func TestProvidersAreShown(t *testing.T) {
+	t.Parallel()
+	s := startWith(t, console.Options{Definitions: definitions(t), Refusals: refusals{}})
+	v := s.as(t, access.RoleViewer)
+	res, page := v.get(s.url + "/console/providers")
+	require.Equal(t, 200, res.StatusCode)
+	require.Contains(t, page, `<a href="/console/providers/stripe">stripe</a>`)
+	require.Contains(t, page, "1\u202f234")
+	require.Contains(t, page, "&lt;b&gt;Acme")
+	require.Contains(t, page, "The database does not tell", "there are no statistics here")
+	require.Contains(t, page, "what to do", "of requests for nobody")
+	require.Contains(t, page, `title="not authentic: no_secret">missing`)
+
+	_, page = v.get(s.url + "/console/providers/stripe")
+	for _, shown := range []string{
+		"secret configured", "HMAC in stripe-signature", "STRIPE_WEBHOOK_SECRET", "what it means", "what to do", "203.0.113.7",
+		"and 3 that nobody knows", "customer.updated", "signature:",
+	} {
+		require.Contains(t, page, shown)
+	}
+	require.NotContains(t, page, secretOfTests)
+	require.NotContains(t, page, "/try", "which viewers may not")
+	res, page = v.get(s.url + "/console/providers/github")
+	require.Equal(t, 200, res.StatusCode)
+	require.Contains(t, page, "Nobody can be authenticated")
+	res, _ = v.get(s.url + "/console/providers/nobody")
+	require.Equal(t, 404, res.StatusCode)
+	res, _ = v.get(s.url + "/console/providers/stripe/try")
+	require.Equal(t, 403, res.StatusCode)
+
+	elsewhere := startWith(t, console.Options{Definitions: definitions(t)})
+	_, page = elsewhere.as(t, access.RoleViewer).get(elsewhere.url + "/console/providers")
+	require.Contains(t, page, "This process receives no webhooks")
+}
+
+// A request that somebody pastes is judged as the ingress and the parse step would, and nothing of a secret is shown.
+func TestARequestIsTried(t *testing.T) {
+	t.Parallel()
+	live := definitions(t)
+	s := startWith(t, console.Options{Definitions: live})
+	v := s.as(t, access.RoleOperator)
+	const path = "/console/providers/stripe/try"
+	try := func(form url.Values) (int, string) {
+		status, _, page := v.send(s, path, path, form)
+		require.NotContains(t, page, secretOfTests)
+		return status, page
+	}
+	stripe, _ := live.Lookup("stripe")
+	r, err := stripe.Sample("customer.updated", "x1", time.Now())
+	require.NoError(t, err)
+	require.NoError(t, stripe.Sign(r, secretOfTests, time.Now()))
+	text := "stripe-signature: " + r.Header["stripe-signature"][0] + "\n\n" + string(r.Body)
+
+	status, page := try(url.Values{"request": {text}})
+	require.Equal(t, 200, status)
+	for _, shown := range []string{`<span class="state good">authentic</span>`, "Event 1 of 1", "customer.updated", "a workflow of its own", "customer"} {
+		require.Contains(t, page, shown)
+	}
+	for name, c := range map[string]struct {
+		form  url.Values
+		shown string
+	}{
+		"changed":           {url.Values{"request": {strings.Replace(text, "{", "{ ", 1)}}, "refused: modified_body"},
+		"forged":            {url.Values{"request": {strings.Replace(text, "customer", "cust0mer", 1)}}, "refused: bad_signature"},
+		"late":              {url.Values{"request": {text}, "at": {time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}}, "refused: stale_timestamp"},
+		"a body alone":      {url.Values{"request": {string(r.Body)}}, "refused: missing_signature"},
+		"of another path":   {url.Values{"request": {"curl https://x.example/webhooks/github -d x"}}, "is none of stripe, which has: /webhooks/stripe;"},
+		"a body, signed":    {url.Values{"request": {string(r.Body)}, "sign": {"yes"}}, `<span class="state good">authentic</span>`},
+		"no JSON, signed":   {url.Values{"request": {"<x>"}, "sign": {"yes"}}, "It would become a dead letter"},
+		"markup is no page": {url.Values{"request": {`{"id":"<script>alert(1)</script>"}`}, "sign": {"yes"}}, "&lt;script&gt;"},
+	} {
+		status, page := try(c.form)
+		require.Equal(t, 200, status, name)
+		require.Contains(t, page, c.shown, name)
+		require.NotContains(t, page, "<script>alert", name)
+	}
+	for shown, form := range map[string]url.Values{
+		"there is nothing in it":            {"request": {" "}},
+		"the time of arrival is no time":    {"request": {"{}"}, "at": {"noon"}},
+		"the address of the sender is none": {"request": {"{}"}, "remote_ip": {"x"}},
+	} {
+		status, page := try(form)
+		require.Equal(t, 400, status, shown)
+		require.Contains(t, page, shown)
+	}
+	status, _ = try(url.Values{"request": {strings.Repeat("x", 2<<20+1)}})
+	require.Equal(t, 400, status)
+}
+
+// A sample fills the form, and is authentic as the form stands.
+func TestASampleIsTried(t *testing.T) {
+	t.Parallel()
+	live := definitions(t)
+	s := startWith(t, console.Options{Definitions: live})
+	v := s.as(t, access.RoleOperator)
+	catalogue := live.Catalogue()
+	for _, name := range catalogue.Names() {
+		p, _ := catalogue.Lookup(name)
+		for _, sample := range p.SampleTypes()[:min(1, len(p.SampleTypes()))] {
+			path := "/console/providers/" + name + "/try"
+			res, page := v.get(s.url + path + "?" + url.Values{"sample": {sample}}.Encode())
+			require.Equal(t, 200, res.StatusCode, name)
+			require.Contains(t, page, `value="yes" checked`, name)
+			_, rest, _ := strings.Cut(page, `spellcheck="false">`)
+			text, _, _ := strings.Cut(rest, "</textarea>")
+			_, _, page = v.send(s, path, path, url.Values{"request": {html.UnescapeString(text)}, "sign": {"yes"}})
+			require.Contains(t, page, `<span class="state good">authentic</span>`, name)
+		}
+	}
+	res, _ := v.get(s.url + "/console/providers/stripe/try?sample=nothing")
+	require.Equal(t, 400, res.StatusCode)
+}
+
+// What somebody pastes to be tried may be as large as an event, and no more is read.
+func TestALargeRequestIsTried(t *testing.T) {
+	t.Parallel()
+	s := startWith(t, console.Options{Definitions: definitions(t)})
+	v := s.as(t, access.RoleOperator)
+	const path = "/console/providers/acme/try"
+	status, _, page := v.send(s, path, path, url.Values{"request": {`{"id":"` + strings.Repeat("x", 1<<20) + `"}`}, "sign": {"yes"}})
+	require.Equal(t, 200, status)
+	require.Contains(t, page, `<span class="state good">authentic</span>`)
+}

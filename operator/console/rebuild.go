@@ -1,0 +1,122 @@
+package console
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+const rebuildPath = operationsPath + "/rebuild"
+
+// rebuildForm is what somebody wants read again.
+type rebuildForm struct {
+	Filter event.RebuildFilter
+	Rate   float64
+	DryRun bool
+}
+
+func rebuildOf(ctx *fiber.Ctx) (f rebuildForm, err error) {
+	f.Filter.Provider = strings.TrimSpace(ctx.FormValue("provider"))
+	f.Filter.Kind = strings.TrimSpace(ctx.FormValue("kind"))
+	for name, text := range map[string]string{"provider": f.Filter.Provider, "kind": f.Filter.Kind} {
+		if len(text) > 1024 || strings.Contains(text, "\x00") {
+			return f, operator.BadField(name)
+		}
+	}
+	if f.DryRun, err = strconv.ParseBool(ctx.FormValue("dry_run")); err != nil {
+		return f, operator.BadField("dry_run")
+	}
+	f.Rate, err = rateField(ctx, event.DefaultRebuildRate, event.MinRebuildRate, event.MaxRebuildRate)
+	return f, err
+}
+
+// rateField is a rate that a form names; where it names none, the usual one.
+func rateField(ctx *fiber.Ctx, usual, least, most float64) (float64, error) {
+	text := strings.TrimSpace(ctx.FormValue("rate"))
+	if text == "" {
+		return usual, nil
+	}
+	rate, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(rate >= least && rate <= most) {
+		return 0, operator.BadField("rate")
+	}
+	return rate, nil
+}
+
+// newRebuild is the form, and then the question.
+func (c *Console) newRebuild(ctx *fiber.Ctx) error {
+	if ctx.Query("dry_run") == "" {
+		return c.Show(ctx, "rebuild", frame.Page{Title: "Rebuild", Section: operations, Data: rebuildForm{
+			Filter: event.RebuildFilter{Provider: ctx.Query("provider"), Kind: ctx.Query("kind")}, Rate: event.DefaultRebuildRate,
+		}})
+	}
+	f, err := rebuildOf(ctx)
+	if err != nil {
+		return err
+	}
+	q := frame.Confirm{
+		Section: operations, Title: "Rebuild", Button: "Rebuild", Destroys: true,
+		Question: "Stored events are read again with today's definitions, and entities become what they say then.",
+		Action:   rebuildPath, Back: rebuildPath, Reason: "optional",
+		Facts: []frame.Fact{
+			{"Provider", orAll(f.Filter.Provider)}, {"Kind of entity", orAll(f.Filter.Kind)},
+			{"Events a second", frame.Number(f.Rate)},
+		},
+		Fields: []frame.Fact{
+			{"provider", f.Filter.Provider}, {"kind", f.Filter.Kind}, {"rate", ctx.FormValue("rate")},
+			{"dry_run", strconv.FormatBool(f.DryRun)},
+		},
+	}
+	if f.DryRun {
+		q.Title, q.Button, q.Destroys = "Dry run of a rebuild", "Start the dry run", false
+		q.Question = "Stored events are read again with today's definitions. Nothing changes; you then see what would."
+	}
+	return c.Ask(ctx, q)
+}
+
+func orAll(text string) string {
+	if text == "" {
+		return "all"
+	}
+	return text
+}
+
+func (c *Console) startRebuild(ctx *fiber.Ctx) error {
+	f, err := rebuildOf(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	started, err := c.API.Rebuilds.StartRebuild(ctx.UserContext(), f.Filter, f.Rate, f.DryRun, operator.Actor(ctx, reason))
+	if err != nil && started.ID == "" {
+		return err
+	}
+	return c.Done(ctx, operationPath("rebuilds", started.ID), "It is started.")
+}
+
+// diffPage is what a dry run would make of some entities.
+type diffPage struct {
+	ID    string
+	Diffs []event.EntityDiff
+}
+
+func (c *Console) showDiff(ctx *fiber.Ctx) error {
+	id, err := operator.PathText(ctx, "id")
+	if err != nil {
+		return err
+	}
+	diffs, err := c.API.Rebuilds.RebuildDiff(ctx.UserContext(), id)
+	if err != nil {
+		return err
+	}
+	title := "What rebuild " + id + " would change"
+	return c.Show(ctx, "diff", frame.Page{Title: title, Section: operations, Data: diffPage{id, diffs}})
+}

@@ -1,0 +1,129 @@
+package console
+
+import (
+	"cmp"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+// receiverPage is what the page of one receiver shows.
+type receiverPage struct {
+	receiverRow
+
+	Subscriptions []delivery.Subscription
+	// Waiting are some that are open, Ended some that have ended, the newest events first.
+	Waiting, Ended []operator.DeliveryView
+}
+
+// deliveriesOnPage is how many of a kind the page has.
+const deliveriesOnPage = 20
+
+// Limits are what it gets at most, with what holds where nothing is declared.
+func (p receiverPage) Limits() []frame.Fact {
+	rate := "as fast as it takes them"
+	if r := p.Rate; r != nil {
+		rate = frame.Number(r.Requests) + " in " + r.Per.String()
+	}
+	policy, standard := p.Policy(), delivery.DefaultBreaker()
+	failures, pause := cmp.Or(p.Breaker.Failures, standard.Failures), cmp.Or(p.Breaker.Open, standard.Open)
+	return []frame.Fact{
+		{"Rate", rate},
+		{"At the same time", frame.Number(cmp.Or(p.InFlight, delivery.DefaultInFlight))},
+		{"One attempt takes", cmp.Or(p.Timeout, delivery.DefaultTimeout).String() + " at most"},
+		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + policy.InitialInterval.String()},
+		{"Breaker", "opens after " + frame.Number(failures) + " failures in a row, for " + pause.String()},
+		{"Kept for", frame.ShortDuration(time.Duration(cmp.Or(p.Keep, delivery.DefaultKeep)))},
+		{"Disabled after", frame.ShortDuration(time.Duration(cmp.Or(p.DisableAfter, delivery.DefaultDisableAfter))) + " of trouble"},
+	}
+}
+
+// selected is what a subscription wants, in words.
+func selected(e delivery.Events) string {
+	var parts []string
+	if len(e.Providers) > 0 {
+		parts = append(parts, "of "+strings.Join(e.Providers, ", "))
+	}
+	if len(e.Types) > 0 {
+		parts = append(parts, "of the types "+strings.Join(e.Types, ", "))
+	}
+	if e.Filter != "" {
+		parts = append(parts, "where "+e.Filter)
+	}
+	if len(parts) == 0 {
+		return "all events"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (c *Console) showReceiver(ctx *fiber.Ctx) error {
+	page, err := c.receiver(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Show(ctx, "receiver", frame.Page{Title: page.Name, Section: "Receivers", Data: page})
+}
+
+func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
+	out := c.API.Outbound
+	if page.DestinationView, err = out.ShowDestination(ctx); err != nil {
+		return page, err
+	}
+	rows := []receiverRow{page.receiverRow}
+	if err := c.addRecent(ctx, rows); err != nil {
+		return page, err
+	}
+	page.receiverRow = rows[0]
+	all, err := out.Subscriptions.SubscriptionsAfter(ctx.UserContext(), "", math.MaxInt32)
+	if err != nil {
+		return page, err
+	}
+	for _, s := range all {
+		if s.DestinationID == page.ID {
+			page.Subscriptions = append(page.Subscriptions, s)
+		}
+	}
+	if page.Waiting, err = c.deliveries(ctx, delivery.Query{DestinationID: page.ID, Open: true}); err != nil {
+		return page, err
+	}
+	newest, err := c.deliveries(ctx, delivery.Query{DestinationID: page.ID})
+	for _, d := range newest {
+		if d.DoneAt != nil {
+			page.Ended = append(page.Ended, d)
+		}
+	}
+	return page, err
+}
+
+func (c *Console) deliveries(ctx *fiber.Ctx, q delivery.Query) (shown []operator.DeliveryView, err error) {
+	q.Limit = deliveriesOnPage
+	rows, err := c.API.Outbound.Deliveries.Deliveries(ctx.UserContext(), q)
+	for _, d := range rows {
+		shown = append(shown, operator.ViewDelivery(ctx, d))
+	}
+	return shown, err
+}
+
+// subscriptionOf is the subscription of this receiver that a form names.
+func (c *Console) subscriptionOf(ctx *fiber.Ctx) (receiver, subscription string, err error) {
+	if receiver, err = operator.PathText(ctx, "name"); err != nil {
+		return "", "", err
+	}
+	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), ctx.FormValue("subscription"))
+	if err != nil {
+		return "", "", err
+	}
+	if s.To != receiver {
+		return "", "", event.ErrNotFound
+	}
+	return receiver, s.Name, nil
+}
+
+func receiverPath(name string) string { return "/console/receivers/" + pathEscape(name) }

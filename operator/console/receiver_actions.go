@@ -1,0 +1,216 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+// stateVerb is what somebody does to a receiver.
+type stateVerb struct {
+	to                      delivery.DestinationState
+	title, question, button string
+	done                    string
+	destroys                bool
+}
+
+var stateVerbs = map[string]stateVerb{
+	"pause": {
+		to: delivery.DestinationPaused, title: "Pause", button: "Pause it", done: "It is paused.",
+		question: "Nothing is sent until somebody resumes it. What comes is kept and waits.",
+	},
+	"disable": {
+		to: delivery.DestinationDisabled, title: "Disable", button: "Disable it", done: "It is disabled.", destroys: true,
+		question: "Nothing is sent until somebody resumes it. What comes is kept and waits until it expires.",
+	},
+	"resume": {
+		to: delivery.DestinationReady, title: "Resume", button: "Resume it", done: "It goes on: what waits is sent now.",
+		question: "What waits is sent at once, the oldest first, as fast as its rate lets it. Where that would be too much for it, " +
+			"set a rate before.",
+	},
+}
+
+// confirmState asks before the state is changed.
+func (c *Console) confirmState(ctx *fiber.Ctx) error {
+	verb, ok := stateVerbs[ctx.Params("verb")]
+	if !ok {
+		return event.ErrNotFound
+	}
+	page, err := c.receiver(ctx)
+	if err != nil {
+		return err
+	}
+	open := page.Condition.Waiting + page.Condition.Retrying
+	facts := []frame.Fact{{"Receiver", page.Name}, {"State", string(page.Condition.State)}, {"Waiting", frame.Number(open)}}
+	if verb.to == delivery.DestinationReady {
+		facts = append(facts, page.Limits()[0])
+	}
+	return c.Ask(ctx, frame.Confirm{
+		Section: "Receivers", Title: verb.title + " " + page.Name, Question: verb.question, Facts: facts, Button: verb.button,
+		Action: receiverPath(page.Name) + "/" + ctx.Params("verb"), Back: receiverPath(page.Name), Reason: "optional",
+		Destroys: verb.destroys,
+	})
+}
+
+func (c *Console) setState(ctx *fiber.Ctx) error {
+	verb, ok := stateVerbs[ctx.Params("verb")]
+	if !ok {
+		return event.ErrNotFound
+	}
+	name, reason, err := change(ctx)
+	if err != nil {
+		return err
+	}
+	by := operator.Actor(ctx, reason)
+	if _, err := c.API.Outbound.Changes.SetDestinationState(ctx.UserContext(), name, verb.to, by); err != nil {
+		return err
+	}
+	return c.Done(ctx, receiverPath(name), verb.done)
+}
+
+// change is the receiver that a form changes, and why.
+func change(ctx *fiber.Ctx) (name, reason string, err error) {
+	if name, err = operator.PathText(ctx, "name"); err != nil {
+		return "", "", err
+	}
+	reason, err = reasonOf(ctx)
+	return name, reason, err
+}
+
+// setRate bounds what a receiver gets from now on, or takes the bound away.
+func (c *Console) setRate(ctx *fiber.Ctx) error {
+	name, reason, err := change(ctx)
+	if err != nil {
+		return err
+	}
+	rate, err := rateOf(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := c.API.Outbound.Destinations.Destination(ctx.UserContext(), name)
+	if err != nil {
+		return err
+	}
+	d.Rate = rate
+	if _, _, err := c.API.Outbound.Changes.Apply(ctx.UserContext(), d, "", operator.Actor(ctx, reason)); err != nil {
+		return err
+	}
+	if rate == nil {
+		return c.Done(ctx, receiverPath(name), "Its rate is not bounded any more.")
+	}
+	bound := frame.Number(rate.Requests) + " in " + rate.Per.String()
+	return c.Done(ctx, receiverPath(name), "It gets at most "+bound+", until you end that bound.")
+}
+
+// rateOf is in requests a second, as the flat form of the API has it; "" is no bound.
+func rateOf(ctx *fiber.Ctx) (*delivery.Rate, error) {
+	text := strings.TrimSpace(ctx.FormValue("rate"))
+	if text == "" {
+		return nil, nil //nolint:nilnil // no bound is a value of its own
+	}
+	perSecond, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, operator.BadField("rate")
+	}
+	rate := delivery.RateOf(perSecond)
+	if rate == nil {
+		return nil, operator.BadField("rate")
+	}
+	return rate, nil
+}
+
+func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
+	page, err := c.receiver(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Ask(ctx, frame.Confirm{
+		Section: "Receivers", Title: "New secret for " + page.Name,
+		Question: "A new secret is made and shown once. Requests are signed with both for " +
+			frame.ShortDuration(operator.DefaultGrace) + ": give it to the receiver until then.",
+		Facts:  []frame.Fact{{"Receiver", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
+		Action: receiverPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: receiverPath(page.Name),
+	})
+}
+
+// rotatedPage shows a secret, once: it is kept in no cookie and no address, so it stands in the answer to the form itself.
+type rotatedPage struct {
+	Name, Secret string
+	Grace        time.Duration
+}
+
+func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
+	name, reason, err := change(ctx)
+	if err != nil {
+		return err
+	}
+	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", operator.DefaultGrace, operator.Actor(ctx, reason))
+	if err != nil {
+		return err
+	}
+	return c.Show(ctx, "rotated", frame.Page{
+		Title: "The new secret of " + name, Section: "Receivers", Data: rotatedPage{name, secret, operator.DefaultGrace},
+	})
+}
+
+// trialPage shows what became of an event that was sent to try a subscription. Nothing of it is kept, so it stands in the answer
+// to the form itself.
+type trialPage struct {
+	Receiver, Subscription string
+	delivery.Trial
+
+	Answer string
+}
+
+// testLimit bounds a trial: an attempt may take longer than other work on a request.
+const testLimit = 25 * time.Second
+
+func (c *Console) testReceiver(ctx *fiber.Ctx) error {
+	receiver, subscription, err := c.subscriptionOf(ctx)
+	if err != nil {
+		return err
+	}
+	choice := desk.Choice{EventID: strings.TrimSpace(ctx.FormValue("event"))}
+	if choice.EventID != "" && uuid.Validate(choice.EventID) != nil {
+		return operator.BadField("event")
+	}
+	within, cancel := context.WithTimeout(ctx.UserContext(), testLimit)
+	defer cancel()
+	result, err := c.API.Outbound.Trials.Try(within, subscription, choice, operator.Actor(ctx, ""))
+	if err != nil {
+		return err
+	}
+	return c.Show(ctx, "trial", frame.Page{Title: "Test of " + subscription, Section: "Receivers", Data: trialPage{
+		Receiver: receiver, Subscription: subscription, Trial: result, Answer: strings.ToValidUTF8(string(result.Answer), "\ufffd"),
+	}})
+}
+
+// checkPage shows what a look at a subscription has found.
+type checkPage struct {
+	Receiver, Subscription string
+	Findings               []delivery.Finding
+}
+
+func (c *Console) checkReceiver(ctx *fiber.Ctx) error {
+	receiver, subscription, err := c.subscriptionOf(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := c.API.Outbound.Trials.Check(ctx.UserContext(), subscription)
+	if err != nil {
+		return err
+	}
+	return c.Show(ctx, "check", frame.Page{
+		Title: "Check of " + subscription, Section: "Receivers", Data: checkPage{receiver, subscription, found},
+	})
+}

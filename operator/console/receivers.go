@@ -1,0 +1,152 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+// Receivers says how receivers do.
+type Receivers interface {
+	// RecentDeliveries say how the last deliveries of destinations went, by the destination's ID.
+	RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error)
+}
+
+func (c *Console) receiverRoutes() []route {
+	if c.API.Outbound == nil || c.Receivers == nil {
+		return nil
+	}
+	const one = "/console/receivers/:name"
+	return []route{
+		{"GET", "/console/receivers", access.RoleViewer, c.listReceivers},
+		{"GET", one, access.RoleViewer, c.showReceiver},
+		{"GET", one + "/check", access.RoleOperator, c.checkReceiver},
+		{"POST", one + "/test", access.RoleOperator, c.testReceiver},
+		{"POST", one + "/rate", access.RoleIntegrator, c.setRate},
+		{"GET", one + "/rotate", access.RoleIntegrator, c.confirmRotation},
+		{"POST", one + "/rotate", access.RoleIntegrator, c.rotateSecret},
+		// The verb stands in the path as it does in the API.
+		{"GET", one + "/:verb", access.RoleOperator, c.confirmState},
+		{"POST", one + "/:verb", access.RoleOperator, c.setState},
+	}
+}
+
+// receiverRow is a destination in the list.
+type receiverRow struct {
+	operator.DestinationView
+
+	Recent delivery.Recent
+}
+
+// Target is where it is, in a few words.
+func (r receiverRow) Target() string { return targetOf(r.Destination) }
+
+func targetOf(d delivery.Destination) string {
+	switch {
+	case d.HTTP != nil:
+		return d.HTTP.URL
+	case d.Temporal == nil:
+		return ""
+	case d.Temporal.Profile == "":
+		return "workflows on " + d.Temporal.TaskQueue
+	}
+	return "workflows on " + d.Temporal.TaskQueue + " of " + d.Temporal.Profile
+}
+
+// receiverList is what the page of receivers shows.
+type receiverList struct {
+	Name, Only string
+	Rows       []receiverRow
+	Pager      frame.Pager
+	// Troubled, Paused and All count all that there are.
+	Troubled, Paused, All int
+}
+
+// receiversOnPage is how many rows a page has.
+const receiversOnPage = 50
+
+// The choices of the list beside all.
+const (
+	onlyTroubled = "trouble"
+	onlyPaused   = "paused"
+	onlyWaiting  = "waiting"
+)
+
+// listReceivers leads to the receiver of a subscription, where one is named.
+func (c *Console) listReceivers(ctx *fiber.Ctx) error {
+	if name := ctx.Query("subscription"); name != "" {
+		s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), name)
+		if err != nil {
+			return err
+		}
+		return ctx.Redirect(c.URL("/console/receivers/%s", s.To), fiber.StatusSeeOther)
+	}
+	all, err := c.API.Outbound.ListDestinations(ctx)
+	if err != nil {
+		return err
+	}
+	data := receiverList{Name: ctx.Query("name"), Only: ctx.Query("only"), All: len(all)}
+	if !slices.Contains([]string{"", onlyTroubled, onlyPaused, onlyWaiting}, data.Only) {
+		return operator.BadParameter("only")
+	}
+	after := ctx.Query("cursor")
+	for _, d := range all {
+		if isTroubled(d) {
+			data.Troubled++
+		}
+		if d.Condition.State != delivery.DestinationReady {
+			data.Paused++
+		}
+		if d.Name > after && data.wants(d) {
+			data.Rows = append(data.Rows, receiverRow{DestinationView: d})
+		}
+	}
+	next := ""
+	if len(data.Rows) > receiversOnPage {
+		data.Rows = data.Rows[:receiversOnPage]
+		next = data.Rows[receiversOnPage-1].Name
+	}
+	data.Pager = c.Pager(ctx, next)
+	if err := c.addRecent(ctx, data.Rows); err != nil {
+		return err
+	}
+	return c.Show(ctx, "receivers", frame.Page{Title: "Receivers", Section: "Receivers", Data: data})
+}
+
+func isTroubled(d operator.DestinationView) bool {
+	return d.Condition.TroubleSince != nil || d.Condition.Breaker == delivery.BreakerOpen
+}
+
+func (l receiverList) wants(d operator.DestinationView) bool {
+	if !strings.Contains(d.Name, l.Name) {
+		return false
+	}
+	switch l.Only {
+	case onlyTroubled:
+		return isTroubled(d)
+	case onlyPaused:
+		return d.Condition.State != delivery.DestinationReady
+	case onlyWaiting:
+		return d.Condition.Waiting+d.Condition.Retrying+d.Condition.Leased > 0
+	}
+	return true
+}
+
+func (c *Console) addRecent(ctx *fiber.Ctx, rows []receiverRow) error {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	recent, err := c.Receivers.RecentDeliveries(ctx.UserContext(), ids)
+	for i := range rows {
+		rows[i].Recent = recent[rows[i].ID]
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console/frame"
+)
+
+// What is wrong with a receiver stands with its state: at the end of the row, a narrow window hides it.
+func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
+	t.Parallel()
+	since := time.Now()
+	row := receiverRow{DestinationView: operator.DestinationView{
+		Destination: delivery.Destination{Name: "billing"},
+		Condition:   delivery.Condition{State: delivery.DestinationReady, Trouble: "http_503", TroubleSince: &since, Waiting: 12345},
+	}}
+	v := frame.View{
+		Page: frame.Page{Data: receiverList{Rows: []receiverRow{row}, All: 1}}, Caller: access.Caller{Role: access.RoleViewer},
+	}
+	drawn, err := New(Options{API: &operator.API{}}).Fragment("receivers", "layout.html", v)
+	require.NoError(t, err)
+	trouble, waiting := bytes.Index(drawn, []byte("<code>http_503</code>")), bytes.Index(drawn, []byte(frame.Number(12345)))
+	require.Positive(t, trouble)
+	require.Less(t, trouble, waiting)
+	require.Equal(t, bytes.Count(drawn, []byte("<th scope=\"col\"")), bytes.Count(drawn, []byte("<td"))+1)
+}
+
+// subscriptions has one, and is asked for nothing else.
+type subscriptions struct {
+	operator.SubscriptionStore
+
+	one delivery.Subscription
+}
+
+func (s subscriptions) Subscription(_ context.Context, name string) (delivery.Subscription, error) {
+	if name != s.one.Name {
+		return delivery.Subscription{}, event.ErrNotFound
+	}
+	return s.one, nil
+}
+
+// The page of a resend knows its subscription, and not where that goes.
+func TestAResendLeadsToItsReceiver(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &operator.API{Outbound: &operator.Outbound{
+		Subscriptions: subscriptions{one: delivery.Subscription{Name: "paid orders", To: "billing & co"}},
+	}}})
+	app := fiber.New()
+	app.Get("/console/receivers", c.listReceivers)
+	link := ofResend(delivery.Resend{Subscription: "paid orders"}).Links[0].Value()
+	for link, wanted := range map[string]string{link: "303 /console/receivers/billing%20&%20co", link + "x": "500 "} {
+		res, err := app.Test(httptest.NewRequest(http.MethodGet, link, nil))
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, wanted, res.Status[:3]+" "+res.Header.Get("Location"))
+	}
+}

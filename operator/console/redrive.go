@@ -1,0 +1,101 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+// redrivePage is the plan of a redrive, with the form that starts it.
+type redrivePage struct {
+	Plan  event.RedrivePlan
+	Facts []frame.Fact
+	// Action is where the form goes: the same filter.
+	Action, Back string
+	Rate         float64
+	// Takes is how long it takes at that rate, at least.
+	Takes string
+	// Was is what the plan said when the form was shown, where it says something else now; else 0.
+	Was int64
+}
+
+// planRedrive shows what a redrive of a filter would take on.
+func (c *Console) planRedrive(ctx *fiber.Ctx) error {
+	filter, err := c.redriveFilter(ctx)
+	if err != nil {
+		return err
+	}
+	return c.showPlan(ctx, filter, 0)
+}
+
+// redriveFilter reads the query, which is that of a list of dead letters.
+func (c *Console) redriveFilter(ctx *fiber.Ctx) (f event.RedriveFilter, err error) {
+	q, err := c.API.DeadLetterQuery(ctx)
+	if err != nil {
+		return f, err
+	}
+	if f, _ = redriveOf(q); q.EventID != "" || q.WorkflowID != "" || q.Before != nil {
+		return f, operator.BadField("event_id")
+	}
+	if f.State != "" && f.State != event.DeadLetterOpen && f.State != event.DeadLetterExhausted {
+		return f, operator.BadField("state")
+	}
+	return f, nil
+}
+
+func (c *Console) showPlan(ctx *fiber.Ctx, f event.RedriveFilter, was int64) error {
+	plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), f)
+	if err != nil {
+		return err
+	}
+	query := filterValues(f).Encode()
+	list := filterValues(f)
+	if f.State == "" {
+		list.Set("state", string(event.DeadLetterOpen))
+	}
+	data := redrivePage{
+		Plan: plan, Facts: factsOf(f), Rate: event.DefaultRedriveRate, Was: was,
+		Action: lettersPath + "/redrive?" + query, Back: letterList + "?" + list.Encode(),
+		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / event.DefaultRedriveRate * float64(time.Second))),
+	}
+	return c.Show(ctx, "redrive", frame.Page{Title: "Redrive", Section: letters, Data: data})
+}
+
+// startRedrive starts what was shown: where the number is another by now, it is shown again.
+func (c *Console) startRedrive(ctx *fiber.Ctx) error {
+	filter, err := c.redriveFilter(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	rate, err := strconv.ParseFloat(strings.TrimSpace(ctx.FormValue("rate")), 64)
+	if err != nil || !(rate >= event.MinRedriveRate && rate <= event.MaxRedriveRate) {
+		return operator.BadField("rate")
+	}
+	count, err := strconv.ParseInt(ctx.FormValue("count"), 10, 64)
+	if err != nil {
+		return operator.BadField("count")
+	}
+	plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), filter)
+	if err != nil {
+		return err
+	}
+	if plan.Count != count {
+		return c.showPlan(ctx, filter, count)
+	}
+	started, err := c.API.Redrives.StartRedrive(ctx.UserContext(), filter, rate, operator.Actor(ctx, reason))
+	if err != nil && started.ID == "" {
+		return err
+	}
+	return c.Done(ctx, operationPath("redrives", started.ID), fmt.Sprintf("%d dead letters are run again.", started.Total))
+}

@@ -1,0 +1,99 @@
+package console
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+const resendPath = operationsPath + "/resend"
+
+// resendPage is the form for a resend and, once it is filled in, the plan of it.
+type resendPage struct {
+	Subscription, Since, Until string
+	Everything                 bool
+	Rate                       float64
+	// Names are those of the subscriptions that there are.
+	Names []string
+	// Plan is nil until it is known what is meant.
+	Plan *delivery.ResendPlan
+}
+
+// maxNames bounds the subscriptions that a form offers; others are typed.
+const maxNames = 200
+
+// newResend is the form, and then the plan with the form that starts it. Its end is a moment, so that what is started is what was
+// shown.
+func (c *Console) newResend(ctx *fiber.Ctx) error {
+	page := resendPage{
+		Subscription: ctx.Query("subscription"), Since: ctx.Query("since"), Until: ctx.Query("until"),
+		Everything: ctx.Query("everything") != "", Rate: delivery.DefaultResendRate,
+	}
+	all, err := c.API.Outbound.Subscriptions.SubscriptionsAfter(ctx.UserContext(), "", maxNames)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		page.Names = append(page.Names, s.Name)
+	}
+	if page.Subscription != "" && page.Since != "" {
+		wanted, err := c.resendOf(ctx)
+		if err != nil {
+			return err
+		}
+		plan, err := c.API.Outbound.Resends.PlanResend(ctx.UserContext(), wanted.Subscription, wanted.Since, wanted.Until)
+		if err != nil {
+			return err
+		}
+		page.Plan, page.Rate = &plan, wanted.Rate
+		page.Since, page.Until = frame.InstantText(wanted.Since), frame.InstantText(wanted.Until)
+	}
+	return c.Show(ctx, "resend", frame.Page{Title: "Resend", Section: operations, Data: page})
+}
+
+// resendOf is what a form wants sent.
+func (c *Console) resendOf(ctx *fiber.Ctx) (r delivery.Resend, err error) {
+	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), strings.TrimSpace(ctx.FormValue("subscription")))
+	if err != nil {
+		return r, err
+	}
+	r = delivery.Resend{SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != ""}
+	if r.Since, err = operator.TimeField(ctx, "since"); err != nil {
+		return r, err
+	}
+	if r.Until, err = operator.TimeField(ctx, "until"); err != nil {
+		return r, err
+	}
+	switch {
+	case r.Since.IsZero():
+		return r, operator.MissingField("since")
+	case r.Until.IsZero():
+		r.Until = time.Now()
+	}
+	if !r.Since.Before(r.Until) {
+		return r, operator.BadField("until")
+	}
+	r.Rate, err = rateField(ctx, delivery.DefaultResendRate, delivery.MinResendRate, delivery.MaxResendRate)
+	return r, err
+}
+
+func (c *Console) startResend(ctx *fiber.Ctx) error {
+	wanted, err := c.resendOf(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	started, err := c.API.Outbound.Resends.StartResend(ctx.UserContext(), wanted, operator.Actor(ctx, reason))
+	if err != nil && started.ID == "" {
+		return err
+	}
+	return c.Done(ctx, operationPath("resends", started.ID), "It is started.")
+}

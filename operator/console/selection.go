@@ -1,0 +1,139 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+// selection is what somebody has ticked on a page of dead letters, and what to do about it.
+type selection struct {
+	IDs []int64
+	Do  string
+	// List is the query of the list, for the way back.
+	List string
+}
+
+// maxSelected is how many rows a page can have.
+const maxSelected = 200
+
+// selectionOf reads the query of an address or a form.
+func selectionOf(values url.Values) (s selection, err error) {
+	for _, text := range values["id"] {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id < 1 {
+			return s, operator.BadField("id")
+		}
+		s.IDs = append(s.IDs, id)
+	}
+	if len(s.IDs) > maxSelected {
+		return s, operator.BadField("id")
+	}
+	if s.Do = values.Get("do"); s.Do != "replay" && s.Do != "discard" {
+		return s, operator.BadField("do")
+	}
+	list, err := url.ParseQuery(values.Get("list"))
+	if err != nil {
+		return s, operator.BadField("list")
+	}
+	s.List = list.Encode()
+	return s, nil
+}
+
+// back is the list that it was made on.
+func (s selection) back() string { return letterList + "?" + s.List }
+
+// confirmSelected asks about what was ticked on one page, by its number.
+func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
+	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
+	if err != nil {
+		return operator.BadField("id")
+	}
+	s, err := selectionOf(values)
+	if err != nil {
+		return err
+	}
+	if len(s.IDs) == 0 {
+		return c.Lead(ctx, s.back(), frame.Flash{Text: "Nothing was selected.", Bad: true})
+	}
+	q := frame.Confirm{
+		Section: letters, Action: lettersPath + "/selected", Back: s.back(),
+		Fields: []frame.Fact{{"do", s.Do}, {"list", s.List}},
+	}
+	for _, id := range s.IDs {
+		text := strconv.FormatInt(id, 10)
+		q.Fields = append(q.Fields, frame.Fact{"id", text})
+		q.Facts = append(q.Facts, frame.Fact{"Dead letter", text})
+	}
+	of := fmt.Sprintf("the %d selected", len(s.IDs))
+	switch s.Do {
+	case "discard":
+		q.Title, q.Button, q.Reason, q.Destroys = "Discard "+of, "Discard "+of, "required", true
+		q.Question = "Each of these events is given up: no attempt processes it, and what it did to entities is taken back."
+	default:
+		q.Title, q.Button, q.Reason = "Replay "+of, "Replay "+of, "optional"
+		q.Question = "Each of these events is run again."
+	}
+	return c.Ask(ctx, q)
+}
+
+func (c *Console) changeSelected(ctx *fiber.Ctx) error {
+	values, err := url.ParseQuery(string(ctx.BodyRaw()))
+	if err != nil {
+		return operator.BadField("id")
+	}
+	s, err := selectionOf(values)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	change, did := c.replay, "run again"
+	if s.Do == "discard" {
+		if change, did = c.API.DeadLetters.DiscardDeadLetter, "discarded"; reason == "" {
+			return operator.MissingField("reason")
+		}
+	}
+	return c.Lead(ctx, s.back(), applied(ctx, s.IDs, did, change, operator.Actor(ctx, reason)))
+}
+
+func (c *Console) replay(ctx context.Context, id int64, by event.Actor) error {
+	_, err := c.API.Replays.Replay(ctx, id, by)
+	return err
+}
+
+// applied makes a change of each of some dead letters, and says what came of it.
+func applied(
+	ctx *fiber.Ctx, ids []int64, did string, change func(context.Context, int64, event.Actor) error, by event.Actor,
+) frame.Flash {
+	var refused []string
+	for _, id := range ids {
+		if err := change(ctx.UserContext(), id, by); err != nil {
+			f := operator.FailureOf(ctx, err)
+			why := f.Message
+			if f.Detail != "" {
+				why = f.Detail
+			}
+			refused = append(refused, fmt.Sprintf("%d: %s", id, why))
+		}
+	}
+	text := fmt.Sprintf("%d of the %d selected were %s.", len(ids)-len(refused), len(ids), did)
+	const shown = 5
+	if more := len(refused) - shown; more > 0 {
+		refused = append(refused[:shown], fmt.Sprintf("and %d more", more))
+	}
+	if len(refused) > 0 {
+		text += " Refused: " + strings.Join(refused, "; ")
+	}
+	return frame.Flash{Text: text, Bad: len(refused) > 0}
+}

@@ -1,0 +1,80 @@
+package console_test
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"holdfast/event"
+)
+
+const (
+	waiting = time.Minute
+	tick    = 5 * time.Millisecond
+)
+
+// sessions are kept in memory, and fail when they are told to. Those of PostgreSQL are tested in package persistence.
+type sessions struct {
+	mu    sync.Mutex
+	open  map[string]event.Session
+	audit []event.AuditEntry
+	err   error
+}
+
+func (s *sessions) OpenSession(_ context.Context, one event.Session, by event.Actor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if s.open == nil {
+		s.open = map[string]event.Session{}
+	}
+	s.open[string(one.ID)] = one
+	s.audit = append(s.audit, by.Did(event.AuditLogin, "console", nil))
+	return nil
+}
+
+func (s *sessions) Session(_ context.Context, id []byte) (event.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.open[string(id)]
+	if s.err == nil && !ok {
+		return one, event.ErrNotFound
+	}
+	return one, s.err
+}
+
+func (s *sessions) CloseSession(_ context.Context, id []byte, by event.Actor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	delete(s.open, string(id))
+	s.audit = append(s.audit, by.Did(event.AuditLogout, "console", nil))
+	return nil
+}
+
+func (s *sessions) Audit(_ context.Context, e event.AuditEntry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.audit = append(s.audit, e)
+	return nil
+}
+
+func (s *sessions) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// audited are the actions that were written, in their order.
+func (s *sessions) audited() (actions []event.AuditAction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.audit {
+		actions = append(actions, e.Action)
+	}
+	return actions
+}

@@ -1,0 +1,339 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// DeliveryView is a delivery as a caller may see it: an answer can repeat what was sent, so viewers see none.
+type DeliveryView struct {
+	delivery.Delivery
+
+	Answer string `json:"answer,omitempty"`
+}
+
+// ViewDelivery is a delivery as the caller of a request may see it.
+func ViewDelivery(c *fiber.Ctx, d delivery.Delivery) DeliveryView { return viewDelivery(c)(d) }
+
+func viewDelivery(c *fiber.Ctx) func(delivery.Delivery) DeliveryView {
+	if isViewer(c) {
+		return func(d delivery.Delivery) DeliveryView { return DeliveryView{Delivery: d} }
+	}
+	return WholeDelivery
+}
+
+// WholeDelivery is a delivery with its answer.
+func WholeDelivery(d delivery.Delivery) DeliveryView {
+	return DeliveryView{Delivery: d, Answer: textOf(d.Answer)}
+}
+
+// AttemptView is an attempt as a caller may see it.
+type AttemptView struct {
+	delivery.Attempt
+
+	Answer string `json:"answer,omitempty"`
+}
+
+func viewAttempt(c *fiber.Ctx, a delivery.Attempt) AttemptView {
+	if isViewer(c) {
+		return AttemptView{Attempt: a}
+	}
+	return WholeAttempt(a)
+}
+
+// WholeAttempt is an attempt with its answer.
+func WholeAttempt(a delivery.Attempt) AttemptView {
+	return AttemptView{Attempt: a, Answer: textOf(a.Answer)}
+}
+
+// textOf is the beginning of an answer as text; what is none shows as U+FFFD.
+func textOf(answer []byte) string { return strings.ToValidUTF8(string(answer), "�") }
+
+func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
+
+// statusOf is the status of an event that stands for those of its deliveries. It has none before it is processed.
+func statusOf(status event.Status, all []delivery.Delivery) delivery.Status {
+	var statuses []delivery.Status
+	for _, d := range all {
+		statuses = append(statuses, d.Status)
+	}
+	switch {
+	case len(all) > 0 || status == event.StatusProcessed:
+		return delivery.Summary(statuses)
+	case status == event.StatusDead:
+		return delivery.Failed
+	}
+	return delivery.Pending
+}
+
+// addDeliveries adds what goes out of the event.
+func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetail) error {
+	if a.Outbound == nil {
+		return nil
+	}
+	all, err := a.Outbound.Deliveries.DeliveriesOf(ctx, detail.ID)
+	if err != nil {
+		return err
+	}
+	detail.DeliveryStatus, detail.Deliveries = statusOf(detail.Status, all), []DeliveryView{}
+	for _, d := range all {
+		view := WholeDelivery(d)
+		if viewer {
+			view.Answer = ""
+		}
+		detail.Deliveries = append(detail.Deliveries, view)
+	}
+	return nil
+}
+
+func (o *Outbound) listAttempts(c *fiber.Ctx) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	return answer(c, o.Attempts)
+}
+
+// Attempts are those to deliver the event that the path of a request names.
+func (o *Outbound) Attempts(c *fiber.Ctx) (list List[AttemptView], err error) {
+	id, err := pathUUID(c)
+	if err != nil {
+		return list, err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	all, err := o.Deliveries.AttemptsOf(ctx, id)
+	return List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
+}
+
+// attemptsOf are those for one subscription, or for all (0).
+func attemptsOf(c *fiber.Ctx, all []delivery.Attempt, subscription int64) []AttemptView {
+	shown := make([]AttemptView, 0, len(all))
+	for _, a := range all {
+		if subscription == 0 || a.SubscriptionID == subscription {
+			shown = append(shown, viewAttempt(c, a))
+		}
+	}
+	return shown
+}
+
+// statuses are those of a delivery.
+var statuses = []delivery.Status{
+	delivery.Pending, delivery.Processing, delivery.Retrying, delivery.Delivered, delivery.Failed, delivery.Canceled,
+}
+
+// selection is a word for several statuses.
+type selection string
+
+const (
+	selectOpen        selection = "open"
+	selectUndelivered selection = "undelivered"
+)
+
+func (o *Outbound) listDeliveries(c *fiber.Ctx) error {
+	q := queryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
+	only := choose(q, "only", []selection{selectOpen, selectUndelivered})
+	wanted := delivery.Query{
+		EventID: q.text("event_id"), Status: choose(q, "status", statuses),
+		Open: only == selectOpen, Undelivered: only == selectUndelivered, Limit: q.limit() + 1,
+	}
+	if wanted.EventID != "" && !isUUID(wanted.EventID) {
+		q.refuse("event_id")
+	}
+	if only != "" && wanted.Status != "" {
+		q.refuse("only") // a status says it already
+	}
+	wanted.Since, wanted.Until = q.period()
+	wanted.Before = cursorOf(q, func(k delivery.Key) bool { return isUUID(k.EventID) && k.SubscriptionID > 0 })
+	if q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	if err := o.resolve(ctx, q, &wanted); err != nil {
+		return err
+	}
+	rows, err := o.Deliveries.Deliveries(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(Cut(rows, wanted.Limit-1, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
+		return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
+	}))
+}
+
+// resolve finds what the names of a query stand for.
+func (o *Outbound) resolve(ctx context.Context, q *query, wanted *delivery.Query) error {
+	if name := q.text("subscription"); name != "" {
+		s, err := o.Subscriptions.Subscription(ctx, name)
+		if err != nil {
+			return err
+		}
+		wanted.SubscriptionID = s.ID
+	}
+	if name := q.text("destination"); name != "" {
+		d, err := o.Destinations.Destination(ctx, name)
+		if err != nil {
+			return err
+		}
+		wanted.DestinationID = d.ID
+	}
+	return nil
+}
+
+// keyOf is the delivery that a path names: that of an event to a subscription.
+func (o *Outbound) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err error) {
+	if k.EventID, err = pathUUID(c); err != nil {
+		return k, err
+	}
+	name, err := pathText(c, "subscription")
+	if err != nil {
+		return k, err
+	}
+	s, err := o.Subscriptions.Subscription(ctx, name)
+	k.SubscriptionID = s.ID
+	return k, err
+}
+
+func (o *Outbound) showDelivery(c *fiber.Ctx) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	k, err := o.keyOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	all, err := o.Deliveries.DeliveriesOf(ctx, k.EventID)
+	if err != nil {
+		return err
+	}
+	attempts, err := o.Deliveries.AttemptsOf(ctx, k.EventID)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if d.SubscriptionID == k.SubscriptionID {
+			return c.JSON(struct {
+				DeliveryView
+				Log []AttemptView `json:"log"`
+			}{viewDelivery(c)(d), attemptsOf(c, attempts, k.SubscriptionID)})
+		}
+	}
+	return event.ErrNotFound
+}
+
+func (o *Outbound) changeDelivery(
+	change func(context.Context, delivery.Key, event.Actor) (delivery.Delivery, error),
+) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		var body reasoned
+		if err := readChange(c, &body, &body); err != nil {
+			return err
+		}
+		ctx, cancel := within(c)
+		defer cancel()
+		k, err := o.keyOf(ctx, c)
+		if err != nil {
+			return err
+		}
+		d, err := change(ctx, k, actor(c, body.Reason))
+		if err != nil {
+			return err
+		}
+		return c.JSON(viewDelivery(c)(d))
+	}
+}
+
+// resendRequest is the body of a resend, and of the plan of one.
+type resendRequest struct {
+	reasoned
+
+	Subscription string    `json:"subscription"`
+	Since        time.Time `json:"since"`
+	Until        time.Time `json:"until"`
+	// Everything says that what was delivered goes once more.
+	Everything bool `json:"everything"`
+	// Rate is in deliveries a second; 0 is DefaultResendRate.
+	Rate float64 `json:"rate"`
+}
+
+func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
+	if err := readChange(c, &body, &body.reasoned); err != nil {
+		return body, err
+	}
+	switch {
+	case body.Subscription == "":
+		return body, refuseField(codeMissingField, "subscription")
+	case body.Since.IsZero():
+		return body, refuseField(codeMissingField, "since")
+	case !isStorable(body.Since):
+		return body, refuseField(codeBadField, "since")
+	}
+	if body.Until.IsZero() {
+		body.Until = time.Now()
+	}
+	if !isStorable(body.Until) || !holdsTime(body.Since, body.Until) {
+		return body, refuseField(codeBadField, "until")
+	}
+	if body.Rate == 0 {
+		body.Rate = delivery.DefaultResendRate
+	}
+	if body.Rate < delivery.MinResendRate || body.Rate > delivery.MaxResendRate {
+		return body, refuseField(codeBadField, "rate")
+	}
+	return body, nil
+}
+
+func (o *Outbound) planResend(c *fiber.Ctx) error {
+	body, err := resendOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	plan, err := o.Resends.PlanResend(ctx, body.Subscription, body.Since, body.Until)
+	if err != nil {
+		return err
+	}
+	return c.JSON(plan)
+}
+
+func (o *Outbound) startResend(c *fiber.Ctx) error {
+	body, err := resendOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	s, err := o.Subscriptions.Subscription(ctx, body.Subscription)
+	if err != nil {
+		return err
+	}
+	wanted := delivery.Resend{
+		SubscriptionID: s.ID, Subscription: s.Name, Everything: body.Everything, Rate: body.Rate,
+		Since: body.Since, Until: body.Until,
+	}
+	started, err := o.Resends.StartResend(ctx, wanted, actor(c, body.Reason))
+	if err != nil && started.ID == "" {
+		return err
+	}
+	return c.Status(fiber.StatusAccepted).JSON(started)
+}
+
+func (o *Outbound) listResends(c *fiber.Ctx) error { return sendLatest(c, o.Resends.Resends) }
+
+func (o *Outbound) showResend(c *fiber.Ctx) error { return sendOperation(c, o.Resends.Resend) }
+
+func (o *Outbound) changeResend(to event.OperationState) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		return sendChanged(c, to, o.Resends.ChangeResend, func(r delivery.Resend) string { return r.ID })
+	}
+}

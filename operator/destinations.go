@@ -1,0 +1,350 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/event"
+)
+
+// DestinationView is a destination as a caller may see it: never with its secrets.
+type DestinationView struct {
+	delivery.Destination
+
+	Condition delivery.Condition `json:"condition"`
+	// Secrets are the fingerprints of those that requests are signed with, the newest first; not in lists.
+	Secrets []SecretView `json:"secrets,omitempty"`
+	// Secret is the one that this answer has made or was given. It is never shown again.
+	Secret string `json:"secret,omitempty"`
+}
+
+// SecretView is a secret by its fingerprint, and until when it is used if another one has replaced it.
+type SecretView struct {
+	Fingerprint string     `json:"fingerprint"`
+	Until       *time.Time `json:"until,omitempty"`
+}
+
+// viewDestination hides from viewers what can be a secret.
+func viewDestination(c *fiber.Ctx, d delivery.Destination, how delivery.Condition) DestinationView {
+	if isViewer(c) {
+		d = d.Redacted()
+	}
+	return DestinationView{Destination: d, Condition: how}
+}
+
+func (o *Outbound) listDestinations(c *fiber.Ctx) error {
+	after, limit, err := afterName(c)
+	if err != nil {
+		return err
+	}
+	shown, err := o.destinationsAfter(c, after, limit+1)
+	if err != nil {
+		return err
+	}
+	return c.JSON(Cut(shown, limit, same[DestinationView], func(d DestinationView) nameCursor { return nameCursor{d.Name} }))
+}
+
+// ListDestinations are all destinations as the caller of a request may see them, by name, and how they do.
+func (o *Outbound) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) {
+	after := ""
+	for {
+		some, err := o.destinationsAfter(c, after, maxLimit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		if len(some) < maxLimit {
+			return all, nil
+		}
+		after = some[len(some)-1].Name
+	}
+}
+
+func (o *Outbound) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
+	ctx, cancel := within(c)
+	defer cancel()
+	some, err := o.Destinations.DestinationsAfter(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(some))
+	for i, d := range some {
+		ids[i] = d.ID
+	}
+	how, err := o.Destinations.Conditions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]DestinationView, len(some))
+	for i, d := range some {
+		shown[i] = viewDestination(c, d, how[d.ID])
+	}
+	return shown, nil
+}
+
+// nameCursor is a place in a list by name.
+type nameCursor struct {
+	Name string `json:"name"`
+}
+
+// afterName reads the parameters of a list by name.
+func afterName(c *fiber.Ctx) (after string, limit int, err error) {
+	q := queryOf(c, "limit", "cursor")
+	limit = q.limit()
+	if place := cursorOf(q, func(p nameCursor) bool { return p.Name != "" }); place != nil {
+		after = place.Name
+	}
+	return after, limit, q.err
+}
+
+func (o *Outbound) showDestination(c *fiber.Ctx) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	return answer(c, o.ShowDestination)
+}
+
+// ShowDestination is the destination that the path of a request names, as its caller may see it.
+func (o *Outbound) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return view, err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	d, err := o.Destinations.Destination(ctx, name)
+	if err != nil {
+		return view, err
+	}
+	return o.viewOf(ctx, c, d)
+}
+
+// viewOf also has the fingerprints of its secrets.
+func (o *Outbound) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) (view DestinationView, err error) {
+	how, err := o.Destinations.Condition(ctx, d.ID)
+	if err != nil {
+		return view, err
+	}
+	secrets, err := o.Destinations.SecretsOf(ctx, d.ID)
+	if err != nil {
+		return view, err
+	}
+	view = viewDestination(c, d, how)
+	for _, s := range secrets {
+		view.Secrets = append(view.Secrets, SecretView{Fingerprint: desk.Fingerprint(s), Until: s.Until})
+	}
+	return view, nil
+}
+
+// sendDestination answers with one destination, and with the secret that it has got now, if it has.
+func (o *Outbound) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
+	view, err := o.viewOf(ctx, c, d)
+	if err != nil {
+		return err
+	}
+	view.Secret = secret
+	return c.JSON(view)
+}
+
+// destinationRequest is the body of a change of a destination.
+type destinationRequest struct {
+	delivery.Destination
+	reasoned
+
+	// Secret takes the place of all that there are; "" keeps them, or makes one where it is needed.
+	Secret string `json:"secret"`
+}
+
+func (o *Outbound) createDestination(c *fiber.Ctx) error {
+	body := destinationRequest{}
+	if err := readChange(c, &body, &body.reasoned); err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	if err := mustBeNew(ctx, body.Name, o.Destinations.Destination); err != nil {
+		return err
+	}
+	body.ID, body.Version = 0, 0
+	c.Status(fiber.StatusCreated)
+	return o.applyDestination(ctx, c, body)
+}
+
+// mustBeNew refuses a name that is taken.
+func mustBeNew[T any](ctx context.Context, name string, read func(context.Context, string) (T, error)) error {
+	if name == "" {
+		return refuseField(codeMissingField, "name")
+	}
+	_, err := read(ctx, name)
+	switch {
+	case errors.Is(err, event.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return &refusal{code: codeRefused, field: "name", detail: "name_taken"}
+}
+
+func (o *Outbound) applyDestination(ctx context.Context, c *fiber.Ctx, body destinationRequest) error {
+	applied, secret, err := o.Changes.Apply(ctx, body.Destination, body.Secret, actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	return o.sendDestination(ctx, c, applied, secret)
+}
+
+// replaceDestination takes the whole destination: what the body does not name has its default.
+func (o *Outbound) replaceDestination(c *fiber.Ctx) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	return o.changeDestination(ctx, c, delivery.Destination{Name: name})
+}
+
+// patchDestination takes the fields that change.
+func (o *Outbound) patchDestination(c *fiber.Ctx) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	stored, err := o.Destinations.Destination(ctx, name)
+	if err != nil {
+		return err
+	}
+	return o.changeDestination(ctx, c, stored)
+}
+
+func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
+	body := destinationRequest{Destination: before}
+	if err := readChange(c, &body, &body.reasoned); err != nil {
+		return err
+	}
+	if body.Name != before.Name {
+		return refuseField(codeBadField, "name") // a name is for good
+	}
+	body.ID, body.Version = before.ID, before.Version
+	return o.applyDestination(ctx, c, body)
+}
+
+// readChange reads the body of a change over what is there.
+func readChange(c *fiber.Ctx, body any, r *reasoned) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	if err := decode(c, body); err != nil {
+		return err
+	}
+	return r.check()
+}
+
+func (o *Outbound) deleteDestination(c *fiber.Ctx) error {
+	return remove(c, func(ctx context.Context, name string, by event.Actor) error {
+		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
+			return err
+		}
+		return c.SendStatus(fiber.StatusNoContent)
+	})
+}
+
+// remove deletes what a path names, and has it answered.
+func remove(c *fiber.Ctx, by func(context.Context, string, event.Actor) error) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	var body reasoned
+	if err := readChange(c, &body, &body); err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	return by(ctx, name, actor(c, body.Reason))
+}
+
+// named gives the destination that a path means.
+type named func(ctx context.Context, name string) (destination string, err error)
+
+func itself(_ context.Context, name string) (string, error) { return name, nil }
+
+// setState pauses, resumes or disables a destination.
+func (o *Outbound) setState(of named, to delivery.DestinationState) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		name, err := pathText(c, "name")
+		if err != nil {
+			return err
+		}
+		var body reasoned
+		if err := readChange(c, &body, &body); err != nil {
+			return err
+		}
+		ctx, cancel := within(c)
+		defer cancel()
+		destination, err := of(ctx, name)
+		if err != nil {
+			return err
+		}
+		if _, err := o.Changes.SetDestinationState(ctx, destination, to, actor(c, body.Reason)); err != nil {
+			return err
+		}
+		d, err := o.Destinations.Destination(ctx, destination)
+		if err != nil {
+			return err
+		}
+		return o.sendDestination(ctx, c, d, "")
+	}
+}
+
+// rotation is the body of a rotation.
+type rotation struct {
+	reasoned
+
+	// Secret is the new one; "" has one made.
+	Secret string `json:"secret"`
+	// Grace is for how long requests are signed with the one before as well.
+	Grace *event.Duration `json:"grace"`
+}
+
+// DefaultGrace is enough for somebody to deploy the new secret.
+const DefaultGrace = 24 * time.Hour
+
+func (o *Outbound) rotateSecret(of named) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		name, err := pathText(c, "name")
+		if err != nil {
+			return err
+		}
+		var body rotation
+		if err := readChange(c, &body, &body.reasoned); err != nil {
+			return err
+		}
+		grace := DefaultGrace
+		if body.Grace != nil {
+			grace = time.Duration(*body.Grace)
+		}
+		ctx, cancel := within(c)
+		defer cancel()
+		destination, err := of(ctx, name)
+		if err != nil {
+			return err
+		}
+		secret, err := o.Changes.Rotate(ctx, destination, body.Secret, grace, actor(c, body.Reason))
+		if err != nil {
+			return err
+		}
+		d, err := o.Destinations.Destination(ctx, destination)
+		if err != nil {
+			return err
+		}
+		return o.sendDestination(ctx, c, d, secret)
+	}
+}

@@ -1,0 +1,133 @@
+package operator
+
+import (
+	"context"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/event"
+)
+
+// Outbound is what the API reads and changes of what goes out. None of it is nil.
+type Outbound struct {
+	Destinations  DestinationStore
+	Changes       DestinationChanger
+	Subscriptions SubscriptionStore
+	Trials        Trier
+	Deliveries    DeliveryStore
+	Resends       Resender
+}
+
+// DestinationStore reads destinations, and how they do. A name may also be the number of the row.
+type DestinationStore interface {
+	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
+	// DestinationsAfter are by name, those after one, at most limit.
+	DestinationsAfter(ctx context.Context, name string, limit int) ([]delivery.Destination, error)
+	Condition(ctx context.Context, destinationID int64) (delivery.Condition, error)
+	// Conditions are by the number of the destination.
+	Conditions(ctx context.Context, destinationIDs []int64) (map[int64]delivery.Condition, error)
+	SecretsOf(ctx context.Context, destinationID int64) ([]delivery.Secret, error)
+}
+
+// DestinationChanger changes destinations. Each change writes one audit entry in its transaction.
+type DestinationChanger interface {
+	// Apply makes a destination, or makes the one of its name what it is. A secret that was made or given is returned.
+	Apply(ctx context.Context, d delivery.Destination, secret string, by event.Actor) (delivery.Destination, string, error)
+	// Rotate gives it a new secret, and returns that; the one before is used until the grace has passed.
+	Rotate(ctx context.Context, nameOrID, secret string, grace time.Duration, by event.Actor) (string, error)
+	SetDestinationState(
+		ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+	) (delivery.Condition, error)
+	DeleteDestination(ctx context.Context, nameOrID string, by event.Actor) error
+}
+
+// SubscriptionStore reads and changes subscriptions. Each change writes one audit entry in its transaction.
+type SubscriptionStore interface {
+	Subscription(ctx context.Context, nameOrID string) (delivery.Subscription, error)
+	// SubscriptionsAfter are by name, those after one, at most limit.
+	SubscriptionsAfter(ctx context.Context, name string, limit int) ([]delivery.Subscription, error)
+	// ApplySubscription makes a subscription, or makes the one of its name what it is.
+	ApplySubscription(ctx context.Context, s delivery.Subscription, by event.Actor) (delivery.Subscription, error)
+	DeleteSubscription(ctx context.Context, nameOrID string, by event.Actor) (delivery.Removed, error)
+}
+
+// Trier tries and checks subscriptions.
+type Trier interface {
+	Try(ctx context.Context, subscription string, which desk.Choice, by event.Actor) (delivery.Trial, error)
+	Check(ctx context.Context, subscription string) ([]delivery.Finding, error)
+}
+
+// DeliveryStore reads deliveries, sends them again and cancels them. Each change writes one audit entry in its transaction.
+type DeliveryStore interface {
+	// DeliveriesOf are those of an event, by subscription.
+	DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error)
+	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
+	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
+	SendAgain(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error)
+	CancelDelivery(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error)
+}
+
+// Resender sends the events of a time again. A resend that is returned beside an error is on record, and its workflow will see it
+// a little later.
+type Resender interface {
+	PlanResend(ctx context.Context, subscription string, since, until time.Time) (delivery.ResendPlan, error)
+	StartResend(ctx context.Context, r delivery.Resend, by event.Actor) (delivery.Resend, error)
+	Resend(ctx context.Context, id string) (delivery.Resend, error)
+	// Resends are the latest ones, newest first.
+	Resends(ctx context.Context, limit int) ([]delivery.Resend, error)
+	// ChangeResend pauses, resumes (running) or cancels a resend that has not ended.
+	ChangeResend(ctx context.Context, id string, to event.OperationState, by event.Actor) (delivery.Resend, error)
+}
+
+func (a *API) outboundRoutes() []route {
+	o := a.Outbound
+	all := []route{
+		{"GET", "/events/:id/attempts", "attempts to deliver an event", o.listAttempts},
+		{"GET", "/deliveries", "deliveries, the newest event first", o.listDeliveries},
+		{"GET", "/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery},
+		{"POST", "/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)},
+		{"POST", "/deliveries/:id/:subscription/cancel", "do not deliver it", o.changeDelivery(o.Deliveries.CancelDelivery)},
+		{"GET", "/resends", "the latest resends", o.listResends},
+		{"POST", "/resends", "send the events of a time again", o.startResend},
+		{"POST", "/resends/plan", "what a resend would do", o.planResend},
+		{"GET", "/resends/:id", "one resend", o.showResend},
+		{"POST", "/resends/:id/pause", "pause a resend", o.changeResend(event.OperationPaused)},
+		{"POST", "/resends/:id/resume", "resume a resend", o.changeResend(event.OperationRunning)},
+		{"POST", "/resends/:id/cancel", "cancel a resend", o.changeResend(event.OperationCanceled)},
+	}
+	return append(append(all, o.destinationRoutes()...), o.subscriptionRoutes()...)
+}
+
+func (o *Outbound) destinationRoutes() []route {
+	return []route{
+		{"GET", "/destinations", "destinations, and how they do", o.listDestinations},
+		{"POST", "/destinations", "make a destination", o.createDestination},
+		{"GET", "/destinations/:name", "one destination", o.showDestination},
+		{"PUT", "/destinations/:name", "replace a destination, or make it", o.replaceDestination},
+		{"PATCH", "/destinations/:name", "change fields of a destination", o.patchDestination},
+		{"DELETE", "/destinations/:name", "delete a destination that no subscription needs", o.deleteDestination},
+		{"POST", "/destinations/:name/rotate-secret", "give it a new secret, shown once", o.rotateSecret(itself)},
+		{"POST", "/destinations/:name/pause", "keep what comes, and send nothing", o.setState(itself, delivery.DestinationPaused)},
+		{"POST", "/destinations/:name/resume", "send again", o.setState(itself, delivery.DestinationReady)},
+		{"POST", "/destinations/:name/disable", "keep what comes, until somebody resumes it",
+			o.setState(itself, delivery.DestinationDisabled)},
+	}
+}
+
+func (o *Outbound) subscriptionRoutes() []route {
+	return []route{
+		{"GET", "/subscriptions", "subscriptions, and how their destinations do", o.listSubscriptions},
+		{"POST", "/subscriptions", "make a subscription, in the flat form its destination as well", o.createSubscription},
+		{"GET", "/subscriptions/:name", "one subscription", o.showSubscription},
+		{"PUT", "/subscriptions/:name", "replace a subscription, or make it", o.replaceSubscription},
+		{"PATCH", "/subscriptions/:name", "change fields of a subscription", o.patchSubscription},
+		{"DELETE", "/subscriptions/:name", "delete a subscription, and cancel what waits for it", o.deleteSubscription},
+		{"POST", "/subscriptions/:name/rotate-secret", "give its destination a new secret, shown once", o.rotateSecret(o.targetOf)},
+		{"POST", "/subscriptions/:name/pause", "pause its destination", o.setState(o.targetOf, delivery.DestinationPaused)},
+		{"POST", "/subscriptions/:name/resume", "resume its destination", o.setState(o.targetOf, delivery.DestinationReady)},
+		{"POST", "/subscriptions/:name/disable", "disable its destination", o.setState(o.targetOf, delivery.DestinationDisabled)},
+		{"POST", "/subscriptions/:name/test", "send one event to it now", o.trySubscription},
+		{"GET", "/subscriptions/:name/check", "look for mistakes, and send nothing", o.checkSubscription},
+	}
+}

@@ -1,0 +1,195 @@
+package operator_test
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/event"
+)
+
+func someDestination() delivery.Destination {
+	return delivery.Destination{
+		ID: 3, Name: "crm", Version: 9, InFlight: 4,
+		HTTP: &delivery.HTTP{
+			URL: "https://crm.example.com/hooks/hunter2?key=hunter2", Headers: map[string]string{"X-Key": "hunter2"},
+		},
+		Rate: &delivery.Rate{Requests: 50, Per: event.Duration(time.Second)},
+	}
+}
+
+func someSubscription() delivery.Subscription {
+	return delivery.Subscription{
+		ID: 5, Name: "customers", To: "crm", DestinationID: 3, Active: true, Version: 9,
+		Events: delivery.Events{Types: []string{"customer.*"}},
+	}
+}
+
+func someCondition() delivery.Condition {
+	return delivery.Condition{State: delivery.DestinationReady, StateAt: noon, Breaker: delivery.BreakerClosed, Waiting: 2}
+}
+
+func someDelivery() delivery.Delivery {
+	return delivery.Delivery{
+		EventID: someID, SubscriptionID: 5, Subscription: "customers", DestinationID: 3, Destination: "crm", Provider: "acme",
+		Type: "thing.changed", Status: delivery.Retrying, Code: "503", Attempts: 2, Waits: "due", QueuedAt: noon, DueAt: &noon, MS: 12,
+		Answer: []byte("card 4242 \xff"),
+	}
+}
+
+// missing answers as a store that has nothing of the name.
+func (s *stub) missing(name string) error {
+	if s.noSuch == name {
+		return event.ErrNotFound
+	}
+	return nil
+}
+
+func (s *stub) Destination(_ context.Context, name string) (delivery.Destination, error) {
+	if err := s.missing(name); err != nil {
+		return delivery.Destination{}, err
+	}
+	return someDestination(), s.call("destination")
+}
+
+func (s *stub) DestinationsAfter(_ context.Context, name string, limit int) ([]delivery.Destination, error) {
+	return someAfter(someDestination(), someDestination().Name, name, limit), s.call("destinations")
+}
+
+// someAfter has as many rows as are wanted, and none after the last of them.
+func someAfter[T any](row T, last, name string, limit int) []T {
+	if name == last {
+		return nil
+	}
+	return slices.Repeat([]T{row}, min(limit, 2))
+}
+
+func (s *stub) Condition(context.Context, int64) (delivery.Condition, error) {
+	return someCondition(), s.call("condition")
+}
+
+func (s *stub) Conditions(context.Context, []int64) (map[int64]delivery.Condition, error) {
+	return map[int64]delivery.Condition{3: someCondition()}, s.call("conditions")
+}
+
+func (s *stub) SecretsOf(context.Context, int64) ([]delivery.Secret, error) {
+	return []delivery.Secret{{Value: "whsec_hunter2hunter2"}, {Value: "whsec_hunter1hunter1", Until: &noon}}, s.call("secrets")
+}
+
+func (s *stub) Apply(
+	_ context.Context, d delivery.Destination, secret string, by event.Actor,
+) (delivery.Destination, string, error) {
+	s.destination, s.secret = d, secret
+	d.ID = 3
+	return d, secret, s.changed("apply destination", by)
+}
+
+func (s *stub) Rotate(_ context.Context, _, secret string, grace time.Duration, by event.Actor) (string, error) {
+	s.secret, s.grace = secret, grace
+	return "whsec_new", s.changed("rotate", by)
+}
+
+func (s *stub) SetDestinationState(
+	_ context.Context, name string, to delivery.DestinationState, by event.Actor,
+) (delivery.Condition, error) {
+	return someCondition(), s.changed(name+" "+string(to), by)
+}
+
+func (s *stub) DeleteDestination(_ context.Context, name string, by event.Actor) error {
+	return s.changed("delete "+name, by)
+}
+
+func (s *stub) Subscription(_ context.Context, name string) (delivery.Subscription, error) {
+	if err := s.missing(name); err != nil {
+		return delivery.Subscription{}, err
+	}
+	return someSubscription(), s.call("subscription")
+}
+
+func (s *stub) SubscriptionsAfter(_ context.Context, name string, limit int) ([]delivery.Subscription, error) {
+	return someAfter(someSubscription(), someSubscription().Name, name, limit), s.call("subscriptions")
+}
+
+func (s *stub) ApplySubscription(
+	_ context.Context, sub delivery.Subscription, by event.Actor,
+) (delivery.Subscription, error) {
+	s.subscription = sub
+	sub.ID, sub.DestinationID = 5, 3
+	return sub, s.changed("apply subscription", by)
+}
+
+func (s *stub) DeleteSubscription(_ context.Context, name string, by event.Actor) (delivery.Removed, error) {
+	return delivery.Removed{Canceled: 412}, s.changed("delete "+name, by)
+}
+
+func (s *stub) Try(_ context.Context, _ string, which desk.Choice, by event.Actor) (delivery.Trial, error) {
+	s.choice = which
+	return delivery.Trial{
+		EventID: someID, Provider: "acme", Type: "t", Of: "sample", OK: true, Code: "200", MS: 3, Answer: []byte("thanks"),
+	}, s.changed("try", by)
+}
+
+func (s *stub) Check(context.Context, string) ([]delivery.Finding, error) {
+	return []delivery.Finding{{About: "task_queue", Text: "nobody polls it", Command: "temporal task-queue describe"}}, s.call("check")
+}
+
+func (s *stub) DeliveriesOf(context.Context, string) ([]delivery.Delivery, error) {
+	return []delivery.Delivery{someDelivery()}, s.call("deliveries of")
+}
+
+func (s *stub) AttemptsOf(context.Context, string) ([]delivery.Attempt, error) {
+	d := someDelivery()
+	return []delivery.Attempt{
+		{Key: delivery.Key{EventID: someID, SubscriptionID: 5}, Subscription: "customers", At: noon, Code: "503", MS: 12, Answer: d.Answer},
+		{Key: delivery.Key{EventID: someID, SubscriptionID: 6}, Subscription: "other", At: noon, OK: true, Code: "200", MS: 12},
+	}, s.call("attempts")
+}
+
+func (s *stub) Deliveries(_ context.Context, q delivery.Query) ([]delivery.Delivery, error) {
+	s.deliveries = q
+	rows := make([]delivery.Delivery, q.Limit)
+	for i := range rows {
+		rows[i] = someDelivery()
+	}
+	return rows, s.call("deliveries")
+}
+
+func (s *stub) SendAgain(_ context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+	s.key = k
+	return someDelivery(), s.changed("send again", by)
+}
+
+func (s *stub) CancelDelivery(_ context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+	s.key = k
+	return someDelivery(), s.changed("cancel delivery", by)
+}
+
+func someResend() delivery.Resend {
+	return delivery.Resend{
+		ID: "s1", SubscriptionID: 5, Subscription: "customers", Rate: 100, State: event.OperationRunning, Since: noon, Until: noon,
+		StartedBy: "ada", StartedAt: noon,
+	}
+}
+
+func (s *stub) PlanResend(context.Context, string, time.Time, time.Time) (delivery.ResendPlan, error) {
+	return delivery.ResendPlan{Events: 9, Matching: 3, Missing: 3}, s.call("plan resend")
+}
+
+func (s *stub) StartResend(_ context.Context, r delivery.Resend, by event.Actor) (delivery.Resend, error) {
+	s.resend = r
+	return someResend(), s.changed("start resend", by)
+}
+
+func (s *stub) Resend(context.Context, string) (delivery.Resend, error) {
+	return someResend(), s.call("resend")
+}
+
+func (s *stub) Resends(context.Context, int) ([]delivery.Resend, error) {
+	return []delivery.Resend{someResend()}, s.call("resends")
+}
+
+func (s *stub) ChangeResend(_ context.Context, _ string, _ event.OperationState, by event.Actor) (delivery.Resend, error) {
+	return someResend(), s.changed("change resend", by)
+}

@@ -1,0 +1,211 @@
+package operator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+)
+
+// The flat form of dispatchers that know no destinations makes a destination and a subscription of one name.
+func TestTheFlatFormMakesBoth(t *testing.T) {
+	t.Parallel()
+	behind := &stub{noSuch: "crm-hooks"}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "POST", base+"/subscriptions", `{"name":"crm-hooks","url":"https://crm.example.com/hooks",
+		"event_types":["customer.*"],"secret":"hunter2hunter2hunter2","rate_limit":2.5,"active":false}`)
+	require.Equal(t, 201, r.status, string(r.body))
+	require.Equal(t, delivery.Destination{
+		Name: "crm-hooks", HTTP: &delivery.HTTP{URL: "https://crm.example.com/hooks"},
+		Rate: &delivery.Rate{Requests: 3, Per: event.Duration(time.Second)},
+	}, behind.destination)
+	require.Equal(t, delivery.Subscription{
+		Name: "crm-hooks", To: "crm-hooks", Events: delivery.Events{Types: []string{"customer.*"}},
+	}, behind.subscription)
+	require.Contains(t, string(r.body), `"secret":"hunter2hunter2hunter2"`, "who has made it sees it once")
+
+	r = ask(t, "POST", base+"/subscriptions", `{"url":"https://Hooks.Example.com:8443/x","rate_limit":0.5}`)
+	require.Equal(t, 409, r.status, "the stub has every other name")
+	require.Equal(t, "name_taken", r.Error.Detail)
+}
+
+func TestANameIsMadeForWhoGivesNone(t *testing.T) {
+	t.Parallel()
+	for address, wanted := range map[string]string{
+		"https://Hooks.Example.com:8443/x": `^hooks-example-com-[a-z0-9]{6}$`, "no address": `^endpoint-[a-z0-9]{6}$`,
+		"https://" + strings.Repeat("a", 39) + "-b.example": `^a{39}-[a-z0-9]{6}$`,
+		"https://[::1]/": `^1-[a-z0-9]{6}$`,
+	} {
+		name := operator.NameFor(address)
+		require.Regexp(t, wanted, name)
+		require.NoError(t, delivery.CheckName(name))
+	}
+}
+
+// Nothing that could sign a request is shown after it was made, and viewers see neither addresses nor answers.
+func TestSecretsAreNeverShownAgain(t *testing.T) {
+	t.Parallel()
+	tokens, texts := crowd(t)
+	_, base := serve(t, operator.Options{API: (&stub{}).api(), Tokens: tokens})
+	for _, path := range []string{
+		"/destinations", "/destinations/crm", "/subscriptions", "/subscriptions/customers", "/deliveries", "/events/" + someID,
+		"/deliveries/" + someID + "/customers", "/events/" + someID + "/attempts",
+	} {
+		for _, role := range access.Roles() {
+			r := ask(t, "GET", base+path, "", bearer(texts[role])...)
+			require.Equal(t, 200, r.status, path)
+			require.NotContains(t, string(r.body), "whsec_", "%s as %s", path, role)
+			if role == access.RoleViewer {
+				require.NotContains(t, string(r.body), "hunter2", path)
+				require.NotContains(t, string(r.body), "4242", path)
+			}
+		}
+	}
+	shown := ask(t, "GET", base+"/destinations/crm", "", bearer(texts[access.RoleViewer])...)
+	require.Contains(t, string(shown.body), `"url":"https://crm.example.com"`)
+	require.Contains(t, string(shown.body), `"X-Key":"[redacted]"`)
+	require.Contains(t, string(shown.body), desk.Fingerprint(delivery.Secret{Value: "whsec_hunter1hunter1"}))
+	whole := ask(t, "GET", base+"/deliveries/"+someID+"/customers", "", bearer(texts[access.RoleOperator])...)
+	require.Contains(t, string(whole.body), `"answer":"card 4242 �"`)
+	var log struct{ Log []json.RawMessage }
+	require.NoError(t, json.Unmarshal(whole.body, &log))
+	require.Len(t, log.Log, 1, "attempts of other subscriptions are not this delivery's")
+}
+
+// A change of some fields leaves the others, a change of the whole does not.
+func TestAPatchAndAReplacement(t *testing.T) {
+	t.Parallel()
+	behind := &stub{}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "PATCH", base+"/destinations/crm", `{"http":{"headers":{"X-More":"1"}},"rate":null,"timeout":"20s","id":77}`)
+	require.Equal(t, 200, r.status, string(r.body))
+	wanted := someDestination()
+	wanted.HTTP.Headers["X-More"], wanted.Rate, wanted.Timeout = "1", nil, event.Duration(20*time.Second)
+	require.Equal(t, wanted, behind.destination)
+
+	r = ask(t, "PUT", base+"/destinations/crm", `{"temporal":{"task_queue":"orders"}}`)
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Equal(t, delivery.Destination{Name: "crm", Temporal: &delivery.Temporal{TaskQueue: "orders"}}, behind.destination)
+
+	r = ask(t, "PATCH", base+"/subscriptions/customers", `{"active":false}`)
+	require.Equal(t, 200, r.status, string(r.body))
+	off := someSubscription()
+	off.Active = false
+	require.Equal(t, off, behind.subscription)
+	r = ask(t, "PUT", base+"/subscriptions/customers", `{"to":"crm"}`)
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Equal(t, delivery.Subscription{Name: "customers", To: "crm", Active: true}, behind.subscription)
+
+	r = ask(t, "POST", base+"/subscriptions/customers/rotate-secret", `{"grace":"48h"}`)
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Equal(t, 48*time.Hour, behind.grace)
+	require.Contains(t, string(r.body), `"secret":"whsec_new"`)
+	ask(t, "POST", base+"/destinations/crm/rotate-secret", `{}`)
+	require.Equal(t, 24*time.Hour, behind.grace)
+	ask(t, "POST", base+"/subscriptions/customers/pause", `{"reason":"they asked"}`)
+	require.Contains(t, behind.called(), "crm paused", "a subscription is paused with its destination")
+	require.Equal(t, "they asked", behind.actor.Reason)
+}
+
+func TestDeliveriesAreFiltered(t *testing.T) {
+	t.Parallel()
+	behind := &stub{}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "GET", base+"/deliveries?subscription=customers&destination=crm&only=undelivered&limit=2&since=1h", "")
+	require.Equal(t, 200, r.status, string(r.body))
+	q := behind.deliveries
+	require.Equal(t, []any{int64(5), int64(3), true, false, 3}, []any{q.SubscriptionID, q.DestinationID, q.Undelivered, q.Open, q.Limit})
+	require.WithinDuration(t, time.Now().Add(-time.Hour), q.Since, time.Minute)
+	var page struct{ Next string }
+	require.NoError(t, json.Unmarshal(r.body, &page))
+	r = ask(t, "GET", base+"/deliveries?cursor="+page.Next, "")
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Equal(t, &delivery.Key{EventID: someID, SubscriptionID: 5}, behind.deliveries.Before)
+
+	r = ask(t, "POST", base+"/deliveries/"+someID+"/customers/send", "")
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Equal(t, delivery.Key{EventID: someID, SubscriptionID: 5}, behind.key)
+	r = ask(t, "POST", base+"/resends", `{"subscription":"customers","since":"2026-11-20T00:00:00Z","everything":true}`)
+	require.Equal(t, 202, r.status, string(r.body))
+	require.Equal(t, []any{int64(5), true, 100.0}, []any{behind.resend.SubscriptionID, behind.resend.Everything, behind.resend.Rate})
+}
+
+func TestAnEventTellsHowItsDeliveriesStand(t *testing.T) {
+	t.Parallel()
+	behind := &stub{}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "GET", base+"/events/"+someID, "")
+	require.Contains(t, string(r.body), `"delivery_status":"retrying","deliveries":[{"event_id":"`+someID)
+	for name, c := range map[string]struct {
+		status event.Status
+		all    []delivery.Delivery
+		want   delivery.Status
+	}{
+		"matches nothing":       {event.StatusProcessed, nil, delivery.Delivered},
+		"not processed yet":     {event.StatusPersisted, nil, delivery.Pending},
+		"in the inbox":          {"waiting", nil, delivery.Pending},
+		"never processed":       {event.StatusDead, nil, delivery.Failed},
+		"one failed, one waits": {event.StatusProcessed, []delivery.Delivery{{Status: "failed"}, {Status: "pending"}}, delivery.Pending},
+		"canceled":              {event.StatusProcessed, []delivery.Delivery{{Status: "canceled"}}, delivery.Delivered},
+	} {
+		require.Equal(t, c.want, operator.StatusOf(c.status, c.all), name)
+	}
+}
+
+func TestOutboundRequestsAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	behind := &stub{noSuch: "new"}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	for name, c := range map[string]struct{ method, path, content, want, field string }{
+		"an unknown field":          {"POST", "/destinations", `{"name":"new","http":{"uri":"x"}}`, "400 unknown_field", "uri"},
+		"a duration without a unit": {"POST", "/destinations", `{"name":"new","timeout":"7"}`, "400 bad_field", ""},
+		"a cap of text":             {"POST", "/destinations", `{"name":"new","in_flight":"x"}`, "400 bad_field", "in_flight"},
+		"types of text":             {"POST", "/subscriptions", `{"url":"https://a.example","event_types":"a"}`, "400 bad_field", "event_types"},
+		"an address of a number":    {"POST", "/destinations", `{"name":"new","http":{"url":7}}`, "400 bad_field", "http.url"},
+		"no name":                   {"POST", "/destinations", `{"http":{"url":"https://a.example"}}`, "400 missing_field", "name"},
+		"a name that is taken":      {"POST", "/destinations", `{"name":"crm"}`, "409 refused", "name"},
+		"another name":              {"PATCH", "/destinations/crm", `{"name":"other"}`, "400 bad_field", "name"},
+		"a subscription's as well":  {"PUT", "/subscriptions/customers", `{"name":"other"}`, "400 bad_field", "name"},
+		"no subscription's name":    {"POST", "/subscriptions", `{"to":"crm"}`, "400 missing_field", "name"},
+		"a secret for nobody":       {"POST", "/subscriptions", `{"name":"new","to":"crm","secret":"x"}`, "400 missing_field", "url"},
+		"both forms":                {"POST", "/subscriptions", `{"name":"new","to":"crm","url":"https://a.example"}`, "400 bad_field", "to"},
+		"types twice": {"POST", "/subscriptions", `{"url":"https://a.example","event_types":["a"],"events":{"types":["b"]}}`,
+			"400 bad_field", "event_types"},
+		"a rate of nothing":        {"POST", "/subscriptions", `{"name":"new","url":"https://a.example","rate_limit":0}`, "400 bad_field", "rate_limit"},
+		"an address of a stored":   {"PATCH", "/subscriptions/customers", `{"url":"https://a.example"}`, "400 bad_field", "url"},
+		"a trial of no event":      {"POST", "/subscriptions/customers/test", `{"event_id":"7"}`, "400 bad_field", "event_id"},
+		"a status of its own":      {"GET", "/deliveries?status=lost", ``, "400 bad_parameter", "status"},
+		"a selection of its own":   {"GET", "/deliveries?only=lost", ``, "400 bad_parameter", "only"},
+		"a status and a selection": {"GET", "/deliveries?status=failed&only=open", ``, "400 bad_parameter", "only"},
+		"an event that is none":    {"GET", "/deliveries?event_id=7", ``, "400 bad_parameter", "event_id"},
+		"a cursor of its own":      {"GET", "/deliveries?cursor=e30", ``, "400 bad_cursor", ""},
+		"a delivery of no event":   {"POST", "/deliveries/7/customers/send", ``, "400 bad_parameter", "id"},
+		"a resend of nothing":      {"POST", "/resends", ``, "400 missing_field", "subscription"},
+		"a resend of all times":    {"POST", "/resends", `{"subscription":"customers"}`, "400 missing_field", "since"},
+		"a resend of no time": {"POST", "/resends/plan", `{"subscription":"customers","since":"2026-01-02T00:00:00Z","until":"2026-01-01T00:00:00Z"}`,
+			"400 bad_field", "until"},
+		"a resend of a stampede": {"POST", "/resends", `{"subscription":"customers","since":"2026-01-02T00:00:00Z","rate":1e9}`,
+			"400 bad_field", "rate"},
+		"a reason that is a novel": {"DELETE", "/subscriptions/customers", `{"reason":"` + strings.Repeat("x", 2000) + `"}`, "400 bad_field", "reason"},
+		"a name that is not there": {"GET", "/subscriptions/new", ``, "404 no_such_thing", ""},
+	} {
+		r := ask(t, c.method, base+c.path, c.content)
+		require.Equal(t, c.want, fmt.Sprint(r.status, " ", r.Error.Code), "%s: %s", name, r.body)
+		require.Equal(t, c.field, r.Error.Field, name)
+	}
+	require.Nil(t, behind.destination.HTTP)
+	require.Empty(t, behind.subscription.Name)
+	behind.err = event.Rejectf("invalid_destination", "http.url must be a URL with http or https and a host")
+	r := ask(t, "PUT", base+"/destinations/crm", `{"http":{"url":"x"}}`)
+	require.Equal(t, "400 bad_field http.url must be a URL with http or https and a host",
+		fmt.Sprint(r.status, " ", r.Error.Code, " ", r.Error.Detail))
+}

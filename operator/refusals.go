@@ -1,0 +1,30 @@
+package operator
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+)
+
+// RefusalMemory says why requests were refused by this process.
+type RefusalMemory interface {
+	// Refusals are those of a provider, or of all that have some ("" is all), by name.
+	Refusals(provider string) []event.ProviderRefusals
+}
+
+// refusalRoutes are those of a process that receives webhooks, whether it serves the rest of the API or not.
+func (o Options) refusalRoutes() []route {
+	if o.Refusals == nil {
+		return nil
+	}
+	return []route{{"GET", "/refusals", "why this process has refused requests, by provider and cause", o.listRefusals}}
+}
+
+func (o Options) listRefusals(c *fiber.Ctx) error {
+	q := queryOf(c, "provider")
+	provider := q.text("provider")
+	if q.err != nil {
+		return q.err
+	}
+	return c.JSON(List[event.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
+}

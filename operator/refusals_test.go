@@ -1,0 +1,40 @@
+package operator_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+)
+
+// refusals are those of a process that has refused one request of each provider.
+type refusals struct{}
+
+func (refusals) Refusals(provider string) []event.ProviderRefusals {
+	if provider == "" {
+		provider = "acme"
+	}
+	skew := int64(-7)
+	return []event.ProviderRefusals{{
+		Provider: provider, Count: 1,
+		Causes: []event.RefusalCause{{Cause: "bad_signature", Means: "it is wrong", Next: "correct it", Count: 1, LastAt: noon}},
+		Last: []event.Refusal{{
+			At: noon, Cause: "bad_signature", Status: 401, SkewMS: &skew, Headers: []string{"host"}, OtherHeaders: 2, BodyBytes: 9,
+		}},
+	}}
+}
+
+// A process that receives webhooks and serves nothing else of the API still says why it refused some, to those with a token.
+func TestRefusalsAreServedWithoutTheRestOfTheAPI(t *testing.T) {
+	t.Parallel()
+	tokens, texts := crowd(t)
+	_, base := serve(t, operator.Options{Refusals: refusals{}, Tokens: tokens})
+	require.Equal(t, 401, ask(t, "GET", base+"/refusals", "").status)
+	r := ask(t, "GET", base+"/refusals?provider=stripe", "", bearer(texts[access.RoleViewer])...)
+	require.Equal(t, 200, r.status)
+	require.Contains(t, string(r.body), `"provider":"stripe"`)
+	require.Equal(t, 400, ask(t, "GET", base+"/refusals?cause=x", "", bearer(texts[access.RoleViewer])...).status)
+}

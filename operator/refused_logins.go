@@ -1,0 +1,72 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast/event"
+)
+
+const (
+	// refusedPause is the least time between two audit entries of refused logins, and maxRefusedFrom how many addresses one names.
+	refusedPause   = time.Minute
+	maxRefusedFrom = 5
+)
+
+// refusedLogins has the audit log told of logins that were refused: at once of the first, and then once a minute at most of how
+// many there were since. Nothing of what was shown is in it.
+type refusedLogins struct {
+	write func(event.AuditEntry)
+	pause time.Duration
+
+	mu      sync.Mutex
+	count   int
+	from    []string
+	isQuiet bool
+}
+
+func (r *refusedLogins) add(address string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count++
+	if len(r.from) < maxRefusedFrom && !slices.Contains(r.from, address) {
+		r.from = append(r.from, address)
+	}
+	if !r.isQuiet {
+		r.tell()
+	}
+}
+
+// tell writes what there is, and is quiet for a while then.
+func (r *refusedLogins) tell() {
+	e := refusedEntry(r.count, r.from)
+	r.count, r.from, r.isQuiet = 0, nil, true
+	go r.write(e)
+	time.AfterFunc(r.pause, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.isQuiet = false; r.count > 0 {
+			r.tell()
+		}
+	})
+}
+
+func refusedEntry(n int, from []string) event.AuditEntry {
+	detail, err := json.Marshal(map[string]any{"times": n, "addresses": from})
+	if err != nil {
+		detail = nil // numbers and addresses can be written
+	}
+	return event.Actor{Name: "nobody"}.Did(event.AuditLoginRefused, "console", detail)
+}
+
+// newRefusedLogins writes to a store, which may be down: the log has them, too.
+func newRefusedLogins(store SessionStore) *refusedLogins {
+	return &refusedLogins{pause: refusedPause, write: func(e event.AuditEntry) {
+		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+		defer cancel()
+		_ = store.Audit(ctx, e)
+	}}
+}

@@ -1,0 +1,341 @@
+package operator_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write docs/api-routes.md")
+
+const routesPage = "../docs/api-routes.md"
+
+// The page of the routes is written from openapi.json: each with its parameters, a request and an answer.
+func TestTheRoutesPageIsCurrent(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	var document object
+	require.NoError(t, json.Unmarshal(text, &document))
+	want := writer{t: t, document: document}.page()
+	if *update {
+		require.NoError(t, os.WriteFile(routesPage, []byte(want), 0o600))
+		return
+	}
+	page, err := os.ReadFile(routesPage)
+	require.NoError(t, err)
+	if want != string(page) { // the page is too long to be shown
+		t.Error("run go test ./operator -run TestTheRoutesPage -update")
+	}
+}
+
+// object is one of JSON.
+type object = map[string]any
+
+// writer draws the page from the document.
+type writer struct {
+	t        *testing.T
+	document object
+}
+
+func (w writer) page() string {
+	var b strings.Builder
+	b.WriteString(`<!-- Generated from operator/openapi.json by go test ./operator -run TestTheRoutesPage -update. Do not edit. -->
+
+# Routes of the operator API
+
+Each route with its parameters, a request and an answer. How tokens, lists and errors work: [operator-api.md](operator-api.md).
+An example answer has the fields that are always there; others are named below it. Errors have
+` + "`{\"error\":{\"code\",\"message\",\"request_id\"}}`" + `.
+`)
+	paths := w.document["paths"].(object)
+	group := ""
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if now := strings.Split(path, "/")[1]; now != group && w.hasGroup(paths, now) {
+			group = now
+			fmt.Fprintf(&b, "\n## /%s\n", group)
+		}
+		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
+			if operation, ok := paths[path].(object)[method].(object); ok {
+				w.route(&b, strings.ToUpper(method), path, operation)
+			}
+		}
+	}
+	return b.String()
+}
+
+// hasGroup says whether a first part of paths is worth a heading.
+func (w writer) hasGroup(paths object, part string) bool {
+	n := 0
+	for path := range paths {
+		if strings.Split(path, "/")[1] == part {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func (w writer) route(b *strings.Builder, method, path string, operation object) {
+	fmt.Fprintf(b, "\n### %s %s\n\n%s. Role: %s.\n", method, path, operation["summary"], operation["x-role"])
+	if words, ok := operation["description"].(string); ok {
+		fmt.Fprintf(b, "\n%s\n", words)
+	}
+	w.parameters(b, operation)
+	w.fields(b, w.schemaOf(operation["requestBody"]))
+	fmt.Fprintf(b, "\n```text\n%s\n```\n", w.call(method, path, operation))
+	w.answer(b, operation["responses"].(object))
+}
+
+func (w writer) parameters(b *strings.Builder, operation object) {
+	list, _ := operation["parameters"].([]any)
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\n| Parameter | Meaning |\n|---|---|\n")
+	for _, one := range list {
+		p := one.(object)
+		fmt.Fprintf(b, "| `%s` | %s |\n", p["name"], w.meaning(p["description"], p["schema"].(object)))
+	}
+}
+
+// fields are those of the body.
+func (w writer) fields(b *strings.Builder, body object) {
+	properties, _ := body["properties"].(object)
+	if len(properties) == 0 {
+		return
+	}
+	b.WriteString("\n| Field | Meaning |\n|---|---|\n")
+	for _, name := range w.inOrder(body) {
+		p := w.resolved(properties[name])
+		needed := ""
+		if slices.Contains(requiredOf(body), name) {
+			needed = ", needed"
+		}
+		fmt.Fprintf(b, "| `%s`%s | %s |\n", name, needed, w.meaning(p["description"], p))
+	}
+}
+
+// meaning is what is said of a value, and which there are.
+func (w writer) meaning(words any, schema object) string {
+	text, _ := words.(string)
+	var rest []string
+	if values, ok := schema["enum"].([]any); ok {
+		rest = append(rest, "one of `"+strings.Join(texts(values), "`, `")+"`")
+	}
+	for _, bound := range []struct{ key, words string }{{"minimum", "at least"}, {"maximum", "at most"}, {"default", "by default"}} {
+		if v, ok := schema[bound.key]; ok && fmt.Sprint(v) != "" {
+			rest = append(rest, bound.words+" `"+inJSON(w.t, v)+"`")
+		}
+	}
+	if kind, ok := schema["type"].(string); ok && kind != "string" && len(rest) == 0 {
+		rest = append(rest, kind)
+	}
+	all := text
+	if !strings.HasSuffix(text, " .") { // a dot that is no end
+		all = strings.TrimSuffix(text, ".")
+	}
+	if len(rest) > 0 {
+		all = strings.TrimPrefix(all+"; "+strings.Join(rest, ", "), "; ")
+	}
+	return strings.ReplaceAll(cmp.Or(all, "text"), "|", `\|`)
+}
+
+func (w writer) call(method, path string, operation object) string {
+	list, _ := operation["parameters"].([]any)
+	for _, one := range list {
+		if p := one.(object); p["in"] == "path" {
+			value := fmt.Sprint(w.example(p["name"].(string), p["schema"].(object)))
+			path = strings.ReplaceAll(path, "{"+p["name"].(string)+"}", value)
+		}
+	}
+	words := []string{"curl"}
+	if method != "GET" {
+		words = append(words, "-X "+method)
+	}
+	if operation["x-role"] != "anyone" {
+		words = append(words, `-H "Authorization: Bearer $TOKEN"`)
+	}
+	words = append(words, "http://127.0.0.1:8081"+path)
+	if example, _ := w.exampleOf(operation["requestBody"]).(object); len(example) > 0 {
+		words = append(words, `-H 'Content-Type: application/json'`, "-d '"+strings.ReplaceAll(inJSON(w.t, example), "'", `'\''`)+"'")
+	}
+	return strings.Join(words, " ")
+}
+
+func (w writer) answer(b *strings.Builder, responses object) {
+	for _, status := range slices.Sorted(maps.Keys(responses)) {
+		if !strings.HasPrefix(status, "2") {
+			continue
+		}
+		schema := w.schemaOf(responses[status])
+		if schema == nil {
+			fmt.Fprintf(b, "\n`%s`: %s\n", status, strings.TrimSuffix(fmt.Sprint(responses[status].(object)["description"]), "."))
+			continue
+		}
+		fmt.Fprintf(b, "\n`%s`\n\n```json\n%s\n```\n", status, indented(w.t, w.exampleOf(responses[status])))
+		if others := w.others(schema); len(others) > 0 {
+			fmt.Fprintf(b, "\nAlso, where it applies: `%s`.\n", strings.Join(others, "`, `"))
+		}
+	}
+}
+
+// others are fields of an answer, or of the items of a list, that are not always there.
+func (w writer) others(schema object) []string {
+	properties, _ := schema["properties"].(object)
+	if items, ok := properties["items"].(object); ok {
+		schema = w.resolved(items["items"])
+		properties, _ = schema["properties"].(object)
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if len(requiredOf(schema)) > 0 && !slices.Contains(requiredOf(schema), name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// schemaOf is that of the JSON in a body or an answer; nil if there is none.
+func (w writer) schemaOf(holder any) object { return w.resolved(w.contentOf(holder)["schema"]) }
+
+// exampleOf is the example that the document gives for a body or an answer, else one that is made of its schema.
+func (w writer) exampleOf(holder any) any {
+	content := w.contentOf(holder)
+	if given, ok := content["example"]; ok || content == nil {
+		return given
+	}
+	return w.example("", content["schema"])
+}
+
+func (w writer) contentOf(holder any) object {
+	held, _ := w.resolved(holder)["content"].(object)
+	content, _ := held["application/json"].(object)
+	return content
+}
+
+// resolved follows a reference within the document.
+func (w writer) resolved(v any) object {
+	o, _ := v.(object)
+	to, ok := o["$ref"].(string)
+	if !ok {
+		return o
+	}
+	var at any = w.document
+	for part := range strings.SplitSeq(strings.TrimPrefix(to, "#/"), "/") {
+		at = at.(object)[part]
+	}
+	return at.(object)
+}
+
+// known are values that read well, by the name of what they are.
+var known = object{
+	"id": "7", "provider": "stripe", "type": "customer.updated", "key": "evt_123", "workflow_id": "stripe:evt_123", "kind": "customer",
+	"external_id": "cus_123", "subscription": "crm", "destination": "crm", "name": "crm", "to": "crm", "by": "ada", "actor": "ada",
+	"started_by": "ada", "reason": "INC-42", "url": "https://crm.example.com/hooks", "older_than": "720h", "grace": "48h",
+	"event_id": "0193b4a0-0000-7000-8000-000000000001", "message": "malformed_json: the body is not JSON", "code": "malformed_json",
+	"body": `{"id":"evt_123"}`, "secret": "whsec_…", "cursor": "MS43NTMyLjQxLjI", "next": "MjAyNi0xMS0yMQ", "role": "operator",
+	"action": "dead_letter.replay", "object": "dead_letter:7", "fingerprint": "sha256:9c99…", "owner_fingerprint": "sha256:4f1c…",
+}
+
+// example is a value of a schema: of an object what is always there, and all of it where nothing is.
+func (w writer) example(name string, v any) any {
+	schema := w.resolved(v)
+	for _, key := range []string{"example", "default"} {
+		if given, ok := schema[key]; ok {
+			return given
+		}
+	}
+	for _, key := range []string{"examples", "enum"} {
+		if given, ok := schema[key].([]any); ok && len(given) > 0 {
+			return given[0]
+		}
+	}
+	kind, _ := schema["type"].(string)
+	switch format, _ := schema["format"].(string); {
+	case format == "uuid":
+		return known["event_id"]
+	case format == "date-time":
+		return "2026-11-21T12:00:00Z"
+	case kind == "array":
+		return []any{w.example(name, schema["items"])}
+	case kind == "integer" || kind == "number":
+		return 7
+	case kind == "boolean":
+		return true
+	case kind == "object" || schema["properties"] != nil:
+		return w.exampleObject(schema)
+	}
+	if text, ok := known[name]; ok {
+		return text
+	}
+	return "…"
+}
+
+func (w writer) exampleObject(schema object) object {
+	made := object{}
+	properties, _ := schema["properties"].(object)
+	for name, property := range properties {
+		if len(requiredOf(schema)) == 0 && w.isShort(property) || slices.Contains(requiredOf(schema), name) {
+			made[name] = w.example(name, property)
+		}
+	}
+	return made
+}
+
+// isShort says whether a value is no object or list.
+func (w writer) isShort(v any) bool {
+	kind := w.resolved(v)["type"]
+	return kind == "string" || kind == "integer" || kind == "number" || kind == "boolean"
+}
+
+// inOrder are the fields of a body, those that it needs first.
+func (w writer) inOrder(body object) []string {
+	names := requiredOf(body)
+	for _, name := range slices.Sorted(maps.Keys(body["properties"].(object))) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func requiredOf(schema object) []string {
+	list, _ := schema["required"].([]any)
+	return texts(list)
+}
+
+func texts(values []any) []string {
+	all := make([]string, 0, len(values))
+	for _, v := range values {
+		all = append(all, fmt.Sprint(v))
+	}
+	return all
+}
+
+func inJSON(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	require.NoError(t, e.Encode(v))
+	return strings.TrimSpace(b.String())
+}
+
+func indented(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	require.NoError(t, e.Encode(v))
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,31 @@
+package operator_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/access"
+)
+
+// A search for a text tells what is in bodies, so viewers get none; it goes on where it has stopped, however little it found.
+func TestASearchForAText(t *testing.T) {
+	t.Parallel()
+	behind := &stub{}
+	tokens, texts := crowd(t)
+	_, base := serve(t, operator.Options{API: behind.api(), Tokens: tokens})
+	r := ask(t, "GET", base+"/events?text=4242", "", bearer(texts[access.RoleViewer])...)
+	require.Equal(t, 403, r.status)
+	require.Empty(t, behind.called())
+	var page operator.List[operator.EventView]
+	r = ask(t, "GET", base+"/events?text=4242&type=a", "", bearer(texts[access.RoleOperator])...)
+	require.NoError(t, json.Unmarshal(r.body, &page))
+	require.Len(t, page.Items, 1)
+	require.Equal(t, []string{"search"}, behind.called())
+	require.Equal(t, event.RecordQuery{Text: "4242", Type: "a", Limit: 50}, behind.events)
+	ask(t, "GET", base+"/events?text=4242&cursor="+page.Next, "", bearer(texts[access.RoleOperator])...)
+	require.Equal(t, someID, behind.events.Before)
+}

@@ -1,0 +1,185 @@
+package operator
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/fasthttp/websocket"
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"holdfast/feed"
+)
+
+// gap tells one who follows that changes were skipped, since it was slow: they stand after a place.
+type gap struct {
+	Skipped int         `json:"skipped"`
+	After   feed.Cursor `json:"after"`
+}
+
+// lost tells one who follows that the place is no more in the feed.
+type lost struct {
+	Resync string `json:"resync"`
+}
+
+// sendEvents sends what comes as server-sent events. Each write has a time of its own, since the server's is that of a whole
+// answer.
+func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
+	c.Set(fiber.HeaderContentType, eventStream)
+	c.Set("X-Accel-Buffering", "no")
+	conn := c.Context().Conn()
+	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		ctx, cancel := context.WithTimeout(context.Background(), streamTime)
+		defer cancel()
+		s := &eventWriter{Writer: w}
+		flush := func() error {
+			if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+				return err
+			}
+			return w.Flush()
+		}
+		s.line("retry", "1000")
+		err := who.Run(ctx, func(b feed.Batch) error {
+			s.batch(b)
+			return flush()
+		})
+		if errors.Is(err, feed.ErrResync) {
+			s.message("resync", "", lost{Resync: err.Error()})
+		}
+		_ = flush() // nobody is left to be told
+	})
+	return nil
+}
+
+// eventWriter writes server-sent events. What fails shows when it is flushed.
+type eventWriter struct {
+	*bufio.Writer
+
+	last feed.Cursor
+}
+
+func (w *eventWriter) line(name, value string) { fmt.Fprintf(w, "%s: %s\n", name, value) }
+
+func (w *eventWriter) message(name, id string, data any) {
+	if name != "" {
+		w.line("event", name)
+	}
+	if id != "" {
+		w.line("id", id)
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return // text and numbers, which never fail
+	}
+	w.line("data", string(text))
+	_ = w.WriteByte('\n')
+}
+
+// batch ends with its place, so that who comes again need not read once more what was not for it.
+func (w *eventWriter) batch(b feed.Batch) {
+	for _, c := range b.Items {
+		w.last = c.Cursor
+		w.message("", c.Cursor.String(), c)
+	}
+	if b.Skipped > 0 {
+		w.message("skipped", "", gap{Skipped: b.Skipped, After: w.last})
+	}
+	if b.Next != (feed.Cursor{}) {
+		w.last = b.Next
+		w.line("id", b.Next.String())
+	}
+	_, _ = w.WriteString(":\n\n")
+}
+
+// upgrader leaves the origin to the gate, which has looked at it.
+var upgrader = websocket.FastHTTPUpgrader{
+	HandshakeTimeout: streamPatience, CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
+	Error: func(ctx *fasthttp.RequestCtx, _ int, _ error) { ctx.SetStatusCode(fiber.StatusBadRequest) },
+}
+
+// maxFrame bounds what is read of a frame that comes: nothing is expected but answers to pings.
+const maxFrame = 4 << 10
+
+// sendSocket sends what comes as messages of a WebSocket. One that breaks before it stands is never heard of, and leaves by
+// itself.
+func sendSocket(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
+	late := time.AfterFunc(streamPatience, who.Leave)
+	err := upgrader.Upgrade(c.Context(), func(conn *websocket.Conn) {
+		if !late.Stop() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), streamTime)
+		defer cancel()
+		defer listenTo(conn, cancel)()
+		last := feed.Cursor{}
+		err := who.Run(ctx, func(b feed.Batch) error {
+			defer func() { last = b.Next }()
+			return sendFrames(conn, b, last, patience)
+		})
+		code, why := websocket.CloseGoingAway, "come again"
+		if errors.Is(err, feed.ErrResync) {
+			code, why = websocket.CloseNormalClosure, "resync"
+			_ = conn.WriteJSON(lost{Resync: err.Error()})
+		}
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(time.Second))
+	})
+	if err != nil {
+		late.Stop()
+		who.Leave()
+		return refuse(codeBadRequest)
+	}
+	return nil
+}
+
+func sendFrames(conn *websocket.Conn, b feed.Batch, last feed.Cursor, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	if err := conn.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	for _, c := range b.Items {
+		if last = c.Cursor; conn.WriteJSON(c) != nil {
+			return errGone
+		}
+	}
+	if b.Skipped > 0 && conn.WriteJSON(gap{Skipped: b.Skipped, After: last}) != nil {
+		return errGone
+	}
+	return conn.WriteControl(websocket.PingMessage, nil, deadline)
+}
+
+var errGone = errors.New("nobody reads any more")
+
+// listenTo reads what comes, answers pings with it, and ends what is sent to one who has gone. It does so until it is stopped,
+// which waits for its end: the connection is somebody else's then.
+func listenTo(conn *websocket.Conn, gone context.CancelFunc) (stop func()) {
+	var stopped atomic.Bool
+	heard := make(chan struct{})
+	conn.SetReadLimit(maxFrame)
+	beat := func(string) error {
+		err := conn.SetReadDeadline(time.Now().Add(2*feed.Beat + streamPatience))
+		if stopped.Load() {
+			return errGone
+		}
+		return err
+	}
+	conn.SetPongHandler(beat)
+	go func() {
+		defer close(heard)
+		defer gone()
+		for beat("") == nil {
+			if _, _, err := conn.NextReader(); err != nil {
+				return
+			}
+		}
+	}()
+	return func() {
+		stopped.Store(true)
+		_ = conn.SetReadDeadline(time.Now())
+		<-heard
+	}
+}

@@ -1,0 +1,283 @@
+package operator
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/delivery/desk"
+	"holdfast/event"
+)
+
+// SubscriptionView is a subscription, and how its destination does.
+type SubscriptionView struct {
+	delivery.Subscription
+
+	Condition delivery.Condition `json:"condition"`
+	// Secret is the one that the destination has got by this request. It is never shown again.
+	Secret string `json:"secret,omitempty"`
+}
+
+func (o *Outbound) listSubscriptions(c *fiber.Ctx) error {
+	after, limit, err := afterName(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	all, err := o.Subscriptions.SubscriptionsAfter(ctx, after, limit+1)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(all))
+	for i, s := range all {
+		ids[i] = s.DestinationID
+	}
+	how, err := o.Destinations.Conditions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	return c.JSON(Cut(all, limit,
+		func(s delivery.Subscription) SubscriptionView {
+			return SubscriptionView{Subscription: s, Condition: how[s.DestinationID]}
+		},
+		func(s delivery.Subscription) nameCursor { return nameCursor{s.Name} }))
+}
+
+func (o *Outbound) showSubscription(c *fiber.Ctx) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	s, err := o.Subscriptions.Subscription(ctx, name)
+	if err != nil {
+		return err
+	}
+	return o.sendSubscription(ctx, c, s, "")
+}
+
+func (o *Outbound) sendSubscription(ctx context.Context, c *fiber.Ctx, s delivery.Subscription, secret string) error {
+	how, err := o.Destinations.Condition(ctx, s.DestinationID)
+	if err != nil {
+		return err
+	}
+	return c.JSON(SubscriptionView{Subscription: s, Condition: how, Secret: secret})
+}
+
+// targetOf is the destination of a subscription.
+func (o *Outbound) targetOf(ctx context.Context, subscription string) (string, error) {
+	s, err := o.Subscriptions.Subscription(ctx, subscription)
+	return s.To, err
+}
+
+// subscriptionRequest is the body of a change of a subscription.
+type subscriptionRequest struct {
+	delivery.Subscription
+	reasoned
+	flat
+}
+
+// flat are the fields by which a subscription and its destination are made at once, as dispatchers have it that know no
+// destinations.
+type flat struct {
+	URL        string   `json:"url"`
+	EventTypes []string `json:"event_types"`
+	Secret     string   `json:"secret"`
+	// RateLimit is in requests a second.
+	RateLimit *float64 `json:"rate_limit"`
+}
+
+func (f flat) isFlat() bool {
+	return f.URL != "" || f.EventTypes != nil || f.Secret != "" || f.RateLimit != nil
+}
+
+func (o *Outbound) createSubscription(c *fiber.Ctx) error {
+	body := subscriptionRequest{Subscription: delivery.Subscription{Active: true}}
+	if err := readChange(c, &body, &body.reasoned); err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	c.Status(fiber.StatusCreated)
+	if body.isFlat() {
+		return o.createFlat(ctx, c, body)
+	}
+	if err := mustBeNew(ctx, body.Name, o.Subscriptions.Subscription); err != nil {
+		return err
+	}
+	body.ID, body.DestinationID, body.Version = 0, 0, 0
+	return o.applySubscription(ctx, c, body, "")
+}
+
+func (o *Outbound) applySubscription(ctx context.Context, c *fiber.Ctx, body subscriptionRequest, secret string) error {
+	s, err := o.Subscriptions.ApplySubscription(ctx, body.Subscription, actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	return o.sendSubscription(ctx, c, s, secret)
+}
+
+// createFlat makes a destination and its only subscription, both of one name. Where the second fails the first stays: to be
+// deleted, or subscribed to.
+func (o *Outbound) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionRequest) error {
+	switch {
+	case body.URL == "":
+		return refuseField(codeMissingField, "url")
+	case body.To != "":
+		return refuseField(codeBadField, "to") // the flat form has a destination of its own
+	case body.EventTypes != nil && body.Events.Types != nil:
+		return refuseField(codeBadField, "event_types")
+	}
+	if body.EventTypes != nil {
+		body.Events.Types = body.EventTypes
+	}
+	if body.Name == "" {
+		body.Name = nameFor(body.URL)
+	}
+	body.To, body.ID, body.DestinationID, body.Version = body.Name, 0, 0, 0
+	if err := mustBeNew(ctx, body.Name, o.Subscriptions.Subscription); err != nil {
+		return err
+	}
+	to := delivery.Destination{Name: body.Name, HTTP: &delivery.HTTP{URL: body.URL}}
+	if body.RateLimit != nil {
+		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
+			return refuseField(codeBadField, "rate_limit")
+		}
+	}
+	_, secret, err := o.Changes.Apply(ctx, to, body.Secret, actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	return o.applySubscription(ctx, c, body, secret)
+}
+
+var notForNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameFor is a name for who gives none: the host, and what tells two of one host apart.
+func nameFor(address string) string {
+	host := "endpoint"
+	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+		host = strings.Trim(notForNames.ReplaceAllString(strings.ToLower(u.Hostname()), "-"), "-")
+	}
+	const most = 40
+	return strings.TrimRight(host[:min(len(host), most)], "-") + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+// replaceSubscription takes the whole subscription: what the body does not name has its default.
+func (o *Outbound) replaceSubscription(c *fiber.Ctx) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	return o.changeSubscription(ctx, c, delivery.Subscription{Name: name, Active: true})
+}
+
+// patchSubscription takes the fields that change.
+func (o *Outbound) patchSubscription(c *fiber.Ctx) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	stored, err := o.Subscriptions.Subscription(ctx, name)
+	if err != nil {
+		return err
+	}
+	return o.changeSubscription(ctx, c, stored)
+}
+
+func (o *Outbound) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
+	body := subscriptionRequest{Subscription: before}
+	if err := readChange(c, &body, &body.reasoned); err != nil {
+		return err
+	}
+	switch {
+	case body.Name != before.Name:
+		return refuseField(codeBadField, "name") // a name is for good
+	case body.isFlat():
+		return refuseField(codeBadField, "url") // the destination is changed as one
+	}
+	body.ID, body.DestinationID, body.Version = before.ID, before.DestinationID, before.Version
+	return o.applySubscription(ctx, c, body, "")
+}
+
+func (o *Outbound) deleteSubscription(c *fiber.Ctx) error {
+	return remove(c, func(ctx context.Context, name string, by event.Actor) error {
+		gone, err := o.Subscriptions.DeleteSubscription(ctx, name, by)
+		if err != nil {
+			return err
+		}
+		return c.JSON(gone)
+	})
+}
+
+// trialTimeout bounds a trial: an attempt may take longer than other work on a request.
+const trialTimeout = 25 * time.Second
+
+// trialRequest is the body of a trial.
+type trialRequest struct {
+	desk.Choice
+	reasoned
+}
+
+func (o *Outbound) trySubscription(c *fiber.Ctx) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	var body trialRequest
+	if err := readChange(c, &body, &body.reasoned); err != nil {
+		return err
+	}
+	if body.EventID != "" && !isUUID(body.EventID) {
+		return refuseField(codeBadField, "event_id")
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), trialTimeout)
+	defer cancel()
+	result, err := o.Trials.Try(ctx, name, body.Choice, actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	return c.JSON(ViewTrial(result))
+}
+
+// TrialView is a trial with its answer as text.
+type TrialView struct {
+	delivery.Trial
+
+	Answer string `json:"answer,omitempty"`
+}
+
+// ViewTrial is a trial as it is shown.
+func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
+
+func (o *Outbound) checkSubscription(c *fiber.Ctx) error {
+	name, err := pathText(c, "name")
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	found, err := o.Trials.Check(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.JSON(List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
+}

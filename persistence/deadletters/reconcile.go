@@ -1,0 +1,72 @@
+package deadletters
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+const (
+	selectUnfinished = writer.RecordColumns + `, raw_body FROM events AS e
+ WHERE status = 'persisted' AND id > $1::uuid AND id < $2::uuid
+   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = e.id)
+   AND NOT EXISTS (SELECT FROM dead_letters
+                    WHERE event_id = e.id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted'))
+ ORDER BY id LIMIT $3`
+
+	selectKeys = `
+SELECT e.id::text, CASE WHEN k.event_id IS NULL THEN e.receipt END
+  FROM events AS e LEFT JOIN idempotency_keys AS k ON k.provider = e.provider AND k.key = e.key
+ WHERE e.id > $1::uuid AND e.id < $2::uuid AND e.status = 'processed'
+ ORDER BY e.id LIMIT $3`
+)
+
+// Unfinished are events that are stored, not processed, and neither dead letters nor decided about, in the order of their IDs,
+// with their bodies.
+func (s *Store) Unfinished(ctx context.Context, p event.RowPage) ([]event.Record, error) {
+	rows := s.db.Rows(ctx, selectUnfinished, p.After, p.Before, p.Limit)
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) {
+		var body []byte
+		r, err := writer.ScanRecord(row, &body)
+		r.Body = body
+		return r, err
+	})
+	return found, postgres.Failure("list unfinished events", err)
+}
+
+// Keyless are those of a page of processed events whose key nobody has, although its dedupe window has not ended. Last is the ID
+// that the page has come to; "" if it had none.
+func (s *Store) Keyless(ctx context.Context, p event.RowPage) (found []event.Receipt, last string, err error) {
+	var receipt []byte
+	rows := s.db.Rows(ctx, selectKeys, p.After, p.Before, p.Limit)
+	_, err = pgx.ForEachRow(rows, []any{&last, &receipt}, func() error {
+		if receipt == nil {
+			return nil
+		}
+		var r event.Receipt
+		if err := json.Unmarshal(receipt, &r); err != nil {
+			return fmt.Errorf("decode receipt of event %s: %w", last, err)
+		}
+		if w := time.Duration(r.DedupeWindow); w == 0 || r.ReceivedAt.Add(w).After(time.Now()) {
+			found = append(found, r)
+		}
+		receipt = nil
+		return nil
+	})
+	return found, last, postgres.Failure("compare keys", err)
+}
+
+// ClaimKey gives an event its key, unless somebody has it by now.
+func (s *Store) ClaimKey(ctx context.Context, r event.Receipt) error {
+	b := &pgx.Batch{}
+	b.Queue(postgres.EventLock, r.ID)
+	writer.QueueClaim(b, r)
+	return postgres.Failure("claim key of event "+postgres.Clean(r.ID), s.db.SendOnly(ctx, b))
+}

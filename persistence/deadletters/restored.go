@@ -1,0 +1,75 @@
+package deadletters
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// lookForRestored says whether the dead letter is there or its event was expunged, and whether its subscription is known. A
+	// dead letter has no identity of its own elsewhere: no two of an event and a subscription have failed first at the same time.
+	lookForRestored = `
+SELECT EXISTS (SELECT FROM dead_letters AS d
+                WHERE d.event_id = $1::uuid AND d.first_failed_at = $2::timestamptz
+                  AND d.subscription_id = coalesce((` + subscriptionOfName + `), 0))
+       OR EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid AND verdict = 'expunged'),
+       $3 = '' OR EXISTS (` + subscriptionOfName + `)`
+
+	subscriptionOfName = `SELECT s.id FROM subscriptions AS s WHERE s.name = $3 AND s.deleted_at IS NULL`
+
+	// insertRestored looks again at what may have been expunged since: now the transaction holds the event's lock.
+	insertRestored = `
+INSERT INTO dead_letters (
+       event_id, first_failed_at, subscription_id, last_failed_at, provider, key, type, receipt, raw_body, state, step,
+       error_class, error_code, error_message, attempts, failures, workflow_id, run_id, source, rule, resolved_at,
+       resolved_run_id, discarded_at, discarded_by, discard_reason, replaced_by, unread_receipt, auto_attempts,
+       notified_failures)
+SELECT $1::uuid, $2::timestamptz, coalesce((` + subscriptionOfName + `), 0), $4::timestamptz, $5, $6, $7, $8::json,
+       $9::bytea, $10, $11, $12, $13, $14, $15::integer, $16::integer, $17, $18, $19, $20, $21::timestamptz, $22,
+       $23::timestamptz, nullif($24, ''), nullif($25, ''), nullif($26, '')::uuid, $27::bytea, $28::integer, $16::integer
+ WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid AND verdict = 'expunged')`
+)
+
+// Restored is a dead letter that an import brings back from an archive, encoded. It is closed.
+type Restored struct{ columns []any }
+
+// NewRestored encodes it.
+func NewRestored(item event.ImportItem) (*Restored, error) {
+	r, d, f := item.Receipt, item.Stored.DeadLetter, item.Stored.DeadLetter.Failure
+	receipt, err := postgres.ReceiptColumn(r)
+	if err != nil {
+		return nil, err
+	}
+	body := item.Body
+	if body == nil {
+		body = []byte{}
+	}
+	var resolvedRun *string
+	if d.ResolvedAt != nil {
+		resolvedRun = &d.ResolvedRun
+	}
+	return &Restored{[]any{
+		r.ID, d.FirstFailed, postgres.Clean(d.Subscription), d.LastFailed, postgres.Clean(r.Provider), postgres.Clean(r.Key),
+		postgres.Clean(r.Type), receipt, body, string(d.State), string(f.Step), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
+		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, d.Failures, postgres.Clean(d.Run.WorkflowID),
+		postgres.Clean(d.Run.RunID), postgres.Clean(r.Source), postgres.Clean(f.Rule()), d.ResolvedAt, resolvedRun, d.DiscardedAt,
+		postgres.Clean(d.DiscardedBy), postgres.Clean(d.DiscardReason), d.ReplacedBy, item.Stored.UnreadReceipt, d.AutoAttempts,
+	}}, nil
+}
+
+// QueueLook asks whether it is there, or may not come back since its event was expunged, and whether its subscription is known.
+func (d *Restored) QueueLook(b *pgx.Batch, found func(isThere, isKnown bool)) {
+	b.Queue(lookForRestored, d.columns[:3]...).QueryRow(func(row pgx.Row) error {
+		var isThere, isKnown bool
+		if err := row.Scan(&isThere, &isKnown); err != nil {
+			return err
+		}
+		found(isThere, isKnown)
+		return nil
+	})
+}
+
+// Queue inserts it.
+func (d *Restored) Queue(b *pgx.Batch) { b.Queue(insertRestored, d.columns...) }

@@ -1,0 +1,442 @@
+package persistence_test
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/ledger"
+	"holdfast/persistence"
+	"holdfast/persistence/ledgers"
+)
+
+// breakerOf is what stands in the row of a destination.
+func (d *database) breakerOf(destination int64) string {
+	return value[string](d, `SELECT breaker || ' ' || epoch FROM destination_states WHERE destination_id = $1`, destination)
+}
+
+// A receiver goes down under load, is left alone, is probed, and comes back slowly.
+func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 100)
+	jobs := db.lease(100, 100)
+	require.Len(t, jobs, 16)
+	turns := db.settle(each(jobs[:5], delivery.Bad, "connection")...)
+	require.Equal(t, []delivery.Turn{
+		{DestinationID: 1, Destination: "d1", From: delivery.BreakerClosed, To: delivery.BreakerOpen},
+	}, turns)
+	require.Equal(t, "open 1", db.breakerOf(1))
+	require.Empty(t, db.lease(100, 100))
+	of, err := db.DeliveriesOf(t.Context(), jobs[0].EventID)
+	require.NoError(t, err)
+	require.Equal(t, "breaker", of[0].Waits)
+
+	require.Empty(t, db.settle(each(jobs[5:], delivery.Bad, "connection")...), "what was under way opens it no second time")
+	require.Equal(t, "open 1", db.breakerOf(1))
+
+	db.passes(1, 30*time.Second)
+	probes := db.lease(100, 100)
+	require.Len(t, probes, 3)
+	require.Equal(t, "half_open 2", db.breakerOf(1))
+	require.Empty(t, db.lease(100, 100))
+	turns = db.settle(each(probes[:1], delivery.Slow, "503")...)
+	require.Equal(t, delivery.BreakerOpen, turns[0].To)
+	require.Equal(t, "open 3", db.breakerOf(1))
+	require.Empty(t, db.settle(each(probes[1:], delivery.OK, "200")...), "of another epoch")
+	require.Equal(t, "open 3", db.breakerOf(1))
+
+	db.passes(1, 30*time.Second)
+	probes = db.lease(100, 100)
+	require.Len(t, probes, 3)
+	require.Empty(t, db.settle(each(probes[:2], delivery.OK, "200")...))
+	require.Equal(t, "half_open 4", db.breakerOf(1))
+	turns = db.settle(each(probes[2:], delivery.OK, "200")...)
+	require.Equal(t, delivery.BreakerClosed, turns[0].To)
+	slow := db.lease(100, 100)
+	require.GreaterOrEqual(t, len(slow), 3)
+	require.True(t, value[bool](db, `SELECT trouble_since IS NULL AND failures = 0 FROM destination_states`))
+	db.settle(each(slow, delivery.OK, "200")...)
+	db.passes(1, time.Minute)
+	require.Len(t, db.lease(100, 100), 16)
+}
+
+// An open breaker of which nothing is due stays open, and is probed by what comes later.
+func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 5)
+	dead := each(db.lease(10, 10), delivery.Bad, "503")
+	for i := range dead {
+		dead[i].Dead = true
+	}
+	db.settle(dead...)
+	db.passes(1, time.Hour)
+	require.Empty(t, db.lease(10, 10))
+	require.Equal(t, "open 1", db.breakerOf(1))
+	db.queue(1, 1)
+	require.Len(t, db.lease(10, 10), 1)
+	require.Equal(t, "half_open 2", db.breakerOf(1))
+}
+
+func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{Rate: &delivery.Rate{Requests: 4, Per: event.Duration(time.Hour)}})
+	db.queue(1, 20)
+	require.Len(t, db.lease(3, 3), 3)
+	require.Len(t, db.lease(3, 3), 1)
+	require.Empty(t, db.lease(3, 3))
+	db.MadeDue(1) // a new delivery brings no token
+	require.Empty(t, db.lease(3, 3))
+	require.Equal(t, "rate", value[string](db, `SELECT held FROM destination_states`))
+	db.passes(1, 31*time.Minute)
+	require.Len(t, db.lease(10, 10), 2)
+	db.passes(1, 24*time.Hour)
+	require.Len(t, db.lease(10, 10), 4, "no more than it holds")
+}
+
+// A process dies between its commit and the wake; another one between the lease and the outcome.
+func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	require.Empty(t, db.lease(10, 10)) // nothing is left to do here
+	db.queue(1, 2)
+	other, err := persistence.Open(t.Context(), db.cfg)
+	require.NoError(t, err)
+	defer other.Close()
+	lease := func() []delivery.Job {
+		jobs, _, err := other.Lease(t.Context(), delivery.Want{Limit: 10, Share: 10})
+		require.NoError(t, err)
+		return jobs
+	}
+	require.Empty(t, lease(), "nobody was woken")
+	require.NoError(t, other.Rearm(t.Context()))
+	require.Len(t, lease(), 2)
+	require.NoError(t, other.Rearm(t.Context()))
+	require.Empty(t, lease())
+	db.passes(1, time.Hour)
+	again := lease()
+	require.Len(t, again, 2, "the leases have ended by themselves")
+	require.Equal(t, 1, again[0].Tries)
+
+	db.exec(`DELETE FROM destination_states`) // of a destination that nobody has made a row for
+	db.passes(1, time.Hour)
+	require.Empty(t, lease())
+	require.NoError(t, other.Rearm(t.Context()))
+	require.Len(t, lease(), 2)
+}
+
+// Below what a lease has seen nothing is looked for, unless it was committed late.
+func TestWhatIsCommittedLateIsFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 1)
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	db.queue(1, 1)
+	db.exec(`UPDATE delivery_queue SET due_at = now() - interval '1 h'`)
+	require.Empty(t, db.lease(10, 10))
+	require.NoError(t, db.Rearm(t.Context()))
+	require.Len(t, db.lease(10, 10), 1)
+}
+
+// However much waits for destinations that are paused, open or full: a lease reads some pages, and serves the others.
+func TestAPausedQueueIsNotRead(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	for id := range int64(4) {
+		db.destination(id+1, delivery.Destination{InFlight: 1})
+	}
+	db.exec(`
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, due_at)
+SELECT gen_random_uuid(), 1 + i % 3, 1 + i % 3, now() - interval '1 min' FROM generate_series(1, 10000) AS i`)
+	db.exec(`ANALYZE`)
+	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	require.NoError(t, err)
+	db.exec(`UPDATE destination_states SET breaker = 'open', open_until = now() + interval '1 h', next_at = now() + interval '1 h',
+       held = 'open' WHERE destination_id = 2`)
+	require.Len(t, db.lease(100, 100), 1, "of the one that may have one under way")
+	db.queue(4, 1)
+	seen.forget()
+	require.Len(t, db.lease(100, 100), 1)
+
+	db.exec(`SET enable_seqscan = off`)
+	buffers := 0
+	for _, sent := range seen.sent {
+		if !regexp.MustCompile(`delivery_queue|destination_states`).MatchString(sent.sql) {
+			continue
+		}
+		only := &statements{sent: []statement{sent}}
+		db.exec(`BEGIN`)
+		plan := only.planOf(t, db, "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) ", func(string) bool { return true })
+		db.exec(`ROLLBACK`)
+		require.NotContains(t, plan, "Seq Scan", plan)
+		for _, hit := range regexp.MustCompile(`(?m)^ *Buffers: shared hit=(\d+)`).FindAllStringSubmatch(plan, 1) {
+			n, err := strconv.Atoi(hit[1])
+			require.NoError(t, err)
+			buffers += n
+		}
+	}
+	require.Positive(t, buffers)
+	require.Less(t, buffers, 150, "the queue has some hundred pages")
+}
+
+// Whatever waits for some destinations, the others are served: of each a share, in turn.
+func TestNoDestinationHoldsUpAnother(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for id := range int64(5) {
+		db.destination(id+1, delivery.Destination{InFlight: 100})
+	}
+	for id := range int64(4) {
+		db.queue(id+1, 50)
+	}
+	require.Len(t, db.lease(8, 4), 8)
+	require.Len(t, db.lease(8, 4), 8)
+	require.Equal(t, 4, value[int](db, `SELECT count(DISTINCT destination_id) FROM delivery_queue WHERE lease IS NOT NULL`))
+	db.queue(5, 1)
+	for range 3 {
+		db.lease(8, 4)
+	}
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL AND destination_id = 5`))
+}
+
+// buryDelivery makes a dead letter of a delivery that nobody could make, and gives it.
+func (d *database) buryDelivery(destination int64) event.DeadLetter {
+	d.t.Helper()
+	id := d.queue(destination, 1)[0]
+	dead := became(d.lease(1, 1)[0], delivery.Final, "422")
+	dead.Dead = true
+	d.settle(dead)
+	page, err := d.DeadLetters(d.t.Context(), event.DeadLetterQuery{EventID: id})
+	require.NoError(d.t, err)
+	require.Len(d.t, page, 1)
+	letter, err := d.DeadLetter(d.t.Context(), page[0].ID)
+	require.NoError(d.t, err)
+	return letter
+}
+
+func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.destination(1, delivery.Destination{})
+	letter := db.buryDelivery(1)
+	require.Equal(t, event.StepDeliver, letter.Failure.Step)
+	require.Equal(t, "s1", letter.Subscription)
+	require.Equal(t, `{"id":1}`, string(letter.Body))
+	_, err := db.DeadLetterOfEvent(ctx, letter.Receipt.ID)
+	require.ErrorIs(t, err, event.ErrNotFound)
+
+	_, err = db.EditDeadLetter(ctx, event.Edit{DeadLetter: letter.ID, EventID: receipt().ID}, ada)
+	require.Equal(t, "not_editable", event.CodeOf(err))
+	p := event.AutomaticRedrive{RedrivePolicy: event.RedrivePolicy{
+		Attempts: 3, Base: time.Nanosecond, Classes: event.Classes(),
+	}}
+	planned, _, err := db.PlanAutomaticRedrive(ctx, p)
+	require.NoError(t, err)
+	require.Zero(t, planned, "it is left to people")
+
+	by := ada
+	by.Reason = "nobody wants it"
+	require.NoError(t, db.DiscardDeadLetter(ctx, letter.ID, by))
+	require.Zero(t, value[int](db, `SELECT count(*) FROM verdicts`))
+	require.Equal(t, event.StatusProcessed, db.status(letter.Receipt.ID))
+	require.NoError(t, db.ReopenDeadLetter(ctx, letter.ID, ada))
+
+	taken, err := db.TakeForReplay(ctx, "one", letter.ID, ada)
+	require.NoError(t, err)
+	require.Equal(t, `{"id":1}`, string(taken.Body))
+	require.NoError(t, db.Redeliver(ctx, letter.Receipt.ID, 1))
+	require.NoError(t, db.Redeliver(ctx, letter.Receipt.ID, 1), "twice is once")
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	require.Equal(t, "resolved", value[string](db, `SELECT state FROM dead_letters`))
+}
+
+func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.destination(1, delivery.Destination{})
+	unsent, sent := db.buryDelivery(1), db.buryDelivery(1)
+	for _, letter := range []event.DeadLetter{unsent, sent} {
+		_, err := db.TakeForReplay(ctx, "one", letter.ID, ada)
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Redeliver(ctx, sent.Receipt.ID, 1))
+	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '1 h'`)
+	stale, err := db.StaleRedrives(ctx, 10)
+	require.NoError(t, err)
+	require.Empty(t, stale)
+	require.Equal(t, "open", value[string](db, `SELECT state FROM dead_letters WHERE id = $1`, unsent.ID))
+	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters WHERE id = $1`, sent.ID))
+
+	by := ada
+	by.Reason = "nobody wants it"
+	require.NoError(t, db.DiscardDeadLetter(ctx, sent.ID, by), "nobody works on it for so long")
+	require.Zero(t, db.open(1), "and it is not delivered any more")
+}
+
+// An event stays while somebody waits for it, whatever its age; then what became of its deliveries goes as well.
+func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.destination(1, delivery.Destination{})
+	letter := db.buryDelivery(1)
+	db.queue(1, 1)
+	later := time.Now().Add(time.Hour)
+	n, err := db.PurgeBatch(ctx, event.KeptEvents, later)
+	require.NoError(t, err)
+	require.Zero(t, n)
+
+	require.NoError(t, db.discardLetter(letter.ID))
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	n, err = db.PurgeBatch(ctx, event.KeptEvents, later)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, n)
+}
+
+// discardLetter discards a dead letter.
+func (d *database) discardLetter(id int64) error {
+	by := ada
+	by.Reason = "old"
+	return d.DiscardDeadLetter(d.t.Context(), id, by)
+}
+
+// Weeks go as a whole, once all of a week is old, and those to come are made again.
+func TestPartitionsComeAndGo(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	partitions := func() int {
+		return value[int](db, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'deliveries'::regclass`)
+	}
+	require.Equal(t, 7, partitions(), "five weeks, all before, all others")
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 3)
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	require.Regexp(t, `^deliveries_\d{8}$`, value[string](db, `SELECT DISTINCT tableoid::regclass::text FROM deliveries`))
+	old := `
+INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
+SELECT ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 1, 1, 'delivered', '', 1, 0, 0, now()
+  FROM generate_series(1, 10) AS i`
+	db.exec(old)
+	db.exec(`DELETE FROM events`)
+	n, err := db.PurgeBatch(ctx, event.KeptEvents, time.Now().Add(-time.Hour))
+	require.NoError(t, err)
+	require.EqualValues(t, 10, n)
+	require.Equal(t, 7, partitions())
+	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries`))
+
+	_, err = db.PurgeBatch(ctx, event.KeptEvents, time.Now().Add(8*24*time.Hour))
+	require.NoError(t, err)
+	require.Less(t, partitions(), 7)
+	require.Zero(t, value[int](db, `SELECT count(*) FROM deliveries`))
+	require.NoError(t, db.KeepPartitions(ctx))
+	require.NoError(t, db.KeepPartitions(ctx))
+	require.Equal(t, 7, partitions())
+}
+
+// Whoever works on the tables need not own them; who may not remove rows may not drop partitions.
+func TestARoleThatOwnsNothingKeepsPartitions(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	name := "app" + value[string](db, `SELECT md5(current_database())`)
+	db.exec(`CREATE ROLE ` + name)
+	t.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), db.url)
+		require.NoError(t, err)
+		defer conn.Close(context.Background())
+		_, err = conn.Exec(context.Background(), `DROP OWNED BY `+name+`; DROP ROLE `+name, pgx.QueryExecModeSimpleProtocol)
+		require.NoError(t, err)
+	})
+	db.exec(`GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO ` + name)
+	db.exec(`SELECT drop_delivery_partitions(now() + interval '8 days')`)
+	db.exec(`SET SESSION AUTHORIZATION ` + name)
+	db.exec(`SELECT keep_delivery_partitions()`)
+	_, err := db.sql.Exec(t.Context(), `SELECT drop_delivery_partitions(now() + interval '8 days')`)
+	require.ErrorContains(t, err, "may not be removed")
+	db.exec(`RESET SESSION AUTHORIZATION`)
+}
+
+func TestAnExpungedEventIsDeliveredNoMore(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.destination(1, delivery.Destination{})
+	db.destination(2, delivery.Destination{})
+	id := db.queue(1, 1)[0]
+	answered := became(db.lease(10, 10)[0], delivery.Bad, "500")
+	answered.Answer = []byte("personal")
+	answered.DueAt = time.Now().Add(-time.Second)
+	db.settle(answered)
+	db.exec(`
+INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
+VALUES ($1, 2, 2, 'delivered', '200', 1, 0, 0, 'personal', now())`, id)
+	job := db.lease(10, 10)[0]
+	_, err := db.Expunge(ctx, id, 0, ada)
+	require.NoError(t, err)
+	require.Zero(t, db.open(1))
+	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_attempts`))
+	late := became(job, delivery.OK, "200")
+	late.Answer = []byte("personal")
+	db.settle(late)
+	require.Equal(t, "expunged", value[string](db, `SELECT code FROM deliveries WHERE subscription_id = 1 AND answer IS NULL`))
+	require.Equal(t, "200", value[string](db, `SELECT code FROM deliveries WHERE subscription_id = 2 AND answer IS NULL`))
+	_, err = db.SendAgain(ctx, delivery.Key{EventID: id, SubscriptionID: 2}, ada)
+	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// Each invariant finds what breaks it, and nothing in what is well.
+func TestTheInvariantsOfDeliveries(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{InFlight: 2})
+	ids := db.queue(1, 4)
+	db.exec(`UPDATE events SET processed_at = now() + interval '1 s'`)
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	db.lease(10, 10)
+	found := func(seen ...string) map[ledger.Invariant]int {
+		all, err := db.CheckDeliveries(t.Context(), ledgers.Receiver{SubscriptionID: 1, All: true, Seen: seen})
+		require.NoError(t, err)
+		broken := map[ledger.Invariant]int{}
+		for _, f := range all {
+			if f.Broken() {
+				broken[f.Invariant] = f.Count
+			}
+		}
+		return broken
+	}
+	require.Empty(t, found(ids...))
+	require.Equal(t, map[ledger.Invariant]int{ledger.DeliveryUnseen: 1}, found(ids[1:]...))
+
+	db.exec(`UPDATE events SET outcome = 'ignored' WHERE id = (SELECT event_id FROM deliveries ORDER BY event_id DESC LIMIT 1)`)
+	require.Equal(t, map[ledger.Invariant]int{ledger.DeliveryUnasked: 1}, found(ids...))
+	db.exec(`UPDATE events SET outcome = 'processed'`)
+
+	db.exec(`UPDATE destinations SET settings = '{"in_flight":1}'`)
+	db.exec(`DELETE FROM deliveries WHERE event_id = $1`, ids[0])
+	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id, due_at)
+SELECT event_id, 1, 1, now() - interval '1 h' FROM deliveries`)
+	db.exec(`INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
+VALUES (gen_random_uuid(), 1, 1, 'failed', '422', 1, 0, 0, now()),
+       (gen_random_uuid(), 1, 1, 'failed', 'expired', 1, 0, 0, now())`)
+	db.exec(`UPDATE destination_states SET next_at = 'infinity', held = ''`)
+	require.Equal(t, map[ledger.Invariant]int{
+		ledger.DeliveryCrowd: 1, ledger.DeliveryLost: 1, ledger.DeliveryTwoEnds: 1,
+		ledger.DeliveryAsleep: 1, ledger.DeliveryUnburied: 1,
+	}, found(ids...))
+}

@@ -1,0 +1,170 @@
+package persistence_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/delivery/dispatch"
+	"holdfast/delivery/webhook"
+	"holdfast/event"
+)
+
+// nobody is told.
+type nobody struct{}
+
+func (nobody) Record(event.ErrorEntry) {}
+
+// dispatcher works the queue off, with the senders of production, which may reach this machine.
+func (d *database) dispatcher(slots int) *dispatch.Dispatcher {
+	d.t.Helper()
+	sender := webhook.NewSender(webhook.SenderOptions{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	dispatcher, err := dispatch.New(dispatch.Options{
+		Queue: d.Store, HTTP: sender, Slots: slots, Errors: nobody{}, Chores: []dispatch.Chore{{
+			Name: "rearm", Every: time.Second, Do: func(ctx context.Context) (bool, error) { return false, d.Rearm(ctx) },
+		}},
+	})
+	require.NoError(d.t, err)
+	dispatcher.Start()
+	return dispatcher
+}
+
+// receiver counts what comes under each ID, and answers as it is told to.
+type receiver struct {
+	*httptest.Server
+
+	mu     sync.Mutex
+	seen   map[string]int
+	status atomic.Int64
+	came   chan struct{}
+}
+
+func receive(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{seen: map[string]int{}, came: make(chan struct{}, 200_000)}
+	r.status.Store(http.StatusOK)
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.mu.Lock()
+		r.seen[request.Header.Get("Webhook-Id")]++
+		r.mu.Unlock()
+		w.WriteHeader(int(r.status.Load()))
+		r.came <- struct{}{}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) destination() delivery.Destination {
+	return delivery.Destination{HTTP: &delivery.HTTP{URL: r.URL}, InFlight: 8,
+		Breaker: delivery.Breaker{Failures: 5, Open: event.Duration(200 * time.Millisecond)},
+		Retry:   delivery.Retry{Attempts: 100, Initial: event.Duration(50 * time.Millisecond), Maximum: event.Duration(time.Second)}}
+}
+
+// endpoint makes a destination with a secret of its own.
+func (d *database) endpoint(id int64, r *receiver) {
+	d.t.Helper()
+	d.destination(id, r.destination())
+	secret := delivery.Secret{Value: webhook.NewSecret()}
+	require.NoError(d.t, d.RotateSecret(d.t.Context(), fmt.Sprintf("d%d", id), secret, 0, ada))
+}
+
+func (d *database) untilDelivered(r *receiver, destination int64, n int) {
+	d.t.Helper()
+	for value[int](d, `SELECT count(*) FROM deliveries WHERE destination_id = $1 AND status = 'delivered'`, destination) < n {
+		select {
+		case <-r.came:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Two dispatchers beside each other, one of which stops in the middle: everything that waits reaches its receiver, under the ID of
+// its event, and nothing twice.
+func TestDispatchersDeliverWhatWaits(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receive(t)
+	db.endpoint(1, r)
+	ids := db.queue(1, 300)
+	one, two := db.dispatcher(16), db.dispatcher(16)
+	<-r.came
+	require.NoError(t, one.Stop(t.Context(), time.Minute))
+	db.untilDelivered(r, 1, 300)
+	require.NoError(t, two.Stop(t.Context(), time.Minute))
+	require.Len(t, r.seen, 300)
+	for _, id := range ids {
+		require.Equal(t, 1, r.seen[id])
+	}
+	require.Equal(t, 0, db.open(1))
+}
+
+// A receiver that is down opens its breaker, and is left alone; when it is up again everything arrives. Another one notices nothing.
+func TestAReceiverThatIsDownRecovers(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	down, up := receive(t), receive(t)
+	down.status.Store(http.StatusInternalServerError)
+	db.endpoint(1, down)
+	db.endpoint(2, up)
+	db.queue(1, 100)
+	d := db.dispatcher(16)
+	for value[int](db, `SELECT count(*) FROM destination_states WHERE destination_id = 1 AND breaker = 'open'`) == 0 {
+		<-down.came
+	}
+	db.queue(2, 100)
+	db.untilDelivered(up, 2, 100)
+	require.Equal(t, 100, db.open(1))
+	down.status.Store(http.StatusNoContent)
+	db.untilDelivered(down, 1, 100)
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Equal(t, "closed", value[string](db, `SELECT breaker FROM destination_states WHERE destination_id = 1`))
+}
+
+var waitingRows = flag.Int("waiting", 1000, "how many deliveries wait behind a pause that is ended")
+
+// What waits behind a pause costs nothing, and drains at the rate of the destination once that is over, each under the ID of its event
+// and none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000 -v` tells how long.
+func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	paused, other := receive(t), receive(t)
+	db.endpoint(1, paused)
+	db.endpoint(2, other)
+	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	require.NoError(t, err)
+	n, perSecond := *waitingRows, max(1000, *waitingRows/20)
+	db.exec(`UPDATE destinations SET version = version + 100, settings = settings || jsonb_build_object('in_flight', 64,
+'rate', jsonb_build_object('requests', $1::integer, 'per', '1s')) WHERE id = 1`, perSecond)
+	db.exec(`UPDATE subscriptions_head SET version = version + 200`)
+	for left := n; left > 0; left -= 1000 {
+		db.queue(1, min(left, 1000))
+	}
+	d := db.dispatcher(128)
+	db.queue(2, 10)
+	db.untilDelivered(other, 2, 10)
+	require.Empty(t, paused.seen)
+
+	_, err = db.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
+	require.NoError(t, err)
+	began := time.Now()
+	db.queue(2, 10)
+	db.untilDelivered(other, 2, 20)
+	t.Logf("the other one: %s", time.Since(began))
+	db.untilDelivered(paused, 1, n)
+	took := time.Since(began)
+	t.Logf("%d at %d/s: %s", n, perSecond, took)
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Len(t, paused.seen, n)
+	// The bucket is full in the beginning.
+	require.GreaterOrEqual(t, took.Seconds(), float64(n-perSecond)/float64(perSecond)-0.1)
+}

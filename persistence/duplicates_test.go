@@ -1,0 +1,94 @@
+package persistence_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/persistence"
+)
+
+// again counts an event that has come again, by the event that has its key or by the key alone.
+func again(r event.Receipt, owner string, at time.Time) event.Duplicate {
+	return event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: owner, At: at}
+}
+
+// How often an event came again is known once the counter has written: of those that a process names, and of those of which it knows
+// the key alone, be it that the event waits in the inbox. A flood of one is one row.
+func TestDuplicatesAreCounted(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r, waits := receipt(), receipt()
+	db.mustProcess(r, parsed())
+	_, err := db.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waits, body, false)
+	require.NoError(t, err)
+	none, err := db.Duplicates(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Zero(t, none)
+
+	counters := []*persistence.DuplicateCounter{db.NewDuplicateCounter(), db.NewDuplicateCounter()}
+	var counting sync.WaitGroup
+	for n, c := range counters {
+		counting.Go(func() {
+			for i := range 500 {
+				at := noon.Add(time.Duration(i+n) * time.Second)
+				c.Count(again(r, r.ID, at))
+				c.Count(again(r, "", at))
+				c.Count(again(waits, "", at))
+				c.Count(again(receipt(), "", at)) // nobody has it
+				c.Count(again(receipt(), "no ID", at))
+			}
+		})
+	}
+	counting.Wait()
+	for _, c := range counters {
+		require.NoError(t, c.Stop(t.Context()))
+	}
+	for id, times := range map[string]int64{r.ID: 2000, waits.ID: 1000} {
+		got, err := db.Duplicates(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, event.Duplicates{Times: times, FirstSeen: noon, LastSeen: noon.Add(500 * time.Second)}, got)
+	}
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_duplicates`))
+}
+
+// The update of a count touches no index.
+func TestACountOfDuplicatesIsUpdatedInPlace(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for range 5 {
+		c := db.NewDuplicateCounter()
+		for range 20 {
+			c.Count(again(event.Receipt{}, uuid.NewSHA1(uuid.Nil, []byte("one")).String(), noon))
+		}
+		require.NoError(t, c.Stop(t.Context()))
+	}
+	require.Equal(t, 100, value[int](db, `SELECT times FROM event_duplicates`))
+	db.exec(`SELECT pg_stat_force_next_flush()`)
+	require.Eventually(t, func() bool {
+		db.exec(`SELECT pg_stat_clear_snapshot()`)
+		n := value[int](db, `SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'event_duplicates'`)
+		return n == 4 && n == value[int](db, `SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'event_duplicates'`)
+	}, time.Minute, 50*time.Millisecond)
+}
+
+// Counts go with their events, and stay while those are there.
+func TestCountsOfDuplicatesGoWithTheirEvents(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	db.mustProcess(r, parsed())
+	c := db.NewDuplicateCounter()
+	c.Count(again(r, r.ID, noon))
+	require.NoError(t, c.Stop(context.Background()))
+	db.purge(event.KeptEvents, time.Now().Add(-time.Hour))
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_duplicates`))
+	for db.purge(event.KeptEvents, time.Now().Add(time.Hour)) > 0 {
+	}
+	require.Zero(t, value[int](db, `SELECT count(*) FROM event_duplicates`))
+}

@@ -1,0 +1,165 @@
+package imports
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// lookAtKeys finds what has a key. An event may have died before it had it: then its dead letter knows.
+	lookAtKeys = `
+SELECT wanted.n, coalesce(k.event_id::text, ''), coalesce(e.status, ''),
+       EXISTS (SELECT FROM dead_letters AS d
+                WHERE d.workflow_id = wanted.workflow_id AND d.subscription_id = 0
+                  AND d.state IN ('open', 'redriving', 'exhausted'))
+  FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (provider, key, workflow_id, n)
+  LEFT JOIN idempotency_keys AS k ON k.provider = wanted.provider AND k.key = wanted.key
+  LEFT JOIN events AS e ON e.id = k.event_id`
+
+	// lookAtStates finds an entity by any of its names.
+	lookAtStates = `
+SELECT wanted.n, e.state, e.deleted
+  FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (provider, kind, name, n)
+  LEFT JOIN entity_names AS s ON s.provider = wanted.provider AND s.kind = wanted.kind AND s.name = wanted.name
+  JOIN entities AS e
+    ON e.provider = wanted.provider AND e.kind = wanted.kind AND e.external_id = coalesce(s.external_id, wanted.name)`
+
+	eventsBetween = `
+SELECT id::text, key FROM events WHERE provider = $1 AND id > $2::uuid AND id <= $3::uuid ORDER BY id LIMIT $4`
+)
+
+// compared is what is here of one thing.
+type compared struct {
+	eventID string
+	status  event.Status
+	waits   bool
+	entity  *event.Entity // nil where there is none
+}
+
+// CompareImport says in what each of some things differs from what is here, in their order.
+func (s *Store) CompareImport(ctx context.Context, items []event.ImportItem) ([]event.ImportCompared, error) {
+	here := make([]compared, len(items))
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	queueLookAtKeys(b, items, here)
+	queueLookAtStates(b, items, here)
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return nil, postgres.Failure("compare with an import", err)
+	}
+	all := make([]event.ImportCompared, len(items))
+	for i, item := range items {
+		var err error
+		all[i].EventID = here[i].eventID
+		if item.Record == event.ImportEntity {
+			all[i].Differences, err = differencesOfEntity(item, here[i].entity)
+		} else {
+			all[i].Differences = differencesOfEvent(item, here[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func queueLookAtKeys(b *pgx.Batch, items []event.ImportItem, here []compared) {
+	var providers, keys, workflows []string
+	var at []int
+	for i, item := range items {
+		if r := item.Receipt; item.Record != event.ImportEntity {
+			providers, keys = append(providers, postgres.Clean(r.Provider)), append(keys, postgres.Clean(r.Key))
+			workflows, at = append(workflows, postgres.Clean(r.WorkflowID())), append(at, i)
+		}
+	}
+	b.Queue(lookAtKeys, providers, keys, workflows).Query(func(rows pgx.Rows) error {
+		var n int
+		var c compared
+		_, err := pgx.ForEachRow(rows, []any{&n, &c.eventID, &c.status, &c.waits}, func() error { here[at[n-1]] = c; return nil })
+		return err
+	})
+}
+
+func queueLookAtStates(b *pgx.Batch, items []event.ImportItem, here []compared) {
+	var providers, kinds, ids []string
+	var at []int
+	for i, item := range items {
+		if e := item.Entity; e != nil {
+			providers, kinds = append(providers, postgres.Clean(e.Provider)), append(kinds, postgres.Clean(e.Kind))
+			ids, at = append(ids, postgres.Clean(e.ExternalID)), append(at, i)
+		}
+	}
+	b.Queue(lookAtStates, providers, kinds, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var n int
+			e := &event.Entity{}
+			if err := rows.Scan(&n, &e.State, &e.Deleted); err != nil {
+				return err
+			}
+			here[at[n-1]].entity = e
+		}
+		return rows.Err()
+	})
+}
+
+func differencesOfEvent(item event.ImportItem, c compared) []event.ImportDifference {
+	d := event.ImportDifference{
+		Line: item.Line, Record: item.Record, Provider: item.Receipt.Provider, Name: item.Receipt.Key, EventID: c.eventID,
+	}
+	waitsThere := item.Record == event.ImportDeadLetter
+	switch {
+	case c.eventID == "" && !c.waits:
+		d.Differ = event.DiffersMissing
+	case item.Record != event.ImportKey && c.waits != waitsThere && (c.waits || c.status != ""):
+		d.Differ, d.Field = event.DiffersStatus, "status"
+		d.There, d.Here = nameOfWait(waitsThere, ""), nameOfWait(c.waits, c.status)
+	default:
+		return nil
+	}
+	return []event.ImportDifference{d}
+}
+
+func nameOfWait(waits bool, status event.Status) json.RawMessage {
+	if waits {
+		return json.RawMessage(`"waits"`)
+	}
+	return json.RawMessage(`"` + string(cmp.Or(status, event.StatusProcessed)) + `"`)
+}
+
+func differencesOfEntity(item event.ImportItem, here *event.Entity) (all []event.ImportDifference, err error) {
+	d := event.ImportDifference{
+		Line: item.Line, Record: item.Record, Provider: item.Entity.Provider, Name: item.Entity.Kind + " " + item.Entity.ExternalID,
+	}
+	if here == nil {
+		d.Differ = event.DiffersMissing
+		return []event.ImportDifference{d}, nil
+	}
+	fields, err := event.DiffEntities(event.Entity{State: item.Entity.State, Deleted: item.Entity.Deleted}, *here)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if f.Old == nil {
+			continue // the file does not name it
+		}
+		d.Differ, d.Field, d.There, d.Here = event.DiffersField, f.Path, f.Old, f.New
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// EventsBetween are the events of a provider after an ID, and up to another, by ID: at most limit of them. Only ID, Provider and
+// Key of their receipts are read.
+func (s *Store) EventsBetween(ctx context.Context, provider, after, last string, limit int) ([]event.Receipt, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, eventsBetween, postgres.Clean(provider), after, last, limit),
+		func(row pgx.CollectableRow) (event.Receipt, error) {
+			r := event.Receipt{Provider: provider}
+			return r, row.Scan(&r.ID, &r.Key)
+		})
+	return all, postgres.Failure("list events of a time", err)
+}

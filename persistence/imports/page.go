@@ -1,0 +1,164 @@
+package imports
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+const (
+	lockImport = selectImport + ` FOR UPDATE`
+
+	// nextRows has sizes first, which are known without reading bodies: what the page has no room for never leaves PostgreSQL.
+	nextRows = `
+SELECT seq, item, body FROM import_rows
+ WHERE import_id = $1 AND seq = ANY (ARRAY(
+       SELECT seq FROM (
+              SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM (
+                     SELECT seq, octet_length(item) + octet_length(body) AS size
+                       FROM import_rows WHERE import_id = $1 ORDER BY seq LIMIT $2) AS sized) AS next
+        WHERE before < $3))
+ ORDER BY seq`
+
+	dropApplied = `DELETE FROM import_rows WHERE import_id = $1 AND seq <= $2`
+
+	advanceImport = `UPDATE imports SET read = read + $2, counts = $3::jsonb, problems = $4::jsonb WHERE id = $1`
+
+	completeImport = `UPDATE imports SET state = 'completed', ended_at = clock_timestamp() WHERE id = $1`
+
+	// maxBytesOfPage bounds the bodies that a page holds; a larger one is a page of its own.
+	maxBytesOfPage = 4 << 20
+)
+
+// ImportPage applies the next n things of an import, and removes them from what it has kept, in one transaction: killed before
+// its commit it has done nothing. What the store cannot take is named, and passed over. An import that does not run is only
+// read, and of one that was canceled what is left goes; one that has nothing left is completed.
+func (s *Store) ImportPage(ctx context.Context, id string, n int, parse event.Parser) (event.Import, error) {
+	i, err := writer.Narrow(n, "apply line", func(n int, fault error) (event.Import, error) {
+		return s.tryPage(ctx, id, n, parse, fault)
+	})
+	if err == nil && i.State == event.OperationCanceled {
+		err = s.DropImport(ctx, id)
+	}
+	return i, postgres.Failure("import page of "+postgres.Clean(id), err)
+}
+
+func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parser, fault error) (event.Import, error) {
+	var of event.Import
+	var rows kept
+	b := &pgx.Batch{}
+	writer.QueuePatience(b, n)
+	b.Queue(lockImport, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
+		of, err = scanImport(row)
+		return err
+	})
+	b.Queue(nextRows, postgres.Clean(id), n, maxBytesOfPage).Query(rows.collect)
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return event.Import{}, err
+	}
+	defer tx.Rollback(ctx)
+	if of.State != event.OperationRunning {
+		return of, nil
+	}
+	if len(rows.items) == 0 {
+		b = &pgx.Batch{}
+		b.Queue(completeImport, of.ID)
+		if err := tx.Commit(ctx, b); err != nil {
+			return event.Import{}, err
+		}
+		return s.Import(ctx, id)
+	}
+	p, err := newPage(of.ID, rows.items, parse, fault)
+	if err != nil {
+		return event.Import{}, err
+	}
+	if err := p.lookForLetters(ctx, tx); err != nil {
+		return event.Import{}, err
+	}
+	if err := s.writer.Bring(ctx, tx, p.brought(), false, func(b *pgx.Batch) {
+		p.queueLetters(b)
+		p.queueAdvance(b, of, rows.seqs[len(p.things)-1])
+	}); err != nil {
+		return event.Import{}, err
+	}
+	return s.Import(ctx, id)
+}
+
+// kept are rows of an import.
+type kept struct {
+	seqs  []int64
+	items []event.ImportItem
+}
+
+func (k *kept) collect(rows pgx.Rows) error {
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		var encoded, body []byte
+		if err := rows.Scan(&seq, &encoded, &body); err != nil {
+			return err
+		}
+		var item event.ImportItem
+		if err := json.Unmarshal(encoded, &item); err != nil {
+			return fmt.Errorf("decode line of an import: %w", err)
+		}
+		item.Body = body
+		k.seqs, k.items = append(k.seqs, seq), append(k.items, item)
+	}
+	return rows.Err()
+}
+
+// TryImport says what would become of things if they were imported now, and changes nothing: its transactions are rolled back.
+// Two things of the same key in two calls are both new.
+func (s *Store) TryImport(
+	ctx context.Context, items []event.ImportItem, parse event.Parser,
+) (counts event.ImportCounts, problems []event.ImportProblem, err error) {
+	counts = event.ImportCounts{}
+	for len(items) > 0 {
+		p, err := writer.Narrow(len(items), "try line", func(n int, fault error) (*page, error) {
+			return s.tryTrial(ctx, items[:n], parse, fault)
+		})
+		if err != nil {
+			return counts, problems, postgres.Failure("try import", err)
+		}
+		items = items[len(p.things):]
+		counts.AddAll(p.counts)
+		problems = append(problems, p.problems...)
+	}
+	return counts, problems, nil
+}
+
+func (s *Store) tryTrial(ctx context.Context, items []event.ImportItem, parse event.Parser, fault error) (*page, error) {
+	p, err := newPage("", items, parse, fault)
+	if err != nil {
+		return nil, err
+	}
+	b := &pgx.Batch{}
+	writer.QueuePatience(b, len(items))
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback(ctx)
+	if err := p.lookForLetters(ctx, tx); err != nil {
+		return nil, err
+	}
+	return p, s.writer.Bring(ctx, tx, p.brought(), true, func(b *pgx.Batch) {
+		p.queueLetters(b)
+		p.count()
+	})
+}
+
+// isMissingHere says that this process lacks the definition: that is no fault of the line.
+func isMissingHere(err error) bool {
+	var known *event.Error
+	return errors.As(err, &known) && (known.Class == event.ClassTransient || known.Code == "unknown_provider")
+}

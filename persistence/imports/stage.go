@@ -1,0 +1,83 @@
+package imports
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	insertRows = `
+INSERT INTO import_rows (import_id, seq, item, body)
+SELECT $1, seq, item, body FROM unnest($2::bigint[], $3::bytea[], $4::bytea[]) AS row (seq, item, body)`
+
+	// dropRows removes some of what an import has kept, unless it still has to apply that: whoever has asked for an import and got
+	// no answer does not know that it was made.
+	dropRows = `
+DELETE FROM import_rows
+ WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM import_rows
+        WHERE import_id = $1 AND NOT EXISTS (SELECT FROM imports WHERE id = $1 AND state IN ('running', 'paused'))
+        ORDER BY seq LIMIT $2))`
+
+	// dropAbandoned removes some of what nobody will apply: its import has ended, or was never made.
+	dropAbandoned = `
+DELETE FROM import_rows
+ WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM import_rows AS r
+        WHERE import_id < $1
+          AND NOT EXISTS (SELECT FROM imports AS i WHERE i.id = r.import_id AND i.state IN ('running', 'paused'))
+        ORDER BY import_id, seq LIMIT $2))`
+
+	// rowsPerDrop bounds how long a transaction takes that only removes.
+	rowsPerDrop = 2000
+	// abandonedAfter is how long a file may take to be read.
+	abandonedAfter = 24 * time.Hour
+)
+
+// StageImport keeps things for an import that is yet to be made: the first of them has the number from, in the order in which
+// they are to be applied.
+func (s *Store) StageImport(ctx context.Context, id string, from int64, items []event.ImportItem) error {
+	seqs, rows, bodies := make([]int64, len(items)), make(postgres.ByteaArray, len(items)), make(postgres.ByteaArray, len(items))
+	for i, item := range items {
+		encoded, err := json.Marshal(item)
+		if err != nil {
+			return fmt.Errorf("encode line %d of an import: %w", item.Line, err)
+		}
+		seqs[i], rows[i], bodies[i] = from+int64(i), encoded, item.Body
+		if item.Body == nil {
+			bodies[i] = []byte{}
+		}
+	}
+	_, err := s.db.Exec(ctx, insertRows, id, seqs, rows, bodies)
+	return postgres.Failure("keep lines of import "+id, err)
+}
+
+// DropImport removes what an import has kept and not applied. It leaves one alone that runs or is paused.
+func (s *Store) DropImport(ctx context.Context, id string) error {
+	return s.drop(ctx, "drop lines of import "+postgres.Clean(id), dropRows, postgres.Clean(id))
+}
+
+// dropAbandoned removes what whoever has read a file and died has left.
+func (s *Store) dropAbandoned(ctx context.Context) error {
+	bound := time.Now().Add(-abandonedAfter).UTC().Format("20060102-150405") // IDs of operations begin so
+	return s.drop(ctx, "drop lines of abandoned imports", dropAbandoned, bound)
+}
+
+func (s *Store) drop(ctx context.Context, doing, sql, bound string) error {
+	for dropped := int64(rowsPerDrop); dropped == rowsPerDrop; {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+		b.Queue(sql, bound, rowsPerDrop).Exec(postgres.CountInto(&dropped))
+		if err := s.db.SendOnly(ctx, b); err != nil {
+			return postgres.Failure(doing, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,528 @@
+package persistence_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/moving"
+)
+
+// mover brings things to a database, page by page.
+type mover struct {
+	*database
+
+	n    int // things a page
+	made int
+	line int64
+}
+
+func newMover(db *database, n int) *mover { return &mover{database: db, n: n} }
+
+// stage keeps things, and makes their import.
+func (m *mover) stage(items ...event.ImportItem) string {
+	m.t.Helper()
+	m.made++
+	id := fmt.Sprintf("%s-%04d", time.Now().UTC().Format("20060102-150405"), m.made)
+	require.NoError(m.t, m.StageImport(m.t.Context(), id, 0, items))
+	i, err := m.CreateImport(m.t.Context(), event.Import{ID: id, Name: "old.ndjson", Rate: 50, StartedBy: "ada"}, event.Actor{Name: "ada"})
+	require.NoError(m.t, err)
+	require.EqualValues(m.t, len(items), i.Total)
+	return id
+}
+
+// bring imports things to the end.
+func (m *mover) bring(items ...event.ImportItem) event.Import {
+	m.t.Helper()
+	return m.finish(m.stage(items...))
+}
+
+func (m *mover) finish(id string) event.Import { return m.finishWith(id, readImported) }
+
+func (m *mover) finishWith(id string, parse event.Parser) event.Import {
+	m.t.Helper()
+	for {
+		i, err := m.ImportPage(m.t.Context(), id, m.n, parse)
+		require.NoError(m.t, err)
+		if i.State != event.OperationRunning {
+			require.Zero(m.t, value[int](m.database, `SELECT count(*) FROM import_rows WHERE import_id = $1`, id))
+			return i
+		}
+	}
+}
+
+// readImported stands for a definition: a body is the patch of one thing, which says nothing of when it occurred.
+func readImported(r event.Receipt, body []byte) (event.Parsed, error) {
+	var of struct {
+		ID    string
+		State json.RawMessage
+	}
+	if json.Unmarshal(body, &of) != nil {
+		return event.Parsed{}, event.Rejectf("malformed_json", "no JSON")
+	}
+	p := parsed(patch(of.ID, string(of.State)))
+	p.OccurredAt, p.OccurredAtMissing = r.ReceivedAt, true
+	return p, nil
+}
+
+func patchBody(id, state string) []byte {
+	return []byte(fmt.Sprintf(`{"id":%q,"state":%s}`, id, state))
+}
+
+func (m *mover) receipt(key string, at time.Time) event.Receipt {
+	m.line++
+	return event.Receipt{
+		ID: event.ImportedID("acme", key, at), Provider: "acme", Key: key, KeyFrom: event.KeyFromEvent, Type: "thing.changed",
+		ReceivedAt: at, Imported: &event.Imported{Attempts: 2},
+	}
+}
+
+func (m *mover) event(key string, at time.Time, body []byte) event.ImportItem {
+	return event.ImportItem{Record: event.ImportEvent, Receipt: m.receipt(key, at), Body: body, Line: m.line}
+}
+
+func (m *mover) key(key string, at time.Time) event.ImportItem {
+	r := m.receipt(key, at)
+	r.ID, r.Imported = event.KeyHolderID("acme", key), nil
+	return event.ImportItem{Record: event.ImportKey, Receipt: r, Line: m.line}
+}
+
+func (m *mover) letter(key string, at time.Time, body []byte, isExhausted bool) event.ImportItem {
+	return event.ImportItem{
+		Record: event.ImportDeadLetter, Receipt: m.receipt(key, at), Body: body, Line: m.line,
+		Trouble: &event.ImportTrouble{
+			Exhausted: isExhausted, Attempts: 4, Error: "connection refused", FirstFailedAt: at, LastFailedAt: at.Add(time.Hour),
+		},
+	}
+}
+
+func (m *mover) snapshot(id, state string, at time.Time) event.ImportItem {
+	m.line++
+	return event.ImportItem{
+		Record: event.ImportEntity, Line: m.line,
+		Entity: &event.ImportSnapshot{EntityRef: thing(id), State: json.RawMessage(state), AsOf: at},
+	}
+}
+
+// live processes an event that a provider has sent by now.
+func (d *database) live(key string, at time.Time, body []byte) (event.Receipt, event.Persisted) {
+	d.t.Helper()
+	r := receipt()
+	r.Key, r.ReceivedAt = key, at
+	p, err := readImported(r, body)
+	require.NoError(d.t, err)
+	persisted, err := d.Process(d.t.Context(), r, body, p, runOf(r))
+	require.NoError(d.t, err)
+	return r, persisted
+}
+
+func summary(i event.Import) string {
+	n := i.Counts.Sum()
+	return fmt.Sprintf("%d of %d: %d new, %d there, %d unreadable, %d failed (%s)", i.Read, i.Total, n.New, n.There, n.Unreadable,
+		n.Failed, i.State)
+}
+
+// Whatever is brought, in whatever order and in pages of whatever size, before and after events of today:
+//   - the states of entities are the fold of all that was said of them, in the order of its own times
+//   - the same things once more change nothing, to the byte
+//   - a dry run counts what becomes of them, and changes nothing
+func TestImportsAreIdempotent(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 16))
+			m := newMover(open(t), 1+random.IntN(20))
+			all := map[event.EntityRef][]event.OrderedChange{}
+			says := func(id string, at time.Time, c event.Change, eventID string) {
+				all[thing(id)] = append(all[thing(id)], event.OrderedChange{Order: event.Order{OccurredAt: at, EventID: eventID}, Change: c})
+			}
+			var items []event.ImportItem
+			for n := range 60 {
+				id, key := fmt.Sprint(random.IntN(5)), fmt.Sprintf("old_%d", n)
+				at := noon.Add(-time.Duration(random.IntN(1000)) * time.Minute)
+				state := fmt.Sprintf(`{"f%d":%d}`, random.IntN(3), n)
+				switch random.IntN(5) {
+				case 0:
+					items = append(items, m.key(key, at))
+				case 1:
+					items = append(items, m.letter(key, at, patchBody(id, state), n%2 == 0))
+				case 2:
+					item := m.snapshot(id, state, at)
+					items = append(items, item)
+					says(id, at, snapshot(id, state), item.Entity.ID())
+				default:
+					item := m.event(key, at, patchBody(id, state))
+					items = append(items, item)
+					says(id, at, patch(id, state), item.Receipt.ID)
+				}
+			}
+			for n := range 10 {
+				id, state := fmt.Sprint(random.IntN(5)), fmt.Sprintf(`{"f%d":"today"}`, random.IntN(3))
+				at := noon.Add(time.Duration(n) * time.Minute)
+				r, _ := m.live(fmt.Sprintf("new_%d", n), at, patchBody(id, state))
+				says(id, at, patch(id, state), r.ID)
+			}
+			before := m.everything()
+			random.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+			counts, problems, err := m.TryImport(t.Context(), items, readImported)
+			require.NoError(t, err)
+			require.Empty(t, problems)
+			require.Equal(t, before, m.everything(), "a dry run writes nothing")
+
+			first := m.bring(items...)
+			require.Equal(t, "60 of 60: 60 new, 0 there, 0 unreadable, 0 failed (completed)", summary(first))
+			require.Equal(t, counts, first.Counts)
+			for ref, changes := range all {
+				want, err := event.Fold(ref, changes)
+				require.NoError(t, err)
+				require.JSONEq(t, string(want.State), m.stateOf(ref), "%v", ref)
+			}
+
+			after := m.everything()
+			random.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+			require.Equal(t, "60 of 60: 0 new, 60 there, 0 unreadable, 0 failed (completed)", summary(m.bring(items...)))
+			require.Equal(t, after, m.everything())
+		})
+	}
+}
+
+// An old event comes after a newer one, and says nothing of when it occurred: it folds below. Sent again by its provider instead, it
+// would count as the newest (seen on 2026-11-22: 150 became 100).
+func TestAnImportedEventFoldsBelow(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	m.live("new", noon, patchBody("car", `{"mileage":150}`))
+	item := m.event("old", noon.Add(-24*time.Hour), patchBody("car", `{"mileage":100,"plate":"A 1"}`))
+	m.bring(item)
+	require.JSONEq(t, `{"mileage":150,"plate":"A 1"}`, m.stateOf(thing("car")))
+
+	stored, err := m.Event(t.Context(), item.Receipt.ID)
+	require.NoError(t, err)
+	require.Equal(t, noon.Add(-24*time.Hour), stored.OccurredAt)
+	require.Equal(t, noon.Add(-24*time.Hour), stored.Receipt.ReceivedAt)
+	require.Equal(t, event.StatusProcessed, stored.Status)
+	require.Equal(t, 2, stored.Receipt.Imported.Attempts)
+	require.NotEmpty(t, stored.Receipt.Imported.ID)
+	require.Equal(t, item.Body, stored.Body)
+	newest, err := m.Events(t.Context(), event.RecordQuery{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, "new", newest[0].Receipt.Key, "the list is newest first")
+}
+
+// A provider sends once more what the system before has handled:
+//   - by a workflow or in a batch, it is a duplicate of a key, of an event and of a dead letter
+//   - that the last waits is said, so that the redelivery rescues it
+func TestARedeliveryOfWhatWasImportedIsADuplicate(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	old := noon.Add(-time.Hour)
+	key, stored, dead := m.key("key", old), m.event("event", old, patchBody("1", `{"n":1}`)), m.letter("dead", old, patchBody("1", `{"n":2}`), false)
+	m.bring(key, stored, dead)
+	before := m.everything()
+	for _, of := range []event.ImportItem{key, stored, dead} {
+		_, persisted := m.live(of.Receipt.Key, noon, patchBody("1", `{"n":3}`))
+		require.True(t, persisted.Duplicate, of.Record)
+		require.Equal(t, of.Receipt.ID, persisted.Owner)
+		require.Equal(t, of.Record == event.ImportDeadLetter, persisted.OwnerWaits)
+	}
+	inbox := m.NewInboxWriter()
+	for _, of := range []event.ImportItem{key, stored} {
+		r := receipt()
+		r.Key = of.Receipt.Key
+		_, err := inbox.Spool(t.Context(), event.LaneBulk, r, patchBody("1", `{"n":3}`), false)
+		require.NoError(t, err)
+	}
+	batch, err := m.ProcessBatch(t.Context(), 10, newBatchRun(), readImported)
+	require.NoError(t, err)
+	require.Len(t, batch, 2)
+	for _, e := range batch {
+		require.Equal(t, event.OutcomeDuplicate, e.Outcome)
+	}
+	require.Equal(t, before, m.everything())
+}
+
+// A key of a window of a day was seen two days ago: the next event of the key is an event of its own.
+func TestAnImportedKeyHoldsForItsWindow(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	key := m.key("daily", noon.Add(-48*time.Hour))
+	key.Receipt.DedupeWindow = event.Duration(24 * time.Hour)
+	m.bring(key)
+	require.Equal(t, noon.Add(-24*time.Hour), value[time.Time](m.database, `SELECT expires_at FROM idempotency_keys`).UTC())
+	r := receipt()
+	r.Key, r.DedupeWindow = "daily", event.Duration(24*time.Hour)
+	persisted, err := m.Process(t.Context(), r, body, parsed(), runOf(r))
+	require.NoError(t, err)
+	require.False(t, persisted.Duplicate)
+}
+
+// The keys are brought first, and later the events that they belong to, with other times: the events take their keys over. What live
+// traffic has brought by then stays.
+func TestEventsTakeTheirImportedKeysOver(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	m.bring(m.key("a", noon.Add(-time.Hour)), m.key("b", noon.Add(-time.Hour)))
+	live, _ := m.live("c", noon, patchBody("c", `{"n":1}`))
+	a, b := m.event("a", noon.Add(-2*time.Hour), patchBody("a", `{"n":1}`)), m.letter("b", noon.Add(-2*time.Hour), patchBody("b", `{"n":1}`), true)
+	i := m.bring(a, b, m.event("c", noon.Add(-time.Minute), patchBody("c", `{"n":0}`)))
+	require.Equal(t, "3 of 3: 2 new, 1 there, 0 unreadable, 0 failed (completed)", summary(i))
+	require.Equal(t, []string{a.Receipt.ID, b.Receipt.ID, live.ID},
+		value[[]string](m.database, `SELECT array_agg(event_id::text ORDER BY key) FROM idempotency_keys`))
+	require.Equal(t, "2 of 2: 0 new, 2 there, 0 unreadable, 0 failed (completed)",
+		summary(m.bring(m.key("a", noon.Add(-time.Hour)), m.key("b", noon.Add(-time.Hour)))))
+	require.JSONEq(t, `{"n":1}`, m.stateOf(thing("c")))
+}
+
+// Dead letters keep what is known of them, and can be replayed:
+//   - a failed one is open, one that was given up exhausted
+//   - processed by a replay, it stays resolved, however often its file is imported
+//   - brought again as an event that was handled by now, the other is resolved as well
+func TestImportedDeadLetters(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	old := noon.Add(-time.Hour)
+	open, given := m.letter("open", old, patchBody("1", `{"n":1}`), false), m.letter("given", old, patchBody("2", `{"n":1}`), true)
+	i := m.bring(open, given)
+	require.Equal(t, event.ImportCount{New: 2}, i.Counts[event.ImportDeadLetter])
+	d := m.deadLetterOf(open.Receipt)
+	require.Equal(t, event.DeadLetterOpen, d.State)
+	require.Equal(t, event.Failure{
+		Step: event.StepStart, Class: event.ClassFailed, Code: "imported", Message: "connection refused", Attempts: 4, At: noon,
+	}, d.Failure)
+	require.Equal(t, old, d.FirstFailed)
+	require.Equal(t, noon, d.LastFailed)
+	require.Equal(t, event.DeadLetterExhausted, m.deadLetterOf(given.Receipt).State)
+
+	taken, err := m.TakeForReplay(t.Context(), "replay", d.ID, event.Actor{Name: "ada"})
+	require.NoError(t, err)
+	require.Equal(t, open.Body, taken.Body)
+	p, err := readImported(taken.Receipt, taken.Body)
+	require.NoError(t, err)
+	_, err = m.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
+	require.NoError(t, err)
+	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(open.Receipt).State)
+
+	handled := m.event("given", old, given.Body)
+	require.Equal(t, given.Receipt.ID, handled.Receipt.ID)
+	require.Equal(t, "2 of 2: 1 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(open, handled)))
+	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(given.Receipt).State)
+	require.Equal(t, 2, value[int](m.database, `SELECT count(*) FROM dead_letters`))
+}
+
+// A car was made before the move, and events only patch it:
+//   - its snapshot makes it whole, below what came later and above what came before
+//   - the same time with another state corrects it
+//   - one that was deleted stays so
+func TestAnImportedEntityIsWhole(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	m.live("late", noon, patchBody("car", `{"mileage":150}`))
+	moved := noon.Add(-time.Hour)
+	m.bring(m.snapshot("car", `{"plate":"A 1","mileage":120}`, moved))
+	require.JSONEq(t, `{"plate":"A 1","mileage":150}`, m.stateOf(thing("car")))
+	m.bring(m.event("early", moved.Add(-time.Hour), patchBody("car", `{"mileage":100,"color":"red"}`)))
+	require.JSONEq(t, `{"plate":"A 1","mileage":150}`, m.stateOf(thing("car")), "it is in the snapshot")
+	m.live("next", noon.Add(time.Hour), patchBody("car", `{"mileage":160}`))
+	require.JSONEq(t, `{"plate":"A 1","mileage":160}`, m.stateOf(thing("car")))
+
+	i := m.bring(m.snapshot("car", `{"plate":"A 2"}`, moved), m.snapshot("car", `{"plate":"A 0"}`, time.Unix(0, 0)))
+	require.Equal(t, event.ImportCount{New: 2}, i.Counts[event.ImportEntity])
+	require.JSONEq(t, `{"plate":"A 2","mileage":160}`, m.stateOf(thing("car")))
+
+	gone := m.snapshot("gone", `{"plate":"A 3"}`, moved)
+	gone.Entity.Deleted = true
+	m.bring(gone)
+	e, err := m.Entity(t.Context(), thing("gone"))
+	require.NoError(t, err)
+	require.True(t, e.Deleted)
+}
+
+// What today's definition cannot read is a dead letter with its bytes; what the store cannot take is named with its line, and keeps
+// nobody.
+func TestAnImportNamesWhatItCannotTake(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	unread := m.event("unread", noon, []byte("no JSON"))
+	long := m.event("long", noon, patchBody(incompressible(9000), `{"n":1}`))
+	i := m.bring(m.event("a", noon, patchBody("1", `{"a":1}`)), unread, long, m.event("b", noon, patchBody("1", `{"b":1}`)))
+	require.Equal(t, "4 of 4: 3 new, 0 there, 1 unreadable, 1 failed (completed)", summary(i))
+	require.Len(t, i.Problems, 1)
+	require.Equal(t, long.Line, i.Problems[0].Line)
+	require.Equal(t, event.ClassRejected, i.Problems[0].Class)
+	require.JSONEq(t, `{"a":1,"b":1}`, m.stateOf(thing("1")))
+	d := m.deadLetterOf(unread.Receipt)
+	require.Equal(t, "malformed_json", d.Failure.Code)
+	require.Equal(t, unread.Body, d.Body)
+	require.NotContains(t, fmt.Sprint(i.Problems), "JSON")
+}
+
+// A worker is killed in the middle of a page:
+//   - nothing of the page is there
+//   - the next goes on where it was, and each thing is applied once
+func TestAnImportGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 4)
+	var items []event.ImportItem
+	for n := range 10 {
+		items = append(items, m.event(fmt.Sprint(n), noon.Add(time.Duration(n)*time.Second), patchBody("1", fmt.Sprintf(`{"n":%d}`, n))))
+	}
+	id := m.stage(items...)
+	_, err := m.ImportPage(t.Context(), id, 4, readImported)
+	require.NoError(t, err)
+	ctx, kill := context.WithCancel(t.Context())
+	_, err = m.ImportPage(ctx, id, 4, func(r event.Receipt, body []byte) (event.Parsed, error) {
+		if r.Key == "6" {
+			kill()
+		}
+		return readImported(r, body)
+	})
+	require.Error(t, err)
+	require.Equal(t, 4, value[int](m.database, `SELECT count(*) FROM events`))
+	require.Equal(t, "10 of 10: 10 new, 0 there, 0 unreadable, 0 failed (completed)", summary(m.finish(id)))
+	require.JSONEq(t, `{"n":9}`, m.stateOf(thing("1")))
+}
+
+// One that is paused waits, one that is canceled leaves nothing behind, and so does a file that nobody has read to its end.
+func TestAnImportCanBePausedAndCanceled(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	ada := event.Actor{Name: "ada"}
+	id := m.stage(m.key("a", noon), m.key("b", noon))
+	_, err := m.ChangeImport(t.Context(), id, event.OperationPaused, ada)
+	require.NoError(t, err)
+	i, err := m.ImportPage(t.Context(), id, 10, readImported)
+	require.NoError(t, err)
+	require.Equal(t, event.OperationPaused, i.State)
+	require.Zero(t, i.Read)
+	active, err := m.ActiveImports(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{id}, active)
+
+	_, err = m.ChangeImport(t.Context(), id, event.OperationCanceled, ada)
+	require.NoError(t, err)
+	require.Equal(t, event.OperationCanceled, m.finish(id).State)
+	require.Zero(t, value[int](m.database, `SELECT count(*) FROM idempotency_keys`))
+	_, err = m.ChangeImport(t.Context(), id, event.OperationRunning, ada)
+	require.Equal(t, "import_ended", event.CodeOf(err))
+
+	require.NoError(t, m.StageImport(t.Context(), "20200101-000000-dead", 0, []event.ImportItem{m.key("c", noon)}))
+	m.bring(m.key("a", noon))
+	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
+	require.Equal(t, []string{"import.start", "import.pause", "import.cancel", "import.start"},
+		value[[]string](m.database, `SELECT array_agg(action ORDER BY id) FROM audit_log`))
+	latest, err := m.Imports(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, latest, 2)
+}
+
+// Whoever has read a file may not learn that its import was made: what it then drops is not what the import still has to apply. One
+// whose workflow was canceled in Temporal keeps nothing.
+func TestARunningImportLosesNoRow(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 1)
+	id := m.stage(m.key("a", noon), m.key("b", noon))
+	require.NoError(t, m.DropImport(t.Context(), id))
+	require.Equal(t, "2 of 2: 2 new, 0 there, 0 unreadable, 0 failed (completed)", summary(m.finish(id)))
+
+	id = m.stage(m.key("c", noon), m.key("d", noon))
+	require.NoError(t, m.CancelImport(t.Context(), id))
+	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
+	require.NoError(t, m.StageImport(t.Context(), id+"x", 0, []event.ImportItem{m.key("e", noon)}))
+	require.NoError(t, m.DropImport(t.Context(), id+"x"))
+	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
+}
+
+// Who subscribes has had these events from the system before: an import sends nothing, and tells of entities, not of events.
+func TestAnImportDeliversNothing(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	m.subscribe("all", delivery.Events{})
+	m.bring(m.event("old", noon, patchBody("1", `{"n":1}`)), m.letter("dead", noon, patchBody("1", `{"n":1}`), false))
+	require.Zero(t, value[int](m.database, `SELECT count(*) FROM delivery_queue`))
+	require.Equal(t, []string{"dead_letter", "entity"}, value[[]string](m.database, `
+SELECT array_agg(DISTINCT item->>'subject' ORDER BY item->>'subject') FROM changes, json_array_elements(items) AS item`))
+	m.live("new", noon, patchBody("1", `{"n":2}`))
+	require.Equal(t, 1, value[int](m.database, `SELECT count(*) FROM delivery_queue`))
+}
+
+// What another system has is compared with what is here:
+//   - what is missing, what waits in one of the two, and fields of entities that are not the same are told, each with its line
+//   - events that are here and not in the file are told by whoever asks for those of its time
+func TestAnImportIsCompared(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	live, _ := m.live("both", noon, patchBody("car", `{"mileage":150,"plate":"A 1"}`))
+	m.live("handled here", noon, patchBody("car", `{"mileage":150}`))
+	dead := m.letter("waits here", noon, patchBody("car", `{}`), false)
+	m.bring(dead, m.key("key", noon))
+	waits := m.event("waits here", noon, patchBody("car", `{}`))
+	handled := m.letter("handled here", noon, patchBody("car", `{}`), false)
+	same, other, gone := m.snapshot("car", `{"plate":"A 1"}`, noon), m.snapshot("car", `{"mileage":100}`, noon), m.snapshot("bus", `{}`, noon)
+	items := []event.ImportItem{m.event("both", noon, nil), waits, handled, dead, m.key("key", noon), m.key("no", noon), same, other, gone}
+	before := m.everything()
+	all, err := m.CompareImport(t.Context(), items)
+	require.NoError(t, err)
+	require.Equal(t, before, m.everything())
+	require.Equal(t, live.ID, all[0].EventID)
+	var told []string
+	for i, of := range all {
+		for _, d := range of.Differences {
+			require.Equal(t, items[i].Line, d.Line)
+			told = append(told, fmt.Sprintf("%d %s %s %s %s→%s", i, d.Differ, d.Name, d.Field, d.There, d.Here))
+		}
+	}
+	require.Equal(t, []string{
+		`1 status waits here status "processed"→"waits"`,
+		`2 status handled here status "waits"→"processed"`,
+		`5 missing no  →`,
+		`7 field thing car /mileage 100→150`,
+		`8 missing thing bus  →`,
+	}, told)
+
+}
+
+// An event is here, of the time of the file, which does not name it: it is told, and no other is.
+func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	at := time.Now().Truncate(time.Millisecond)
+	m.bring(m.event("a", at, patchBody("1", `{}`)), m.event("b", at.Add(time.Hour), patchBody("1", `{}`)),
+		m.event("before", at.Add(-time.Second), patchBody("1", `{}`)), m.event("after", at.Add(2*time.Hour), patchBody("1", `{}`)))
+	extra, _ := m.live("extra", at, patchBody("1", `{}`))
+	var told []event.ImportDifference
+	c := moving.Comparison{Shelf: m.Store, Differs: func(d event.ImportDifference) { told = append(told, d) }}
+	require.NoError(t, c.Add(t.Context(), []event.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
+	looked, err := c.Extras(t.Context())
+	require.NoError(t, err)
+	require.True(t, looked)
+	require.Equal(t, []event.ImportDifference{{
+		Record: event.ImportEvent, Differ: event.DiffersExtra, Provider: "acme", Name: "extra", EventID: extra.ID,
+	}}, told)
+	require.Equal(t, moving.ComparedCount{Same: 2, Extra: 1}, c.Counts[event.ImportEvent])
+}
+
+// Retention removes what was imported, as it removes any old event: its entity stays whole, and what comes next folds on top.
+func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	m.CheckpointEvery(2)
+	m.bring(m.snapshot("car", `{"plate":"A 1","mileage":50}`, noon))
+	for n := range 5 {
+		m.bring(m.event(fmt.Sprint(n), noon.Add(time.Duration(n+1)*time.Hour), patchBody("car", fmt.Sprintf(`{"mileage":%d}`, 100+n))))
+	}
+	removed, err := m.PurgeBatch(t.Context(), event.KeptEvents, noon.Add(24*time.Hour))
+	require.NoError(t, err)
+	require.EqualValues(t, 5, removed)
+	require.Equal(t, 6, value[int](m.database, `SELECT collapsed FROM entity_bases`), "with the snapshot")
+	require.JSONEq(t, `{"plate":"A 1","mileage":104}`, m.stateOf(thing("car")))
+	m.live("next", noon.Add(48*time.Hour), patchBody("car", `{"mileage":150}`))
+	require.JSONEq(t, `{"plate":"A 1","mileage":150}`, m.stateOf(thing("car")))
+}

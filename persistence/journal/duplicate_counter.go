@@ -1,0 +1,75 @@
+package journal
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"holdfast/event"
+)
+
+const (
+	// countEvery is the pause between two writes of counts.
+	countEvery = 5 * time.Second
+	// maxCounted bounds the events that are counted between two writes, and while the database is away; others are not counted.
+	maxCounted = 5000
+)
+
+// DuplicateCounter counts events that came again. Count never waits and never fails, and costs a lock and a place in a map; what
+// was counted is written in one statement now and then, and at the end.
+type DuplicateCounter struct {
+	*beside
+
+	write func(context.Context, map[repeated]counted) error
+	mu    sync.Mutex
+	seen  map[repeated]counted
+}
+
+// NewDuplicateCounter starts a counter; Stop writes what is left and ends it.
+func (s *Store) NewDuplicateCounter() *DuplicateCounter {
+	c := newDuplicateCounter(s.addDuplicates)
+	go c.run(countEvery, func(time.Time, bool) { c.flush() })
+	return c
+}
+
+func newDuplicateCounter(write func(context.Context, map[repeated]counted) error) *DuplicateCounter {
+	return &DuplicateCounter{beside: newBeside(), write: write, seen: map[repeated]counted{}}
+}
+
+// Count counts one.
+func (c *DuplicateCounter) Count(d event.Duplicate) {
+	of := repeated{owner: ownerOf(d.Owner)}
+	if of.owner == "" {
+		of.provider, of.key = d.Provider, d.Key
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(of, counted{1, d.At, d.At})
+}
+
+func (c *DuplicateCounter) add(of repeated, more counted) {
+	if before, known := c.seen[of]; known || len(c.seen) < maxCounted {
+		c.seen[of] = before.and(more)
+	}
+}
+
+// flush writes what there is. What cannot be written is added to what comes.
+func (c *DuplicateCounter) flush() {
+	c.mu.Lock()
+	counts := c.seen
+	c.seen = map[repeated]counted{}
+	c.mu.Unlock()
+	if len(counts) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	defer cancel()
+	if c.write(ctx, counts) == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for of, n := range counts {
+		c.add(of, n)
+	}
+}

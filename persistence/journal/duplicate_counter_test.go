@@ -1,0 +1,38 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// What cannot be written is kept and added to, in bounded memory, and nobody waits for it.
+func TestCountsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_700_000_000, 0)
+	var written map[repeated]counted
+	away := errors.New("away")
+	c := newDuplicateCounter(func(_ context.Context, all map[repeated]counted) error {
+		written = all
+		return away
+	})
+	for n := range maxCounted + 10 {
+		c.Count(event.Duplicate{Provider: "acme", Key: fmt.Sprint(n), At: at})
+	}
+	c.flush()
+	require.Len(t, written, maxCounted)
+	c.Count(event.Duplicate{Provider: "acme", Key: "0", At: at.Add(time.Minute)})
+	away = nil
+	c.flush()
+	require.Len(t, written, maxCounted)
+	require.Equal(t, counted{2, at, at.Add(time.Minute)}, written[repeated{provider: "acme", key: "0"}])
+	written = nil
+	c.flush()
+	require.Nil(t, written, "nothing is written where nothing has come")
+}

@@ -1,0 +1,97 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// addDuplicates adds what was counted, in the order of IDs, so that two processes never wait for each other in a circle. Of an
+	// event that was not known it asks who has the key, and who waits in the inbox. What nobody has is left out.
+	addDuplicates = `
+INSERT INTO event_duplicates AS d (event_id, times, first_seen, last_seen)
+SELECT owner, sum(times), min(first_seen), max(last_seen) FROM (
+       SELECT coalesce(nullif(c.owner, '')::uuid,
+                       (SELECT k.event_id FROM idempotency_keys AS k WHERE k.provider = c.provider AND k.key = c.key),
+                       (SELECT i.event_id FROM inbox AS i WHERE i.workflow_id = c.workflow_id
+                         ORDER BY i.received_at LIMIT 1)) AS owner,
+              c.times, c.first_seen, c.last_seen
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[])
+              AS c (provider, key, workflow_id, owner, times, first_seen, last_seen)) AS counted
+ WHERE owner IS NOT NULL GROUP BY owner ORDER BY owner
+    ON CONFLICT (event_id) DO UPDATE
+   SET times = d.times + excluded.times, first_seen = least(d.first_seen, excluded.first_seen),
+       last_seen = greatest(d.last_seen, excluded.last_seen)`
+
+	selectDuplicates = `SELECT times, first_seen, last_seen FROM event_duplicates WHERE event_id = $1::uuid`
+
+	// PurgeDuplicates removes up to $2 of events that are gone and older than $1.
+	PurgeDuplicates = `
+DELETE FROM event_duplicates WHERE event_id IN (
+       SELECT d.event_id FROM event_duplicates AS d
+        WHERE d.event_id < $1::uuid AND NOT EXISTS (SELECT FROM events AS e WHERE e.id = d.event_id)
+        ORDER BY d.event_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
+)
+
+// counted is how often an event came again since it was written last.
+type counted struct {
+	times       int64
+	first, last time.Time
+}
+
+func (c counted) and(other counted) counted {
+	if c.times == 0 {
+		return other
+	}
+	c.times += other.times
+	if other.first.Before(c.first) {
+		c.first = other.first
+	}
+	if other.last.After(c.last) {
+		c.last = other.last
+	}
+	return c
+}
+
+// repeated is what a count is of.
+type repeated struct{ provider, key, owner string }
+
+// addDuplicates adds counts to those that there are. An event whose key nobody has yet is left out.
+func (s *Store) addDuplicates(ctx context.Context, counts map[repeated]counted) error {
+	n := len(counts)
+	providers, keys, workflows, owners := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
+	times, firsts, lasts := make([]int64, 0, n), make([]time.Time, 0, n), make([]time.Time, 0, n)
+	for of, c := range counts {
+		providers, keys = append(providers, postgres.Clean(of.provider)), append(keys, postgres.Clean(of.key))
+		workflows = append(workflows, postgres.Clean(event.WorkflowID(of.provider, of.key)))
+		owners = append(owners, of.owner)
+		times, firsts, lasts = append(times, c.times), append(firsts, c.first), append(lasts, c.last)
+	}
+	_, err := s.db.Exec(ctx, addDuplicates, providers, keys, workflows, owners, times, firsts, lasts)
+	return postgres.Failure("add duplicates", err)
+}
+
+// Duplicates say how often an event came again: none for one that never did.
+func (s *Store) Duplicates(ctx context.Context, eventID string) (d event.Duplicates, err error) {
+	err = s.db.QueryRow(ctx, selectDuplicates, eventID).Scan(&d.Times, &d.FirstSeen, &d.LastSeen)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return event.Duplicates{}, nil
+	}
+	d.FirstSeen, d.LastSeen = d.FirstSeen.UTC(), d.LastSeen.UTC()
+	return d, postgres.Failure("read duplicates of event "+postgres.Clean(eventID), err)
+}
+
+// ownerOf is an ID that the database takes; "" for anything else.
+func ownerOf(id string) string {
+	if uuid.Validate(id) != nil {
+		return ""
+	}
+	return id
+}

@@ -1,0 +1,52 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// maxSessions is how many sessions a token has at once; the one that ends first makes room.
+const maxSessions = 100
+
+const (
+	openSession = `INSERT INTO sessions (id, token, fingerprint, expires_at) VALUES ($1, $2, $3, $4)`
+
+	makeRoomForSession = `
+DELETE FROM sessions WHERE id IN (
+       SELECT id FROM sessions WHERE token = $1 ORDER BY expires_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)`
+
+	selectSession = `
+SELECT id, token, fingerprint, expires_at FROM sessions WHERE id = $1 AND expires_at > clock_timestamp()`
+
+	closeSession = `DELETE FROM sessions WHERE id = $1`
+
+	// PurgeSessions removes up to $2 that have expired before $1.
+	PurgeSessions = `
+DELETE FROM sessions WHERE id IN (
+       SELECT id FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+)
+
+// OpenSession keeps a session, with the audit entry of who has logged in.
+func (s *Store) OpenSession(ctx context.Context, session event.Session, by event.Actor) error {
+	b := &pgx.Batch{}
+	b.Queue(makeRoomForSession, session.Token, maxSessions-1)
+	b.Queue(openSession, session.ID, session.Token, session.Fingerprint, session.ExpiresAt)
+	QueueAudit(b, by.Did(event.AuditLogin, "console", nil))
+	return postgres.Failure("open session", s.db.SendOnly(ctx, b))
+}
+
+// Session is one that has not expired; event.ErrNotFound: there is none of this ID.
+func (s *Store) Session(ctx context.Context, id []byte) (session event.Session, err error) {
+	err = s.db.QueryRow(ctx, selectSession, id).Scan(&session.ID, &session.Token, &session.Fingerprint, &session.ExpiresAt)
+	return session, postgres.Failure("read session", err)
+}
+
+// CloseSession removes a session, with the audit entry of who has logged out. Where there is none it does nothing.
+func (s *Store) CloseSession(ctx context.Context, id []byte, by event.Actor) error {
+	_, err := Change(ctx, s.db, by.Did(event.AuditLogout, "console", nil), closeSession, id)
+	return postgres.Failure("close session", err)
+}

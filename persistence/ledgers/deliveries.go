@@ -1,0 +1,128 @@
+package ledgers
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/ledger"
+	"holdfast/persistence/postgres"
+)
+
+// deliveryInvariants are the queries for what breaks each invariant of what goes out, whoever receives it: deliveries, as event
+// and subscription, or names of destinations.
+var deliveryInvariants = []struct {
+	name  ledger.Invariant
+	query string
+}{
+	{ledger.DeliveryTwoEnds, `
+SELECT q.event_id || ' to ' || q.subscription_id
+  FROM delivery_queue AS q JOIN deliveries AS d USING (event_id, subscription_id)
+ WHERE d.generation >= q.generation
+ UNION
+SELECT l.event_id || ' to ' || l.subscription_id
+  FROM dead_letters AS l JOIN deliveries AS d USING (event_id, subscription_id)
+ WHERE l.state IN ('open', 'redriving', 'exhausted') AND d.status IN ('delivered', 'canceled')
+   AND NOT EXISTS (SELECT FROM delivery_queue AS q
+                    WHERE q.event_id = l.event_id AND q.subscription_id = l.subscription_id)`},
+
+	// What has expired is no dead letter.
+	{ledger.DeliveryUnburied, `
+SELECT event_id || ' to ' || subscription_id FROM deliveries AS d
+ WHERE status = 'failed' AND code <> 'expired'
+   AND NOT EXISTS (SELECT FROM dead_letters AS l
+                    WHERE l.event_id = d.event_id AND l.subscription_id = d.subscription_id)`},
+
+	{ledger.DeliveryUnasked, `
+SELECT d.event_id || ' to ' || d.subscription_id FROM deliveries AS d JOIN events AS e ON e.id = d.event_id
+ WHERE NOT (e.status = 'processed' AND e.outcome = 'processed')`},
+
+	{ledger.DeliveryCrowd, `
+SELECT d.name FROM destinations AS d
+ WHERE coalesce(nullif((d.settings->>'in_flight')::integer, 0), DEFAULT_IN_FLIGHT)
+     < (SELECT count(*) FROM delivery_queue AS q
+         WHERE q.destination_id = d.id AND q.lease IS NOT NULL AND q.due_at > statement_timestamp())`},
+
+	{ledger.DeliveryAsleep, `
+SELECT q.event_id || ' to ' || q.subscription_id
+  FROM delivery_queue AS q LEFT JOIN destination_states AS s USING (destination_id)
+ WHERE q.due_at < statement_timestamp() - interval '1 min'
+   AND (s.destination_id IS NULL
+        OR (s.state = 'ready' AND s.held <> 'open'
+            AND (s.next_at > statement_timestamp() + interval '1 min' OR s.low_at > q.due_at)))`},
+}
+
+const (
+	// lostDeliveries are events that a subscription to all of some providers must have been given, once it was there.
+	lostDeliveries = `
+SELECT e.id || ' to ' || s.id
+  FROM subscriptions AS s JOIN events AS e ON e.processed_at > s.changed_at AND e.outcome = 'processed'
+ WHERE s.id = $2 AND s.active AND (cardinality($3::text[]) = 0 OR e.provider = ANY ($3::text[]))
+   AND NOT EXISTS (SELECT FROM delivery_queue AS q WHERE q.event_id = e.id AND q.subscription_id = s.id)
+   AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.event_id = e.id AND d.subscription_id = s.id)
+   AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id AND s.id = ANY (f.subscription_ids))`
+
+	unseenDeliveries = `
+SELECT d.event_id || ' to ' || d.subscription_id
+  FROM deliveries AS d LEFT JOIN unnest($3::uuid[]) AS seen (event_id) USING (event_id)
+ WHERE d.subscription_id = $2 AND d.status = 'delivered' AND seen.event_id IS NULL`
+)
+
+// Receiver is what a receiver has seen.
+type Receiver struct {
+	SubscriptionID int64
+	// All says that its subscription matches all events of these providers, or of all where there is none.
+	All       bool
+	Providers []string
+	// Seen are the events that it has taken, in any order and however often.
+	Seen []string
+}
+
+// CheckDeliveries judges what is stored of deliveries, and holds it against what receivers have seen: whatever counts as
+// delivered was seen, and whatever matches has a delivery. It reads everything, and may be asked while deliveries are under
+// way.
+func (s *Store) CheckDeliveries(ctx context.Context, receivers ...Receiver) (all []ledger.Finding, err error) {
+	err = pgx.BeginTxFunc(ctx, s.db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		all, err = checkDeliveries(ctx, tx, receivers)
+		return err
+	})
+	return all, postgres.Failure("check deliveries", err)
+}
+
+func checkDeliveries(ctx context.Context, tx pgx.Tx, receivers []Receiver) (all []ledger.Finding, err error) {
+	inFlight := strings.NewReplacer("DEFAULT_IN_FLIGHT", strconv.Itoa(delivery.DefaultInFlight))
+	for _, i := range deliveryInvariants {
+		f, err := findBroken(ctx, tx, i.name, inFlight.Replace(i.query))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	for _, r := range receivers {
+		unseen, err := findBroken(ctx, tx, ledger.DeliveryUnseen, unseenDeliveries, r.SubscriptionID, r.Seen)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, unseen)
+		if !r.All {
+			continue
+		}
+		providers := append([]string{}, r.Providers...)
+		lost, err := findBroken(ctx, tx, ledger.DeliveryLost, lostDeliveries, r.SubscriptionID, providers)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, lost)
+	}
+	return all, nil
+}
+
+func findBroken(ctx context.Context, tx pgx.Tx, name ledger.Invariant, query string, args ...any) (ledger.Finding, error) {
+	f := ledger.Finding{Invariant: name}
+	err := tx.QueryRow(ctx, strings.Replace(countBroken, "QUERY", query, 1), append([]any{maxExamples}, args...)...).
+		Scan(&f.Count, &f.Examples)
+	return f, err
+}

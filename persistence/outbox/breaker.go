@@ -1,0 +1,104 @@
+package outbox
+
+import (
+	"cmp"
+	"time"
+
+	"holdfast/delivery"
+)
+
+// breaker is what outcomes may change of a destination.
+type breaker struct {
+	state        delivery.BreakerState
+	epoch        int64
+	failures     int // in a row
+	probesOK     int
+	openUntil    *time.Time
+	closedAt     *time.Time
+	troubleSince *time.Time
+	trouble      string
+}
+
+// tally is what a batch says of a destination: the outcomes of its present epoch, in the order in which they ended.
+type tally struct {
+	ok, bad int
+	// trailing counts those that were bad after the last that was not.
+	trailing int
+	// badAt and badWhy are of the first of the trailing ones, and of the last.
+	badAt  time.Time
+	badWhy string
+}
+
+func (t *tally) add(s delivery.Settled) {
+	switch s.Kind {
+	case delivery.OK:
+		t.ok++
+		t.trailing = 0
+	case delivery.Bad, delivery.Slow:
+		if t.trailing == 0 {
+			t.badAt = s.At.Add(s.Took)
+		}
+		t.bad++
+		t.trailing++
+		t.badWhy = why(s.Result)
+	case delivery.Final, delivery.Gone, delivery.Ours: // they say nothing of the receiver's health
+	}
+}
+
+func why(r delivery.Result) string {
+	if r.Error == "" {
+		return r.Code
+	}
+	return cmp.Or(r.Code, "error") + ": " + r.Error
+}
+
+// after is the breaker after a batch. It opens if so many attempts in a row were bad, or one of the probes; it closes if so
+// many probes were not. Each turn but the last begins an epoch, and what was leased in another one moves nothing: a batch that
+// was under way when the breaker opened neither opens it again nor closes it.
+func (b breaker) after(t tally, l limits, now time.Time) breaker {
+	if t.ok+t.bad == 0 {
+		return b
+	}
+	b = b.troubled(t)
+	if t.ok > 0 {
+		b.failures = t.trailing
+	} else {
+		b.failures += t.bad
+	}
+	switch b.state {
+	case delivery.BreakerClosed:
+		if b.failures >= l.failures {
+			return b.opened(l, now)
+		}
+	case delivery.BreakerHalfOpen:
+		if t.bad > 0 {
+			return b.opened(l, now)
+		}
+		if b.probesOK += t.ok; b.probesOK >= l.probes {
+			b.state, b.failures, b.probesOK, b.openUntil, b.closedAt = delivery.BreakerClosed, 0, 0, nil, &now
+		}
+	case delivery.BreakerOpen: // nothing is leased in its epoch
+	}
+	return b
+}
+
+func (b breaker) opened(l limits, now time.Time) breaker {
+	until := now.Add(l.open)
+	b.state, b.epoch, b.probesOK, b.openUntil = delivery.BreakerOpen, b.epoch+1, 0, &until
+	return b
+}
+
+// troubled says since when and with what a destination is in trouble, which the first success ends.
+func (b breaker) troubled(t tally) breaker {
+	if t.ok > 0 {
+		b.troubleSince, b.trouble = nil, ""
+	}
+	if t.trailing == 0 {
+		return b
+	}
+	if b.troubleSince == nil {
+		b.troubleSince = &t.badAt
+	}
+	b.trouble = t.badWhy
+	return b
+}

@@ -1,0 +1,91 @@
+package outbox
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+)
+
+// What a batch makes of a breaker, by how its attempts ended (+ ok, - bad, f final, o ours), with five failures to open it and
+// three probes to close it.
+func TestWhatABatchMakesOfABreaker(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	l := limits{failures: 5, probes: 3, open: 30 * time.Second}
+	closed := func(failures int) breaker {
+		return breaker{state: delivery.BreakerClosed, epoch: 7, failures: failures}
+	}
+	half := func(ok int) breaker {
+		return breaker{state: delivery.BreakerHalfOpen, epoch: 7, failures: 5, probesOK: ok}
+	}
+	for name, c := range map[string]struct {
+		was      breaker
+		batch    string
+		state    delivery.BreakerState
+		epoch    int64
+		failures int
+		trouble  bool
+	}{
+		"all well":                           {closed(0), "+++", delivery.BreakerClosed, 7, 0, false},
+		"one success forgives":               {closed(4), "+", delivery.BreakerClosed, 7, 0, false},
+		"what is bad after it counts":        {closed(4), "--+--", delivery.BreakerClosed, 7, 2, true},
+		"bad ones add up over batches":       {closed(3), "-", delivery.BreakerClosed, 7, 4, true},
+		"the fifth opens":                    {closed(4), "-", delivery.BreakerOpen, 8, 5, true},
+		"five at the end open":               {closed(0), "+-----", delivery.BreakerOpen, 8, 5, true},
+		"a success at the end of many saves": {closed(0), "------+", delivery.BreakerClosed, 7, 0, false},
+		"final says nothing":                 {closed(4), "fffff", delivery.BreakerClosed, 7, 4, false},
+		"ours says nothing":                  {closed(4), "oooo", delivery.BreakerClosed, 7, 4, false},
+		"a probe that fails opens":           {half(2), "+-", delivery.BreakerOpen, 8, 1, true},
+		"two probes are not enough":          {half(0), "++", delivery.BreakerHalfOpen, 7, 0, false},
+		"three probes close":                 {half(2), "+", delivery.BreakerClosed, 7, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var told tally
+			for _, sign := range c.batch {
+				kind := map[rune]delivery.Kind{'+': delivery.OK, '-': delivery.Bad, 'f': delivery.Final, 'o': delivery.Ours}[sign]
+				told.add(delivery.Settled{Result: delivery.Result{Kind: kind, Code: "503", At: now}})
+			}
+			is := c.was.after(told, l, now)
+			require.Equal(t, c.state, is.state)
+			require.Equal(t, c.epoch, is.epoch)
+			require.Equal(t, c.failures, is.failures)
+			require.Equal(t, c.trouble, is.troubleSince != nil)
+			require.Equal(t, c.state == delivery.BreakerOpen, is.openUntil != nil && is.openUntil.Equal(now.Add(30*time.Second)))
+			if c.was.state == delivery.BreakerHalfOpen && c.state == delivery.BreakerClosed {
+				require.NotNil(t, is.closedAt)
+			}
+		})
+	}
+}
+
+// After a breaker has closed as many are allowed as had to probe it, twice that a second later, and so on.
+func TestAClosedBreakerStartsSlowly(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for after, allowed := range map[time.Duration]int{
+		0: 3, time.Second: 6, 2 * time.Second: 12, 3 * time.Second: 16, time.Minute: 16, -time.Hour: 16,
+	} {
+		closedAt := now.Add(-after)
+		d := looking{breaker: delivery.BreakerClosed, closedAt: &closedAt, limits: limits{inFlight: 16, probes: 3}}
+		require.Equal(t, allowed, d.allowed(now), after)
+	}
+	require.Equal(t, 16, looking{breaker: delivery.BreakerClosed, limits: limits{inFlight: 16, probes: 3}}.allowed(now))
+}
+
+func TestLimitsHaveDefaults(t *testing.T) {
+	t.Parallel()
+	for _, settings := range []string{`{}`, `no JSON`, `{"in_flight":0,"rate":{"requests":0,"per":"1s"}}`} {
+		l := limitsOf(3, "crm", []byte(settings))
+		require.Equal(t, limits{
+			version: 3, name: "crm", inFlight: 16, failures: 5, probes: 3, open: 30 * time.Second, timeout: 15 * time.Second,
+		}, l)
+	}
+	l := limitsOf(3, "crm", []byte(`{"rate":{"requests":50,"per":"1s"}}`))
+	require.InDelta(t, 0.02, l.perToken, 1e-9)
+	require.InDelta(t, 50, l.tokens(10, time.Hour), 1e-9)
+	require.InDelta(t, 30, l.tokens(10, 400*time.Millisecond), 1e-9)
+}

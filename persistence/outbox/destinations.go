@@ -1,0 +1,300 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	destinationColumns = `SELECT id, name, settings, version, secrets, deleted_at IS NOT NULL FROM destinations`
+
+	selectDestinations = destinationColumns + ` WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2`
+
+	// What is named like the number of another one is meant by its name.
+	selectDestination = destinationColumns + ` WHERE deleted_at IS NULL AND (name = $1 OR id = $2) ORDER BY name = $1 DESC LIMIT 1`
+
+	sameDestination = `SELECT settings = $2::jsonb FROM destinations WHERE deleted_at IS NULL AND name = $1`
+
+	insertDestination = `INSERT INTO destinations (name, settings, secrets, version) VALUES ($1, $2::jsonb, $3, $4) RETURNING id`
+
+	updateDestination = `
+UPDATE destinations
+   SET settings = $2::jsonb, secrets = $3, version = $4, changed_at = clock_timestamp(),
+       secrets_at = CASE WHEN secrets IS DISTINCT FROM $3 THEN clock_timestamp() ELSE secrets_at END
+ WHERE id = $1`
+
+	// reconsider: its bounds may be others now.
+	reconsider = `
+INSERT INTO destination_states AS s (destination_id) VALUES ($1)
+    ON CONFLICT (destination_id) DO UPDATE SET next_at = least(s.next_at, clock_timestamp()) WHERE s.held <> 'open'`
+
+	// deleteDestination forgets its secrets, and keeps its name for the deliveries that have ended.
+	deleteDestination = `
+UPDATE destinations
+   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, version = $2 WHERE id = $1`
+
+	// subscriptionsOf bounds how many names an error repeats.
+	subscriptionsOf = `
+SELECT name FROM subscriptions WHERE destination_id = $1 AND deleted_at IS NULL ORDER BY name LIMIT 5`
+)
+
+// ApplyDestination makes a destination, or changes the one of that name, and gives it as it is then. Its secrets are replaced,
+// and stay where they are nil. Where nothing changes nothing is written. The error is an event.Error of class rejected where the
+// destination is wrong, or does not fit a subscription to it: codes "invalid_destination" and "invalid_subscription".
+func (s *Store) ApplyDestination(
+	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor event.Actor,
+) (delivery.Destination, error) {
+	applied, err := s.applyDestination(ctx, d, secrets, actor)
+	return applied, postgres.Failure("apply destination "+postgres.Clip(postgres.Clean(d.Name), 100), err)
+}
+
+func (s *Store) applyDestination(
+	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor event.Actor,
+) (delivery.Destination, error) {
+	if err := d.Check(); err != nil {
+		return d, err
+	}
+	settings, err := d.Settings()
+	if err != nil {
+		return d, event.Rejectf("invalid_destination", "it cannot be written as JSON")
+	}
+	var before *destination
+	same := false
+	c, err := s.beginChange(ctx, func(b *pgx.Batch) {
+		queueDestination(b, d.Name, &before)
+		b.Queue(sameDestination, d.Name, string(settings)).Query(firstInto(&same))
+	})
+	if err != nil {
+		return d, err
+	}
+	defer c.Rollback(ctx)
+	if before != nil && before.Name != d.Name {
+		before = nil // that one has the name for its number
+	}
+	if before != nil && same && secrets == nil {
+		return before.Destination, before.err
+	}
+	d.Version = c.version
+	sealed, err := s.sealFor(d, before, secrets)
+	if err != nil {
+		return d, err
+	}
+	b := &pgx.Batch{}
+	if before == nil {
+		b.Queue(insertDestination, d.Name, string(settings), sealed, c.version).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&d.ID)
+		})
+	} else {
+		d.ID = before.ID
+		if err := c.checkSubscriptionsOf(ctx, d); err != nil {
+			return d, err
+		}
+		b.Queue(updateDestination, d.ID, string(settings), sealed, c.version)
+	}
+	if err := c.Send(ctx, b); err != nil {
+		return d, err
+	}
+	b = &pgx.Batch{}
+	b.Queue(reconsider, d.ID)
+	journal.QueueAudit(b, actor.Did(event.AuditDestinationApply, auditObject("destination", d.Name), journal.DetailOf(map[string]any{
+		"version": c.version, "new": before == nil, "kind": kindOf(d), "secrets": secrets != nil,
+	})))
+	if err := c.Commit(ctx, b); err != nil {
+		return d, err
+	}
+	s.signal()
+	return d, nil
+}
+
+func kindOf(d delivery.Destination) string {
+	if d.HTTP != nil {
+		return "http"
+	}
+	return "temporal"
+}
+
+// auditObject names what was changed, for the audit log.
+func auditObject(kind, name string) string { return kind + ":" + name }
+
+// change is a transaction that changes a destination or a subscription. All others wait for its end.
+type change struct {
+	*postgres.Transaction
+
+	version int64
+}
+
+// beginChange raises the version, and only then runs the first statements.
+func (s *Store) beginChange(ctx context.Context, first func(*pgx.Batch)) (*change, error) {
+	c := &change{}
+	b := &pgx.Batch{}
+	b.Queue(raiseHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.version) })
+	first(b)
+	var err error
+	c.Transaction, err = s.db.Begin(ctx, b)
+	return c, err
+}
+
+// checkSubscriptionsOf says whether the form of each of its subscriptions is one for a destination.
+func (c *change) checkSubscriptionsOf(ctx context.Context, d delivery.Destination) error {
+	b := &pgx.Batch{}
+	var all []delivery.Subscription
+	b.Queue(subscriptionsTo, d.ID).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var s delivery.Subscription
+			var gone bool
+			unreadable, err := scanSubscription(rows, &s, &gone)
+			if err != nil {
+				return err
+			}
+			if unreadable == nil {
+				all = append(all, s)
+			}
+		}
+		return rows.Err()
+	})
+	if err := c.Send(ctx, b); err != nil {
+		return err
+	}
+	for _, s := range all {
+		if err := s.CheckFor(d); err != nil {
+			return fmt.Errorf("subscription %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// firstInto scans the value of the first row, if there is one.
+func firstInto[T any](v *T) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		all, err := pgx.CollectRows(rows, pgx.RowTo[T])
+		if len(all) > 0 {
+			*v = all[0]
+		}
+		return err
+	}
+}
+
+// number is the ID that a text may be, and 0 where it is none.
+func number(nameOrID string) int64 {
+	id, err := strconv.ParseInt(nameOrID, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
+func queueDestination(b *pgx.Batch, nameOrID string, into **destination) {
+	b.Queue(selectDestination, postgres.Clean(nameOrID), number(nameOrID)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			d, gone := &destination{}, false
+			if err := scanDestination(rows, d, &gone); err != nil {
+				return err
+			}
+			*into = d
+		}
+		return rows.Err()
+	})
+}
+
+// scanDestination leaves it to whoever needs the settings that they cannot be read.
+func scanDestination(row pgx.Row, d *destination, gone *bool) error {
+	var id, version int64
+	var name string
+	var settings []byte
+	if err := row.Scan(&id, &name, &settings, &version, &d.secrets, gone); err != nil {
+		return err
+	}
+	if json.Unmarshal(settings, &d.Destination) != nil {
+		d.Destination, d.err = delivery.Destination{}, &event.Error{
+			Class: event.ClassFailed, Code: delivery.CodeUnreadable, Text: "this version cannot read destination " + name,
+		}
+	}
+	d.ID, d.Name, d.Version = id, name, version
+	return nil
+}
+
+// Destination is one destination, by its name or its number.
+func (s *Store) Destination(ctx context.Context, nameOrID string) (delivery.Destination, error) {
+	d, err := s.destination(ctx, nameOrID)
+	return d.Destination, postgres.Failure("read destination "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
+}
+
+func (s *Store) destination(ctx context.Context, nameOrID string) (destination, error) {
+	var d *destination
+	b := &pgx.Batch{}
+	queueDestination(b, nameOrID, &d)
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return destination{}, err
+	}
+	if d == nil {
+		return destination{}, event.ErrNotFound
+	}
+	return *d, d.err
+}
+
+// Destinations are all of them, by name. One that this version cannot read has nothing but its name.
+func (s *Store) Destinations(ctx context.Context) ([]delivery.Destination, error) {
+	return s.DestinationsAfter(ctx, "", math.MaxInt32)
+}
+
+// DestinationsAfter is a page of Destinations: those after a name, at most limit.
+func (s *Store) DestinationsAfter(ctx context.Context, name string, limit int) ([]delivery.Destination, error) {
+	rows := s.db.Rows(ctx, selectDestinations, postgres.Clean(name), limit)
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (delivery.Destination, error) {
+		var d destination
+		var gone bool
+		err := scanDestination(row, &d, &gone)
+		return d.Destination, err
+	})
+	return all, postgres.Failure("list destinations", err)
+}
+
+// DeleteDestination removes a destination to which no subscription goes any more, and its secrets. While there is one it is
+// refused with an event.Error of class rejected and code "destination_in_use".
+func (s *Store) DeleteDestination(ctx context.Context, nameOrID string, actor event.Actor) error {
+	return postgres.Failure("delete destination "+postgres.Clip(postgres.Clean(nameOrID), 100),
+		s.deleteDestination(ctx, nameOrID, actor))
+}
+
+func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor event.Actor) error {
+	var d *destination
+	c, err := s.beginChange(ctx, func(b *pgx.Batch) { queueDestination(b, nameOrID, &d) })
+	if err != nil {
+		return err
+	}
+	defer c.Rollback(ctx)
+	if d == nil {
+		return event.ErrNotFound
+	}
+	var names []string
+	b := &pgx.Batch{}
+	b.Queue(subscriptionsOf, d.ID).Query(func(rows pgx.Rows) (err error) {
+		names, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err := c.Send(ctx, b); err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return event.Rejectf("destination_in_use", "subscriptions go to it: %s", strings.Join(names, ", "))
+	}
+	b = &pgx.Batch{}
+	b.Queue(deleteDestination, d.ID, c.version)
+	journal.QueueAudit(b, actor.Did(event.AuditDestinationDelete, auditObject("destination", d.Name), nil))
+	return c.Commit(ctx, b)
+}
+
+// now is the time that secrets end by.
+func now() time.Time { return time.Now().UTC() }

@@ -1,0 +1,221 @@
+package outbox
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// HeadVersion is the version of the last change of a destination or a subscription that has committed, as a value of a
+	// statement. Who has read it has seen all changes up to it, since they commit one after the other.
+	HeadVersion = `(SELECT version FROM subscriptions_head WHERE one)`
+
+	readHead = `SELECT version FROM subscriptions_head WHERE one`
+
+	// raiseHead comes first in each transaction that changes one of them, and makes the next one wait for its end.
+	raiseHead = `UPDATE subscriptions_head SET version = version + 1 WHERE one RETURNING version`
+
+	// changedDestinations and changedSubscriptions are those that have changed since a version; of all of them, those that are
+	// there.
+	changedDestinations = `
+SELECT id, name, settings, version, secrets, deleted_at IS NOT NULL FROM destinations
+ WHERE version > $1 AND ($1 > 0 OR deleted_at IS NULL)`
+
+	changedSubscriptions = `
+SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, s.deleted_at IS NOT NULL
+  FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id
+ WHERE s.version > $1 AND ($1 > 0 OR s.deleted_at IS NULL)`
+)
+
+// known are the destinations and subscriptions as of a version. Nobody waits for a query while he holds its lock.
+type known struct {
+	router *delivery.Router
+
+	mu            sync.RWMutex
+	read          bool
+	version       int64
+	destinations  map[int64]destination
+	subscriptions map[int64]delivery.Subscription
+	// unreadable are the names of subscriptions that this version of Holdfast cannot read, by ID.
+	unreadable map[int64]string
+}
+
+// destination is a destination with its secrets as they are stored.
+type destination struct {
+	delivery.Destination
+
+	secrets []byte
+	// err says why its settings cannot be read.
+	err error
+}
+
+func newKnown() *known {
+	return &known{
+		router: delivery.NewRouter(), destinations: map[int64]destination{}, subscriptions: map[int64]delivery.Subscription{},
+		unreadable: map[int64]string{},
+	}
+}
+
+func (k *known) at() int64 {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.version
+}
+
+func (k *known) isRead() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.read
+}
+
+// news is what has changed since a version. What was changed after the head had been read may be among them, and is read
+// again.
+type news struct {
+	since, head int64
+	// anew: what was known is that of another past, which a failover or a restored dump has ended. They are all there is.
+	anew          bool
+	destinations  []destination
+	subscriptions []delivery.Subscription
+	unreadable    map[int64]string
+	// goneDestinations and goneSubscriptions were deleted, or cannot be read.
+	goneDestinations, goneSubscriptions []int64
+}
+
+// apply takes news, unless what is known is as new.
+func (k *known) apply(c *news) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.read = true; !c.anew && (c.head <= k.version || c.since > k.version) {
+		return
+	}
+	if c.anew {
+		c.goneSubscriptions = append(c.goneSubscriptions, slices.Collect(maps.Keys(k.subscriptions))...)
+		clear(k.unreadable)
+		clear(k.destinations)
+	}
+	routes := make([]delivery.Subscription, 0, len(c.goneSubscriptions)+len(c.subscriptions))
+	for _, id := range c.goneSubscriptions {
+		delete(k.subscriptions, id)
+		delete(k.unreadable, id)
+		routes = append(routes, delivery.Subscription{ID: id}) // one that is not active
+	}
+	for _, s := range c.subscriptions {
+		k.subscriptions[s.ID] = s
+		delete(k.unreadable, s.ID)
+	}
+	k.router.Put(append(routes, c.subscriptions...)...)
+	maps.Copy(k.unreadable, c.unreadable)
+	for _, id := range c.goneDestinations {
+		delete(k.destinations, id)
+	}
+	for _, d := range c.destinations {
+		k.destinations[d.ID] = d
+	}
+	k.version = c.head
+}
+
+// queueChanges reads what has changed since a version.
+func queueChanges(b *pgx.Batch, since int64) *news {
+	c := &news{since: since, unreadable: map[int64]string{}}
+	b.Queue(readHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.head) })
+	b.Queue(changedDestinations, since).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := c.scanDestination(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	b.Queue(changedSubscriptions, since).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := c.scanSubscription(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	return c
+}
+
+func (c *news) scanDestination(row pgx.Row) error {
+	var d destination
+	var gone bool
+	if err := scanDestination(row, &d, &gone); err != nil {
+		return err
+	}
+	if gone {
+		c.goneDestinations = append(c.goneDestinations, d.ID)
+	} else {
+		c.destinations = append(c.destinations, d)
+	}
+	return nil
+}
+
+// scanSubscription goes on where one cannot be read: a row that is wrong must not stop events. Nothing is delivered for it.
+func (c *news) scanSubscription(row pgx.Row) error {
+	var s delivery.Subscription
+	var gone bool
+	unreadable, err := scanSubscription(row, &s, &gone)
+	switch {
+	case err != nil:
+		return err
+	case gone:
+		c.goneSubscriptions = append(c.goneSubscriptions, s.ID)
+	case unreadable != nil:
+		c.goneSubscriptions = append(c.goneSubscriptions, s.ID)
+		c.unreadable[s.ID] = s.Name
+	default:
+		c.subscriptions = append(c.subscriptions, s)
+	}
+	return nil
+}
+
+// follow makes what is known as new as the database, through send. seen is a version that was known before that.
+func (s *Store) follow(ctx context.Context, send func(context.Context, *pgx.Batch) error, seen int64) error {
+	b := &pgx.Batch{}
+	c := queueChanges(b, seen)
+	if err := send(ctx, b); err != nil {
+		return err
+	}
+	if c.head < seen {
+		b = &pgx.Batch{}
+		c = queueChanges(b, 0)
+		if err := send(ctx, b); err != nil {
+			return err
+		}
+		c.anew = true
+	}
+	s.known.apply(c)
+	return nil
+}
+
+// Refresh makes what is known as new as the database: one statement where nothing has changed.
+func (s *Store) Refresh(ctx context.Context) error {
+	seen := s.known.at()
+	var head int64
+	if err := s.db.QueryRow(ctx, readHead).Scan(&head); err != nil {
+		return postgres.Failure("read version of subscriptions", err)
+	}
+	if head == seen && s.known.isRead() {
+		return nil
+	}
+	return postgres.Failure("read subscriptions", s.follow(ctx, s.db.SendOnly, seen))
+}
+
+// Unreadable are the names of subscriptions that this version of Holdfast cannot read, so that nothing is delivered for them
+// until they are applied again, or a resend makes good for the time between.
+func (s *Store) Unreadable(ctx context.Context) ([]string, error) {
+	if err := s.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	s.known.mu.RLock()
+	defer s.known.mu.RUnlock()
+	return slices.Sorted(maps.Values(s.known.unreadable)), nil
+}

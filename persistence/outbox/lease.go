@@ -1,0 +1,249 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// leaseMargin is how much longer a lease is than the attempt may take: the job waits for its slot, and its outcome for the
+	// others.
+	leaseMargin = 15 * time.Second
+	// maxLeases is how often a delivery is leased without an outcome.
+	maxLeases = 5
+	// maxDestinations bounds how many destinations one lease looks at, and fewDestinations how many it does where the first ones
+	// have had enough for all of it.
+	maxDestinations, fewDestinations = 200, 8
+	// slowestStart is how many times what is allowed has doubled when a destination that was closed is as any other.
+	slowestStart = 20
+	// soonest and latest bound when to look again: rows that somebody holds at the moment are passed over, and nobody tells a
+	// process what another one has made due.
+	soonest, latest = 20 * time.Millisecond, time.Second
+)
+
+// lockDue takes the destinations that have waited longest to be looked at. One that is paused, disabled, open or held back has no
+// place at the front of this index, however much waits for it. Those of $2 are left out.
+const lockDue = `
+SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.tokens,
+       nullif(s.tokens_at, '-infinity'), coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
+  FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
+ WHERE s.state = 'ready' AND s.next_at <= statement_timestamp()
+   AND (s.breaker <> 'open' OR s.open_until <= statement_timestamp()) AND s.destination_id <> ALL ($2::bigint[])
+ ORDER BY s.next_at LIMIT $1
+   FOR UPDATE OF s SKIP LOCKED`
+
+// underWay counts the leases of destination l.id that have not ended at $2; those of lease $1 are this transaction's.
+const underWay = `
+       SELECT count(*) AS live, count(*) FILTER (WHERE q.epoch = l.epoch) AS of_epoch,
+              count(*) FILTER (WHERE q.lease = $1::uuid) AS taken, min(q.due_at) AS ends
+         FROM delivery_queue AS q
+        WHERE q.destination_id = l.id AND q.lease IS NOT NULL AND q.due_at > $2::timestamptz`
+
+// looked are the destinations of a look, by ID; turn is the order in which they are served. probes is null unless the breaker
+// lets only so many through.
+const looked = `
+       unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::double precision[],
+              $10::double precision[], $11::double precision[], $12::timestamptz[], $13::integer[])
+           AS l (id, turn, present, epoch, allowed, probes, tokens, per_token, pause, until, share)`
+
+// leaseDue takes what is due, the oldest first, passing over rows that somebody holds. The count of what is under way is as new
+// as the lock on the destination, since this is another statement than the one that has locked it.
+const leaseDue = `
+WITH room AS MATERIALIZED (
+     SELECT l.id, l.turn, l.epoch, l.until, s.low_at,
+            least(l.share, l.allowed - u.live, l.probes - u.of_epoch, floor(l.tokens))::bigint AS room
+       FROM ` + looked + `
+       JOIN destination_states AS s ON s.destination_id = l.id
+      CROSS JOIN LATERAL (` + underWay + `) AS u
+      WHERE l.present
+), picked AS MATERIALIZED (
+     SELECT q.event_id, q.subscription_id, r.epoch, r.until
+       FROM (SELECT * FROM room WHERE room >= 1 ORDER BY turn) AS r
+      CROSS JOIN LATERAL (
+            SELECT event_id, subscription_id FROM delivery_queue AS q
+             WHERE q.destination_id = r.id AND q.due_at >= r.low_at AND q.due_at <= $2::timestamptz
+               AND (q.attempts = 0 OR NOT $15::boolean)
+             ORDER BY q.due_at LIMIT r.room
+               FOR UPDATE SKIP LOCKED) AS q
+      LIMIT $14::bigint
+)
+UPDATE delivery_queue AS q
+   SET lease = $1::uuid, due_at = p.until, epoch = p.epoch, leases = q.leases + 1
+  FROM picked AS p
+ WHERE q.event_id = p.event_id AND q.subscription_id = p.subscription_id
+RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
+       q.queued_at`
+
+// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: tokens, and
+// the turn of an open breaker, which is one only if something was there to probe with. A destination that may have more goes to
+// the back of the line, unless nothing was left for it. Below low_at nothing is left, but for what a writer has queued and not
+// committed yet; Rearm finds what takes that long.
+const lookAgain = `
+UPDATE destination_states AS s
+   SET breaker = CASE WHEN n.turns THEN 'half_open' ELSE s.breaker END,
+       epoch = CASE WHEN n.turns THEN n.epoch ELSE s.epoch END,
+       probes_ok = CASE WHEN n.turns THEN 0 ELSE s.probes_ok END,
+       tokens = CASE WHEN n.per_token IS NULL THEN 0 ELSE n.tokens - n.taken END,
+       tokens_at = CASE WHEN n.per_token IS NULL THEN '-infinity' ELSE $2::timestamptz END,
+       low_at = greatest(s.low_at, least(n.first, $2::timestamptz) - interval '30 s'),
+       held = n.held,
+       next_at = CASE n.held
+                 WHEN 'gone' THEN 'infinity'
+                 WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
+                 WHEN 'rate' THEN $2::timestamptz
+                      + make_interval(secs => greatest((1 - n.tokens + n.taken) * n.per_token, n.pause))
+                 ELSE (CASE WHEN n.first > $2::timestamptz THEN n.first
+                           WHEN n.first IS NULL THEN 'infinity'
+                           WHEN n.unserved THEN s.next_at
+                           ELSE $2::timestamptz END) END
+  FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS turns,
+               was.closed_at > $2::timestamptz - interval '20 s' AS grows,
+               u.taken = 0 AND sum(u.taken) OVER () >= $14::bigint AS unserved,
+               CASE WHEN NOT l.present THEN 'gone'
+                    WHEN f.first IS NULL OR f.first > $2::timestamptz THEN ''
+                    WHEN u.live >= l.allowed OR u.of_epoch >= l.probes THEN 'full'
+                    WHEN l.tokens - u.taken < 1 THEN 'rate'
+                    ELSE '' END AS held
+          FROM ` + looked + `
+          JOIN destination_states AS was ON was.destination_id = l.id
+         CROSS JOIN LATERAL (` + underWay + `) AS u
+          LEFT JOIN LATERAL (
+               SELECT due_at AS first FROM delivery_queue AS q
+                WHERE q.destination_id = l.id AND q.due_at >= was.low_at ORDER BY q.due_at LIMIT 1) AS f ON true) AS n
+ WHERE s.destination_id = n.id`
+
+// nextLook passes over the destinations that have their share under way: whoever has them under way looks again by himself.
+const nextLook = `
+SELECT nullif(next_at, 'infinity'), statement_timestamp() FROM destination_states
+ WHERE state = 'ready' AND destination_id <> ALL ($1::bigint[]) ORDER BY next_at LIMIT 1`
+
+// relook follows the commit of a lease: what was committed between its look and that has found a destination that seemed awake,
+// and outcomes have found one that did not seem full.
+const relook = `
+WITH missed AS MATERIALIZED (
+     SELECT s.destination_id
+       FROM unnest($1::bigint[], $2::integer[]) AS l (id, allowed)
+       JOIN destination_states AS s ON s.destination_id = l.id
+      WHERE s.state = 'ready' AND s.next_at > statement_timestamp()
+        AND CASE s.held
+            WHEN '' THEN EXISTS (SELECT FROM delivery_queue AS q
+                                  WHERE q.destination_id = s.destination_id AND q.due_at >= s.low_at
+                                    AND q.due_at <= statement_timestamp())
+            WHEN 'full' THEN l.allowed > (SELECT count(*) FROM delivery_queue AS q
+                                           WHERE q.destination_id = s.destination_id AND q.lease IS NOT NULL
+                                             AND q.due_at > statement_timestamp())
+            ELSE false END
+      ORDER BY s.destination_id FOR UPDATE OF s
+)
+UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
+  FROM missed WHERE s.destination_id = missed.destination_id`
+
+// Lease takes deliveries that are due and for which there is room, the oldest first within each destination, and none of a
+// destination that is paused, disabled, open, out of tokens, or has as many under way as it may. next is when to look again if
+// nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
+//
+// A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
+func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
+	want.Limit, want.Share = max(want.Limit, 1), max(want.Share, 1)
+	look := look{want: want, began: time.Now(), lease: uuid.NewString(), most: s.depth.destinations(want.Limit)}
+	jobs, err = s.lease(ctx, &look)
+	if err != nil {
+		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)
+	}
+	s.depth.learn(jobs)
+	look.isShort = len(look.due) == look.most && len(jobs) < want.Limit && look.most < min(want.Limit, maxDestinations)
+	jobs, err = s.buryLost(ctx, jobs)
+	return jobs, look.next(), postgres.Failure("bury lost deliveries", err)
+}
+
+func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err error) {
+	armed := s.due.take()
+	defer func() {
+		if err != nil {
+			s.due.add(armed)
+		}
+	}()
+	b := &pgx.Batch{}
+	b.Queue(loseLater)
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	if len(armed) > 0 {
+		b.Queue(arm, armed)
+	}
+	b.Queue(lockDue, l.most, l.crowded()).Query(l.collect)
+	b.Queue(nextLook, l.crowded()).Query(l.collectNext)
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback(ctx)
+	last := &pgx.Batch{}
+	if len(l.due) > 0 {
+		if err := s.learnLimits(ctx, tx, l.due); err != nil {
+			return nil, err
+		}
+		args := l.args()
+		last.Queue(leaseDue, append(args, l.want.First)...).Query(func(rows pgx.Rows) (err error) {
+			jobs, err = pgx.CollectRows(rows, l.scanJob)
+			return err
+		})
+		last.Queue(lookAgain, args...)
+		last.Queue(nextLook, l.crowded()).Query(l.collectNext)
+	}
+	// The jobs are leased, whatever becomes of relook; should it fail, Rearm finds what was missed.
+	then := &pgx.Batch{}
+	if len(l.due) > 0 {
+		then.Queue(relook, l.ids(), l.relookAt())
+	}
+	return jobs, tx.CommitThen(ctx, last, then)
+}
+
+func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []looking) error {
+	versions := make(map[int64]int64, len(due))
+	for _, d := range due {
+		if d.present {
+			versions[d.id] = d.version
+		}
+	}
+	all, err := s.limitsFor(ctx, t, versions)
+	for i := range due {
+		due[i].limits = all[due[i].id]
+	}
+	return err
+}
+
+// buryLost settles what was leased too often, and gives the other jobs.
+func (s *Store) buryLost(ctx context.Context, jobs []delivery.Job) ([]delivery.Job, error) {
+	var lost []delivery.Settled
+	jobs = slices.DeleteFunc(jobs, func(j delivery.Job) bool {
+		if j.Tries < maxLeases {
+			return false
+		}
+		lost = append(lost, delivery.Settled{Job: j, Dead: true, Result: delivery.Result{
+			Kind: delivery.Final, Code: delivery.CodeLostLeases, At: time.Now(),
+			Error: "it was taken up too often without an outcome: whatever attempts it dies, or is stopped, on the way",
+		}})
+		return true
+	})
+	if len(lost) == 0 {
+		return jobs, nil
+	}
+	if _, err := s.Settle(ctx, lost); err != nil && len(jobs) == 0 {
+		return nil, err
+	}
+	return jobs, nil // what is not settled is leased once more
+}
+
+func column[S, T any](of []S, get func(S) T) []T {
+	all := make([]T, len(of))
+	for i, one := range of {
+		all[i] = get(one)
+	}
+	return all
+}

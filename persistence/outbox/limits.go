@@ -1,0 +1,111 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/persistence/postgres"
+)
+
+const selectLimits = `SELECT id, version, name, settings FROM destinations WHERE id = ANY ($1::bigint[])`
+
+// limits is what a destination's settings say about its queue.
+type limits struct {
+	version  int64
+	name     string
+	inFlight int
+	failures int           // in a row, that open the breaker
+	probes   int           // that have to succeed, to close it
+	open     time.Duration // how long it stays open
+	timeout  time.Duration // of one attempt
+	capacity float64       // tokens; 0 is no bound
+	perToken float64       // seconds until there is one more
+}
+
+func limitsOf(version int64, name string, settings []byte) limits {
+	var d delivery.Destination
+	// What cannot be read has the defaults here; that it cannot be read is the result of each attempt.
+	_ = json.Unmarshal(settings, &d)
+	standard := delivery.DefaultBreaker()
+	l := limits{
+		version:  version,
+		name:     name,
+		inFlight: max(1, cmp.Or(d.InFlight, delivery.DefaultInFlight)),
+		failures: max(1, cmp.Or(d.Breaker.Failures, standard.Failures)),
+		probes:   max(1, cmp.Or(d.Breaker.Probes, standard.Probes)),
+		open:     time.Duration(cmp.Or(d.Breaker.Open, standard.Open)),
+		timeout:  time.Duration(cmp.Or(d.Timeout, delivery.DefaultTimeout)),
+	}
+	if r := d.Rate; r != nil && r.Requests > 0 && r.Per > 0 {
+		l.capacity = float64(r.Requests)
+		l.perToken = time.Duration(r.Per).Seconds() / l.capacity
+	}
+	return l
+}
+
+// tokens is how many there are after a pause.
+func (l limits) tokens(left float64, pause time.Duration) float64 {
+	return math.Min(l.capacity, left+pause.Seconds()/l.perToken)
+}
+
+// pause is how long to wait, in seconds, for some tokens at once: a tenth of a second's, but never more than half of what there
+// may be.
+func (l limits) pause() float64 { return math.Min(0.1, l.capacity*l.perToken/2) }
+
+// knownLimits are limits by destination, each as of a version. Who asks names the version, so that none is ever stale.
+type knownLimits struct {
+	mu sync.Mutex
+	of map[int64]limits
+}
+
+func (k *knownLimits) get(id, version int64) (l limits, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l, ok = k.of[id]
+	return l, ok && l.version == version
+}
+
+func (k *knownLimits) put(id int64, l limits) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of == nil {
+		k.of = map[int64]limits{}
+	}
+	k.of[id] = l
+}
+
+// limitsFor gives the limits of destinations, by the version that each is known to have by now.
+func (s *Store) limitsFor(ctx context.Context, t *postgres.Transaction, versions map[int64]int64) (map[int64]limits, error) {
+	all := make(map[int64]limits, len(versions))
+	var unknown []int64
+	for id, version := range versions {
+		l, ok := s.limits.get(id, version)
+		if !ok {
+			unknown = append(unknown, id)
+		}
+		all[id] = l
+	}
+	if len(unknown) == 0 {
+		return all, nil
+	}
+	b := &pgx.Batch{}
+	b.Queue(selectLimits, unknown).Query(func(rows pgx.Rows) error {
+		var id, version int64
+		var name string
+		var settings []byte
+		_, err := pgx.ForEachRow(rows, []any{&id, &version, &name, &settings}, func() error {
+			all[id] = limitsOf(version, name, settings)
+			s.limits.put(id, all[id])
+			return nil
+		})
+		return err
+	})
+	return all, t.Send(ctx, b)
+}

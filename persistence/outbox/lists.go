@@ -1,0 +1,207 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	openStatus = `
+       CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN 'processing'
+            WHEN q.attempts > 0 THEN 'retrying' ELSE 'pending' END`
+
+	// openColumns are those of a delivery in the queue; a late due_at is no wait for anything but time.
+	openColumns = `
+SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destination_id, coalesce(dest.name, ''),
+       coalesce(e.provider, ''), coalesce(e.type, ''), ` + openStatus + `, q.last_code, q.attempts, q.generation,
+       CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN ''
+            WHEN s.state IN ('paused', 'disabled') THEN s.state
+            WHEN s.breaker = 'open' THEN 'breaker'
+            WHEN q.due_at <= statement_timestamp() AND s.held IN ('full', 'rate') THEN s.held
+            ELSE 'due' END,
+       q.queued_at, CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN q.due_at END, NULL::timestamptz, 0,
+       NULL::bytea`
+
+	endedColumns = `
+SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destination_id, coalesce(dest.name, ''),
+       coalesce(e.provider, ''), coalesce(e.type, ''), q.status, q.code, q.attempts, q.generation, '', q.queued_at,
+       NULL::timestamptz, q.done_at, q.ms, q.answer`
+
+	namesOfQ = `
+  LEFT JOIN subscriptions AS sub ON sub.id = q.subscription_id
+  LEFT JOIN destinations AS dest ON dest.id = q.destination_id
+  LEFT JOIN events AS e ON e.id = q.event_id`
+
+	statesOfQ = `
+  LEFT JOIN destination_states AS s ON s.destination_id = q.destination_id`
+
+	// What is open once more is no longer what it ended as.
+	endedAlone = `
+   NOT EXISTS (SELECT FROM delivery_queue AS o WHERE o.event_id = q.event_id AND o.subscription_id = q.subscription_id)`
+
+	deliveriesOf = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + ` WHERE q.event_id = $1::uuid
+ UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + ` WHERE q.event_id = $1::uuid AND ` + endedAlone + `
+ ORDER BY 2`
+
+	openOfKey = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + `
+ WHERE q.event_id = $1::uuid AND q.subscription_id = $2`
+	endedOfKey = endedColumns + ` FROM deliveries AS q` + namesOfQ + `
+ WHERE q.event_id = $1::uuid AND q.subscription_id = $2 AND ` + endedAlone
+
+	// attemptsOf has what stands in rows of their own, and first successes, which stand in the delivery's.
+	attemptsOf = `
+SELECT a.event_id::text, a.subscription_id, coalesce(sub.name, ''), a.at AS at, a.generation, a.ok,
+       a.code, a.error, a.ms, a.answer
+  FROM delivery_attempts AS a LEFT JOIN subscriptions AS sub ON sub.id = a.subscription_id
+ WHERE a.event_id = $1::uuid
+ UNION ALL
+SELECT d.event_id::text, d.subscription_id, coalesce(sub.name, ''), d.done_at - d.ms * interval '1 ms', 0, true,
+       d.code, '', d.ms, d.answer
+  FROM deliveries AS d LEFT JOIN subscriptions AS sub ON sub.id = d.subscription_id
+ WHERE d.event_id = $1::uuid AND d.status = 'delivered' AND d.generation = 0 AND d.attempts = 1
+   AND NOT EXISTS (SELECT FROM delivery_attempts AS a
+                    WHERE a.event_id = d.event_id AND a.subscription_id = d.subscription_id AND a.ok)
+ ORDER BY at`
+)
+
+// DeliveriesOf are all deliveries of an event, by subscription.
+func (s *Store) DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, deliveriesOf, postgres.Clean(eventID)), scanDelivery)
+	return all, postgres.Failure("list deliveries of event "+postgres.Clean(eventID), err)
+}
+
+// AttemptsOf are all attempts of an event's deliveries that have an outcome, the first first. Those that failed for a reason of
+// ours are not among them.
+func (s *Store) AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, attemptsOf, postgres.Clean(eventID)), scanAttempt)
+	return all, postgres.Failure("list attempts of event "+postgres.Clean(eventID), err)
+}
+
+// Delivery is one delivery. Event.ErrNotFound: there is none.
+func (s *Store) Delivery(ctx context.Context, k delivery.Key) (delivery.Delivery, error) {
+	const doing = "read delivery"
+	for _, sql := range []string{openOfKey, endedOfKey} {
+		found, err := pgx.CollectRows(s.db.Rows(ctx, sql, postgres.Clean(k.EventID), k.SubscriptionID), scanDelivery)
+		if err != nil {
+			return delivery.Delivery{}, postgres.Failure(doing, err)
+		}
+		if len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	return delivery.Delivery{}, postgres.Failure(doing, event.ErrNotFound)
+}
+
+// Deliveries is a page of deliveries, the newest event first.
+func (s *Store) Deliveries(ctx context.Context, q delivery.Query) (page []delivery.Delivery, err error) {
+	if q.Limit <= 0 || q.Limit > event.MaxPage {
+		q.Limit = event.MaxPage
+	}
+	for _, part := range []listPart{openPart(q), endedPart(q)} {
+		if !part.wanted {
+			continue
+		}
+		found, err := pgx.CollectRows(s.db.Rows(ctx, part.sql, part.args...), scanDelivery)
+		if err != nil {
+			return nil, postgres.Failure("list deliveries", err)
+		}
+		page = append(page, found...)
+	}
+	slices.SortFunc(page, func(a, b delivery.Delivery) int {
+		return cmp.Or(cmp.Compare(b.EventID, a.EventID), cmp.Compare(b.SubscriptionID, a.SubscriptionID))
+	})
+	return page[:min(len(page), q.Limit)], nil
+}
+
+// listPart is the page of one of the two tables.
+type listPart struct {
+	wanted bool
+	sql    string
+	args   []any
+}
+
+func openPart(q delivery.Query) (p listPart) {
+	open := []delivery.Status{"", delivery.Pending, delivery.Processing, delivery.Retrying}
+	p.wanted = slices.Contains(open, q.Status)
+	list := postgres.NewList(`SELECT * FROM delivery_queue AS q`)
+	if q.Status != "" {
+		list.Where(openStatus+` = %s`, string(q.Status))
+	}
+	p.sql, p.args = pageOf(list, q, openColumns, namesOfQ+statesOfQ)
+	return p
+}
+
+func endedPart(q delivery.Query) (p listPart) {
+	list := postgres.NewList(`SELECT * FROM deliveries AS q`)
+	p.wanted = !q.Open
+	switch {
+	case q.Undelivered:
+		list.Where(`status <> 'delivered' AND status = 'failed'`)
+	case q.Status == delivery.Failed || q.Status == delivery.Canceled:
+		list.Where(`status <> 'delivered' AND status = %s`, string(q.Status))
+	case q.Status == delivery.Delivered:
+		list.Where(`status = 'delivered'`)
+	default:
+		p.wanted = p.wanted && q.Status == ""
+	}
+	list.Where(endedAlone)
+	p.sql, p.args = pageOf(list, q, endedColumns, namesOfQ)
+	return p
+}
+
+// pageOf is the statement of a page: of one subscription, of each of a destination, or of all, in the order of an index.
+func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql string, args []any) {
+	if q.EventID != "" {
+		list.Where(`event_id = %s::uuid`, postgres.Clean(q.EventID))
+	}
+	if !q.Since.IsZero() {
+		list.Where(`event_id >= %s::uuid`, event.FirstIDAt(q.Since))
+	}
+	if !q.Until.IsZero() {
+		list.Where(`event_id < %s::uuid`, event.FirstIDAt(q.Until))
+	}
+	if q.Before != nil {
+		before := postgres.Clean(q.Before.EventID)
+		list.Where(`event_id <= %s::uuid`, before) // also for an index that begins with the subscription
+		list.Where(`(event_id, subscription_id) < (%s::uuid, %s::bigint)`, before, q.Before.SubscriptionID)
+	}
+	from := ` FROM (`
+	switch {
+	case q.SubscriptionID != 0:
+		list.Where(`subscription_id = %s`, q.SubscriptionID)
+		if q.DestinationID != 0 {
+			list.Where(`destination_id = %s`, q.DestinationID)
+		}
+	case q.DestinationID != 0:
+		list.Where(`destination_id = %s AND subscription_id = each.id`, q.DestinationID)
+		from = ` FROM subscriptions AS each CROSS JOIN LATERAL (`
+	}
+	page, args := list.Page(`event_id DESC, subscription_id DESC`, q.Limit)
+	sql = columns + from + page + `) AS q` + joined
+	if q.SubscriptionID == 0 && q.DestinationID != 0 {
+		args = append(args, q.DestinationID)
+		sql += ` WHERE each.destination_id = $` + strconv.Itoa(len(args))
+	}
+	return sql + ` ORDER BY q.event_id DESC, q.subscription_id DESC LIMIT ` + strconv.Itoa(q.Limit), args
+}
+
+func scanDelivery(row pgx.CollectableRow) (d delivery.Delivery, err error) {
+	err = row.Scan(&d.EventID, &d.SubscriptionID, &d.Subscription, &d.DestinationID, &d.Destination, &d.Provider, &d.Type, &d.Status,
+		&d.Code, &d.Attempts, &d.Generation, &d.Waits, &d.QueuedAt, &d.DueAt, &d.DoneAt, &d.MS, &d.Answer)
+	d.QueuedAt, d.DueAt, d.DoneAt = d.QueuedAt.UTC(), postgres.UTC(d.DueAt), postgres.UTC(d.DoneAt)
+	return d, err
+}
+
+func scanAttempt(row pgx.CollectableRow) (a delivery.Attempt, err error) {
+	err = row.Scan(&a.EventID, &a.SubscriptionID, &a.Subscription, &a.At, &a.Generation, &a.OK, &a.Code, &a.Error, &a.MS, &a.Answer)
+	a.At = a.At.UTC()
+	return a, err
+}

@@ -1,0 +1,42 @@
+package outbox
+
+import (
+	"context"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+// probe ends the pause of a breaker. What comes of it is decided as ever.
+const probe = `
+UPDATE destination_states
+   SET open_until = least(open_until, statement_timestamp()), next_at = statement_timestamp(),
+       held = CASE held WHEN 'open' THEN '' ELSE held END
+ WHERE destination_id = $1 AND state = 'ready'`
+
+// ProbeDestination has a destination that is in trouble tried again now, and not when its breaker would. Event.ErrNotFound: there
+// is no such destination, or it is not ready.
+func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by event.Actor) (delivery.Condition, error) {
+	c, err := s.probe(ctx, nameOrID, by)
+	return c, postgres.Failure("probe destination "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
+}
+
+func (s *Store) probe(ctx context.Context, nameOrID string, by event.Actor) (c delivery.Condition, err error) {
+	var id int64
+	var name string
+	if err := s.db.QueryRow(ctx, idOfDestination, postgres.Clean(nameOrID), number(nameOrID)).Scan(&id, &name); err != nil {
+		return c, err
+	}
+	did := by.Did(event.AuditDestinationProbe, auditObject("destination", name), nil)
+	probed, err := journal.Change(ctx, s.db, did, probe, id)
+	if err == nil && !probed {
+		err = event.ErrNotFound
+	}
+	if err != nil {
+		return c, err
+	}
+	s.signal()
+	return s.condition(ctx, id)
+}

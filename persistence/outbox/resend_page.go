@@ -1,0 +1,234 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	lockResend = selectResend + ` FOR UPDATE OF r`
+
+	subscriptionOfResend = `
+SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, s.deleted_at IS NOT NULL,
+       s.changed_at > clock_timestamp() - $2::interval
+  FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id WHERE s.id = $1`
+
+	// resentColumns are what addMessage reads, without the body where nobody needs it.
+	resentColumns = `e.id::text, true, e.receipt, e.headers, e.type, e.occurred_at, CASE WHEN $1 THEN e.raw_body END`
+
+	// mayBeSent: an operator who has decided about an event has not meant that it be sent again.
+	mayBeSent = `
+       e.status = 'processed' AND e.outcome = 'processed' AND NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id)`
+
+	// resentEvents go on behind $3, which is null at the beginning.
+	resentEvents = `
+SELECT ` + resentColumns + `
+  FROM events AS e
+ WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND` + mayBeSent + `
+ ORDER BY e.id LIMIT $5`
+
+	// resendMissing queues what never had a delivery, resendAll what has none that is open. What has ended goes as a new generation,
+	// and its dead letter waits for the outcome.
+	resendMissing = `
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
+SELECT id, $2, $3 FROM unnest($1::uuid[]) AS wanted (id)
+ WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2)
+    ON CONFLICT DO NOTHING`
+
+	resendAll = `
+WITH queued AS (
+     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, generation)
+     SELECT wanted.id, $2, $3, coalesce(1 + greatest(d.generation, l.failures - 1), 0)
+       FROM unnest($1::uuid[]) AS wanted (id)
+       LEFT JOIN deliveries AS d ON d.event_id = wanted.id AND d.subscription_id = $2
+       LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
+                           WHERE event_id = wanted.id AND subscription_id = $2) AS l ON true
+         ON CONFLICT DO NOTHING
+  RETURNING event_id
+), waiting AS (
+     UPDATE dead_letters AS l
+        SET state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL
+       FROM queued AS q
+      WHERE l.event_id = q.event_id AND l.subscription_id = $2 AND l.state IN ('open', 'exhausted')
+)
+SELECT event_id FROM queued`
+
+	advanceResend = `UPDATE resends SET cursor = $2::uuid, read = read + $3, queued = queued + $4 WHERE id = $1`
+
+	endResend = `UPDATE resends SET state = $2, ended_at = clock_timestamp() WHERE id = $1`
+)
+
+// inFlight is longer than a transaction takes that may have routed its events before a subscription had changed: what it makes
+// processed is either seen by a resend, or routed by the subscription as it is.
+const inFlight = 3 * time.Second
+
+// ResendPage looks at the next n events of a resend, queues those that match the subscription as it is now, and moves the cursor
+// behind them, in one transaction. A resend that does not run is only read, and so is one whose subscription has changed a
+// moment ago, after a rest; one that has nothing left is completed, and one whose subscription is gone is canceled.
+func (s *Store) ResendPage(ctx context.Context, id string, n int) (delivery.Resend, error) {
+	const doing = "resend page of "
+	if err := s.resendPage(ctx, id, min(max(n, 1), event.MaxPage)); err != nil {
+		return delivery.Resend{}, postgres.Failure(doing+postgres.Clean(id), err)
+	}
+	return s.Resend(ctx, id)
+}
+
+func (s *Store) resendPage(ctx context.Context, id string, n int) error {
+	var r resendRow
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(lockResend, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
+		r, err = scanResend(row)
+		return err
+	})
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if r.State != event.OperationRunning {
+		return nil
+	}
+	of, err := readResent(ctx, tx, r.SubscriptionID)
+	switch {
+	case err != nil:
+		return err
+	case of.gone:
+		b = &pgx.Batch{}
+		b.Queue(endResend, r.ID, string(event.OperationCanceled))
+		return tx.Commit(ctx, b)
+	case of.isNew:
+		tx.Rollback(ctx)
+		return rest(ctx)
+	}
+	page, err := of.read(ctx, tx.Send, resentEvents, r.first, nullable(r.cursor), r.last, n)
+	if err != nil {
+		return err
+	}
+	queued, err := of.queue(ctx, tx, page.matching, r.Everything)
+	if err != nil {
+		return err
+	}
+	b = &pgx.Batch{}
+	if page.read > 0 {
+		b.Queue(advanceResend, r.ID, page.last, page.read, queued)
+	}
+	if page.read < n {
+		b.Queue(endResend, r.ID, string(event.OperationCompleted))
+	}
+	if err := tx.Commit(ctx, b); err != nil {
+		return err
+	}
+	if queued > 0 {
+		s.MadeDue(of.DestinationID)
+	}
+	return nil
+}
+
+// rest keeps whoever asks for one page after the other from asking all the time.
+func rest(ctx context.Context) error {
+	select {
+	case <-time.After(inFlight / 10):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func nullable(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// resent is the subscription of a resend, and finds the events that match it.
+type resent struct {
+	delivery.Subscription
+
+	gone, isNew bool
+	router      *delivery.Router
+}
+
+func newResent(s delivery.Subscription) resent {
+	of := resent{Subscription: s, router: delivery.NewRouter()}
+	s.Active = true // whoever asks for it means it
+	of.router.Put(s)
+	return of
+}
+
+func readResent(ctx context.Context, t *postgres.Transaction, subscriptionID int64) (of resent, err error) {
+	var sub delivery.Subscription
+	var gone, isNew bool
+	b := &pgx.Batch{}
+	b.Queue(subscriptionOfResend, subscriptionID, inFlight).QueryRow(func(row pgx.Row) error {
+		unreadable, err := scanSubscription(row, &sub, &gone, &isNew)
+		if err == nil && unreadable != nil {
+			err = errUnreadable
+		}
+		return err
+	})
+	if err := t.Send(ctx, b); err != nil {
+		return of, err
+	}
+	of = newResent(sub)
+	of.gone, of.isNew = gone, isNew
+	return of, nil
+}
+
+var errUnreadable = &event.Error{
+	Class: event.ClassFailed, Code: "unreadable_subscription", Text: "this version cannot read the subscription",
+}
+
+// resentPage is what a look at some events has found.
+type resentPage struct {
+	read     int
+	last     string // the ID of the last one that was read
+	matching []string
+}
+
+// read looks at one event after the other, and never holds more than one body. Those whose filter fails do not match: they would
+// fail once more.
+func (o resent) read(
+	ctx context.Context, send func(context.Context, *pgx.Batch) error, sql string, args ...any,
+) (page resentPage, err error) {
+	b := &pgx.Batch{}
+	b.Queue(sql, append([]any{o.Events.Filter != ""}, args...)...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			one := map[string]delivery.Message{}
+			if err := addMessage(one, rows); err != nil {
+				return err
+			}
+			for id, m := range one {
+				hits, err := o.router.Match(ctx, m)
+				if err != nil {
+					return err
+				}
+				if page.read, page.last = page.read+1, id; len(hits) > 0 && !hits[0].Failed {
+					page.matching = append(page.matching, id)
+				}
+			}
+		}
+		return rows.Err()
+	})
+	return page, send(ctx, b)
+}
+
+func (o resent) queue(ctx context.Context, t *postgres.Transaction, ids []string, everything bool) (queued int64, err error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	sql := resendMissing
+	if everything {
+		sql = resendAll
+	}
+	b := &pgx.Batch{}
+	b.Queue(sql, ids, o.ID, o.DestinationID).Exec(postgres.CountInto(&queued))
+	return queued, t.Send(ctx, b)
+}

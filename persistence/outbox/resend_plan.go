@@ -1,0 +1,86 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	countEvents = `SELECT count(*) FROM events WHERE id >= $1::uuid AND id < $2::uuid`
+
+	// sampleEvents takes each $3rd event, so that busy hours weigh as much as they are busy.
+	sampleEvents = `
+SELECT id::text FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM events WHERE id >= $1::uuid AND id < $2::uuid) AS e
+ WHERE n % $3 = 0 ORDER BY id`
+
+	resentOf = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = ANY ($2::uuid[]) AND` + mayBeSent
+
+	// countResent counts events by their deliveries so far; what is open counts as that alone.
+	countResent = `
+SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'delivered'),
+       count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'failed'),
+       count(*) FILTER (WHERE q.event_id IS NULL AND d.event_id IS NULL)
+  FROM unnest($1::uuid[]) AS wanted (id)
+  LEFT JOIN deliveries AS d ON d.event_id = wanted.id AND d.subscription_id = $2
+  LEFT JOIN delivery_queue AS q ON q.event_id = wanted.id AND q.subscription_id = $2`
+)
+
+// maxPlanned is how many events a plan looks at.
+const maxPlanned = 10_000
+
+// PlanResend counts what a resend of a subscription (its name or number) would do by now, without doing it. An until that is
+// zero is now.
+func (s *Store) PlanResend(ctx context.Context, nameOrID string, since, until time.Time) (delivery.ResendPlan, error) {
+	p, err := s.planResend(ctx, nameOrID, since, until)
+	return p, postgres.Failure("plan resend", err)
+}
+
+func (s *Store) planResend(ctx context.Context, nameOrID string, since, until time.Time) (p delivery.ResendPlan, err error) {
+	span, err := spanOf(since, until)
+	if err != nil {
+		return p, err
+	}
+	sub, err := s.subscription(ctx, nameOrID)
+	if err != nil {
+		return p, err
+	}
+	if err := s.db.QueryRow(ctx, countEvents, span.first(), span.last()).Scan(&p.Events); err != nil {
+		return p, err
+	}
+	step := (p.Events + maxPlanned - 1) / maxPlanned
+	ids, err := pgx.CollectRows(s.db.Rows(ctx, sampleEvents, span.first(), span.last(), max(step, 1)), pgx.RowTo[string])
+	if err != nil {
+		return p, err
+	}
+	of := newResent(sub)
+	for page := range slices.Chunk(ids, event.MaxPage) {
+		if err := s.planPage(ctx, of, page, &p); err != nil {
+			return p, err
+		}
+	}
+	if p.Sampled = step > 1 && len(ids) > 0; p.Sampled {
+		for _, n := range []*int64{&p.Matching, &p.Delivered, &p.Open, &p.Failed, &p.Missing} {
+			*n = *n * p.Events / int64(len(ids))
+		}
+	}
+	return p, nil
+}
+
+func (s *Store) planPage(ctx context.Context, of resent, ids []string, p *delivery.ResendPlan) error {
+	page, err := of.read(ctx, s.db.SendOnly, resentOf, ids)
+	if err != nil {
+		return err
+	}
+	var open, delivered, failed, missing int64
+	err = s.db.QueryRow(ctx, countResent, page.matching, of.ID).Scan(&open, &delivered, &failed, &missing)
+	p.Matching += int64(len(page.matching))
+	p.Open, p.Delivered, p.Failed, p.Missing = p.Open+open, p.Delivered+delivered, p.Failed+failed, p.Missing+missing
+	return err
+}

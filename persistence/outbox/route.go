@@ -1,0 +1,224 @@
+package outbox
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// queueDeliveries: an event has none before it is processed for the first time, but nothing of it is worth an error.
+	queueDeliveries = `
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
+SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING`
+
+	queueFanOut = `INSERT INTO delivery_fanouts (event_id, subscription_ids) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+
+	// failDeliveries ends deliveries before an attempt was made. The row of their event is there by now.
+	failDeliveries = `
+WITH failed AS (
+     INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
+     SELECT event_id, subscription_id, destination_id, 'failed', $4, 0, 0, 0, clock_timestamp()
+       FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS hit (event_id, subscription_id, destination_id)
+         ON CONFLICT DO NOTHING
+  RETURNING event_id, subscription_id
+)
+INSERT INTO dead_letters (
+       event_id, subscription_id, provider, source, key, type, receipt, raw_body, step, error_class, error_code, error_message,
+       attempts, first_failed_at, workflow_id, last_failed_at, run_id)
+SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, '', $5, 'failed', $4,
+       'the filter of the subscription could not be evaluated', 0, t.at, e.workflow_id, t.at, ''
+  FROM failed AS f JOIN events AS e ON e.id = f.event_id CROSS JOIN (SELECT clock_timestamp() AS at) AS t
+    ON CONFLICT DO NOTHING`
+
+	// fanOut works off a page of the event that has waited longest and that nobody else is at. A subscription that is gone by now
+	// gets nothing.
+	fanOut = `
+WITH taken AS MATERIALIZED (
+     SELECT event_id, subscription_ids FROM delivery_fanouts ORDER BY event_id LIMIT 1 FOR UPDATE SKIP LOCKED
+), queued AS (
+     INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
+     SELECT t.event_id, s.id, s.destination_id
+       FROM taken AS t CROSS JOIN unnest(t.subscription_ids[:$1]) AS hit (id)
+       JOIN subscriptions AS s ON s.id = hit.id AND s.deleted_at IS NULL
+         ON CONFLICT DO NOTHING
+  RETURNING destination_id
+), rest AS (
+     UPDATE delivery_fanouts AS f SET subscription_ids = t.subscription_ids[$1 + 1:]
+       FROM taken AS t WHERE f.event_id = t.event_id AND cardinality(t.subscription_ids) > $1
+), done AS (
+     DELETE FROM delivery_fanouts AS f USING taken AS t
+      WHERE f.event_id = t.event_id AND cardinality(t.subscription_ids) <= $1
+)
+SELECT (SELECT count(*) FROM taken) > 0, coalesce((SELECT array_agg(DISTINCT destination_id) FROM queued), '{}')`
+)
+
+const (
+	// maxOfEvent is how many deliveries of one event are written in its own transaction, maxOfGroup how many of all events that
+	// share one. The others are fanned out, maxOfPage at a time.
+	maxOfEvent, maxOfGroup, maxOfPage = 300, 10_000, 1000
+)
+
+// Passing is an event that is about to be processed for the first time.
+type Passing struct {
+	Receipt    event.Receipt
+	Type       string
+	OccurredAt time.Time
+	Body       []byte
+}
+
+// Routed is what an event matches as of a version. The zero value is nothing, as of the version before there was anything.
+type Routed struct {
+	version int64
+	hits    []delivery.Hit
+}
+
+// unrouted is of an event of which nobody has found out yet.
+var unrouted = Routed{version: -1}
+
+// IsOf says whether the version is still the same.
+func (r Routed) IsOf(version int64) bool { return r.version == version }
+
+// IsEmpty says that the event matches nothing.
+func (r Routed) IsEmpty() bool { return len(r.hits) == 0 }
+
+// Know reads all destinations and subscriptions, if nobody has. Where that fails nothing is known: each transaction that needs
+// them reads them itself.
+func (s *Store) Know(ctx context.Context) {
+	if !s.known.isRead() {
+		_ = s.refreshTogether(ctx)
+	}
+}
+
+// Route finds what an event matches by what is known, without a query. The error is that of ctx.
+func (s *Store) Route(ctx context.Context, e Passing) (Routed, error) {
+	if !s.known.isRead() {
+		return unrouted, nil
+	}
+	version := s.known.at() // what is matched may be newer, never older
+	hits, err := s.known.router.Match(ctx, delivery.Message{
+		Receipt: e.Receipt, Type: e.Type, OccurredAt: e.OccurredAt, Body: e.Body,
+	})
+	if err != nil {
+		return unrouted, err
+	}
+	return Routed{version: version, hits: hits}, nil
+}
+
+// RouteWithoutBody is Route for an event whose body is not at hand. Where it may be needed the event stays unrouted.
+func (s *Store) RouteWithoutBody(ctx context.Context, e Passing) (Routed, error) {
+	routed, err := s.Route(ctx, e)
+	if err == nil && s.Reads(e) {
+		return unrouted, nil
+	}
+	return routed, err
+}
+
+// Reads says whether the body of an event may be needed to route it.
+func (s *Store) Reads(e Passing) bool { return s.known.router.Reads(e.Receipt.Provider, e.Type) }
+
+// Follow makes what is known as new as a version that the transaction has read after events were routed.
+func (s *Store) Follow(ctx context.Context, t *postgres.Transaction, version int64, before []Routed) error {
+	seen := s.known.at()
+	isBehind := slices.ContainsFunc(before, func(r Routed) bool { return r.version > version }) // it has gone back
+	if s.known.isRead() && version <= seen && !isBehind {
+		return nil // others have been faster
+	}
+	return s.follow(ctx, t.Send, seen)
+}
+
+// Departing is an event with what it matches.
+type Departing struct {
+	EventID string
+	Routed  Routed
+}
+
+// QueueDeliveries adds the deliveries of events to the transaction that makes them processed.
+func QueueDeliveries(b *pgx.Batch, events []Departing) {
+	var open, failed pairs
+	for _, e := range events {
+		wanted, broken := e.Routed.split()
+		if failed.add(e.EventID, broken); len(wanted) == 0 {
+			continue
+		}
+		if len(wanted) <= maxOfEvent && len(open.events)+len(wanted) <= maxOfGroup {
+			open.add(e.EventID, wanted)
+			continue
+		}
+		ids := make([]int64, len(wanted))
+		for i, h := range wanted {
+			ids[i] = h.SubscriptionID
+		}
+		b.Queue(queueFanOut, e.EventID, ids)
+	}
+	if len(open.events) > 0 {
+		b.Queue(queueDeliveries, open.events, open.subscriptions, open.destinations)
+	}
+	if len(failed.events) > 0 {
+		b.Queue(failDeliveries, failed.events, failed.subscriptions, failed.destinations, delivery.CodeFilterError,
+			string(event.StepDeliver))
+	}
+}
+
+// split gives what is to be delivered, and what has failed already.
+func (r Routed) split() (wanted, broken []delivery.Hit) {
+	for _, h := range r.hits {
+		if h.Failed {
+			broken = append(broken, h)
+		} else {
+			wanted = append(wanted, h)
+		}
+	}
+	return wanted, broken
+}
+
+// pairs are the columns of deliveries.
+type pairs struct {
+	events                      []string
+	subscriptions, destinations []int64
+}
+
+func (p *pairs) add(eventID string, hits []delivery.Hit) {
+	for _, h := range hits {
+		p.events = append(p.events, eventID)
+		p.subscriptions, p.destinations = append(p.subscriptions, h.SubscriptionID), append(p.destinations, h.DestinationID)
+	}
+}
+
+// Departed tells whoever dispatches of deliveries that have committed. It does not wait, and nothing is lost where nobody hears
+// it.
+func (s *Store) Departed(events []Departing) {
+	ids := map[int64]struct{}{}
+	for _, e := range events {
+		wanted, _ := e.Routed.split()
+		if len(wanted) > maxOfEvent {
+			s.signal() // there is something to fan out
+			continue
+		}
+		for _, h := range wanted {
+			ids[h.DestinationID] = struct{}{}
+		}
+	}
+	s.MadeDue(slices.Collect(maps.Keys(ids))...)
+}
+
+// FanOut writes a page of the deliveries of an event that matches more subscriptions than are written in its own transaction, and
+// says whether there may be more to do. Any number of processes may call it at the same time.
+func (s *Store) FanOut(ctx context.Context) (more bool, err error) {
+	var destinations []int64
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(fanOut, maxOfPage).QueryRow(func(row pgx.Row) error { return row.Scan(&more, &destinations) })
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return false, postgres.Failure("fan out", err)
+	}
+	s.MadeDue(destinations...)
+	return more, nil
+}

@@ -1,0 +1,205 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/changes"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// holdOpen locks the delivery in the queue, if it is there.
+	holdOpen = `
+SELECT destination_id, lease IS NOT NULL AND due_at > statement_timestamp() FROM delivery_queue
+ WHERE event_id = $1::uuid AND subscription_id = $2 FOR UPDATE`
+
+	hasten = `
+UPDATE delivery_queue SET due_at = statement_timestamp(), lease = NULL
+ WHERE event_id = $1::uuid AND subscription_id = $2`
+
+	// queueAgain takes a delivery that has ended, or whose dead letter is all that is left of it. A receiver has seen each
+	// generation before; there was one for each failure of the dead letter.
+	queueAgain = `
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, generation)
+SELECT e.id, s.id, s.destination_id, 1 + greatest(d.generation, l.failures - 1)
+  FROM events AS e
+  JOIN subscriptions AS s ON s.id = $2 AND s.deleted_at IS NULL
+  LEFT JOIN deliveries AS d ON d.event_id = e.id AND d.subscription_id = s.id
+  LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
+                      WHERE event_id = e.id AND subscription_id = s.id) AS l ON true
+ WHERE e.id = $1::uuid AND (d.event_id IS NOT NULL OR l.failures IS NOT NULL)
+    ON CONFLICT DO NOTHING
+RETURNING destination_id`
+
+	// redriveSent lets its dead letter, if it has one, wait for the outcome.
+	redriveSent = `
+UPDATE dead_letters
+   SET state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL
+ WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'exhausted')`
+
+	cancelOpen = `
+WITH canceled AS (
+     DELETE FROM delivery_queue WHERE event_id = $1::uuid AND subscription_id = $2 RETURNING *
+), kept AS (` + keepEnded + `
+SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
+       queued_at
+  FROM canceled` + replaceEnded + tellEnded
+
+	expungeOpen = `
+WITH canceled AS (
+     DELETE FROM delivery_queue WHERE event_id = $1::uuid RETURNING *
+), kept AS (` + keepEnded + `
+SELECT event_id, subscription_id, destination_id, 'canceled', 'expunged', attempts, generation, 0, NULL,
+       queued_at
+  FROM canceled` + replaceEnded + tellEnded
+
+	expungeAnswers  = `UPDATE deliveries SET answer = NULL WHERE event_id = $1::uuid`
+	expungeAttempts = `DELETE FROM delivery_attempts WHERE event_id = $1::uuid`
+	expungeFanout   = `DELETE FROM delivery_fanouts WHERE event_id = $1::uuid`
+
+	keepEnded = `
+INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
+`
+	replaceEnded = `
+    ON CONFLICT (event_id, subscription_id) DO UPDATE
+   SET destination_id = excluded.destination_id, status = excluded.status, code = excluded.code, attempts = excluded.attempts,
+       generation = excluded.generation, ms = excluded.ms, answer = excluded.answer, queued_at = excluded.queued_at,
+       done_at = excluded.done_at`
+
+	// tellEnded tells of what stands in "kept".
+	tellEnded = `
+ RETURNING event_id, subscription_id, status AS action, code
+), told AS (SELECT * FROM kept)` + changes.TellDeliveries + ` RETURNING n`
+
+	// discardOf closes the dead letter of a delivery that nobody wants any more.
+	discardOf = `
+UPDATE dead_letters
+   SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(), discarded_by = $3,
+       discard_reason = $4
+ WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'redriving', 'exhausted')`
+)
+
+// SendAgain queues a delivery that has ended once more, however it has ended: as a new generation, which its receiver knows by a
+// new ID. What it has come to before stays until this one has ended, and a dead letter is resolved once it is delivered. One that
+// is open already is only attempted at once; one that is under way is refused with code "delivery_under_way". Event.ErrNotFound:
+// there is no such delivery, or its event or its subscription is gone.
+func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+	destination, err := s.sendAgain(ctx, k, &by)
+	if err != nil {
+		return delivery.Delivery{}, postgres.Failure("send delivery again", err)
+	}
+	s.wake(ctx, destination)
+	return s.Delivery(ctx, k)
+}
+
+func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *event.Actor) (destination int64, err error) {
+	id := postgres.Clean(k.EventID)
+	open, tx, err := s.holdOpen(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(ctx)
+	b := &pgx.Batch{}
+	switch {
+	case open.underWay:
+		return 0, errUnderWay
+	case open.destination != 0:
+		destination = open.destination
+		b.Queue(hasten, id, k.SubscriptionID)
+	default:
+		b.Queue(queueAgain, id, k.SubscriptionID).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
+		b.Queue(redriveSent, id, k.SubscriptionID)
+	}
+	if by != nil {
+		journal.QueueAudit(b, by.Did(event.AuditDeliverySend, objectOfDelivery(k), nil))
+	}
+	return destination, tx.Commit(ctx, b)
+}
+
+// CancelDelivery ends a delivery that is open: no further attempt is made. One that is under way may still succeed, and is
+// delivered then. Its dead letter, if it has one, is discarded. Event.ErrNotFound: no such delivery is open.
+func (s *Store) CancelDelivery(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+	if err := s.cancelDelivery(ctx, k, by); err != nil {
+		return delivery.Delivery{}, postgres.Failure("cancel delivery", err)
+	}
+	return s.Delivery(ctx, k)
+}
+
+func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by event.Actor) error {
+	k.EventID = postgres.Clean(k.EventID)
+	open, tx, err := s.holdOpen(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if open.destination == 0 {
+		return event.ErrNotFound
+	}
+	b := &pgx.Batch{}
+	QueueDiscard(b, k, by)
+	journal.QueueAudit(b, by.Did(event.AuditDeliveryCancel, objectOfDelivery(k), nil))
+	return tx.Commit(ctx, b)
+}
+
+// heldOpen is a delivery in the queue; one that is not there has no destination.
+type heldOpen struct {
+	destination int64
+	underWay    bool
+}
+
+// holdOpen begins a transaction with the event of a delivery and its row in the queue locked.
+func (s *Store) holdOpen(ctx context.Context, k delivery.Key) (open heldOpen, tx *postgres.Transaction, err error) {
+	b := &pgx.Batch{}
+	b.Queue(postgres.EventLock, postgres.Clean(k.EventID))
+	b.Queue(holdOpen, postgres.Clean(k.EventID), k.SubscriptionID).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&open.destination, &open.underWay}, func() error { return nil })
+		return err
+	})
+	tx, err = s.db.Begin(ctx, b)
+	return open, tx, err
+}
+
+// QueueDiscard adds what ends a delivery that nobody wants any more, with its dead letter, to a transaction that holds its event.
+func QueueDiscard(b *pgx.Batch, k delivery.Key, by event.Actor) {
+	b.Queue(cancelOpen, k.EventID, k.SubscriptionID)
+	b.Queue(discardOf, k.EventID, k.SubscriptionID, postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName),
+		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), journal.MaxAuditReason))
+}
+
+// QueueExpunge adds to a transaction that holds an event what cancels its deliveries, and removes what receivers have answered.
+// That there were deliveries stays.
+func QueueExpunge(b *pgx.Batch, eventID string) {
+	for _, sql := range []string{expungeOpen, expungeAnswers, expungeAttempts, expungeFanout} {
+		b.Queue(sql, eventID)
+	}
+}
+
+// Redeliver sends a delivery again for whoever has taken its dead letter, and has been audited for that. One that is under way is
+// left to its outcome.
+func (s *Store) Redeliver(ctx context.Context, eventID string, subscriptionID int64) error {
+	destination, err := s.sendAgain(ctx, delivery.Key{EventID: eventID, SubscriptionID: subscriptionID}, nil)
+	if errors.Is(err, errUnderWay) {
+		return nil
+	}
+	if err != nil {
+		return postgres.Failure("deliver event "+postgres.Clean(eventID)+" again", err)
+	}
+	s.wake(ctx, destination)
+	return nil
+}
+
+func objectOfDelivery(k delivery.Key) string {
+	return fmt.Sprintf("delivery:%s/%d", postgres.Clean(k.EventID), k.SubscriptionID)
+}
+
+var errUnderWay = &event.Error{
+	Class: event.ClassRejected, Code: "delivery_under_way", Text: "an attempt of this delivery is under way",
+}

@@ -1,0 +1,292 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/changes"
+	"holdfast/persistence/postgres"
+)
+
+// The longest texts of an outcome, in bytes; what is longer is cut.
+const (
+	maxCode  = 100
+	maxError = 500
+)
+
+// settle writes down what became of jobs. An outcome counts while the lease is still ours; a success counts whenever it comes,
+// also of a delivery that has failed or was canceled meanwhile, since the receiver has it. What was sent again by name since is
+// another generation, which nothing of an older one touches. What is no longer there at all was expunged, and stays so.
+//
+// Status is null for what is attempted again.
+const settle = `
+WITH o AS MATERIALIZED (
+     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::text[],
+                          $9::integer[], $10::bytea[], $11::timestamptz[], $12::timestamptz[], $13::text[])
+              AS o (event_id, subscription_id, lease, generation, status, counted, code, error, ms, answer, at, due_at, class)
+), ended AS (
+     DELETE FROM delivery_queue AS q USING o
+      WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id AND q.generation = o.generation
+        AND o.status IS NOT NULL AND (q.lease = o.lease OR o.status = 'delivered')
+  RETURNING o.*, q.destination_id, q.attempts AS before, q.queued_at
+), again AS (
+     UPDATE delivery_queue AS q
+        SET lease = NULL, leases = 0, due_at = o.due_at, attempts = q.attempts + o.counted, last_code = o.code
+       FROM o
+      WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id AND q.lease = o.lease AND o.status IS NULL
+  RETURNING o.*
+), late AS (
+     UPDATE deliveries AS d
+        SET status = 'delivered', code = o.code, attempts = d.attempts + 1, ms = o.ms, answer = o.answer,
+            done_at = clock_timestamp()
+       FROM o
+      WHERE d.event_id = o.event_id AND d.subscription_id = o.subscription_id AND d.generation = o.generation
+        AND o.status = 'delivered' AND d.status <> 'delivered' AND EXISTS (SELECT FROM events WHERE id = o.event_id)
+        AND NOT EXISTS (SELECT FROM delivery_queue AS q
+                         WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id)
+  RETURNING o.*
+), kept AS (
+     INSERT INTO deliveries AS d
+            (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
+     SELECT event_id, subscription_id, destination_id, status, code, before + counted, generation, ms, answer, queued_at
+       FROM ended
+         ON CONFLICT (event_id, subscription_id) DO UPDATE
+        SET destination_id = excluded.destination_id, status = excluded.status, code = excluded.code,
+            attempts = excluded.attempts, generation = excluded.generation, ms = excluded.ms, answer = excluded.answer,
+            queued_at = excluded.queued_at, done_at = excluded.done_at
+      WHERE d.generation <= excluded.generation
+), tried AS (
+     INSERT INTO delivery_attempts (event_id, subscription_id, lease, at, generation, ok, code, error, ms, answer)
+     SELECT event_id, subscription_id, lease, at, generation, status IS NOT DISTINCT FROM 'delivered', code, error, ms, answer
+       FROM (SELECT event_id, subscription_id, lease, at, generation, status, code, error, ms, answer FROM ended
+              WHERE counted > 0 AND NOT (status = 'delivered' AND before = 0 AND generation = 0)
+              UNION ALL
+             SELECT event_id, subscription_id, lease, at, generation, status, code, error, ms, answer FROM again
+              WHERE class <> ''
+              UNION ALL
+             SELECT event_id, subscription_id, lease, at, generation, status, code, error, ms, answer FROM late) AS told
+         ON CONFLICT DO NOTHING
+), buried AS (
+     INSERT INTO dead_letters AS d (
+            event_id, subscription_id, provider, source, key, type, receipt, raw_body, step, error_class, error_code,
+            error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id)
+     SELECT e.event_id, e.subscription_id, v.provider, v.source, v.key, v.type, v.receipt, '', 'deliver', e.class, e.code,
+            e.error, e.before + e.counted, statement_timestamp(), clock_timestamp(), v.workflow_id, ''
+       FROM ended AS e JOIN events AS v ON v.id = e.event_id
+      WHERE e.status = 'failed'
+         ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'redriving', 'exhausted') DO UPDATE
+        SET state = 'open', redriving_since = NULL, redriving_run_id = NULL, next_redrive_at = NULL, failures = d.failures + 1,
+            error_class = excluded.error_class, error_code = excluded.error_code, error_message = excluded.error_message,
+            attempts = excluded.attempts, last_failed_at = excluded.last_failed_at
+), rescued AS (
+     UPDATE dead_letters AS d
+        SET state = 'resolved', redriving_since = NULL, next_redrive_at = NULL, resolved_at = clock_timestamp(),
+            resolved_run_id = ''
+       FROM (SELECT event_id, subscription_id FROM ended WHERE status = 'delivered' AND generation > 0
+              UNION ALL
+             SELECT event_id, subscription_id FROM late) AS r
+      WHERE d.event_id = r.event_id AND d.subscription_id = r.subscription_id AND d.state IN ('open', 'redriving', 'exhausted')
+), told AS (
+     SELECT event_id, subscription_id, status AS action, code FROM ended
+      UNION ALL
+     SELECT event_id, subscription_id, 'retrying', code FROM again WHERE class <> ''
+      UNION ALL
+     SELECT event_id, subscription_id, status, code FROM late
+)` + changes.TellDeliveries
+
+// freeFull follows the commit of outcomes: where as many were under way as may be, there is room again. It reads held without
+// waiting for a lease that is under way, which looks again after its own commit (relook).
+const freeFull = `
+WITH full_ones AS MATERIALIZED (
+     SELECT destination_id FROM destination_states
+      WHERE destination_id = ANY ($1::bigint[]) AND held = 'full' ORDER BY destination_id FOR UPDATE
+)
+UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
+  FROM full_ones WHERE s.destination_id = full_ones.destination_id`
+
+// goneReason is why a destination is disabled whose receiver has said so.
+const goneReason = "its receiver wants nothing more: "
+
+// Settle records what became of jobs, in the order in which they ended, and says which breakers have turned and which
+// destinations were disabled. A job whose lease has ended and that somebody else has taken is left to them, unless it has
+// succeeded.
+//
+// Dead with the code CodeDeleted is no failure: the delivery is canceled, and there is no dead letter.
+func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Turn, error) {
+	if len(settled) == 0 {
+		return nil, nil
+	}
+	if all, err := s.settleFirst(ctx, settled); all || err != nil {
+		return nil, postgres.Failure("settle deliveries", err)
+	}
+	turns, err := s.settle(ctx, settled)
+	return turns, postgres.Failure("settle deliveries", err)
+}
+
+// queueFree adds freeFull. What is not freed by it is looked at when the next lease ends.
+func (s *Store) queueFree(b *pgx.Batch, settled []delivery.Settled) {
+	b.Queue(freeFull, destinationsOf(settled, anyKind)).Exec(func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() > 0 {
+			s.signal()
+		}
+		return nil
+	})
+}
+
+func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]delivery.Turn, error) {
+	local := time.Now()
+	var (
+		now    time.Time
+		turned []turning
+		b      = &pgx.Batch{}
+	)
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(`SELECT statement_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+	b.Queue(holdTurned, destinationsOf(settled, anyKind), destinationsOf(settled, isTrouble)).Query(func(rows pgx.Rows) (err error) {
+		turned, err = pgx.CollectRows(rows, scanTurning)
+		return err
+	})
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback(ctx)
+	for i := range settled {
+		settled[i] = inTime(settled[i], local, now)
+	}
+	turns, err := s.turn(ctx, tx, turned, settled, now)
+	if err != nil {
+		return nil, err
+	}
+	last := &pgx.Batch{}
+	last.Queue(settle, columnsOf(oneEach(settled))...)
+	queueTurned(last, turned, turns)
+	then := &pgx.Batch{}
+	s.queueFree(then, settled)
+	return turns, tx.CommitThen(ctx, last, then)
+}
+
+func anyKind(delivery.Settled) bool { return true }
+
+// isTrouble says whether something of the destination has to be written.
+func isTrouble(s delivery.Settled) bool { return s.Kind != delivery.OK && s.Kind != delivery.Final }
+
+func destinationsOf(settled []delivery.Settled, which func(delivery.Settled) bool) []int64 {
+	ids := map[int64]struct{}{}
+	for _, s := range settled {
+		if which(s) {
+			ids[s.DestinationID] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+// ends says whether no attempt follows.
+func ends(s delivery.Settled) bool {
+	return s.Kind == delivery.OK || (s.Dead && s.Kind != delivery.Gone)
+}
+
+// inTime gives an outcome the database's clock for what is due. What waits for an operator is due at once, when it may go on.
+func inTime(s delivery.Settled, local, now time.Time) delivery.Settled {
+	switch {
+	case s.Kind == delivery.Gone:
+		s.DueAt = now
+	case s.DueAt.IsZero():
+		s.DueAt = now.Add(latest)
+	default:
+		s.DueAt = now.Add(s.DueAt.Sub(local))
+	}
+	return s
+}
+
+// oneEach leaves one outcome of each delivery, in the order of their keys, in which everybody locks them. Of two, one is late: a
+// success stays, else the last.
+func oneEach(settled []delivery.Settled) []delivery.Settled {
+	best := make(map[delivery.Key]delivery.Settled, len(settled))
+	for _, s := range settled {
+		if known, ok := best[s.Key]; !ok || known.Kind != delivery.OK {
+			best[s.Key] = s
+		}
+	}
+	return slices.SortedFunc(maps.Values(best), func(a, b delivery.Settled) int {
+		return cmp.Or(cmp.Compare(a.EventID, b.EventID), cmp.Compare(a.SubscriptionID, b.SubscriptionID))
+	})
+}
+
+// columnsOf are the arguments of settle.
+func columnsOf(all []delivery.Settled) []any {
+	return []any{
+		column(all, func(s delivery.Settled) string { return s.EventID }),
+		column(all, func(s delivery.Settled) int64 { return s.SubscriptionID }),
+		column(all, func(s delivery.Settled) string { return s.Lease }),
+		column(all, func(s delivery.Settled) int { return s.Generation }),
+		column(all, statusOf),
+		column(all, countedOf),
+		column(all, codeOf),
+		column(all, func(s delivery.Settled) string { return postgres.Clip(postgres.Clean(s.Error), maxError) }),
+		column(all, msOf),
+		answersOf(all),
+		column(all, func(s delivery.Settled) time.Time { return s.At }),
+		column(all, func(s delivery.Settled) time.Time { return s.DueAt }),
+		column(all, classOf),
+	}
+}
+
+func codeOf(s delivery.Settled) string { return postgres.Clip(postgres.Clean(s.Code), maxCode) }
+
+func msOf(s delivery.Settled) int64 { return s.Took.Milliseconds() }
+
+func answersOf(all []delivery.Settled) postgres.ByteaArray {
+	answers := make(postgres.ByteaArray, len(all))
+	for i, s := range all {
+		if len(s.Answer) > 0 {
+			answers[i] = s.Answer[:min(len(s.Answer), delivery.MaxAnswer)]
+		}
+	}
+	return answers
+}
+
+// statusOf is nil for what is attempted again.
+func statusOf(s delivery.Settled) *string {
+	status := delivery.Failed
+	switch {
+	case s.Kind == delivery.OK:
+		status = delivery.Delivered
+	case !ends(s):
+		return nil
+	case s.Code == delivery.CodeDeleted:
+		status = delivery.Canceled
+	}
+	text := string(status)
+	return &text
+}
+
+// countedOf is 1 for an outcome that counts against the policy.
+func countedOf(s delivery.Settled) int {
+	if s.Kind == delivery.Ours || s.Kind == delivery.Gone || s.Code == delivery.CodeLostLeases || s.Code == delivery.CodeDeleted {
+		return 0
+	}
+	return 1
+}
+
+// classOf is that of a dead letter, and "" for what leaves no trace among the attempts.
+func classOf(s delivery.Settled) string {
+	switch {
+	case s.Kind == delivery.Ours && !s.Dead:
+		return ""
+	case s.Kind == delivery.Ours:
+		return string(event.ClassTransient)
+	case s.Kind == delivery.Final && s.Code != delivery.CodeLostLeases:
+		return string(event.ClassRejected)
+	default:
+		return string(event.ClassFailed)
+	}
+}

@@ -1,0 +1,60 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/persistence/changes"
+	"holdfast/persistence/postgres"
+)
+
+// settleFirst is settle for what nearly all of a batch is: first attempts that have succeeded, at destinations that are at their
+// best, of which nothing changes. What is anything else by now stays as it is.
+const settleFirst = `
+WITH o AS MATERIALIZED (
+     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::integer[], $5::bytea[])
+              AS o (event_id, subscription_id, code, ms, answer)
+      WHERE NOT EXISTS (
+            SELECT FROM destination_states AS s
+             WHERE s.destination_id = ANY ($6::bigint[])
+               AND (s.breaker <> 'closed' OR s.failures > 0 OR s.trouble_since IS NOT NULL))
+), ended AS (
+     DELETE FROM delivery_queue AS q USING o
+      WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id AND q.generation = 0 AND q.attempts = 0
+  RETURNING o.*, q.destination_id, q.queued_at
+), kept AS (
+` + keepEnded + `SELECT event_id, subscription_id, destination_id, 'delivered', code, 1, 0, ms, answer, queued_at FROM ended` +
+	replaceEnded + `
+      WHERE d.generation = 0
+), told AS (
+     SELECT event_id, subscription_id, 'delivered' AS action, code FROM ended
+), noted AS (` + changes.TellDeliveries + `
+)
+SELECT count(*) FROM ended`
+
+// settleFirst settles a batch in one round trip where it has nothing but first successes. Unless all is true, the batch is to be
+// settled by settle, for which a success that is written down already is none.
+func (s *Store) settleFirst(ctx context.Context, settled []delivery.Settled) (all bool, err error) {
+	if slices.ContainsFunc(settled, func(o delivery.Settled) bool {
+		return o.Kind != delivery.OK || o.Attempts > 0 || o.Generation > 0
+	}) {
+		return false, nil
+	}
+	each := oneEach(settled)
+	ended, then := 0, &pgx.Batch{}
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(settleFirst,
+		column(each, func(o delivery.Settled) string { return o.EventID }),
+		column(each, func(o delivery.Settled) int64 { return o.SubscriptionID }),
+		column(each, codeOf), column(each, msOf), answersOf(each), destinationsOf(each, anyKind),
+	).QueryRow(func(row pgx.Row) error { return row.Scan(&ended) })
+	s.queueFree(then, each)
+	if err := s.db.WholeThen(ctx, b, then); err != nil {
+		return false, err
+	}
+	return ended == len(each), nil
+}

@@ -1,0 +1,141 @@
+package outbox
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// idOfDestination finds it by name, or else by ID.
+	idOfDestination = `
+SELECT id, name FROM destinations WHERE deleted_at IS NULL AND (name = $1 OR id = $2) ORDER BY name = $1 DESC LIMIT 1`
+
+	// setState also makes the row where there is none. A destination that may go on is looked at immediately, or when its breaker
+	// may be probed; its trouble begins anew, so that it is not disabled for what was before.
+	setState = `
+INSERT INTO destination_states AS s (destination_id, state, reason, by) VALUES ($1, $2, $3, $4)
+ON CONFLICT (destination_id) DO UPDATE
+   SET state = excluded.state, reason = excluded.reason, by = excluded.by, state_at = statement_timestamp(),
+       trouble_since = CASE excluded.state WHEN 'ready' THEN NULL ELSE s.trouble_since END,
+       trouble = CASE excluded.state WHEN 'ready' THEN '' ELSE s.trouble END,
+       low_at = CASE excluded.state WHEN 'ready' THEN '-infinity' ELSE s.low_at END,
+       held = CASE WHEN excluded.state = 'ready' AND s.held <> 'open' THEN '' ELSE s.held END,
+       next_at = CASE WHEN excluded.state = 'ready' AND s.held <> 'open' THEN statement_timestamp() ELSE s.next_at END`
+
+	conditionColumns = `
+SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, ''), coalesce(s.state_at, d.created_at),
+       coalesce(s.breaker, 'closed'), coalesce(s.failures, 0), CASE s.breaker WHEN 'open' THEN s.open_until END, s.trouble_since,
+       coalesce(s.trouble, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), q.oldest,
+       CASE WHEN coalesce(s.state, 'ready') = 'ready' AND q.next_due IS NOT NULL -- where nothing waits there is none
+            THEN greatest(q.next_due, nullif(s.next_at, 'infinity')) END,
+       coalesce(q.waiting + q.retrying, 0) >= $2::bigint`
+
+	// queueOfEach counts what waits of a destination, what is due first, up to a bound: millions may wait behind a pause. What is
+	// under way is never more than may be.
+	queueOfEach = ` LEFT JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE attempts = 0) AS waiting, count(*) FILTER (WHERE attempts > 0) AS retrying,
+              min(queued_at) AS oldest, min(due_at) AS next_due
+         FROM (SELECT attempts, queued_at, due_at FROM delivery_queue
+                WHERE destination_id = d.id AND (lease IS NULL OR due_at <= statement_timestamp())
+                ORDER BY due_at LIMIT $2::bigint) AS counted) AS q ON true
+  LEFT JOIN LATERAL (
+       SELECT count(*) AS leased FROM delivery_queue
+        WHERE destination_id = d.id AND lease IS NOT NULL AND due_at > statement_timestamp()) AS u ON true`
+
+	selectConditions = conditionColumns + `
+  FROM destinations AS d LEFT JOIN destination_states AS s ON s.destination_id = d.id` + queueOfEach + `
+ WHERE d.id = ANY ($1::bigint[])`
+
+	selectTroubled = conditionColumns + `
+  FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id` + queueOfEach + `
+ WHERE s.trouble_since <= statement_timestamp() - $1::interval AND s.state <> 'disabled' AND d.deleted_at IS NULL
+ ORDER BY s.trouble_since LIMIT 1000`
+)
+
+var auditOfState = map[delivery.DestinationState]event.AuditAction{
+	delivery.DestinationReady:    event.AuditDestinationResume,
+	delivery.DestinationPaused:   event.AuditDestinationPause,
+	delivery.DestinationDisabled: event.AuditDestinationDisable,
+}
+
+// SetDestinationState pauses a destination, disables it or lets it go on, and keeps who did so and why. What is under way goes
+// on; whatever matches is kept in each state. Event.ErrNotFound: there is no such destination.
+func (s *Store) SetDestinationState(
+	ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+) (delivery.Condition, error) {
+	c, err := s.setDestinationState(ctx, nameOrID, to, by)
+	return c, postgres.Failure("set state of destination "+postgres.Clean(nameOrID), err)
+}
+
+func (s *Store) setDestinationState(
+	ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+) (c delivery.Condition, err error) {
+	action, ok := auditOfState[to]
+	if !ok {
+		return c, event.Rejectf("invalid_state", "a destination is ready, paused or disabled")
+	}
+	var id int64
+	var name string
+	if err := s.db.QueryRow(ctx, idOfDestination, postgres.Clean(nameOrID), number(nameOrID)).Scan(&id, &name); err != nil {
+		return c, err
+	}
+	reason := postgres.Clip(postgres.Clean(by.Reason), journal.MaxAuditReason)
+	actor := postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName)
+	did := by.Did(action, auditObject("destination", name), nil)
+	if _, err := journal.Change(ctx, s.db, did, setState, id, string(to), reason, actor); err != nil {
+		return c, err
+	}
+	if to == delivery.DestinationReady {
+		s.signal()
+	}
+	return s.condition(ctx, id)
+}
+
+// Condition is how a destination does. Event.ErrNotFound: there is no such destination.
+func (s *Store) Condition(ctx context.Context, destinationID int64) (delivery.Condition, error) {
+	c, err := s.condition(ctx, destinationID)
+	return c, postgres.Failure("read condition of destination "+strconv.FormatInt(destinationID, 10), err)
+}
+
+func (s *Store) condition(ctx context.Context, id int64) (delivery.Condition, error) {
+	return pgx.CollectExactlyOneRow(s.db.Rows(ctx, selectConditions, []int64{id}, countedOfOne), scanCondition)
+}
+
+// How many waiting deliveries of a destination are counted at most: where it is the only one, and where it is one of many.
+const countedOfOne, countedOfEach = 100_000, 1000
+
+// Conditions are those of destinations, by ID. Of each at most 1,000 waiting deliveries are counted.
+func (s *Store) Conditions(ctx context.Context, destinationIDs []int64) (map[int64]delivery.Condition, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, selectConditions, destinationIDs, countedOfEach), scanCondition)
+	if err != nil {
+		return nil, postgres.Failure("read conditions", err)
+	}
+	by := make(map[int64]delivery.Condition, len(all))
+	for _, c := range all {
+		by[c.DestinationID] = c
+	}
+	return by, nil
+}
+
+// Troubled are the destinations that have been in trouble for at least so long and are not disabled, the longest first, at most
+// 1,000.
+func (s *Store) Troubled(ctx context.Context, since time.Duration) ([]delivery.Condition, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, selectTroubled, since, countedOfEach), scanCondition)
+	return all, postgres.Failure("list destinations in trouble", err)
+}
+
+func scanCondition(row pgx.CollectableRow) (c delivery.Condition, err error) {
+	err = row.Scan(&c.DestinationID, &c.State, &c.Reason, &c.By, &c.StateAt, &c.Breaker, &c.Failures, &c.OpenUntil, &c.TroubleSince,
+		&c.Trouble, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
+	c.StateAt, c.OpenUntil, c.TroubleSince = c.StateAt.UTC(), postgres.UTC(c.OpenUntil), postgres.UTC(c.TroubleSince)
+	c.Oldest, c.NextAt = postgres.UTC(c.Oldest), postgres.UTC(c.NextAt)
+	return c, err
+}

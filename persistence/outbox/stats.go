@@ -1,0 +1,103 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// countOpen counts up to $1, those of the oldest events. Of more it tells as many as PostgreSQL thinks there are, in the shares
+	// of those that it has counted: millions may wait behind a pause, and this is asked all the time.
+	countOpen = `
+WITH oldest AS MATERIALIZED (
+     SELECT ` + openStatus + ` AS status, q.queued_at
+       FROM (SELECT * FROM delivery_queue ORDER BY event_id, subscription_id LIMIT $1::bigint) AS q
+), share AS (
+     SELECT greatest(1, (SELECT reltuples FROM pg_class WHERE oid = 'delivery_queue'::regclass) / count(*)) AS factor
+       FROM oldest HAVING count(*) >= $1::bigint
+)
+SELECT status, (count(*) * coalesce((SELECT factor FROM share), 1))::bigint, min(queued_at) FROM oldest GROUP BY status`
+
+	countDestinations = `
+SELECT coalesce(s.breaker, 'closed'), coalesce(s.state, 'ready'), count(*)
+  FROM destinations AS d LEFT JOIN destination_states AS s ON s.destination_id = d.id
+ WHERE d.deleted_at IS NULL GROUP BY 1, 2`
+
+	namesTroubled = `
+SELECT d.name, s.breaker FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
+ WHERE s.trouble_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.trouble_since LIMIT $1`
+
+	leastRotated = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
+
+	countUndelivered = `
+SELECT count(*) FROM dead_letters WHERE subscription_id > 0 AND state IN ('open', 'redriving', 'exhausted')`
+)
+
+// countedOpen is how many open deliveries are counted one by one.
+const countedOpen = 20_000
+
+// DeliveryStats counts what is open, of which there is an estimate from 20,000 on, and nothing of what has ended.
+func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
+	stats := delivery.Stats{
+		Open: []delivery.OpenCount{}, Breakers: map[delivery.BreakerState]int64{}, States: map[delivery.DestinationState]int64{},
+		TroubledBreakers: map[string]delivery.BreakerState{},
+	}
+	b := &pgx.Batch{}
+	b.Queue(countOpen, countedOpen).Query(func(rows pgx.Rows) (err error) {
+		stats.Open, err = pgx.AppendRows(stats.Open, rows, func(row pgx.CollectableRow) (c delivery.OpenCount, err error) {
+			err = row.Scan(&c.Status, &c.Count, &c.Oldest)
+			c.Oldest = postgres.UTC(c.Oldest)
+			return c, err
+		})
+		return err
+	})
+	b.Queue(countDestinations).Query(func(rows pgx.Rows) error {
+		var breaker delivery.BreakerState
+		var state delivery.DestinationState
+		var n int64
+		_, err := pgx.ForEachRow(rows, []any{&breaker, &state, &n}, func() error {
+			stats.Breakers[breaker] += n
+			stats.States[state] += n
+			return nil
+		})
+		return err
+	})
+	b.Queue(namesTroubled, delivery.MaxTroubled).Query(func(rows pgx.Rows) error {
+		var name string
+		var breaker delivery.BreakerState
+		_, err := pgx.ForEachRow(rows, []any{&name, &breaker}, func() error {
+			stats.Troubled = append(stats.Troubled, name)
+			stats.TroubledBreakers[name] = breaker
+			return nil
+		})
+		return err
+	})
+	b.Queue(leastRotated).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&stats.OldestSecret)
+		stats.OldestSecret = postgres.UTC(stats.OldestSecret)
+		return err
+	})
+	b.Queue(countUndelivered).QueryRow(func(row pgx.Row) error { return row.Scan(&stats.DeadLetters) })
+	return stats, postgres.Failure("count deliveries", s.db.SendOnly(ctx, b))
+}
+
+// A destination that is ready and may be looked at is looked at within seconds, if anybody dispatches at all.
+const longestDue = `
+SELECT coalesce(statement_timestamp() - min(next_at), '0') FROM destination_states
+ WHERE state = 'ready' AND next_at <= statement_timestamp()`
+
+const countFanOuts = `SELECT count(*) FROM delivery_fanouts`
+
+// Overdue is for how long the first destination has been due to be looked at, which is not for long where anybody delivers; and
+// how many events wait for their many subscriptions.
+func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int64, err error) {
+	b := &pgx.Batch{}
+	b.Queue(longestDue).QueryRow(func(row pgx.Row) error { return row.Scan(&overdue) })
+	b.Queue(countFanOuts).QueryRow(func(row pgx.Row) error { return row.Scan(&fanOuts) })
+	return overdue, fanOuts, postgres.Failure("look for deliveries that nobody makes", s.db.SendOnly(ctx, b))
+}

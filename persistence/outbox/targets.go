@@ -1,0 +1,103 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// Target is what an attempt needs to know, as the last change of the API has it. The error is event.ErrNotFound if the
+// subscription is gone.
+func (s *Store) Target(ctx context.Context, subscriptionID int64) (delivery.Target, error) {
+	if err := s.refreshTogether(ctx); err != nil {
+		return delivery.Target{}, err
+	}
+	return s.target(subscriptionID)
+}
+
+// Targets are those of many subscriptions, after one look at their version; or else why there is none.
+func (s *Store) Targets(ctx context.Context, subscriptionIDs []int64) (map[int64]delivery.Target, map[int64]error) {
+	targets, failed := make(map[int64]delivery.Target, len(subscriptionIDs)), map[int64]error{}
+	unread := s.refreshTogether(ctx)
+	for _, id := range subscriptionIDs {
+		if _, known := targets[id]; known {
+			continue
+		}
+		t, err := delivery.Target{}, unread
+		if err == nil {
+			t, err = s.target(id)
+		}
+		if targets[id] = t; err != nil {
+			failed[id] = err
+		}
+	}
+	return targets, failed
+}
+
+func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
+	const doing = "read target of a delivery"
+	t, stored, err := s.known.target(subscriptionID)
+	if err != nil {
+		return delivery.Target{}, postgres.Failure(doing, err)
+	}
+	secrets, err := s.open(stored)
+	if err != nil {
+		return delivery.Target{}, postgres.Failure(doing, err)
+	}
+	for _, one := range inUse(secrets, now()) {
+		t.Secrets = append(t.Secrets, one.Value)
+	}
+	if h := t.Destination.HTTP; h != nil && h.Secrets != "" && s.cfg.Secrets != nil {
+		t.Secrets = append(t.Secrets, s.cfg.Secrets(h.Secrets)...)
+	}
+	return t, nil
+}
+
+func (k *known) target(subscriptionID int64) (t delivery.Target, secrets []byte, err error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if _, unreadable := k.unreadable[subscriptionID]; unreadable {
+		return t, nil, errUnreadable
+	}
+	sub, known := k.subscriptions[subscriptionID]
+	to, hasPlace := k.destinations[sub.DestinationID]
+	if !known || !hasPlace {
+		return t, nil, event.ErrNotFound
+	}
+	return delivery.Target{Destination: to.Destination, Subscription: sub}, slices.Clone(to.secrets), to.err
+}
+
+// refreshTogether lets those who come at the same time share one look at the version: an attempt that begins while a change
+// commits may be of the time before it.
+func (s *Store) refreshTogether(ctx context.Context) error {
+	shared := context.WithoutCancel(ctx)
+	look := s.looks.DoChan("", func() (any, error) { return nil, s.refreshSafely(shared) })
+	select {
+	case done := <-look:
+		return done.Err
+	case <-ctx.Done():
+		return postgres.Failure("read version of subscriptions", ctx.Err())
+	}
+}
+
+// lookFor bounds a look that belongs to no caller.
+const lookFor = 5 * time.Second
+
+// refreshSafely recovers, since nobody above does in this goroutine.
+func (s *Store) refreshSafely(ctx context.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &event.Error{
+				Class: event.ClassFailed, Code: "panic", Text: fmt.Sprintf("reading subscriptions panicked with a %T", value),
+			}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	return s.Refresh(ctx)
+}

@@ -1,0 +1,135 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+// holdTurned locks the destinations of a batch of which something may change: what has failed ($2), or what is not at its best.
+// Of all others nothing is locked or written, and they may be leased meanwhile.
+const holdTurned = `
+SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.failures, s.probes_ok, s.open_until, s.closed_at,
+       s.trouble_since, s.trouble
+  FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
+ WHERE s.destination_id = ANY ($1::bigint[])
+   AND (s.destination_id = ANY ($2::bigint[]) OR s.breaker <> 'closed' OR s.failures > 0 OR s.trouble_since IS NOT NULL)
+ ORDER BY s.destination_id
+   FOR UPDATE OF s`
+
+// writeTurned writes what outcomes have changed of destinations, and lets those be looked at that have something to be retried,
+// or room again. One that opens is held until it may be probed.
+const writeTurned = `
+UPDATE destination_states AS s
+   SET breaker = n.breaker, epoch = n.epoch, failures = n.failures, probes_ok = n.probes_ok, open_until = n.open_until,
+       closed_at = n.closed_at, trouble_since = n.trouble_since, trouble = n.trouble,
+       state = CASE n.disabled WHEN '' THEN s.state ELSE 'disabled' END,
+       reason = CASE n.disabled WHEN '' THEN s.reason ELSE n.disabled END,
+       by = CASE n.disabled WHEN '' THEN s.by ELSE 'receiver' END,
+       state_at = CASE n.disabled WHEN '' THEN s.state_at ELSE statement_timestamp() END,
+       held = CASE WHEN n.breaker = 'open' THEN 'open' WHEN s.held IN ('open', 'full') THEN '' ELSE s.held END,
+       next_at = CASE WHEN n.breaker = 'open' THEN n.open_until
+                      WHEN s.held IN ('open', 'full') THEN statement_timestamp()
+                      ELSE least(s.next_at, n.retry_at) END
+  FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::timestamptz[], $7::timestamptz[],
+              $8::timestamptz[], $9::text[], $10::text[], $11::timestamptz[])
+       AS n (id, breaker, epoch, failures, probes_ok, open_until, closed_at, trouble_since, trouble, disabled, retry_at)
+ WHERE s.destination_id = n.id`
+
+// turn lets the outcomes move the breakers.
+func (s *Store) turn(
+	ctx context.Context, t *postgres.Transaction, turned []turning, settled []delivery.Settled, now time.Time,
+) (turns []delivery.Turn, err error) {
+	if len(turned) == 0 {
+		return nil, nil
+	}
+	versions := make(map[int64]int64, len(turned))
+	for _, d := range turned {
+		versions[d.id] = d.version
+	}
+	all, err := s.limitsFor(ctx, t, versions)
+	if err != nil {
+		return nil, err
+	}
+	for i := range turned {
+		d := &turned[i]
+		d.settle(settled, all[d.id], now)
+		if d.is.state != d.was.state || d.disabled != "" {
+			turns = append(turns, delivery.Turn{
+				DestinationID: d.id, Destination: all[d.id].name, From: d.was.state, To: d.is.state, Disabled: d.disabled,
+			})
+		}
+	}
+	return turns, nil
+}
+
+// turning is a destination that this transaction has locked.
+type turning struct {
+	id, version int64
+	state       delivery.DestinationState
+	was, is     breaker
+	disabled    string // why, if the outcomes have disabled it
+	retryAt     *time.Time
+}
+
+func scanTurning(row pgx.CollectableRow) (t turning, err error) {
+	b := &t.was
+	err = row.Scan(&t.id, &t.version, &t.state, &b.state, &b.epoch, &b.failures, &b.probesOK, &b.openUntil, &b.closedAt,
+		&b.troubleSince, &b.trouble)
+	t.is = t.was
+	return t, err
+}
+
+func (t *turning) settle(settled []delivery.Settled, l limits, now time.Time) {
+	var told tally
+	for _, s := range settled {
+		if s.DestinationID != t.id {
+			continue
+		}
+		if s.Epoch == t.was.epoch {
+			told.add(s)
+		}
+		if s.Kind == delivery.Gone && t.state != delivery.DestinationDisabled {
+			t.disabled = goneReason + postgres.Clip(postgres.Clean(why(s.Result)), maxError)
+		}
+		if !ends(s) && (t.retryAt == nil || s.DueAt.Before(*t.retryAt)) {
+			t.retryAt = &s.DueAt
+		}
+	}
+	told.badWhy = postgres.Clip(postgres.Clean(told.badWhy), maxError)
+	t.is = t.was.after(told, l, now)
+}
+
+func (t *turning) changes() bool { return t.is != t.was || t.disabled != "" || t.retryAt != nil }
+
+func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
+	turned = slices.DeleteFunc(turned, func(t turning) bool { return !t.changes() })
+	if len(turned) == 0 {
+		return
+	}
+	b.Queue(writeTurned,
+		column(turned, func(t turning) int64 { return t.id }),
+		column(turned, func(t turning) string { return string(t.is.state) }),
+		column(turned, func(t turning) int64 { return t.is.epoch }),
+		column(turned, func(t turning) int { return t.is.failures }),
+		column(turned, func(t turning) int { return t.is.probesOK }),
+		column(turned, func(t turning) *time.Time { return t.is.openUntil }),
+		column(turned, func(t turning) *time.Time { return t.is.closedAt }),
+		column(turned, func(t turning) *time.Time { return t.is.troubleSince }),
+		column(turned, func(t turning) string { return t.is.trouble }),
+		column(turned, func(t turning) string { return t.disabled }),
+		column(turned, func(t turning) *time.Time { return t.retryAt }))
+	for _, t := range turns {
+		if t.Disabled != "" {
+			by := event.Actor{Name: "receiver", Reason: t.Disabled}
+			journal.QueueAudit(b, by.Did(event.AuditDestinationDisable, auditObject("destination", t.Destination), nil))
+		}
+	}
+}

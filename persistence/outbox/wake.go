@@ -1,0 +1,111 @@
+package outbox
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/persistence/postgres"
+)
+
+// arm lets destinations be looked at now. One whose breaker is open, which has as many attempts under way as it may, or which is
+// out of tokens is left alone: it has a time of its own. The rows are locked in their order, like everywhere.
+//
+// It reads next_at without waiting for a lease that is under way, and so does the lease not see what is inserted meanwhile. One
+// of the two comes second, and it looks again after its commit: here that is all there is, there it is relook.
+const arm = `
+WITH asleep AS MATERIALIZED (
+     SELECT destination_id FROM destination_states
+      WHERE destination_id = ANY ($1::bigint[]) AND state = 'ready' AND held = '' AND next_at > statement_timestamp()
+      ORDER BY destination_id FOR UPDATE
+)
+UPDATE destination_states AS s SET next_at = statement_timestamp()
+  FROM asleep WHERE s.destination_id = asleep.destination_id`
+
+// rearm looks at the first entry of each destination in the queue, one after the other, and so costs a descent of the index for
+// each of them, however much waits. It makes the row of a destination that has none.
+const rearm = `
+INSERT INTO destination_states AS s (destination_id, next_at)
+WITH RECURSIVE firsts (destination_id, due_at) AS (
+     (SELECT destination_id, due_at FROM delivery_queue ORDER BY destination_id, due_at LIMIT 1)
+      UNION ALL
+     SELECT following.destination_id, following.due_at
+       FROM firsts CROSS JOIN LATERAL (
+            SELECT destination_id, due_at FROM delivery_queue AS q
+             WHERE q.destination_id > firsts.destination_id ORDER BY q.destination_id, q.due_at LIMIT 1) AS following
+)
+SELECT f.destination_id, f.due_at
+  FROM firsts AS f LEFT JOIN destination_states AS known USING (destination_id)
+ WHERE known.destination_id IS NULL OR known.low_at > f.due_at
+    OR (known.state = 'ready' AND known.held = '' AND known.next_at > f.due_at)
+ ORDER BY f.destination_id
+ON CONFLICT (destination_id) DO UPDATE
+   SET next_at = CASE s.held WHEN '' THEN least(s.next_at, excluded.next_at) ELSE s.next_at END,
+       low_at = least(s.low_at, excluded.next_at)`
+
+// loseLater lets a transaction commit before it is on disk: what it has written is made good by itself if the server dies.
+const loseLater = `SELECT set_config('synchronous_commit', 'off', true)`
+
+// madeDue are the destinations for which this process has made deliveries due that nobody has been woken for.
+type madeDue struct {
+	mu  sync.Mutex
+	ids map[int64]struct{}
+}
+
+func (m *madeDue) add(ids []int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ids == nil {
+		m.ids = map[int64]struct{}{}
+	}
+	for _, id := range ids {
+		m.ids[id] = struct{}{}
+	}
+}
+
+func (m *madeDue) take() []int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := slices.Sorted(maps.Keys(m.ids))
+	clear(m.ids)
+	return ids
+}
+
+// MadeDue notes that this process has committed deliveries to these destinations which are due now. It does not wait: the next
+// Lease wakes them, and a process that dies before, or does not dispatch, has them found by Rearm.
+func (s *Store) MadeDue(destinations ...int64) {
+	if len(destinations) == 0 {
+		return
+	}
+	s.due.add(destinations)
+	s.signal()
+}
+
+// signal makes Wakes give a value, unless one waits there.
+func (s *Store) signal() {
+	select {
+	case s.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// wake is MadeDue for whoever may not dispatch, as a tool or the operators' side: others look at once, too. What fails here Rearm
+// makes good.
+func (s *Store) wake(ctx context.Context, destination int64) {
+	b := &pgx.Batch{}
+	b.Queue(loseLater)
+	b.Queue(arm, []int64{destination})
+	_ = s.db.SendOnly(ctx, b)
+	s.signal()
+}
+
+// Rearm finds deliveries that are due or will be, and that nobody would look for: those of a process that died between its
+// commit and the wake, and those that were committed long after they were queued. Every process that dispatches calls it every
+// few seconds.
+func (s *Store) Rearm(ctx context.Context) error {
+	_, err := s.db.Exec(ctx, rearm)
+	return postgres.Failure("rearm destinations", err)
+}

@@ -1,0 +1,112 @@
+package read
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// reportSlice is how much of a time one statement counts, so that none of them takes long where a week has brought millions.
+const reportSlice = 6 * time.Hour
+
+const (
+	// The rows of events and deliveries are found by time, which the first bits of an event's ID are. What could not be parsed is a
+	// dead letter alone.
+	countReceived = `
+SELECT provider, count(*) FROM events WHERE id >= $1::uuid AND id < $2::uuid GROUP BY provider
+ UNION ALL
+SELECT provider, count(DISTINCT event_id) FROM dead_letters AS d
+ WHERE event_id >= $1::uuid AND event_id < $2::uuid AND subscription_id = 0
+   AND NOT EXISTS (SELECT FROM events WHERE id = d.event_id) GROUP BY provider`
+
+	countRepeated = `
+SELECT coalesce(sum(times), 0)::bigint FROM event_duplicates WHERE event_id >= $1::uuid AND event_id < $2::uuid`
+
+	countDelivered = `
+SELECT count(*) FILTER (WHERE status = 'delivered'), count(*) FILTER (WHERE status = 'failed')
+  FROM deliveries WHERE event_id >= $1::uuid AND event_id < $2::uuid`
+
+	// countFailed: what has failed first in a time has failed last no sooner.
+	countFailed = `
+SELECT provider || ' ' || error_class || ' ' || error_code, count(*) FILTER (WHERE first_failed_at >= $2),
+       count(*) FILTER (WHERE first_failed_at < $2)
+  FROM dead_letters WHERE last_failed_at >= $1 AND first_failed_at >= $1 AND first_failed_at < $3 GROUP BY 1`
+
+	countLogged = `
+SELECT coalesce(sum(count) FILTER (WHERE at >= $2), 0)::bigint, coalesce(sum(count) FILTER (WHERE at < $2), 0)::bigint
+  FROM error_log WHERE at >= $1 AND at < $3`
+)
+
+// Report counts what a time has brought, and the time before it that is as long. It knows nothing of what waits.
+func (s *Store) Report(ctx context.Context, since, until time.Time) (event.Report, error) {
+	r := event.Report{Since: since, Until: until, Received: []event.Trend{}, Failed: []event.Trend{}, Waiting: []event.Backlog{}}
+	before := since.Add(-until.Sub(since))
+	for from := before; from.Before(until); {
+		to := sliceEnd(from, since, until)
+		if err := s.addSlice(ctx, &r, from, to, !from.Before(since)); err != nil {
+			return r, postgres.Failure("count events", err)
+		}
+		from = to
+	}
+	b := &pgx.Batch{}
+	b.Queue(countFailed, before, since, until).Query(func(rows pgx.Rows) (err error) {
+		r.Failed, err = pgx.AppendRows(r.Failed, rows, pgx.RowToStructByPos[event.Trend])
+		return err
+	})
+	b.Queue(countLogged, before, since, until).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&r.Errors.Count, &r.Errors.Before)
+	})
+	err := s.db.SendOnly(ctx, b)
+	event.SortTrends(r.Received)
+	event.SortTrends(r.Failed)
+	return r, postgres.Failure("count failures", err)
+}
+
+// sliceEnd: no slice lies in both times.
+func sliceEnd(from, since, until time.Time) time.Time {
+	end := until
+	if from.Before(since) {
+		end = since
+	}
+	if to := from.Add(reportSlice); to.Before(end) {
+		return to
+	}
+	return end
+}
+
+func (s *Store) addSlice(ctx context.Context, r *event.Report, from, to time.Time, isNow bool) error {
+	first, end := event.FirstIDAt(from), event.FirstIDAt(to)
+	add := func(t *event.Trend, n int64) {
+		if isNow {
+			t.Count += n
+		} else {
+			t.Before += n
+		}
+	}
+	b := &pgx.Batch{}
+	b.Queue(countReceived, first, end).Query(func(rows pgx.Rows) error {
+		var provider string
+		var n int64
+		_, err := pgx.ForEachRow(rows, []any{&provider, &n}, func() error {
+			var t event.Trend
+			add(&t, n)
+			r.Received = event.Add(r.Received, provider, t.Count, t.Before)
+			return nil
+		})
+		return err
+	})
+	var repeated, delivered, failed int64
+	b.Queue(countRepeated, first, end).QueryRow(func(row pgx.Row) error { return row.Scan(&repeated) })
+	b.Queue(countDelivered, first, end).QueryRow(func(row pgx.Row) error { return row.Scan(&delivered, &failed) })
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return err
+	}
+	add(&r.Repeated, repeated)
+	add(&r.Delivered, delivered)
+	add(&r.GivenUp, failed)
+	return nil
+}

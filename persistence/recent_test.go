@@ -1,0 +1,36 @@
+package persistence_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+)
+
+// How a receiver does is read from its last deliveries: those that were canceled say nothing, and older ones do not count.
+func TestRecentDeliveriesOfReceivers(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	good, mixed, idle := db.destination(1, delivery.Destination{}), db.destination(2, delivery.Destination{}), db.destination(3, delivery.Destination{})
+	db.queue(good, 150)
+	db.deliver("delivered")
+	db.queue(mixed, 10)
+	db.deliver("failed")
+	db.queue(mixed, 30)
+	db.deliver("delivered")
+	db.queue(mixed, 5)
+	db.deliver("canceled")
+	db.exec(`UPDATE deliveries SET ms = 900 WHERE subscription_id = 2 AND status = 'delivered' AND
+event_id IN (SELECT event_id FROM deliveries WHERE subscription_id = 2 AND status = 'delivered' ORDER BY event_id LIMIT 2)`)
+	recent, err := db.RecentDeliveries(t.Context(), []int64{good, mixed, idle, 99})
+	require.NoError(t, err)
+	require.Len(t, recent, 2)
+	require.EqualValues(t, 100, recent[good].Ended, "no more are looked at")
+	require.EqualValues(t, 100, recent[good].Delivered)
+	require.Equal(t, 1, recent[good].P95)
+	require.EqualValues(t, 40, recent[mixed].Ended)
+	require.EqualValues(t, 30, recent[mixed].Delivered)
+	require.Equal(t, 900, recent[mixed].P95)
+	require.False(t, recent[mixed].LastAt.IsZero())
+}

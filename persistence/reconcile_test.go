@@ -1,0 +1,77 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// allRows is a page of all events.
+func allRows(limit int) event.RowPage {
+	return event.RowPage{After: event.FirstIDAt(time.Time{}), Before: event.FirstIDAt(time.Now().Add(time.Hour)), Limit: limit}
+}
+
+// Of the events that are stored and not processed, those are found about which nothing else would tell.
+func TestUnfinishedEventsAreFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	processed, dead, decided := receipt(), receipt(), receipt()
+	waiting := []event.Receipt{receipt(), receipt()}
+	db.process(processed, parsed())
+	for _, r := range append(waiting, dead, decided) {
+		_, err := db.Persist(t.Context(), r, body, parsed(), runOf(r))
+		require.NoError(t, err)
+	}
+	db.record(deadLetter(dead))
+	db.record(deadLetter(decided))
+	require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(decided).ID, ada))
+
+	found, err := db.Unfinished(t.Context(), allRows(10))
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, waiting[0], found[0].Receipt)
+	require.Equal(t, body, found[0].Body)
+	require.Equal(t, runOf(waiting[0]), found[0].Run)
+
+	page := allRows(1)
+	page.After = waiting[0].ID
+	found, err = db.Unfinished(t.Context(), page)
+	require.NoError(t, err)
+	require.Equal(t, waiting[1].ID, found[0].Receipt.ID)
+	page.Before = waiting[1].ID
+	found, err = db.Unfinished(t.Context(), page)
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
+
+// A key that is gone is missed only while its window lasts, and is given back to nobody who has it not.
+func TestAMissingKeyIsClaimed(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	kept, lost, over := receipt(), receipt(), receipt()
+	over.DedupeWindow = event.Duration(time.Hour)
+	for _, r := range []event.Receipt{kept, lost, over} {
+		db.process(r, parsed())
+	}
+	db.exec(`DELETE FROM idempotency_keys WHERE event_id <> $1`, kept.ID)
+
+	found, last, err := db.Keyless(t.Context(), allRows(10))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, lost.ID, found[0].ID)
+	require.Equal(t, over.ID, last)
+	require.NoError(t, db.ClaimKey(t.Context(), found[0]))
+	again := lost
+	again.ID = receipt().ID
+	persisted, err := db.Persist(t.Context(), again, body, parsed(), runOf(again))
+	require.NoError(t, err)
+	require.Equal(t, lost.ID, persisted.Owner)
+
+	found, last, err = db.Keyless(t.Context(), event.RowPage{After: over.ID, Before: allRows(1).Before, Limit: 10})
+	require.NoError(t, err)
+	require.Empty(t, found)
+	require.Empty(t, last)
+}

@@ -1,0 +1,217 @@
+package persistence_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// settled lets changes of subscriptions be older than any transaction.
+func (d *database) settled() {
+	d.exec(`UPDATE subscriptions SET changed_at = now() - interval '1 hour'`)
+}
+
+func (d *database) createResend(id, subscription string, everything bool) {
+	d.t.Helper()
+	r, err := d.CreateResend(d.t.Context(), delivery.Resend{
+		ID: id, Subscription: subscription, Everything: everything, Rate: 50, StartedBy: "ada", Since: time.Now().Add(-time.Hour),
+		Until: time.Now().Add(time.Hour),
+	}, ada)
+	require.NoError(d.t, err)
+	require.Equal(d.t, event.OperationRunning, r.State)
+	require.Equal(d.t, subscription, r.Subscription)
+	require.WithinDuration(d.t, time.Now().Add(-time.Hour), r.Since, time.Minute)
+	require.WithinDuration(d.t, time.Now(), r.Until, time.Minute, "not after now")
+}
+
+// resend runs a resend to its end, n events at a time.
+func (d *database) resend(id string, n int) (r delivery.Resend) {
+	d.t.Helper()
+	for pages := 0; ; pages++ {
+		require.Less(d.t, pages, 1000)
+		var err error
+		r, err = d.ResendPage(d.t.Context(), id, n)
+		require.NoError(d.t, err)
+		if r.State != event.OperationRunning {
+			return r
+		}
+	}
+}
+
+// deliver ends the deliveries that wait.
+func (d *database) deliver(status string) {
+	d.exec(`
+WITH ended AS (DELETE FROM delivery_queue RETURNING *)
+INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
+SELECT event_id, subscription_id, destination_id, $1, '200', 1, generation, 1, queued_at FROM ended
+    ON CONFLICT (event_id, subscription_id) DO UPDATE SET generation = excluded.generation`, status)
+}
+
+// A subscription is made after its events:
+//   - the plan says what a resend would do, and nothing happens
+//   - a resend queues those that match, each once, whatever it meets again
+//   - a second one finds nothing that never had a delivery
+//   - everything goes once more as a new generation, but for what is open
+func TestEventsAreSentThatWereThereBefore(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	for n := range 25 {
+		r := receipt()
+		if n%5 == 0 {
+			r.Provider = "other"
+		}
+		db.mustProcess(r, parsed())
+	}
+	waiting := receipt()
+	_, err := db.Persist(ctx, waiting, body, parsed(), runOf(waiting))
+	require.NoError(t, err)
+	passed := receipt()
+	db.mustProcess(passed, parsed())
+	_, err = db.Expunge(ctx, passed.ID, 0, ada)
+	require.NoError(t, err)
+	s := db.subscribe("crm", delivery.Events{Providers: []string{"acme"}, Filter: `.body.id == "evt_1" and .body.data.n > 1`})
+	db.settled()
+
+	plan, err := db.PlanResend(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, delivery.ResendPlan{Events: 26, Matching: 20, Missing: 20}, plan)
+	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
+
+	db.createResend("one", "crm", false)
+	active, err := db.ActiveResends(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"one"}, active)
+	done := db.resend("one", 7)
+	require.Equal(t, event.OperationCompleted, done.State)
+	require.EqualValues(t, 25, done.Read)
+	require.EqualValues(t, 20, done.Queued)
+	require.NotNil(t, done.EndedAt)
+	require.False(t, done.Reached.IsZero())
+	require.Equal(t, 20, value[int](db, `SELECT count(*) FROM delivery_queue WHERE destination_id = $1 AND generation = 0`, s.DestinationID))
+	require.NoError(t, db.UpsertEntities(ctx, waiting, parsed(), runOf(waiting)))
+	require.Equal(t, []int64{s.ID}, db.queued(waiting), "what is processed later is routed as ever")
+
+	open := value[string](db, `DELETE FROM delivery_queue WHERE event_id = $1::uuid RETURNING event_id::text`, waiting.ID)
+	db.deliver("delivered")
+	db.exec(`UPDATE deliveries SET status = 'failed' WHERE event_id = (SELECT max(event_id::text)::uuid FROM deliveries)`)
+	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) VALUES ($1::uuid, $2, $3)`, open, s.ID, s.DestinationID)
+	plan, err = db.PlanResend(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, delivery.ResendPlan{Events: 26, Matching: 21, Delivered: 19, Failed: 1, Open: 1}, plan)
+	db.createResend("two", "crm", false)
+	require.Zero(t, db.resend("two", 10).Queued)
+
+	db.createResend("three", "crm", true)
+	require.EqualValues(t, 20, db.resend("three", 10).Queued)
+	require.Equal(t, 20, value[int](db, `SELECT count(*) FROM delivery_queue WHERE generation = 1`))
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM delivery_queue WHERE generation = 0`), "what is open is left alone")
+	db.deliver("delivered")
+	db.createResend("four", "crm", true)
+	db.resend("four", 500)
+	require.Equal(t, 20, value[int](db, `SELECT count(*) FROM delivery_queue WHERE generation = 2`))
+	all, err := db.Resends(ctx, 3)
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	require.Equal(t, "four", all[0].ID)
+}
+
+// What has died of an everything-resend waits for its outcome.
+func TestADeadLetterWaitsForItsResend(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := db.subscribe("crm", delivery.Events{Filter: `.body.id | tonumber`})
+	r := receipt()
+	db.mustProcess(r, parsed())
+	db.apply(delivery.Subscription{Name: "crm", To: "crm", Active: true})
+	db.settled()
+	db.createResend("one", "crm", true)
+	require.EqualValues(t, 1, db.resend("one", 10).Queued)
+	require.Equal(t, []int64{s.ID}, db.queued(r))
+	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters WHERE event_id = $1::uuid`, r.ID))
+}
+
+// People pause, resume and cancel a resend; one of a subscription works at a time.
+func TestAResendIsAnOperation(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.mustProcess(receipt(), parsed())
+	db.subscribe("crm", delivery.Events{})
+	db.createResend("one", "crm", false)
+	r, err := db.ResendPage(ctx, "one", 10)
+	require.NoError(t, err)
+	require.Equal(t, event.OperationRunning, r.State)
+	require.Zero(t, r.Read, "a transaction may not have ended that knew nothing of the subscription")
+	db.settled()
+	_, err = db.CreateResend(ctx, delivery.Resend{ID: "two", Subscription: "crm", Rate: 1, Since: noon}, ada)
+	require.Equal(t, "resend_runs", event.CodeOf(err))
+	r, err = db.ChangeResend(ctx, "one", event.OperationPaused, ada)
+	require.NoError(t, err)
+	require.Equal(t, event.OperationPaused, r.State)
+	r, err = db.ResendPage(ctx, "one", 10)
+	require.NoError(t, err)
+	require.Zero(t, r.Read)
+	_, err = db.ChangeResend(ctx, "one", event.OperationRunning, ada)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, db.resend("one", 10).Queued)
+	_, err = db.ChangeResend(ctx, "one", event.OperationPaused, ada)
+	require.Equal(t, "resend_ended", event.CodeOf(err))
+
+	db.createResend("two", "crm", false)
+	require.NoError(t, db.CancelResend(ctx, "two"))
+	require.Equal(t, event.OperationCanceled, db.resend("two", 1).State)
+	db.createResend("three", "crm", false)
+	require.NoError(t, second(db.DeleteSubscription(ctx, "crm", ada)))
+	require.Equal(t, event.OperationCanceled, db.resend("three", 1).State, "its subscription is gone")
+	for code, wrong := range map[string]delivery.Resend{
+		"invalid_rate": {Subscription: "crm", Rate: 0, Since: noon}, "invalid_time": {Subscription: "crm", Rate: 1, Since: time.Now().Add(time.Hour)},
+	} {
+		_, err = db.CreateResend(ctx, wrong, ada)
+		require.Equal(t, code, event.CodeOf(err))
+	}
+	_, err = db.CreateResend(ctx, delivery.Resend{ID: "x", Subscription: "none", Rate: 1, Since: noon}, ada)
+	require.ErrorIs(t, err, event.ErrNotFound)
+	_, err = db.Resend(ctx, "none")
+	require.ErrorIs(t, err, event.ErrNotFound)
+	require.Equal(t, []string{"resend.start resend:three", "resend.start resend:two", "resend.resume resend:one", "resend.pause resend:one",
+		"resend.start resend:one"}, slicesOf(db.audited(), "resend."))
+}
+
+func slicesOf(all []string, prefix string) (some []string) {
+	for _, one := range all {
+		if strings.HasPrefix(one, prefix) {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// Of more events than a plan looks at, it looks at as many from all over the time.
+func TestAPlanOfManyEventsIsASample(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.exec(`
+INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload_note, occurred_at,
+       occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id, correlation_id)
+SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - 30000 + i), 12, '0') || '70008000' || lpad(to_hex(i), 12, '0'))::uuid,
+       CASE WHEN i % 4 = 0 THEN 'acme' ELSE 'other' END, '', i, 'event', 't', 'processed', 'processed', '', '{}',
+       json_build_object('provider', CASE WHEN i % 4 = 0 THEN 'acme' ELSE 'other' END), '', now(), false, now(), now(), '', '', '', ''
+  FROM generate_series(1, 25000) AS i`)
+	s := db.subscribe("crm", delivery.Events{Providers: []string{"acme"}})
+	db.exec(`
+INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
+SELECT id, $1, $2, 'delivered', '200', 1, 0, 1, now() FROM events WHERE provider = 'acme' AND key::int % 8 = 0`, s.ID, s.DestinationID)
+	plan, err := db.PlanResend(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{})
+	require.NoError(t, err)
+	require.True(t, plan.Sampled)
+	require.EqualValues(t, 25000, plan.Events)
+	require.InDelta(t, 6250, plan.Matching, 100)
+	require.InDelta(t, 3125, plan.Delivered, 100)
+	require.InDelta(t, plan.Matching-plan.Delivered, plan.Missing, 2)
+}

@@ -1,0 +1,57 @@
+package persistence_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+func session(n int, until time.Time) event.Session {
+	id := sha256.Sum256([]byte(fmt.Sprint(n)))
+	return event.Session{ID: id[:], Token: "ada", Fingerprint: []byte{1, 2}, ExpiresAt: until.UTC().Truncate(time.Microsecond)}
+}
+
+// A session lasts until its holder logs out, or until it expires; both ends of it stand in the audit log.
+func TestASessionIsOpenedAndClosed(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	one, old := session(1, time.Now().Add(time.Hour)), session(2, time.Now().Add(-time.Second))
+	require.NoError(t, db.OpenSession(t.Context(), one, ada))
+	require.NoError(t, db.OpenSession(t.Context(), old, ada))
+	got, err := db.Session(t.Context(), one.ID)
+	require.NoError(t, err)
+	got.ExpiresAt = got.ExpiresAt.UTC()
+	require.Equal(t, one, got)
+	_, err = db.Session(t.Context(), old.ID)
+	require.ErrorIs(t, err, event.ErrNotFound)
+
+	require.NoError(t, db.CloseSession(t.Context(), one.ID, ada))
+	_, err = db.Session(t.Context(), one.ID)
+	require.ErrorIs(t, err, event.ErrNotFound)
+	require.NoError(t, db.CloseSession(t.Context(), one.ID, ada), "nothing is left to close")
+	var actions []event.AuditAction
+	for _, e := range db.audit() {
+		actions = append(actions, e.Action)
+		require.Equal(t, "ada", e.Actor)
+	}
+	require.Equal(t, []event.AuditAction{event.AuditLogout, event.AuditLogin, event.AuditLogin}, actions)
+}
+
+// Who logs in again and again makes no more than a hundred sessions, and what has expired goes with the housekeeping.
+func TestSessionsAreBoundedAndPurged(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for n := range 105 {
+		require.NoError(t, db.OpenSession(t.Context(), session(n, time.Now().Add(time.Duration(n)*time.Minute)), ada))
+	}
+	require.Equal(t, 100, value[int](db, `SELECT count(*) FROM sessions`))
+	_, err := db.Session(t.Context(), session(104, time.Time{}).ID)
+	require.NoError(t, err, "the youngest stays")
+	require.EqualValues(t, 45, db.purge(event.KeptKeys, time.Now().Add(49*time.Minute+30*time.Second)))
+	require.Equal(t, 55, value[int](db, `SELECT count(*) FROM sessions`))
+}

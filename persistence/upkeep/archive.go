@@ -1,0 +1,191 @@
+package upkeep
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/deadletters"
+	"holdfast/persistence/postgres"
+	"holdfast/persistence/writer"
+)
+
+const (
+	// archivedRows and archivedBytes bound what one file of an archive holds.
+	archivedRows  = 5000
+	archivedBytes = 16 << 20
+
+	// outdatedEvents has sizes of rows first, which are known without reading bodies: what is not taken never leaves PostgreSQL.
+	outdatedEvents = writer.RecordColumns + `, raw_body, xmin::text FROM events
+ WHERE id = ANY (ARRAY(
+       SELECT id FROM (
+              SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
+                     SELECT e.id, octet_length(e.raw_body) + pg_column_size(e.receipt) AS size FROM events AS e
+                      WHERE e.id < $1::uuid AND e.id > $4::uuid AND ` + isOutdated + ` ORDER BY e.id LIMIT $2) AS sized) AS old
+        WHERE before < $3))
+ ORDER BY id`
+
+	// addFile of one that is noted makes it due again: it may be written with what was expunged since it was looked at.
+	addFile = `
+INSERT INTO archive_files AS was (name, first_id, last_id, lines, expunges, at, looked)
+VALUES ($1, $2::uuid, $3::uuid, $4, $5, $6, $7)
+    ON CONFLICT (name) DO UPDATE
+   SET looked = greatest(was.looked, excluded.looked), expunges = greatest(was.expunges, excluded.expunges, was.looked + 1),
+       at = excluded.at`
+
+	dueFiles = `
+SELECT name, first_id::text, last_id::text, lines, expunges, looked, at FROM archive_files
+ WHERE looked < expunges AND name > $2 ORDER BY name LIMIT $1`
+
+	settleFile = `UPDATE archive_files SET looked = $2 WHERE name = $1 AND looked < $2`
+
+	dropFile = `DELETE FROM archive_files WHERE name = $1`
+
+	// markFiles comes after the statement that waits for the event's lock: a purge that had the event for its file has ended then,
+	// and has noted the file.
+	markFiles = `
+UPDATE archive_files SET expunges = expunges + 1, due_at = CASE WHEN looked < expunges THEN due_at ELSE clock_timestamp() END
+ WHERE last_id >= $1::uuid AND first_id <= $1::uuid`
+
+	expungedBetween = `
+SELECT event_id::text FROM verdicts WHERE event_id BETWEEN $1::uuid AND $2::uuid AND verdict = 'expunged'`
+
+	archiveStats = `
+SELECT (SELECT count(*) FROM archive_files), (SELECT max(at) FROM archive_files),
+       (SELECT count(*) FROM archive_files WHERE looked < expunges),
+       (SELECT min(due_at) FROM archive_files WHERE looked < expunges)`
+
+	filesPerLook = 100
+)
+
+// Outdated reads some of what was kept since before a time, the oldest first, and changes nothing. Only events and dead letters
+// are read so.
+func (s *Store) Outdated(ctx context.Context, kept event.Kept, before time.Time) (all []event.Outdated, err error) {
+	if kept == event.KeptEvents {
+		err = s.fromLastPurge(func(from string) (int, error) {
+			all, err = s.readOutdated(ctx, scanOutdatedEvent, outdatedEvents, event.FirstIDAt(before), archivedRows, archivedBytes,
+				from)
+			return len(all), err
+		})
+	} else {
+		all, err = s.readOutdated(ctx, deadletters.ScanOutdated, deadletters.Outdated, before, archivedRows, archivedBytes)
+	}
+	return all, postgres.Failure("read outdated "+string(kept), err)
+}
+
+func (s *Store) readOutdated(
+	ctx context.Context, scan func(pgx.Row) (event.Outdated, error), sql string, args ...any,
+) (all []event.Outdated, err error) {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error { return collectOutdated(rows, &all, scan) })
+	return all, s.db.SendOnly(ctx, b)
+}
+
+func collectOutdated(rows pgx.Rows, all *[]event.Outdated, scan func(pgx.Row) (event.Outdated, error)) error {
+	defer rows.Close()
+	for bytes := 0; bytes < archivedBytes && rows.Next(); {
+		o, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		bytes += len(o.Body) + len(o.UnreadReceipt) + len(o.Receipt().Root)
+		*all = append(*all, o)
+	}
+	rows.Close()
+	return rows.Err()
+}
+
+func scanOutdatedEvent(row pgx.Row) (o event.Outdated, err error) {
+	r, err := writer.ScanRecord(row, &o.Body, &o.Version)
+	o.Event = &r
+	return o, err
+}
+
+// PurgeOutdated removes what was read, as far as it is still the same, and says how many rows have gone. Of nothing, it removes
+// what goes with events that are gone. By is nil for the schedule.
+func (s *Store) PurgeOutdated(
+	ctx context.Context, kept event.Kept, before time.Time, all []event.Outdated, by *event.Actor,
+) (removed int64, err error) {
+	p := purge{kept: kept, before: before, by: by}
+	if len(all) == 0 {
+		if kept == event.KeptEvents {
+			removed, err = s.purgeWithEvents(ctx, p)
+		}
+		return removed, postgres.Failure("purge "+string(kept), err)
+	}
+	for len(all) > 0 && err == nil {
+		n := min(len(all), purgeRows)
+		var gone int64
+		gone, err = s.purgeRead(ctx, p, all[:n])
+		removed, all = removed+gone, all[n:]
+	}
+	return removed, postgres.Failure("purge "+string(kept), err)
+}
+
+func (s *Store) purgeRead(ctx context.Context, p purge, all []event.Outdated) (removed int64, err error) {
+	versions := make([]string, len(all))
+	for i, o := range all {
+		versions[i] = o.Version
+	}
+	if p.kept == event.KeptEvents {
+		ids := make([]string, len(all))
+		for i, o := range all {
+			ids[i] = o.Event.Receipt.ID
+		}
+		return s.purgeEvents(ctx, p, purgeReadEvents, event.FirstIDAt(p.before), ids, versions)
+	}
+	ids := make([]int64, len(all))
+	for i, o := range all {
+		ids[i] = o.DeadLetter.ID
+	}
+	return s.removeOld(ctx, p, deadletters.CleanOutdated, ids, versions)
+}
+
+// AddArchiveFile notes a file before it is written, and once it is: whoever was slow finds it forgotten, and notes it again.
+func (s *Store) AddArchiveFile(ctx context.Context, f event.ArchiveFile) error {
+	_, err := s.db.Exec(ctx, addFile, f.Name, f.FirstID, f.LastID, f.Lines, f.Expunges, f.At, f.Looked)
+	return postgres.Failure("note file "+f.Name, err)
+}
+
+// DueArchiveFiles are some files that may hold what was expunged, by name, from behind a name on.
+func (s *Store) DueArchiveFiles(ctx context.Context, after string) ([]event.ArchiveFile, error) {
+	rows := s.db.Rows(ctx, dueFiles, filesPerLook, after)
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f event.ArchiveFile, err error) {
+		return f, row.Scan(&f.Name, &f.FirstID, &f.LastID, &f.Lines, &f.Expunges, &f.Looked, &f.At)
+	})
+	return all, postgres.Failure("list files of the archive", err)
+}
+
+// SettleArchiveFile says that what was expunged is not in a file, unless something was expunged since the file was read.
+func (s *Store) SettleArchiveFile(ctx context.Context, f event.ArchiveFile) error {
+	_, err := s.db.Exec(ctx, settleFile, f.Name, f.Expunges)
+	return postgres.Failure("settle file "+f.Name, err)
+}
+
+// DropArchiveFile forgets a file.
+func (s *Store) DropArchiveFile(ctx context.Context, name string) error {
+	_, err := s.db.Exec(ctx, dropFile, name)
+	return postgres.Failure("forget file "+name, err)
+}
+
+// ExpungedBetween are the IDs of the events between two IDs that were expunged.
+func (s *Store) ExpungedBetween(ctx context.Context, first, last string) ([]string, error) {
+	ids, err := pgx.CollectRows(s.db.Rows(ctx, expungedBetween, first, last), pgx.RowTo[string])
+	return ids, postgres.Failure("list what was expunged", err)
+}
+
+// ArchiveStats is what is known of the archive.
+func (s *Store) ArchiveStats(ctx context.Context) (a event.ArchiveStats, err error) {
+	var newest, oldest *time.Time
+	err = s.db.QueryRow(ctx, archiveStats).Scan(&a.Files, &newest, &a.Due, &oldest)
+	if newest != nil {
+		a.Newest = newest.UTC()
+	}
+	if oldest != nil {
+		a.OldestDue = oldest.UTC()
+	}
+	return a, postgres.Failure("read the archive's files", err)
+}

@@ -1,0 +1,280 @@
+package auth
+
+import (
+	"cmp"
+	"crypto/rsa"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha3"
+	"crypto/sha512"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"hash"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/definition"
+)
+
+// publishedVector is one case of testdata/vectors/NAME.yaml: a request that somebody else has signed, and what becomes of it.
+type publishedVector struct {
+	Name string              `yaml:"name"`
+	From definition.Evidence `yaml:"from"`
+	// Source says where it was published, or which program has made it.
+	Source string `yaml:"source"`
+	// Secret is that of every reference, and Secrets are those of single ones; several stand one a line.
+	Secret  string            `yaml:"secret"`
+	Secrets map[string]string `yaml:"secrets"`
+	// OtherSecret is a wrong one of the same form; without it one character of the secret is changed.
+	OtherSecret string `yaml:"other_secret"`
+	// Time is the arrival in unix seconds.
+	Time    int64             `yaml:"time"`
+	Method  string            `yaml:"method"`
+	URL     string            `yaml:"url"`
+	Address string            `yaml:"address"`
+	Headers map[string]string `yaml:"headers"`
+	Body    string            `yaml:"body"`
+	// OtherBody is a body that the signature must not be good for; without it one byte is changed.
+	OtherBody string `yaml:"other_body"`
+	// Certificate is the public key of the certificate that the request names, as PEM; "" if it cannot be fetched.
+	Certificate string `yaml:"certificate"`
+	// Refused is the cause; "" where the request is authentic.
+	Refused Reason `yaml:"refused"`
+}
+
+func vectorsOf(t *testing.T, name string) (vectors []publishedVector) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "testdata", "vectors", name+".yaml"))
+	require.NoError(t, err, "every built-in definition needs a request that somebody else has signed")
+	require.NoError(t, yaml.UnmarshalWithOptions(text, &vectors, yaml.Strict()))
+	return vectors
+}
+
+func (v publishedVector) secretsOf(name string) []string {
+	if secret, ok := v.Secrets[name]; ok {
+		return strings.Split(strings.TrimSpace(secret), "\n")
+	}
+	if v.Secret == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(v.Secret), "\n")
+}
+
+// as is the sender with the secrets of the vector, published ones included.
+func (v publishedVector) as(s *sender) *Authenticator {
+	a := s.WithSecrets(v.secretsOf).WithCertificates(v.key)
+	a.placeholders = true
+	return a
+}
+
+func (v publishedVector) key(string) (*rsa.PublicKey, error) {
+	block, _ := pem.Decode([]byte(v.Certificate))
+	if block == nil {
+		return nil, errors.New("it cannot be fetched")
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	return key.(*rsa.PublicKey), err
+}
+
+func (v publishedVector) now() time.Time { return time.Unix(v.Time, 0) }
+
+func (v publishedVector) request(t *testing.T, s *sender) *Request {
+	t.Helper()
+	u, err := url.Parse(v.URL)
+	require.NoError(t, err)
+	r := &Request{
+		Method: v.Method, URL: v.URL, Path: u.EscapedPath(), Query: u.Query(), Header: map[string][]string{}, Body: []byte(v.Body),
+	}
+	if r.Method == "" {
+		r.Method = http.MethodPost
+	}
+	for name, value := range v.Headers {
+		r.Header[strings.ToLower(name)] = []string{value}
+	}
+	if v.Address != "" {
+		r.RemoteIP = netip.MustParseAddr(v.Address)
+	}
+	for _, path := range s.paths {
+		if params, ok := path.Match(strings.Split(strings.Trim(r.Path, "/"), "/")); ok {
+			r.PathParams = params
+		}
+	}
+	return r
+}
+
+// Every built-in definition is judged by requests that it has not signed itself:
+//   - what its vectors say is authentic is so, and what they refuse is refused for that cause
+//   - its evidence is no stronger than the best of its vectors
+//   - with another secret, another body, without one of its headers, too late, or by another algorithm it is refused
+func TestVectorsOfTheCatalogue(t *testing.T) {
+	t.Parallel()
+	files, err := definition.Collect(os.DirFS("../catalog"))
+	require.NoError(t, err)
+	for name, s := range builtIn(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var p definition.Problems
+			d, _ := p.Read(files, files[name])
+			best := len(definition.Evidences)
+			for _, v := range vectorsOf(t, name) {
+				t.Run(v.Name, func(t *testing.T) {
+					require.Contains(t, definition.Evidences, v.From)
+					require.NotEmpty(t, v.Source)
+					r := v.request(t, s)
+					err := v.as(s).Authenticate(r, v.now())
+					if v.Refused != "" {
+						require.Error(t, err)
+						require.Equal(t, v.Refused, ReasonOf(err))
+						return
+					}
+					require.NoError(t, err)
+					best = min(best, slices.Index(definition.Evidences, v.From))
+					refuseWhatIsOff(t, s, v, r.passed)
+				})
+			}
+			require.LessOrEqual(t, best, slices.Index(definition.Evidences, d.Evidence()), "no vector is as strong as its sources")
+		})
+	}
+}
+
+// refuseWhatIsOff changes one thing about an authentic request at a time.
+func refuseWhatIsOff(t *testing.T, s *sender, v publishedVector, passed scheme) {
+	t.Helper()
+	refused := func(what string, v publishedVector, r *Request, at time.Time) Reason {
+		err := v.as(s).Authenticate(r, at)
+		require.Error(t, err, "with %s", what)
+		return ReasonOf(err)
+	}
+	other := v
+	other.Secret, other.Secrets = v.otherSecret(passed.reference()), nil
+	refused("another secret", other, v.request(t, s), v.now())
+	if !passed.covers().All {
+		r := v.request(t, s)
+		r.Body = v.otherBody()
+		refused("another body", v, r, v.now())
+	}
+	headers, _, _ := passed.hidden()
+	for _, name := range append(headers, passed.covers().Headers...) {
+		if r := v.request(t, s); r.Header[name] != nil {
+			delete(r.Header, name)
+			refused("no "+name, v, r, v.now())
+		}
+	}
+	if late, why := lifeOf(passed); late > 0 {
+		require.Equal(t, why, refused("time that has passed", v, v.request(t, s), v.now().Add(late+time.Hour)))
+	}
+	for what, forge := range otherAlgorithms(passed) {
+		r := v.request(t, s)
+		require.NoError(t, forge(r, v.secretsOf(passed.reference()), v.now()))
+		refused(what, v, r, v.now())
+	}
+}
+
+func (v publishedVector) otherSecret(reference string) string {
+	if v.OtherSecret != "" {
+		return v.OtherSecret
+	}
+	secret := []byte(v.secretsOf(reference)[0])
+	middle := &secret[(len(secret)+1)/2]
+	if *middle == 'A' {
+		*middle = 'C'
+	} else {
+		*middle = 'A'
+	}
+	return string(secret)
+}
+
+func (v publishedVector) otherBody() []byte {
+	if v.OtherBody != "" {
+		return []byte(v.OtherBody)
+	}
+	if v.Body == "" {
+		return []byte("x")
+	}
+	body := []byte(v.Body)
+	body[len(body)/2] ^= 1
+	return body
+}
+
+// lifeOf is how long a request of the scheme is good, and what it is refused for then; 0 is for ever.
+func lifeOf(s scheme) (time.Duration, Reason) {
+	switch s := s.(type) {
+	case *hmacScheme:
+		return s.time.tolerance, ReasonStaleTimestamp
+	case *publicKeyScheme:
+		return s.time.tolerance, ReasonStaleTimestamp
+	case *jwtScheme:
+		if s.timeless {
+			return 0, ""
+		}
+		return 100 * 365 * 24 * time.Hour, ReasonExpired
+	}
+	return 0, ""
+}
+
+type forgery func(r *Request, secrets []string, now time.Time) error
+
+// otherAlgorithms sign a request with the right secret in another way, which its sender must not be able to choose.
+func otherAlgorithms(s scheme) map[string]forgery {
+	switch s := s.(type) {
+	case *hmacScheme:
+		longer := sha512.New
+		if s.size == sha512.Size {
+			longer = sha256.New // the shorter one, then
+		}
+		return map[string]forgery{"HMAC by a hash of one length": withHash(s, sameLength[s.size]), "HMAC by another one": withHash(s, longer)}
+	case *jwtScheme:
+		header := cmp.Or(s.field, "authorization")
+		return map[string]forgery{"JWT without algorithm": func(r *Request, _ []string, _ time.Time) error {
+			scheme, token, bearer := strings.Cut(r.Header[header][0], " ")
+			if !bearer {
+				scheme, token = "", scheme
+			}
+			_, rest, _ := strings.Cut(token, ".")
+			payload, _, _ := strings.Cut(rest, ".")
+			r.SetHeader(header, strings.TrimSpace(scheme+" eyJhbGciOiJub25lIn0."+payload+"."))
+			return nil
+		}}
+	case *publicKeyScheme: // the public key as the secret of an HMAC
+		return map[string]forgery{"HMAC by the public key": func(r *Request, secrets []string, now time.Time) error {
+			other := hmacScheme{signed: s.signed, newHash: sha256.New, encode: base64.StdEncoding.EncodeToString, keyForm: "text"}
+			if s.hexSignature {
+				other.encode = hex.EncodeToString
+			}
+			return other.sign(r, secrets, now)
+		}}
+	}
+	return nil
+}
+
+// sameLength has a hash of as many bytes as that of a scheme.
+var sameLength = map[int]func() hash.Hash{
+	sha256.Size: sha512.New512_256,
+	sha1.Size:   func() hash.Hash { return cutHash{sha256.New()} },
+	sha512.Size: func() hash.Hash { return sha3.New512() },
+}
+
+// cutHash is SHA-256 of which as much is kept as SHA-1 has.
+type cutHash struct{ hash.Hash }
+
+func (h cutHash) Size() int           { return sha1.Size }
+func (h cutHash) Sum(b []byte) []byte { return h.Hash.Sum(b)[:len(b)+sha1.Size] }
+
+func withHash(s *hmacScheme, with func() hash.Hash) forgery {
+	other := *s
+	other.newHash = with
+	return other.sign
+}

@@ -1,0 +1,202 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1" //nolint:gosec // Amazon SNS signs with SHA-1 unless a topic is told otherwise.
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/providers/definition"
+)
+
+// Certificates gives the key of the certificate at a URL, whose host and path the definition allows. It bounds how often it
+// fetches one and how long that takes, since anybody may name one, and must be safe for concurrent use.
+type Certificates func(url string) (*rsa.PublicKey, error)
+
+// certificateScheme verifies an RSA signature with the key of a certificate that the request names. The sender signs for all its
+// customers, so that the secret is what tells ours: it stands in the signed content, or is a value of the request.
+type certificateScheme struct {
+	signed
+	url, account definition.Where
+	hosts        []string
+	path         string
+	hash         crypto.Hash
+	newHash      func() hash.Hash
+}
+
+func newCertificate(p *definition.Problems, field string, d *definition.Certificate) scheme {
+	s := &certificateScheme{signed: newSigned(p, field, d.Signing), url: d.URL, account: d.Account, hosts: d.Hosts, path: d.Path}
+	s.hash, s.newHash = crypto.SHA256, sha256.New
+	if p.OneOf(field+".algorithm", d.Algorithm, "sha256", "sha1") == "sha1" {
+		s.hash, s.newHash = crypto.SHA1, sha1.New
+	}
+	checkPlace(p, field+".url", d.URL)
+	if d.Account != (definition.Where{}) {
+		checkPlace(p, field+".account", d.Account)
+	}
+	if (d.Account != (definition.Where{})) == s.content.has("secret") {
+		p.Add(field+".account", "must be given if, and only if, {secret} is not signed: the sender signs for everybody")
+	}
+	if len(d.Hosts) == 0 || slices.ContainsFunc(d.Hosts, func(h string) bool { return strings.Count(h, ".") < 2 }) {
+		p.Add(field+".hosts", "want names such as sns.*.amazonaws.com: the certificate must come from nowhere else")
+	}
+	if !strings.HasPrefix(d.Path, "/") {
+		p.Add(field+".path", "want a pattern that begins with /")
+	}
+	return s
+}
+
+func checkPlace(p *definition.Problems, field string, d definition.Where) {
+	if (d.Header == "") == (d.Body == "") {
+		p.Add(field, "want either header or body")
+	}
+	if d.Header != "" {
+		p.HeaderName(field+".header", d.Header)
+	}
+}
+
+// valueAt is what stands at a place of the request, and how the place is called.
+func valueAt(r *Request, at definition.Where) (value, part string, err error) {
+	if at.Header != "" {
+		value, err = r.header(at.Header)
+		return value, partOf(at.Header), err
+	}
+	places, err := placesOf(r, at.Body)
+	return places[at.Body].Text, partOfBody(at.Body), err
+}
+
+func (s *certificateScheme) ready(k keyring) error {
+	_, err := k.usable(s.secretsName)
+	return err
+}
+
+// authenticate looks at everything that needs no certificate before it asks for one.
+func (s *certificateScheme) authenticate(k keyring, r *Request, now time.Time) error {
+	secrets, err := k.usable(s.secretsName)
+	if err != nil {
+		return err
+	}
+	o, err := s.read(r)
+	if err != nil {
+		return err
+	}
+	signature, err := base64.StdEncoding.DecodeString(o.signatures[0])
+	if err != nil || len(signature) < minRSABits/8 {
+		return denyAt(ReasonMalformedSignature, s.header.part())
+	}
+	if err := s.time.check(o.at, now); err != nil {
+		return err
+	}
+	if err := s.checkAccount(r, secrets); err != nil {
+		return err
+	}
+	key, err := s.key(k, r)
+	if err != nil {
+		return err
+	}
+	return s.judge(o, s.matches(key, secrets, signature, o), now)
+}
+
+func (s *certificateScheme) checkAccount(r *Request, secrets []string) error {
+	if s.account == (definition.Where{}) {
+		return nil
+	}
+	value, part, err := valueAt(r, s.account)
+	if err == nil && !slices.Contains(secrets, value) {
+		err = denyAt(ReasonOtherAccount, part)
+	}
+	return err
+}
+
+// key is that of the certificate that the request names, if it may name it.
+func (s *certificateScheme) key(k keyring, r *Request) (*rsa.PublicKey, error) {
+	address, part, err := valueAt(r, s.url)
+	if err != nil {
+		return nil, err
+	}
+	if !s.allows(address) {
+		return nil, denyAt(ReasonForeignCertificate, part)
+	}
+	if k.certificates == nil {
+		return nil, denyAt(ReasonNoCertificate, part)
+	}
+	key, err := k.certificates(address)
+	if err != nil || key == nil || key.N.BitLen() < minRSABits {
+		return nil, denyAt(ReasonNoCertificate, part)
+	}
+	return key, nil
+}
+
+// maxCertificateURL is in bytes.
+const maxCertificateURL = 512
+
+// allows takes https at one of the hosts and a path of the pattern, and nothing else that a URL can hold.
+func (s *certificateScheme) allows(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || len(address) > maxCertificateURL || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.ForceQuery ||
+		u.Fragment != "" || u.Host != u.Hostname() || u.EscapedPath() != u.Path || strings.Contains(u.Path, "..") {
+		return false
+	}
+	return slices.ContainsFunc(s.hosts, func(pattern string) bool { return hostFits(pattern, u.Host) }) &&
+		definition.NewGlob(s.path).Match(u.Path) && strings.Count(s.path, "/") == strings.Count(u.Path, "/")
+}
+
+// hostFits compares label by label; a * is one label of letters, digits and dashes.
+func hostFits(pattern, host string) bool {
+	want, got := strings.Split(pattern, "."), strings.Split(host, ".")
+	if len(want) != len(got) {
+		return false
+	}
+	for i := range want {
+		isLabel := got[i] != "" && strings.Trim(got[i], "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+		if !isLabel || want[i] != "*" && want[i] != got[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *certificateScheme) matches(key *rsa.PublicKey, secrets []string, signature []byte, o offer) bool {
+	for _, secret := range secrets {
+		o.parts.secret = secret
+		if rsa.VerifyPKCS1v15(key, s.hash, s.content.sum(s.newHash(), o.parts), signature) == nil {
+			return true
+		}
+		if !s.content.has("secret") {
+			return false
+		}
+	}
+	return false
+}
+
+// sign takes a key of this process, since nobody else has that of the sender: what it signs is authentic with TrialCertificates
+// alone. The account becomes the secret.
+func (s *certificateScheme) sign(r *Request, secrets []string, now time.Time) error {
+	switch {
+	case s.account.Body != "":
+		if err := r.setBody(s.account.Body, secrets[0]); err != nil {
+			return err
+		}
+	case s.account.Header != "":
+		r.SetHeader(s.account.Header, secrets[0])
+	}
+	v, err := s.prepare(r, now)
+	if err != nil {
+		return err
+	}
+	v.secret = secrets[0]
+	signature, err := rsa.SignPKCS1v15(rand.Reader, trialRSA(), s.hash, s.content.sum(s.newHash(), v))
+	if err != nil {
+		return deny(ReasonNoCertificate)
+	}
+	return s.header.put(r, v.timestamp, []string{base64.StdEncoding.EncodeToString(signature)})
+}
+
+func (s *certificateScheme) name() string { return "RSA by certificate in " + s.header.where() }

@@ -1,0 +1,212 @@
+package auth
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"holdfast/providers/definition"
+)
+
+// publicKeyScheme verifies with public keys in place of shared secrets. A secret without the prefix, or of another kind, is not a
+// key of it, so that neither kind of signature can stand in for the other.
+type publicKeyScheme struct {
+	signed
+	keyKind
+	hexSignature, hexKey bool
+}
+
+// keyKind is one kind of key pair. Keys are read from their bytes: a public one as the sender gives it, a private one as it
+// stands behind privatePrefix.
+type keyKind struct {
+	label  string
+	size   int // of a signature; 0 where they differ
+	public func([]byte) (crypto.PublicKey, bool)
+	verify func(key crypto.PublicKey, message, signature []byte) bool
+	sign   func(private, message []byte) ([]byte, bool)
+}
+
+var (
+	ed25519Keys = keyKind{"Ed25519", ed25519.SignatureSize, readEd25519, verifyEd25519, signEd25519}
+	ecdsaKeys   = keyKind{"ECDSA", 0, readPublic[*ecdsa.PublicKey], verifyECDSA, signPKCS8[*ecdsa.PrivateKey]}
+	rsaKeys     = keyKind{"RSA", 0, readPublic[*rsa.PublicKey], verifyRSA, signPKCS8[*rsa.PrivateKey]}
+)
+
+// privatePrefix marks the private key that Sign takes.
+const privatePrefix = "whsk_"
+
+func newPublicKey(p *definition.Problems, field string, d *definition.PublicKey, kind keyKind) scheme {
+	s := &publicKeyScheme{signed: newSigned(p, field, d.Signing), keyKind: kind}
+	s.hexSignature = p.OneOf(field+".encoding", d.Encoding, "base64", "hex") == "hex"
+	s.hexKey = p.OneOf(field+".key", d.Key, "base64", "hex") == "hex"
+	if kind.label == ed25519Keys.label && !s.hexKey { // any 32 bytes are a key
+		p.Required(field+".key_prefix", d.KeyPrefix)
+	}
+	return s
+}
+
+func readEd25519(raw []byte) (crypto.PublicKey, bool) {
+	return ed25519.PublicKey(raw), len(raw) == ed25519.PublicKeySize
+}
+
+// minRSABits is how long an RSA key is at least.
+const minRSABits = 2048
+
+// readPublic reads a SubjectPublicKeyInfo, which is what stands between the lines of a PEM file.
+func readPublic[K crypto.PublicKey](raw []byte) (crypto.PublicKey, bool) {
+	parsed, err := x509.ParsePKIXPublicKey(raw)
+	key, ok := parsed.(K)
+	if short, isRSA := parsed.(*rsa.PublicKey); isRSA && short.N.BitLen() < minRSABits {
+		ok = false
+	}
+	return key, err == nil && ok
+}
+
+func verifyEd25519(key crypto.PublicKey, message, signature []byte) bool {
+	return ed25519.Verify(key.(ed25519.PublicKey), message, signature)
+}
+
+func verifyECDSA(key crypto.PublicKey, message, signature []byte) bool {
+	sum := sha256.Sum256(message)
+	return ecdsa.VerifyASN1(key.(*ecdsa.PublicKey), sum[:], signature)
+}
+
+func verifyRSA(key crypto.PublicKey, message, signature []byte) bool {
+	sum := sha256.Sum256(message)
+	return rsa.VerifyPKCS1v15(key.(*rsa.PublicKey), crypto.SHA256, sum[:], signature) == nil
+}
+
+func signEd25519(private, message []byte) ([]byte, bool) {
+	key := ed25519.PrivateKey(private)
+	if len(private) == ed25519.SeedSize {
+		key = ed25519.NewKeyFromSeed(private)
+	}
+	if len(key) != ed25519.PrivateKeySize {
+		return nil, false
+	}
+	return ed25519.Sign(key, message), true
+}
+
+// signPKCS8 signs the SHA-256 of a message.
+func signPKCS8[K crypto.Signer](private, message []byte) ([]byte, bool) {
+	parsed, err := x509.ParsePKCS8PrivateKey(private)
+	key, ok := parsed.(K)
+	if err != nil || !ok {
+		return nil, false
+	}
+	sum := sha256.Sum256(message)
+	signature, err := key.Sign(rand.Reader, sum[:], crypto.SHA256)
+	return signature, err == nil
+}
+
+func (s *publicKeyScheme) keys(k keyring) ([]crypto.PublicKey, error) {
+	return keysOf(k, s.secretsName, func(secret string) (crypto.PublicKey, bool) {
+		raw, ok := s.decodeKey(secret)
+		if !ok || !strings.HasPrefix(secret, s.keyPrefix) || strings.HasPrefix(secret, privatePrefix) {
+			return nil, false
+		}
+		return s.public(raw)
+	})
+}
+
+func (s *publicKeyScheme) decodeKey(secret string) ([]byte, bool) {
+	if s.hexKey {
+		raw, err := hex.DecodeString(strings.TrimPrefix(secret, s.keyPrefix))
+		return raw, err == nil
+	}
+	return decodeKey(secret, s.keyPrefix)
+}
+
+func (s *publicKeyScheme) ready(k keyring) error {
+	_, err := s.keys(k)
+	return err
+}
+
+func (s *publicKeyScheme) authenticate(k keyring, r *Request, now time.Time) error {
+	keys, err := s.keys(k)
+	if err != nil {
+		return err
+	}
+	o, err := s.read(r)
+	if err != nil {
+		return err
+	}
+	var offered [][]byte
+	for _, text := range o.signatures {
+		if signature, err := s.decodeSignature(text); err == nil && len(signature) > 0 && (s.size == 0 || s.size == len(signature)) {
+			offered = append(offered, signature)
+		}
+	}
+	if len(offered) == 0 {
+		return denyAt(ReasonMalformedSignature, s.header.part())
+	}
+	return s.judge(o, s.matches(keys, offered, o), now)
+}
+
+func (s *publicKeyScheme) decodeSignature(text string) ([]byte, error) {
+	if s.hexSignature {
+		return hex.DecodeString(text)
+	}
+	return base64.StdEncoding.Strict().DecodeString(text)
+}
+
+func (s *publicKeyScheme) matches(keys []crypto.PublicKey, offered [][]byte, o offer) bool {
+	for _, url := range s.content.urls(o.parts.request) {
+		o.parts.url = url
+		var message bytes.Buffer
+		s.content.write(&message, o.parts)
+		for _, signature := range offered {
+			for _, key := range keys {
+				if s.verify(key, message.Bytes(), signature) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// privateKeyOf reads the bytes of a private key of this kind behind its prefix.
+func (s *publicKeyScheme) privateKeyOf(secret string) ([]byte, bool) {
+	key, ok := decodeKey(secret, privatePrefix)
+	if ok = ok && strings.HasPrefix(secret, privatePrefix); ok {
+		_, ok = s.keyKind.sign(key, nil)
+	}
+	return key, ok
+}
+
+func (s *publicKeyScheme) sign(r *Request, secrets []string, now time.Time) error {
+	keys, ok := signingKeys(secrets, s.header.room(), s.privateKeyOf)
+	if !ok {
+		return deny(ReasonUnusableSecret)
+	}
+	v, err := s.prepare(r, now)
+	if err != nil {
+		return err
+	}
+	var message bytes.Buffer
+	s.content.write(&message, v)
+	signatures := make([]string, len(keys))
+	for i, key := range keys {
+		signature, ok := s.keyKind.sign(key, message.Bytes())
+		if !ok {
+			return deny(ReasonUnusableSecret)
+		}
+		signatures[i] = base64.StdEncoding.EncodeToString(signature)
+		if s.hexSignature {
+			signatures[i] = hex.EncodeToString(signature)
+		}
+	}
+	return s.header.put(r, v.timestamp, signatures)
+}
+
+func (s *publicKeyScheme) name() string { return s.label + " in " + s.header.where() }

@@ -1,0 +1,127 @@
+package decode
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Place is a value at a path of a body that nobody has vouched for yet.
+type Place struct {
+	// Text is the value: text, a number as it is written, true or false; "" for null.
+	Text string
+	// Found is false where there is nothing, or null.
+	Found bool
+}
+
+// Places gives the values at dotted paths of a JSON object, or of a form's fields, and builds nothing else. It refuses what two
+// readers could read in two ways: a field on the way that is there twice, a list with more than one element (whose only one is
+// called 0), and a value that is an object or a list.
+func Places(contentType string, body []byte, paths []string) ([]Place, error) {
+	if MediaType(contentType) == FormType {
+		return placesOfForm(body, paths)
+	}
+	if err := checkText(body); err != nil {
+		return nil, err
+	}
+	p := placer{reader: reader{data: string(body), exact: true}, found: make([]Place, len(paths))}
+	for _, path := range paths {
+		p.wanted = append(p.wanted, strings.Split(path, "."))
+	}
+	if p.peek() != '{' {
+		return nil, errMalformed
+	}
+	err := p.into(nil)
+	if err == nil {
+		err = p.end()
+	}
+	return p.found, err
+}
+
+func placesOfForm(body []byte, names []string) ([]Place, error) {
+	fields, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, errMalformed
+	}
+	found := make([]Place, len(names))
+	for i, name := range names {
+		switch values := fields[name]; len(values) {
+		case 0:
+		case 1:
+			found[i] = Place{values[0], true}
+		default:
+			return nil, errMalformed
+		}
+	}
+	return found, nil
+}
+
+// placer walks to the places of a body.
+type placer struct {
+	reader
+
+	wanted [][]string
+	found  []Place
+}
+
+// into reads what stands at a path, which leads to some of the places.
+func (p *placer) into(path []string) error {
+	switch p.peek() {
+	case '{':
+		seen := map[string]bool{}
+		return p.fields(func(name string) error { return p.step(append(path, name), seen) })
+	case '[':
+		n := 0
+		return p.list('[', ']', func() error {
+			if n++; n > 1 {
+				return errMalformed
+			}
+			return p.step(append(path, "0"), map[string]bool{})
+		})
+	}
+	return p.skip()
+}
+
+// step reads one field: its value where it is wanted, what is below where that is, and nothing elsewhere.
+func (p *placer) step(path []string, seen map[string]bool) error {
+	name := path[len(path)-1]
+	leads := slices.ContainsFunc(p.wanted, func(w []string) bool { return len(w) >= len(path) && slices.Equal(w[:len(path)], path) })
+	if !leads {
+		return p.skip()
+	}
+	if seen[name] {
+		return errMalformed
+	}
+	seen[name] = true
+	if slices.ContainsFunc(p.wanted, func(w []string) bool { return slices.Equal(w, path) }) {
+		return p.wantedValue(path)
+	}
+	return p.into(slices.Clone(path))
+}
+
+// wantedValue reads the value of a place.
+func (p *placer) wantedValue(path []string) error {
+	if c := p.peek(); c == '{' || c == '[' {
+		return errMalformed
+	}
+	v, err := p.value(nil)
+	if err != nil {
+		return err
+	}
+	var place Place
+	switch v := v.(type) {
+	case string:
+		place = Place{v, true}
+	case json.Number:
+		place = Place{v.String(), true}
+	case bool:
+		place = Place{map[bool]string{true: "true", false: "false"}[v], true}
+	}
+	for i, w := range p.wanted {
+		if slices.Equal(w, path) {
+			p.found[i] = place
+		}
+	}
+	return nil
+}

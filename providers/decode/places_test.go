@@ -1,0 +1,35 @@
+package decode
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a signature over parts of a body covers is found as whoever parses it finds it, or not at all.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	paths := []string{"a", "b.c", "l.0.x"}
+	for body, want := range map[string][]Place{
+		`{"a":"x","b":{"c":1.50},"l":[{"x":true,"y":[1,2]}],"z":[1,{"a":2}]}`: {{"x", true}, {"1.50", true}, {"true", true}},
+		`{"a":null,"b":{},"l":[]}`:    {{}, {}, {}},
+		`{"a":"\u00e9\n","b":"text"}`: {{"é\n", true}, {}, {}},
+		`{}`:                          {{}, {}, {}},
+	} {
+		got, err := Places("application/json", []byte(body), paths)
+		require.NoError(t, err, body)
+		require.Equal(t, want, got, body)
+	}
+	for _, body := range []string{
+		`{"a":1,"a":2}`, `{"b":{"c":1},"b":{"c":2}}`, `{"b":{"c":1,"c":1}}`, `{"l":[{"x":1},{"x":2}]}`, `{"a":{}}`, `{"a":[1]}`,
+		`[{"a":1}]`, `{"a":1} {}`, `{"a":`, ``, "\xff",
+	} {
+		_, err := Places("text/plain", []byte(body), paths)
+		require.Error(t, err, body)
+	}
+	got, err := Places(FormType, []byte("a=x%3D&c=2"), []string{"a", "b"})
+	require.NoError(t, err)
+	require.Equal(t, []Place{{"x=", true}, {}}, got)
+	_, err = Places(FormType, []byte("a=1&a=2"), []string{"a"})
+	require.Error(t, err)
+}

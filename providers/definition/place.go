@@ -1,0 +1,79 @@
+package definition
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Place is a line and a column of a file, from 1; the zero Place is not known.
+type Place struct{ Line, Column int }
+
+// String is ":line:column", or "".
+func (p Place) String() string {
+	if p.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(":%d:%d", p.Line, p.Column)
+}
+
+// PlaceOf is where a field such as "auth[0].hmac.signed" stands in a file, or else the last thing on the way to it. It is not
+// known where the file has nothing of it: it is missing, or stands in the definition that the file extends.
+func PlaceOf(text []byte, field string) Place {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil || len(file.Docs) == 0 || field == "" {
+		return Place{}
+	}
+	at := walk(file.Docs[0].Body, field)
+	if at == nil {
+		return Place{}
+	}
+	return Place{at.Position.Line, at.Position.Column}
+}
+
+// walk follows a path as far as it leads, and gives the token where it ends; nil where it leads nowhere.
+func walk(node ast.Node, path string) (at *token.Token) {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		for _, entry := range n.Values {
+			if rest, ok := after(entry.Key.String(), path); ok {
+				if below := walk(entry.Value, rest); rest != "" && below != nil {
+					return below
+				}
+				at = entry.Key.GetToken()
+			}
+		}
+	case *ast.SequenceNode:
+		index, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
+		i, err := strconv.Atoi(index)
+		if err != nil || i >= len(n.Values) {
+			return nil
+		}
+		if below := walk(n.Values[i], strings.TrimPrefix(rest, ".")); below != nil {
+			return below
+		}
+		return begin(n.Values[i])
+	}
+	return at
+}
+
+// begin is the first token of a node: that of a map stands between its first key and value.
+func begin(node ast.Node) *token.Token {
+	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		return m.Values[0].Key.GetToken()
+	}
+	return node.GetToken()
+}
+
+// after is what a path goes on with behind a key, which may have dots.
+func after(key, path string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, strings.Trim(key, `"'`))
+	if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
+		return "", false
+	}
+	return strings.TrimPrefix(rest, "."), true
+}

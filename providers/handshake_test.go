@@ -1,0 +1,113 @@
+package providers
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth"
+)
+
+// What each provider asks before it sends anything, and what it is told:
+//   - Okta and Asana get a header back, Trello an answer, Mailchimp one for its token, Meta its parameter for a token of its own
+//   - Discord, Twitch and Zoom ask by a request that is signed like any other, and Zoom gets a text signed
+//   - who proves nothing where something has to be proven is refused, and no handshake is one by another method
+func TestHandshakes(t *testing.T) {
+	t.Parallel()
+	sum := hmac.New(sha256.New, []byte(secretOfTests))
+	sum.Write([]byte("qgg8vlvZRS6UYooatFL8Aw"))
+	signed := hex.EncodeToString(sum.Sum(nil))
+	for name, c := range map[string]struct {
+		provider, method, body string
+		header                 map[string][]string
+		query                  map[string][]string
+		status                 int
+		reply                  string
+		headers                map[string]string
+		isSigned               bool
+	}{
+		"okta": {provider: "okta", method: "GET", header: map[string][]string{"x-okta-verification-challenge": {"8T3z"}}, status: 200,
+			reply: `{"verification":"8T3z"}`},
+		"okta by another method": {provider: "okta", method: "HEAD", header: map[string][]string{"x-okta-verification-challenge": {"8T3z"}}},
+		"okta with a long one": {provider: "okta", method: "GET",
+			header: map[string][]string{"x-okta-verification-challenge": {strings.Repeat("x", 600)}}},
+		"okta with what is not visible": {provider: "okta", method: "GET",
+			header: map[string][]string{"x-okta-verification-challenge": {"a\nb\x7f"}}, status: 200, reply: `{"verification":"a\nb\u007f"}`},
+		"asana": {provider: "asana", method: "POST", header: map[string][]string{"x-hook-secret": {"b537"}}, status: 200,
+			headers: map[string]string{"x-hook-secret": "b537"}},
+		"asana with a line end":       {provider: "asana", method: "POST", header: map[string][]string{"x-hook-secret": {"b\r\nset-cookie: x"}}},
+		"trello":                      {provider: "trello", method: "HEAD", status: 200},
+		"trello by GET":               {provider: "trello", method: "GET"},
+		"mailchimp":                   {provider: "mailchimp", method: "GET", query: map[string][]string{"key": {secretOfTests}}, status: 200},
+		"mailchimp without its token": {provider: "mailchimp", method: "GET", query: map[string][]string{"key": {"a guess of the token"}}, status: -1},
+		"meta": {provider: "meta", method: "GET", query: map[string][]string{
+			"hub.mode": {"subscribe"}, "hub.challenge": {"1158201444"}, "hub.verify_token": {secretOfTests}}, status: 200, reply: "1158201444"},
+		"meta with another token": {provider: "meta", method: "GET", query: map[string][]string{
+			"hub.mode": {"subscribe"}, "hub.challenge": {"1158201444"}, "hub.verify_token": {"a guess of the token"}}, status: -1},
+		"discord": {provider: "discord", method: "POST", body: `{"version":1,"type":0}`, status: 204, isSigned: true},
+		"twitch": {provider: "twitch", method: "POST", body: `{"challenge":"pogchamp","subscription":{"id":"s"}}`, status: 200,
+			reply: "pogchamp", isSigned: true},
+		"zoom": {provider: "zoom", method: "POST", status: 200, isSigned: true,
+			body:  `{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}`,
+			reply: `{"encryptedToken":"` + signed + `","plainToken":"qgg8vlvZRS6UYooatFL8Aw"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := providerOf(t, c.provider, secretOfTests)
+			r := &auth.Request{Method: c.method, Path: p.Paths()[0], Header: map[string][]string{}, Query: map[string][]string{}, Body: []byte(c.body)}
+			for k, v := range c.header {
+				r.Header[k] = v
+			}
+			for k, v := range c.query {
+				r.Query[k] = v
+			}
+			var reply Reply
+			var is bool
+			var err error
+			if c.isSigned {
+				require.NoError(t, p.SignWithSecrets(r, clock))
+				_, is, _ = p.Handshake(r, clock)
+				require.False(t, is, "it is looked at like any other request")
+				require.NoError(t, p.Authenticate(r, clock))
+				reply, is = p.Challenge(r, clock)
+			} else {
+				reply, is, err = p.Handshake(r, clock)
+			}
+			switch c.status {
+			case 0:
+				require.False(t, is)
+				return
+			case -1:
+				require.True(t, is)
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, is)
+			require.Equal(t, c.status, reply.Status)
+			require.Equal(t, c.reply, string(reply.Body))
+			require.Equal(t, c.headers, reply.Headers)
+			require.NotContains(t, reply.ContentType, "html")
+		})
+	}
+}
+
+// A handshake that is open to all can neither read a body, nor sign.
+func TestOpenHandshakesAreBounded(t *testing.T) {
+	t.Parallel()
+	for challenge, says := range map[string]string{
+		`{open: why, when: '.body.x == 1', reply: .body.x}`:                  "headers and query alone",
+		`{method: GET, when: .body.x}`:                                       "headers and query alone",
+		`{open: why, when: "true", hmac: '.query["x"]', reply: .hmac}`:       "anybody could have anything signed",
+		`{open: why, when: "true", auth: {token: {secrets: X, in: bearer}}}`: "has neither auth nor hmac",
+		`{method: PUT, when: "true"}`:                                        "want one of POST, GET, HEAD",
+		`{method: GET, auth: {token: {in: query, name: x}}, when: "true"}`:   "is missing",
+	} {
+		_, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": minimal + "challenges: [" + challenge + "]\n"}))
+		require.ErrorContains(t, err, says, challenge)
+	}
+}

@@ -1,0 +1,51 @@
+package lint
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"holdfast/event"
+	"holdfast/providers"
+)
+
+// Facts are what would happen to the request as a whole, in words: names and values in turn. A value may be "".
+func (e Explanation) Facts(p *providers.Provider) []string {
+	verdict, refusal := "yes, by "+e.Scheme, ExplainedRefusal{}
+	if e.Refused != "" {
+		verdict, refusal = "refused: "+string(e.Refused), *e.Refusal
+	}
+	reply := strconv.Itoa(e.Status) + " " + http.StatusText(e.Status)
+	if e.Challenge {
+		reply += " (a handshake, not an event): " + e.Reply
+	}
+	return []string{
+		"authentic", verdict, "because", refusal.Means, "scheme", refusal.Scheme, "found", refusal.Detail, "next", refusal.Next,
+		"otherwise", refusal.Otherwise, "elsewhere", e.Elsewhere,
+		"reply", reply, "limits", Limits(p), "redrive", RedriveOf(p),
+	}
+}
+
+// Facts are what becomes of the event, in words: names and values in turn. A value may be "".
+func (e *ExplainedEvent) Facts() []string {
+	facts := []string{"workflow", e.WorkflowID, "key", e.Key + " (" + keyOrigin(e) + ")"}
+	for _, part := range e.KeyParts {
+		facts = append(facts, "  "+part.Field, explainPart(part))
+	}
+	rules := e.Rules
+	if rules == "" {
+		rules = "the definition's own"
+	}
+	facts = append(facts, "type", e.Type, "source", e.Source, "rules", rules, "occurred", occurred(e),
+		"priority", string(e.Priority), "lane", lane(e.Lane), "duplicate", window(e.DedupeWindow), "retries", retries(e.Policy))
+	if q := e.Question; q != nil {
+		facts = append(facts, "question", question(q))
+	}
+	if d := e.DeadLetter; d != nil {
+		facts = append(facts, "dead letter", fmt.Sprintf("%s (%s, %s)", d.Message, d.Class, d.Code))
+	}
+	if e.Outcome == event.OutcomeIgnored {
+		facts = append(facts, "outcome", "ignored: stored, and no entity is touched")
+	}
+	return facts
+}

@@ -1,0 +1,84 @@
+package lint
+
+import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A captured request gives a definition that loads. Where the secret is there, the way to sign is found:
+//   - what is signed, where the time stands, hash and encoding
+//   - the secret and the values of the request are in neither the definition nor the remarks
+//   - what nobody can see in one request is asked for
+func TestADefinitionIsGuessed(t *testing.T) {
+	t.Parallel()
+	const body, secret = `{"event_id":"e-77","type":"order.paid","created_at":"2025-10-09T08:53:20Z"}`, "a secret of the capture"
+	mac := func(text string) []byte {
+		h := hmac.New(sha256.New, []byte(secret))
+		h.Write([]byte(text))
+		return h.Sum(nil)
+	}
+	short := hmac.New(sha1.New, []byte(secret))
+	short.Write([]byte(body))
+	for name, c := range map[string]struct {
+		headers map[string]string
+		secret  string
+		wants   []string
+		open    string
+	}{
+		"pairs": {
+			map[string]string{"X-Acme-Signature": "t=1760000000,v1=" + hex.EncodeToString(mac("1760000000."+body))}, secret,
+			[]string{`signed: "{timestamp}.{body}"`, `{header: x-acme-signature, grammar: pairs, separator: ",", field: v1}`, "{field: t, unit: s"}, "",
+		},
+		"a time of its own": {
+			map[string]string{"X-Sig": "sha256=" + hex.EncodeToString(mac("v0:1760000000:"+body)), "X-Hmac-Signature": "v0=" +
+				hex.EncodeToString(mac("v0:1760000000:"+body)), "X-Request-Timestamp": "1760000000"}, secret,
+			[]string{`signed: "v0:{timestamp}:{body}"`, "{header: x-request-timestamp, unit: s"}, "",
+		},
+		"an id and milliseconds": {
+			map[string]string{"Acme-Signature": base64.StdEncoding.EncodeToString(mac("m1.1760000000123." + body)), "Acme-Id": "m1",
+				"Acme-Timestamp": "1760000000123"}, secret,
+			[]string{`signed: "{id}.{timestamp}.{body}"`, "encoding: base64", "unit: ms", "id: {header: acme-id}"}, "",
+		},
+		"SHA-1": {
+			map[string]string{"X-Hub-Signature": "sha1=" + hex.EncodeToString(short.Sum(nil))}, secret,
+			[]string{"algorithm: sha1", `prefix: "sha1="`}, "",
+		},
+		"without the secret": {map[string]string{"X-Acme-Signature": "00"}, "", []string{"# TODO signed"}, "give the secret with --secret"},
+		"another secret":     {map[string]string{"X-Acme-Signature": "00"}, "not the one of the sender", []string{"# TODO signed"}, "none of the common ways"},
+		"a token":            {map[string]string{"X-Api-Key": "the key of nobody"}, "", []string{"token: {in: header, name: x-api-key}"}, ""},
+		"nothing":            {nil, "", []string{"token: {in: query, name: key}"}, "no header looks like a signature"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := Pasted{Header: map[string][]string{"content-type": {"application/json"}}, Body: []byte(body)}
+			for header, value := range c.headers {
+				p.Header[strings.ToLower(header)] = []string{value}
+			}
+			g := GuessDefinition("acme", p, c.secret)
+			for _, want := range append(c.wants, "type: .body.type", "parts: [.body.event_id]", "units: [rfc3339]") {
+				require.Contains(t, g.Definition, want)
+			}
+			told := g.Definition
+			for _, line := range append(g.Found, g.Open...) {
+				told += line
+			}
+			require.Contains(t, told, "what a retry, a resend by hand and a second subscription do")
+			require.Contains(t, told, c.open)
+			for _, hidden := range []string{"e-77", secret, "1760000000", "the key of nobody"} {
+				require.NotContains(t, told, hidden)
+			}
+			checked, err := CheckPath(writeDefinitions(t, map[string]string{"acme.yaml": g.Definition}), nil)
+			require.NoError(t, err)
+			for _, f := range checked.Mistakes() {
+				require.Equal(t, RuleNoSamples, f.Rule, "%s", f)
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package lint
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers"
+	"holdfast/providers/definition"
+	"holdfast/providers/mapping"
+)
+
+// keyOrigin says in words where a key came from.
+func keyOrigin(e *ExplainedEvent) string {
+	switch e.KeyFrom {
+	case event.KeyFromBody:
+		return "from the SHA-256 of the body, alone or beside the parts of the key"
+	case event.KeyFromNothing:
+		return "from nothing: the parts gave nothing and there is no fallback"
+	default:
+		return "from the parts of the key"
+	}
+}
+
+func explainPart(part mapping.ExplainedPart) string {
+	switch {
+	case part.Failed:
+		return part.Expr + "  failed, which counts as nothing"
+	case part.Value == "" && part.Optional:
+		return part.Expr + "  gave nothing, which it may"
+	case part.Value == "":
+		return part.Expr + "  gave nothing"
+	}
+	return part.Expr + "  gave " + part.Value
+}
+
+func occurred(e *ExplainedEvent) string {
+	at := e.OccurredAt.Format(time.RFC3339Nano)
+	if e.OccurredFrom == "" {
+		return at + ", the time of the receipt: no expression gave a plausible one"
+	}
+	return at + ", from " + e.OccurredFrom
+}
+
+func lane(l definition.Lane) string {
+	if l == definition.LaneBulk {
+		return "bulk: the inbox takes it, and a batch processes it with others"
+	}
+	return "a workflow of its own"
+}
+
+func window(d event.Duration) string {
+	if d == 0 {
+		return "for ever"
+	}
+	return "for " + spell(d)
+}
+
+// spell writes whole days as a definition does, and drops what is zero.
+func spell(d event.Duration) string {
+	const day = 24 * time.Hour
+	if whole := time.Duration(d); whole >= day && whole%day == 0 {
+		return strconv.Itoa(int(whole/day)) + "d"
+	}
+	s := strings.TrimSuffix(d.String(), "m0s")
+	if s != d.String() {
+		s = strings.TrimSuffix(s+"m", "h0m")
+		if !strings.HasSuffix(s, "m") {
+			s += "h"
+		}
+	}
+	return s
+}
+
+// retries is the schedule of the executions, as it is without jitter.
+func retries(p event.Policy) string {
+	text := "1 attempt of " + spell(p.Timeout)
+	if p.Attempts > 1 {
+		pauses, total := schedule(p)
+		text = fmt.Sprintf("%d attempts of %s each: at once, then after %s (%s in all, ± %g %%)", p.Attempts, spell(p.Timeout),
+			strings.Join(pauses, ", "), spell(total), p.Jitter*100)
+	}
+	if p.FailOnTimeout {
+		text += "; one that takes longer fails for good"
+	}
+	return text
+}
+
+// schedule spells every pause between two attempts; equal ones that follow one another are counted.
+func schedule(p event.Policy) (pauses []string, total event.Duration) {
+	for n := 1; n < p.Attempts; {
+		pause, times := p.Pause(n), 0
+		for ; n < p.Attempts && p.Pause(n) == pause; n++ {
+			times++
+			total += pause
+		}
+		text := spell(pause)
+		if times > 1 {
+			text = fmt.Sprintf("%d × %s", times, text)
+		}
+		pauses = append(pauses, text)
+	}
+	return pauses, total
+}
+
+func question(q *ExplainedQuestion) string {
+	if q.Handler == "" {
+		return "answered with " + q.Fallback
+	}
+	return fmt.Sprintf("answered by the handler at %s within %s, or else with %s", q.Handler, spell(q.Deadline), q.Fallback)
+}
+
+// Limits are the rates of a definition, in words. Processes do not share what they count, so each rate is that of one.
+func Limits(p *providers.Provider) string {
+	var parts []string
+	add := func(r *providers.Rate, of string) {
+		if r != nil {
+			parts = append(parts, fmt.Sprintf("%d requests in %s%s", r.Requests, spell(r.Per), of))
+		}
+	}
+	add(p.Rate(), "")
+	add(p.ClientRate(), " from one address")
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ") + "; each process counts for itself"
+}
+
+// RedriveOf says in words when a dead event is run again by itself.
+func RedriveOf(p *providers.Provider) string {
+	r := p.Redrive()
+	if r.Off {
+		return "by operators only"
+	}
+	base, attempts, classes := "HOLDFAST_REDRIVE_BASE", "HOLDFAST_REDRIVE_ATTEMPTS", ""
+	if r.Base > 0 {
+		base = spell(r.Base)
+	}
+	if r.Attempts > 0 {
+		attempts = strconv.Itoa(r.Attempts)
+	}
+	if len(r.Classes) > 0 {
+		classes = fmt.Sprintf(", if it was one of %v", r.Classes)
+	}
+	return fmt.Sprintf("by itself after %s, then after twice as long each, at most %s times%s", base, attempts, classes)
+}

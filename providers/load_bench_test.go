@@ -1,0 +1,31 @@
+package providers
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What every start, reload and command does first, and the bytes that are kept of it.
+func BenchmarkLoad(b *testing.B) {
+	before := heap()
+	var kept *Catalogue
+	b.ReportAllocs()
+	for b.Loop() {
+		var err error
+		kept, err = Load("")
+		require.NoError(b, err)
+	}
+	b.ReportMetric(float64(heap())-float64(before), "kept-B")
+	runtime.KeepAlive(kept)
+}
+
+// heap is what is in use after a collection, in bytes.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what the first one has put aside in pools
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

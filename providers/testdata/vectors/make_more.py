@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""Makes more vectors, as make.py does: python3 make_more.py NAME prints those of NAME.yaml.
+
+What a sender has published stands here with its source. Everything else is signed as its documentation or library has it.
+"""
+
+import sys
+
+from make import *
+
+LIBRARY.update({
+    "mollie": "mollie-api-php v3.9.0 src/Webhooks/SignatureValidator.php",
+    "chargebee": "chargebee-node v3.31.0 src/resources/webhook/auth.ts",
+    "woocommerce": "woocommerce includes/class-wc-webhook.php generate_signature",
+    "bigcommerce": "standardwebhooks v1.1.1 with the base64 of the client secret",
+    "easypost": "@easypost/api v8.9.0 src/utils/util.js",
+    "workos": "@workos-inc/node v8.13.0 src/common/crypto/signature-provider.ts",
+    "notion": "@notionhq/client v5.26.0 src/webhooks.ts",
+    "linear": "@linear/sdk v98.0.0 src/webhooks/client.ts",
+    "line": "@line/bot-sdk v11.0.0 lib/validate-signature.ts",
+    "pagerduty": "go-pagerduty v1.8.0 webhookv3/webhookv3.go",
+    "razorpay": "razorpay v2.9.8 lib/utils/razorpay-utils.js",
+    "recurly": "recurly-client-ruby v4.48.0 lib/recurly/webhooks.rb",
+    "contentful": "@contentful/node-apps-toolkit v3.16.1 src/requests/sign-request.ts",
+    "sanity": "@sanity/webhook v4.0.4 src/signature.ts",
+})
+
+AT = "https://hooks.example.com/webhooks/"
+OTHER = "another secret of vectors, as long"
+
+
+def published(source, **fields):
+    return dict({"from": "vectors", "source": source}, **fields)
+
+
+def basic(user):
+    return {"Authorization": "Basic " + b64((user + ":" + SECRET).encode())}
+
+
+@maker
+def mollie():
+    body = compact({"resource": "event", "id": "event_1", "type": "payment-link.paid", "entityId": "pl_1"})
+    sign = mac(SECRET, body).hex()
+    token = {"MOLLIE_WEBHOOK_TOKEN": "t0kenOfVectorsInTheUrl"}
+    yield dict(name="with its prefix", headers={"X-Mollie-Signature": "sha256=" + sign}, body=body)
+    yield dict(name="without its prefix", headers={"X-Mollie-Signature": sign}, body=body)
+    yield dict(name="classic, in the path", url=AT + "mollie/t0kenOfVectorsInTheUrl", secrets=token, body="id=tr_1")
+    yield dict(name="classic, in the query", url=AT + "mollie?token=t0kenOfVectorsInTheUrl", secrets=token, body="id=tr_1")
+
+
+@maker
+def chargebee():
+    body = compact({"id": "ev_1", "event_type": "subscription_created", "content": {"subscription": {"id": "s1"}}})
+    yield dict(name="basic", url=AT + "chargebee", headers=basic("chargebee"), body=body)
+    yield dict(name="another user", url=AT + "chargebee", headers=basic("somebody"), body=body, refused="bad_token")
+    yield dict(name="key in the URL", url=AT + "chargebee?key=t0kenOfVectorsInTheUrl", secret="t0kenOfVectorsInTheUrl", body=body)
+
+
+@maker
+def lemon_squeezy():
+    body = compact({"meta": {"event_name": "order_created"}, "data": {"type": "orders", "id": "1",
+                    "attributes": {"user_name": "Zoë"}}})
+    yield dict(name="as documented", headers={"X-Event-Name": "order_created", "X-Signature": mac(SECRET, body).hex()}, body=body)
+
+
+@maker
+def paystack():
+    body = compact({"event": "charge.success", "data": {"id": 302961, "reference": "qTPrJoy9Bx"}})
+    yield dict(name="as documented", headers={"X-Paystack-Signature": mac(SECRET, body, by="sha512").hex()}, body=body)
+
+
+@maker
+def razorpay():
+    yield published("github.com/razorpay/razorpay-node test/utils/razorpay-utils.spec.js@9737ef1", name="published",
+                    secret="123456",
+                    headers={"X-Razorpay-Signature": "2fe04e22977002e6c7cb553adab8b460cb9e2a4970d5953cb27a8472752e3bbc"},
+                    body='{"a":1,"b":2,"c":{"d":3}}')
+    body = compact({"entity": "event", "event": "payment.captured", "payload": {"payment": {"entity": {"id": "pay_1"}}}})
+    yield dict(name="as the library", headers={"X-Razorpay-Signature": mac(SECRET, body).hex(), "X-Razorpay-Event-Id": "e1"},
+               body=body)
+
+
+@maker
+def recurly():
+    yield published(
+        "github.com/recurly/recurly-client-ruby spec/recurly/webhooks_spec.rb (v4.48.0)", name="published", time=1663103925,
+        secret="354fab5bd35f5a0d50845ee7e30165244468b13c2c343f104e4e730a59326d9d",
+        headers={"recurly-signature": "1663103925004,ad24699f3beaa24c9af2cc7ada3ce4c835da0090194241b9d3add83d27f14bc3"},
+        body='{"id":"rjxwmwedwqug","object_type":"account","site_id":"qc326l1hl8k9","event_type":"created",'
+             '"event_time":"2022-09-13T21:18:40Z","account_code":"adfas23zzz14123"}')
+    body = compact({"id": "s1", "object_type": "subscription", "event_type": "created", "event_time": "2025-10-09T08:53:20Z"})
+    stamp = str(NOW * 1000)
+    sign, other = mac(SECRET, stamp, ".", body).hex(), mac(OTHER, stamp, ".", body).hex()
+    yield dict(name="while a secret is replaced", headers={"recurly-signature": f"{stamp},{other},{sign}"}, body=body)
+    yield dict(name="no time", headers={"recurly-signature": sign}, body=body, refused="malformed_header")
+    yield dict(name="the time is no number", headers={"recurly-signature": "now," + sign}, body=body,
+               refused="malformed_timestamp")
+
+
+@maker
+def woocommerce():
+    body = compact({"id": 727, "status": "processing", "line_items": [{"id": 315, "name": "Café"}]})
+    yield dict(name="as WooCommerce",
+               headers={"X-WC-Webhook-Topic": "order.created", "X-WC-Webhook-Signature": b64(mac(SECRET, body))},
+               body=body)
+    yield dict(name="its ping", headers={"Content-Type": "application/x-www-form-urlencoded"}, body="webhook_id=5",
+               refused="missing_signature")
+
+
+@maker
+def bigcommerce():
+    body = compact({"scope": "store/order/created", "store_id": "1025646", "data": {"type": "order", "id": 250},
+                    "hash": "7ee67cd1"})
+    headers = {"webhook-id": "msg_1", "webhook-timestamp": str(NOW),
+               "webhook-signature": "v1," + b64(mac(SECRET, "msg_1", ".", str(NOW), ".", body))}
+    yield dict(name="signed", headers=headers, body=body)
+    yield dict(name="a secret header", headers={"X-Webhook-Token": SECRET}, secrets={"BIGCOMMERCE_WEBHOOK_TOKEN": SECRET},
+               body=body)
+
+
+@maker
+def shippo():
+    body = compact({"event": "track_updated", "test": False, "data": {"carrier": "usps", "tracking_number": "9205"}})
+    sign = mac(SECRET, str(NOW), ".", body).hex()
+    yield dict(name="signed", headers={"Shippo-Auth-Signature": f"t={NOW},v1={sign}"}, body=body)
+    yield dict(name="in the URL", url=AT + "shippo?token=t0kenOfVectorsInTheUrl", secret="t0kenOfVectorsInTheUrl", body=body)
+    yield dict(name="by address", url=AT + "shippo", address="52.4.41.98", secrets={"SHIPPO_NETWORKS": "52.4.41.98/32"},
+               other_secret="198.51.100.0/24", body=body)
+
+
+@maker
+def easypost():
+    body = compact({"id": "evt_1", "object": "Event", "description": "tracker.updated", "result": {"id": "trk_1",
+                    "object": "Tracker"}})
+    yield dict(name="as the library", headers={"X-Hmac-Signature": "hmac-sha256-hex=" + mac(SECRET, body).hex()}, body=body)
+    secret = "se\u0301cret of vectors"  # in the form NFKD, which the library brings it into
+    yield dict(name="a secret with an accent", secret=secret,
+               headers={"X-Hmac-Signature": "hmac-sha256-hex=" + mac(secret, body).hex()},
+               body=body)
+
+
+@maker
+def workos():
+    body = compact({"id": "event_1", "event": "dsync.user.created", "data": {"id": "directory_user_1",
+                    "object": "directory_user"}})
+    stamp = str(NOW * 1000 + 7)
+    yield dict(name="as the library", headers={"WorkOS-Signature": f"t={stamp}, v1={mac(SECRET, stamp, '.', body).hex()}"},
+               body=body)
+    yield dict(name="without the space", headers={"WorkOS-Signature": f"t={stamp},v1={mac(SECRET, stamp, '.', body).hex()}"},
+               body=body)
+
+
+@maker
+def stytch():
+    body = compact({"action": "CREATE", "event_id": "e1", "id": "user-1", "object_type": "user", "source": "DIRECT"})
+    key = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    sign = b64(mac(key, "msg_1", ".", str(NOW), ".", body))
+    yield dict(name="as documented", secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+               headers={"svix-id": "msg_1", "svix-timestamp": str(NOW), "svix-signature": "v1," + sign}, body=body)
+
+
+@maker
+def gitlab():
+    body = compact({"object_kind": "push", "event_name": "push", "ref": "refs/heads/main", "user_name": "José"})
+    key = b"0123456789abcdef0123456789abcdef"
+    sign = b64(mac(key, "id-1", ".", str(NOW), ".", body))
+    yield dict(name="signing token", secrets={"GITLAB_SIGNING_TOKEN": "whsec_" + b64(key)},
+               other_secret="whsec_" + b64(b"fedcba9876543210fedcba9876543210"),
+               headers={"webhook-id": "id-1", "webhook-timestamp": str(NOW), "webhook-signature": "v1," + sign}, body=body)
+    yield dict(name="secret token", secrets={"GITLAB_WEBHOOK_TOKEN": SECRET}, headers={"X-Gitlab-Token": SECRET}, body=body)
+
+
+ATLASSIAN = "sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9"
+
+
+@maker
+def bitbucket():
+    yield published("https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks", name="published",
+                    secret="It's a Secret to Everybody", headers={"X-Hub-Signature": ATLASSIAN}, body="Hello World!")
+    body = compact({"push": {"changes": []}, "repository": {"uuid": "{1}"}})
+    yield {"name": "as documented", "from": "documentation", "headers": {"X-Hub-Signature": "sha256=" + mac(SECRET, body).hex()},
+           "body": body}
+
+
+@maker
+def jira():
+    yield published("https://developer.atlassian.com/cloud/jira/platform/webhooks", name="published",
+                    secret="It's a Secret to Everybody", headers={"X-Hub-Signature": ATLASSIAN}, body="Hello World!")
+    body = compact({"timestamp": NOW * 1000, "webhookEvent": "jira:issue_created", "issue": {"id": "10001"}})
+    yield {"name": "as documented", "from": "documentation", "headers": {"X-Hub-Signature": "sha256=" + mac(SECRET, body).hex()},
+           "body": body}
+    sha1 = "sha1=" + mac(SECRET, body, by="sha1").hex()
+    yield {"name": "another method", "from": "documentation", "headers": {"X-Hub-Signature": sha1}, "body": body,
+           "refused": "malformed_header"}
+
+
+@maker
+def linear():
+    body = compact({"action": "create", "type": "Issue", "data": {"id": "i1"}, "webhookTimestamp": NOW * 1000})
+    yield dict(name="as the library", headers={"Linear-Signature": mac(SECRET, body).hex()}, body=body)
+
+
+@maker
+def notion():
+    body = compact({"id": "e1", "type": "page.created", "entity": {"id": "p1", "type": "page"}})
+    yield dict(name="as the library", headers={"X-Notion-Signature": "sha256=" + mac(SECRET, body).hex()}, body=body)
+    yield dict(name="the handshake, which nobody signs", body=compact({"verification_token": "secret_1"}),
+               refused="missing_signature")
+
+
+@maker
+def clickup():
+    body = compact({"webhook_id": "7689a169-a000-4985-8676-6902b96d6627", "event": "taskCreated", "task_id": "c0j"})
+    yield dict(name="as documented", headers={"X-Signature": mac(SECRET, body).hex()}, body=body)
+
+
+@maker
+def calendly():
+    body = compact({"event": "invitee.created", "payload": {"uri": "https://api.calendly.com/scheduled_events/E/invitees/I"}})
+    sign = mac(SECRET, str(NOW), ".", body).hex()
+    yield dict(name="as documented", headers={"Calendly-Webhook-Signature": f"t={NOW},v1={sign}"}, body=body)
+
+
+@maker
+def typeform():
+    body = compact({"event_id": "e1", "event_type": "form_response", "form_response": {"form_id": "f1", "token": "t1"}})
+    yield dict(name="as documented", headers={"Typeform-Signature": "sha256=" + b64(mac(SECRET, body))}, body=body)
+
+
+@maker
+def docusign():
+    body = compact({"event": "envelope-sent", "data": {"envelopeId": "e1"}, "generatedDateTime": "2025-10-09T08:53:20Z"})
+    secret = "c2VjcmV0IG9mIHZlY3RvcnMsIGFzIHRleHQ="  # looks like base64, and is used as it is
+    yield dict(name="as documented", secret=secret, headers={"X-DocuSign-Signature-1": b64(mac(secret, body))}, body=body)
+    yield dict(name="by the second key", secret=secret, headers={"X-DocuSign-Signature-2": b64(mac(secret, body))}, body=body)
+
+
+@maker
+def intercom():
+    body = compact({"type": "notification_event", "id": "notif_1", "topic": "user.created", "data": {"item": {"id": "1"}}})
+    yield dict(name="as documented", headers={"X-Hub-Signature": "sha1=" + mac(SECRET, body, by="sha1").hex()}, body=body)
+
+
+@maker
+def zendesk():
+    body = compact({"id": "e1", "type": "zen:event-type:ticket.created", "subject": "zen:ticket:1"})
+    stamp = "2025-10-09T08:53:20Z"
+    headers = {"X-Zendesk-Webhook-Signature-Timestamp": stamp, "X-Zendesk-Webhook-Signature": b64(mac(SECRET, stamp, body))}
+    yield dict(name="as documented", headers=headers, body=body)
+    swapped = dict(headers, **{"X-Zendesk-Webhook-Signature": b64(mac(SECRET, body, stamp))})
+    yield dict(name="body first, as an older page had it", headers=swapped, body=body, refused="bad_signature")
+
+
+@maker
+def pagerduty():
+    body = compact({"event": {"id": "01BWD", "event_type": "incident.triggered", "data": {"id": "PGR0VU2", "type": "incident"}}})
+    sign = "v1=" + mac(SECRET, body).hex()
+    yield dict(name="as the library", headers={"X-PagerDuty-Signature": sign}, body=body)
+    yield dict(name="while a secret is replaced", headers={"X-PagerDuty-Signature": "v1=" + mac(OTHER, body).hex() + "," + sign},
+               body=body)
+
+
+@maker
+def sentry():
+    body = compact({"action": "created", "installation": {"uuid": "i1"}, "data": {"issue": {"id": "117", "title": "Boom"}}})
+    yield dict(name="as documented", headers={"Sentry-Hook-Resource": "issue", "Sentry-Hook-Signature": mac(SECRET, body).hex()},
+               body=body)
+
+
+@maker
+def telegram():
+    body = compact({"update_id": 1, "message": {"message_id": 1, "chat": {"id": 1}}})
+    token = {"X-Telegram-Bot-Api-Secret-Token": "s3cret_of-vectors"}
+    yield dict(name="as documented", url=AT + "telegram", secret="s3cret_of-vectors", headers=token, body=body)
+    yield dict(name="for one bot", url=AT + "telegram/shop", secret="s3cret_of-vectors", headers=token, body=body)
+
+
+@maker
+def line():
+    yield published("github.com/line/line-bot-sdk-nodejs test/validate-signature.spec.ts@3c0a10c7", name="published",
+                    secret="test_secret",
+                    headers={"X-Line-Signature": "t7Hn4ZDHqs6e+wdvI5TyQIvzie0DmMUmuXEBqyyE/tM="}, body='{"hello":"world"}')
+    body = compact({"destination": "U1", "events": []})
+    yield dict(name="the button Verify", headers={"X-Line-Signature": b64(mac(SECRET, body))}, body=body)
+
+
+@maker
+def postmark():
+    body = compact({"RecordType": "Delivery", "MessageID": "m1", "Recipient": "ada@example.com"})
+    yield dict(name="basic", headers=basic("postmark"), body=body)
+    yield dict(name="a secret header", headers={"X-Webhook-Token": SECRET}, body=body)
+
+
+@maker
+def vercel():
+    body = compact({"id": "uev_1", "type": "deployment.created", "payload": {"deployment": {"id": "dpl_1"}}})
+    yield dict(name="as documented", headers={"X-Vercel-Signature": mac(SECRET, body, by="sha1").hex()}, body=body)
+
+
+@maker
+def netlify():
+    body = compact({"id": "d1", "site_id": "s1", "state": "ready", "name": "app", "updated_at": "2025-10-09T08:53:20.123Z"})
+    claims = {"iss": "netlify", "sha256": hashlib.sha256(body.encode()).hexdigest()}
+    content = b64url(compact({"alg": "HS256", "typ": "JWT"})) + "." + b64url(compact(claims))
+    jws = {"X-Webhook-Signature": content + "." + b64url(mac(SECRET, content))}
+    yield dict(name="as documented", headers=jws, body=body)
+    yield dict(name="another body", headers=jws, body=body + " ", refused="bad_signature")
+
+
+@maker
+def circleci():
+    source = "https://circleci.com/docs/outbound-webhooks/#validate-webhooks"
+    for secret, body, sign in (
+            ("secret", "hello world", "734cc62f32841568f45715aeb9f4d7891324e6d948e4c6c60c0621cdac48623a"),
+            ("another-secret", "lalala", "daa220016c8f29a8b214fbfc3671aeec2145cfb1e6790184ffb38b6d0425fa00"),
+            ("hunter123", "an-important-request-payload", "9be2242094a9a8c00c64306f382a7f9d691de910b4a266f67bd314ef18ac49fa")):
+        yield published(source, name=body, secret=secret, headers={"circleci-signature": "v1=" + sign}, body=body)
+    body = compact({"id": "e1", "type": "workflow-completed"})
+    yield {"name": "with a version to come", "from": "documentation", "body": body,
+           "headers": {"circleci-signature": "v1=" + mac(SECRET, body).hex() + ",v2=00"}}
+
+
+@maker
+def buildkite():
+    body = compact({"event": "build.finished", "build": {"id": "b1", "message": "Fix café"}})
+    sign = mac(SECRET, str(NOW), ".", body).hex()
+    yield dict(name="signed",
+               headers={"X-Buildkite-Event": "build.finished", "X-Buildkite-Signature": f"timestamp={NOW},signature={sign}"},
+               body=body)
+    yield dict(name="as a token", headers={"X-Buildkite-Event": "build.finished", "X-Buildkite-Token": SECRET}, body=body)
+
+
+@maker
+def contentful():
+    body, at = compact({"sys": {"type": "Entry", "id": "e1"}, "fields": {"title": {"de": "Tür"}}}), AT + "contentful"
+    lists = "x-contentful-signed-headers,x-contentful-timestamp,x-contentful-topic"
+    headers = {"x-contentful-signed-headers": lists, "x-contentful-timestamp": str(NOW * 1000),
+               "x-contentful-topic": "ContentManagement.Entry.publish"}
+    text = "\n".join(["POST", "/webhooks/contentful", ";".join(f"{k}:{v}" for k, v in sorted(headers.items())), body])
+    signed = dict(headers, **{"x-contentful-signature": mac(SECRET, text).hex()})
+    key = {"CONTENTFUL_SIGNING_SECRET": SECRET}
+    yield dict(name="signed", url=at, secrets=key, headers=signed, body=body)
+    other = dict(signed, **{"x-contentful-topic": "ContentManagement.Entry.delete"})
+    yield dict(name="another topic, which is signed", url=at, secrets=key, headers=other, body=body, refused="bad_signature")
+    alone = {"x-contentful-signed-headers": "x-contentful-topic", "x-contentful-topic": headers["x-contentful-topic"],
+             "x-contentful-timestamp": str(NOW * 1000)}
+    text = "\n".join(["POST", "/webhooks/contentful", "x-contentful-topic:" + headers["x-contentful-topic"], body])
+    alone["x-contentful-signature"] = mac(SECRET, text).hex()
+    yield dict(name="a time that is not signed", url=at, secrets=key, headers=alone, body=body, refused="missing_timestamp")
+    yield dict(name="a secret header", headers={"X-Webhook-Token": SECRET}, body=body)
+    yield dict(name="basic", headers=basic("contentful"), body=body)
+
+
+@maker
+def sanity():
+    yield published("github.com/sanity-io/webhook-toolkit test/signature.test.ts@649f5ad", name="published",
+                    secret="test", time=1633519811,
+                    headers={"sanity-webhook-signature": "t=1633519811129,v1=tLa470fx7qkLLEcMOcEUFuBbRSkGujyskxrNXcoh0N0"},
+                    body='{"_id":"resume"}')
+    body, stamp = compact({"_id": "d1", "_type": "article"}), str(NOW * 1000)
+    sign = b64url(mac(SECRET, stamp, ".", body))
+    yield dict(name="as the library", headers={"sanity-webhook-signature": f"t={stamp},v1={sign}"}, body=body)
+
+
+@maker
+def segment():
+    body = compact({"type": "track", "messageId": "m1", "userId": "u1", "event": "Order Completed"})
+    yield dict(name="as documented", headers={"X-Signature": mac(SECRET, body, by="sha1").hex()}, body=body)
+    batch = compact([{"type": "track", "messageId": "m1"}, {"type": "track", "messageId": "m2"}])
+    first = compact({"type": "track", "messageId": "m1"})
+    yield dict(name="a batch, of which the first event is signed", headers={"X-Signature": mac(SECRET, first, by="sha1").hex()},
+               body=batch,
+               refused="bad_signature")
+
+
+@maker
+def snyk():
+    body = compact({"project": {"id": "p1"}, "org": {"id": "o1"}, "newIssues": [], "removedIssues": []})
+    yield dict(name="as documented",
+               headers={"X-Snyk-Event": "project_snapshot/v0", "X-Hub-Signature": "sha256=" + mac(SECRET, body).hex()},
+               body=body)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

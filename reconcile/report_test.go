@@ -1,0 +1,153 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/reconcile"
+)
+
+// stores are two pages of runs, two of events, and what has been recorded.
+type stores struct {
+	runs     [][]event.ClosedRun
+	records  []event.Record
+	latest   map[string]event.LatestRun // by workflow ID
+	keyless  []event.Receipt
+	recorded []string // error codes
+	claimed  []string // keys
+}
+
+func (s *stores) ClosedRuns(_ context.Context, p event.SweepPage) ([]event.ClosedRun, []byte, error) {
+	n := len(p.Token)
+	if n+1 < len(s.runs) {
+		return s.runs[n], append(p.Token, 'x'), nil
+	}
+	return s.runs[n], nil, nil
+}
+
+func (s *stores) DeadLetterOf(_ context.Context, run event.ClosedRun, restored bool) (*event.DeadLetter, error) {
+	switch {
+	case !restored || run.Status == "duplicate":
+		return nil, nil
+	case run.Status == "unreadable":
+		return nil, errors.New("its payload key is missing")
+	}
+	return &event.DeadLetter{Receipt: event.Receipt{ID: run.EventID}, Failure: event.Failure{Code: event.CodeLost}}, nil
+}
+
+func (s *stores) HasRuns(context.Context) (bool, error) { return len(s.latest) > 0, nil }
+
+func (s *stores) LatestRun(_ context.Context, workflowID string) (event.LatestRun, error) {
+	return s.latest[workflowID], nil
+}
+
+func (s *stores) Unrecorded(_ context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
+	return runs, nil
+}
+
+func (s *stores) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
+	if d.Receipt.ID == "decided" {
+		return &event.VerdictError{}
+	}
+	s.recorded = append(s.recorded, d.Failure.Code)
+	return nil
+}
+
+func (s *stores) Unfinished(_ context.Context, p event.RowPage) (page []event.Record, err error) {
+	for _, r := range s.records {
+		if r.Receipt.ID > p.After && len(page) < 1 {
+			page = append(page, r)
+		}
+	}
+	return page, nil
+}
+
+func (s *stores) Keyless(_ context.Context, p event.RowPage) ([]event.Receipt, string, error) {
+	if p.After > "k" {
+		return nil, "", nil
+	}
+	return s.keyless, "key", nil
+}
+
+func (s *stores) ClaimKey(_ context.Context, r event.Receipt) error {
+	s.claimed = append(s.claimed, r.Key)
+	return nil
+}
+
+// Of two pages of runs and of events each is looked at: those that one store lacks are counted, and repaired unless it is a dry
+// run; those in trouble are told of and keep no other waiting.
+func TestEverythingOfATimeIsCompared(t *testing.T) {
+	t.Parallel()
+	run := func(eventID, status string) event.ClosedRun {
+		return event.ClosedRun{Run: event.Run{WorkflowID: "acme:" + eventID, RunID: "1"}, EventID: eventID, Status: status}
+	}
+	row := func(id string) event.Record {
+		return event.Record{Receipt: event.Receipt{ID: id, Provider: "acme", Key: id}, Run: event.Run{WorkflowID: "acme:" + id}}
+	}
+	s := &stores{
+		runs: [][]event.ClosedRun{
+			{run("lost", "completed"), run("twice", "duplicate"), run("broken", "unreadable")},
+			{run("decided", "completed"), run("followed", "failed"), run("gone", "completed")},
+		},
+		records: []event.Record{row("e1"), row("e2"), row("e3")},
+		latest: map[string]event.LatestRun{
+			"acme:followed": {Run: event.Run{RunID: "2"}, EventID: "followed"},
+			"acme:e2":       {Run: event.Run{RunID: "1"}, EventID: "e2", Open: true},
+			"acme:e3":       {Run: event.Run{RunID: "1"}, EventID: "another of the key", Open: true},
+		},
+		keyless: []event.Receipt{{Provider: "acme", Key: "k1"}},
+	}
+	service := &reconcile.Service{Runs: s, Events: s, Rows: s}
+	counts := func(dry bool) (counts []int) {
+		report, err := service.Compare(t.Context(), time.Time{}, time.Now(), dry)
+		require.NoError(t, err)
+		for _, f := range report.Findings {
+			counts = append(counts, f.Count)
+		}
+		require.Equal(t, []string{"acme:broken"}, report.Finding(reconcile.Unreadable).Examples)
+		require.Equal(t, []string{"its payload key is missing"}, report.Finding(reconcile.Unreadable).Errors)
+		return counts
+	}
+	require.Equal(t, []int{3, 2, 1, 1}, counts(true), "a dry run does not know of verdicts")
+	require.Empty(t, s.recorded)
+	require.Empty(t, s.claimed)
+	require.Equal(t, []int{2, 2, 1, 1}, counts(false))
+	require.Equal(t, []string{"lost", "lost", "no_run", "no_run"}, s.recorded)
+	require.Equal(t, []string{"k1"}, s.claimed)
+}
+
+// A run that does not say whose it is may be the one that works on the event, which is only slow:
+//   - nothing becomes a dead letter, and it is told of
+func TestARunThatDoesNotSayWhoseItIsKeepsItsEvent(t *testing.T) {
+	t.Parallel()
+	s := &stores{
+		runs:    [][]event.ClosedRun{{}},
+		records: []event.Record{{Receipt: event.Receipt{ID: "e1", Provider: "acme", Key: "e1"}, Run: event.Run{WorkflowID: "acme:e1"}}},
+		latest:  map[string]event.LatestRun{"acme:e1": {Run: event.Run{WorkflowID: "acme:e1", RunID: "1"}, Open: true}},
+	}
+	service := &reconcile.Service{Runs: s, Events: s, Rows: s}
+	report, err := service.Compare(t.Context(), time.Time{}, time.Now(), false)
+	require.NoError(t, err)
+	require.Empty(t, s.recorded)
+	require.Zero(t, report.Finding(reconcile.RowWithoutRun).Count)
+	require.Equal(t, []string{"acme:e1"}, report.Finding(reconcile.Unreadable).Examples)
+}
+
+// A namespace without any run of an event is empty, or the wrong one:
+//   - no event is declared lost
+func TestAnEmptyNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
+	s := &stores{
+		runs:    [][]event.ClosedRun{{}},
+		records: []event.Record{{Receipt: event.Receipt{ID: "e1", Provider: "acme", Key: "e1"}}},
+	}
+	service := &reconcile.Service{Runs: s, Events: s, Rows: s}
+	_, err := service.Compare(t.Context(), time.Time{}, time.Now(), false)
+	require.Equal(t, "no_runs", event.CodeOf(err))
+	require.Empty(t, s.recorded)
+}

@@ -1,0 +1,108 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+)
+
+// Schedules asks Temporal how schedules are doing.
+type Schedules struct {
+	Client client.Client
+	IDs    []string
+}
+
+// overdue is how late a run may be until that is trouble, and SlowAfter for how many intervals of its schedule one may work: it
+// keeps the next ones from starting.
+const (
+	overdue   = time.Minute
+	SlowAfter = 3
+)
+
+// Read describes each of them. One that is not there is in trouble, and no error.
+func (s Schedules) Read(ctx context.Context) ([]event.ScheduleStats, error) {
+	stats := make([]event.ScheduleStats, len(s.IDs))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, id := range s.IDs {
+		group.Go(func() (err error) {
+			stats[i], err = s.describe(ctx, id)
+			return err
+		})
+	}
+	return stats, group.Wait()
+}
+
+func (s Schedules) describe(ctx context.Context, id string) (event.ScheduleStats, error) {
+	stats := event.ScheduleStats{ID: id}
+	described, err := s.Client.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
+	var notFound *serviceerror.NotFound
+	switch {
+	case errors.As(err, &notFound):
+		stats.Trouble = "there is none: run holdfast migrate"
+		return stats, nil
+	case err != nil:
+		return stats, err
+	}
+	for _, interval := range described.Schedule.Spec.Intervals {
+		stats.Every = max(stats.Every, event.Duration(interval.Every))
+	}
+	if next := described.Info.NextActionTimes; len(next) > 0 {
+		stats.NextAt = &next[0]
+	}
+	if err := s.addLast(ctx, &stats, described.Info); err != nil {
+		return stats, err
+	}
+	stats.Trouble = troubleOf(stats, described.Schedule.State, time.Now())
+	return stats, nil
+}
+
+// addLast adds the last run, as far as Temporal still knows it.
+func (s Schedules) addLast(ctx context.Context, stats *event.ScheduleStats, info client.ScheduleInfo) error {
+	if len(info.RecentActions) == 0 {
+		return nil
+	}
+	last := info.RecentActions[len(info.RecentActions)-1]
+	stats.LastAt = &last.ActualTime
+	if last.StartWorkflowResult == nil {
+		return nil
+	}
+	run, err := s.Client.DescribeWorkflowExecution(ctx, last.StartWorkflowResult.WorkflowID, "")
+	var notFound *serviceerror.NotFound
+	if errors.As(err, &notFound) {
+		return nil // its retention has ended
+	}
+	if err == nil {
+		stats.LastRun = strings.ToLower(run.GetWorkflowExecutionInfo().GetStatus().String())
+	}
+	return err
+}
+
+func troubleOf(stats event.ScheduleStats, state *client.ScheduleState, now time.Time) string {
+	failed := strings.ToLower(enumspb.WORKFLOW_EXECUTION_STATUS_FAILED.String())
+	running := strings.ToLower(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING.String())
+	timedOut := strings.ToLower(enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT.String())
+	switch {
+	case state != nil && state.Paused && state.Note != "":
+		return "paused: " + state.Note
+	case state != nil && state.Paused:
+		return "paused"
+	case stats.LastRun == failed, stats.LastRun == timedOut:
+		return "the last run has " + strings.Replace(stats.LastRun, "timedout", "timed out", 1)
+	case stats.LastRun == running && stats.LastAt != nil && now.Sub(*stats.LastAt) > SlowAfter*time.Duration(stats.Every):
+		return fmt.Sprintf("its run has worked for more than %d intervals", SlowAfter)
+	case stats.NextAt != nil && now.Sub(*stats.NextAt) > overdue:
+		return "the next run is overdue"
+	case stats.NextAt == nil:
+		return "no run is due any more"
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package workflows_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"holdfast/activities/operations"
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// inTrouble is an environment of a destination whose trouble has lasted for two minutes when its workflow begins. What people are
+// told is kept, by how long the trouble had lasted.
+type inTrouble struct {
+	*testsuite.TestWorkflowEnvironment
+
+	since time.Time
+	told  []string
+
+	mu   sync.Mutex // the test environment runs activities side by side with callbacks
+	look operations.ReceiverLook
+}
+
+func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
+	t.Helper()
+	env := &inTrouble{TestWorkflowEnvironment: operation(t)}
+	now := time.Date(2026, 11, 22, 12, 2, 0, 0, time.UTC)
+	env.SetStartTime(now)
+	env.since = now.Add(-2 * time.Minute)
+	env.look = operations.ReceiverLook{
+		Condition: delivery.Condition{
+			State: delivery.DestinationReady, StateAt: env.since.Add(-time.Hour), TroubleSince: &env.since, Trouble: "503",
+		},
+		DisableAfter: event.Duration(disableAfter),
+	}
+	env.OnActivity("LookAtReceiver", mock.Anything, int64(7)).Return(
+		func(_ context.Context, _ int64) (operations.ReceiverLook, error) {
+			env.mu.Lock()
+			defer env.mu.Unlock()
+			return env.look, nil
+		})
+	env.OnActivity("TellOfReceiver", mock.Anything, mock.Anything).Return(func(_ context.Context, n operations.ReceiverNews) error {
+		env.told = append(env.told, n.Code+" "+env.Now().Sub(env.since).Round(time.Minute).String())
+		return nil
+	}).Maybe()
+	return env
+}
+
+// after changes what the next looks find.
+func (env *inTrouble) after(d time.Duration, change func(*delivery.Condition)) {
+	env.RegisterDelayedCallback(func() {
+		env.mu.Lock()
+		defer env.mu.Unlock()
+		change(&env.look.Condition)
+	}, d)
+}
+
+func (env *inTrouble) run(t *testing.T) (result workflows.ReceiverResult) {
+	t.Helper()
+	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.Receiver{DestinationID: 7, Destination: "crm"})
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, env.GetWorkflowResult(&result))
+	return result
+}
+
+// A receiver is down for good:
+//   - people are told at once, after an hour, and before the destination is disabled
+//   - they are told that it is disabled, which the look has done, and the workflow ends
+func TestReceiverInTrouble_climbsToItsEnd(t *testing.T) {
+	env := newTrouble(t, 12*time.Hour)
+	env.after(12*time.Hour-2*time.Minute, func(c *delivery.Condition) {
+		c.State, c.By = delivery.DestinationDisabled, operations.ByItself
+	})
+	require.Equal(t, "disabled", env.run(t).Outcome)
+	require.Equal(t, []string{
+		"receiver_in_trouble 2m0s", "receiver_still_in_trouble 1h0m0s", "receiver_before_disabled 6h0m0s", "receiver_disabled 12h0m0s",
+	}, env.told)
+}
+
+// A receiver recovers after ten minutes:
+//   - that is told, since the trouble was
+func TestReceiverInTrouble_recovers(t *testing.T) {
+	env := newTrouble(t, 120*time.Hour)
+	env.after(8*time.Minute, func(c *delivery.Condition) { c.TroubleSince = nil })
+	require.Equal(t, "recovered", env.run(t).Outcome)
+	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
+}
+
+// Somebody disables a destination, lets it go on, or deletes it:
+//   - who did so knows, and nothing is told
+func TestReceiverInTrouble_endsWithWhatPeopleDo(t *testing.T) {
+	for outcome, change := range map[string]func(*inTrouble){
+		"disabled": func(env *inTrouble) {
+			env.look.Condition.State, env.look.Condition.By = delivery.DestinationDisabled, "ada"
+		},
+		"resumed": func(env *inTrouble) {
+			env.look.Condition.TroubleSince, env.look.Condition.StateAt = nil, env.since.Add(time.Minute)
+		},
+		"deleted": func(env *inTrouble) { env.look = operations.ReceiverLook{Gone: true} },
+	} {
+		t.Run(outcome, func(t *testing.T) {
+			env := newTrouble(t, 120*time.Hour)
+			env.RegisterDelayedCallback(func() {
+				env.mu.Lock()
+				defer env.mu.Unlock()
+				change(env)
+			}, 5*time.Minute)
+			require.Equal(t, outcome, env.run(t).Outcome)
+			require.Equal(t, []string{"receiver_in_trouble 2m0s"}, env.told)
+		})
+	}
+}
+
+// Somebody pauses the destination by an update, and lets it go on after a day:
+//   - the update does what the API does, and the workflow looks at once
+//   - while it is paused nothing is told
+//   - an order by nobody is refused, and does nothing
+func TestReceiverInTrouble_takesOrders(t *testing.T) {
+	env := newTrouble(t, 120*time.Hour)
+	env.OnActivity("ChangeReceiver", mock.Anything, mock.Anything).Return(
+		func(_ context.Context, c operations.ReceiverChange) (delivery.Condition, error) {
+			env.mu.Lock()
+			defer env.mu.Unlock()
+			env.look.Condition.State, env.look.Condition.By = c.To, c.By
+			env.look.Condition.StateAt = env.Now()
+			if c.To == delivery.DestinationReady {
+				env.look.Condition.TroubleSince = nil
+			}
+			return env.look.Condition, nil
+		}).Twice()
+	answers := map[string]string{}
+	order := func(name string, after time.Duration, o workflows.ReceiverOrder) {
+		env.RegisterDelayedCallback(func() {
+			env.UpdateWorkflow(name, name, &testsuite.TestUpdateCallback{
+				OnAccept:   func() {},
+				OnReject:   func(error) { answers[name] = "refused" },
+				OnComplete: func(any, error) { answers[name] = "done" },
+			}, o)
+		}, after)
+	}
+	order(workflows.UpdateProbe, time.Minute, workflows.ReceiverOrder{})
+	order(workflows.UpdatePause, 2*time.Minute, workflows.ReceiverOrder{By: "ada", Reason: "maintenance"})
+	order(workflows.UpdateResume, 20*time.Hour, workflows.ReceiverOrder{By: "ada"})
+	start := env.Now()
+	require.Equal(t, "resumed", env.run(t).Outcome)
+	require.Equal(t, 20*time.Hour, env.Now().Sub(start).Round(time.Minute))
+	require.Equal(t, map[string]string{"probe": "refused", "pause": "done", "resume": "done"}, answers)
+	require.Equal(t, []string{"receiver_in_trouble 2m0s"}, env.told)
+}

@@ -1,0 +1,48 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+func resendIn(state event.OperationState, queued int64) delivery.Resend {
+	return delivery.Resend{ID: "one", State: state, Queued: queued}
+}
+
+// A resend goes on page by page, and is paused in the middle:
+//   - it looks once a minute, and at once when a signal comes
+//   - its result are the counts of its row
+func TestResendDeliveries_worksToItsEnd(t *testing.T) {
+	env := operation(t)
+	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(event.OperationPaused, 20), nil).Twice()
+	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(event.OperationCompleted, 60), nil).Once()
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalResendChanged, nil) }, 70*time.Second)
+	start := env.Now()
+	env.ExecuteWorkflow(workflows.TypeResendDeliveries, "one")
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 70*time.Second, env.Now().Sub(start).Round(time.Second))
+	var r delivery.Resend
+	require.NoError(t, env.GetWorkflowResult(&r))
+	require.EqualValues(t, 60, r.Queued)
+	env.AssertExpectations(t)
+}
+
+// Its workflow is canceled in Temporal:
+//   - so is the resend
+func TestResendDeliveries_canBeCanceledInTemporal(t *testing.T) {
+	env := operation(t)
+	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(event.OperationPaused, 20), nil)
+	env.OnActivity("CancelResend", mock.Anything, "one").Return(nil).Once()
+	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
+	env.ExecuteWorkflow(workflows.TypeResendDeliveries, "one")
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()))
+	env.AssertExpectations(t)
+}
