@@ -12,3 +12,11 @@ type Recent struct {
 	// LastAt is when the last of them ended.
 	LastAt time.Time
 }
+
+// Success is the share of those that the receiver has taken, of those that have ended; 0 where none has.
+func (r Recent) Success() float64 {
+	if r.Ended == 0 {
+		return 0
+	}
+	return float64(r.Delivered) / float64(r.Ended)
+}

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"html/template"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 
@@ -83,6 +84,9 @@ func (f *Frame) Fragment(page, name string, data any) ([]byte, error) {
 	err := f.templates[page].ExecuteTemplate(&out, name, data)
 	return out.Bytes(), err
 }
+
+// Templates are those of the pages by name, each with the layout and the parts.
+func (f *Frame) Templates() map[string]*template.Template { return maps.Clone(f.templates) }
 
 // setPolicy lets a page load what stands beside it, and nothing else from anywhere.
 func setPolicy(ctx *fiber.Ctx) {

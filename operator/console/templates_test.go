@@ -1,0 +1,66 @@
+package console
+
+import (
+	"html/template"
+	"testing"
+
+	"github.com/jba/templatecheck"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
+)
+
+// shown is a view whose data have their type, so that a template can be held against it.
+type shown[T any] struct {
+	frame.View
+
+	Data T
+}
+
+// What a template reads is there: the compiler does not see a field or a method that only a template uses.
+func TestTemplatesReadWhatIsThere(t *testing.T) {
+	t.Parallel()
+	pages := New(Options{API: &operator.API{}}).Templates()
+	for name, view := range map[string]any{
+		"audit":      shown[auditPage]{},
+		"causes":     shown[causePage]{},
+		"check":      shown[checkPage]{},
+		"confirm":    shown[frame.Confirm]{},
+		"diff":       shown[diffPage]{},
+		"edit":       shown[editPage]{},
+		"entities":   shown[entityPages]{},
+		"entity":     shown[entityPage]{},
+		"error":      shown[operator.Failure]{},
+		"event":      shown[eventPage]{},
+		"events":     shown[eventList]{},
+		"found":      shown[[]string]{},
+		"letter":     shown[letterPage]{},
+		"letters":    shown[letterPages]{},
+		"now":        shown[nowPage]{},
+		"operation":  shown[operation]{},
+		"operations": shown[[]operationGroup]{},
+		"provider":   shown[providerPage]{},
+		"providers":  shown[providerList]{},
+		"rebuild":    shown[rebuildForm]{},
+		"receiver":   shown[receiverPage]{},
+		"receivers":  shown[receiverList]{},
+		"redrive":    shown[redrivePage]{},
+		"resend":     shown[resendPage]{},
+		"rotated":    shown[rotatedPage]{},
+		"trial":      shown[trialPage]{},
+		"try":        shown[tryPage]{},
+	} {
+		page := pages[name]
+		require.NotNil(t, page, name)
+		delete(pages, name)
+		// These two take the view, which is of another type here.
+		page.Funcs(template.FuncMap{
+			"csrf": func(any) template.HTML { return "" },
+			"may":  func(_ any, _, _ string) bool { return true },
+		})
+		require.NoError(t, templatecheck.CheckHTML(page.Lookup("layout.html"), view), name)
+	}
+	delete(pages, "login")
+	require.Empty(t, pages, "each page is held against what it shows")
+}
