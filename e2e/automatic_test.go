@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/client"
 
 	"holdfast/workflows"
 )
@@ -91,9 +92,7 @@ func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
 		return atLeast(i.count(t, processedEvents), 4)
 	})
 	require.LessOrEqual(t, most, 1)
-	described, err := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleRedrive).Describe(context.Background())
-	require.NoError(t, err)
-	require.Positive(t, described.Info.NumActionsSkippedOverlap)
+	require.Positive(t, i.schedule(t, workflows.ScheduleRedrive).Info.NumActionsSkippedOverlap)
 	require.Equal(t, 4, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND auto_attempts = 1"))
 	eventually(t, 30*time.Second, "the runs are on record", func() error {
 		return atLeast(i.runsOf(t, "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Completed'"), 4)
@@ -106,13 +105,11 @@ func TestTheScheduleSkipsWhileItWorks(t *testing.T) {
 func TestMigrateKeepsTheSchedules(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
-	handle := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleRedrive)
 	interval := func() time.Duration {
-		described, err := handle.Describe(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, described.Schedule.Policy.Overlap)
-		require.Equal(t, time.Minute, described.Schedule.Policy.CatchupWindow)
-		return described.Schedule.Spec.Intervals[0].Every
+		schedule := i.schedule(t, workflows.ScheduleRedrive).Schedule
+		require.Equal(t, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, schedule.Policy.Overlap)
+		require.Equal(t, time.Minute, schedule.Policy.CatchupWindow)
+		return schedule.Spec.Intervals[0].Every
 	}
 	require.Equal(t, time.Minute, interval())
 	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleRedrive, "--pause", "--reason", "traffic")
@@ -120,7 +117,16 @@ func TestMigrateKeepsTheSchedules(t *testing.T) {
 	out, err := i.run(t, "migrate")
 	require.NoError(t, err, out)
 	require.Equal(t, 10*time.Minute, interval())
-	described, err := handle.Describe(context.Background())
-	require.NoError(t, err)
-	require.True(t, described.Schedule.State.Paused)
+	require.True(t, i.schedule(t, workflows.ScheduleRedrive).Schedule.State.Paused)
+}
+
+// schedule is one as soon as it is there and Temporal says it.
+func (i *installation) schedule(t *testing.T, id string) (described *sdk.ScheduleDescription) {
+	t.Helper()
+	handle := i.dial(t).ScheduleClient().GetHandle(context.Background(), id)
+	eventually(t, time.Minute, "Temporal describes a schedule", func() (err error) {
+		described, err = handle.Describe(context.Background())
+		return err
+	})
+	return described
 }

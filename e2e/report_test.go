@@ -34,15 +34,10 @@ func TestAReportIsToldOnce(t *testing.T) {
 	i.awaitCount(t, time.Minute, 1, openDeadLetters)
 	i.awaitCount(t, time.Minute, 1, processedEvents)
 
+	next := i.schedule(t, workflows.ScheduleReport).Info.NextActionTimes
+	require.Equal(t, 7, next[0].UTC().Hour())
+	require.Equal(t, 24*time.Hour, next[1].Sub(next[0]))
 	schedule := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleReport)
-	eventually(t, time.Minute, "the schedule is there", func() error {
-		described, err := schedule.Describe(context.Background())
-		if err == nil {
-			require.Equal(t, 7, described.Info.NextActionTimes[0].UTC().Hour())
-			require.Equal(t, 24*time.Hour, described.Info.NextActionTimes[1].Sub(described.Info.NextActionTimes[0]))
-		}
-		return err
-	})
 	require.NoError(t, schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{}))
 	eventually(t, time.Minute, "the report is told", func() error { return atLeast(len(s.told()), 1) })
 	run := i.latestOf(t, workflows.TypeReportHealth, "Completed")
