@@ -54,8 +54,8 @@ var ablations = []leftOut{
 	{name: "spool at full load", environ: []string{
 		"HOLDFAST_INGRESS_MAX_STARTS=1000", "HOLDFAST_INGRESS_ACK_BUDGET=1900ms",
 	}},
-	{name: "starts that are not eager, as far as they lack slots", edits: []edit{
-		{"internal/process/workers.go", "workflowTasks = 100", "workflowTasks = 1000"},
+	{name: "slots that keep every start eager", edits: []edit{
+		{"internal/process/workers.go", "workflowTasks = 300", "workflowTasks = 100"},
 	}},
 	{name: "change feed", edits: []edit{
 		{"persistence/writer/write.go", "changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))",

@@ -26,8 +26,9 @@ const (
 )
 
 // workflowTasks is how many workflow tasks of a queue are worked on at the same time. One waits while its local activities
-// run, so there are more of them than slots for steps.
-const workflowTasks = 100
+// run, so there are more of them than slots for steps. With 100 every tenth start found none free at full load, and its first
+// task went by way of the queue.
+const workflowTasks = 300
 
 // operationSlots is how many of the jobs that belong to no event run at the same time in one process.
 const operationSlots = 4
