@@ -43,6 +43,13 @@ run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on t
 export GOTESTSUM_FORMAT ?= pkgname-and-test-fails
 TIMES := bin/test-times.json
 
+# RERUN=1 runs a test that failed once more, alone, and lists those that passed only then: on a shared machine a server may get no
+# time for a while. A data race, or more than five failures, is none of that.
+RERUN ?=
+RERUNS := bin/test-reruns.txt
+RERUNNING := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=5 --rerun-fails-run-root-test \
+	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUNS))
+
 # Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
 .PHONY: chart queries
 chart: ## Render the Helm chart and check it without a cluster (seconds; the first time it builds Kubernetes' libraries, 2 minutes)
@@ -52,10 +59,12 @@ queries: ## Check the rules and dashboards: each query is one, and asks for metr
 
 .PHONY: test
 test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
-	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 25 minutes on 2 cores)"
-	@bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events $(TIMES) --packages '$(PACKAGES)' \
+	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 20 minutes on 2 cores)"
+	@rm -f $(RERUNS)
+	@bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events $(TIMES) $(RERUNNING) --packages '$(PACKAGES)' \
 		-- $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
-		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); exit $$code
+		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); \
+		if [ -s $(RERUNS) ]; then echo; echo "FAILED AT FIRST:"; cat $(RERUNS); fi; exit $$code
 
 # The inner loop. What is left out starts servers, all but for one event.
 NEEDS_SERVERS := e2e|persistence|migrations|devstack
