@@ -1,9 +1,6 @@
 package event
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Cause is what dead letters that wait have in common, with how many there are.
 type Cause struct {
@@ -37,22 +34,4 @@ func (c Cause) Filter() RedriveFilter {
 	return RedriveFilter{
 		Provider: c.Provider, Step: c.Step, Class: c.Class, Code: c.Code, Rule: c.Rule, Subscription: c.Subscription,
 	}
-}
-
-// EvaluateField begins the text of an error of an expression, and the field of the definition ends it.
-const EvaluateField = "evaluate "
-
-// maxRule is how long the name of a field may be, in bytes: an index holds it.
-const maxRule = 200
-
-// Rule is the field of the definition that the failure names, as "entities[0].id"; "" if it names none.
-func (f Failure) Rule() string {
-	if !strings.HasPrefix(f.Code, "jq_") && !strings.HasPrefix(f.Code, "bad_") {
-		return ""
-	}
-	_, field, _ := strings.Cut(f.Message, ": "+EvaluateField)
-	if strings.Contains(field, " ") || len(field) > maxRule {
-		return ""
-	}
-	return field
 }

@@ -16,21 +16,6 @@ const (
 // Statuses are all of them.
 func Statuses() []Status { return []Status{StatusPersisted, StatusProcessed, StatusDead} }
 
-// OperationState is where a redrive or a rebuild stands: running ⇄ paused, and from both to completed or canceled, which it never
-// leaves.
-type OperationState string
-
-// The states of an operation.
-const (
-	OperationRunning   OperationState = "running"
-	OperationPaused    OperationState = "paused"
-	OperationCompleted OperationState = "completed"
-	OperationCanceled  OperationState = "canceled"
-)
-
-// Ended says that the operation does nothing any more.
-func (s OperationState) Ended() bool { return s == OperationCompleted || s == OperationCanceled }
-
 // Outcome is how a run that did not fail has ended.
 type Outcome string
 
@@ -60,6 +45,13 @@ const (
 	StepUpsert  Step = "upsert"
 	// StepBatch is all of them, for a batch of events.
 	StepBatch Step = "batch"
+	// StepRun is the step of a dead letter whose run was ended from outside, so that it could not say how far it had come.
+	StepRun Step = "run"
+	// StepStart is the step of a dead letter whose event Temporal would not take, so that it never had a run.
+	StepStart Step = "start"
+	// StepDeliver is the step of a dead letter that says what the policy of a destination could not deliver. The event itself is
+	// processed.
+	StepDeliver Step = "deliver"
 )
 
 // Steps are all of them, with those at which a run can end from outside.

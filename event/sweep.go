@@ -32,12 +32,6 @@ type LatestRun struct {
 	Succeeded bool
 }
 
-// StepRun is the step of a dead letter whose run was ended from outside, so that it could not say how far it had come.
-const StepRun Step = "run"
-
-// StepStart is the step of a dead letter whose event Temporal would not take, so that it never had a run.
-const StepStart Step = "start"
-
 // Codes of dead letters that a comparison of the two stores has made, of the step run.
 const (
 	// CodeLost: the run has processed the event, and the database, restored to an earlier moment, does not have it.
@@ -87,7 +81,3 @@ func (u *Unswept) Add(n int, since time.Time) {
 	}
 	u.Count += n
 }
-
-// StepDeliver is the step of a dead letter that says what the policy of a destination could not deliver. The event itself is
-// processed.
-const StepDeliver Step = "deliver"
