@@ -69,6 +69,28 @@ func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
 	require.Len(t, db.lease(100, 100), 16)
 }
 
+// Somebody knows that the receiver is well again: who resumes it does not wait for the breaker, paused or not.
+func TestAResumeProbesAnOpenBreakerAtOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 100)
+	for _, state := range []delivery.DestinationState{delivery.DestinationPaused, delivery.DestinationReady} {
+		db.settle(each(db.lease(100, 100)[:5], delivery.Bad, "503")...)
+		require.Contains(t, db.breakerOf(1), "open ")
+		_, err := db.SetDestinationState(t.Context(), "d1", state, ada)
+		require.NoError(t, err)
+		c, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationReady, ada)
+		require.NoError(t, err)
+		require.Equal(t, delivery.BreakerOpen, c.Breaker)
+		probes := db.lease(100, 100)
+		require.Len(t, probes, 3)
+		db.settle(each(probes, delivery.OK, "200")...)
+		require.Contains(t, db.breakerOf(1), "closed ")
+		db.passes(1, time.Minute)
+	}
+}
+
 // An open breaker of which nothing is due stays open, and is probed by what comes later.
 func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,8 @@ const (
 	idOfDestination = `
 SELECT id, name FROM destinations WHERE deleted_at IS NULL AND (name = $1 OR id = $2) ORDER BY name = $1 DESC LIMIT 1`
 
-	// setState also makes the row where there is none. A destination that may go on is looked at immediately, or when its breaker
-	// may be probed; its trouble begins anew, so that it is not disabled for what was before.
+	// setState also makes the row where there is none. A destination that may go on is looked at immediately, an open breaker is
+	// probed; its trouble begins anew, so that it is not disabled for what was before.
 	setState = `
 INSERT INTO destination_states AS s (destination_id, state, reason, by) VALUES ($1, $2, $3, $4)
 ON CONFLICT (destination_id) DO UPDATE
@@ -27,8 +27,9 @@ ON CONFLICT (destination_id) DO UPDATE
        trouble_since = CASE excluded.state WHEN 'ready' THEN NULL ELSE s.trouble_since END,
        trouble = CASE excluded.state WHEN 'ready' THEN '' ELSE s.trouble END,
        low_at = CASE excluded.state WHEN 'ready' THEN '-infinity' ELSE s.low_at END,
-       held = CASE WHEN excluded.state = 'ready' AND s.held <> 'open' THEN '' ELSE s.held END,
-       next_at = CASE WHEN excluded.state = 'ready' AND s.held <> 'open' THEN statement_timestamp() ELSE s.next_at END`
+       open_until = CASE excluded.state WHEN 'ready' THEN least(s.open_until, statement_timestamp()) ELSE s.open_until END,
+       held = CASE excluded.state WHEN 'ready' THEN '' ELSE s.held END,
+       next_at = CASE excluded.state WHEN 'ready' THEN statement_timestamp() ELSE s.next_at END`
 
 	conditionColumns = `
 SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, ''), coalesce(s.state_at, d.created_at),

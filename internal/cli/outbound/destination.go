@@ -145,7 +145,7 @@ func conditionFields(how delivery.Condition) []string {
 func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Command {
 	short := map[delivery.DestinationState]string{
 		delivery.DestinationPaused:   "Send nothing for a while; what matches is kept",
-		delivery.DestinationReady:    "Send what waits, close the breaker; also where it was disabled",
+		delivery.DestinationReady:    "Send what waits, at once; also where it was disabled",
 		delivery.DestinationDisabled: "Send nothing until somebody resumes it; what matches is kept",
 	}[to]
 	long := ""
