@@ -166,11 +166,23 @@ func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Comman
 			if err != nil {
 				return err
 			}
-			return done(c, shown, "destination %s is %s: %d deliveries wait%s", destination, how.State, how.Waiting, others)
+			return done(c, shown, "destination %s is %s: %s%s", destination, how.State, waits(how), others)
 		})
 	command.Long = long
 	cli.AddReasonFlag(command)
 	return command
+}
+
+// waits says how many deliveries are still to be made, tried already or not.
+func waits(c delivery.Condition) string {
+	switch n := c.Waiting + c.Retrying; {
+	case c.AtLeast:
+		return fmt.Sprintf("at least %d deliveries wait", n)
+	case n == 1:
+		return "1 delivery waits"
+	default:
+		return fmt.Sprintf("%d deliveries wait", n)
+	}
 }
 
 // targetOf is the destination that a name means, and what else goes there.
