@@ -213,13 +213,20 @@ func isTime(text string) bool {
 	return err == nil && (len(text) == 10 || len(text) == 13) && n > 1e9
 }
 
-// texts are what a signature may cover: the body, with a time and an ID before or behind it.
+// texts are what a signature may cover, with the body in each of its forms: an editor adds a line end.
 func (g *guesser) texts(c candidate) (all []candidate) {
+	for _, form := range formsOf(g.p.Body) {
+		all = append(all, g.textsOf(c, form.body)...)
+	}
+	return all
+}
+
+// textsOf are the body, with a time and an ID before or behind it.
+func (g *guesser) textsOf(c candidate, body string) (all []candidate) {
 	add := func(c candidate, signed string, parts ...string) {
 		c.signed, c.message = signed, []byte(strings.Join(parts, ""))
 		all = append(all, c)
 	}
-	body := string(g.p.Body)
 	add(c, "{body}", body)
 	times := map[string]candidate{}
 	if c.timeField != "" {

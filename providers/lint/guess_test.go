@@ -12,6 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// An editor ends a file with a line end, which the sender has not signed.
+func TestACaptureThatAnEditorHasSavedIsRead(t *testing.T) {
+	t.Parallel()
+	h := hmac.New(sha256.New, []byte("a secret of the capture"))
+	h.Write([]byte(`{"a":1}`))
+	p, err := ReadPasted("POST /webhooks/acme HTTP/1.1\nX-Acme-Signature: " + hex.EncodeToString(h.Sum(nil)) + "\n\n{\"a\":1}\n")
+	require.NoError(t, err)
+	require.Contains(t, GuessDefinition("acme", p, "a secret of the capture").Found,
+		"x-acme-signature is HMAC-SHA256 in hex over {body}, with the secret as it is")
+}
+
 // A captured request gives a definition that loads. Where the secret is there, the way to sign is found:
 //   - what is signed, where the time stands, hash and encoding
 //   - the secret and the values of the request are in neither the definition nor the remarks

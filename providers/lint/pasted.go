@@ -179,14 +179,23 @@ func (p Pasted) Request(catalogue *providers.Catalogue, of *providers.Provider, 
 	return r, nil
 }
 
-// ExplainPasted is Explain for a body that has come through a form: whether its line ends were CR LF, and whether it ended with
-// one, nobody knows any more. So it is taken in the way in which its signature is good, if there is one; as says which that is.
-func ExplainPasted(p *providers.Provider, r *auth.Request, now time.Time) (e Explanation, as string) {
-	text := string(r.Body)
-	for _, form := range []struct{ as, body string }{
+// bodyForm is what a pasted body may have been.
+type bodyForm struct{ as, body string }
+
+// formsOf are those of a body that has come through a form or an editor: whether its line ends were CR LF, and whether it ended
+// with one, nobody knows any more.
+func formsOf(pasted []byte) []bodyForm {
+	text := string(pasted)
+	return []bodyForm{
 		{"as it stands there", text}, {"without its last line end", strings.TrimSuffix(text, "\n")},
 		{"with line ends of CR LF", strings.ReplaceAll(text, "\n", "\r\n")},
-	} {
+	}
+}
+
+// ExplainPasted is Explain for a body that was pasted. It is taken in the form in which its signature is good, if there is one;
+// as says which that is.
+func ExplainPasted(p *providers.Provider, r *auth.Request, now time.Time) (e Explanation, as string) {
+	for _, form := range formsOf(r.Body) {
 		other := *r
 		other.Body = []byte(form.body)
 		switch err := p.Authenticate(&other, now); {
