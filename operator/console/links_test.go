@@ -15,6 +15,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/redrive"
 )
 
 var address = regexp.MustCompile(`(?i)(?:href|src|action|hx-get|hx-sse:connect)\s*=\s*["']?\s*(?:javascript|data|vbscript):`)
@@ -46,13 +47,28 @@ func TestNoLinkRunsAScript(t *testing.T) {
 		"events":    eventList{Rows: []operator.EventView{one.EventView}},
 		"audit":     auditPage{Rows: []event.AuditEntry{{Object: "event:" + script}, {Object: script}}},
 		"confirm":   frame.Confirm{Action: script, Back: script, Facts: []frame.Fact{{script, script}}},
-		"operation": operation{Links: []frame.Fact{{script, script}}},
+		"operation": operation{Links: []lead{{script, script, operationsPath}}},
 	} {
 		v := frame.View{Page: frame.Page{Title: script, Data: data}, Caller: access.Caller{Role: access.RoleAdmin}}
 		drawn, err := c.Fragment(name, "layout.html", v)
 		require.NoError(t, err, name)
 		require.Contains(t, string(drawn), "javascript", name)
 		require.NotRegexp(t, address, string(drawn), name)
+	}
+}
+
+// What a rebuild has found and its like again are for operators: a viewer is not led to pages that refuse.
+func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &operator.API{Rebuilds: &redrive.Rebuilds{}}})
+	c.Site()
+	of := ofRebuild(event.Rebuild{ID: "r1", State: event.OperationCompleted, DryRun: true})
+	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: true} {
+		v := frame.View{Page: frame.Page{Title: "r1", Data: of}, Caller: access.Caller{Role: role}}
+		drawn, err := c.Fragment("operation", "layout.html", v)
+		require.NoError(t, err)
+		require.Equal(t, may, strings.Contains(string(drawn), "/rebuilds/r1/diff"), role)
+		require.Equal(t, may, strings.Contains(string(drawn), "Rebuild the same"), role)
 	}
 }
 

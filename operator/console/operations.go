@@ -41,8 +41,11 @@ type operation struct {
 	// Lines are those of an import that could not be applied.
 	Lines []event.ImportProblem
 	// Links lead to what it works on.
-	Links []frame.Fact
+	Links []lead
 }
+
+// lead is a link for those who may open the route.
+type lead struct{ Name, To, Route string }
 
 // IsOpen says that it can be paused, resumed or canceled.
 func (o operation) IsOpen() bool {
@@ -67,7 +70,7 @@ func (c *Console) operationRoutes() []route {
 		all = append(all,
 			route{"GET", rebuildPath, access.RoleOperator, c.newRebuild},
 			route{"POST", rebuildPath, access.RoleOperator, c.startRebuild},
-			route{"GET", operationsPath + "/rebuilds/:id/diff", access.RoleOperator, c.showDiff})
+			route{"GET", diffRoute, access.RoleOperator, c.showDiff})
 	}
 	if c.API.Outbound != nil && c.API.Outbound.Resends != nil {
 		all = append(all,
@@ -153,7 +156,7 @@ func ofRedrive(r event.Redrive) operation {
 			count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
 			count("Skipped", r.Skipped), count("Still wait", max(r.Total-r.Ended()-r.InFlight, 0)),
 		},
-		Links: []frame.Fact{{"Dead letters of this filter", letterList + "?" + values.Encode()}},
+		Links: []lead{{"Dead letters of this filter", letterList + "?" + values.Encode(), letterList}},
 	}
 }
 
@@ -172,9 +175,9 @@ func ofRebuild(r event.Rebuild) operation {
 		},
 	}
 	if r.DryRun && !o.IsOpen() {
-		o.Links = append(o.Links, frame.Fact{"What it would change", operationPath("rebuilds", r.ID) + "/diff"})
+		o.Links = append(o.Links, lead{"What it would change", operationPath("rebuilds", r.ID) + "/diff", diffRoute})
 	}
-	o.Links = append(o.Links, frame.Fact{"Rebuild the same", rebuildPath + "?" + again.Encode()})
+	o.Links = append(o.Links, lead{"Rebuild the same", rebuildPath + "?" + again.Encode(), rebuildPath})
 	for _, fact := range []frame.Fact{{"provider", r.Filter.Provider}, {"kind", r.Filter.Kind}} {
 		if fact.Value() != "" {
 			o.Filter = append(o.Filter, fact)
@@ -192,7 +195,7 @@ func ofResend(r delivery.Resend) operation {
 			{"delivered ones as well", strconv.FormatBool(r.Everything)},
 		},
 		Counts: []frame.Fact{count("Read", r.Read), count("Queued", r.Queued)},
-		Links:  []frame.Fact{{"The receiver", "/console/receivers?" + url.Values{"subscription": {r.Subscription}}.Encode()}},
+		Links:  []lead{{"The receiver", receiversPath + "?" + url.Values{"subscription": {r.Subscription}}.Encode(), receiversPath}},
 	}
 	switch {
 	case r.State == event.OperationCompleted:

@@ -11,7 +11,10 @@ import (
 	"holdfast/operator/console/frame"
 )
 
-const rebuildPath = operationsPath + "/rebuild"
+const (
+	rebuildPath = operationsPath + "/rebuild"
+	diffRoute   = operationsPath + "/rebuilds/:id/diff"
+)
 
 // rebuildForm is what somebody wants read again.
 type rebuildForm struct {

@@ -25,7 +25,7 @@ func (c *Console) receiverRoutes() []route {
 	}
 	const one = "/console/receivers/:name"
 	return []route{
-		{"GET", "/console/receivers", access.RoleViewer, c.listReceivers},
+		{"GET", receiversPath, access.RoleViewer, c.listReceivers},
 		{"GET", one, access.RoleViewer, c.showReceiver},
 		{"GET", one + "/check", access.RoleOperator, c.checkReceiver},
 		{"POST", one + "/test", access.RoleOperator, c.testReceiver},
@@ -59,6 +59,8 @@ func targetOf(d delivery.Destination) string {
 	}
 	return "workflows on " + d.Temporal.TaskQueue + " of " + d.Temporal.Profile
 }
+
+const receiversPath = "/console/receivers"
 
 // receiverList is what the page of receivers shows.
 type receiverList struct {
