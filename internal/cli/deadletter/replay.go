@@ -102,10 +102,19 @@ func awaitRun(ctx context.Context, t *cli.Tools, started event.Run) (event.Outco
 		Owner   string        `json:"owner"`
 	}
 	if err := t.Temporal.GetWorkflow(ctx, started.WorkflowID, started.RunID).Get(ctx, &result); err != nil {
-		return "", fmt.Errorf("it failed again: %w", err)
+		return "", fmt.Errorf("it failed again: %w", ownWords(err))
 	}
 	if result.Outcome == event.OutcomeDuplicate {
 		return result.Outcome, fmt.Errorf("the event was not processed: event %s has its key", result.Owner)
 	}
 	return result.Outcome, nil
+}
+
+// ownWords are what a run says of its end, without the frame that Temporal's client puts around it.
+func ownWords(err error) error {
+	var own interface{ Message() string }
+	if errors.As(err, &own) {
+		return errors.New(own.Message())
+	}
+	return err
 }
