@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -74,6 +75,10 @@ func diffCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
 			diffs, err := t.Rebuilds().RebuildDiff(c.Context(), args[0])
+			if errors.Is(err, event.ErrNotFound) {
+				return cli.Missing("%q has no diff: only the latest rebuild has one, and only if it is a dry run: `holdfast rebuild list`",
+					args[0])
+			}
 			if err != nil {
 				return err
 			}
