@@ -157,7 +157,7 @@ func (s *sender) request() (*auth.Request, error) {
 	}
 	r.Path, r.Query, r.URL = target.EscapedPath(), target.Query(), signed+target.RequestURI()
 	if err := s.provider.SignWithSecrets(r, time.Now()); err != nil {
-		return nil, fmt.Errorf("sign event: %w: %s is to be set, or give a secret with --secret", err,
+		return nil, fmt.Errorf("sign event: %w: %s is to be set, or give a secret with --secret; beside a `make run` it is known", err,
 			strings.Join(s.provider.SecretNames(), " or "))
 	}
 	r.URL = called + strings.TrimPrefix(r.URL, signed)

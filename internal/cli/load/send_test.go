@@ -168,11 +168,11 @@ func TestSendWithoutAType(t *testing.T) {
 
 func TestSendRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
-		"did you mean stripe?":               {"send", "strip"},
-		"STRIPE_WEBHOOK_SECRET is to be set": {"send", "stripe", "customer.updated"},
-		"there are: ":                        {"send", "nobody"},
-		"has no sample of":                   {"send", "stripe", "nothing", "--secret", "s"},
-		"is no address to send to":           {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
+		"did you mean stripe?":            {"send", "strip"},
+		"beside a `make run` it is known": {"send", "stripe", "customer.updated"},
+		"there are: ":                     {"send", "nobody"},
+		"has no sample of":                {"send", "stripe", "nothing", "--secret", "s"},
+		"is no address to send to":        {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
 	} {
 		_, err := run(t, "", args...)
 		require.ErrorContains(t, err, wanted)
