@@ -28,7 +28,7 @@ came: 1251 events (-14 %): stripe 1100 (+10 %), github 97 (-3 %), shopify 50 (10
 silent, and not before: silent (340 before)
 came again: 1 time
 failed: 2 dead letters (-83 %): stripe rejected malformed_json 2; no error (7 before) on the way
-delivered: 900 times (-10 %); given up: no time
+delivered: 900 times (-10 %); given up: never
 waits: 3 dead letters, the oldest for 50h; 2 deliveries
 receivers in trouble: crm`, r.Text())
 }
@@ -38,9 +38,9 @@ func TestAReportOfNothing(t *testing.T) {
 	until := time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
 	require.Equal(t, `Dec 29 07:00 to Jan 5 07:00 UTC, beside the 168h before
 came: no event
-came again: no time
+came again: never
 failed: no dead letter; no error on the way
-delivered: no time; given up: no time
+delivered: never; given up: never
 waits: nothing`, Report{Since: until.AddDate(0, 0, -7), Until: until}.Text())
 }
 

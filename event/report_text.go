@@ -21,7 +21,7 @@ func (r Report) Text() string {
 	if len(silent) > 0 {
 		fmt.Fprintf(&b, "\nsilent, and not before: %s", strings.Join(firstOf(silent), ", "))
 	}
-	fmt.Fprintf(&b, "\ncame again: %s", r.Repeated.text("time"))
+	fmt.Fprintf(&b, "\ncame again: %s", r.Repeated.times())
 	var failed []string
 	for _, t := range r.Failed {
 		if t.Count > 0 {
@@ -29,7 +29,7 @@ func (r Report) Text() string {
 		}
 	}
 	fmt.Fprintf(&b, "\nfailed: %s%s; %s on the way", Sum(r.Failed).text("dead letter"), list(failed), r.Errors.text("error"))
-	fmt.Fprintf(&b, "\ndelivered: %s; given up: %s", r.Delivered.text("time"), r.GivenUp.text("time"))
+	fmt.Fprintf(&b, "\ndelivered: %s; given up: %s", r.Delivered.times(), r.GivenUp.times())
 	b.WriteString("\nwaits: " + r.waits())
 	if len(r.InTrouble) > 0 {
 		fmt.Fprintf(&b, "\nreceivers in trouble: %s", strings.Join(firstOf(r.InTrouble), ", "))
@@ -80,6 +80,14 @@ func span(d time.Duration) string {
 
 // text is "120 events (+20 %)", or "no event (100 before)".
 func (t Trend) text(of string) string { return t.number(of) + t.change() }
+
+// times is "12 times (+20 %)", or "never (12 before)".
+func (t Trend) times() string {
+	if t.Count == 0 {
+		return "never" + t.change()
+	}
+	return t.text("time")
+}
 
 func (t Trend) number(of string) string {
 	switch t.Count {
