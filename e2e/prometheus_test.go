@@ -209,7 +209,7 @@ func watching(t *testing.T) (texts []string) {
 // answersDashboards asks each query of the dashboards.
 func (w *watcher) answersDashboards(t *testing.T) {
 	t.Helper()
-	grafana := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$provider", ".*")
+	grafana := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$provider", ".*", "$namespace", "", "$job", "holdfast")
 	count := 0
 	for _, text := range watching(t) {
 		var dashboard struct {

@@ -209,3 +209,23 @@ func TestServiceAccountsExist(t *testing.T) {
 		}
 	})
 }
+
+// What Prometheus calls the job is the release, so that the rules tell two of them apart in one namespace, too.
+func TestPrometheusTellsReleasesApart(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	eachCase(t, func(t *testing.T, o *objects) {
+		for _, m := range o.monitors {
+			s, err := metav1.LabelSelectorAsSelector(&m.Spec.Selector)
+			require.NoError(t, err)
+			for _, service := range o.services {
+				if s.Matches(labels.Set(service.Labels)) {
+					require.Equal(t, release, service.Labels[m.Spec.JobLabel])
+					require.Contains(t, m.Spec.JobLabel, "instance", "the name of the chart is "+release+", too")
+					seen++
+				}
+			}
+		}
+	})
+	require.Positive(t, seen)
+}

@@ -91,7 +91,8 @@ type checker struct {
 }
 
 // grafana are what Grafana puts in for its variables.
-var grafana = strings.NewReplacer("$__rate_interval", "5m", "$__range", "6h", "$__interval", "1m", "$provider", ".*", "$destination", ".*")
+var grafana = strings.NewReplacer("$__rate_interval", "5m", "$__range", "6h", "$__interval", "1m", "$provider", ".*", "$destination", ".*",
+	"$namespace", "", "$job", "holdfast")
 
 func (c checker) check(text string) []string {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(grafana.Replace(text))

@@ -22,8 +22,8 @@ var (
 	ofOthers = regexp.MustCompile(`^(temporal|pgxpool|db_client|go|process)_`)
 	// ofPrometheus has made by itself.
 	ofPrometheus = map[string]bool{"up": true, "ALERTS": true}
-	// ofScrapes are labels that Prometheus gives to every series.
-	ofScrapes = map[string]bool{"job": true, "instance": true}
+	// ofScrapes are labels that Prometheus gives to every series, and on Kubernetes its operator.
+	ofScrapes = map[string]bool{"cluster": true, "namespace": true, "job": true, "instance": true}
 	suffix    = regexp.MustCompile(`_(bucket|count|sum)$`)
 )
 
