@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"holdfast/internal/config"
@@ -26,6 +28,50 @@ func parseValues(t *testing.T, text string) map[string]any {
 	var values map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(text), &values))
 	return values
+}
+
+// Go's limit is nine tenths of the container's, whatever its form: the rest is for what Go does not count. Who gives one has that.
+func TestGoKeepsATenthOfTheMemoryFree(t *testing.T) {
+	t.Parallel()
+	eachPod(t, func(t *testing.T, _ *objects, p pod) {
+		for _, c := range containers(p) {
+			require.Equal(t, fmt.Sprint(c.Resources.Limits.Memory().Value()*9/10), variable(c, "GOMEMLIMIT"), c.Name)
+		}
+	})
+	for values, limit := range map[string]string{
+		"worker: {resources: {limits: {memory: 1.5Gi}}}":               "1449551462",
+		"worker: {resources: {limits: {memory: 500M}}}":                "450000000",
+		"worker: {resources: {limits: {memory: 1073741824}}}":          "966367641",
+		"worker: {resources: {limits: {memory: null}}}":                "",
+		"worker: {env: [{name: GOMEMLIMIT, value: 700MiB}]}":           "700MiB",
+		"{env: [{name: GOMEMLIMIT, value: 'off'}], worker: {env: []}}": "off",
+	} {
+		for _, p := range makeObjects(t, loadChart(t), parseValues(t, values)).pods(t) {
+			if p.role == "worker" {
+				require.Equal(t, limit, variable(p.template.Spec.Containers[0], "GOMEMLIMIT"), values)
+			}
+		}
+	}
+}
+
+// variable is the value of the one variable of this name, or "".
+func variable(c core.Container, name string) (value string) {
+	for _, v := range c.Env {
+		if v.Name == name {
+			value += v.Value
+		}
+	}
+	return value
+}
+
+// An object has each label once, whoever gives it: its own goes before the one of all.
+func TestLabelsStandOnce(t *testing.T) {
+	t.Parallel()
+	o := makeObjects(t, loadChart(t), parseValues(t, "{commonLabels: {release: a, team: b}, "+
+		"serviceMonitor: {enabled: true, labels: {release: c}}, worker: {podLabels: {team: d}}}"))
+	require.Len(t, o.monitors, 1)
+	require.Equal(t, "c", o.monitors[0].Labels["release"])
+	require.Equal(t, "b", o.monitors[0].Labels["team"])
 }
 
 // Who writes something that cannot be meant is told what, before anything reaches the cluster.
@@ -52,6 +98,9 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"env: [{HOLDFAST_LOG_LEVEL: debug}]":                           "at '/env/0': missing property 'name'",
 		"worker: {keda: {enabled: true}, versioning: {enabled: true}}": "worker.keda and worker.versioning exclude each other",
 		"providers: {definitions: {a.yaml: a}, configMap: b}":          "exclude each other",
+		"commonLabels: {app.kubernetes.io/name: a}":                    "at '/commonLabels/app.kubernetes.io~1name': false schema",
+		"worker: {podLabels: {app.kubernetes.io/component: a}}":        "at '/worker/podLabels/app.kubernetes.io~1component': false schema",
+		"worker: {resources: {limits: {memory: 512MB}}}":               "resources.limits.memory: 512MB has a form that",
 		"config: {HOLDFAST_ARCHIVE: 'file:///archive'}":                "HOLDFAST_ARCHIVE: no pod has a folder that stays",
 		"worker: {config: {HOLDFAST_ARCHIVE: 'file:///archive'}}":      "HOLDFAST_ARCHIVE: no pod has a folder that stays",
 	} {

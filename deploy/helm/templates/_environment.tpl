@@ -1,4 +1,4 @@
-{{- /* The environment of a container. Takes root, role, values (those of the role), and tools: true for what is no role. */ -}}
+{{- /* The environment of a container. Takes root, role, values (those of the role), versioned; resources if they are not the role's. */ -}}
 {{- define "holdfast.env" -}}
 {{- $root := .root -}}
 {{- $values := $root.Values -}}
@@ -40,13 +40,33 @@
   valueFrom:
     secretKeyRef: {{ toJson $values.temporal.apiKey }}
 {{- end }}
+{{- $env := concat ($values.env | default list) (get .values "env" | default list) -}}
+{{- $own := false -}}
+{{- range $env }}{{- if eq .name "GOMEMLIMIT" }}{{- $own = true -}}{{- end }}{{- end -}}
+{{- with include "holdfast.goMemoryLimit" (get . "resources" | default .values.resources) }}
+{{- if not $own }}
 # Go collects its garbage harder before the container is killed for its memory.
 - name: GOMEMLIMIT
-  valueFrom:
-    resourceFieldRef: {resource: limits.memory}
-{{- with concat ($values.env | default list) (get .values "env" | default list) }}
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- with $env }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{- /* Nine tenths of a container's memory, in bytes: the rest is for what Go does not count. "" where there is no limit. */ -}}
+{{- define "holdfast.goMemoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" (. | default dict) -}}
+{{- if $limit -}}
+{{- /* A number in the values may come as one. */ -}}
+{{- $text := kindIs "string" $limit | ternary $limit (int64 $limit | toString) -}}
+{{- if not (regexMatch "^[0-9]+([.][0-9]+)?([kMGT]|[KMGT]i)?$" $text) -}}
+{{- fail (printf "resources.limits.memory: %s has a form that GOMEMLIMIT cannot be made of: write it as 512Mi" $text) -}}
+{{- end -}}
+{{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexFind "[a-zA-Z]*$" $text)) 0.9 | int64 -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* The secrets that a container gets as files: variable → {name, key}. */ -}}

@@ -35,6 +35,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end -}}
 
+{{- /* The labels of an object that has some of its own. Takes the root and those. */ -}}
+{{- define "holdfast.labelsAnd" -}}
+{{- mergeOverwrite (include "holdfast.labels" (first .) | fromYaml) (last . | default dict) | toYaml -}}
+{{- end -}}
+
 {{- /* A tag may have signs that a label may not. */ -}}
 {{- define "holdfast.version" -}}
 {{- default .Chart.AppVersion .Values.image.tag | replace "+" "_" | trunc 63 | trimAll "-_." | quote -}}

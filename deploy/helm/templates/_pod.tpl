@@ -23,7 +23,7 @@ spec:
       {{- include "holdfast.container" . | nindent 6 }}
       args: [migrate, --wait-only]
       env:
-        {{- include "holdfast.env" . | trim | nindent 8 }}
+        {{- include "holdfast.env" (set (omit . "resources") "resources" $values.migration.resources) | trim | nindent 8 }}
       resources:
         {{- toYaml $values.migration.resources | nindent 8 }}
   {{- end }}
