@@ -23,6 +23,7 @@ type inTrouble struct {
 
 	since time.Time
 	told  []string
+	text  string // what was told last
 
 	mu   sync.Mutex // the test environment runs activities side by side with callbacks
 	look operations.ReceiverLook
@@ -48,6 +49,7 @@ func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
 		})
 	env.OnActivity("TellOfReceiver", mock.Anything, mock.Anything).Return(func(_ context.Context, n operations.ReceiverNews) error {
 		env.told = append(env.told, n.Code+" "+env.Now().Sub(env.since).Round(time.Minute).String())
+		env.text = n.Text
 		return nil
 	}).Maybe()
 	return env
@@ -91,6 +93,19 @@ func TestReceiverInTrouble_recovers(t *testing.T) {
 	env.after(8*time.Minute, func(c *delivery.Condition) { c.TroubleSince = nil })
 	require.Equal(t, "recovered", env.run(t).Outcome)
 	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
+}
+
+// Somebody pauses a destination in trouble, and its last attempt under way succeeds:
+//   - it has recovered, nobody has resumed it
+//   - that is told, and that it is still paused
+func TestReceiverInTrouble_recoversWhilePaused(t *testing.T) {
+	env := newTrouble(t, 120*time.Hour)
+	env.after(8*time.Minute, func(c *delivery.Condition) {
+		c.State, c.StateAt, c.By, c.TroubleSince = delivery.DestinationPaused, env.since.Add(9*time.Minute), "ada", nil
+	})
+	require.Equal(t, "recovered", env.run(t).Outcome)
+	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
+	require.Equal(t, "destination crm takes deliveries again; it is still paused; 0 of its deliveries wait", env.text)
 }
 
 // Somebody disables a destination, lets it go on, or deletes it:

@@ -73,7 +73,7 @@ func ending(look operations.ReceiverLook, since time.Time) (outcome string, tell
 		return "disabled", "", true // whoever did so knows
 	case c.TroubleSince != nil:
 		return "", "", false
-	case c.StateAt.After(since):
+	case c.State == delivery.DestinationReady && c.StateAt.After(since):
 		return "resumed", "", true // its trouble begins anew, if there is one
 	default:
 		return "recovered", rungRecovered, true
@@ -84,6 +84,8 @@ func ending(look operations.ReceiverLook, since time.Time) (outcome string, tell
 func newsOf(r rung, name string, c delivery.Condition, disableAfter time.Duration) string {
 	waits := fmt.Sprintf("%d of its deliveries wait", c.Waiting+c.Retrying)
 	switch {
+	case r == rungRecovered && c.State == delivery.DestinationPaused:
+		return fmt.Sprintf("destination %s takes deliveries again; it is still paused; %s", name, waits)
 	case r == rungRecovered:
 		return fmt.Sprintf("destination %s takes deliveries again; %s", name, waits)
 	case r == rungDisabled:
