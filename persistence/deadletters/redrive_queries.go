@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
 
@@ -23,9 +24,12 @@ SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(faile
               count(*) FILTER (WHERE d.state NOT IN ('resolved', 'redriving')) AS live_failed,
               count(*) FILTER (WHERE d.state = 'redriving') AS live_in_flight
          FROM dead_letters AS d WHERE d.redrive_id = r.id AND r.settled_at IS NULL) AS live ON true`
-
-	selectUnsettled = `SELECT id FROM redrives WHERE settled_at IS NULL ORDER BY id`
 )
+
+var redrives = journal.Books[event.Redrive]{
+	Noun: "redrive", Columns: selectRedrive + fromRedrives,
+	Scan: func(row pgx.Row) (event.Redrive, error) { return scanRedrive(row) },
+}
 
 // PlanRedrive says what a redrive of the filter would take on.
 func (s *Store) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
@@ -60,29 +64,17 @@ func addToPlan(plan *event.RedrivePlan, row pgx.Row) error {
 
 // Redrive is one redrive, as far as it has come.
 func (s *Store) Redrive(ctx context.Context, id string) (event.Redrive, error) {
-	r, err := scanRedrive(s.db.QueryRow(ctx, selectRedrive+fromRedrives+` WHERE id = $1`, postgres.Clean(id)))
-	return r, postgres.Failure("read redrive "+postgres.Clean(id), err)
+	return redrives.One(ctx, s.db, id)
 }
 
 // Redrives are the latest redrives, newest first: at most limit of them, at most event.MaxPage.
 func (s *Store) Redrives(ctx context.Context, limit int) ([]event.Redrive, error) {
-	sql, args := postgres.NewList(selectRedrive+fromRedrives).Page("started_at DESC, id DESC", limit)
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, postgres.Failure("list redrives", err)
-	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Redrive, error) { return scanRedrive(row) })
-	return all, postgres.Failure("list redrives", err)
+	return redrives.Latest(ctx, s.db, limit)
 }
 
 // UnsettledRedrives are the IDs of the redrives that need a workflow.
 func (s *Store) UnsettledRedrives(ctx context.Context) ([]string, error) {
-	rows, err := s.db.Query(ctx, selectUnsettled)
-	if err != nil {
-		return nil, postgres.Failure("list redrives", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return ids, postgres.Failure("list redrives", err)
+	return redrives.IDs(ctx, s.db, `settled_at IS NULL`)
 }
 
 func scanRedrive(row pgx.Row, more ...any) (r event.Redrive, err error) {

@@ -17,10 +17,6 @@ const (
 INSERT INTO redrives (id, filter, rate, started_by, bound, total)
 SELECT $1, $2::jsonb, $3::double precision, $4, coalesce(max(id), 0), count(*) FROM dead_letters`
 
-	changeRedrive = `
-UPDATE redrives SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_timestamp() END
- WHERE id = $1 AND state IN ('running', 'paused')`
-
 	// What is still open a day after the last start (a policy with long pauses, a run that is stuck) is not waited for.
 	// Of a completed redrive everything that is neither done nor failed was skipped; of one that was canceled it was
 	// never reached.
@@ -46,9 +42,6 @@ UPDATE redrives AS r
            SELECT FROM delivery_queue AS q JOIN destination_states AS s ON s.destination_id = q.destination_id
             WHERE q.event_id = dead_letters.event_id AND q.subscription_id = dead_letters.subscription_id
               AND dead_letters.subscription_id > 0 AND s.state <> 'ready')`
-
-	cancelRedrive = `
-UPDATE redrives SET state = 'canceled', ended_at = clock_timestamp() WHERE id = $1 AND state IN ('running', 'paused')`
 )
 
 // CreateRedrive makes a redrive, which takes on what matches its filter now. It stores ID, Filter, Rate and StartedBy.
@@ -100,27 +93,7 @@ const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = red
 func (s *Store) ChangeRedrive(
 	ctx context.Context, id string, to event.OperationState, actor event.Actor,
 ) (event.Redrive, error) {
-	if err := s.changeRedrive(ctx, id, to, actor); err != nil {
-		return event.Redrive{}, postgres.Failure("change redrive "+postgres.Clean(id), err)
-	}
-	return s.Redrive(ctx, id)
-}
-
-func (s *Store) changeRedrive(ctx context.Context, id string, to event.OperationState, actor event.Actor) error {
-	did := actor.Did(actionOf[to], "redrive:"+id, nil)
-	if changed, err := journal.Change(ctx, s.db, did, changeRedrive, postgres.Clean(id), string(to)); err != nil || changed {
-		return err
-	}
-	r, err := s.Redrive(ctx, id)
-	if err != nil {
-		return err
-	}
-	return event.Rejectf("redrive_ended", "the redrive is %s", r.State)
-}
-
-var actionOf = map[event.OperationState]event.AuditAction{
-	event.OperationRunning: event.AuditRedriveResume, event.OperationPaused: event.AuditRedrivePause,
-	event.OperationCanceled: event.AuditRedriveCancel,
+	return redrives.Change(ctx, s.db, id, to, actor)
 }
 
 // SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
@@ -136,6 +109,5 @@ func (s *Store) SettleRedrive(ctx context.Context, id string) (event.Redrive, bo
 
 // CancelRedrive ends a redrive whose workflow was canceled in Temporal; what its runs come to is still counted.
 func (s *Store) CancelRedrive(ctx context.Context, id string) error {
-	_, err := s.db.Exec(ctx, cancelRedrive, postgres.Clean(id))
-	return postgres.Failure("cancel redrive "+postgres.Clean(id), err)
+	return redrives.Cancel(ctx, s.db, id)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	lockImport = selectImport + ` FOR UPDATE`
+	lockImport = importColumns + ` WHERE id = $1 FOR UPDATE`
 
 	// nextRows has sizes first, which are known without reading bodies: what the page has no room for never leaves PostgreSQL.
 	nextRows = `

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	lockResend = selectResend + ` FOR UPDATE OF r`
+	lockResend = resendColumns + ` WHERE id = $1 FOR UPDATE`
 
 	subscriptionOfResend = `
 SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, s.deleted_at IS NOT NULL,

@@ -18,20 +18,17 @@ const (
 INSERT INTO resends (id, subscription_id, everything, rate, started_by, first_id, last_id)
 VALUES ($1, $2, $3, $4, $5, $6::uuid, $7::uuid) ON CONFLICT DO NOTHING`
 
-	changeResend = `
-UPDATE resends SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_timestamp() END
- WHERE id = $1 AND state IN ('running', 'paused')`
-
 	resendColumns = `
-SELECT r.id, r.subscription_id, coalesce(s.name, ''), r.everything, r.rate, r.state, r.read, r.queued,
-       coalesce(r.first_id::text, ''), coalesce(r.cursor::text, ''), coalesce(r.last_id::text, ''),
-       r.started_by, r.started_at, r.ended_at
-  FROM resends AS r LEFT JOIN subscriptions AS s ON s.id = r.subscription_id`
-
-	selectResend = resendColumns + ` WHERE r.id = $1`
-
-	activeResends = `SELECT id FROM resends WHERE state IN ('running', 'paused')`
+SELECT id, subscription_id, coalesce((SELECT s.name FROM subscriptions AS s WHERE s.id = subscription_id), ''), everything, rate,
+       state, read, queued, coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, ''), started_by,
+       started_at, ended_at
+  FROM resends`
 )
+
+var resends = journal.Books[delivery.Resend]{
+	Noun: "resend", Columns: resendColumns,
+	Scan: func(row pgx.Row) (delivery.Resend, error) { r, err := scanResend(row); return r.Resend, err },
+}
 
 // CreateResend makes a resend of the events that were accepted in a time. It stores ID, Subscription (its name or number),
 // Everything, Rate, Since, Until and StartedBy; an Until that is zero, or after now, is now. While another one of the
@@ -90,49 +87,27 @@ func (s span) last() string  { return event.FirstIDAt(s.until) }
 func (s *Store) ChangeResend(
 	ctx context.Context, id string, to event.OperationState, actor event.Actor,
 ) (delivery.Resend, error) {
-	did := actor.Did(resendActions[to], auditObject("resend", id), nil)
-	changed, err := journal.Change(ctx, s.db, did, changeResend, postgres.Clean(id), string(to))
-	if err != nil {
-		return delivery.Resend{}, postgres.Failure("change resend "+postgres.Clean(id), err)
-	}
-	r, err := s.Resend(ctx, id)
-	if err == nil && !changed {
-		err = postgres.Failure("change resend "+postgres.Clean(id), event.Rejectf("resend_ended", "the resend is %s", r.State))
-	}
-	return r, err
-}
-
-var resendActions = map[event.OperationState]event.AuditAction{
-	event.OperationRunning: event.AuditResendResume, event.OperationPaused: event.AuditResendPause,
-	event.OperationCanceled: event.AuditResendCancel,
+	return resends.Change(ctx, s.db, id, to, actor)
 }
 
 // CancelResend ends a resend whose workflow was canceled in Temporal.
 func (s *Store) CancelResend(ctx context.Context, id string) error {
-	_, err := s.db.Exec(ctx, changeResend, postgres.Clean(id), string(event.OperationCanceled))
-	return postgres.Failure("cancel resend "+postgres.Clean(id), err)
+	return resends.Cancel(ctx, s.db, id)
 }
 
 // Resend is one resend, as far as it has come.
 func (s *Store) Resend(ctx context.Context, id string) (delivery.Resend, error) {
-	r, err := scanResend(s.db.QueryRow(ctx, selectResend, postgres.Clean(id)))
-	return r.Resend, postgres.Failure("read resend "+postgres.Clean(id), err)
+	return resends.One(ctx, s.db, id)
 }
 
 // Resends are the latest resends, newest first: at most limit of them, at most event.MaxPage.
 func (s *Store) Resends(ctx context.Context, limit int) ([]delivery.Resend, error) {
-	sql, args := postgres.NewList(resendColumns).Page("r.started_at DESC, r.id DESC", limit)
-	all, err := pgx.CollectRows(s.db.Rows(ctx, sql, args...), func(row pgx.CollectableRow) (delivery.Resend, error) {
-		r, err := scanResend(row)
-		return r.Resend, err
-	})
-	return all, postgres.Failure("list resends", err)
+	return resends.Latest(ctx, s.db, limit)
 }
 
 // ActiveResends are the IDs of the resends that need a workflow.
 func (s *Store) ActiveResends(ctx context.Context) ([]string, error) {
-	ids, err := pgx.CollectRows(s.db.Rows(ctx, activeResends), pgx.RowTo[string])
-	return ids, postgres.Failure("list resends", err)
+	return resends.Active(ctx, s.db)
 }
 
 // resendRow is a resend as its row says.

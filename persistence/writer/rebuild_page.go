@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	lockRebuild = selectRebuild + ` FOR UPDATE`
+	lockRebuild = rebuildColumns + ` WHERE id = $1 FOR UPDATE`
 
 	rebuiltEvents = RecordColumns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
 

@@ -18,19 +18,16 @@ const (
 INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by, first_id, last_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid) ON CONFLICT DO NOTHING`
 
-	changeRebuild = `
-UPDATE rebuilds SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_timestamp() END
- WHERE id = $1 AND state IN ('running', 'paused')`
-
 	rebuildColumns = `
 SELECT id, provider, kind, dry_run, rate, state, read, changed, unreadable, skipped, entities, problems,
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, ''), started_at, ended_at, started_by
   FROM rebuilds`
-
-	selectRebuild = rebuildColumns + ` WHERE id = $1`
-
-	activeRebuilds = `SELECT id FROM rebuilds WHERE state IN ('running', 'paused')`
 )
+
+var rebuilds = journal.Books[event.Rebuild]{
+	Noun: "rebuild", Columns: rebuildColumns,
+	Scan: func(row pgx.Row) (event.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
+}
 
 // CreateRebuild makes a rebuild of the events that match its filter and were accepted by now. It stores ID, Filter, DryRun, Rate
 // and StartedBy. While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
@@ -94,55 +91,27 @@ func queueEndOfEvents(b *pgx.Batch, f event.RebuildFilter, order string, id **st
 func (s *Store) ChangeRebuild(
 	ctx context.Context, id string, to event.OperationState, actor event.Actor,
 ) (event.Rebuild, error) {
-	if err := s.changeRebuild(ctx, id, to, actor); err != nil {
-		return event.Rebuild{}, postgres.Failure("change rebuild "+postgres.Clean(id), err)
-	}
-	return s.Rebuild(ctx, id)
-}
-
-func (s *Store) changeRebuild(ctx context.Context, id string, to event.OperationState, actor event.Actor) error {
-	did := actor.Did(rebuildActions[to], "rebuild:"+id, nil)
-	if changed, err := journal.Change(ctx, s.db, did, changeRebuild, postgres.Clean(id), string(to)); err != nil || changed {
-		return err
-	}
-	r, err := s.Rebuild(ctx, id)
-	if err != nil {
-		return err
-	}
-	return event.Rejectf("rebuild_ended", "the rebuild is %s", r.State)
-}
-
-var rebuildActions = map[event.OperationState]event.AuditAction{
-	event.OperationRunning: event.AuditRebuildResume, event.OperationPaused: event.AuditRebuildPause,
-	event.OperationCanceled: event.AuditRebuildCancel,
+	return rebuilds.Change(ctx, s.db, id, to, actor)
 }
 
 // CancelRebuild ends a rebuild whose workflow was canceled in Temporal.
 func (s *Store) CancelRebuild(ctx context.Context, id string) error {
-	_, err := s.db.Exec(ctx, changeRebuild, postgres.Clean(id), string(event.OperationCanceled))
-	return postgres.Failure("cancel rebuild "+postgres.Clean(id), err)
+	return rebuilds.Cancel(ctx, s.db, id)
 }
 
 // Rebuild is one rebuild, as far as it has come.
 func (s *Store) Rebuild(ctx context.Context, id string) (event.Rebuild, error) {
-	r, err := scanRebuild(s.db.QueryRow(ctx, selectRebuild, postgres.Clean(id)))
-	return r.Rebuild, postgres.Failure("read rebuild "+postgres.Clean(id), err)
+	return rebuilds.One(ctx, s.db, id)
 }
 
 // Rebuilds are the latest rebuilds, newest first: at most limit of them, at most event.MaxPage.
 func (s *Store) Rebuilds(ctx context.Context, limit int) ([]event.Rebuild, error) {
-	sql, args := postgres.NewList(rebuildColumns).Page("started_at DESC, id DESC", limit)
-	all, err := pgx.CollectRows(s.db.Rows(ctx, sql, args...), func(row pgx.CollectableRow) (event.Rebuild, error) {
-		r, err := scanRebuild(row)
-		return r.Rebuild, err
-	})
-	return all, postgres.Failure("list rebuilds", err)
+	return rebuilds.Latest(ctx, s.db, limit)
 }
 
 // ActiveRebuilds are the IDs of the rebuilds that need a workflow.
 func (s *Store) ActiveRebuilds(ctx context.Context) ([]string, error) {
-	ids, err := pgx.CollectRows(s.db.Rows(ctx, activeRebuilds), pgx.RowTo[string])
-	return ids, postgres.Failure("list rebuilds", err)
+	return rebuilds.Active(ctx, s.db)
 }
 
 // rebuildRow is a rebuild as its row says.
