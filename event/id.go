@@ -78,6 +78,20 @@ func TimeOfID(id string) (made time.Time, ok bool) {
 	return time.UnixMilli(int64(ms)), err == nil
 }
 
+// AcceptedAt is when the event of an ID was accepted, in UTC, or the time of a bound that FirstIDAt has made; zero if the ID says
+// no time.
+func AcceptedAt(id string) time.Time {
+	const version = len("00000000-0000-")
+	if len(id) > version && id[version] == '0' {
+		id = id[:version] + "7" + id[version+1:]
+	}
+	made, ok := TimeOfID(id)
+	if !ok {
+		return time.Time{}
+	}
+	return made.UTC()
+}
+
 // revision marks the key of an event that was made from another one by an edit.
 const revision = ":r"
 

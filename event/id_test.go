@@ -63,6 +63,11 @@ func TestAnIDSaysWhenItWasMade(t *testing.T) {
 	made, ok := event.TimeOfID(id[:14] + "7" + id[15:])
 	require.True(t, ok)
 	require.True(t, made.Equal(at))
+	require.Equal(t, made.UTC(), event.AcceptedAt(id[:14]+"7"+id[15:]))
+	require.Equal(t, made.UTC(), event.AcceptedAt(id), "a bound")
+	for _, none := range []string{"", "req_1", id[:14], id[:14] + "4" + id[15:]} {
+		require.Zero(t, event.AcceptedAt(none), none)
+	}
 	for _, none := range []string{"", id, "req_1", "zzzzzzzz-zzzz-7000-8000-000000000000"} {
 		_, ok := event.TimeOfID(none)
 		require.False(t, ok, none)

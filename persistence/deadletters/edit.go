@@ -69,11 +69,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 	if err != nil {
 		return 0, err
 	}
-	body := e.Body
-	if body == nil {
-		body = []byte{}
-	}
-	sum := sha256.Sum256(body)
+	sum := sha256.Sum256(e.Body)
 	verdict := writer.VerdictBy(by, held.eventID, event.OutcomeReplaced)
 	verdict.Reason, verdict.ReplacedBy = cmp.Or(verdict.Reason, "edited"), e.EventID
 	taken, err := s.giveUp(ctx, tx, held, verdict)
@@ -81,7 +77,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 		return 0, err
 	}
 	b := &pgx.Batch{}
-	b.Queue(insertEdited, e.DeadLetter, e.EventID, revised.Key, receipt, body, revised.WorkflowID()).
+	b.Queue(insertEdited, e.DeadLetter, e.EventID, revised.Key, receipt, postgres.Bytea(e.Body), revised.WorkflowID()).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
 	detail := taken.Detail()
 	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()

@@ -32,14 +32,11 @@ func NewImported(item event.ImportItem, f event.Failure) (*Imported, error) {
 			state = event.DeadLetterExhausted
 		}
 	}
-	body := item.Body
-	if body == nil {
-		body = []byte{}
-	}
 	return &Imported{[]any{
-		r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt, body, string(state),
-		string(f.Step), postgres.KnownClass(f.Class), postgres.Clean(f.Code), postgres.Clip(postgres.Clean(f.Message), MaxMessage),
-		f.Attempts, first.UTC(), f.At.UTC(), postgres.Clean(r.WorkflowID()), postgres.Clean(r.Source), postgres.Clean(f.Rule()),
+		r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt, postgres.Bytea(item.Body),
+		string(state), string(f.Step), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
+		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, first.UTC(), f.At.UTC(),
+		postgres.Clean(r.WorkflowID()), postgres.Clean(r.Source), postgres.Clean(f.Rule()),
 	}}, nil
 }
 

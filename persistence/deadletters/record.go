@@ -90,13 +90,9 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	if err != nil {
 		return err
 	}
-	body := d.Body
-	if body == nil {
-		body = []byte{}
-	}
 	r, f, runID := d.Receipt, d.Failure, postgres.Clean(d.Run.RunID)
-	b.Queue(recordDeadLetter, r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt, body,
-		postgres.Clean(string(f.Step)), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
+	b.Queue(recordDeadLetter, r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt,
+		postgres.Bytea(d.Body), postgres.Clean(string(f.Step)), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
 		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, f.At,
 		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()))
 	b.Queue(markDead, r.ID, runID)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -41,7 +42,7 @@ UPDATE dead_letters SET state = 'exhausted', next_redrive_at = NULL
 
 	takeDue = `
 WITH taken AS (
-UPDATE dead_letters SET redrive_id = $5, ` + takenNow + `, auto_attempts = auto_attempts + 1
+UPDATE dead_letters SET redrive_id = $5, ` + outbox.TakenNow + `, auto_attempts = auto_attempts + 1
  WHERE id IN (SELECT d.id` + ofPolicy + ofItsClasses + ` AND d.next_redrive_at <= clock_timestamp() AND ` + notOwned + `
                ORDER BY d.next_redrive_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED)
 RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/journal"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -24,13 +25,10 @@ import (
 // stopped half-way, or its run takes long.
 const redriveLease = 15 * time.Minute
 
-// taken is what every way of taking a dead letter sets, takenNow that without the owner, which is $1.
 const (
-	takenNow = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
-	taken    = takenNow + `, redrive_id = $1`
-)
+	// taken is what every way of taking a dead letter for an owner sets, who is $1.
+	taken = outbox.TakenNow + `, redrive_id = $1`
 
-const (
 	takeForReplay = `
 WITH taken AS (
 UPDATE dead_letters SET ` + taken + `, auto_attempts = 0

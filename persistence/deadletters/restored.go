@@ -42,20 +42,17 @@ func NewRestored(item event.ImportItem) (*Restored, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := item.Body
-	if body == nil {
-		body = []byte{}
-	}
 	var resolvedRun *string
 	if d.ResolvedAt != nil {
 		resolvedRun = &d.ResolvedRun
 	}
 	return &Restored{[]any{
 		r.ID, d.FirstFailed, postgres.Clean(d.Subscription), d.LastFailed, postgres.Clean(r.Provider), postgres.Clean(r.Key),
-		postgres.Clean(r.Type), receipt, body, string(d.State), string(f.Step), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
-		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, d.Failures, postgres.Clean(d.Run.WorkflowID),
-		postgres.Clean(d.Run.RunID), postgres.Clean(r.Source), postgres.Clean(f.Rule()), d.ResolvedAt, resolvedRun, d.DiscardedAt,
-		postgres.Clean(d.DiscardedBy), postgres.Clean(d.DiscardReason), d.ReplacedBy, item.Stored.UnreadReceipt, d.AutoAttempts,
+		postgres.Clean(r.Type), receipt, postgres.Bytea(item.Body), string(d.State), string(f.Step), postgres.KnownClass(f.Class),
+		postgres.Clean(f.Code), postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, d.Failures,
+		postgres.Clean(d.Run.WorkflowID), postgres.Clean(d.Run.RunID), postgres.Clean(r.Source), postgres.Clean(f.Rule()),
+		d.ResolvedAt, resolvedRun, d.DiscardedAt, postgres.Clean(d.DiscardedBy), postgres.Clean(d.DiscardReason), d.ReplacedBy,
+		item.Stored.UnreadReceipt, d.AutoAttempts,
 	}}, nil
 }
 

@@ -50,10 +50,7 @@ func (s *Store) StageImport(ctx context.Context, id string, from int64, items []
 		if err != nil {
 			return fmt.Errorf("encode line %d of an import: %w", item.Line, err)
 		}
-		seqs[i], rows[i], bodies[i] = from+int64(i), encoded, item.Body
-		if item.Body == nil {
-			bodies[i] = []byte{}
-		}
+		seqs[i], rows[i], bodies[i] = from+int64(i), encoded, postgres.Bytea(item.Body)
 	}
 	_, err := s.db.Exec(ctx, insertRows, id, seqs, rows, bodies)
 	return postgres.Failure("keep lines of import "+id, err)

@@ -38,7 +38,7 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 	var ok bool
 	if w.Receipt, ok = writer.ReadReceipt(receipt, w.workflowID, id, provider, receivedAt); !ok {
 		w.LastError = writer.ErrMalformedReceipt.Text
-		w.unread = append([]byte{}, receipt...) // never nil
+		w.unread = postgres.Bytea(receipt)
 	}
 	return w, nil
 }

@@ -170,7 +170,8 @@ func (s *Store) waitingOwner(ctx context.Context, row *inboxRow) (id, fingerprin
 func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*inboxRow, error) {
 	row := &inboxRow{
 		workflowID: postgres.Clean(r.WorkflowID()), lane: lane, provider: postgres.Clean(r.Provider), receivedAt: r.ReceivedAt,
-		body: body, reject: reject, event: r, dedupeFrom: pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity},
+		body: postgres.Bytea(body), reject: reject, event: r,
+		dedupeFrom: pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity},
 	}
 	if start := r.WindowStart(); !start.IsZero() {
 		row.dedupeFrom = pgtype.Timestamptz{Valid: true, Time: start}
@@ -180,9 +181,6 @@ func newInboxRow(lane event.Lane, r event.Receipt, body []byte, reject bool) (*i
 	}
 	if row.id.Scan(r.ID) != nil || !row.id.Valid {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
-	}
-	if row.body == nil {
-		row.body = []byte{}
 	}
 	var err error
 	if row.receipt, err = json.Marshal(r); err != nil {

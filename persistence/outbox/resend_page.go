@@ -52,8 +52,7 @@ WITH queued AS (
          ON CONFLICT DO NOTHING
   RETURNING event_id
 ), waiting AS (
-     UPDATE dead_letters AS l
-        SET state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL
+     UPDATE dead_letters AS l SET ` + TakenNow + `
        FROM queued AS q
       WHERE l.event_id = q.event_id AND l.subscription_id = $2 AND l.state IN ('open', 'exhausted')
 )

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -123,19 +122,6 @@ func scanResend(row pgx.Row) (r resendRow, err error) {
 		return r, err
 	}
 	r.StartedAt, r.EndedAt = r.StartedAt.UTC(), postgres.UTC(r.EndedAt)
-	r.Since, r.Until, r.Reached = timeOf(r.first), timeOf(r.last), timeOf(r.cursor)
+	r.Since, r.Until, r.Reached = event.AcceptedAt(r.first), event.AcceptedAt(r.last), event.AcceptedAt(r.cursor)
 	return r, nil
-}
-
-// timeOf is the time in the ID of an event, or in a bound of IDs, which has no version; zero where there is none.
-func timeOf(id string) time.Time {
-	const version = len("00000000-0000-")
-	if len(id) <= version {
-		return time.Time{}
-	}
-	at, ok := event.TimeOfID(strings.Join([]string{id[:version], id[version+1:]}, "7"))
-	if !ok {
-		return time.Time{}
-	}
-	return at.UTC()
 }

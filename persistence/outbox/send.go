@@ -15,6 +15,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
+// TakenNow is what every way of taking a dead letter sets.
+const TakenNow = `state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL`
+
 const (
 	// holdOpen locks the delivery in the queue, if it is there.
 	holdOpen = `
@@ -41,8 +44,7 @@ RETURNING destination_id`
 
 	// redriveSent lets its dead letter, if it has one, wait for the outcome.
 	redriveSent = `
-UPDATE dead_letters
-   SET state = 'redriving', redriving_since = clock_timestamp(), redriving_run_id = NULL, next_redrive_at = NULL
+UPDATE dead_letters SET ` + TakenNow + `
  WHERE event_id = $1::uuid AND subscription_id = $2 AND state IN ('open', 'exhausted')`
 
 	cancelOpen = `

@@ -29,6 +29,14 @@ func Clip(s string, limit int) string {
 	return s[:limit]
 }
 
+// Bytea is b for a bytea column that is never NULL.
+func Bytea(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
 // HeadersColumn is the receipt's headers for a jsonb column.
 func HeadersColumn(r event.Receipt) (string, error) {
 	headers := make(map[string]string, len(r.Headers))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -131,15 +130,6 @@ func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
 		return r, fmt.Errorf("decode problems: %w", err)
 	}
 	r.StartedAt, r.EndedAt = r.StartedAt.UTC(), postgres.UTC(r.EndedAt)
-	r.From, r.Reached, r.Until = acceptedAt(r.first), acceptedAt(r.cursor), acceptedAt(r.last)
+	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
 	return r, nil
-}
-
-// acceptedAt is the time in the ID of an event; zero where it has none.
-func acceptedAt(id string) time.Time {
-	at, ok := event.TimeOfID(id)
-	if !ok {
-		return time.Time{}
-	}
-	return at.UTC()
 }

@@ -77,9 +77,7 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 	if row.receipt, err = postgres.ReceiptColumn(r); err != nil {
 		return row, err
 	}
-	if row.body = body; body == nil {
-		row.body = []byte{}
-	}
+	row.body = postgres.Bytea(body)
 	row.payload, row.note = postgres.Project(body)
 	return row, nil
 }
