@@ -8,8 +8,6 @@ import (
 	"crypto/sha3"
 	"crypto/sha512"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"hash"
@@ -250,10 +248,7 @@ func otherAlgorithms(s scheme) map[string]forgery {
 		}}
 	case *publicKeyScheme: // the public key as the secret of an HMAC
 		return map[string]forgery{"HMAC by the public key": func(r *Request, secrets []string, now time.Time) error {
-			other := hmacScheme{signed: s.signed, newHash: sha256.New, encode: base64.StdEncoding.EncodeToString, keyForm: "text"}
-			if s.hexSignature {
-				other.encode = hex.EncodeToString
-			}
+			other := hmacScheme{signed: s.signed, newHash: sha256.New, keyForm: "text"}
 			return other.sign(r, secrets, now)
 		}}
 	}

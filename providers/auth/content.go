@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
@@ -166,6 +167,13 @@ func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
 func (c content) sum(h hash.Hash, v signedParts) []byte {
 	c.write(h, v)
 	return h.Sum(nil)
+}
+
+// message is what is signed, as a whole.
+func (c content) message(v signedParts) []byte {
+	var message bytes.Buffer
+	c.write(&message, v)
+	return message.Bytes()
 }
 
 // checkBody refuses a body that {params} does not cover: one that is no form, or not wholly one, unless its hash is in the

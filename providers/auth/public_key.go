@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -9,7 +8,6 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"strings"
 	"time"
@@ -22,7 +20,7 @@ import (
 type publicKeyScheme struct {
 	signed
 	keyKind
-	hexSignature, hexKey bool
+	hexKey bool
 }
 
 // keyKind is one kind of key pair. Keys are read from their bytes: a public one as the sender gives it, a private one as it
@@ -46,7 +44,8 @@ const privatePrefix = "whsk_"
 
 func newPublicKey(p *definition.Problems, field string, d *definition.PublicKey, kind keyKind) scheme {
 	s := &publicKeyScheme{signed: newSigned(p, field, d.Signing), keyKind: kind}
-	s.hexSignature = p.OneOf(field+".encoding", d.Encoding, "base64", "hex") == "hex"
+	s.signed.size = kind.size
+	s.encoding = encodings[p.OneOf(field+".encoding", d.Encoding, "base64", "hex")]
 	s.hexKey = p.OneOf(field+".key", d.Key, "base64", "hex") == "hex"
 	if kind.label == ed25519Keys.label && !s.hexKey { // any 32 bytes are a key
 		p.Required(field+".key_prefix", d.KeyPrefix)
@@ -136,43 +135,17 @@ func (s *publicKeyScheme) authenticate(k keyring, r *Request, now time.Time) err
 	if err != nil {
 		return err
 	}
-	o, err := s.read(r)
-	if err != nil {
-		return err
-	}
-	var offered [][]byte
-	for _, text := range o.signatures {
-		if signature, err := s.decodeSignature(text); err == nil && len(signature) > 0 && (s.size == 0 || s.size == len(signature)) {
-			offered = append(offered, signature)
-		}
-	}
-	if len(offered) == 0 {
-		return denyAt(ReasonMalformedSignature, s.header.part())
-	}
-	return s.judge(o, s.matches(keys, offered, o), now)
-}
-
-func (s *publicKeyScheme) decodeSignature(text string) ([]byte, error) {
-	if s.hexSignature {
-		return hex.DecodeString(text)
-	}
-	return base64.StdEncoding.Strict().DecodeString(text)
-}
-
-func (s *publicKeyScheme) matches(keys []crypto.PublicKey, offered [][]byte, o offer) bool {
-	for _, url := range s.content.urls(o.parts.request) {
-		o.parts.url = url
-		var message bytes.Buffer
-		s.content.write(&message, o.parts)
+	return s.signed.verify(r, now, func(v signedParts, offered [][]byte) bool {
+		message := s.content.message(v)
 		for _, signature := range offered {
 			for _, key := range keys {
-				if s.verify(key, message.Bytes(), signature) {
+				if s.keyKind.verify(key, message, signature) {
 					return true
 				}
 			}
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // privateKeyOf reads the bytes of a private key of this kind behind its prefix.
@@ -185,28 +158,9 @@ func (s *publicKeyScheme) privateKeyOf(secret string) ([]byte, bool) {
 }
 
 func (s *publicKeyScheme) sign(r *Request, secrets []string, now time.Time) error {
-	keys, ok := signingKeys(secrets, s.header.room(), s.privateKeyOf)
-	if !ok {
-		return deny(ReasonUnusableSecret)
-	}
-	v, err := s.prepare(r, now)
-	if err != nil {
-		return err
-	}
-	var message bytes.Buffer
-	s.content.write(&message, v)
-	signatures := make([]string, len(keys))
-	for i, key := range keys {
-		signature, ok := s.keyKind.sign(key, message.Bytes())
-		if !ok {
-			return deny(ReasonUnusableSecret)
-		}
-		signatures[i] = base64.StdEncoding.EncodeToString(signature)
-		if s.hexSignature {
-			signatures[i] = hex.EncodeToString(signature)
-		}
-	}
-	return s.header.put(r, v.timestamp, signatures)
+	return s.signWith(r, secrets, now, s.privateKeyOf, func(key []byte, v signedParts) ([]byte, bool) {
+		return s.keyKind.sign(key, s.content.message(v))
+	})
 }
 
 func (s *publicKeyScheme) name() string { return s.label + " in " + s.header.where() }

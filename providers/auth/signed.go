@@ -2,6 +2,7 @@ package auth
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"net/url"
 	"slices"
@@ -23,6 +24,20 @@ type signed struct {
 	time        signedTime
 	idHeader    string
 	partial     bool
+	size        int // of a signature; 0 where they differ
+	encoding    encoding
+}
+
+// encoding is how a signature stands in a header.
+type encoding struct {
+	decode func(string) ([]byte, error)
+	encode func([]byte) string
+}
+
+var encodings = map[string]encoding{
+	"hex":       {hex.DecodeString, hex.EncodeToString},
+	"base64":    {base64.StdEncoding.Strict().DecodeString, base64.StdEncoding.EncodeToString},
+	"base64url": {base64.RawURLEncoding.Strict().DecodeString, base64.RawURLEncoding.EncodeToString},
 }
 
 func newSigned(p *definition.Problems, field string, d definition.Signing) signed {
@@ -108,6 +123,33 @@ func (s signed) checkListed(r *Request) error {
 	return nil
 }
 
+// verify judges a request by whether one of the signatures that it offers is good for what it has signed.
+func (s signed) verify(r *Request, now time.Time, isGood func(v signedParts, offered [][]byte) bool) error {
+	o, err := s.read(r)
+	if err != nil {
+		return err
+	}
+	offered := s.decoded(o.signatures)
+	if len(offered) == 0 {
+		return denyAt(ReasonMalformedSignature, s.header.part())
+	}
+	return s.judge(o, slices.ContainsFunc(s.content.urls(r), func(url string) bool {
+		o.parts.url = url
+		return isGood(o.parts, offered)
+	}), now)
+}
+
+// decoded are the signatures that have the form and the size of one.
+func (s signed) decoded(texts []string) (all [][]byte) {
+	for _, text := range texts {
+		signature, err := s.encoding.decode(text)
+		if err == nil && len(signature) > 0 && (s.size == 0 || s.size == len(signature)) {
+			all = append(all, signature)
+		}
+	}
+	return all
+}
+
 // judge says what comes of an offer, once it is known whether one of its signatures is good.
 func (s signed) judge(o offer, good bool, now time.Time) error {
 	switch {
@@ -165,14 +207,31 @@ func (s signed) prepare(r *Request, now time.Time) (v signedParts, err error) {
 	return v, err
 }
 
-// signingKeys are the keys of the secrets that have one, at most as many as there is room for; ok is false if there is none.
-func signingKeys[K any](secrets []string, room int, read func(secret string) (K, bool)) (keys []K, ok bool) {
-	for _, secret := range secrets {
-		if key, ok := read(secret); ok && len(keys) < room {
-			keys = append(keys, key)
-		}
+// signWith signs a request with the keys of the secrets that have one, as far as there is room.
+func (s signed) signWith(
+	r *Request, secrets []string, now time.Time, read func(secret string) ([]byte, bool),
+	sign func(key []byte, v signedParts) ([]byte, bool),
+) error {
+	v, err := s.prepare(r, now)
+	if err != nil {
+		return err
 	}
-	return keys, len(keys) > 0
+	var signatures []string
+	for _, secret := range secrets {
+		key, isKey := read(secret)
+		if !isKey || len(signatures) == s.header.room() {
+			continue
+		}
+		signature, ok := sign(key, v)
+		if !ok {
+			return deny(ReasonUnusableSecret)
+		}
+		signatures = append(signatures, s.encoding.encode(signature))
+	}
+	if len(signatures) == 0 {
+		return deny(ReasonUnusableSecret)
+	}
+	return s.header.put(r, v.timestamp, signatures)
 }
 
 func (s signed) reference() string { return s.secretsName }
