@@ -80,10 +80,9 @@ func (k *Keeper) purge(ctx context.Context, kept event.Kept, before time.Time, b
 		return removed, err
 	}
 	file := fileOf(kept, old)
-	if err := k.write(ctx, file, old); err != nil {
+	if err := k.write(ctx, &file, old); err != nil {
 		return 0, fmt.Errorf("archive: write %s (nothing was removed): %w", file.Name, err)
 	}
-	file.Looked = 1
 	removed, err := k.Store.PurgeOutdated(ctx, kept, before, old, by)
 	if err == nil {
 		warn(ctx, k.clean(ctx, file, removed == int64(len(old))))
@@ -97,19 +96,19 @@ func warn(ctx context.Context, err error) {
 	}
 }
 
-func (k *Keeper) write(ctx context.Context, file event.ArchiveFile, old []event.Outdated) error {
+func (k *Keeper) write(ctx context.Context, file *event.ArchiveFile, old []event.Outdated) error {
 	content, err := encode(old)
 	if err != nil {
 		return err
 	}
-	if err := k.Store.AddArchiveFile(ctx, file); err != nil {
+	if err := k.Store.AddArchiveFile(ctx, *file); err != nil {
 		return err
 	}
 	if err := k.Bucket.Put(ctx, file.Name, content); err != nil {
 		return err
 	}
 	file.Looked = 1
-	return k.Store.AddArchiveFile(ctx, file)
+	return k.Store.AddArchiveFile(ctx, *file)
 }
 
 // fileOf is a file for what is outdated. Names sort by the time of the first event, or of the first dead letter's end, and are

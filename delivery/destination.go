@@ -110,9 +110,12 @@ func DefaultBreaker() Breaker {
 	return Breaker{Failures: 5, Open: event.Duration(30 * time.Second), Probes: 3}
 }
 
+// SecretPrefix is that of a secret of Standard Webhooks.
+const SecretPrefix = "whsec_"
+
 // Secret is what requests to an endpoint are signed with.
 type Secret struct {
-	// Value is the secret as the receiver has it, for Standard Webhooks "whsec_" and base64.
+	// Value is the secret as the receiver has it, for Standard Webhooks SecretPrefix and base64.
 	Value string `json:"value"`
 	// Until is when it is no longer used, because another one has replaced it; nil is never.
 	Until *time.Time `json:"until,omitempty"`

@@ -64,13 +64,13 @@ func ReceiverInTrouble(ctx workflow.Context, in Receiver) (ReceiverResult, error
 			return ReceiverResult{}, err
 		}
 		if outcome != "" {
-			return ReceiverResult{outcome, r.Since}, r.finish(ctx)
+			return ReceiverResult{outcome, r.Since}, finish(ctx)
 		}
 		if _, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return r.asked }); err != nil {
 			return ReceiverResult{}, err
 		}
 	}
-	if err := r.finish(ctx); err != nil {
+	if err := finish(ctx); err != nil {
 		return ReceiverResult{}, err
 	}
 	return ReceiverResult{}, workflow.NewContinueAsNewError(ctx, TypeReceiverInTrouble, r.Receiver)
@@ -153,6 +153,6 @@ func checkOrder(o ReceiverOrder) error {
 }
 
 // finish waits for orders that are being carried out.
-func (r *receiver) finish(ctx workflow.Context) error {
+func finish(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }

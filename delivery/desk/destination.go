@@ -126,9 +126,6 @@ func (d *Desk) Rotate(
 	return secret, d.RotateSecret(ctx, to.Name, delivery.Secret{Value: secret}, grace, by)
 }
 
-// standardPrefix is that of a secret of Standard Webhooks, with base64 behind it.
-const standardPrefix = "whsec_"
-
 // secretOf is a secret that somebody gives as the receiver has it. For Standard Webhooks any text can be one: it becomes base64
 // behind the prefix, as the libraries of receivers want it.
 func secretOf(h delivery.HTTP, given string) (string, error) {
@@ -138,12 +135,12 @@ func secretOf(h delivery.HTTP, given string) (string, error) {
 	if h.Signature != nil {
 		return given, nil
 	}
-	encoded, ok := strings.CutPrefix(given, standardPrefix)
+	encoded, ok := strings.CutPrefix(given, delivery.SecretPrefix)
 	if !ok {
-		return standardPrefix + base64.StdEncoding.EncodeToString([]byte(given)), nil
+		return delivery.SecretPrefix + base64.StdEncoding.EncodeToString([]byte(given)), nil
 	}
 	if _, err := base64.StdEncoding.DecodeString(encoded); err != nil {
-		return "", event.Rejectf("invalid_secret", "secret has no base64 behind %s", standardPrefix)
+		return "", event.Rejectf("invalid_secret", "secret has no base64 behind %s", delivery.SecretPrefix)
 	}
 	return given, nil
 }

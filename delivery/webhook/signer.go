@@ -9,6 +9,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
@@ -20,7 +21,7 @@ const secretsName = "SECRETS"
 // standardWebhooks is how requests are signed where nothing is declared.
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 const standardWebhooks = `{"hmac": {
-	"key": "base64", "key_prefix": "whsec_", "encoding": "base64", "signed": "{id}.{timestamp}.{body}",
+	"key": "base64", "key_prefix": "` + delivery.SecretPrefix + `", "encoding": "base64", "signed": "{id}.{timestamp}.{body}",
 	"signature": {"header": "webhook-signature", "grammar": "versions", "field": "v1"},
 	"timestamp": {"header": "webhook-timestamp"}, "id": {"header": "webhook-id"}
 }}`

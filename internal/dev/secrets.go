@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/delivery"
 	"holdfast/internal/config"
 	"holdfast/providers"
 	"holdfast/providers/auth"
@@ -59,7 +60,7 @@ func devSecret(file string) (string, error) {
 	return kept(file, func() string {
 		key := make([]byte, 32)
 		_, _ = rand.Read(key) // never fails
-		return "whsec_" + base64.StdEncoding.EncodeToString(key)
+		return delivery.SecretPrefix + base64.StdEncoding.EncodeToString(key)
 	})
 }
 

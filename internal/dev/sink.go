@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"holdfast/delivery"
 )
 
 // The bounds of the sink.
@@ -18,9 +21,13 @@ const (
 	sinkBody  = 1 << 20
 )
 
+// maxAge is how old a delivery may be, and how far a clock may be ahead: what somebody has recorded is not taken again later.
+const maxAge = 5 * time.Minute
+
 // sink is the sample endpoint: it verifies deliveries as a receiver by the book does, and shows the last ones.
 type sink struct {
 	secret []byte
+	now    func() time.Time
 
 	mu   sync.Mutex
 	last []received
@@ -41,11 +48,11 @@ type shown struct {
 
 // newSink reads a secret of the form whsec_BASE64.
 func newSink(secret string) (*sink, error) {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, delivery.SecretPrefix))
 	if err != nil {
 		return nil, err
 	}
-	return &sink{secret: key}, nil
+	return &sink{secret: key, now: time.Now}, nil
 }
 
 // ServeHTTP takes what is posted if its signature is right, and shows what came.
@@ -59,15 +66,19 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	}
-	got := received{ID: r.Header.Get("Webhook-Id"), At: time.Now().UTC(), Verified: s.verifies(r.Header, body), Body: string(body)}
+	got := received{ID: r.Header.Get("Webhook-Id"), At: s.now().UTC(), Verified: s.verifies(r.Header, body), Body: string(body)}
 	s.keep(got)
 	if !got.Verified {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
 }
 
-// verifies is Standard Webhooks: any of the signatures fits.
+// verifies is Standard Webhooks: the time is of now, and any of the signatures fits.
 func (s *sink) verifies(h http.Header, body []byte) bool {
+	at, err := strconv.ParseInt(h.Get("Webhook-Timestamp"), 10, 64)
+	if err != nil || s.now().Sub(time.Unix(at, 0)).Abs() > maxAge {
+		return false
+	}
 	mac := hmac.New(sha256.New, s.secret)
 	mac.Write([]byte(h.Get("Webhook-Id") + "." + h.Get("Webhook-Timestamp") + "."))
 	mac.Write(body)

@@ -7,15 +7,20 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// The sample of Standard Webhooks' specification is taken; another body is not. The last ones are shown, and no more than it keeps.
+// The sample of Standard Webhooks' specification is taken in its time; another body is not, nor is it before or later. The last
+// ones are shown, and no more than it keeps.
 func TestTheSinkTakesWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	s, err := newSink("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	require.NoError(t, err)
+	signed := time.Unix(1614265330, 0)
+	clock := signed
+	s.now = func() time.Time { return clock }
 	post := func(body string) int {
 		request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 		request.Header.Set("Webhook-Id", "msg_p5jXN8AQM9LWM0D4loKWxJek")
@@ -26,6 +31,11 @@ func TestTheSinkTakesWhatIsSigned(t *testing.T) {
 		return answer.Code
 	}
 	require.Equal(t, http.StatusOK, post(`{"test": 2432232314}`))
+	for _, late := range []time.Duration{6 * time.Minute, -6 * time.Minute} {
+		clock = signed.Add(late)
+		require.Equal(t, http.StatusUnauthorized, post(`{"test": 2432232314}`), late)
+	}
+	clock = signed.Add(4 * time.Minute)
 	for n := range sinkKeeps {
 		require.Equal(t, http.StatusUnauthorized, post(fmt.Sprint(n)))
 	}

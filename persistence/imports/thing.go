@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -189,15 +188,7 @@ func (p *page) queueAdvance(b *pgx.Batch, of event.Import, last int64) {
 	if room := event.MaxProblems - len(of.Problems); room > 0 {
 		of.Problems = append(of.Problems, p.problems[:min(room, len(p.problems))]...)
 	}
-	b.Queue(advanceImport, of.ID, len(p.things), columnOf(of.Counts), columnOf(of.Problems))
+	b.Queue(advanceImport, of.ID, len(p.things), postgres.JSON{Of: of.Counts},
+		postgres.JSON{Of: append([]event.ImportProblem{}, of.Problems...)})
 	b.Queue(dropApplied, of.ID, last)
-}
-
-// columnOf is what can always be encoded.
-func columnOf(v any) string {
-	encoded, err := json.Marshal(v)
-	if err != nil || string(encoded) == "null" {
-		return "[]"
-	}
-	return string(encoded)
 }

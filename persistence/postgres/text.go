@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -35,6 +36,15 @@ func Bytea(b []byte) []byte {
 		return []byte{}
 	}
 	return b
+}
+
+// JSON is a value for a json or jsonb column. One that cannot be encoded fails its statement.
+type JSON struct{ Of any }
+
+// Value implements driver.Valuer.
+func (j JSON) Value() (driver.Value, error) {
+	b, err := json.Marshal(j.Of)
+	return string(b), err
 }
 
 // HeadersColumn is the receipt's headers for a jsonb column.

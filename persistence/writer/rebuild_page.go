@@ -2,7 +2,6 @@ package writer
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -319,12 +318,9 @@ func (t *rebuilding) queueAdvance(b *pgx.Batch) {
 			}
 		}
 	}
-	problems, err := json.Marshal(append([]event.RebuildProblem{}, t.seen.Problems...))
-	if err != nil { // they are text
-		problems = []byte("[]")
-	}
+	problems := postgres.JSON{Of: append([]event.RebuildProblem{}, t.seen.Problems...)}
 	b.Queue(dropRebuilt, t.row.ID)
 	providers, kinds, externalIDs := entities.ColumnsOfRefs(refs)
 	b.Queue(advanceRebuild, t.row.ID, t.events[len(t.events)-1].Receipt.ID, providers, kinds, externalIDs, ids, of,
-		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, string(problems))
+		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems)
 }

@@ -1,0 +1,20 @@
+package postgres_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/persistence/postgres"
+)
+
+// What cannot be encoded is an error, rather than an empty list in a column that nobody can read as an object later.
+func TestWhatIsNoJSONFailsItsStatement(t *testing.T) {
+	t.Parallel()
+	text, err := postgres.JSON{Of: map[string]int{"n": 1}}.Value()
+	require.NoError(t, err)
+	require.Equal(t, `{"n":1}`, text)
+	_, err = postgres.JSON{Of: map[string]float64{"n": math.Inf(1)}}.Value()
+	require.Error(t, err)
+}
