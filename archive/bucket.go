@@ -17,6 +17,8 @@ type Bucket interface {
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
 	// List gives the names of all files, sorted.
 	List(ctx context.Context) ([]string, error)
+	// Mark makes a new archive one. Of one that is not new, an error says that it is not there, or is another one.
+	Mark(ctx context.Context, isNew bool) error
 	// Remove removes a file. One that is not there is no error.
 	Remove(ctx context.Context, name string) error
 }

@@ -67,12 +67,27 @@ func (f folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
 
 func (f folder) List(ctx context.Context) (names []string, err error) {
 	err = fs.WalkDir(os.DirFS(f.root), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && !strings.HasSuffix(path, unfinished) {
+		if err == nil && entry.Type().IsRegular() && path != mark && !strings.HasSuffix(path, unfinished) {
 			names = append(names, path) // in lexical order
 		}
 		return errors.Join(err, ctx.Err())
 	})
 	return names, err
+}
+
+// mark is an empty file that a folder begins with. Where it is missing the disk may not be mounted.
+const mark = "holdfast-archive"
+
+func (f folder) Mark(ctx context.Context, isNew bool) error {
+	_, err := os.Stat(filepath.Join(f.root, mark))
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case isNew:
+		return f.Put(ctx, mark, nil)
+	}
+	return errors.New("the folder of HOLDFAST_ARCHIVE is not mounted, or is another one than files were written to: it has no " +
+		"file " + mark + ", which makes it the archive")
 }
 
 func (f folder) Remove(_ context.Context, name string) error {

@@ -35,6 +35,8 @@ type Store interface {
 	SettleArchiveFile(ctx context.Context, f event.ArchiveFile) error
 	// DropArchiveFile forgets a file.
 	DropArchiveFile(ctx context.Context, name string) error
+	// ArchiveStats counts the files that are known.
+	ArchiveStats(ctx context.Context) (event.ArchiveStats, error)
 }
 
 // settledAfter is how old a file is once no transaction can be under way that was when it was written.
@@ -101,6 +103,13 @@ func (k *Keeper) write(ctx context.Context, file *event.ArchiveFile, old []event
 	if err != nil {
 		return err
 	}
+	isNew, err := k.isNew(ctx)
+	if err == nil && isNew {
+		err = k.Bucket.Mark(ctx, true)
+	}
+	if err != nil {
+		return err
+	}
 	if err := k.Store.AddArchiveFile(ctx, *file); err != nil {
 		return err
 	}
@@ -140,6 +149,9 @@ func timeOf(o event.Outdated) time.Time {
 // Clean takes out of files what was expunged after it had come to the archive, or while it did. The error joins those of some
 // files; it has looked at the others.
 func (k *Keeper) Clean(ctx context.Context) error {
+	if _, err := k.isNew(ctx); err != nil {
+		return err
+	}
 	var failures []error
 	for after := ""; ; {
 		due, err := k.Store.DueArchiveFiles(ctx, after)
@@ -197,10 +209,27 @@ func (k *Keeper) rewrite(ctx context.Context, f event.ArchiveFile, expunged []st
 	return k.Bucket.Put(ctx, f.Name, rest)
 }
 
+// isNew says whether nothing was written yet. The error says that something was, and that this is another archive.
+func (k *Keeper) isNew(ctx context.Context) (bool, error) {
+	known, err := k.Store.ArchiveStats(ctx)
+	if err != nil || known.Files == 0 {
+		return err == nil, err
+	}
+	return false, k.Bucket.Mark(ctx, false)
+}
+
+// Check says whether the archive can be written and read.
+func (k *Keeper) Check(ctx context.Context) error {
+	if _, err := k.isNew(ctx); err != nil {
+		return err
+	}
+	return Check(ctx, k.Bucket)
+}
+
 // probe is a file that is there for an instant.
 const probe = "holdfast-probe"
 
-// Check says whether the archive can be written and read.
+// Check says whether a bucket can be written and read.
 func Check(ctx context.Context, b Bucket) error {
 	if err := b.Put(ctx, probe, []byte("probe")); err != nil {
 		return err

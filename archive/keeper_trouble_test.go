@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +39,43 @@ func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 	stats, err := store.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, stats.Due)
+}
+
+// A folder in which files were written, and that is empty or gone now, is a disk that is not mounted:
+//   - nothing is removed, nothing is written there, no file is forgotten, and the check of doctor says so
+//   - once it is mounted the purge goes on
+//   - another folder is the archive once somebody has marked it as one
+func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
+	store, root := open(t), filepath.Join(t.TempDir(), "archive")
+	bucket, err := archive.Open("file://" + root)
+	require.NoError(t, err)
+	keeper := &archive.Keeper{Store: aged{store}, Bucket: bucket}
+	require.NoError(t, keeper.Check(t.Context()), "it is yet to be begun")
+	require.NoError(t, keeper.Clean(t.Context()))
+	process(t, store, receiptAt(0), bodyOf(0))
+	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+	process(t, store, receiptAt(1), bodyOf(1))
+	require.NoError(t, os.Rename(root, root+".disk"))
+	for _, place := range []string{"is gone", "is empty"} {
+		_, err = keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		require.ErrorContains(t, err, "nothing was removed", place)
+		require.ErrorContains(t, err, "not mounted", place)
+		require.ErrorContains(t, keeper.Check(t.Context()), "not mounted", place)
+		require.ErrorContains(t, keeper.Clean(t.Context()), "not mounted", place)
+		require.Len(t, eventsOf(t, store), 1)
+		left, _ := os.ReadDir(root)
+		require.Empty(t, left, place)
+		if place == "is gone" {
+			require.NoError(t, os.Mkdir(root, 0o700))
+		}
+	}
+
+	require.NoError(t, os.WriteFile(filepath.Join(root, "holdfast-archive"), nil, 0o600))
+	require.NoError(t, keeper.Check(t.Context()))
+	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents), "it is a new one")
+	require.NoError(t, os.RemoveAll(root))
+	require.NoError(t, os.Rename(root+".disk", root))
+	require.NoError(t, keeper.Check(t.Context()))
 }
 
 // aged is a store all of whose files were written long ago.

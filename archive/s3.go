@@ -122,6 +122,9 @@ func (s *s3) List(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
+// Mark has nothing to do: a bucket that is not there takes no file.
+func (s *s3) Mark(context.Context, bool) error { return nil }
+
 func (s *s3) Remove(ctx context.Context, name string) error {
 	return s.client.RemoveObject(ctx, s.bucket, s.path(name), minio.RemoveObjectOptions{})
 }

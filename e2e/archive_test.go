@@ -78,7 +78,7 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 	require.EqualValues(t, 1, removed[event.KeptDeadLetters])
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events")+i.count(t, "SELECT count(*) FROM dead_letters"))
 	files := filesBelow(t, archive)
-	require.Len(t, files, 2)
+	require.Len(t, files, 3, "one of each, and the mark")
 	found, _ = i.doctor(t)
 	require.Equal(t, "ok", found.of("archive"))
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/archive"
 	"holdfast/internal/installation"
 )
 
@@ -35,7 +34,7 @@ func (d *doctor) examineArchive(ctx context.Context) {
 		detail += ", the newest of " + stats.Newest.Format(time.RFC3339)
 	}
 	if err == nil {
-		err = archive.Check(ctx, keeper.Bucket)
+		err = keeper.Check(ctx)
 	}
 	switch {
 	case err != nil:
