@@ -39,9 +39,8 @@ func TestAnEventIsStoredAsItWasReceived(t *testing.T) {
 
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
 	for name, find := range map[string]func() (event.Record, error){
-		"by id":       func() (event.Record, error) { return db.Event(t.Context(), r.ID) },
-		"by workflow": func() (event.Record, error) { return db.EventByWorkflow(t.Context(), r.WorkflowID()) },
-		"by key":      func() (event.Record, error) { return db.EventByKey(t.Context(), r.Provider, r.Key) },
+		"by id":  func() (event.Record, error) { return db.Event(t.Context(), r.ID) },
+		"by key": func() (event.Record, error) { return db.EventByKey(t.Context(), r.Provider, r.Key) },
 	} {
 		record, err := find()
 		require.NoError(t, err, name)
@@ -61,7 +60,6 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	id := receipt().ID
 	for name, find := range map[string]func() error{
 		"event":                func() error { _, err := db.Event(t.Context(), id); return err },
-		"event by workflow":    func() error { _, err := db.EventByWorkflow(t.Context(), "acme:x"); return err },
 		"event by key":         func() error { _, err := db.EventByKey(t.Context(), "acme", "x"); return err },
 		"entity":               func() error { _, err := db.Entity(t.Context(), thing("x")); return err },
 		"dead letter":          func() error { _, err := db.DeadLetter(t.Context(), 1); return err },

@@ -51,7 +51,6 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 		{"dead events", func() error {
 			return second(db.Events(ctx, event.RecordQuery{Status: event.StatusDead, Limit: 50}))
 		}, "events_unfinished"},
-		{"events of a workflow", func() error { return second(db.EventByWorkflow(ctx, "p7:7")) }, "events_by_workflow"},
 		{"all dead letters", func() error {
 			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Limit: 50}))
 		}, "dead_letters_by_failure"},

@@ -15,9 +15,7 @@ import (
 const (
 	selectEvent = writer.RecordColumns + `, raw_body, payload FROM events WHERE id = $1::uuid`
 
-	// A workflow ID is a key, so the latest event of a workflow is the one with the highest ID.
-	idOfWorkflow = `SELECT id::text FROM events WHERE workflow_id = $1 ORDER BY events.id DESC LIMIT 1`
-	idOfKey      = `SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2`
+	idOfKey = `SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2`
 
 	linkColumns = `
 SELECT l.event_id::text, coalesce(e.type, ''), l.provider, l.kind, l.external_id, l.position, l.op, l.change, l.version,
@@ -34,24 +32,14 @@ func (s *Store) Event(ctx context.Context, id string) (event.Record, error) {
 	return record, postgres.Failure("read event "+postgres.Clean(id), err)
 }
 
-// EventByWorkflow is the latest stored event of a workflow.
-func (s *Store) EventByWorkflow(ctx context.Context, workflowID string) (event.Record, error) {
-	record, err := s.eventBy(ctx, idOfWorkflow, postgres.Clean(workflowID))
-	return record, postgres.Failure("read event of workflow "+postgres.Clean(workflowID), err)
-}
-
 // EventByKey is the stored event that owns a provider's key. Event.ErrNotFound: nobody does, or the event was purged.
-func (s *Store) EventByKey(ctx context.Context, provider, key string) (event.Record, error) {
-	record, err := s.eventBy(ctx, idOfKey, postgres.Clean(provider), postgres.Clean(key))
-	return record, postgres.Failure("read event of key "+postgres.Clean(event.WorkflowID(provider, key)), err)
-}
-
-func (s *Store) eventBy(ctx context.Context, sql string, args ...any) (event.Record, error) {
+func (s *Store) EventByKey(ctx context.Context, provider, key string) (record event.Record, err error) {
 	var id string
-	if err := s.db.QueryRow(ctx, sql, args...).Scan(&id); err != nil {
-		return event.Record{}, err
+	err = s.db.QueryRow(ctx, idOfKey, postgres.Clean(provider), postgres.Clean(key)).Scan(&id)
+	if err == nil {
+		record, err = s.event(ctx, id)
 	}
-	return s.event(ctx, id)
+	return record, postgres.Failure("read event of key "+postgres.Clean(event.WorkflowID(provider, key)), err)
 }
 
 func (s *Store) event(ctx context.Context, id string) (record event.Record, err error) {
