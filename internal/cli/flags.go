@@ -128,13 +128,15 @@ func AddFailureFlags(c *cobra.Command, class *event.Class, code *string) {
 	c.Flags().StringVar(code, "code", "", "only those with this code")
 }
 
+const detachFlag = "detach"
+
 // AddStartFlags adds what commands have that start something large.
-func AddStartFlags(c *cobra.Command, dryRun, yes, detach *bool) {
+func AddStartFlags(c *cobra.Command, dryRun, yes *bool) {
 	if dryRun != nil {
 		AddDryRunFlag(c, dryRun)
 	}
 	c.Flags().BoolVarP(yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(detach, "detach", false, "do not watch the progress")
+	c.Flags().Bool(detachFlag, false, "do not watch the progress")
 }
 
 // AddDryRunFlag adds --dry-run.

@@ -60,11 +60,11 @@ func (o Operation[T]) showCommand() *cobra.Command {
 func (o Operation[T]) watchCommand() *cobra.Command {
 	return o.command("watch", "Show the progress of "+o.one()+" until it has ended",
 		func(c *cobra.Command, t *Tools, id string) error {
-			r, err := o.Watch(c, t, id)
-			if AsksJSON(c) && r != nil {
-				return errors.Join(Print(c, r, nil), err)
+			r, err := o.watch(c, t, id)
+			if r == nil {
+				return err
 			}
-			return err
+			return Report(c, r, nil, err)
 		})
 }
 
@@ -100,9 +100,37 @@ func (o Operation[T]) unknown(id string, err error) error {
 	return err
 }
 
-// Watch shows a bar on a terminal, and a line where something has changed elsewhere, until the operation has ended. Whoever stops
+// Follow names an operation that a command has started, and watches it, unless the command is to be --detach. It gives the latest
+// that is known of it. The error that it takes is that of the start.
+func (o Operation[T]) Follow(c *cobra.Command, t *Tools, id string, started T, err error) (T, error) {
+	fmt.Fprintf(Aside(c), "%s %s\n", o.Noun, id)
+	if err != nil || detaches(c) {
+		return started, err
+	}
+	seen, err := o.watch(c, t, id)
+	if seen == nil {
+		return started, err
+	}
+	return *seen, err
+}
+
+// Report shows what a command has started: as JSON where that is asked for, and as text where it was watched. A nil text is for
+// what its progress has told already. The error goes through.
+func Report(c *cobra.Command, value any, text func(io.Writer) error, err error) error {
+	if !AsksJSON(c) && (text == nil || detaches(c)) {
+		return err
+	}
+	return errors.Join(Print(c, value, text), err)
+}
+
+func detaches(c *cobra.Command) bool {
+	asked, _ := c.Flags().GetBool(detachFlag)
+	return asked
+}
+
+// watch shows a bar on a terminal, and a line where something has changed elsewhere, until the operation has ended. Whoever stops
 // watching does not stop it. It gives what it has seen last; nil is nothing.
-func (o Operation[T]) Watch(c *cobra.Command, t *Tools, id string) (seen *T, err error) {
+func (o Operation[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, err error) {
 	out := Aside(c)
 	live := IsTerminal(out)
 	ticker := time.NewTicker(ProgressInterval)

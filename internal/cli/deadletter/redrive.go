@@ -37,15 +37,15 @@ func startCommand() *cobra.Command {
 	command.Flags().BoolVar(&o.all, "all", false, "all (that wait: without a filter, nothing else starts them)")
 	cli.AddRateFlag(command, &o.rate, "rate", "runs to start")
 	cli.AddReasonFlag(command)
-	cli.AddStartFlags(command, &o.dryRun, &o.yes, &o.detach)
+	cli.AddStartFlags(command, &o.dryRun, &o.yes)
 	cli.AddJSONFlag(command)
 	return command
 }
 
 type redriveOptions struct {
-	filter                   event.RedriveFilter
-	rate                     float64
-	all, dryRun, yes, detach bool
+	filter           event.RedriveFilter
+	rate             float64
+	all, dryRun, yes bool
 }
 
 func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
@@ -73,17 +73,8 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if r.ID == "" {
 		return err
 	}
-	fmt.Fprintf(cli.Aside(c), "redrive %s\n", r.ID)
-	if err == nil && !o.detach {
-		var seen *event.Redrive
-		if seen, err = bulk().Watch(c, t, r.ID); seen != nil {
-			r = *seen
-		}
-	}
-	if cli.AsksJSON(c) {
-		return errors.Join(cli.Print(c, r, nil), err)
-	}
-	return err
+	r, err = bulk().Follow(c, t, r.ID, r, err)
+	return cli.Report(c, r, nil, err)
 }
 
 // checkScope wants everything to be asked for by name: a filter that was forgotten must not run it.

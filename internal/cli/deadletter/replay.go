@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -56,10 +55,7 @@ func follow(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) (
 			fmt.Fprintln(cli.Aside(c), shown.Outcome)
 		}
 	}
-	if cli.AsksJSON(c) {
-		return errors.Join(cli.Print(c, shown, nil), err)
-	}
-	return err
+	return cli.Report(c, shown, nil, err)
 }
 
 // followDelivery is follow for a delivery, which is sent again without a run.
@@ -68,10 +64,7 @@ func followDelivery(c *cobra.Command, t *cli.Tools, started event.Replayed, wait
 	if wait {
 		err = awaitDelivery(c.Context(), t, started.DeadLetter)
 	}
-	if cli.AsksJSON(c) {
-		return errors.Join(cli.Print(c, started, nil), err)
-	}
-	return err
+	return cli.Report(c, started, nil, err)
 }
 
 // awaitDelivery waits until a dead letter is no longer being redriven. The error says why its event was not delivered.

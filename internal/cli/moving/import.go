@@ -45,7 +45,7 @@ func ImportCommand() *cobra.Command {
 	}
 	o.addFlags(command)
 	command.Flags().BoolVar(&o.skip, "skip-mistakes", false, "tell the lines that have mistakes, and import the others")
-	cli.AddStartFlags(command, &o.dryRun, &o.yes, &o.detach)
+	cli.AddStartFlags(command, &o.dryRun, &o.yes)
 	cli.AddRateFlag(command, &o.rate, "rate", "how many lines to apply, at most: 500/s, 6000/m")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
@@ -122,8 +122,8 @@ func (c closers) Close() error { return errors.Join(c.ReadCloser.Close(), c.file
 
 type importOptions struct {
 	source
-	rate                      float64
-	dryRun, skip, yes, detach bool
+	rate              float64
+	dryRun, skip, yes bool
 }
 
 func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
@@ -155,20 +155,6 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if i.ID == "" {
 		return errors.Join(err, read.drop(c.Context()))
 	}
-	return o.follow(c, t, i, err)
-}
-
-// follow watches an import that is made, and reports it. The error is that of its start.
-func (o *importOptions) follow(c *cobra.Command, t *cli.Tools, i event.Import, err error) error {
-	fmt.Fprintf(cli.Aside(c), "import %s\n", i.ID)
-	if err == nil && !o.detach {
-		var seen *event.Import
-		if seen, err = importing().Watch(c, t, i.ID); seen != nil {
-			i = *seen
-		}
-	}
-	if o.detach && !cli.AsksJSON(c) {
-		return err
-	}
-	return errors.Join(cli.Print(c, i, func(w io.Writer) error { return writeImport(w, i) }), err)
+	i, err = importing().Follow(c, t, i.ID, i, err)
+	return cli.Report(c, i, func(w io.Writer) error { return writeImport(w, i) }, err)
 }

@@ -34,15 +34,15 @@ func entityRebuildCommand() *cobra.Command {
 	cli.AddKindFlag(command, &o.filter.Kind, "")
 	cli.AddRateFlag(command, &o.rate, "rate", "events to read")
 	cli.AddReasonFlag(command)
-	cli.AddStartFlags(command, &o.dryRun, &o.yes, &o.detach)
+	cli.AddStartFlags(command, &o.dryRun, &o.yes)
 	cli.AddJSONFlag(command)
 	return command
 }
 
 type rebuildOptions struct {
-	filter              event.RebuildFilter
-	rate                float64
-	dryRun, yes, detach bool
+	filter      event.RebuildFilter
+	rate        float64
+	dryRun, yes bool
 }
 
 func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
@@ -57,23 +57,14 @@ func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if r.Until.IsZero() {
 		cli.DoubtProvider(c, t.Cfg, o.filter.Provider, 0)
 	}
-	fmt.Fprintf(cli.Aside(c), "rebuild %s\n", r.ID)
-	if err == nil && !o.detach {
-		var seen *event.Rebuild
-		if seen, err = rebuilding().Watch(c, t, r.ID); seen != nil {
-			r = *seen
-		}
-	}
+	r, err = rebuilding().Follow(c, t, r.ID, r, err)
 	var diffs []event.EntityDiff
 	if r.DryRun && r.State == event.OperationCompleted {
 		found, diffErr := t.Rebuilds().RebuildDiff(c.Context(), r.ID)
 		diffs, err = found, errors.Join(err, diffErr)
 	}
-	if o.detach && !cli.AsksJSON(c) {
-		return err
-	}
-	return errors.Join(cli.Print(c, struct {
+	return cli.Report(c, struct {
 		event.Rebuild
 		Diff []event.EntityDiff `json:"diff,omitempty"`
-	}{r, diffs}, func(w io.Writer) error { return errors.Join(writeRebuild(w, r), writeDiffs(w, diffs)) }), err)
+	}{r, diffs}, func(w io.Writer) error { return errors.Join(writeRebuild(w, r), writeDiffs(w, diffs)) }, err)
 }

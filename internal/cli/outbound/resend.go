@@ -99,8 +99,7 @@ type resendOptions struct {
 	since, until time.Time
 	everything   bool
 	rate         float64
-	dryRun       bool
-	yes, detach  bool
+	dryRun, yes  bool
 }
 
 func (o *resendOptions) addFlags(c *cobra.Command) {
@@ -126,7 +125,7 @@ func startResendCommand() *cobra.Command {
 			"  holdfast resend start crm --since 2026-11-20 --until 2026-11-21 --everything",
 		o.run)
 	o.addFlags(command)
-	cli.AddStartFlags(command, nil, &o.yes, &o.detach)
+	cli.AddStartFlags(command, nil, &o.yes)
 	cli.AddReasonFlag(command)
 	return command
 }
@@ -191,15 +190,6 @@ func (o *resendOptions) start(c *cobra.Command, t *tools, s delivery.Subscriptio
 	if r.ID == "" {
 		return err
 	}
-	fmt.Fprintf(cli.Aside(c), "resend %s\n", r.ID)
-	if err == nil && !o.detach {
-		var seen *delivery.Resend
-		if seen, err = resending().Watch(c, t.Tools, r.ID); seen != nil {
-			r = *seen
-		}
-	}
-	if cli.AsksJSON(c) {
-		return errors.Join(cli.Print(c, r, nil), err)
-	}
-	return err
+	r, err = resending().Follow(c, t.Tools, r.ID, r, err)
+	return cli.Report(c, r, nil, err)
 }

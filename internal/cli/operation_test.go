@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+// step is an operation whose state says how often it was read.
+type step int
+
+func counting(ends error) Operation[step] {
+	read := step(0)
+	return Operation[step]{
+		Noun: "count",
+		Read: func(context.Context, *Tools, string) (step, error) { read++; return read, nil },
+		Line: func(s step) string { return "at " + Number(int64(s)) },
+		End:  func(s step) (bool, error) { return s == 2, ends },
+	}
+}
+
+// What a command has started is named first, watched to its end, and reported with the error of that end.
+func TestWhatWasStartedIsFollowed(t *testing.T) {
+	t.Parallel()
+	failed, unstarted := errors.New("some have failed"), event.ErrNotFound
+	for name, test := range map[string]struct {
+		flags      []string
+		ends, fail error
+		out        string
+		err        error
+	}{
+		"watched":     {nil, failed, nil, "count 7\nat 1\nat 2\nended at 2\n", failed},
+		"detached":    {[]string{"--detach"}, failed, nil, "count 7\n", nil},
+		"as JSON":     {[]string{"--json"}, failed, nil, "2\n", failed},
+		"both":        {[]string{"--json", "--detach"}, failed, nil, "0\n", nil},
+		"not started": {nil, nil, unstarted, "count 7\nended at 0\n", unstarted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			var yes bool
+			c := &cobra.Command{RunE: func(c *cobra.Command, _ []string) error {
+				seen, err := counting(test.ends).Follow(c, nil, "7", 0, test.fail)
+				return Report(c, seen, func(w io.Writer) error {
+					_, err := io.WriteString(w, "ended at "+Number(int64(seen))+"\n")
+					return err
+				}, err)
+			}, SilenceErrors: true, SilenceUsage: true}
+			AddStartFlags(c, nil, &yes)
+			AddJSONFlag(c)
+			c.SetArgs(append([]string{}, test.flags...))
+			c.SetOut(&out)
+			c.SetErr(io.Discard)
+			require.ErrorIs(t, c.ExecuteContext(t.Context()), test.err)
+			require.Equal(t, test.out, out.String())
+		})
+	}
+}
