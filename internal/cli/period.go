@@ -65,6 +65,14 @@ func ParseMoment(text string, now time.Time) (time.Time, error) {
 	return now.UTC().Add(-ago), nil
 }
 
+// MomentTextOf is MomentText, and nothing where there is no time.
+func MomentTextOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return MomentText(*t)
+}
+
 // MomentText is a time as RFC 3339, and nothing for the zero time.
 func MomentText(t time.Time) string {
 	if t.IsZero() {

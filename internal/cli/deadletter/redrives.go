@@ -52,10 +52,6 @@ func listRedrivesCommand() *cobra.Command {
 }
 
 func writeRedrive(w io.Writer, r event.Redrive) error {
-	var ended string
-	if r.EndedAt != nil {
-		ended = r.EndedAt.Format(time.RFC3339)
-	}
 	return cli.WriteFields(w,
 		"redrive", r.ID,
 		"state", string(r.State),
@@ -67,7 +63,7 @@ func writeRedrive(w io.Writer, r event.Redrive) error {
 		"in flight", cli.Number(r.InFlight),
 		"skipped", cli.Number(r.Skipped),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", ended,
+		"ended", cli.MomentTextOf(r.EndedAt),
 	)
 }
 

@@ -58,10 +58,6 @@ func listCommand() *cobra.Command {
 }
 
 func writeImport(w io.Writer, i event.Import) error {
-	ended := ""
-	if i.EndedAt != nil {
-		ended = i.EndedAt.Format(time.RFC3339)
-	}
 	err := cli.WriteFields(w,
 		"import", i.ID,
 		"state", string(i.State),
@@ -69,7 +65,7 @@ func writeImport(w io.Writer, i event.Import) error {
 		"rate", cli.RateText(i.Rate),
 		"applied", fmt.Sprintf("%d of %d", i.Read, i.Total),
 		"started", i.StartedAt.Format(time.RFC3339)+" by "+i.StartedBy,
-		"ended", ended,
+		"ended", cli.MomentTextOf(i.EndedAt),
 	)
 	return errors.Join(err, writeCounts(w, i.Counts), writeProblems(w, i.Problems))
 }

@@ -95,10 +95,7 @@ func filterOfRebuild(f event.RebuildFilter) string {
 }
 
 func writeRebuild(w io.Writer, r event.Rebuild) error {
-	var ended, dry, reached string
-	if r.EndedAt != nil {
-		ended = r.EndedAt.Format(time.RFC3339)
-	}
+	var dry, reached string
 	if r.DryRun {
 		dry = "yes: nothing is changed"
 	}
@@ -118,7 +115,7 @@ func writeRebuild(w io.Writer, r event.Rebuild) error {
 		"skipped", cli.Number(r.Skipped),
 		"entities that differ", cli.Number(r.Entities),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", ended,
+		"ended", cli.MomentTextOf(r.EndedAt),
 	)
 	if err != nil || len(r.Problems) == 0 {
 		return err

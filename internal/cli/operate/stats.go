@@ -92,11 +92,7 @@ func writeStats(w io.Writer, s event.Stats) error {
 	}
 	deliveries := cli.NewTable(w, "DELIVERIES", "COUNT", "OLDEST~")
 	for _, n := range s.Deliveries {
-		oldest := ""
-		if n.Oldest != nil {
-			oldest = n.Oldest.UTC().Format(time.RFC3339)
-		}
-		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), oldest)
+		deliveries.Row(n.Status, strconv.FormatInt(n.Count, 10), cli.MomentTextOf(n.Oldest))
 	}
 	if len(s.InTrouble) > 0 {
 		fmt.Fprintf(w, "destinations in trouble: %s\n", strings.Join(s.InTrouble, ", "))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,7 +84,7 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 		if err := writePlan(w, p); err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		for _, name := range sorted(secrets) {
 			tellSecret(w, name, secrets[name])
 		}
 		return nil
@@ -136,6 +135,5 @@ func applyOne(ctx context.Context, t *tools, f file, c change, secrets map[strin
 	return err
 }
 
-func trimEnd(s string) string { return strings.TrimRight(s, "\r\n") }
-
+// sorted are the names of a map in their order.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -67,7 +67,7 @@ func listDeliveriesCommand() *cobra.Command {
 		Cells: func(d delivery.Delivery) []string {
 			return []string{
 				d.EventID, d.Subscription, d.Destination, strings.TrimSpace(d.Provider + " " + d.Type), string(d.Status), d.Code,
-				strconv.Itoa(d.Attempts), d.Waits, moment(d.DueAt),
+				strconv.Itoa(d.Attempts), d.Waits, cli.MomentTextOf(d.DueAt),
 			}
 		},
 	}.Command()
@@ -165,8 +165,8 @@ func writeDelivery(w io.Writer, d deliveryShown) error {
 		"attempts", strconv.Itoa(d.Attempts),
 		"sent again", generation,
 		"queued", d.QueuedAt.Format(time.RFC3339Nano),
-		"next attempt", moment(d.DueAt),
-		"ended", moment(d.DoneAt),
+		"next attempt", cli.MomentTextOf(d.DueAt),
+		"ended", cli.MomentTextOf(d.DoneAt),
 	)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func WriteDeliveries(w io.Writer, all []delivery.Delivery) error {
 	table := cli.NewTable(w, "DELIVERY TO", "SUBSCRIPTION", "STATUS", "CODE", "ATTEMPTS+", "WAITS+", "NEXT~", "ENDED~")
 	for _, d := range all {
 		table.Row(d.Destination, d.Subscription, string(d.Status), d.Code, strconv.Itoa(d.Attempts), d.Waits,
-			moment(d.DueAt), moment(d.DoneAt))
+			cli.MomentTextOf(d.DueAt), cli.MomentTextOf(d.DoneAt))
 	}
 	return table.Flush()
 }

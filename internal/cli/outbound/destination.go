@@ -53,7 +53,7 @@ func listDestinationsCommand() *cobra.Command {
 			how := d.Condition
 			return []string{
 				d.Name, kindOf(d.Destination), string(how.State), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
-				moment(how.Oldest), moment(how.NextAt), how.Trouble,
+				cli.MomentTextOf(how.Oldest), cli.MomentTextOf(how.NextAt), how.Trouble,
 			}
 		},
 	}.Command()
@@ -118,7 +118,7 @@ func writeDestination(w io.Writer, d operator.DestinationView) error {
 	for _, s := range d.Secrets {
 		mark := s.Fingerprint
 		if s.Until != nil {
-			mark += " until " + moment(s.Until)
+			mark += " until " + cli.MomentTextOf(s.Until)
 		}
 		more = append(more, "secret", mark)
 	}
@@ -132,12 +132,13 @@ func conditionFields(how delivery.Condition) []string {
 	}
 	var trouble string
 	if how.TroubleSince != nil {
-		trouble = how.Trouble + " since " + moment(how.TroubleSince)
+		trouble = how.Trouble + " since " + cli.MomentTextOf(how.TroubleSince)
 	}
 	return []string{
-		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", moment(how.OpenUntil), "trouble", trouble,
+		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.MomentTextOf(how.OpenUntil),
+		"trouble", trouble,
 		"waiting", cli.Number(how.Waiting), "of them retrying", cli.Number(how.Retrying), "under way", cli.Number(how.Leased),
-		"oldest", moment(how.Oldest), "next attempt", moment(how.NextAt),
+		"oldest", cli.MomentTextOf(how.Oldest), "next attempt", cli.MomentTextOf(how.NextAt),
 	}
 }
 
@@ -266,7 +267,7 @@ func secretFrom(c *cobra.Command, given bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	secret := trimEnd(string(text))
+	secret := strings.TrimRight(string(text), "\r\n")
 	if secret == "" {
 		return "", errors.New("standard input has no secret")
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/lexer"
@@ -104,7 +102,7 @@ func readJSON(to *json.RawMessage, text []byte) error {
 
 // name gives each entry the name that it stands under. What a row alone knows is not in a file.
 func (f file) name() error {
-	for _, name := range slices.Sorted(maps.Keys(f.Destinations)) {
+	for _, name := range sorted(f.Destinations) {
 		d := f.Destinations[name]
 		if d.ID != 0 || d.Version != 0 || d.Name != "" {
 			return fmt.Errorf("destinations.%s: id, name and version are not for a file: its name is what it stands under", name)
@@ -112,7 +110,7 @@ func (f file) name() error {
 		d.Name = name
 		f.Destinations[name] = d
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Subscriptions)) {
+	for _, name := range sorted(f.Subscriptions) {
 		s := f.Subscriptions[name]
 		if s.ID != 0 || s.Version != 0 || s.Name != "" || s.DestinationID != 0 {
 			return fmt.Errorf("subscriptions.%s: id, name, destination_id and version are not for a file: "+
@@ -133,14 +131,14 @@ func (f file) check(stored stored, checkSignature func(json.RawMessage) error) e
 			errs = append(errs, fmt.Errorf("%s%s.%s: %s", placeOf(f.data, kind, name, reason), kind, name, reason))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Destinations)) {
+	for _, name := range sorted(f.Destinations) {
 		d := f.Destinations[name]
 		add("destinations", name, d.Check())
 		if d.HTTP != nil && d.HTTP.Signature != nil {
 			add("destinations", name, checkSignature(d.HTTP.Signature))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Subscriptions)) {
+	for _, name := range sorted(f.Subscriptions) {
 		s := f.Subscriptions[name]
 		to, declared := f.Destinations[s.To]
 		if !declared {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"strings"
 
 	"holdfast/delivery"
@@ -76,14 +75,14 @@ func planOf(f file, there stored, prune bool) (p plan, err error) {
 	if prune && len(f.Destinations)+len(f.Subscriptions) == 0 {
 		return plan{}, errors.New("the file names nothing, and --prune would delete all: is it the right one?")
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Destinations)) {
+	for _, name := range sorted(f.Destinations) {
 		before, known := there.destinations[name]
 		err := p.add(kindDestination, name, known, settingsOfDestination(before), settingsOfDestination(f.Destinations[name]))
 		if err != nil {
 			return p, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Subscriptions)) {
+	for _, name := range sorted(f.Subscriptions) {
 		before, known := there.subscriptions[name]
 		wanted := f.Subscriptions[name].Subscription
 		if err := p.add(kindSubscription, name, known, settingsOfSubscription(before), settingsOfSubscription(wanted)); err != nil {
@@ -124,7 +123,7 @@ func (p *plan) add(kind, name string, known bool, before, wanted any) error {
 
 // addRest deletes what the file does not name, or says that it stays.
 func addRest[T, U any](p *plan, kind string, there map[string]T, named map[string]U, prune bool) {
-	for _, name := range slices.Sorted(maps.Keys(there)) {
+	for _, name := range sorted(there) {
 		switch {
 		case isIn(named, name):
 		case prune:
@@ -153,7 +152,7 @@ func compare(before, after any) ([]fieldChange, error) {
 	all := maps.Clone(old)
 	maps.Copy(all, wanted)
 	var differ []fieldChange
-	for _, field := range slices.Sorted(maps.Keys(all)) {
+	for _, field := range sorted(all) {
 		if !bytes.Equal(old[field], wanted[field]) {
 			differ = append(differ, fieldChange{Field: field, Old: old[field], New: wanted[field]})
 		}

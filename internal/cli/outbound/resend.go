@@ -74,7 +74,7 @@ func writeResend(w io.Writer, r delivery.Resend) error {
 		"events read", cli.Number(r.Read),
 		"deliveries queued", cli.Number(r.Queued),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
-		"ended", moment(r.EndedAt),
+		"ended", cli.MomentTextOf(r.EndedAt),
 	)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,14 +66,6 @@ func tellSecret(w io.Writer, destination, secret string) {
 	if secret != "" {
 		fmt.Fprintf(w, "secret of %s (give it to the receiver; it is shown now and never again):\n  %s\n", destination, secret)
 	}
-}
-
-// moment is a time as people read it; "" where there is none.
-func moment(at *time.Time) string {
-	if at == nil {
-		return ""
-	}
-	return at.Format(time.RFC3339)
 }
 
 // notFound says that there is no thing of this name, in place of an error of the store.
