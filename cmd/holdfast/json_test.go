@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,25 +217,49 @@ func TestADeadLetterSaysWhatHelps(t *testing.T) {
 	require.Contains(t, must(t, "event show stripe:evt_2"), "(discarded)")
 }
 
-// Where nothing answers, a command says so, and what to do.
+// Where nothing answers, a command says so, and what to do: on a developer's machine to start it, and in an installation what
+// names the place.
 func TestWhereNothingAnswers(t *testing.T) {
-	t.Setenv("HOLDFAST_DEV_DIR", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
-	const ask = "is it running? `make run` starts it on this machine"
-	for line, where := range map[string]string{
-		"event list":                           "127.0.0.1:1",
-		"provider refusals":                    "http://127.0.0.1:8081",
-		"health --operator http://127.0.0.1:1": "http://127.0.0.1:1",
-		"send rentprog car_update --url http://127.0.0.1:1 --secret s3cret-token":                   "http://127.0.0.1:1",
-		fmt.Sprintf("send %s --url http://127.0.0.1:1 --secret %s", "stripe", "whsec_c2VjcmV0LTE="): "http://127.0.0.1:1",
+	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())
+	stack := "DATABASE_URL=postgres://nobody@127.0.0.1:1/none\nTEMPORAL_ADDRESS=127.0.0.1:1\nHOLDFAST_OPERATOR_ADDR=127.0.0.1:2\n"
+	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("HOLDFAST_DEV_DIR"), "env"), []byte(stack), 0o600))
+	const flagged = " --url http://127.0.0.1:1 --secret "
+	for line, want := range map[string]struct{ where, by string }{
+		"event list":                           {"127.0.0.1:1", "DATABASE_URL"},
+		"provider refusals":                    {"http://127.0.0.1:2", "HOLDFAST_OPERATOR_ADDR"},
+		"health --operator http://127.0.0.1:1": {"http://127.0.0.1:1", "--operator"},
+		"send rentprog car_update" + flagged + "s3cret-token": {"http://127.0.0.1:1", "--url"},
+		"send stripe" + flagged + "whsec_" + "c2VjcmV0LTE=":   {"http://127.0.0.1:1", "--url"},
 	} {
-		if line == "provider refusals" {
-			t.Setenv("HOLDFAST_OPERATOR_ADDR", "127.0.0.1:2")
-			where = "http://127.0.0.1:2"
-		}
-		_, err := run(t, "", strings.Fields(line)...)
-		require.ErrorContains(t, err, where, line)
-		require.ErrorContains(t, err, ask, line)
-		require.NotContains(t, err.Error(), "s3cret-token")
+		t.Run(line, func(t *testing.T) {
+			said := want.by + " says where"
+			beside := said
+			if !strings.HasPrefix(want.by, "--") {
+				beside = "`make run` starts it on this machine"
+			}
+			_, err := run(t, "", strings.Fields(line)...)
+			require.ErrorContains(t, err, want.where)
+			require.ErrorContains(t, err, "is it running? "+beside)
+			require.NotContains(t, err.Error(), "s3cret-token")
+			for variable := range strings.FieldsSeq(stack) {
+				name, value, _ := strings.Cut(variable, "=")
+				t.Setenv(name, value)
+			}
+			_, err = run(t, "", strings.Fields(line)...)
+			require.ErrorContains(t, err, want.where)
+			require.ErrorContains(t, err, "is it running? "+said)
+		})
 	}
+}
+
+// Without a database that is named anywhere, a developer is told where it would be known, and an installation is not.
+func TestWithoutADatabase(t *testing.T) {
+	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())
+	const beside = "beside a `make run` it is known"
+	_, err := run(t, "", "event", "list")
+	require.ErrorContains(t, err, beside)
+	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+	_, err = run(t, "", "event", "list")
+	require.ErrorContains(t, err, "DATABASE_URL")
+	require.NotContains(t, err.Error(), beside)
 }

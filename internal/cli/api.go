@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,19 +34,13 @@ func NewHTTPClient() *http.Client {
 	}
 }
 
-// Nobody says that nothing answers at a place, and what to do, where that is what an error means.
-func Nobody(err error, at string) error {
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("nothing answers at %s: is it running? `make run` starts it on this machine", at)
-	}
-	return err
-}
-
 // API is the operator API of a running Holdfast: for what only a process knows, and for who has a token and no database.
 type API struct {
 	// URL has no slash at its end.
 	URL, Token string
-	Client     *http.Client
+	// NamedBy is what has named the URL: see the function of that name.
+	NamedBy string
+	Client  *http.Client
 }
 
 // APIFlags say where the operator API answers, and what opens it.
@@ -64,7 +56,10 @@ func (f *APIFlags) Add(c *cobra.Command) {
 
 // API is the one that the flags name, or else that of the configuration.
 func (f *APIFlags) API(c *cobra.Command, cfg config.Config) (*API, error) {
-	api := &API{URL: strings.TrimSuffix(f.url, "/"), Token: os.Getenv(TokenVariable), Client: NewHTTPClient()}
+	api := &API{
+		URL: strings.TrimSuffix(f.url, "/"), Token: os.Getenv(TokenVariable), Client: NewHTTPClient(),
+		NamedBy: NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"),
+	}
 	if api.URL == "" {
 		api.URL = "http://" + cfg.Operator.Addr
 	}
@@ -124,7 +119,7 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, accept str
 	}
 	response, err := a.Client.Do(request)
 	if err != nil {
-		return nil, Nobody(err, a.URL)
+		return nil, Nobody(err, a.URL, a.NamedBy)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil

@@ -1,15 +1,11 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"holdfast/event"
@@ -42,7 +38,7 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 		installation.SetLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
 		store, err := installation.OpenStore(c.Context(), cfg, nil)
 		if err != nil {
-			return fmt.Errorf("%w; beside a `make run` it is known", err)
+			return withoutDatabase(c, err)
 		}
 		defer store.Close()
 		temporal, err := installation.NewTemporalClient(cfg, nil, nil)
@@ -50,29 +46,8 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 			return err
 		}
 		defer temporal.Close()
-		return outage(cfg, run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args))
+		return outage(c, cfg, run(c, &Tools{Cfg: cfg, Store: store, Temporal: temporal}, args))
 	}
-}
-
-// outage says where nothing answers, and what to do, where that is what an error means.
-func outage(cfg config.Config, err error) error {
-	const ask = "is it running? `make run` starts it on this machine"
-	var temporal *serviceerror.Unavailable
-	switch {
-	case event.CodeOf(err) == "connection_failed":
-		return fmt.Errorf("%w: nothing usable answers at %s: %s", err, databaseHost(cfg), ask)
-	case errors.As(err, &temporal):
-		return fmt.Errorf("%w: Temporal does not answer at %s: %s", err, cfg.Temporal.Address, ask)
-	}
-	return err
-}
-
-// databaseHost is where the database is, without what opens it.
-func databaseHost(cfg config.Config) string {
-	if u, err := url.Parse(cfg.Database.URL.Reveal()); err == nil && u.Host != "" {
-		return u.Host
-	}
-	return "DATABASE_URL"
 }
 
 // Rebuilds is what reads stored events again. A diff reads them with the definitions that this program has.

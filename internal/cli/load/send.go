@@ -82,7 +82,7 @@ func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error 
 	}
 	answer, err := s.send(c.Context())
 	if err != nil {
-		return cli.Nobody(err, s.target.Scheme+"://"+s.target.Host)
+		return cli.Nobody(err, s.target.Scheme+"://"+s.target.Host, cli.NamedBy(c, "url", "HOLDFAST_INGRESS_ADDR"))
 	}
 	return answer.report(c, cfg, isDev)
 }

@@ -49,7 +49,7 @@ func checkHealth(c *cobra.Command, at string) error {
 	}
 	response, err := cli.NewHTTPClient().Do(request)
 	if err != nil {
-		return cli.Nobody(err, at)
+		return cli.Nobody(err, at, cli.NamedBy(c, "operator", "--operator"))
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(c.OutOrStdout(), io.LimitReader(response.Body, 64<<10)); err != nil {
