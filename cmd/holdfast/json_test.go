@@ -217,6 +217,21 @@ func TestADeadLetterSaysWhatHelps(t *testing.T) {
 	require.Contains(t, must(t, "event show stripe:evt_2"), "(discarded)")
 }
 
+// A file without a line that could be imported asks nobody: there is nothing to decide.
+func TestThereIsNothingToImport(t *testing.T) {
+	install(t)
+	const expired = `{"record":"key","provider":"stripe","key":"evt_9",` +
+		`"first_seen":"2019-12-01T00:00:00Z","expires_at":"2020-01-01T00:00:00Z"}`
+	for text, said := range map[string]string{"": "nothing to import\n", expired: "nothing to import: 1 keys have expired\n"} {
+		file := filepath.Join(t.TempDir(), "old.ndjson")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		require.Equal(t, said, must(t, "import "+file))
+		var found struct{ Lines, Expired int64 }
+		require.NoError(t, json.Unmarshal([]byte(must(t, "import --json "+file)), &found))
+		require.EqualValues(t, strings.Count(said, "expired"), found.Expired)
+	}
+}
+
 // Where nothing answers, a command says so, and what to do: on a developer's machine to start it, and in an installation what
 // names the place.
 func TestWhereNothingAnswers(t *testing.T) {

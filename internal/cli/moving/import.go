@@ -141,15 +141,14 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 		return err
 	}
 	i := event.Import{ID: read.id, Name: filepath.Base(file), Rate: o.rate}
-	if !o.yes && !cli.Confirm(c, read.question()) {
+	if read.hasSomething() && !o.yes && !cli.Confirm(c, read.question()) {
 		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
 	}
 	if err := outbound.ApplyMoved(c, t, read.subscriptions, false); err != nil {
 		return errors.Join(err, read.drop(c.Context()))
 	}
 	if read.staged == 0 {
-		fmt.Fprintln(cli.Aside(c), read.nothing())
-		return nil
+		return cli.Print(c, read.found(), read.writeNothing)
 	}
 	i, err = t.Imports().StartImport(c.Context(), i, cli.ActorOf(c))
 	if i.ID == "" {

@@ -97,11 +97,20 @@ func (r *reading) question() string {
 	return "Import " + strings.Join(parts, ", ") + "?"
 }
 
-func (r *reading) nothing() string {
-	if r.expired > 0 {
-		return fmt.Sprintf("nothing else to import: %d keys have expired", r.expired)
+// hasSomething says whether there is anything to import.
+func (r *reading) hasSomething() bool { return r.staged > 0 || len(r.subscriptions) > 0 }
+
+// writeNothing says that no operation is needed.
+func (r *reading) writeNothing(w io.Writer) error {
+	text := "nothing to import"
+	if r.hasSomething() {
+		text = "nothing else to import"
 	}
-	return "nothing else to import"
+	if r.expired > 0 {
+		text += fmt.Sprintf(": %d keys have expired", r.expired)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
 }
 
 // errMistakes stands below the mistakes.
@@ -134,7 +143,7 @@ func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*rea
 	return r, nil
 }
 
-// tried is what a dry run has found.
+// tried is what a file has, and what a dry run says would become of it.
 type tried struct {
 	DryRun   bool                  `json:"dry_run"`
 	Lines    int64                 `json:"lines"`
@@ -144,20 +153,26 @@ type tried struct {
 	Problems []event.ImportProblem `json:"problems,omitempty"`
 }
 
+// found is what a file has.
+func (r *reading) found() tried {
+	return tried{Lines: r.lines, Mistaken: r.mistaken, Expired: r.expired, Counts: event.ImportCounts{}}
+}
+
 // try reads a file, and says what would become of it.
 func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
-	found := tried{DryRun: true, Counts: event.ImportCounts{}}
+	counts, problems := event.ImportCounts{}, []event.ImportProblem(nil)
 	r := &reading{store: t.Store}
 	r.page = func(ctx context.Context, items []event.ImportItem) error {
-		counts, problems, err := t.Store.TryImport(ctx, items, t.Rebuilds().Parse)
-		found.Counts.AddAll(counts)
-		found.Problems = append(found.Problems, problems[:min(len(problems), event.MaxProblems-len(found.Problems))]...)
+		more, wrong, err := t.Store.TryImport(ctx, items, t.Rebuilds().Parse)
+		counts.AddAll(more)
+		problems = append(problems, wrong[:min(len(wrong), event.MaxProblems-len(problems))]...)
 		return err
 	}
 	if err := o.read(c, t, file, r); err != nil {
 		return err
 	}
-	found.Lines, found.Mistaken, found.Expired = r.lines, r.mistaken, r.expired
+	found := r.found()
+	found.DryRun, found.Counts, found.Problems = true, counts, problems
 	err := cli.Print(c, found, func(w io.Writer) error { return writeTried(w, found) })
 	if err == nil {
 		err = outbound.ApplyMoved(c, t, r.subscriptions, true)
