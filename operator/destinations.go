@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -167,7 +168,7 @@ func (o *Outbound) createDestination(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	if err := mustBeNew(ctx, body.Name, o.Destinations.Destination); err != nil {
+	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return err
 	}
 	body.ID, body.Version = 0, 0
@@ -176,7 +177,7 @@ func (o *Outbound) createDestination(c *fiber.Ctx) error {
 }
 
 // mustBeNew refuses a name that is taken.
-func mustBeNew[T any](ctx context.Context, name string, read func(context.Context, string) (T, error)) error {
+func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.Context, string) (T, error)) error {
 	if name == "" {
 		return refuseField(codeMissingField, "name")
 	}
@@ -187,7 +188,11 @@ func mustBeNew[T any](ctx context.Context, name string, read func(context.Contex
 	case err != nil:
 		return err
 	}
-	return &refusal{code: codeRefused, field: "name", detail: "name_taken"}
+	detail := fmt.Sprintf("there is a %s %s: PATCH /%ss/%s changes it", kind, name, kind, name)
+	if kind == "destination" {
+		detail += `, and a subscription names it by "to"`
+	}
+	return &refusal{code: codeRefused, field: "name", detail: detail}
 }
 
 func (o *Outbound) applyDestination(ctx context.Context, c *fiber.Ctx, body destinationRequest) error {

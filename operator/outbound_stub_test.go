@@ -102,8 +102,8 @@ func (s *stub) DeleteDestination(_ context.Context, name string, by event.Actor)
 }
 
 func (s *stub) Subscription(_ context.Context, name string) (delivery.Subscription, error) {
-	if err := s.missing(name); err != nil {
-		return delivery.Subscription{}, err
+	if err := s.missing(name); err != nil || name == s.noSubscription {
+		return delivery.Subscription{}, event.ErrNotFound
 	}
 	return someSubscription(), s.call("subscription")
 }

@@ -35,17 +35,37 @@ func TestTheFlatFormMakesBoth(t *testing.T) {
 
 	r = ask(t, "POST", base+"/subscriptions", `{"url":"https://Hooks.Example.com:8443/x","rate_limit":0.5}`)
 	require.Equal(t, 409, r.status, "the stub has every other name")
-	require.Equal(t, "name_taken", r.Error.Detail)
+	name := operator.NameFor("https://Hooks.Example.com:8443/x", delivery.Events{})
+	require.Equal(t, "there is a subscription "+name+": PATCH /subscriptions/"+name+" changes it", r.Error.Detail)
+}
+
+// What others may deliver to is never replaced by who makes something new: neither by name, nor by a repetition without one.
+func TestTheFlatFormReplacesNothing(t *testing.T) {
+	t.Parallel()
+	behind := &stub{noSubscription: "crm"}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "POST", base+"/subscriptions", `{"name":"crm","url":"https://elsewhere.example.com","secret":"hunter2hunter2hunter2"}`)
+	require.Equal(t, "409 refused name", fmt.Sprint(r.status, " ", r.Error.Code, " ", r.Error.Field))
+	require.Equal(t, `there is a destination crm: PATCH /destinations/crm changes it, and a subscription names it by "to"`, r.Error.Detail)
+	require.Empty(t, behind.destination.Name)
+	require.Empty(t, behind.subscription.Name)
+
+	const address = "https://crm.example.com/hooks"
+	customers, invoices := delivery.Events{Types: []string{"customer.*"}}, delivery.Events{Types: []string{"invoice.*"}}
+	name := operator.NameFor(address, customers)
+	require.Equal(t, name, operator.NameFor(address, customers))
+	require.NotEqual(t, name, operator.NameFor(address, invoices))
+	require.NotEqual(t, name, operator.NameFor(address+"/2", customers))
 }
 
 func TestANameIsMadeForWhoGivesNone(t *testing.T) {
 	t.Parallel()
 	for address, wanted := range map[string]string{
-		"https://Hooks.Example.com:8443/x": `^hooks-example-com-[a-z0-9]{6}$`, "no address": `^endpoint-[a-z0-9]{6}$`,
-		"https://" + strings.Repeat("a", 39) + "-b.example": `^a{39}-[a-z0-9]{6}$`,
-		"https://[::1]/": `^1-[a-z0-9]{6}$`,
+		"https://Hooks.Example.com:8443/x": `^hooks-example-com-[0-9a-f]{8}$`, "no address": `^endpoint-[0-9a-f]{8}$`,
+		"https://" + strings.Repeat("a", 39) + "-b.example": `^a{39}-[0-9a-f]{8}$`,
+		"https://[::1]/": `^1-[0-9a-f]{8}$`,
 	} {
-		name := operator.NameFor(address)
+		name := operator.NameFor(address, delivery.Events{})
 		require.Regexp(t, wanted, name)
 		require.NoError(t, delivery.CheckName(name))
 	}

@@ -39,15 +39,17 @@ type stub struct {
 	conflict        *event.Conflict
 
 	// What reached the side that goes out; noSuch is a name that nothing there has.
-	noSuch       string
-	destination  delivery.Destination
-	subscription delivery.Subscription
-	secret       string
-	grace        time.Duration
-	choice       desk.Choice
-	deliveries   delivery.Query
-	key          delivery.Key
-	resend       delivery.Resend
+	noSuch string
+	// noSubscription is one that only a destination has.
+	noSubscription string
+	destination    delivery.Destination
+	subscription   delivery.Subscription
+	secret         string
+	grace          time.Duration
+	choice         desk.Choice
+	deliveries     delivery.Query
+	key            delivery.Key
+	resend         delivery.Resend
 }
 
 func (s *stub) call(name string) error {

@@ -2,7 +2,9 @@ package operator
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -113,7 +115,7 @@ func (o *Outbound) createSubscription(c *fiber.Ctx) error {
 	if body.isFlat() {
 		return o.createFlat(ctx, c, body)
 	}
-	if err := mustBeNew(ctx, body.Name, o.Subscriptions.Subscription); err != nil {
+	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
 		return err
 	}
 	body.ID, body.DestinationID, body.Version = 0, 0, 0
@@ -143,10 +145,13 @@ func (o *Outbound) createFlat(ctx context.Context, c *fiber.Ctx, body subscripti
 		body.Events.Types = body.EventTypes
 	}
 	if body.Name == "" {
-		body.Name = nameFor(body.URL)
+		body.Name = nameFor(body.URL, body.Events)
 	}
 	body.To, body.ID, body.DestinationID, body.Version = body.Name, 0, 0, 0
-	if err := mustBeNew(ctx, body.Name, o.Subscriptions.Subscription); err != nil {
+	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
+		return err
+	}
+	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return err
 	}
 	to := delivery.Destination{Name: body.Name, HTTP: &delivery.HTTP{URL: body.URL}}
@@ -164,14 +169,16 @@ func (o *Outbound) createFlat(ctx context.Context, c *fiber.Ctx, body subscripti
 
 var notForNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameFor is a name for who gives none: the host, and what tells two of one host apart.
-func nameFor(address string) string {
+// nameFor is a name for who gives none: the host, and what tells two of one host apart. It is the same for the same wish, so that
+// who repeats a request is told, and nothing is delivered twice.
+func nameFor(address string, events delivery.Events) string {
 	host := "endpoint"
 	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
 		host = strings.Trim(notForNames.ReplaceAllString(strings.ToLower(u.Hostname()), "-"), "-")
 	}
 	const most = 40
-	return strings.TrimRight(host[:min(len(host), most)], "-") + "-" + strings.ToLower(rand.Text()[:6])
+	mark := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", address, events.Providers, events.Types, events.Filter))
+	return strings.TrimRight(host[:min(len(host), most)], "-") + "-" + hex.EncodeToString(mark[:4])
 }
 
 // replaceSubscription takes the whole subscription: what the body does not name has its default.
