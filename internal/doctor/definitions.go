@@ -18,7 +18,8 @@ func providersOf(cfg config.Config) (*providers.Catalogue, error) {
 	return catalogue.WithSecrets(cfg.Secrets), nil
 }
 
-// examineProviders says who can send. Most installations use few of the definitions, so a closed one is no mistake.
+// examineProviders says who can send. Most installations use few of the definitions, so one whose secret is missing is no
+// mistake.
 func (d *doctor) examineProviders() {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
@@ -30,14 +31,14 @@ func (d *doctor) examineProviders() {
 		d.found("secrets", verdictFail, err.Error(), "correct the variables, or the files that they name")
 	}
 	d.examineSamples(catalogue)
-	var open []string
+	var usable []string
 	for _, name := range catalogue.Names() {
 		if provider, _ := catalogue.Lookup(name); provider.CheckSecrets() == nil {
-			open = append(open, name)
+			usable = append(usable, name)
 		}
 	}
-	d.found("providers", either(len(open) > 0, verdictFail),
-		fmt.Sprintf("%d of %d can authenticate their senders: %s", len(open), len(catalogue.Names()), strings.Join(open, ", ")),
+	d.found("providers", either(len(usable) > 0, verdictFail),
+		fmt.Sprintf("%d of %d can authenticate their senders: %s", len(usable), len(catalogue.Names()), strings.Join(usable, ", ")),
 		"set the secret of at least one provider; `holdfast provider show NAME` names its variable")
 }
 

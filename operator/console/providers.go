@@ -10,6 +10,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
 	"holdfast/providers"
+	"holdfast/providers/auth"
 	"holdfast/providers/lint"
 )
 
@@ -30,12 +31,22 @@ func (c *Console) providerRoutes() []route {
 	}
 }
 
+// secret says whether anybody can be authenticated, and why nobody can.
+type secret struct {
+	Secret  auth.SecretState
+	Because auth.Reason
+}
+
+func secretOf(p *providers.Provider) (s secret) {
+	s.Secret, s.Because = p.SecretState()
+	return s
+}
+
 // providerRow is a provider in the list.
 type providerRow struct {
 	*providers.Provider
 
-	// Closed is why nobody can be authenticated with the secrets as they are; "" if somebody can.
-	Closed string
+	secret
 	// Events, Dead and Refused count the last hour.
 	Events, Dead, Refused int64
 	// Cause is that of most refusals.
@@ -64,7 +75,7 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 	catalogue := c.Definitions.Catalogue()
 	for _, name := range catalogue.Names() {
 		p, _ := catalogue.Lookup(name)
-		row := providerRow{Provider: p, Closed: closedBecause(p), Refused: refused[name].Count}
+		row := providerRow{Provider: p, secret: secretOf(p), Refused: refused[name].Count}
 		row.Events, row.Dead = counts[name].all, counts[name].dead
 		if causes := refused[name].Causes; len(causes) > 0 {
 			row.Cause = causes[0].Cause
@@ -105,18 +116,12 @@ func (c *Console) refusalsOf(provider string) []event.ProviderRefusals {
 	return c.Refusals.Refusals(provider)
 }
 
-func closedBecause(p *providers.Provider) string {
-	if err := p.CheckSecrets(); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
 // providerPage is what the page of one provider shows. Definitions name secrets; values of secrets are nowhere.
 type providerPage struct {
 	*providers.Provider
 
-	Closed, Limits, Redrive, Definition string
+	secret
+	Limits, Redrive, Definition string
 
 	Receives bool
 	Refused  event.ProviderRefusals
@@ -132,7 +137,7 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		return err
 	}
 	data := providerPage{
-		Provider: p, Closed: closedBecause(p), Limits: lint.Limits(p), Redrive: lint.RedriveOf(p), Definition: string(text),
+		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Redrive: lint.RedriveOf(p), Definition: string(text),
 		Receives: c.Refusals != nil,
 	}
 	for _, of := range c.refusalsOf(p.Name()) {

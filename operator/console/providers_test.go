@@ -45,7 +45,8 @@ func (v visitor) send(s site, from, to string, form url.Values) (status int, loc
 	return res.StatusCode, res.Header.Get("Location"), page
 }
 
-// definitions are the built-in ones, and one of the tests' own; only stripe and acme have a secret.
+// definitions are the built-in ones, and one of the tests' own; only stripe and acme have a secret, and github one that is of no
+// use.
 func definitions(t *testing.T) *providers.Live {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,6 +55,9 @@ func definitions(t *testing.T) *providers.Live {
 	live, err := providers.LoadLive(dir, func(name string) []string {
 		if name == "STRIPE_WEBHOOK_SECRET" || name == "ACME_SECRET" {
 			return []string{secretOfTests}
+		}
+		if name == "GITHUB_WEBHOOK_SECRET" {
+			return []string{"short"}
 		}
 		return nil
 	}, nil)
@@ -92,7 +96,9 @@ func TestProvidersAreShown(t *testing.T) {
 	require.Contains(t, page, "&lt;b&gt;Acme")
 	require.Contains(t, page, "The database does not tell", "there are no statistics here")
 	require.Contains(t, page, "what to do", "of requests for nobody")
-	require.Contains(t, page, `title="not authentic: no_secret">missing`)
+	require.Contains(t, page, `<span class="state missing" title="no_secret">missing`)
+	require.Contains(t, page, `<span class="state unusable" title="short_secret">unusable`)
+	require.Contains(t, page, `<span class="state configured">configured`)
 
 	_, page = v.get(s.url + "/console/providers/stripe")
 	for _, shown := range []string{
@@ -105,7 +111,8 @@ func TestProvidersAreShown(t *testing.T) {
 	require.NotContains(t, page, "/try", "which viewers may not")
 	res, page = v.get(s.url + "/console/providers/github")
 	require.Equal(t, 200, res.StatusCode)
-	require.Contains(t, page, "Nobody can be authenticated")
+	require.Contains(t, page, `<span class="state unusable">secret unusable`)
+	require.Contains(t, page, "Nobody can be authenticated: short_secret. Set <code>GITHUB_WEBHOOK_SECRET</code>")
 	res, _ = v.get(s.url + "/console/providers/nobody")
 	require.Equal(t, 404, res.StatusCode)
 	res, _ = v.get(s.url + "/console/providers/stripe/try")

@@ -117,6 +117,28 @@ func (a *Authenticator) CheckSecrets() error {
 	return first
 }
 
+// SecretState says whether anybody can be authenticated with the secrets as they are configured.
+type SecretState string
+
+// The states of the secrets of a provider.
+const (
+	SecretConfigured SecretState = "configured"
+	SecretMissing    SecretState = "missing"
+	SecretUnusable   SecretState = "unusable"
+)
+
+// SecretState is what CheckSecrets says in a word, and why the secrets are of no use.
+func (a *Authenticator) SecretState() (state SecretState, because Reason) {
+	err := a.CheckSecrets()
+	if err == nil {
+		return SecretConfigured, ""
+	}
+	if because = ReasonOf(err); because == ReasonNoSecret {
+		return SecretMissing, because
+	}
+	return SecretUnusable, because
+}
+
 // SecretNames are the references to secrets that the definition makes, each once.
 func (a *Authenticator) SecretNames() []string {
 	var names []string

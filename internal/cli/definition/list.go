@@ -20,9 +20,9 @@ type listedProvider struct {
 	Title   string   `json:"title"`
 	Paths   []string `json:"paths"`
 	Secrets []string `json:"secrets"`
-	// Secret is configured, missing or unusable, and Because why it is of no use.
-	Secret  secretState       `json:"secret"`
-	Because string            `json:"because,omitempty"`
+	// Secret says whether anybody can be authenticated, and Because why nobody can.
+	Secret  auth.SecretState  `json:"secret"`
+	Because auth.Reason       `json:"because,omitempty"`
 	Source  definition.Origin `json:"source"`
 	// Evidence is "" for a definition without sources.
 	Evidence definition.Evidence `json:"evidence,omitempty"`
@@ -30,28 +30,11 @@ type listedProvider struct {
 
 func newListedProvider(p *providers.Provider) listedProvider {
 	listed := listedProvider{
-		Name: p.Name(), Title: p.Title(), Paths: p.Paths(), Secrets: p.SecretNames(), Secret: secretConfigured, Source: p.Origin(),
-		Evidence: p.Evidence(),
+		Name: p.Name(), Title: p.Title(), Paths: p.Paths(), Secrets: p.SecretNames(), Source: p.Origin(), Evidence: p.Evidence(),
 	}
-	err := p.CheckSecrets()
-	if err == nil {
-		return listed
-	}
-	listed.Secret, listed.Because = secretUnusable, string(auth.ReasonOf(err))
-	if auth.ReasonOf(err) == auth.ReasonNoSecret {
-		listed.Secret = secretMissing
-	}
+	listed.Secret, listed.Because = p.SecretState()
 	return listed
 }
-
-// secretState says whether anybody can be authenticated with the secrets as they are configured.
-type secretState string
-
-const (
-	secretConfigured secretState = "configured"
-	secretMissing    secretState = "missing"
-	secretUnusable   secretState = "unusable"
-)
 
 func listCommand() *cobra.Command {
 	command := &cobra.Command{
