@@ -172,14 +172,9 @@ func changeOf(c *fiber.Ctx) (id int64, by event.Actor, err error) {
 	if id, err = pathNumber(c); err != nil {
 		return 0, by, err
 	}
-	if q := queryOf(c); q.err != nil {
-		return 0, by, q.err
-	}
 	var body reasoned
-	if err := decode(c, &body); err != nil {
-		return 0, by, err
-	}
-	return id, actor(c, body.Reason), body.check()
+	err = readChange(c, &body)
+	return id, actor(c, body.Reason), err
 }
 
 func (a *API) discardDeadLetter(c *fiber.Ctx) error {
@@ -241,11 +236,8 @@ type cleanup struct {
 }
 
 func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
 	var body cleanup
-	if err := decode(c, &body); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	switch {
@@ -255,9 +247,6 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 		return refuseField(codeBadField, "limit")
 	case !isText(body.Provider) || len(body.Provider) > maxText:
 		return refuseField(codeBadField, "provider")
-	}
-	if err := body.check(); err != nil {
-		return err
 	}
 	ctx, cancel := within(c)
 	defer cancel()
@@ -330,14 +319,8 @@ func (a *API) editDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
 	var body edit
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	if err := body.check(); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	edited, err := body.bytes()

@@ -235,7 +235,7 @@ func (o *Outbound) changeDelivery(
 ) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var body reasoned
-		if err := readChange(c, &body, &body); err != nil {
+		if err := readChange(c, &body); err != nil {
 			return err
 		}
 		ctx, cancel := within(c)
@@ -266,7 +266,7 @@ type resendRequest struct {
 }
 
 func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
-	if err := readChange(c, &body, &body.reasoned); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return body, err
 	}
 	switch {

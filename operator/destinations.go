@@ -163,7 +163,7 @@ type destinationRequest struct {
 
 func (o *Outbound) createDestination(c *fiber.Ctx) error {
 	body := destinationRequest{}
-	if err := readChange(c, &body, &body.reasoned); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	ctx, cancel := within(c)
@@ -231,7 +231,7 @@ func (o *Outbound) patchDestination(c *fiber.Ctx) error {
 
 func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
 	body := destinationRequest{Destination: before}
-	if err := readChange(c, &body, &body.reasoned); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	if body.Name != before.Name {
@@ -239,17 +239,6 @@ func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before d
 	}
 	body.ID, body.Version = before.ID, before.Version
 	return o.applyDestination(ctx, c, body)
-}
-
-// readChange reads the body of a change over what is there.
-func readChange(c *fiber.Ctx, body any, r *reasoned) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	if err := decode(c, body); err != nil {
-		return err
-	}
-	return r.check()
 }
 
 func (o *Outbound) deleteDestination(c *fiber.Ctx) error {
@@ -268,7 +257,7 @@ func remove(c *fiber.Ctx, by func(context.Context, string, event.Actor) error) e
 		return err
 	}
 	var body reasoned
-	if err := readChange(c, &body, &body); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	ctx, cancel := within(c)
@@ -289,7 +278,7 @@ func (o *Outbound) setState(of named, to delivery.DestinationState) fiber.Handle
 			return err
 		}
 		var body reasoned
-		if err := readChange(c, &body, &body); err != nil {
+		if err := readChange(c, &body); err != nil {
 			return err
 		}
 		ctx, cancel := within(c)
@@ -329,7 +318,7 @@ func (o *Outbound) rotateSecret(of named) fiber.Handler {
 			return err
 		}
 		var body rotation
-		if err := readChange(c, &body, &body.reasoned); err != nil {
+		if err := readChange(c, &body); err != nil {
 			return err
 		}
 		grace := DefaultGrace

@@ -51,14 +51,8 @@ func sendChanged[T any](
 	if err != nil {
 		return err
 	}
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
 	var body reasoned
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	if err := body.check(); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	ctx, cancel := within(c)

@@ -21,10 +21,7 @@ type rebuildRequest struct {
 }
 
 func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
-	if q := queryOf(c); q.err != nil {
-		return body, q.err
-	}
-	if err := decode(c, &body); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return body, err
 	}
 	for field, text := range map[string]string{"provider": body.Provider, "kind": body.Kind} {
@@ -44,7 +41,7 @@ func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
 	case body.All && !all:
 		return body, refuseField(codeBadField, "all")
 	}
-	return body, body.check()
+	return body, nil
 }
 
 func (a *API) startRebuild(c *fiber.Ctx) error {

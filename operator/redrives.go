@@ -21,10 +21,7 @@ type redriveRequest struct {
 var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted}
 
 func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
-	if q := queryOf(c); q.err != nil {
-		return body, q.err
-	}
-	if err := decode(c, &body); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return body, err
 	}
 	for field, text := range map[string]string{
@@ -56,7 +53,7 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if body.Rate < event.MinRedriveRate || body.Rate > event.MaxRedriveRate {
 		return body, refuseField(codeBadField, "rate")
 	}
-	return body, body.check()
+	return body, nil
 }
 
 func (a *API) planRedrive(c *fiber.Ctx) error {

@@ -51,6 +51,17 @@ func decode(c *fiber.Ctx, into any) error {
 	return nil
 }
 
+// readChange reads the body of a change, which has a reason, over what is there.
+func readChange(c *fiber.Ctx, body interface{ check() error }) error {
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	if err := decode(c, body); err != nil {
+		return err
+	}
+	return body.check()
+}
+
 // decodeFailure says what is wrong with a body. The decoder has no type for an unknown field, only a text.
 func decodeFailure(err error) error {
 	var wrongType *json.UnmarshalTypeError

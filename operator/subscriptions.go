@@ -106,7 +106,7 @@ func (f flat) isFlat() bool {
 
 func (o *Outbound) createSubscription(c *fiber.Ctx) error {
 	body := subscriptionRequest{Subscription: delivery.Subscription{Active: true}}
-	if err := readChange(c, &body, &body.reasoned); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	ctx, cancel := within(c)
@@ -209,7 +209,7 @@ func (o *Outbound) patchSubscription(c *fiber.Ctx) error {
 
 func (o *Outbound) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
 	body := subscriptionRequest{Subscription: before}
-	if err := readChange(c, &body, &body.reasoned); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	switch {
@@ -247,7 +247,7 @@ func (o *Outbound) trySubscription(c *fiber.Ctx) error {
 		return err
 	}
 	var body trialRequest
-	if err := readChange(c, &body, &body.reasoned); err != nil {
+	if err := readChange(c, &body); err != nil {
 		return err
 	}
 	if body.EventID != "" && !isUUID(body.EventID) {
