@@ -189,16 +189,21 @@ func (a *API) routes() []route {
 	add(a.Changes != nil && a.Live != nil,
 		route{"GET", "/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges})
 	add(a.Stats != nil, route{"GET", "/stats", "what there is to do and what was done", a.showStats})
+	if r := a.Redrives; r != nil {
+		add(true, operationRoutes("redrive", r.Redrives, r.Redrive, r.ChangeRedrive, func(r event.Redrive) string { return r.ID })...)
+	}
 	add(a.Redrives != nil,
-		route{"GET", "/redrives", "the latest redrives", a.listRedrives},
 		route{"POST", "/redrives", "run many dead letters again", a.startRedrive},
-		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive},
-		route{"GET", "/redrives/:id", "one redrive", a.showRedrive},
-		route{"POST", "/redrives/:id/pause", "pause a redrive", a.changeRedrive(event.OperationPaused)},
-		route{"POST", "/redrives/:id/resume", "resume a redrive", a.changeRedrive(event.OperationRunning)},
-		route{"POST", "/redrives/:id/cancel", "cancel a redrive", a.changeRedrive(event.OperationCanceled)})
-	add(a.Rebuilds != nil, a.rebuildRoutes()...)
-	add(a.Imports != nil, a.importRoutes()...)
+		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive})
+	if r := a.Rebuilds; r != nil {
+		add(true, operationRoutes("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild, func(r event.Rebuild) string { return r.ID })...)
+	}
+	add(a.Rebuilds != nil,
+		route{"POST", "/rebuilds", "read stored events again with today's definitions", a.startRebuild},
+		route{"GET", "/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff})
+	if i := a.Imports; i != nil {
+		add(true, operationRoutes("import", i.Imports, i.Import, i.ChangeImport, func(i event.Import) string { return i.ID })...)
+	}
 	if a.Outbound != nil {
 		all = append(all, a.outboundRoutes()...)
 	}
@@ -206,16 +211,4 @@ func (a *API) routes() []route {
 		route{"POST", "/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)},
 		route{"POST", "/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)})
 	return all
-}
-
-func (a *API) rebuildRoutes() []route {
-	return []route{
-		{"GET", "/rebuilds", "the latest rebuilds", a.listRebuilds},
-		{"POST", "/rebuilds", "read stored events again with today's definitions", a.startRebuild},
-		{"GET", "/rebuilds/:id", "one rebuild", a.showRebuild},
-		{"GET", "/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff},
-		{"POST", "/rebuilds/:id/pause", "pause a rebuild", a.changeRebuild(event.OperationPaused)},
-		{"POST", "/rebuilds/:id/resume", "resume a rebuild", a.changeRebuild(event.OperationRunning)},
-		{"POST", "/rebuilds/:id/cancel", "cancel a rebuild", a.changeRebuild(event.OperationCanceled)},
-	}
 }

@@ -327,13 +327,3 @@ func (o *Outbound) startResend(c *fiber.Ctx) error {
 	}
 	return c.Status(fiber.StatusAccepted).JSON(started)
 }
-
-func (o *Outbound) listResends(c *fiber.Ctx) error { return sendLatest(c, o.Resends.Resends) }
-
-func (o *Outbound) showResend(c *fiber.Ctx) error { return sendOperation(c, o.Resends.Resend) }
-
-func (o *Outbound) changeResend(to event.OperationState) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		return sendChanged(c, to, o.Resends.ChangeResend, func(r delivery.Resend) string { return r.ID })
-	}
-}

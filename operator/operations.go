@@ -8,7 +8,25 @@ import (
 	"holdfast/event"
 )
 
-// sendLatest answers with the latest redrives or rebuilds.
+// operationRoutes are what all operations of a kind have: redrives, rebuilds, imports, resends.
+func operationRoutes[T any](
+	noun string, latest func(context.Context, int) ([]T, error), one func(context.Context, string) (T, error),
+	change func(context.Context, string, event.OperationState, event.Actor) (T, error), idOf func(T) string,
+) []route {
+	all := "/" + noun + "s"
+	to := func(state event.OperationState) fiber.Handler {
+		return func(c *fiber.Ctx) error { return sendChanged(c, state, change, idOf) }
+	}
+	return []route{
+		{"GET", all, "the latest " + noun + "s", func(c *fiber.Ctx) error { return sendLatest(c, latest) }},
+		{"GET", all + "/:id", "one " + noun, func(c *fiber.Ctx) error { return sendOperation(c, one) }},
+		{"POST", all + "/:id/pause", "pause one " + noun, to(event.OperationPaused)},
+		{"POST", all + "/:id/resume", "resume one " + noun, to(event.OperationRunning)},
+		{"POST", all + "/:id/cancel", "cancel one " + noun, to(event.OperationCanceled)},
+	}
+}
+
+// sendLatest answers with the latest operations of a kind.
 func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, error)) error {
 	q := queryOf(c, "limit")
 	limit := q.limit()
@@ -24,7 +42,7 @@ func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, err
 	return c.JSON(List[T]{Items: append([]T{}, rows...)})
 }
 
-// sendOperation answers with what is known of one redrive or rebuild.
+// sendOperation answers with what is known of one operation.
 func sendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
 	id, err := pathText(c, "id")
 	if err != nil {
@@ -42,7 +60,7 @@ func sendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, e
 	return c.JSON(r)
 }
 
-// sendChanged changes the state of a redrive or rebuild, and answers with it. One that comes beside an error is on record.
+// sendChanged changes the state of an operation, and answers with it. One that comes beside an error is on record.
 func sendChanged[T any](
 	c *fiber.Ctx, to event.OperationState,
 	change func(context.Context, string, event.OperationState, event.Actor) (T, error), idOf func(T) string,

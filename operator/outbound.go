@@ -88,14 +88,12 @@ func (a *API) outboundRoutes() []route {
 		{"GET", "/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery},
 		{"POST", "/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)},
 		{"POST", "/deliveries/:id/:subscription/cancel", "do not deliver it", o.changeDelivery(o.Deliveries.CancelDelivery)},
-		{"GET", "/resends", "the latest resends", o.listResends},
 		{"POST", "/resends", "send the events of a time again", o.startResend},
 		{"POST", "/resends/plan", "what a resend would do", o.planResend},
-		{"GET", "/resends/:id", "one resend", o.showResend},
-		{"POST", "/resends/:id/pause", "pause a resend", o.changeResend(event.OperationPaused)},
-		{"POST", "/resends/:id/resume", "resume a resend", o.changeResend(event.OperationRunning)},
-		{"POST", "/resends/:id/cancel", "cancel a resend", o.changeResend(event.OperationCanceled)},
 	}
+	r := o.Resends
+	all = append(all,
+		operationRoutes("resend", r.Resends, r.Resend, r.ChangeResend, func(r delivery.Resend) string { return r.ID })...)
 	return append(append(all, o.destinationRoutes()...), o.subscriptionRoutes()...)
 }
 

@@ -58,19 +58,9 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusAccepted).JSON(started)
 }
 
-func (a *API) listRebuilds(c *fiber.Ctx) error { return sendLatest(c, a.Rebuilds.Rebuilds) }
-
-func (a *API) showRebuild(c *fiber.Ctx) error { return sendOperation(c, a.Rebuilds.Rebuild) }
-
 func (a *API) showRebuildDiff(c *fiber.Ctx) error {
 	return sendOperation(c, func(ctx context.Context, id string) (List[event.EntityDiff], error) {
 		diffs, err := a.Rebuilds.RebuildDiff(ctx, id)
 		return List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}, err
 	})
-}
-
-func (a *API) changeRebuild(to event.OperationState) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		return sendChanged(c, to, a.Rebuilds.ChangeRebuild, func(r event.Rebuild) string { return r.ID })
-	}
 }

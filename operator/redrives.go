@@ -89,13 +89,3 @@ func (a *API) startRedrive(c *fiber.Ctx) error {
 	}
 	return c.Status(fiber.StatusAccepted).JSON(started)
 }
-
-func (a *API) listRedrives(c *fiber.Ctx) error { return sendLatest(c, a.Redrives.Redrives) }
-
-func (a *API) showRedrive(c *fiber.Ctx) error { return sendOperation(c, a.Redrives.Redrive) }
-
-func (a *API) changeRedrive(to event.OperationState) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		return sendChanged(c, to, a.Redrives.ChangeRedrive, func(r event.Redrive) string { return r.ID })
-	}
-}
