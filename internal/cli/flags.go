@@ -131,11 +131,11 @@ func AddFailureFlags(c *cobra.Command, class *event.Class, code *string) {
 const detachFlag = "detach"
 
 // AddStartFlags adds what commands have that start something large.
-func AddStartFlags(c *cobra.Command, dryRun, yes *bool) {
+func AddStartFlags(c *cobra.Command, dryRun *bool) {
 	if dryRun != nil {
 		AddDryRunFlag(c, dryRun)
 	}
-	c.Flags().BoolVarP(yes, "yes", "y", false, "do not ask")
+	AddYesFlag(c, "do not ask")
 	c.Flags().Bool(detachFlag, false, "do not watch the progress")
 }
 

@@ -45,7 +45,6 @@ func TestWhatWasStartedIsFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			var yes bool
 			c := &cobra.Command{RunE: func(c *cobra.Command, _ []string) error {
 				seen, err := counting(test.ends).Follow(c, nil, "7", 0, test.fail)
 				return Report(c, seen, func(w io.Writer) error {
@@ -53,12 +52,54 @@ func TestWhatWasStartedIsFollowed(t *testing.T) {
 					return err
 				}, err)
 			}, SilenceErrors: true, SilenceUsage: true}
-			AddStartFlags(c, nil, &yes)
+			AddStartFlags(c, nil)
 			AddJSONFlag(c)
 			c.SetArgs(append([]string{}, test.flags...))
 			c.SetOut(&out)
 			c.SetErr(io.Discard)
 			require.ErrorIs(t, c.ExecuteContext(t.Context()), test.err)
+			require.Equal(t, test.out, out.String())
+		})
+	}
+}
+
+// A plan that is only shown is no start; without --yes nobody who is not there agrees; and JSON is for what comes of it.
+func TestWhatIsAgreedTo(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		flags []string
+		only  bool
+		ok    bool
+		out   string
+		err   string
+	}{
+		"only shown":   {[]string{"--yes"}, true, false, "a plan\n", ""},
+		"shown, JSON":  {[]string{"--json"}, true, false, "7\n", ""},
+		"agreed":       {[]string{"--yes"}, false, true, "a plan\n", ""},
+		"agreed, JSON": {[]string{"--yes", "--json"}, false, true, "", ""},
+		"nobody there": {nil, false, false, "a plan\n", "nothing was started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			c := &cobra.Command{RunE: func(c *cobra.Command, _ []string) error {
+				ok, err := Agree(c, 7, func(w io.Writer) error {
+					_, err := io.WriteString(w, "a plan\n")
+					return err
+				}, test.only, "Go?")
+				require.Equal(t, test.ok, ok)
+				return err
+			}, SilenceErrors: true, SilenceUsage: true}
+			AddStartFlags(c, nil)
+			AddJSONFlag(c)
+			c.SetArgs(append([]string{}, test.flags...))
+			c.SetIn(&bytes.Buffer{})
+			c.SetOut(&out)
+			if err := c.ExecuteContext(t.Context()); test.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, test.err)
+			}
 			require.Equal(t, test.out, out.String())
 		})
 	}

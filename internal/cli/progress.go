@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,8 +30,36 @@ func Bar(share float64) string {
 	return fmt.Sprintf("%s%s %3.0f%%", strings.Repeat("█", full), strings.Repeat("░", width-full), share*100)
 }
 
-// Confirm asks, where there is somebody who could answer.
+// Agree shows a plan, and asks whether to carry it out. One that is only shown is never agreed to: then the result is all that it
+// prints. Otherwise JSON is for what comes of it.
+func Agree(c *cobra.Command, plan any, text func(io.Writer) error, only bool, question string) (bool, error) {
+	if !AsksJSON(c) || only {
+		if err := Print(c, plan, text); err != nil || only {
+			return false, err
+		}
+	}
+	if !Confirm(c, question) {
+		return false, errors.New("nothing was started (--yes starts it without asking)")
+	}
+	return true, nil
+}
+
+const yesFlag = "yes"
+
+// AddYesFlag adds --yes, for what would be asked.
+func AddYesFlag(c *cobra.Command, usage string) { c.Flags().BoolP(yesFlag, "y", false, usage) }
+
+// SaysYes says whether nobody is to be asked.
+func SaysYes(c *cobra.Command) bool {
+	said, _ := c.Flags().GetBool(yesFlag)
+	return said
+}
+
+// Confirm asks, unless that is answered by --yes, where there is somebody who could answer.
 func Confirm(c *cobra.Command, question string) bool {
+	if SaysYes(c) {
+		return true
+	}
 	if !IsTerminal(c.InOrStdin()) {
 		return false
 	}

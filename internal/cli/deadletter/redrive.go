@@ -37,15 +37,15 @@ func startCommand() *cobra.Command {
 	command.Flags().BoolVar(&o.all, "all", false, "all (that wait: without a filter, nothing else starts them)")
 	cli.AddRateFlag(command, &o.rate, "rate", "runs to start")
 	cli.AddReasonFlag(command)
-	cli.AddStartFlags(command, &o.dryRun, &o.yes)
+	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddJSONFlag(command)
 	return command
 }
 
 type redriveOptions struct {
-	filter           event.RedriveFilter
-	rate             float64
-	all, dryRun, yes bool
+	filter      event.RedriveFilter
+	rate        float64
+	all, dryRun bool
 }
 
 func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
@@ -57,17 +57,10 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 		return err
 	}
 	cli.DoubtProvider(c, t.Cfg, o.filter.Provider, int(plan.Count))
-	only := o.dryRun || plan.Count == 0
-	if !cli.AsksJSON(c) || only {
-		if err := cli.Print(c, plan, func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }); err != nil {
-			return err
-		}
-	}
-	if only {
-		return nil
-	}
-	if !o.yes && !cli.Confirm(c, fmt.Sprintf("Run %d dead letters again?", plan.Count)) {
-		return errors.New("nothing was started (--yes starts it without asking)")
+	shown := func(w io.Writer) error { return writePlan(w, o.filter, plan, o.rate) }
+	question := fmt.Sprintf("Run %d dead letters again?", plan.Count)
+	if ok, err := cli.Agree(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
+		return err
 	}
 	r, err := t.Redrives().StartRedrive(c.Context(), o.filter, o.rate, cli.ActorOf(c))
 	if r.ID == "" {

@@ -45,7 +45,7 @@ func ImportCommand() *cobra.Command {
 	}
 	o.addFlags(command)
 	command.Flags().BoolVar(&o.skip, "skip-mistakes", false, "tell the lines that have mistakes, and import the others")
-	cli.AddStartFlags(command, &o.dryRun, &o.yes)
+	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddRateFlag(command, &o.rate, "rate", "how many lines to apply, at most: 500/s, 6000/m")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
@@ -122,15 +122,15 @@ func (c closers) Close() error { return errors.Join(c.ReadCloser.Close(), c.file
 
 type importOptions struct {
 	source
-	rate              float64
-	dryRun, skip, yes bool
+	rate         float64
+	dryRun, skip bool
 }
 
 func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if err := moving.CheckRate(o.rate); err != nil {
 		return cli.Misuse(c, err)
 	}
-	if file == "-" && !o.dryRun && !o.yes {
+	if file == "-" && !o.dryRun && !cli.SaysYes(c) {
 		return cli.Misuse(c, errors.New("nobody can be asked while the file comes by standard input: want --yes, or --dry-run"))
 	}
 	if o.dryRun {
@@ -141,7 +141,7 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 		return err
 	}
 	i := event.Import{ID: read.id, Name: filepath.Base(file), Rate: o.rate}
-	if read.hasSomething() && !o.yes && !cli.Confirm(c, read.question()) {
+	if read.hasSomething() && !cli.Confirm(c, read.question()) {
 		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
 	}
 	if err := outbound.ApplyMoved(c, t, read.subscriptions, false); err != nil {

@@ -34,20 +34,20 @@ func entityRebuildCommand() *cobra.Command {
 	cli.AddKindFlag(command, &o.filter.Kind, "")
 	cli.AddRateFlag(command, &o.rate, "rate", "events to read")
 	cli.AddReasonFlag(command)
-	cli.AddStartFlags(command, &o.dryRun, &o.yes)
+	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddJSONFlag(command)
 	return command
 }
 
 type rebuildOptions struct {
-	filter      event.RebuildFilter
-	rate        float64
-	dryRun, yes bool
+	filter event.RebuildFilter
+	rate   float64
+	dryRun bool
 }
 
 func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 	question := fmt.Sprintf("Rebuild the entities of %s?", filterOfRebuild(o.filter))
-	if !o.dryRun && !o.yes && !cli.Confirm(c, question) {
+	if !o.dryRun && !cli.Confirm(c, question) {
 		return errors.New("nothing was started (--yes starts it without asking, --dry-run changes nothing)")
 	}
 	r, err := t.Rebuilds().StartRebuild(c.Context(), o.filter, o.rate, o.dryRun, cli.ActorOf(c))

@@ -39,7 +39,7 @@ be stopped and given again at any time.`,
 	}
 	cli.AddPeriodFlags(command, &o.since, &o.until)
 	cli.AddDryRunFlag(command, &o.dryRun)
-	command.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cli.AddYesFlag(command, "do not ask")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command
@@ -47,7 +47,7 @@ be stopped and given again at any time.`,
 
 type reconcileOptions struct {
 	since, until time.Time
-	dryRun, yes  bool
+	dryRun       bool
 }
 
 func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
@@ -64,17 +64,10 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if err != nil {
 		return err
 	}
-	only := o.dryRun || plan.Repairs() == 0
-	if !cli.AsksJSON(c) || only {
-		if err := cli.Print(c, plan, func(w io.Writer) error { return writeComparison(w, plan) }); err != nil {
-			return err
-		}
-	}
-	if only {
-		return nil
-	}
-	if !o.yes && !cli.Confirm(c, fmt.Sprintf("Repair %d?", plan.Repairs())) {
-		return errors.New("nothing was repaired (--yes repairs without asking)")
+	shown := func(w io.Writer) error { return writeComparison(w, plan) }
+	question := fmt.Sprintf("Repair %d?", plan.Repairs())
+	if ok, err := cli.Agree(c, plan, shown, o.dryRun || plan.Repairs() == 0, question); !ok {
+		return err
 	}
 	return o.repair(c, t, s, plan)
 }

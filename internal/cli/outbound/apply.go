@@ -34,15 +34,15 @@ func applyCommand() *cobra.Command {
 	_ = command.MarkFlagRequired("file")
 	cli.AddDryRunFlag(command, &o.dryRun)
 	flags.BoolVar(&o.prune, "prune", false, "delete what the file does not name")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask (with --prune)")
+	cli.AddYesFlag(command, "do not ask (with --prune)")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command
 }
 
 type applyOptions struct {
-	file               string
-	dryRun, prune, yes bool
+	file          string
+	dryRun, prune bool
 }
 
 // applied is the plan, and the secrets that were made by it.
@@ -76,7 +76,7 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 	if o.dryRun {
 		return cli.Print(c, applied{plan: p, DryRun: true}, func(w io.Writer) error { return writePlan(w, p) })
 	}
-	if n := p.count(opDelete); n > 0 && !o.yes && !cli.Confirm(c, fmt.Sprintf("Delete %d that the file does not name?", n)) {
+	if n := p.count(opDelete); n > 0 && !cli.Confirm(c, fmt.Sprintf("Delete %d that the file does not name?", n)) {
 		return errors.New("nothing was changed (--yes deletes without asking, --dry-run shows what)")
 	}
 	secrets, err := apply(c.Context(), t, f, p, cli.ActorOf(c))

@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -99,7 +98,7 @@ type resendOptions struct {
 	since, until time.Time
 	everything   bool
 	rate         float64
-	dryRun, yes  bool
+	dryRun       bool
 }
 
 func (o *resendOptions) addFlags(c *cobra.Command) {
@@ -125,7 +124,7 @@ func startResendCommand() *cobra.Command {
 			"  holdfast resend start crm --since 2026-11-20 --until 2026-11-21 --everything",
 		o.run)
 	o.addFlags(command)
-	cli.AddStartFlags(command, nil, &o.yes)
+	cli.AddStartFlags(command, nil)
 	cli.AddReasonFlag(command)
 	return command
 }
@@ -142,17 +141,10 @@ func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
 	if err != nil {
 		return err
 	}
-	only := o.dryRun || o.queues(plan) == 0
-	if !cli.AsksJSON(c) || only {
-		if err := cli.Print(c, plan, func(w io.Writer) error { return o.writePlan(w, plan) }); err != nil {
-			return err
-		}
-	}
-	if only {
-		return nil
-	}
-	if !o.yes && !cli.Confirm(c, fmt.Sprintf("Send %d events to %s?", o.queues(plan), s.Name)) {
-		return errors.New("nothing was started (--yes starts it without asking)")
+	shown := func(w io.Writer) error { return o.writePlan(w, plan) }
+	question := fmt.Sprintf("Send %d events to %s?", o.queues(plan), s.Name)
+	if ok, err := cli.Agree(c, plan, shown, o.dryRun || o.queues(plan) == 0, question); !ok {
+		return err
 	}
 	return o.start(c, t, s)
 }
