@@ -25,6 +25,9 @@ const (
 	Canceled Status = "canceled"
 )
 
+// Statuses are all of them.
+func Statuses() []Status { return []Status{Pending, Processing, Retrying, Delivered, Failed, Canceled} }
+
 // Summary is the one status of an event that stands for those of its deliveries: the first of processing, retrying, pending,
 // failed that one of them has, else delivered, which is also that of an event which matches no subscription.
 func Summary(all []Status) Status {

@@ -123,11 +123,6 @@ func attemptsOf(c *fiber.Ctx, all []delivery.Attempt, subscription int64) []Atte
 	return shown
 }
 
-// statuses are those of a delivery.
-var statuses = []delivery.Status{
-	delivery.Pending, delivery.Processing, delivery.Retrying, delivery.Delivered, delivery.Failed, delivery.Canceled,
-}
-
 // selection is a word for several statuses.
 type selection string
 
@@ -140,7 +135,7 @@ func (o *Outbound) listDeliveries(c *fiber.Ctx) error {
 	q := queryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
 	only := choose(q, "only", []selection{selectOpen, selectUndelivered})
 	wanted := delivery.Query{
-		EventID: q.text("event_id"), Status: choose(q, "status", statuses),
+		EventID: q.text("event_id"), Status: choose(q, "status", delivery.Statuses()),
 		Open: only == selectOpen, Undelivered: only == selectUndelivered, Limit: q.limit() + 1,
 	}
 	if wanted.EventID != "" && !isUUID(wanted.EventID) {

@@ -35,11 +35,7 @@ func (c *Console) listAudit(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	filter, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
-	if err != nil {
-		return err
-	}
-	data := auditPage{Filter: filter, Actions: event.AuditActions(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
+	data := auditPage{Filter: frame.QueryOf(ctx), Actions: event.AuditActions(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
 	return c.Show(ctx, "audit", frame.Page{Title: "Audit", Section: "Audit", Data: data})
 }
 

@@ -48,12 +48,9 @@ func (c *Console) listEntities(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	filter, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
-	if err != nil {
-		return err
-	}
 	data := entityPages{
-		Filter: filter, Rows: list.Items, Pager: c.Pager(ctx, list.Next), IsShort: list.Next != "" && len(list.Items) < wanted.Limit,
+		Filter: frame.QueryOf(ctx), Rows: list.Items, Pager: c.Pager(ctx, list.Next),
+		IsShort: list.Next != "" && len(list.Items) < wanted.Limit,
 	}
 	if since.After(wanted.Since) {
 		data.Complete = since

@@ -67,10 +67,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	filter, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
-	if err != nil {
-		return err
-	}
+	filter := frame.QueryOf(ctx)
 	data := eventList{Filter: filter, Statuses: event.Statuses(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
 	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
 	data.CanSearch = operator.CallerOf(ctx).Role.Includes(access.RoleOperator)

@@ -126,14 +126,9 @@ func (c *Console) listLetters(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	raw := string(ctx.Request().URI().QueryString())
-	filter, err := url.ParseQuery(raw)
-	if err != nil {
-		return err
-	}
 	data := letterPages{
-		Filter: filter, States: event.DeadLetterStates(), Classes: event.Classes(), Steps: event.Steps(),
-		Rows: list.Items, Pager: c.Pager(ctx, list.Next), Query: raw,
+		Filter: frame.QueryOf(ctx), States: event.DeadLetterStates(), Classes: event.Classes(), Steps: event.Steps(),
+		Rows: list.Items, Pager: c.Pager(ctx, list.Next), Query: string(ctx.Request().URI().QueryString()),
 	}
 	if f, ok := redriveOf(wanted); ok && c.API.Redrives != nil {
 		plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), f)

@@ -29,11 +29,6 @@ func DeliveryCommand() *cobra.Command {
 			func(t *tools) changeDelivery { return t.Store.CancelDelivery }))
 }
 
-// statuses are those of a delivery.
-var statuses = []delivery.Status{
-	delivery.Pending, delivery.Processing, delivery.Retrying, delivery.Delivered, delivery.Failed, delivery.Canceled,
-}
-
 func listDeliveriesCommand() *cobra.Command {
 	var query delivery.Query
 	var about, subscription, destination string
@@ -74,7 +69,7 @@ func listDeliveriesCommand() *cobra.Command {
 	cli.AddEventFlag(command, &about, "only its own")
 	command.Flags().StringVar(&subscription, "subscription", "", "only those for this subscription")
 	command.Flags().StringVar(&destination, "destination", "", "only those to this destination")
-	cli.AddChoiceFlag(command, &query.Status, "status", "only those of this status", statuses)
+	cli.AddChoiceFlag(command, &query.Status, "status", "only those of this status", delivery.Statuses())
 	command.Flags().BoolVar(&all, "all", false, "all (also what was delivered or canceled)")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command

@@ -43,15 +43,18 @@ func (f *Frame) Ask(ctx *fiber.Ctx, q Confirm) error {
 	return f.Show(ctx, "confirm", Page{Title: q.Title, Section: q.Section, Data: q})
 }
 
+// QueryOf is the query of a page that the API has read already, and so refused where it is none.
+func QueryOf(ctx *fiber.Ctx) url.Values {
+	values, _ := url.ParseQuery(string(ctx.Request().URI().QueryString()))
+	return values
+}
+
 // nextPage is the address of this list from a cursor on, with the prefix; "" where the list ends.
 func (f *Frame) nextPage(ctx *fiber.Ctx, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
-	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
-	if err != nil {
-		return ""
-	}
+	values := QueryOf(ctx)
 	values.Set("cursor", cursor)
 	return f.prefix + ctx.Path() + "?" + values.Encode()
 }
@@ -66,7 +69,7 @@ type Pager struct {
 func (f *Frame) Pager(ctx *fiber.Ctx, cursor string) Pager {
 	p := Pager{Next: f.nextPage(ctx, cursor)}
 	if ctx.Query("cursor") != "" {
-		values, _ := url.ParseQuery(string(ctx.Request().URI().QueryString()))
+		values := QueryOf(ctx)
 		values.Del("cursor")
 		p.First = f.prefix + ctx.Path() + "?" + values.Encode()
 	}
