@@ -2,12 +2,14 @@ package deadletter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 )
 
@@ -44,9 +46,9 @@ func addWaitFlag(c *cobra.Command, wait *bool) {
 }
 
 // follow shows what was started, and its outcome if somebody waits for that.
-func follow(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) (err error) {
+func follow(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait bool) (err error) {
 	shown := struct {
-		event.Replayed
+		operation.Replayed
 
 		Outcome event.Outcome `json:"outcome,omitempty"`
 	}{Replayed: started}
@@ -59,7 +61,7 @@ func follow(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) (
 }
 
 // followDelivery is follow for a delivery, which is sent again without a run.
-func followDelivery(c *cobra.Command, t *cli.Tools, started event.Replayed, wait bool) error {
+func followDelivery(c *cobra.Command, t *cli.Tools, started operation.Replayed, wait bool) error {
 	var err error
 	if wait {
 		err = awaitDelivery(c.Context(), t, started.DeadLetter)
