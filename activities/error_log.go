@@ -8,11 +8,12 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // ErrorSink takes entries for the error log. Record neither waits nor fails.
 type ErrorSink interface {
-	Record(e event.ErrorEntry)
+	Record(e oversight.ErrorEntry)
 }
 
 // alertAttempt is the attempt from which on a dead letter that cannot be recorded is told to somebody: there is nothing
@@ -38,10 +39,10 @@ func phaseOf(activityName string) event.Phase {
 }
 
 // errorEntry describes a failed execution. Of its arguments it reads the event's receipt and nothing else.
-func errorEntry(ctx context.Context, args []any, err error) event.ErrorEntry {
+func errorEntry(ctx context.Context, args []any, err error) oversight.ErrorEntry {
 	info := activity.GetInfo(ctx)
 	class, code := Classify(err)
-	e := event.ErrorEntry{
+	e := oversight.ErrorEntry{
 		Phase:   phaseOf(info.ActivityType.Name),
 		Class:   class,
 		Code:    code,

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/archive"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/moving"
 )
 
@@ -64,12 +65,12 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 				return nil
 			}))
 			fresh := open(t)
-			id := event.NewOperationID()
+			id := operation.NewID()
 			require.NoError(t, fresh.StageImport(t.Context(), id, 0, items))
-			_, err = fresh.CreateImport(t.Context(), event.Import{ID: id, Name: "forged", Rate: 50, StartedBy: "ada"}, by)
+			_, err = fresh.CreateImport(t.Context(), operation.Import{ID: id, Name: "forged", Rate: 50, StartedBy: "ada"}, by)
 			require.NoError(t, err)
-			var done event.Import
-			for done.State != event.OperationCompleted {
+			var done operation.Import
+			for done.State != operation.Completed {
 				done, err = fresh.ImportPage(t.Context(), id, 100, parse)
 				require.NoError(t, err)
 			}

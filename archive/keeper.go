@@ -12,18 +12,19 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // Store is what is kept, and what is known of the files.
 type Store interface {
 	PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (int64, error)
-	PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by event.Actor) (int64, error)
+	PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor) (int64, error)
 	// Outdated reads some of what was kept since before a time, the oldest first, and changes nothing. Only events and dead letters
 	// are read so.
 	Outdated(ctx context.Context, kept event.Kept, before time.Time) ([]event.Outdated, error)
 	// PurgeOutdated removes what was read, as far as it is still the same. Of nothing, it removes what goes with events that are
 	// gone. By is nil for the schedule.
-	PurgeOutdated(ctx context.Context, kept event.Kept, before time.Time, all []event.Outdated, by *event.Actor) (int64, error)
+	PurgeOutdated(ctx context.Context, kept event.Kept, before time.Time, all []event.Outdated, by *oversight.Actor) (int64, error)
 
 	// AddArchiveFile notes a file before it is written, and once it is.
 	AddArchiveFile(ctx context.Context, f event.ArchiveFile) error
@@ -61,7 +62,7 @@ func (k *Keeper) PurgeBatch(ctx context.Context, kept event.Kept, before time.Ti
 }
 
 // PurgeBatchBy is PurgeBatch for an operator.
-func (k *Keeper) PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by event.Actor) (int64, error) {
+func (k *Keeper) PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor) (int64, error) {
 	if kept != event.KeptEvents && kept != event.KeptDeadLetters {
 		return k.Store.PurgeBatchBy(ctx, kept, before, by)
 	}
@@ -69,7 +70,7 @@ func (k *Keeper) PurgeBatchBy(ctx context.Context, kept event.Kept, before time.
 }
 
 // purge ends with what was expunged. A file that cannot be cleaned stays due, and holds up no purge.
-func (k *Keeper) purge(ctx context.Context, kept event.Kept, before time.Time, by *event.Actor) (int64, error) {
+func (k *Keeper) purge(ctx context.Context, kept event.Kept, before time.Time, by *oversight.Actor) (int64, error) {
 	old, err := k.Store.Outdated(ctx, kept, before)
 	if err != nil {
 		return 0, err

@@ -14,6 +14,7 @@ import (
 
 	"holdfast/archive"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence"
 )
 
@@ -84,11 +85,11 @@ func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 	require.Len(t, all, rows+1)
 
 	fresh, read := openCounted(t)
-	id := event.NewOperationID()
+	id := operation.NewID()
 	for n, l := range all {
 		require.NoError(t, fresh.StageImport(t.Context(), id, int64(n), l.Items))
 	}
-	_, err = fresh.CreateImport(t.Context(), event.Import{ID: id, Name: "archive", Rate: 50, StartedBy: "ada"}, by)
+	_, err = fresh.CreateImport(t.Context(), operation.Import{ID: id, Name: "archive", Rate: 50, StartedBy: "ada"}, by)
 	require.NoError(t, err)
 	read.Store(0)
 	i, err := fresh.ImportPage(t.Context(), id, 100, parse)

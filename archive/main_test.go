@@ -17,6 +17,8 @@ import (
 
 	"holdfast/archive"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/moving"
@@ -93,7 +95,7 @@ func startS3(t *testing.T) (address string) {
 
 var (
 	longAgo = time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)
-	by      = event.Actor{Name: "cli:ada", Reason: "INC-1"}
+	by      = oversight.Actor{Name: "cli:ada", Reason: "INC-1"}
 )
 
 // catalogue are the definitions that are built in.
@@ -183,20 +185,20 @@ func lines(t *testing.T, b archive.Bucket) (all []moving.Line) {
 }
 
 // bring imports an archive.
-func bring(t *testing.T, store *persistence.Store, b archive.Bucket) event.ImportCounts {
+func bring(t *testing.T, store *persistence.Store, b archive.Bucket) operation.ImportCounts {
 	t.Helper()
 	var items []event.ImportItem
 	for _, l := range lines(t, b) {
 		items = append(items, l.Items...)
 	}
-	id := event.NewOperationID()
+	id := operation.NewID()
 	require.NoError(t, store.StageImport(t.Context(), id, 0, items))
-	_, err := store.CreateImport(t.Context(), event.Import{ID: id, Name: "archive", Rate: 50, StartedBy: "ada"}, by)
+	_, err := store.CreateImport(t.Context(), operation.Import{ID: id, Name: "archive", Rate: 50, StartedBy: "ada"}, by)
 	require.NoError(t, err)
 	for {
 		i, err := store.ImportPage(t.Context(), id, 100, parse)
 		require.NoError(t, err)
-		if i.State != event.OperationRunning {
+		if i.State != operation.Running {
 			require.Empty(t, i.Problems)
 			return i.Counts
 		}

@@ -11,7 +11,7 @@ import (
 	"holdfast/bench/lab"
 	"holdfast/bench/yardstick"
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence"
 )
 
@@ -55,7 +55,7 @@ func (s *suite) withOutlet(
 }
 
 // bench is who makes the subscriptions.
-var bench = event.Actor{Name: "bench"}
+var bench = oversight.Actor{Name: "bench"}
 
 // subscribe makes a destination and its subscription.
 func subscribe(ctx context.Context, store *persistence.Store, d delivery.Destination, sub delivery.Subscription) error {

@@ -3,7 +3,7 @@ package delivery
 import (
 	"time"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // Resend sends the events of a time once more, or for the first time, to one subscription: those that match it as it is now and
@@ -15,8 +15,8 @@ type Resend struct {
 	// Everything says that what was delivered goes once more, as a new generation; what is open is left alone all the same.
 	Everything bool `json:"everything"`
 	// Rate is how many deliveries are queued a second, at most.
-	Rate  float64              `json:"rate"`
-	State event.OperationState `json:"state"`
+	Rate  float64         `json:"rate"`
+	State operation.State `json:"state"`
 	// Read counts the events that were looked at, Queued those that were queued.
 	Read      int64      `json:"read"`
 	Queued    int64      `json:"queued"`

@@ -14,6 +14,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // asStored is all that an installation has of its events and dead letters, but for what is its own: the numbers of dead letters.
@@ -85,7 +86,7 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 	fresh := newInstallation(t, definitions...)
 	m := fresh.start(t, "serve")
 	done := fresh.imports(t, "file://"+archive)
-	require.Equal(t, event.ImportCounts{event.ImportEvent: {New: 3}, event.ImportDeadLetter: {New: 1}}, done.Counts)
+	require.Equal(t, operation.ImportCounts{event.ImportEvent: {New: 3}, event.ImportDeadLetter: {New: 1}}, done.Counts)
 	is := ""
 	fresh.query(t, asStored, nil, &is)
 	require.Equal(t, was, is)

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // bury puts n dead letters into the database, of Stripe events that would be processed if they ran again: what is left when a
@@ -66,7 +67,7 @@ func accepted(t *testing.T, send func() answer) {
 }
 
 // redrive reads a redrive as a program would.
-func (i *installation) redrive(t *testing.T, id string) (r event.Redrive) {
+func (i *installation) redrive(t *testing.T, id string) (r operation.Redrive) {
 	t.Helper()
 	out, err := i.run(t, "redrive", "show", id, "--json")
 	require.NoError(t, err, out)
@@ -75,7 +76,7 @@ func (i *installation) redrive(t *testing.T, id string) (r event.Redrive) {
 }
 
 // awaitRedrive waits until a redrive has the state and none of its runs is open.
-func (i *installation) awaitRedrive(t *testing.T, limit time.Duration, id string, want event.OperationState) (r event.Redrive) {
+func (i *installation) awaitRedrive(t *testing.T, limit time.Duration, id string, want operation.State) (r operation.Redrive) {
 	t.Helper()
 	eventually(t, limit, "redrive "+id+" is "+string(want), func() error {
 		if r = i.redrive(t, id); r.State != want || r.InFlight > 0 {

@@ -11,6 +11,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
@@ -106,7 +107,7 @@ func TestHistoryOfALongRedriveReplays(t *testing.T) {
 
 	out, err = i.run(t, "redrive", "resume", id)
 	require.NoError(t, err, out)
-	i.awaitRedrive(t, time.Minute, id, event.OperationCompleted)
+	i.awaitRedrive(t, time.Minute, id, operation.Completed)
 	i.awaitCount(t, time.Minute, 1, processedEvents)
 }
 

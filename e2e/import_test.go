@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // A company moves in, with a file of what the system before has:
@@ -61,8 +62,8 @@ func TestACompanyMovesIn(t *testing.T) {
 	}
 
 	first := i.imports(t, file)
-	require.Equal(t, event.OperationCompleted, first.State)
-	require.Equal(t, event.ImportCounts{
+	require.Equal(t, operation.Completed, first.State)
+	require.Equal(t, operation.ImportCounts{
 		event.ImportKey: {New: 1}, event.ImportEvent: {New: 1}, event.ImportDeadLetter: {New: 1}, event.ImportEntity: {New: 1},
 	}, first.Counts)
 	require.JSONEq(t, `{"customer":"ada","total":150}`, i.entity(t, "acme", "order", "o1"))
@@ -98,7 +99,7 @@ func TestACompanyMovesIn(t *testing.T) {
 }
 
 // imports imports a file from the command line.
-func (i *installation) imports(t *testing.T, file string, args ...string) (done event.Import) {
+func (i *installation) imports(t *testing.T, file string, args ...string) (done operation.Import) {
 	t.Helper()
 	out, err := i.run(t, append([]string{"import", file, "--provider-of-lines", "acme", "--yes", "--json"}, args...)...)
 	require.NoError(t, err, out)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/ledger"
 )
 
@@ -77,7 +78,7 @@ func TestALoadOfDeadLettersFails(t *testing.T) {
 	command.Env = i.environment()
 	out, err = command.Output()
 	require.NoError(t, err)
-	var started event.Redrive
+	var started operation.Redrive
 	require.NoError(t, json.Unmarshal(out, &started), string(out))
 	require.Positive(t, started.Total)
 	require.NotEmpty(t, started.ID)

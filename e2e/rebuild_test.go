@@ -13,11 +13,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // rebuilt is a rebuild as the command line prints it.
 type rebuilt struct {
-	event.Rebuild
+	operation.Rebuild
 
 	Diff []event.EntityDiff `json:"diff"`
 }
@@ -74,7 +75,7 @@ func TestABadDefinitionIsRepaired(t *testing.T) {
 	done, err := i.rebuild(t, "--provider", "acme", "--yes", "--reason", "INC-42")
 	load.stop()
 	require.NoError(t, err)
-	require.Equal(t, event.OperationCompleted, done.State)
+	require.Equal(t, operation.Completed, done.State)
 	require.Equal(t, []int64{orders, orders, 0, 10}, []int64{done.Read, done.Changed, done.Unreadable, done.Entities})
 	require.Positive(t, load.accepted.Load())
 	for k := range 10 {

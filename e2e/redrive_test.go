@@ -19,6 +19,8 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence"
 	"holdfast/redrive"
 	"holdfast/runs"
@@ -72,8 +74,8 @@ func TestTwoRedrivesAtOnceAndAKill(t *testing.T) {
 
 	i.awaitCount(t, 8*time.Minute, n, processedEvents)
 	t.Logf("%d dead letters in %s", n, time.Since(began).Round(time.Second))
-	one := i.awaitRedrive(t, time.Minute, ids[0], event.OperationCompleted)
-	two := i.awaitRedrive(t, time.Minute, ids[1], event.OperationCompleted)
+	one := i.awaitRedrive(t, time.Minute, ids[0], operation.Completed)
+	two := i.awaitRedrive(t, time.Minute, ids[1], operation.Completed)
 	require.EqualValues(t, n, one.Done+two.Done)
 	require.Zero(t, one.Failed+two.Failed)
 	require.Equal(t, n, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved' AND failures = 1"))
@@ -124,10 +126,10 @@ func TestARedriveIsControlled(t *testing.T) {
 	eventually(t, time.Minute, "it has begun", func() error { return atLeast(i.count(t, processedEvents), 1) })
 	out, err = i.run(t, "redrive", "pause", id, "--reason", "traffic", "--json")
 	require.NoError(t, err, out)
-	var paused event.Redrive
+	var paused operation.Redrive
 	require.NoError(t, json.Unmarshal([]byte(out), &paused), out)
-	require.Equal(t, event.OperationPaused, paused.State)
-	r := i.awaitRedrive(t, time.Minute, id, event.OperationPaused)
+	require.Equal(t, operation.Paused, paused.State)
+	r := i.awaitRedrive(t, time.Minute, id, operation.Paused)
 	time.Sleep(2 * time.Second) // at 4/s, eight more would be done
 	require.Equal(t, r.Done, i.redrive(t, id).Done)
 	require.Less(t, r.Done, int64(60))
@@ -137,7 +139,7 @@ func TestARedriveIsControlled(t *testing.T) {
 	eventually(t, time.Minute, "it goes on", func() error { return atLeast(int(i.redrive(t, id).Done), int(r.Done)+2) })
 	out, err = i.run(t, "redrive", "cancel", id)
 	require.NoError(t, err, out)
-	r = i.awaitRedrive(t, time.Minute, id, event.OperationCanceled)
+	r = i.awaitRedrive(t, time.Minute, id, operation.Canceled)
 	require.Less(t, r.Done, int64(60))
 	i.awaitStatus(t, "redrive/"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Equal(t, 60-int(r.Done), i.count(t, openDeadLetters))
@@ -187,7 +189,7 @@ func TestARedriveLeavesLiveTrafficAlone(t *testing.T) {
 	t.Logf("live events alone: median %s, worst %s; during a redrive: median %s, worst %s",
 		alone[7], alone[14], during[7], during[14])
 	require.Less(t, during[7], 5*time.Second)
-	i.awaitRedrive(t, 2*time.Minute, id, event.OperationCompleted)
+	i.awaitRedrive(t, 2*time.Minute, id, operation.Completed)
 }
 
 // Fifty replays of one dead letter at the same moment:
@@ -205,7 +207,7 @@ func TestFiftyReplaysAreOneRun(t *testing.T) {
 	var replays sync.WaitGroup
 	for range 50 {
 		replays.Go(func() {
-			_, err := service.Replay(context.Background(), id, event.Actor{Name: "test"})
+			_, err := service.Replay(context.Background(), id, oversight.Actor{Name: "test"})
 			var state *event.StateError
 			switch {
 			case err == nil:

@@ -12,7 +12,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/workflows"
 )
 
@@ -54,8 +54,8 @@ func TestAReportIsToldOnce(t *testing.T) {
 	require.Contains(t, out, "came: 2 events (0 before): homemade 1 (0 before), stripe 1 (0 before)\n")
 	out, err = i.run(t, "report", "--window", "168h", "--json")
 	require.NoError(t, err, out)
-	var report event.Report
+	var report oversight.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
-	require.Equal(t, []event.Trend{{Name: "homemade", Count: 1}, {Name: "stripe", Count: 1}}, report.Received)
+	require.Equal(t, []oversight.Trend{{Name: "homemade", Count: 1}, {Name: "stripe", Count: 1}}, report.Received)
 	i.awaitStatus(t, run, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 }

@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence"
 	"holdfast/redrive"
 	"holdfast/runs"
@@ -221,7 +223,7 @@ func TestAReplayInTheMomentOfTheDeadLetter(t *testing.T) {
 		accepted(t, func() answer { return n.sendStandard(t, "/webhooks/standard-webhooks", id, []byte(poison)) })
 		i.awaitCount(t, time.Minute, k+1, "SELECT count(*) FROM dead_letters")
 		letter := i.count(t, "SELECT max(id) FROM dead_letters")
-		_, err := service.Replay(context.Background(), int64(letter), event.Actor{Name: "test"})
+		_, err := service.Replay(context.Background(), int64(letter), oversight.Actor{Name: "test"})
 		require.NoError(t, err)
 		i.awaitCount(t, time.Minute, k+1, openDeadLetters+" AND state = 'open' AND failures = 2")
 	}
@@ -248,12 +250,12 @@ func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 	}))
 	letter := int64(i.count(t, "SELECT id FROM dead_letters"))
 
-	_, err = service.Replay(context.Background(), letter, event.Actor{Name: "test"})
-	var exists *event.RunExistsError
+	_, err = service.Replay(context.Background(), letter, oversight.Actor{Name: "test"})
+	var exists *operation.RunExistsError
 	require.ErrorAs(t, err, &exists)
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND state = 'open'"))
 	i.runTool(t, "temporal", "workflow", "terminate", "--workflow-id", started.WorkflowID, "--reason", "its end")
-	replayed, err := service.Replay(context.Background(), letter, event.Actor{Name: "test"})
+	replayed, err := service.Replay(context.Background(), letter, oversight.Actor{Name: "test"})
 	require.NoError(t, err)
 	require.NotEqual(t, started.RunID, replayed.Run.RunID)
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )
@@ -206,7 +207,7 @@ func (s *Server) recordRefusal(o *observation, status int) {
 	if s.Errors == nil || status < fiber.StatusInternalServerError {
 		return
 	}
-	e := event.ErrorEntry{
+	e := oversight.ErrorEntry{
 		At: o.receivedAt, Phase: event.PhaseReceive, Provider: o.provider,
 		Class: event.ClassTransient, Code: o.reason, Message: "the request could not be handled",
 	}

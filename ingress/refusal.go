@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )
@@ -37,8 +37,8 @@ func (s *Server) examine(p *providers.Provider, r *auth.Request, err error) erro
 const maxDigested = 1 << 20
 
 // refusal is what is kept of a request that was refused.
-func (o *observation) refusal(status int, request *fasthttp.Request) event.Refusal {
-	r := event.Refusal{At: o.receivedAt.UTC(), Cause: o.reason, Status: status, Headers: []string{}}
+func (o *observation) refusal(status int, request *fasthttp.Request) oversight.Refusal {
+	r := oversight.Refusal{At: o.receivedAt.UTC(), Cause: o.reason, Status: status, Headers: []string{}}
 	if o.client.IsValid() {
 		r.Address = o.client.String()
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/providers/auth"
 )
 
@@ -32,7 +32,7 @@ type Refusals struct {
 
 type refusalsOf struct {
 	minutes [minutes]refusalMinute
-	last    []event.Refusal // the oldest first
+	last    []oversight.Refusal // the oldest first
 }
 
 type refusalMinute struct {
@@ -58,7 +58,7 @@ func (all *Refusals) count(provider, cause string, at time.Time) {
 }
 
 // keep keeps one request, in place of the oldest where there are too many.
-func (all *Refusals) keep(provider string, r event.Refusal) {
+func (all *Refusals) keep(provider string, r oversight.Refusal) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	of := all.of(provider)
@@ -114,10 +114,10 @@ func (m *refusalMinute) add(cause string, at time.Time) {
 }
 
 // Refusals are those of one provider, or of all that have some ("" is all), by name.
-func (all *Refusals) Refusals(provider string) []event.ProviderRefusals {
+func (all *Refusals) Refusals(provider string) []oversight.ProviderRefusals {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	found := []event.ProviderRefusals{}
+	found := []oversight.ProviderRefusals{}
 	for _, name := range slices.Sorted(maps.Keys(all.providers)) {
 		if provider != "" && provider != name {
 			continue
@@ -129,8 +129,8 @@ func (all *Refusals) Refusals(provider string) []event.ProviderRefusals {
 	return found
 }
 
-func (of *refusalsOf) sum(name string, now time.Time) event.ProviderRefusals {
-	sum := event.ProviderRefusals{Provider: name, Causes: []event.RefusalCause{}, Last: slices.Clone(of.last)}
+func (of *refusalsOf) sum(name string, now time.Time) oversight.ProviderRefusals {
+	sum := oversight.ProviderRefusals{Provider: name, Causes: []oversight.RefusalCause{}, Last: slices.Clone(of.last)}
 	slices.Reverse(sum.Last)
 	counts := map[string]refusalCount{}
 	for i := range of.minutes {
@@ -148,11 +148,11 @@ func (of *refusalsOf) sum(name string, now time.Time) event.ProviderRefusals {
 	}
 	for cause, n := range counts {
 		what := causeOf(cause)
-		sum.Causes = append(sum.Causes, event.RefusalCause{
+		sum.Causes = append(sum.Causes, oversight.RefusalCause{
 			Cause: cause, Means: what.Means, Next: what.Next, Count: n.count, LastAt: n.last,
 		})
 	}
-	slices.SortFunc(sum.Causes, func(a, b event.RefusalCause) int {
+	slices.SortFunc(sum.Causes, func(a, b oversight.RefusalCause) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Cause, b.Cause))
 	})
 	return sum

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 const (
@@ -22,7 +23,7 @@ type SelfTest struct {
 	// Stores are asked whether they answer, by name ("temporal", "database").
 	Stores map[string]func(context.Context) error
 	// Queues reads the state of the task queues.
-	Queues func(context.Context) ([]event.QueueStats, error)
+	Queues func(context.Context) ([]oversight.QueueStats, error)
 	// Inbox counts what waits in the inbox; nil where there is none.
 	Inbox func(context.Context) (event.InboxDepth, error)
 }
@@ -43,7 +44,7 @@ type selfTestResult struct {
 	Stores map[string]storeResult `json:"stores"`
 	Dedupe dedupeResult           `json:"dedupe"`
 	// Queues is empty where Temporal did not tell.
-	Queues []event.QueueStats `json:"queues"`
+	Queues []oversight.QueueStats `json:"queues"`
 	// Inbox is missing where there is none, or where the database did not tell.
 	Inbox      event.InboxDepth `json:"inbox,omitempty"`
 	Inflight   int64            `json:"inflight"`
@@ -129,7 +130,7 @@ func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 	r := selfTestResult{
 		At:       now.UTC(),
 		Stores:   map[string]storeResult{},
-		Queues:   []event.QueueStats{},
+		Queues:   []oversight.QueueStats{},
 		Inflight: s.inflight.Load() - 1, // without the request that asks
 		Limits: limitsResult{
 			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/intake"
 	"holdfast/providers"
 )
@@ -77,8 +77,8 @@ func TestTheSelfTestIsCheap(t *testing.T) {
 	var looks atomic.Int32
 	up := func(context.Context) error { looks.Add(1); return nil }
 	down := func(context.Context) error { return errors.New("hush") }
-	queues := func(context.Context) ([]event.QueueStats, error) {
-		return []event.QueueStats{{Queue: "events", Backlog: 7}}, nil
+	queues := func(context.Context) ([]oversight.QueueStats, error) {
+		return []oversight.QueueStats{{Queue: "events", Backlog: 7}}, nil
 	}
 	now := time.Now()
 	s := newTestServer(t, Options{SelfTest: &SelfTest{
@@ -111,7 +111,7 @@ func TestTheSelfTestIsCheap(t *testing.T) {
 func TestASelfTestFailsWithoutTemporal(t *testing.T) {
 	t.Parallel()
 	down := func(context.Context) error { return errors.New("away") }
-	queues := func(context.Context) ([]event.QueueStats, error) { return nil, errors.New("away") }
+	queues := func(context.Context) ([]oversight.QueueStats, error) { return nil, errors.New("away") }
 	s := newTestServer(t, Options{SelfTest: &SelfTest{
 		Stores: map[string]func(context.Context) error{"temporal": down}, Queues: queues,
 	}})
@@ -151,4 +151,4 @@ func TestTheSelfTestSaysNotWhyARequestWasRefused(t *testing.T) {
 	require.Equal(t, map[string]int64{string(codeUnauthenticated): 6}, r.LastMinute.Refused)
 }
 
-func noQueues(context.Context) ([]event.QueueStats, error) { return nil, nil }
+func noQueues(context.Context) ([]oversight.QueueStats, error) { return nil, nil }

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/intake"
 	"holdfast/providers"
 )
@@ -58,7 +58,7 @@ type Catalogue interface {
 
 // ErrorSink takes entries for the error log. Record neither waits nor fails.
 type ErrorSink interface {
-	Record(e event.ErrorEntry)
+	Record(e oversight.ErrorEntry)
 }
 
 // maxHeaderBytes bounds the request line and the headers together.

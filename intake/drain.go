@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/runs"
 )
 
@@ -209,7 +210,7 @@ func (d *Drain) reportRefused(row event.Waiting, why string) {
 	if d.Errors == nil || row.Attempts+1 != buryAfter {
 		return
 	}
-	d.Errors.Record(event.ErrorEntry{
+	d.Errors.Record(oversight.ErrorEntry{
 		Phase: event.PhaseReceive, Provider: row.Receipt.Provider, Class: event.ClassFailed, Code: "start_refused",
 		Message: why, EventID: row.Receipt.ID, Alert: true, Meta: map[string]string{"source": row.Receipt.Source},
 	})

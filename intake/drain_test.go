@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/runs"
 )
 
@@ -219,7 +220,7 @@ type toldErrors struct {
 	codes []string
 }
 
-func (e *toldErrors) Record(entry event.ErrorEntry) {
+func (e *toldErrors) Record(entry oversight.ErrorEntry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if entry.Alert {

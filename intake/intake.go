@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/runs"
 )
 
@@ -43,7 +44,7 @@ type EventStarter interface {
 
 // ErrorSink takes entries for the error log. Record neither waits nor fails.
 type ErrorSink interface {
-	Record(e event.ErrorEntry)
+	Record(e oversight.ErrorEntry)
 }
 
 // DuplicateCounter counts events that came again. Count neither waits nor fails.

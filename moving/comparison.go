@@ -9,12 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // Shelf is what is here.
 type Shelf interface {
 	// CompareImport says in what each of some things differs from what is here, in their order.
-	CompareImport(ctx context.Context, items []event.ImportItem) ([]event.ImportCompared, error)
+	CompareImport(ctx context.Context, items []event.ImportItem) ([]operation.ImportCompared, error)
 	// EventsBetween are the events of a provider after an ID, and up to another, by ID.
 	EventsBetween(ctx context.Context, provider, after, last string, limit int) ([]event.Receipt, error)
 }
@@ -29,7 +30,7 @@ const extraPage = 1000
 type Comparison struct {
 	Shelf Shelf
 	// Differs is told each difference.
-	Differs func(event.ImportDifference)
+	Differs func(operation.ImportDifference)
 
 	// Counts are by record, in things of the file; those of DiffersExtra are events here.
 	Counts map[event.ImportRecord]ComparedCount
@@ -65,12 +66,12 @@ func (c *Comparison) Add(ctx context.Context, items []event.ImportItem) error {
 	return nil
 }
 
-func (c *Comparison) count(record event.ImportRecord, differences []event.ImportDifference) {
+func (c *Comparison) count(record event.ImportRecord, differences []operation.ImportDifference) {
 	n := c.Counts[record]
 	switch {
 	case len(differences) == 0:
 		n.Same++
-	case differences[0].Differ == event.DiffersMissing:
+	case differences[0].Differ == operation.DiffersMissing:
 		n.Missing++
 	default:
 		n.Differ++
@@ -127,8 +128,8 @@ func (c *Comparison) extrasOf(ctx context.Context, provider string, s span) erro
 				n := c.Counts[event.ImportEvent]
 				n.Extra++
 				c.Counts[event.ImportEvent] = n
-				c.Differs(event.ImportDifference{
-					Record: event.ImportEvent, Differ: event.DiffersExtra, Provider: provider, Name: r.Key, EventID: r.ID,
+				c.Differs(operation.ImportDifference{
+					Record: event.ImportEvent, Differ: operation.DiffersExtra, Provider: provider, Name: r.Key, EventID: r.ID,
 				})
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // Books keeps imports.
@@ -14,13 +16,13 @@ type Books interface {
 	// DropImport removes what an import has kept and not applied. It leaves one alone that runs or is paused.
 	DropImport(ctx context.Context, id string) error
 	// CreateImport makes an import of what was kept under its ID, and audits it.
-	CreateImport(ctx context.Context, i event.Import, actor event.Actor) (event.Import, error)
+	CreateImport(ctx context.Context, i operation.Import, actor oversight.Actor) (operation.Import, error)
 	// ChangeImport sets the state of one that has not ended, and audits it.
-	ChangeImport(ctx context.Context, id string, to event.OperationState, actor event.Actor) (event.Import, error)
+	ChangeImport(ctx context.Context, id string, to operation.State, actor oversight.Actor) (operation.Import, error)
 	// Import reads one, as far as it has come.
-	Import(ctx context.Context, id string) (event.Import, error)
+	Import(ctx context.Context, id string) (operation.Import, error)
 	// Imports are the latest, newest first.
-	Imports(ctx context.Context, limit int) ([]event.Import, error)
+	Imports(ctx context.Context, limit int) ([]operation.Import, error)
 }
 
 // Runs starts the workflows of imports.
@@ -37,23 +39,23 @@ type Imports struct {
 
 // StartImport makes an import of what was kept under its ID, at a rate in lines a second, and starts its workflow. If only the
 // latter fails the import is made and returned beside the error: the next sweep, or a resume, starts it.
-func (s *Imports) StartImport(ctx context.Context, i event.Import, actor event.Actor) (event.Import, error) {
+func (s *Imports) StartImport(ctx context.Context, i operation.Import, actor oversight.Actor) (operation.Import, error) {
 	if err := CheckRate(i.Rate); err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
 	i.StartedBy = actor.Name
 	i, err := s.Books.CreateImport(ctx, i, actor)
 	if err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
 	return i, s.wake(ctx, i.ID)
 }
 
 // CheckRate refuses what no import may have.
 func CheckRate(rate float64) error {
-	if !(rate >= event.MinImportRate && rate <= event.MaxImportRate) {
-		return event.Rejectf("invalid_rate", "an import has a rate of %g to %d lines a second", event.MinImportRate,
-			event.MaxImportRate)
+	if !(rate >= operation.MinImportRate && rate <= operation.MaxImportRate) {
+		return event.Rejectf("invalid_rate", "an import has a rate of %g to %d lines a second", operation.MinImportRate,
+			operation.MaxImportRate)
 	}
 	return nil
 }
@@ -61,11 +63,11 @@ func CheckRate(rate float64) error {
 // ChangeImport pauses an import, lets it go on (running; also one whose workflow is gone) or cancels it, which leaves what it has
 // applied. One that has ended is refused with an event.Error of class rejected and code "import_ended".
 func (s *Imports) ChangeImport(
-	ctx context.Context, id string, to event.OperationState, actor event.Actor,
-) (event.Import, error) {
+	ctx context.Context, id string, to operation.State, actor oversight.Actor,
+) (operation.Import, error) {
 	i, err := s.Books.ChangeImport(ctx, id, to, actor)
 	if err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
 	return i, s.wake(ctx, id)
 }
@@ -78,11 +80,11 @@ func (s *Imports) wake(ctx context.Context, id string) error {
 }
 
 // Import reads one import, as far as it has come.
-func (s *Imports) Import(ctx context.Context, id string) (event.Import, error) {
+func (s *Imports) Import(ctx context.Context, id string) (operation.Import, error) {
 	return s.Books.Import(ctx, id)
 }
 
 // Imports are the latest imports, newest first.
-func (s *Imports) Imports(ctx context.Context, limit int) ([]event.Import, error) {
+func (s *Imports) Imports(ctx context.Context, limit int) ([]operation.Import, error) {
 	return s.Books.Imports(ctx, limit)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
 )
 
@@ -250,9 +251,9 @@ func callerOf(c *fiber.Ctx) access.Caller {
 }
 
 // actor is who changes something by this request.
-func actor(c *fiber.Ctx, reason string) event.Actor {
+func actor(c *fiber.Ctx, reason string) oversight.Actor {
 	who := callerOf(c)
-	return event.Actor{Name: who.Name, Role: string(who.Role), RequestID: requestID(c), Reason: reason}
+	return oversight.Actor{Name: who.Name, Role: string(who.Role), RequestID: requestID(c), Reason: reason}
 }
 
 // maxEventRequest is room for the largest body of an event in base64, or as text with every character escaped; or for the

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/feed"
 )
 
@@ -63,21 +65,21 @@ type DeadLetterStore interface {
 	DeadLetterOfEvent(ctx context.Context, eventID string) (event.DeadLetter, error)
 	DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]event.DeadLetter, error)
 	// Causes groups those that wait, of one provider or, if it is empty, of all.
-	Causes(ctx context.Context, provider string) ([]event.Cause, error)
-	DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error
+	Causes(ctx context.Context, provider string) ([]operation.Cause, error)
+	DiscardDeadLetter(ctx context.Context, id int64, by oversight.Actor) error
 	// ReopenDeadLetter takes a discard back.
-	ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) error
-	DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) error
-	CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by event.Actor) (removed int64, err error)
+	ReopenDeadLetter(ctx context.Context, id int64, by oversight.Actor) error
+	DeleteDeadLetter(ctx context.Context, id int64, by oversight.Actor) error
+	CleanUpDeadLetters(ctx context.Context, c operation.Cleanup, by oversight.Actor) (removed int64, err error)
 }
 
 // Replayer runs dead-lettered events again. What cannot be run is refused with a *event.StateError, or with a
 // *event.RunExistsError where Temporal knows better than the row.
 type Replayer interface {
 	// Replay starts a run of the event as it is. Of many at once one starts it; the others are refused.
-	Replay(ctx context.Context, id int64, by event.Actor) (event.Replayed, error)
+	Replay(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
 	// EditAndReplay starts a run of a new event that replaces the one of the dead letter.
-	EditAndReplay(ctx context.Context, e event.Edit, by event.Actor) (event.Replayed, error)
+	EditAndReplay(ctx context.Context, e operation.Edit, by oversight.Actor) (operation.Replayed, error)
 }
 
 // EntityStore reads entities.
@@ -92,40 +94,40 @@ type EntityStore interface {
 
 // AuditLog reads what operators did.
 type AuditLog interface {
-	AuditLog(ctx context.Context, q event.AuditQuery) ([]event.AuditEntry, error)
+	AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversight.AuditEntry, error)
 }
 
 // ErrorLog reads the errors of all phases.
 type ErrorLog interface {
-	Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEntry, error)
+	Errors(ctx context.Context, q oversight.ErrorQuery) ([]oversight.ErrorEntry, error)
 }
 
 // Statistics says what there is to do and what was done.
 type Statistics interface {
-	Stats(ctx context.Context, window time.Duration) (event.Stats, error)
+	Stats(ctx context.Context, window time.Duration) (oversight.Stats, error)
 }
 
 // Redriver runs many dead letters again. Each change writes one audit entry in its transaction. A redrive that is returned
 // beside an error is on record, and its workflow will see it a little later.
 type Redriver interface {
-	PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error)
+	PlanRedrive(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
 	// StartRedrive makes a redrive of what the filter finds now, at a rate in runs a second, and starts it.
-	StartRedrive(ctx context.Context, f event.RedriveFilter, rate float64, by event.Actor) (event.Redrive, error)
-	Redrive(ctx context.Context, id string) (event.Redrive, error)
+	StartRedrive(ctx context.Context, f operation.RedriveFilter, rate float64, by oversight.Actor) (operation.Redrive, error)
+	Redrive(ctx context.Context, id string) (operation.Redrive, error)
 	// Redrives are the latest ones, newest first.
-	Redrives(ctx context.Context, limit int) ([]event.Redrive, error)
+	Redrives(ctx context.Context, limit int) ([]operation.Redrive, error)
 	// ChangeRedrive pauses, resumes (running) or cancels a redrive that has not ended.
-	ChangeRedrive(ctx context.Context, id string, to event.OperationState, by event.Actor) (event.Redrive, error)
+	ChangeRedrive(ctx context.Context, id string, to operation.State, by oversight.Actor) (operation.Redrive, error)
 }
 
 // Importer keeps what is brought from another system. Who has its file begins an import, from the command line. One that is
 // returned beside an error is on record, and its workflow will see it a little later.
 type Importer interface {
-	Import(ctx context.Context, id string) (event.Import, error)
+	Import(ctx context.Context, id string) (operation.Import, error)
 	// Imports are the latest ones, newest first.
-	Imports(ctx context.Context, limit int) ([]event.Import, error)
+	Imports(ctx context.Context, limit int) ([]operation.Import, error)
 	// ChangeImport pauses, resumes (running) or cancels an import that has not ended.
-	ChangeImport(ctx context.Context, id string, to event.OperationState, by event.Actor) (event.Import, error)
+	ChangeImport(ctx context.Context, id string, to operation.State, by oversight.Actor) (operation.Import, error)
 }
 
 // Rebuilder reads stored events again. Each change writes one audit entry in its transaction. A rebuild that is returned beside
@@ -133,15 +135,15 @@ type Importer interface {
 type Rebuilder interface {
 	// StartRebuild makes a rebuild, at a rate in events a second, and starts it. While another one has not ended it is refused.
 	StartRebuild(
-		ctx context.Context, f event.RebuildFilter, rate float64, dryRun bool, by event.Actor,
-	) (event.Rebuild, error)
-	Rebuild(ctx context.Context, id string) (event.Rebuild, error)
+		ctx context.Context, f operation.RebuildFilter, rate float64, dryRun bool, by oversight.Actor,
+	) (operation.Rebuild, error)
+	Rebuild(ctx context.Context, id string) (operation.Rebuild, error)
 	// Rebuilds are the latest ones, newest first.
-	Rebuilds(ctx context.Context, limit int) ([]event.Rebuild, error)
+	Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error)
 	// RebuildDiff is what a dry run, if it is the latest rebuild, would make of some entities; event.ErrNotFound otherwise.
 	RebuildDiff(ctx context.Context, id string) ([]event.EntityDiff, error)
 	// ChangeRebuild pauses, resumes (running) or cancels a rebuild that has not ended.
-	ChangeRebuild(ctx context.Context, id string, to event.OperationState, by event.Actor) (event.Rebuild, error)
+	ChangeRebuild(ctx context.Context, id string, to operation.State, by oversight.Actor) (operation.Rebuild, error)
 }
 
 // Redactor knows what the definitions of providers hide.
@@ -190,19 +192,19 @@ func (a *API) routes() []route {
 		route{"GET", "/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges})
 	add(a.Stats != nil, route{"GET", "/stats", "what there is to do and what was done", a.showStats})
 	if r := a.Redrives; r != nil {
-		add(true, operationRoutes("redrive", r.Redrives, r.Redrive, r.ChangeRedrive, func(r event.Redrive) string { return r.ID })...)
+		add(true, operationRoutes("redrive", r.Redrives, r.Redrive, r.ChangeRedrive, func(r operation.Redrive) string { return r.ID })...)
 	}
 	add(a.Redrives != nil,
 		route{"POST", "/redrives", "run many dead letters again", a.startRedrive},
 		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive})
 	if r := a.Rebuilds; r != nil {
-		add(true, operationRoutes("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild, func(r event.Rebuild) string { return r.ID })...)
+		add(true, operationRoutes("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild, func(r operation.Rebuild) string { return r.ID })...)
 	}
 	add(a.Rebuilds != nil,
 		route{"POST", "/rebuilds", "read stored events again with today's definitions", a.startRebuild},
 		route{"GET", "/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff})
 	if i := a.Imports; i != nil {
-		add(true, operationRoutes("import", i.Imports, i.Import, i.ChangeImport, func(i event.Import) string { return i.ID })...)
+		add(true, operationRoutes("import", i.Imports, i.Import, i.ChangeImport, func(i operation.Import) string { return i.ID })...)
 	}
 	if a.Outbound != nil {
 		all = append(all, a.outboundRoutes()...)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // DeadLetterView is a dead letter in a list.
@@ -123,7 +125,7 @@ func (a *API) listCauses(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(List[event.Cause]{Items: append([]event.Cause{}, causes...)})
+	return c.JSON(List[operation.Cause]{Items: append([]operation.Cause{}, causes...)})
 }
 
 func (a *API) showDeadLetter(c *fiber.Ctx) error {
@@ -168,7 +170,7 @@ func (r reasoned) check() error {
 }
 
 // changeOf reads a change of one dead letter: its number and its reason.
-func changeOf(c *fiber.Ctx) (id int64, by event.Actor, err error) {
+func changeOf(c *fiber.Ctx) (id int64, by oversight.Actor, err error) {
 	if id, err = pathNumber(c); err != nil {
 		return 0, by, err
 	}
@@ -198,7 +200,7 @@ func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
 
 // changed makes a change of a dead letter, and answers with what that is then.
 func (a *API) changed(
-	c *fiber.Ctx, id int64, by event.Actor, change func(context.Context, int64, event.Actor) error,
+	c *fiber.Ctx, id int64, by oversight.Actor, change func(context.Context, int64, oversight.Actor) error,
 ) error {
 	ctx, cancel := within(c)
 	defer cancel()
@@ -243,14 +245,14 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	switch {
 	case body.OlderThan <= 0:
 		return refuseField(codeMissingField, "older_than")
-	case body.Limit < 0 || body.Limit > event.MaxCleanup:
+	case body.Limit < 0 || body.Limit > operation.MaxCleanup:
 		return refuseField(codeBadField, "limit")
 	case !isText(body.Provider) || len(body.Provider) > maxText:
 		return refuseField(codeBadField, "provider")
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	wanted := event.Cleanup{
+	wanted := operation.Cleanup{
 		Before: time.Now().Add(-time.Duration(body.OlderThan)), Provider: body.Provider, Limit: body.Limit,
 	}
 	removed, err := a.DeadLetters.CleanUpDeadLetters(ctx, wanted, actor(c, body.Reason))
@@ -259,7 +261,7 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	}
 	most := int64(body.Limit)
 	if most == 0 {
-		most = event.MaxCleanup
+		most = operation.MaxCleanup
 	}
 	return c.JSON(fiber.Map{"removed": removed, "more": removed == most})
 }
@@ -333,7 +335,7 @@ func (a *API) editDeadLetter(c *fiber.Ctx) error {
 	}
 	ctx, cancel := within(c)
 	defer cancel()
-	wanted := event.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
+	wanted := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
 	started, err := a.Replays.EditAndReplay(ctx, wanted, actor(c, body.Reason))
 	if err != nil {
 		return err

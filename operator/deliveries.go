@@ -10,6 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // DeliveryView is a delivery as a caller may see it: an answer can repeat what was sent, so viewers see none.
@@ -226,7 +227,7 @@ func (o *Outbound) showDelivery(c *fiber.Ctx) error {
 }
 
 func (o *Outbound) changeDelivery(
-	change func(context.Context, delivery.Key, event.Actor) (delivery.Delivery, error),
+	change func(context.Context, delivery.Key, oversight.Actor) (delivery.Delivery, error),
 ) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var body reasoned

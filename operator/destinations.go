@@ -11,6 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // DestinationView is a destination as a caller may see it: never with its secrets.
@@ -242,7 +243,7 @@ func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before d
 }
 
 func (o *Outbound) deleteDestination(c *fiber.Ctx) error {
-	return remove(c, func(ctx context.Context, name string, by event.Actor) error {
+	return remove(c, func(ctx context.Context, name string, by oversight.Actor) error {
 		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
 			return err
 		}
@@ -251,7 +252,7 @@ func (o *Outbound) deleteDestination(c *fiber.Ctx) error {
 }
 
 // remove deletes what a path names, and has it answered.
-func remove(c *fiber.Ctx, by func(context.Context, string, event.Actor) error) error {
+func remove(c *fiber.Ctx, by func(context.Context, string, oversight.Actor) error) error {
 	name, err := pathText(c, "name")
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // EventView is a stored event in a list.
@@ -51,8 +52,8 @@ type EventDetail struct {
 	Verdict  *event.Verdict `json:"verdict,omitempty"`
 	Entities []Change       `json:"entities"`
 	// Attempts are the errors of its steps, overcome or not, the latest first: at most maxAttempts.
-	Attempts    []event.ErrorEntry `json:"attempts"`
-	DeadLetters []DeadLetterView   `json:"dead_letters"`
+	Attempts    []oversight.ErrorEntry `json:"attempts"`
+	DeadLetters []DeadLetterView       `json:"dead_letters"`
 	// DeliveryStatus stands for those of its deliveries.
 	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
 	Deliveries     []DeliveryView  `json:"deliveries,omitempty"`
@@ -253,9 +254,9 @@ func (a *API) addVerdict(ctx context.Context, detail *EventDetail) error {
 
 // addTroubles adds what went wrong with the event, then or later.
 func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
-	detail.Attempts, detail.DeadLetters = []event.ErrorEntry{}, []DeadLetterView{}
+	detail.Attempts, detail.DeadLetters = []oversight.ErrorEntry{}, []DeadLetterView{}
 	if a.Errors != nil {
-		attempts, err := a.Errors.Errors(ctx, event.ErrorQuery{EventID: detail.ID, Limit: maxAttempts})
+		attempts, err := a.Errors.Errors(ctx, oversight.ErrorQuery{EventID: detail.ID, Limit: maxAttempts})
 		if err != nil {
 			return err
 		}

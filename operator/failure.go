@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/feed"
 )
 
@@ -150,7 +151,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 func shown(err error) *refusal {
 	var own *refusal
 	var state *event.StateError
-	var exists *event.RunExistsError
+	var exists *operation.RunExistsError
 	var verdict *event.VerdictError
 	var collapsed *event.CollapsedError
 	var classed *event.Error

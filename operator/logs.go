@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 type rowCursor struct {
@@ -29,10 +30,10 @@ func (a *API) listAudit(c *fiber.Ctx) error {
 }
 
 // AuditQuery is what a request for a list of audit entries asks for.
-func (a *API) AuditQuery(c *fiber.Ctx) (event.AuditQuery, error) {
+func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
 	q := queryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
-	wanted := event.AuditQuery{
-		Actor: q.text("actor"), Action: choose(q, "action", event.AuditActions()), Object: q.text("object"),
+	wanted := oversight.AuditQuery{
+		Actor: q.text("actor"), Action: choose(q, "action", oversight.AuditActions()), Object: q.text("object"),
 		Limit: q.limit(),
 	}
 	wanted.Since, wanted.Until = q.period()
@@ -43,7 +44,7 @@ func (a *API) AuditQuery(c *fiber.Ctx) (event.AuditQuery, error) {
 }
 
 // ListAudit is one page of the audit entries that a query asks for.
-func (a *API) ListAudit(ctx context.Context, q event.AuditQuery) (list List[event.AuditEntry], err error) {
+func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list List[oversight.AuditEntry], err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	q.Limit++ // one more says that there is a next page
@@ -51,12 +52,12 @@ func (a *API) ListAudit(ctx context.Context, q event.AuditQuery) (list List[even
 	if err != nil {
 		return list, err
 	}
-	return Cut(rows, q.Limit-1, same, func(e event.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
+	return Cut(rows, q.Limit-1, same, func(e oversight.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
 }
 
 func (a *API) listErrors(c *fiber.Ctx) error {
 	q := queryOf(c, "phase", "provider", "source", "class", "code", "event_id", "since", "until", "limit", "cursor")
-	wanted := event.ErrorQuery{
+	wanted := oversight.ErrorQuery{
 		Phase: choose(q, "phase", event.Phases()), Provider: q.text("provider"), Source: q.source(),
 		Code:    q.text("code"),
 		Class:   choose(q, "class", event.Classes()),
@@ -78,7 +79,7 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(Cut(rows, wanted.Limit-1, same, func(e event.ErrorEntry) rowCursor { return rowCursor{e.ID} }))
+	return c.JSON(Cut(rows, wanted.Limit-1, same, func(e oversight.ErrorEntry) rowCursor { return rowCursor{e.ID} }))
 }
 
 // How far back statistics look.

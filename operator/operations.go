@@ -5,24 +5,25 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // operationRoutes are what all operations of a kind have: redrives, rebuilds, imports, resends.
 func operationRoutes[T any](
 	noun string, latest func(context.Context, int) ([]T, error), one func(context.Context, string) (T, error),
-	change func(context.Context, string, event.OperationState, event.Actor) (T, error), idOf func(T) string,
+	change func(context.Context, string, operation.State, oversight.Actor) (T, error), idOf func(T) string,
 ) []route {
 	all := "/" + noun + "s"
-	to := func(state event.OperationState) fiber.Handler {
+	to := func(state operation.State) fiber.Handler {
 		return func(c *fiber.Ctx) error { return sendChanged(c, state, change, idOf) }
 	}
 	return []route{
 		{"GET", all, "the latest " + noun + "s", func(c *fiber.Ctx) error { return sendLatest(c, latest) }},
 		{"GET", all + "/:id", "one " + noun, func(c *fiber.Ctx) error { return sendOperation(c, one) }},
-		{"POST", all + "/:id/pause", "pause one " + noun, to(event.OperationPaused)},
-		{"POST", all + "/:id/resume", "resume one " + noun, to(event.OperationRunning)},
-		{"POST", all + "/:id/cancel", "cancel one " + noun, to(event.OperationCanceled)},
+		{"POST", all + "/:id/pause", "pause one " + noun, to(operation.Paused)},
+		{"POST", all + "/:id/resume", "resume one " + noun, to(operation.Running)},
+		{"POST", all + "/:id/cancel", "cancel one " + noun, to(operation.Canceled)},
 	}
 }
 
@@ -62,8 +63,8 @@ func sendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, e
 
 // sendChanged changes the state of an operation, and answers with it. One that comes beside an error is on record.
 func sendChanged[T any](
-	c *fiber.Ctx, to event.OperationState,
-	change func(context.Context, string, event.OperationState, event.Actor) (T, error), idOf func(T) string,
+	c *fiber.Ctx, to operation.State,
+	change func(context.Context, string, operation.State, oversight.Actor) (T, error), idOf func(T) string,
 ) error {
 	id, err := pathText(c, "id")
 	if err != nil {

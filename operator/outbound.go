@@ -6,7 +6,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // Outbound is what the API reads and changes of what goes out. None of it is nil.
@@ -33,13 +34,13 @@ type DestinationStore interface {
 // DestinationChanger changes destinations. Each change writes one audit entry in its transaction.
 type DestinationChanger interface {
 	// Apply makes a destination, or makes the one of its name what it is. A secret that was made or given is returned.
-	Apply(ctx context.Context, d delivery.Destination, secret string, by event.Actor) (delivery.Destination, string, error)
+	Apply(ctx context.Context, d delivery.Destination, secret string, by oversight.Actor) (delivery.Destination, string, error)
 	// Rotate gives it a new secret, and returns that; the one before is used until the grace has passed.
-	Rotate(ctx context.Context, nameOrID, secret string, grace time.Duration, by event.Actor) (string, error)
+	Rotate(ctx context.Context, nameOrID, secret string, grace time.Duration, by oversight.Actor) (string, error)
 	SetDestinationState(
-		ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
-	DeleteDestination(ctx context.Context, nameOrID string, by event.Actor) error
+	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
 }
 
 // SubscriptionStore reads and changes subscriptions. Each change writes one audit entry in its transaction.
@@ -48,13 +49,13 @@ type SubscriptionStore interface {
 	// SubscriptionsAfter are by name, those after one, at most limit.
 	SubscriptionsAfter(ctx context.Context, name string, limit int) ([]delivery.Subscription, error)
 	// ApplySubscription makes a subscription, or makes the one of its name what it is.
-	ApplySubscription(ctx context.Context, s delivery.Subscription, by event.Actor) (delivery.Subscription, error)
-	DeleteSubscription(ctx context.Context, nameOrID string, by event.Actor) (delivery.Removed, error)
+	ApplySubscription(ctx context.Context, s delivery.Subscription, by oversight.Actor) (delivery.Subscription, error)
+	DeleteSubscription(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Removed, error)
 }
 
 // Trier tries and checks subscriptions.
 type Trier interface {
-	Try(ctx context.Context, subscription string, which desk.Choice, by event.Actor) (delivery.Trial, error)
+	Try(ctx context.Context, subscription string, which desk.Choice, by oversight.Actor) (delivery.Trial, error)
 	Check(ctx context.Context, subscription string) ([]delivery.Finding, error)
 }
 
@@ -64,20 +65,20 @@ type DeliveryStore interface {
 	DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error)
 	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
 	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
-	SendAgain(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error)
-	CancelDelivery(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error)
+	SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 }
 
 // Resender sends the events of a time again. A resend that is returned beside an error is on record, and its workflow will see it
 // a little later.
 type Resender interface {
 	PlanResend(ctx context.Context, subscription string, since, until time.Time) (delivery.ResendPlan, error)
-	StartResend(ctx context.Context, r delivery.Resend, by event.Actor) (delivery.Resend, error)
+	StartResend(ctx context.Context, r delivery.Resend, by oversight.Actor) (delivery.Resend, error)
 	Resend(ctx context.Context, id string) (delivery.Resend, error)
 	// Resends are the latest ones, newest first.
 	Resends(ctx context.Context, limit int) ([]delivery.Resend, error)
 	// ChangeResend pauses, resumes (running) or cancels a resend that has not ended.
-	ChangeResend(ctx context.Context, id string, to event.OperationState, by event.Actor) (delivery.Resend, error)
+	ChangeResend(ctx context.Context, id string, to operation.State, by oversight.Actor) (delivery.Resend, error)
 }
 
 func (a *API) outboundRoutes() []route {

@@ -8,6 +8,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 func someDestination() delivery.Destination {
@@ -79,25 +81,25 @@ func (s *stub) SecretsOf(context.Context, int64) ([]delivery.Secret, error) {
 }
 
 func (s *stub) Apply(
-	_ context.Context, d delivery.Destination, secret string, by event.Actor,
+	_ context.Context, d delivery.Destination, secret string, by oversight.Actor,
 ) (delivery.Destination, string, error) {
 	s.destination, s.secret = d, secret
 	d.ID = 3
 	return d, secret, s.changed("apply destination", by)
 }
 
-func (s *stub) Rotate(_ context.Context, _, secret string, grace time.Duration, by event.Actor) (string, error) {
+func (s *stub) Rotate(_ context.Context, _, secret string, grace time.Duration, by oversight.Actor) (string, error) {
 	s.secret, s.grace = secret, grace
 	return "whsec_new", s.changed("rotate", by)
 }
 
 func (s *stub) SetDestinationState(
-	_ context.Context, name string, to delivery.DestinationState, by event.Actor,
+	_ context.Context, name string, to delivery.DestinationState, by oversight.Actor,
 ) (delivery.Condition, error) {
 	return someCondition(), s.changed(name+" "+string(to), by)
 }
 
-func (s *stub) DeleteDestination(_ context.Context, name string, by event.Actor) error {
+func (s *stub) DeleteDestination(_ context.Context, name string, by oversight.Actor) error {
 	return s.changed("delete "+name, by)
 }
 
@@ -113,18 +115,18 @@ func (s *stub) SubscriptionsAfter(_ context.Context, name string, limit int) ([]
 }
 
 func (s *stub) ApplySubscription(
-	_ context.Context, sub delivery.Subscription, by event.Actor,
+	_ context.Context, sub delivery.Subscription, by oversight.Actor,
 ) (delivery.Subscription, error) {
 	s.subscription = sub
 	sub.ID, sub.DestinationID = 5, 3
 	return sub, s.changed("apply subscription", by)
 }
 
-func (s *stub) DeleteSubscription(_ context.Context, name string, by event.Actor) (delivery.Removed, error) {
+func (s *stub) DeleteSubscription(_ context.Context, name string, by oversight.Actor) (delivery.Removed, error) {
 	return delivery.Removed{Canceled: 412}, s.changed("delete "+name, by)
 }
 
-func (s *stub) Try(_ context.Context, _ string, which desk.Choice, by event.Actor) (delivery.Trial, error) {
+func (s *stub) Try(_ context.Context, _ string, which desk.Choice, by oversight.Actor) (delivery.Trial, error) {
 	s.choice = which
 	return delivery.Trial{
 		EventID: someID, Provider: "acme", Type: "t", Of: "sample", OK: true, Code: "200", MS: 3, Answer: []byte("thanks"),
@@ -156,19 +158,19 @@ func (s *stub) Deliveries(_ context.Context, q delivery.Query) ([]delivery.Deliv
 	return rows, s.call("deliveries")
 }
 
-func (s *stub) SendAgain(_ context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+func (s *stub) SendAgain(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	s.key = k
 	return someDelivery(), s.changed("send again", by)
 }
 
-func (s *stub) CancelDelivery(_ context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+func (s *stub) CancelDelivery(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	s.key = k
 	return someDelivery(), s.changed("cancel delivery", by)
 }
 
 func someResend() delivery.Resend {
 	return delivery.Resend{
-		ID: "s1", SubscriptionID: 5, Subscription: "customers", Rate: 100, State: event.OperationRunning, Since: noon, Until: noon,
+		ID: "s1", SubscriptionID: 5, Subscription: "customers", Rate: 100, State: operation.Running, Since: noon, Until: noon,
 		StartedBy: "ada", StartedAt: noon,
 	}
 }
@@ -177,7 +179,7 @@ func (s *stub) PlanResend(context.Context, string, time.Time, time.Time) (delive
 	return delivery.ResendPlan{Events: 9, Matching: 3, Missing: 3}, s.call("plan resend")
 }
 
-func (s *stub) StartResend(_ context.Context, r delivery.Resend, by event.Actor) (delivery.Resend, error) {
+func (s *stub) StartResend(_ context.Context, r delivery.Resend, by oversight.Actor) (delivery.Resend, error) {
 	s.resend = r
 	return someResend(), s.changed("start resend", by)
 }
@@ -190,6 +192,6 @@ func (s *stub) Resends(context.Context, int) ([]delivery.Resend, error) {
 	return []delivery.Resend{someResend()}, s.call("resends")
 }
 
-func (s *stub) ChangeResend(_ context.Context, _ string, _ event.OperationState, by event.Actor) (delivery.Resend, error) {
+func (s *stub) ChangeResend(_ context.Context, _ string, _ operation.State, by oversight.Actor) (delivery.Resend, error) {
 	return someResend(), s.changed("change resend", by)
 }

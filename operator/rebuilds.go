@@ -6,11 +6,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // rebuildRequest is the body of a rebuild.
 type rebuildRequest struct {
-	event.RebuildFilter
+	operation.RebuildFilter
 	reasoned
 
 	// All says that everything is meant, which an empty filter alone does not.
@@ -30,9 +31,9 @@ func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
 		}
 	}
 	if body.Rate == 0 {
-		body.Rate = event.DefaultRebuildRate
+		body.Rate = operation.DefaultRebuildRate
 	}
-	if body.Rate < event.MinRebuildRate || body.Rate > event.MaxRebuildRate {
+	if body.Rate < operation.MinRebuildRate || body.Rate > operation.MaxRebuildRate {
 		return body, refuseField(codeBadField, "rate")
 	}
 	switch all := body.IsAll(); {

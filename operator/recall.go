@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 const (
@@ -21,12 +21,12 @@ type recall struct {
 }
 
 type recalled struct {
-	event.Session
+	oversight.Session
 
 	at time.Time
 }
 
-func (r *recall) keep(s event.Session, now time.Time) {
+func (r *recall) keep(s oversight.Session, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seen == nil {
@@ -45,7 +45,7 @@ func (r *recall) keep(s event.Session, now time.Time) {
 	r.seen[string(s.ID)] = recalled{s, now}
 }
 
-func (r *recall) of(id []byte, now time.Time) (s event.Session, ok bool) {
+func (r *recall) of(id []byte, now time.Time) (s oversight.Session, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one, ok := r.seen[string(id)]

@@ -4,11 +4,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // redriveRequest is the body of a redrive or of its plan.
 type redriveRequest struct {
-	event.RedriveFilter
+	operation.RedriveFilter
 	reasoned
 
 	// All says that everything is meant, which an empty filter alone does not.
@@ -48,9 +49,9 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 		return body, refuseField(codeBadField, "until")
 	}
 	if body.Rate == 0 {
-		body.Rate = event.DefaultRedriveRate
+		body.Rate = operation.DefaultRedriveRate
 	}
-	if body.Rate < event.MinRedriveRate || body.Rate > event.MaxRedriveRate {
+	if body.Rate < operation.MinRedriveRate || body.Rate > operation.MaxRedriveRate {
 		return body, refuseField(codeBadField, "rate")
 	}
 	return body, nil

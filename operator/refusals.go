@@ -3,13 +3,13 @@ package operator
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // RefusalMemory says why requests were refused by this process.
 type RefusalMemory interface {
 	// Refusals are those of a provider, or of all that have some ("" is all), by name.
-	Refusals(provider string) []event.ProviderRefusals
+	Refusals(provider string) []oversight.ProviderRefusals
 }
 
 // refusalRoutes are those of a process that receives webhooks, whether it serves the rest of the API or not.
@@ -26,5 +26,5 @@ func (o Options) listRefusals(c *fiber.Ctx) error {
 	if q.err != nil {
 		return q.err
 	}
-	return c.JSON(List[event.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
+	return c.JSON(List[oversight.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
 }

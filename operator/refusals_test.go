@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 )
@@ -13,15 +13,15 @@ import (
 // refusals are those of a process that has refused one request of each provider.
 type refusals struct{}
 
-func (refusals) Refusals(provider string) []event.ProviderRefusals {
+func (refusals) Refusals(provider string) []oversight.ProviderRefusals {
 	if provider == "" {
 		provider = "acme"
 	}
 	skew := int64(-7)
-	return []event.ProviderRefusals{{
+	return []oversight.ProviderRefusals{{
 		Provider: provider, Count: 1,
-		Causes: []event.RefusalCause{{Cause: "bad_signature", Means: "it is wrong", Next: "correct it", Count: 1, LastAt: noon}},
-		Last: []event.Refusal{{
+		Causes: []oversight.RefusalCause{{Cause: "bad_signature", Means: "it is wrong", Next: "correct it", Count: 1, LastAt: noon}},
+		Last: []oversight.Refusal{{
 			At: noon, Cause: "bad_signature", Status: 401, SkewMS: &skew, Headers: []string{"host"}, OtherHeaders: 2, BodyBytes: 9,
 		}},
 	}}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // refusedLogins has the audit log told of logins that were refused: at once of the first, and then once a minute at most of how
 // many there were since. Nothing of what was shown is in it.
 type refusedLogins struct {
-	write func(event.AuditEntry)
+	write func(oversight.AuditEntry)
 	pause time.Duration
 
 	mu      sync.Mutex
@@ -54,17 +54,17 @@ func (r *refusedLogins) tell() {
 	})
 }
 
-func refusedEntry(n int, from []string) event.AuditEntry {
+func refusedEntry(n int, from []string) oversight.AuditEntry {
 	detail, err := json.Marshal(map[string]any{"times": n, "addresses": from})
 	if err != nil {
 		detail = nil // numbers and addresses can be written
 	}
-	return event.Actor{Name: "nobody"}.Did(event.AuditLoginRefused, "console", detail)
+	return oversight.Actor{Name: "nobody"}.Did(oversight.AuditLoginRefused, "console", detail)
 }
 
 // newRefusedLogins writes to a store, which may be down: the log has them, too.
 func newRefusedLogins(store SessionStore) *refusedLogins {
-	return &refusedLogins{pause: refusedPause, write: func(e event.AuditEntry) {
+	return &refusedLogins{pause: refusedPause, write: func(e oversight.AuditEntry) {
 		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
 		_ = store.Audit(ctx, e)

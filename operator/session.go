@@ -11,18 +11,19 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
 )
 
 // SessionStore keeps who has logged in. Each change writes one audit entry in its transaction.
 type SessionStore interface {
-	OpenSession(ctx context.Context, s event.Session, by event.Actor) error
+	OpenSession(ctx context.Context, s oversight.Session, by oversight.Actor) error
 	// Session is one that has not expired, or event.ErrNotFound.
-	Session(ctx context.Context, id []byte) (event.Session, error)
+	Session(ctx context.Context, id []byte) (oversight.Session, error)
 	// CloseSession removes one; there may be none.
-	CloseSession(ctx context.Context, id []byte, by event.Actor) error
+	CloseSession(ctx context.Context, id []byte, by oversight.Actor) error
 	// Audit writes an entry of its own.
-	Audit(ctx context.Context, e event.AuditEntry) error
+	Audit(ctx context.Context, e oversight.AuditEntry) error
 }
 
 const (
@@ -114,7 +115,7 @@ func (g *gate) begin(c *fiber.Ctx, holder string) error {
 	who, _ := g.tokens.Holder(s, time.Now())
 	ctx, cancel := within(c)
 	defer cancel()
-	by := event.Actor{Name: who.Name, Role: string(who.Role), RequestID: requestID(c)}
+	by := oversight.Actor{Name: who.Name, Role: string(who.Role), RequestID: requestID(c)}
 	if err := g.sessions.OpenSession(ctx, s, by); err != nil {
 		return err
 	}

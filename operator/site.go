@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
 )
 
@@ -83,7 +83,7 @@ func (s *Site) fail(c *fiber.Ctx, f Failure) (err error) {
 func CallerOf(c *fiber.Ctx) access.Caller { return callerOf(c) }
 
 // Actor is who changes something by this request, and why.
-func Actor(c *fiber.Ctx, reason string) event.Actor { return actor(c, reason) }
+func Actor(c *fiber.Ctx, reason string) oversight.Actor { return actor(c, reason) }
 
 // BadField refuses a request for the value of one field or parameter.
 func BadField(field string) error { return refuseField(codeBadField, field) }

@@ -16,6 +16,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/feed"
 	"holdfast/operator"
 	"holdfast/operator/access"
@@ -26,9 +28,9 @@ import (
 type stub struct {
 	mu     sync.Mutex
 	calls  []string
-	actor  event.Actor
+	actor  oversight.Actor
 	events event.RecordQuery
-	edit   event.Edit
+	edit   operation.Edit
 	err    error
 
 	changes []feed.Change
@@ -59,7 +61,7 @@ func (s *stub) call(name string) error {
 	return s.err
 }
 
-func (s *stub) changed(name string, by event.Actor) error {
+func (s *stub) changed(name string, by oversight.Actor) error {
 	s.mu.Lock()
 	s.actor = by
 	s.mu.Unlock()
@@ -172,8 +174,8 @@ func (s *stub) SearchEvents(_ context.Context, q event.RecordQuery) (event.Found
 	return event.FoundEvents{Records: []event.Record{someRecord()}, LookedTo: someID}, s.call("search")
 }
 
-func (s *stub) Causes(_ context.Context, provider string) ([]event.Cause, error) {
-	return []event.Cause{{
+func (s *stub) Causes(_ context.Context, provider string) ([]operation.Cause, error) {
+	return []operation.Cause{{
 		Provider: provider, Step: event.StepParse, Class: event.ClassFailed, Code: "jq_failed", Rule: "type", Open: 7,
 		Oldest: noon, Newest: noon, Example: 7,
 	}}, s.call("causes")
@@ -183,30 +185,30 @@ func (s *stub) DeadLetters(context.Context, event.DeadLetterQuery) ([]event.Dead
 	return []event.DeadLetter{someLetter()}, s.call("dead letters")
 }
 
-func (s *stub) DiscardDeadLetter(_ context.Context, _ int64, by event.Actor) error {
+func (s *stub) DiscardDeadLetter(_ context.Context, _ int64, by oversight.Actor) error {
 	return s.changed("discard", by)
 }
 
-func (s *stub) ReopenDeadLetter(_ context.Context, _ int64, by event.Actor) error {
+func (s *stub) ReopenDeadLetter(_ context.Context, _ int64, by oversight.Actor) error {
 	return s.changed("reopen", by)
 }
 
-func (s *stub) DeleteDeadLetter(_ context.Context, _ int64, by event.Actor) error {
+func (s *stub) DeleteDeadLetter(_ context.Context, _ int64, by oversight.Actor) error {
 	return s.changed("delete", by)
 }
 
-func (s *stub) CleanUpDeadLetters(_ context.Context, _ event.Cleanup, by event.Actor) (int64, error) {
+func (s *stub) CleanUpDeadLetters(_ context.Context, _ operation.Cleanup, by oversight.Actor) (int64, error) {
 	return 3, s.changed("cleanup", by)
 }
 
-func (s *stub) Replay(_ context.Context, id int64, by event.Actor) (event.Replayed, error) {
+func (s *stub) Replay(_ context.Context, id int64, by oversight.Actor) (operation.Replayed, error) {
 	run := event.Run{WorkflowID: "acme:evt_1", RunID: "run"}
-	return event.Replayed{DeadLetter: id, EventID: someID, Run: run}, s.changed("replay", by)
+	return operation.Replayed{DeadLetter: id, EventID: someID, Run: run}, s.changed("replay", by)
 }
 
-func (s *stub) EditAndReplay(_ context.Context, e event.Edit, by event.Actor) (event.Replayed, error) {
+func (s *stub) EditAndReplay(_ context.Context, e operation.Edit, by oversight.Actor) (operation.Replayed, error) {
 	s.edit = e
-	return event.Replayed{DeadLetter: 8, EventID: e.EventID, Run: event.Run{WorkflowID: "acme:evt_1:r1"}},
+	return operation.Replayed{DeadLetter: 8, EventID: e.EventID, Run: event.Run{WorkflowID: "acme:evt_1:r1"}},
 		s.changed("edit", by)
 }
 
@@ -243,86 +245,86 @@ func (s *stub) Conflicts(context.Context, event.ConflictQuery) ([]event.Conflict
 	return []event.Conflict{{ID: 1, Provider: "stripe", Source: "a", Key: "k", Type: "t", Times: 1}}, nil
 }
 
-func (s *stub) AuditLog(context.Context, event.AuditQuery) ([]event.AuditEntry, error) {
-	e := event.Actor{Name: "ada"}.Did("dead_letter.discard", "dead_letter:7", nil)
+func (s *stub) AuditLog(context.Context, oversight.AuditQuery) ([]oversight.AuditEntry, error) {
+	e := oversight.Actor{Name: "ada"}.Did("dead_letter.discard", "dead_letter:7", nil)
 	e.ID, e.At = 1, noon
-	return []event.AuditEntry{e}, s.call("audit")
+	return []oversight.AuditEntry{e}, s.call("audit")
 }
 
-func (s *stub) Errors(context.Context, event.ErrorQuery) ([]event.ErrorEntry, error) {
-	return []event.ErrorEntry{{
+func (s *stub) Errors(context.Context, oversight.ErrorQuery) ([]oversight.ErrorEntry, error) {
+	return []oversight.ErrorEntry{{
 		ID: 1, At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "x", Count: 1, EventID: someID,
 	}}, s.call("errors")
 }
 
-func (s *stub) Stats(context.Context, time.Duration) (event.Stats, error) {
-	return event.Stats{At: noon, Queues: []event.QueueStats{{Queue: "events"}}}, s.call("stats")
+func (s *stub) Stats(context.Context, time.Duration) (oversight.Stats, error) {
+	return oversight.Stats{At: noon, Queues: []oversight.QueueStats{{Queue: "events"}}}, s.call("stats")
 }
 
-func someRedrive() event.Redrive {
-	return event.Redrive{ID: "r1", State: event.OperationRunning, Rate: 1, StartedAt: noon, StartedBy: "ada"}
+func someRedrive() operation.Redrive {
+	return operation.Redrive{ID: "r1", State: operation.Running, Rate: 1, StartedAt: noon, StartedBy: "ada"}
 }
 
-func (s *stub) PlanRedrive(context.Context, event.RedriveFilter) (event.RedrivePlan, error) {
-	return event.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, s.call("plan")
+func (s *stub) PlanRedrive(context.Context, operation.RedriveFilter) (operation.RedrivePlan, error) {
+	return operation.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, s.call("plan")
 }
 
-func (s *stub) StartRedrive(_ context.Context, _ event.RedriveFilter, _ float64, by event.Actor) (event.Redrive, error) {
+func (s *stub) StartRedrive(_ context.Context, _ operation.RedriveFilter, _ float64, by oversight.Actor) (operation.Redrive, error) {
 	return someRedrive(), s.changed("start redrive", by)
 }
 
-func (s *stub) Redrive(context.Context, string) (event.Redrive, error) {
+func (s *stub) Redrive(context.Context, string) (operation.Redrive, error) {
 	return someRedrive(), s.call("redrive")
 }
 
-func (s *stub) Redrives(context.Context, int) ([]event.Redrive, error) {
-	return []event.Redrive{someRedrive()}, s.call("redrives")
+func (s *stub) Redrives(context.Context, int) ([]operation.Redrive, error) {
+	return []operation.Redrive{someRedrive()}, s.call("redrives")
 }
 
-func someImport() event.Import {
-	return event.Import{
-		ID: "20261122-220000-abcd", Name: "old.ndjson", Rate: 500, State: event.OperationRunning, Total: 3, Read: 2, StartedBy: "ada",
-		Counts: event.ImportCounts{event.ImportKey: {New: 1, There: 1}, event.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
-		Problems: []event.ImportProblem{{
+func someImport() operation.Import {
+	return operation.Import{
+		ID: "20261122-220000-abcd", Name: "old.ndjson", Rate: 500, State: operation.Running, Total: 3, Read: 2, StartedBy: "ada",
+		Counts: operation.ImportCounts{event.ImportKey: {New: 1, There: 1}, event.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
+		Problems: []operation.ImportProblem{{
 			Line: 2, Record: event.ImportEvent, Class: event.ClassRejected, Code: "entity_too_large", Message: "too large",
 		}},
 	}
 }
 
-func (s *stub) Import(context.Context, string) (event.Import, error) {
+func (s *stub) Import(context.Context, string) (operation.Import, error) {
 	return someImport(), s.call("import")
 }
 
-func (s *stub) Imports(context.Context, int) ([]event.Import, error) {
-	return []event.Import{someImport()}, s.call("imports")
+func (s *stub) Imports(context.Context, int) ([]operation.Import, error) {
+	return []operation.Import{someImport()}, s.call("imports")
 }
 
-func (s *stub) ChangeImport(_ context.Context, _ string, _ event.OperationState, by event.Actor) (event.Import, error) {
+func (s *stub) ChangeImport(_ context.Context, _ string, _ operation.State, by oversight.Actor) (operation.Import, error) {
 	return someImport(), s.changed("change import", by)
 }
 
-func someRebuild() event.Rebuild {
-	return event.Rebuild{
-		ID: "b1", State: event.OperationRunning, Rate: 1, StartedAt: noon, StartedBy: "ada", From: noon, Until: noon,
-		Filter: event.RebuildFilter{Provider: "acme", Kind: "thing"}, Read: 1, Unreadable: 1,
-		Problems: []event.RebuildProblem{{
+func someRebuild() operation.Rebuild {
+	return operation.Rebuild{
+		ID: "b1", State: operation.Running, Rate: 1, StartedAt: noon, StartedBy: "ada", From: noon, Until: noon,
+		Filter: operation.RebuildFilter{Provider: "acme", Kind: "thing"}, Read: 1, Unreadable: 1,
+		Problems: []operation.RebuildProblem{{
 			EventID: someID, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", Message: "no JSON",
 		}},
 	}
 }
 
 func (s *stub) StartRebuild(
-	_ context.Context, _ event.RebuildFilter, _ float64, _ bool, by event.Actor,
-) (event.Rebuild, error) {
+	_ context.Context, _ operation.RebuildFilter, _ float64, _ bool, by oversight.Actor,
+) (operation.Rebuild, error) {
 	return someRebuild(), s.changed("start rebuild", by)
 }
 
-func (s *stub) Rebuild(context.Context, string) (event.Rebuild, error) {
+func (s *stub) Rebuild(context.Context, string) (operation.Rebuild, error) {
 	return someRebuild(), s.call("rebuild")
 }
 
-func (s *stub) Rebuilds(context.Context, int) ([]event.Rebuild, error) {
-	return []event.Rebuild{someRebuild()}, s.call("rebuilds")
+func (s *stub) Rebuilds(context.Context, int) ([]operation.Rebuild, error) {
+	return []operation.Rebuild{someRebuild()}, s.call("rebuilds")
 }
 
 func (s *stub) RebuildDiff(context.Context, string) ([]event.EntityDiff, error) {
@@ -332,11 +334,11 @@ func (s *stub) RebuildDiff(context.Context, string) ([]event.EntityDiff, error) 
 	}}, s.call("rebuild diff")
 }
 
-func (s *stub) ChangeRebuild(_ context.Context, _ string, _ event.OperationState, by event.Actor) (event.Rebuild, error) {
+func (s *stub) ChangeRebuild(_ context.Context, _ string, _ operation.State, by oversight.Actor) (operation.Rebuild, error) {
 	return someRebuild(), s.changed("change rebuild", by)
 }
 
-func (s *stub) ChangeRedrive(_ context.Context, _ string, _ event.OperationState, by event.Actor) (event.Redrive, error) {
+func (s *stub) ChangeRedrive(_ context.Context, _ string, _ operation.State, by oversight.Actor) (operation.Redrive, error) {
 	return someRedrive(), s.changed("change redrive", by)
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // SubscriptionView is a subscription, and how its destination does.
@@ -223,7 +223,7 @@ func (o *Outbound) changeSubscription(ctx context.Context, c *fiber.Ctx, before 
 }
 
 func (o *Outbound) deleteSubscription(c *fiber.Ctx) error {
-	return remove(c, func(ctx context.Context, name string, by event.Actor) error {
+	return remove(c, func(ctx context.Context, name string, by oversight.Actor) error {
 		gone, err := o.Subscriptions.DeleteSubscription(ctx, name, by)
 		if err != nil {
 			return err

@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
-var ada = event.Actor{Name: "ada", Role: "operator", RequestID: "req_7", Reason: "the sender was wrong"}
+var ada = oversight.Actor{Name: "ada", Role: "operator", RequestID: "req_7", Reason: "the sender was wrong"}
 
 // audit is the whole audit log, newest first.
-func (d *database) audit() []event.AuditEntry {
+func (d *database) audit() []oversight.AuditEntry {
 	d.t.Helper()
-	entries, err := d.AuditLog(d.t.Context(), event.AuditQuery{})
+	entries, err := d.AuditLog(d.t.Context(), oversight.AuditQuery{})
 	require.NoError(d.t, err)
 	return entries
 }
@@ -48,13 +48,13 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 func TestTheAuditLogIsListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	eve := event.Actor{Name: "eve"}
-	for _, e := range []event.AuditEntry{
+	eve := oversight.Actor{Name: "eve"}
+	for _, e := range []oversight.AuditEntry{
 		ada.Did("test.done", "thing:1", nil), eve.Did("test.done", "thing:2", nil), ada.Did("test.undone", "thing:1", nil),
 	} {
 		require.NoError(t, db.Audit(t.Context(), e))
 	}
-	list := func(q event.AuditQuery) (did []string) {
+	list := func(q oversight.AuditQuery) (did []string) {
 		entries, err := db.AuditLog(t.Context(), q)
 		require.NoError(t, err)
 		for _, e := range entries {
@@ -63,12 +63,12 @@ func TestTheAuditLogIsListedNewestFirst(t *testing.T) {
 		return did
 	}
 	first, second, third := "ada test.done thing:1", "eve test.done thing:2", "ada test.undone thing:1"
-	require.Equal(t, []string{third, second, first}, list(event.AuditQuery{}))
-	require.Equal(t, []string{third, first}, list(event.AuditQuery{Actor: "ada"}))
-	require.Equal(t, []string{second, first}, list(event.AuditQuery{Action: "test.done"}))
-	require.Equal(t, []string{third, first}, list(event.AuditQuery{Object: "thing:1"}))
-	require.Equal(t, []string{third}, list(event.AuditQuery{Limit: 1}))
-	require.Equal(t, []string{second, first}, list(event.AuditQuery{Before: db.audit()[0].ID}))
-	require.Empty(t, list(event.AuditQuery{Until: time.Now().Add(-time.Hour)}))
-	require.Len(t, list(event.AuditQuery{Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}), 3)
+	require.Equal(t, []string{third, second, first}, list(oversight.AuditQuery{}))
+	require.Equal(t, []string{third, first}, list(oversight.AuditQuery{Actor: "ada"}))
+	require.Equal(t, []string{second, first}, list(oversight.AuditQuery{Action: "test.done"}))
+	require.Equal(t, []string{third, first}, list(oversight.AuditQuery{Object: "thing:1"}))
+	require.Equal(t, []string{third}, list(oversight.AuditQuery{Limit: 1}))
+	require.Equal(t, []string{second, first}, list(oversight.AuditQuery{Before: db.audit()[0].ID}))
+	require.Empty(t, list(oversight.AuditQuery{Until: time.Now().Add(-time.Hour)}))
+	require.Len(t, list(oversight.AuditQuery{Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}), 3)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence"
 )
 
@@ -31,11 +32,11 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	causes, err := db.Causes(t.Context(), "")
 	require.NoError(t, err)
 	require.Len(t, causes, 4)
-	require.Equal(t, event.Cause{
+	require.Equal(t, operation.Cause{
 		Provider: "acme", Step: event.StepParse, Class: event.ClassFailed, Code: "jq_failed", Rule: "entities[0].id",
 		Open: 3, Oldest: noon, Newest: noon.Add(2 * time.Minute), Example: causes[0].Example,
 	}, causes[0], "the one with the most comes first")
-	require.Equal(t, event.Cause{
+	require.Equal(t, operation.Cause{
 		Provider: "acme", Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json",
 		Exhausted: 1, Redriving: 1, Oldest: noon.Add(time.Minute), Newest: noon.Add(2 * time.Minute), Example: causes[1].Example,
 	}, causes[1])
@@ -56,7 +57,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, one, 1)
 
-	exhausted, err := db.PlanRedrive(t.Context(), event.RedriveFilter{State: event.DeadLetterExhausted})
+	exhausted, err := db.PlanRedrive(t.Context(), operation.RedriveFilter{State: event.DeadLetterExhausted})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, exhausted.Count)
 
@@ -75,7 +76,7 @@ func TestAnEditKeepsTheCause(t *testing.T) {
 	r := db.bury(1, func(d *event.DeadLetter) {
 		d.Failure.Class, d.Failure.Code, d.Failure.Message = event.ClassFailed, "jq_null", "jq_null: evaluate key"
 	})[0]
-	edit := event.Edit{DeadLetter: db.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}
+	edit := operation.Edit{DeadLetter: db.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}
 	_, err := db.EditDeadLetter(t.Context(), edit, ada)
 	require.NoError(t, err)
 	causes, err := db.Causes(t.Context(), "")
@@ -97,7 +98,7 @@ func TestCausesReadNoRows(t *testing.T) {
 		"all causes":               func() error { return second(db.Causes(t.Context(), "")) },
 		"the causes of a provider": func() error { return second(db.Causes(t.Context(), "p7")) },
 		"the plan of a cause": func() error {
-			return second(db.PlanRedrive(t.Context(), event.RedriveFilter{
+			return second(db.PlanRedrive(t.Context(), operation.RedriveFilter{
 				Provider: "p7", Step: event.StepParse, Class: event.ClassFailed, Code: "c7", State: event.DeadLetterOpen,
 			}))
 		},

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // letter records a dead letter of a new event and gives its number.
@@ -30,7 +32,7 @@ func TestADiscardedDeadLetterIsKeptAndNotReplayed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, id := db.letter()
-	err := db.DiscardDeadLetter(t.Context(), id, event.Actor{Name: "ada"})
+	err := db.DiscardDeadLetter(t.Context(), id, oversight.Actor{Name: "ada"})
 	requireFailure(t, err, event.ClassRejected, "missing_reason")
 	require.Empty(t, db.audit(), "what was refused is not on record as done")
 
@@ -74,8 +76,8 @@ func TestOnlyWhatIsClosedIsDeleted(t *testing.T) {
 	require.ErrorIs(t, db.DeleteDeadLetter(t.Context(), id, ada), event.ErrNotFound)
 	_, err := db.DeadLetter(t.Context(), id)
 	require.ErrorIs(t, err, event.ErrNotFound)
-	require.Equal(t, []event.AuditAction{"dead_letter.delete", "dead_letter.discard"},
-		[]event.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
+	require.Equal(t, []oversight.AuditAction{"dead_letter.delete", "dead_letter.discard"},
+		[]oversight.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
 	require.Len(t, db.audit(), 2)
 }
 
@@ -91,13 +93,13 @@ func TestACleanupRemovesWhatWasClosedLongAgo(t *testing.T) {
 	}
 	db.exec(`UPDATE dead_letters SET discarded_at = now() - interval '40 days' WHERE id <= $1 AND state = 'discarded'`, closed[2])
 	old := time.Now().AddDate(0, 0, -30)
-	removed, err := db.CleanUpDeadLetters(t.Context(), event.Cleanup{Before: old, Limit: 2}, ada)
+	removed, err := db.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old, Limit: 2}, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, removed)
-	removed, err = db.CleanUpDeadLetters(t.Context(), event.Cleanup{Before: old, Provider: "another"}, ada)
+	removed, err = db.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old, Provider: "another"}, ada)
 	require.NoError(t, err)
 	require.Zero(t, removed)
-	removed, err = db.CleanUpDeadLetters(t.Context(), event.Cleanup{Before: old}, ada)
+	removed, err = db.CleanUpDeadLetters(t.Context(), operation.Cleanup{Before: old}, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, removed)
 
@@ -116,7 +118,7 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	db := open(t)
 	r, id := db.letter()
 	edited := []byte(`{"id":"evt_1","data":{}}`)
-	revised, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
+	revised, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
 	require.NoError(t, err)
 
 	require.Equal(t, edited, revised.Body)
@@ -133,12 +135,12 @@ func TestAnEditIsANewEvent(t *testing.T) {
 	require.Len(t, db.audit(), 1)
 	require.EqualValues(t, "dead_letter.edit", db.audit()[0].Action)
 
-	_, err = db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
+	_, err = db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: edited}, ada)
 	requireState(t, err, event.DeadLetterDiscarded)
 	require.ErrorContains(t, err, "replaced by event "+revised.Receipt.ID)
 
 	require.NoError(t, db.GiveBack(t.Context(), "", revised.ID))
-	again, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: revised.ID, EventID: receipt().ID}, ada)
+	again, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: revised.ID, EventID: receipt().ID}, ada)
 	require.NoError(t, err)
 	require.Equal(t, r.Key+":r2", again.Receipt.Key, "an edit of an edit counts on")
 	require.Equal(t, revised.Receipt.ID, again.Receipt.Replaces)
@@ -156,7 +158,7 @@ func TestOfFiftyEditsAtOnceOneWins(t *testing.T) {
 	var group errgroup.Group
 	for range 50 {
 		group.Go(func() error {
-			_, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+			_, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 			if err == nil {
 				wins.Add(1)
 				return nil

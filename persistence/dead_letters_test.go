@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // deadLetter is of the event's own run, which gave up at noon.
@@ -139,7 +140,7 @@ func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 	for name, end := range map[string]func(event.Receipt){
 		"processed": func(r event.Receipt) { db.process(r, parsed()) },
 		"discarded": func(r event.Receipt) {
-			by := event.Actor{Name: "ada", Reason: "test"}
+			by := oversight.Actor{Name: "ada", Reason: "test"}
 			require.NoError(t, db.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, by))
 		},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/ledger"
 	"holdfast/persistence"
 	"holdfast/persistence/ledgers"
@@ -262,9 +263,9 @@ func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
 	_, err := db.DeadLetterOfEvent(ctx, letter.Receipt.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 
-	_, err = db.EditDeadLetter(ctx, event.Edit{DeadLetter: letter.ID, EventID: receipt().ID}, ada)
+	_, err = db.EditDeadLetter(ctx, operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID}, ada)
 	require.Equal(t, "not_editable", event.CodeOf(err))
-	p := event.AutomaticRedrive{RedrivePolicy: event.RedrivePolicy{
+	p := operation.AutomaticRedrive{RedrivePolicy: operation.RedrivePolicy{
 		Attempts: 3, Base: time.Nanosecond, Classes: event.Classes(),
 	}}
 	planned, _, err := db.PlanAutomaticRedrive(ctx, p)

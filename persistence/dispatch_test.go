@@ -18,12 +18,13 @@ import (
 	"holdfast/delivery/dispatch"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // nobody is told.
 type nobody struct{}
 
-func (nobody) Record(event.ErrorEntry) {}
+func (nobody) Record(oversight.ErrorEntry) {}
 
 // dispatcher works the queue off, with the senders of production, which may reach this machine.
 func (d *database) dispatcher(slots int) *dispatch.Dispatcher {

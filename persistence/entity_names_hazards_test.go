@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // unnamed is a change of a member as it was parsed before its kind had several names.
@@ -44,8 +46,8 @@ func TestARebuildLearnsNames(t *testing.T) {
 			db.process(other, parsed(unnamed("MD1", `{"b":1}`)))
 			today.reads(one, member(`{"a":1}`, "CU1", "MD1"))
 			today.reads(other, member(`{"b":1}`, "", "MD1"))
-			db.rebuild("first", event.RebuildFilter{}, false, n, today.parse)
-			second := db.rebuild("second", event.RebuildFilter{}, false, n, today.parse)
+			db.rebuild("first", operation.RebuildFilter{}, false, n, today.parse)
+			second := db.rebuild("second", operation.RebuildFilter{}, false, n, today.parse)
 			require.Equal(t, "read 2 changed 0 unreadable 0 skipped 0 entities 0", counts(second))
 			e, err := db.Entity(t.Context(), memberNamed("MD1"))
 			require.NoError(t, err)
@@ -170,6 +172,6 @@ func TestAllWhoWaitForANameLeaveTogether(t *testing.T) {
 func TestNoRebuildIsNotFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	_, err := db.ChangeRebuild(t.Context(), "none", event.OperationPaused, event.Actor{Name: "ada"})
+	_, err := db.ChangeRebuild(t.Context(), "none", operation.Paused, oversight.Actor{Name: "ada"})
 	require.ErrorIs(t, err, event.ErrNotFound)
 }

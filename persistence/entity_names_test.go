@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence"
 	"holdfast/providers"
 )
@@ -293,9 +294,9 @@ func TestARebuildKnowsNames(t *testing.T) {
 		today[e.receipt.ID] = func() (event.Parsed, error) { return e.parsed, nil }
 	}
 	before := db.everything()
-	dry := db.rebuild("dry", event.RebuildFilter{}, true, 3, today.parse)
+	dry := db.rebuild("dry", operation.RebuildFilter{}, true, 3, today.parse)
 	require.Equal(t, "read 4 changed 0 unreadable 0 skipped 0 entities 0", counts(dry))
-	done := db.rebuild("real", event.RebuildFilter{}, false, 3, today.parse)
+	done := db.rebuild("real", operation.RebuildFilter{}, false, 3, today.parse)
 	require.Equal(t, "read 4 changed 0 unreadable 0 skipped 0 entities 0", counts(done))
 	require.Equal(t, before, db.everything())
 }

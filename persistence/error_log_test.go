@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // Whatever an entry holds, it is stored: bounded, clean, and found again by every filter.
@@ -16,14 +17,14 @@ func TestErrorsAreLoggedAndFound(t *testing.T) {
 	db := open(t)
 	id := receipt().ID
 	require.NoError(t, db.LogErrors(t.Context(), nil))
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: noon, Phase: event.PhaseParse, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", EventID: id,
 			Message: "not JSON", Count: 1, Meta: map[string]string{"step": "ParseEvent"}},
 		{At: noon.Add(time.Hour), Phase: "unheard of", Class: "unheard of", Code: "x\x00y",
 			Message: strings.Repeat("m", 5000), Meta: map[string]string{"a": strings.Repeat("v", 5000)}},
 	}))
 
-	all, err := db.Errors(t.Context(), event.ErrorQuery{})
+	all, err := db.Errors(t.Context(), oversight.ErrorQuery{})
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	odd, plain := all[0], all[1]
@@ -32,20 +33,20 @@ func TestErrorsAreLoggedAndFound(t *testing.T) {
 	require.Len(t, odd.Message, 1024)
 	require.Len(t, odd.Meta["a"], 256)
 	require.EqualValues(t, 1, odd.Count)
-	require.Equal(t, event.ErrorEntry{
+	require.Equal(t, oversight.ErrorEntry{
 		ID: plain.ID, At: noon, Phase: event.PhaseParse, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json",
 		Message: "not JSON", EventID: id, Count: 1, Meta: map[string]string{"step": "ParseEvent"},
 	}, plain)
 
-	for _, q := range []event.ErrorQuery{
+	for _, q := range []oversight.ErrorQuery{
 		{Phase: event.PhaseParse}, {Provider: "acme"}, {Class: event.ClassRejected}, {Code: "malformed_json"}, {EventID: id},
 		{Until: noon.Add(time.Minute)}, {Before: odd.ID},
 	} {
 		page, err := db.Errors(t.Context(), q)
 		require.NoError(t, err)
-		require.Equal(t, []event.ErrorEntry{plain}, page, "%+v", q)
+		require.Equal(t, []oversight.ErrorEntry{plain}, page, "%+v", q)
 	}
-	page, err := db.Errors(t.Context(), event.ErrorQuery{Since: noon.Add(time.Minute)})
+	page, err := db.Errors(t.Context(), oversight.ErrorQuery{Since: noon.Add(time.Minute)})
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 }
@@ -54,17 +55,17 @@ func TestErrorsAreLoggedAndFound(t *testing.T) {
 func TestErrorsOfASource(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	entry := func(source, eventID string) event.ErrorEntry {
-		return event.ErrorEntry{
+	entry := func(source, eventID string) oversight.ErrorEntry {
+		return oversight.ErrorEntry{
 			At: noon, Phase: event.PhaseParse, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", EventID: eventID,
 			Meta: map[string]string{"source": source},
 		}
 	}
 	want := entry(`a "shop"`, receipt().ID)
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
 		want, entry("another shop", receipt().ID), entry(`a "shop"`, ""), entry("", receipt().ID),
 	}))
-	page, err := db.Errors(t.Context(), event.ErrorQuery{Provider: "acme", Source: `a "shop"`})
+	page, err := db.Errors(t.Context(), oversight.ErrorQuery{Provider: "acme", Source: `a "shop"`})
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 	require.Equal(t, want.EventID, page[0].EventID)

@@ -12,6 +12,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/moving"
 )
 
@@ -32,26 +34,26 @@ func (m *mover) stage(items ...event.ImportItem) string {
 	m.made++
 	id := fmt.Sprintf("%s-%04d", time.Now().UTC().Format("20060102-150405"), m.made)
 	require.NoError(m.t, m.StageImport(m.t.Context(), id, 0, items))
-	i, err := m.CreateImport(m.t.Context(), event.Import{ID: id, Name: "old.ndjson", Rate: 50, StartedBy: "ada"}, event.Actor{Name: "ada"})
+	i, err := m.CreateImport(m.t.Context(), operation.Import{ID: id, Name: "old.ndjson", Rate: 50, StartedBy: "ada"}, oversight.Actor{Name: "ada"})
 	require.NoError(m.t, err)
 	require.EqualValues(m.t, len(items), i.Total)
 	return id
 }
 
 // bring imports things to the end.
-func (m *mover) bring(items ...event.ImportItem) event.Import {
+func (m *mover) bring(items ...event.ImportItem) operation.Import {
 	m.t.Helper()
 	return m.finish(m.stage(items...))
 }
 
-func (m *mover) finish(id string) event.Import { return m.finishWith(id, readImported) }
+func (m *mover) finish(id string) operation.Import { return m.finishWith(id, readImported) }
 
-func (m *mover) finishWith(id string, parse event.Parser) event.Import {
+func (m *mover) finishWith(id string, parse event.Parser) operation.Import {
 	m.t.Helper()
 	for {
 		i, err := m.ImportPage(m.t.Context(), id, m.n, parse)
 		require.NoError(m.t, err)
-		if i.State != event.OperationRunning {
+		if i.State != operation.Running {
 			require.Zero(m.t, value[int](m.database, `SELECT count(*) FROM import_rows WHERE import_id = $1`, id))
 			return i
 		}
@@ -123,7 +125,7 @@ func (d *database) live(key string, at time.Time, body []byte) (event.Receipt, e
 	return r, persisted
 }
 
-func summary(i event.Import) string {
+func summary(i operation.Import) string {
 	n := i.Counts.Sum()
 	return fmt.Sprintf("%d of %d: %d new, %d there, %d unreadable, %d failed (%s)", i.Read, i.Total, n.New, n.There, n.Unreadable,
 		n.Failed, i.State)
@@ -291,7 +293,7 @@ func TestImportedDeadLetters(t *testing.T) {
 	old := noon.Add(-time.Hour)
 	open, given := m.letter("open", old, patchBody("1", `{"n":1}`), false), m.letter("given", old, patchBody("2", `{"n":1}`), true)
 	i := m.bring(open, given)
-	require.Equal(t, event.ImportCount{New: 2}, i.Counts[event.ImportDeadLetter])
+	require.Equal(t, operation.ImportCount{New: 2}, i.Counts[event.ImportDeadLetter])
 	d := m.deadLetterOf(open.Receipt)
 	require.Equal(t, event.DeadLetterOpen, d.State)
 	require.Equal(t, event.Failure{
@@ -301,7 +303,7 @@ func TestImportedDeadLetters(t *testing.T) {
 	require.Equal(t, noon, d.LastFailed)
 	require.Equal(t, event.DeadLetterExhausted, m.deadLetterOf(given.Receipt).State)
 
-	taken, err := m.TakeForReplay(t.Context(), "replay", d.ID, event.Actor{Name: "ada"})
+	taken, err := m.TakeForReplay(t.Context(), "replay", d.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.Equal(t, open.Body, taken.Body)
 	p, err := readImported(taken.Receipt, taken.Body)
@@ -334,7 +336,7 @@ func TestAnImportedEntityIsWhole(t *testing.T) {
 	require.JSONEq(t, `{"plate":"A 1","mileage":160}`, m.stateOf(thing("car")))
 
 	i := m.bring(m.snapshot("car", `{"plate":"A 2"}`, moved), m.snapshot("car", `{"plate":"A 0"}`, time.Unix(0, 0)))
-	require.Equal(t, event.ImportCount{New: 2}, i.Counts[event.ImportEntity])
+	require.Equal(t, operation.ImportCount{New: 2}, i.Counts[event.ImportEntity])
 	require.JSONEq(t, `{"plate":"A 2","mileage":160}`, m.stateOf(thing("car")))
 
 	gone := m.snapshot("gone", `{"plate":"A 3"}`, moved)
@@ -394,23 +396,23 @@ func TestAnImportGoesOnAfterAKill(t *testing.T) {
 func TestAnImportCanBePausedAndCanceled(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
-	ada := event.Actor{Name: "ada"}
+	ada := oversight.Actor{Name: "ada"}
 	id := m.stage(m.key("a", noon), m.key("b", noon))
-	_, err := m.ChangeImport(t.Context(), id, event.OperationPaused, ada)
+	_, err := m.ChangeImport(t.Context(), id, operation.Paused, ada)
 	require.NoError(t, err)
 	i, err := m.ImportPage(t.Context(), id, 10, readImported)
 	require.NoError(t, err)
-	require.Equal(t, event.OperationPaused, i.State)
+	require.Equal(t, operation.Paused, i.State)
 	require.Zero(t, i.Read)
 	active, err := m.ActiveImports(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{id}, active)
 
-	_, err = m.ChangeImport(t.Context(), id, event.OperationCanceled, ada)
+	_, err = m.ChangeImport(t.Context(), id, operation.Canceled, ada)
 	require.NoError(t, err)
-	require.Equal(t, event.OperationCanceled, m.finish(id).State)
+	require.Equal(t, operation.Canceled, m.finish(id).State)
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM idempotency_keys`))
-	_, err = m.ChangeImport(t.Context(), id, event.OperationRunning, ada)
+	_, err = m.ChangeImport(t.Context(), id, operation.Running, ada)
 	require.Equal(t, "import_ended", event.CodeOf(err))
 
 	require.NoError(t, m.StageImport(t.Context(), "20200101-000000-dead", 0, []event.ImportItem{m.key("c", noon)}))
@@ -497,14 +499,14 @@ func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 	m.bring(m.event("a", at, patchBody("1", `{}`)), m.event("b", at.Add(time.Hour), patchBody("1", `{}`)),
 		m.event("before", at.Add(-time.Second), patchBody("1", `{}`)), m.event("after", at.Add(2*time.Hour), patchBody("1", `{}`)))
 	extra, _ := m.live("extra", at, patchBody("1", `{}`))
-	var told []event.ImportDifference
-	c := moving.Comparison{Shelf: m.Store, Differs: func(d event.ImportDifference) { told = append(told, d) }}
+	var told []operation.ImportDifference
+	c := moving.Comparison{Shelf: m.Store, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
 	require.NoError(t, c.Add(t.Context(), []event.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
 	looked, err := c.Extras(t.Context())
 	require.NoError(t, err)
 	require.True(t, looked)
-	require.Equal(t, []event.ImportDifference{{
-		Record: event.ImportEvent, Differ: event.DiffersExtra, Provider: "acme", Name: "extra", EventID: extra.ID,
+	require.Equal(t, []operation.ImportDifference{{
+		Record: event.ImportEvent, Differ: operation.DiffersExtra, Provider: "acme", Name: "extra", EventID: extra.ID,
 	}}, told)
 	require.Equal(t, moving.ComparedCount{Same: 2, Extra: 1}, c.Counts[event.ImportEvent])
 }

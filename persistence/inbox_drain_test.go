@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // spool puts new events into the inbox.
@@ -175,7 +176,7 @@ func TestExpungeReachesTheInbox(t *testing.T) {
 	ids, err := d.WorkflowsOf(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, []string{r.WorkflowID()}, ids)
-	gone, err := d.Expunge(t.Context(), id, 0, event.Actor{Name: "ada", Reason: "asked to"})
+	gone, err := d.Expunge(t.Context(), id, 0, oversight.Actor{Name: "ada", Reason: "asked to"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, gone.Waiting)
 	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // A storm is told once, with its count; what fails again, or meanwhile, is told again; what is resolved is not.
@@ -19,13 +20,13 @@ func TestEachFailureIsToldOnce(t *testing.T) {
 		receipts = append(receipts, r)
 		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(r)))
 	}
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
 		{At: noon, Phase: event.PhaseParse, Class: event.ClassFailed, Code: "not an alert"},
 	}))
 	claim, pending, err := db.ClaimAlerts(t.Context())
 	require.NoError(t, err)
-	groups := event.GroupAlerts(pending)
+	groups := oversight.GroupAlerts(pending)
 	require.Len(t, groups, 2)
 	require.EqualValues(t, 30, groups[0].Count)
 	require.Equal(t, "acme", groups[0].Provider)
@@ -56,17 +57,17 @@ func TestAClaimOfAlertsIsGivenBack(t *testing.T) {
 	for range 2500 {
 		require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
 	}
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: noon, Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 7, Alert: true},
 	}))
-	for _, giveBack := range []func(claim int64, alerts []event.Alert){
-		func(claim int64, alerts []event.Alert) {
+	for _, giveBack := range []func(claim int64, alerts []oversight.Alert){
+		func(claim int64, alerts []oversight.Alert) {
 			require.NoError(t, db.SettleAlerts(t.Context(), claim, alerts, false))
 		},
-		func(int64, []event.Alert) {
+		func(int64, []oversight.Alert) {
 			db.exec(`UPDATE notification_claims SET claimed_at = now() - interval '7 min'`)
 		},
-		func(claim int64, alerts []event.Alert) {
+		func(claim int64, alerts []oversight.Alert) {
 			require.NoError(t, db.SettleAlerts(t.Context(), claim, alerts, true))
 		},
 	} {
@@ -114,16 +115,16 @@ func TestStatsCountAWindow(t *testing.T) {
 		db.process(receiptAt(now.Add(-age)), parsed())
 	}
 	require.NoError(t, db.RecordDeadLetter(t.Context(), deadLetterOf(receipt())))
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
 		{At: now, Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 40},
 		{At: now.Add(-2 * time.Hour), Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 500},
 	}))
 	stats, err := db.Stats(t.Context(), time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []event.EventCount{{Provider: "acme", Status: event.StatusProcessed, Count: 3}}, stats.Events)
+	require.Equal(t, []oversight.EventCount{{Provider: "acme", Status: event.StatusProcessed, Count: 3}}, stats.Events)
 	require.InDelta(t, 3.0/3600, stats.PerSecond, 1e-9)
 	require.InDelta(t, 2.0/60, stats.Recent, 1e-9)
 	require.Len(t, stats.DeadLetters, 1)
 	require.EqualValues(t, 1, stats.DeadLetters[0].Count)
-	require.Equal(t, []event.ErrorCount{{Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 40}}, stats.Errors)
+	require.Equal(t, []oversight.ErrorCount{{Phase: event.PhaseParse, Class: event.ClassRejected, Code: "x", Count: 40}}, stats.Errors)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence"
 )
 
@@ -98,13 +100,13 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 			return second(db.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
 		}, "events_by_batched_key"},
 		{"all that was audited", func() error {
-			return second(db.AuditLog(ctx, event.AuditQuery{Limit: 50, Since: time.Now().Add(-time.Hour)}))
+			return second(db.AuditLog(ctx, oversight.AuditQuery{Limit: 50, Since: time.Now().Add(-time.Hour)}))
 		}, "audit_log_by_time"},
 		{"what one actor did", func() error {
-			return second(db.AuditLog(ctx, event.AuditQuery{Actor: "a7", Limit: 50, Before: 5000}))
+			return second(db.AuditLog(ctx, oversight.AuditQuery{Actor: "a7", Limit: 50, Before: 5000}))
 		}, "audit_log_by_actor"},
 		{"what was done to one thing", func() error {
-			return second(db.AuditLog(ctx, event.AuditQuery{Object: "o7", Limit: 50}))
+			return second(db.AuditLog(ctx, oversight.AuditQuery{Object: "o7", Limit: 50}))
 		}, "audit_log_by_object"},
 		{"the next page of a timeline", func() error {
 			return second(db.TimelinePage(ctx, event.TimelineQuery{
@@ -113,16 +115,16 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 		}, "event_entities_changes"},
 		{"a timeline", func() error { return second(db.Timeline(ctx, thing("1"))) }, "event_entities_changes"},
 		{"errors of a phase", func() error {
-			return second(db.Errors(ctx, event.ErrorQuery{Phase: event.PhaseParse, Before: 5000, Limit: 50}))
+			return second(db.Errors(ctx, oversight.ErrorQuery{Phase: event.PhaseParse, Before: 5000, Limit: 50}))
 		}, "error_log_by_phase"},
 		{"errors of a provider", func() error {
-			return second(db.Errors(ctx, event.ErrorQuery{Provider: "rare", Limit: 50}))
+			return second(db.Errors(ctx, oversight.ErrorQuery{Provider: "rare", Limit: 50}))
 		}, "error_log_by_provider"},
 		{"errors of a code", func() error {
-			return second(db.Errors(ctx, event.ErrorQuery{Class: event.ClassFailed, Code: "c7", Limit: 50}))
+			return second(db.Errors(ctx, oversight.ErrorQuery{Class: event.ClassFailed, Code: "c7", Limit: 50}))
 		}, "error_log_by_class"},
 		{"errors of an event", func() error {
-			return second(db.Errors(ctx, event.ErrorQuery{EventID: before, Limit: 50}))
+			return second(db.Errors(ctx, oversight.ErrorQuery{EventID: before, Limit: 50}))
 		}, "error_log_by_event"},
 	} {
 		seen.forget()
@@ -168,7 +170,7 @@ func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 			return second(db.EntityAsOf(ctx, ref, noon.Add(-25*time.Hour)))
 		}, "event_entities_changes"},
 		{"a cleanup", func() error {
-			return second(db.CleanUpDeadLetters(ctx, event.Cleanup{Before: noon, Limit: 10}, ada))
+			return second(db.CleanUpDeadLetters(ctx, operation.Cleanup{Before: noon, Limit: 10}, ada))
 		}, "dead_letters_closed"},
 		{"what nobody was told of", func() error { return third(db.ClaimAlerts(ctx)) }, "dead_letters_to_notify"},
 	} {

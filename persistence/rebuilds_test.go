@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // definition stands for one of today: it says what to make of an event by its key.
@@ -29,27 +31,27 @@ func (d definition) refuses(r event.Receipt) {
 	d[r.ID] = func() (event.Parsed, error) { return event.Parsed{}, event.Rejectf("malformed_json", "no JSON") }
 }
 
-func (d *database) createRebuild(id string, f event.RebuildFilter, dryRun bool) {
+func (d *database) createRebuild(id string, f operation.RebuildFilter, dryRun bool) {
 	d.t.Helper()
-	r, err := d.CreateRebuild(d.t.Context(), event.Rebuild{ID: id, Filter: f, DryRun: dryRun, Rate: 50, StartedBy: "ada"},
-		event.Actor{Name: "ada", Reason: "a test"})
+	r, err := d.CreateRebuild(d.t.Context(), operation.Rebuild{ID: id, Filter: f, DryRun: dryRun, Rate: 50, StartedBy: "ada"},
+		oversight.Actor{Name: "ada", Reason: "a test"})
 	require.NoError(d.t, err)
-	require.Equal(d.t, event.OperationRunning, r.State)
+	require.Equal(d.t, operation.Running, r.State)
 }
 
 // rebuild runs a new rebuild to its end.
-func (d *database) rebuild(id string, f event.RebuildFilter, dryRun bool, n int, parse event.Parser) event.Rebuild {
+func (d *database) rebuild(id string, f operation.RebuildFilter, dryRun bool, n int, parse event.Parser) operation.Rebuild {
 	d.t.Helper()
 	d.createRebuild(id, f, dryRun)
 	return d.goOn(id, n, parse)
 }
 
-func (d *database) goOn(id string, n int, parse event.Parser) event.Rebuild {
+func (d *database) goOn(id string, n int, parse event.Parser) operation.Rebuild {
 	d.t.Helper()
 	for {
 		r, err := d.RebuildPage(d.t.Context(), id, n, parse)
 		require.NoError(d.t, err)
-		if r.State != event.OperationRunning {
+		if r.State != operation.Running {
 			return r
 		}
 	}
@@ -75,7 +77,7 @@ SELECT concat_ws(E'\n',
 }
 
 // counts are what a rebuild has counted.
-func counts(r event.Rebuild) string {
+func counts(r operation.Rebuild) string {
 	return fmt.Sprintf("read %d changed %d unreadable %d skipped %d entities %d", r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities)
 }
 
@@ -99,7 +101,7 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 	today.refuses(receipts[6])
 	before := db.everything()
 
-	dry := db.rebuild("dry", event.RebuildFilter{}, true, 3, today.parse)
+	dry := db.rebuild("dry", operation.RebuildFilter{}, true, 3, today.parse)
 	require.Equal(t, "read 7 changed 6 unreadable 1 skipped 0 entities 3", counts(dry))
 	require.Equal(t, before, db.everything())
 	diffs, err := db.RebuildDiff(t.Context(), "dry", today.parse)
@@ -112,14 +114,14 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 
 	first, err := db.Event(t.Context(), receipts[0].ID)
 	require.NoError(t, err)
-	done := db.rebuild("real", event.RebuildFilter{Provider: "acme"}, false, 3, today.parse)
+	done := db.rebuild("real", operation.RebuildFilter{Provider: "acme"}, false, 3, today.parse)
 	require.Equal(t, counts(dry), counts(done))
-	require.Equal(t, event.OperationCompleted, done.State)
+	require.Equal(t, operation.Completed, done.State)
 	require.NotNil(t, done.EndedAt)
 	require.InDelta(t, 1, done.Share(), 0)
 	require.Equal(t, `{"right": 4, "wrong": 6}`, db.stateOf(thing("1")))
 	require.Equal(t, `{"right": 5}`, db.stateOf(thing("2")))
-	require.Equal(t, []event.RebuildProblem{{
+	require.Equal(t, []operation.RebuildProblem{{
 		EventID: receipts[6].ID, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", Message: "malformed_json: no JSON",
 	}}, done.Problems)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters`))
@@ -130,7 +132,7 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 	require.Equal(t, body, again.Body)
 
 	after := db.everything()
-	second := db.rebuild("second", event.RebuildFilter{}, false, 3, today.parse)
+	second := db.rebuild("second", operation.RebuildFilter{}, false, 3, today.parse)
 	require.Equal(t, "read 7 changed 0 unreadable 1 skipped 0 entities 0", counts(second))
 	require.Equal(t, after, db.everything())
 	_, err = db.RebuildDiff(t.Context(), "second", today.parse)
@@ -159,7 +161,7 @@ func TestARebuildOfAKind(t *testing.T) {
 	db.process(receipts[3], parsed(patch("d", `{"n":1}`)))
 	today.reads(receipts[3], other("d"))
 
-	r := db.rebuild("one", event.RebuildFilter{Provider: "acme", Kind: "other"}, false, 20, today.parse)
+	r := db.rebuild("one", operation.RebuildFilter{Provider: "acme", Kind: "other"}, false, 20, today.parse)
 	require.Equal(t, "read 3 changed 2 unreadable 0 skipped 0 entities 4", counts(r))
 	require.Equal(t, `{"n": 1}`, db.stateOf(thing("a")))
 	require.Equal(t, []string{"acme/other/b", "acme/thing/a", "acme/thing/c", "else/thing/d"}, value[[]string](db,
@@ -184,7 +186,7 @@ func TestARebuildLeavesAlone(t *testing.T) {
 	for _, r := range []event.Receipt{decided, waiting, dead, later} {
 		today.reads(r, patch("1", `{"n":2}`))
 	}
-	db.createRebuild("one", event.RebuildFilter{}, false)
+	db.createRebuild("one", operation.RebuildFilter{}, false)
 	db.process(later, parsed(patch("1", `{"n":3}`)))
 	letters := value[string](db, `SELECT d::text FROM dead_letters AS d`)
 
@@ -205,32 +207,32 @@ func TestTheLifeOfARebuild(t *testing.T) {
 		db.process(r, parsed(patch("1", `{"n":1}`)))
 		today.reads(r, patch("1", `{"n":2}`))
 	}
-	db.createRebuild("one", event.RebuildFilter{}, false)
-	_, err := db.CreateRebuild(t.Context(), event.Rebuild{ID: "two", Rate: 1}, event.Actor{})
+	db.createRebuild("one", operation.RebuildFilter{}, false)
+	_, err := db.CreateRebuild(t.Context(), operation.Rebuild{ID: "two", Rate: 1}, oversight.Actor{})
 	require.Equal(t, "rebuild_runs", event.CodeOf(err))
-	change := func(to event.OperationState) error {
-		_, err := db.ChangeRebuild(t.Context(), "one", to, event.Actor{Name: "ada"})
+	change := func(to operation.State) error {
+		_, err := db.ChangeRebuild(t.Context(), "one", to, oversight.Actor{Name: "ada"})
 		return err
 	}
-	page := func() event.Rebuild {
+	page := func() operation.Rebuild {
 		r, err := db.RebuildPage(t.Context(), "one", 1, today.parse)
 		require.NoError(t, err)
 		return r
 	}
 
 	require.EqualValues(t, 1, page().Read)
-	require.NoError(t, change(event.OperationPaused))
+	require.NoError(t, change(operation.Paused))
 	require.EqualValues(t, 1, page().Read)
 	active, err := db.ActiveRebuilds(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"one"}, active)
-	require.NoError(t, change(event.OperationRunning))
+	require.NoError(t, change(operation.Running))
 	require.EqualValues(t, 2, page().Read)
-	require.NoError(t, change(event.OperationCanceled))
+	require.NoError(t, change(operation.Canceled))
 	require.EqualValues(t, 2, page().Read)
-	require.Equal(t, "rebuild_ended", event.CodeOf(change(event.OperationRunning)))
+	require.Equal(t, "rebuild_ended", event.CodeOf(change(operation.Running)))
 
-	r := db.rebuild("two", event.RebuildFilter{}, false, 20, today.parse)
+	r := db.rebuild("two", operation.RebuildFilter{}, false, 20, today.parse)
 	require.Equal(t, "read 3 changed 1 unreadable 0 skipped 0 entities 1", counts(r))
 	all, err := db.Rebuilds(t.Context(), 10)
 	require.NoError(t, err)
@@ -256,7 +258,7 @@ func TestARebuildPassesOverWhatCannotBeWritten(t *testing.T) {
 			today.reads(r, patch("2", numberBomb("a", 20_000)))
 		}
 	}
-	r := db.rebuild("one", event.RebuildFilter{}, false, 2, today.parse)
+	r := db.rebuild("one", operation.RebuildFilter{}, false, 2, today.parse)
 	require.Equal(t, "read 6 changed 4 unreadable 1 skipped 0 entities 4", counts(r))
 	require.Equal(t, "entity_too_large", r.Problems[0].Code)
 	require.NotContains(t, db.stateOf(thing("2")), `"a"`)
@@ -275,7 +277,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 		db.process(r, parsed(change))
 		today.reads(r, patch(fmt.Sprint(i%3), fmt.Sprintf(`{"right":%d}`, i)))
 	}
-	db.createRebuild("one", event.RebuildFilter{}, false)
+	db.createRebuild("one", operation.RebuildFilter{}, false)
 
 	var live, pages errgroup.Group
 	var stop atomic.Bool
@@ -328,7 +330,7 @@ func (d *database) rebuildWhileKilled(t *testing.T, seed int, today definition) 
 		page, kill := context.WithTimeout(t.Context(), alive)
 		r, err := d.RebuildPage(page, "one", 7, today.parse)
 		kill()
-		if err == nil && r.State != event.OperationRunning {
+		if err == nil && r.State != operation.Running {
 			return nil
 		}
 		if err != nil && event.ClassOf(err) != event.ClassTransient {

@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // allRows is a page of all events.
-func allRows(limit int) event.RowPage {
-	return event.RowPage{After: event.FirstIDAt(time.Time{}), Before: event.FirstIDAt(time.Now().Add(time.Hour)), Limit: limit}
+func allRows(limit int) operation.RowPage {
+	return operation.RowPage{After: event.FirstIDAt(time.Time{}), Before: event.FirstIDAt(time.Now().Add(time.Hour)), Limit: limit}
 }
 
 // Of the events that are stored and not processed, those are found about which nothing else would tell.
@@ -70,7 +71,7 @@ func TestAMissingKeyIsClaimed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lost.ID, persisted.Owner)
 
-	found, last, err = db.Keyless(t.Context(), event.RowPage{After: over.ID, Before: allRows(1).Before, Limit: 10})
+	found, last, err = db.Keyless(t.Context(), operation.RowPage{After: over.ID, Before: allRows(1).Before, Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, found)
 	require.Empty(t, last)

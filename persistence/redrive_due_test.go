@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
-var automatic = event.AutomaticRedrive{
-	RedrivePolicy: event.RedrivePolicy{Base: time.Hour, Attempts: 2, Classes: []event.Class{event.ClassFailed}},
-	Own: map[string]event.RedrivePolicy{
+var automatic = operation.AutomaticRedrive{
+	RedrivePolicy: operation.RedrivePolicy{Base: time.Hour, Attempts: 2, Classes: []event.Class{event.ClassFailed}},
+	Own: map[string]operation.RedrivePolicy{
 		"quiet": {Base: time.Hour, Attempts: 2},
 		"hasty": {Base: time.Minute, Attempts: 1, Classes: []event.Class{event.ClassRejected, event.ClassTransient}},
 	},
@@ -110,7 +111,7 @@ func TestSomeAreNotRedrivenAutomatically(t *testing.T) {
 	db.bury(1, failedNow, func(d *event.DeadLetter) { d.Failure.Class = event.ClassRejected })
 	db.bury(1, failedNow, func(d *event.DeadLetter) { d.Receipt.Provider = "quiet" })
 	owned := db.bury(1, failedNow)[0]
-	db.createRedrive("one", event.RedriveFilter{Provider: "acme", Class: event.ClassFailed})
+	db.createRedrive("one", operation.RedriveFilter{Provider: "acme", Class: event.ClassFailed})
 	require.Len(t, db.takeAll("one", 5), 1)
 	again := deadLetter(owned)
 	failedNow(&again)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence"
 )
 
@@ -22,7 +22,7 @@ func TestRedrivesUseTheirIndex(t *testing.T) {
 	db.exec(`SET enable_sort = off`)
 	db.exec(`SET enable_bitmapscan = off`)
 	db.exec(`SET enable_seqscan = off`) // redrives is a table of a few rows
-	db.createRedrive("one", event.RedriveFilter{Provider: "p7"})
+	db.createRedrive("one", operation.RedriveFilter{Provider: "p7"})
 	_, err := db.TakeRedrivePage(t.Context(), "one", 5, 100)
 	require.NoError(t, err)
 	_, _, err = db.PlanAutomaticRedrive(t.Context(), automatic)

@@ -11,6 +11,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // bury records n dead letters, of which the last failed a minute after the one before.
@@ -28,9 +30,9 @@ func (d *database) bury(n int, change ...func(*event.DeadLetter)) (receipts []ev
 	return receipts
 }
 
-func (d *database) createRedrive(id string, f event.RedriveFilter) event.Redrive {
+func (d *database) createRedrive(id string, f operation.RedriveFilter) operation.Redrive {
 	d.t.Helper()
-	r, err := d.CreateRedrive(d.t.Context(), event.Redrive{ID: id, Filter: f, Rate: 50, StartedBy: "ada"}, event.Actor{Name: "ada"})
+	r, err := d.CreateRedrive(d.t.Context(), operation.Redrive{ID: id, Filter: f, Rate: 50, StartedBy: "ada"}, oversight.Actor{Name: "ada"})
 	require.NoError(d.t, err)
 	return r
 }
@@ -41,7 +43,7 @@ func (d *database) takeAll(id string, n int) (ids []int64) {
 	for {
 		page, err := d.TakeRedrivePage(d.t.Context(), id, n, 1000)
 		require.NoError(d.t, err)
-		if page.Drained || page.State != event.OperationRunning {
+		if page.Drained || page.State != operation.Running {
 			return ids
 		}
 		for _, letter := range page.Letters {
@@ -60,18 +62,18 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	mine := db.bury(5)
 	db.bury(2, func(d *event.DeadLetter) { d.Receipt.Provider = "other" })
 	db.bury(1, func(d *event.DeadLetter) { d.Failure.Class = event.ClassFailed })
-	filter := event.RedriveFilter{
+	filter := operation.RedriveFilter{
 		Provider: "acme", Type: "thing.changed", Class: event.ClassRejected, Code: "malformed_json", Step: event.StepParse,
 		Since: noon, Until: noon.Add(time.Hour),
 	}
 
 	plan, err := db.PlanRedrive(t.Context(), filter)
 	require.NoError(t, err)
-	require.Equal(t, event.RedrivePlan{
+	require.Equal(t, operation.RedrivePlan{
 		Count: 5, Oldest: &noon, ByClass: map[event.Class]int64{event.ClassRejected: 5}, ByProvider: map[string]int64{"acme": 5},
 	}, plan)
 	made := db.createRedrive("one", filter)
-	require.Equal(t, event.OperationRunning, made.State)
+	require.Equal(t, operation.Running, made.State)
 	require.EqualValues(t, 5, made.Total)
 	require.Equal(t, filter, made.Filter)
 	late := db.bury(1)[0]
@@ -87,7 +89,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, settled)
 	require.Equal(t, []int64{1, 1, 3}, []int64{r.Done, r.Failed, r.InFlight})
-	require.Equal(t, event.OperationRunning, r.State)
+	require.Equal(t, operation.Running, r.State)
 	require.Empty(t, db.takeAll("one", 2), "it never takes a row twice, also not one that has failed again")
 
 	require.NoError(t, db.GiveBack(t.Context(), "one", ids[2]))
@@ -97,7 +99,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	r, settled, err = db.SettleRedrive(t.Context(), "one")
 	require.NoError(t, err)
 	require.True(t, settled)
-	require.Equal(t, event.OperationCompleted, r.State)
+	require.Equal(t, operation.Completed, r.State)
 	require.Equal(t, []int64{3, 1, 0, 1}, []int64{r.Done, r.Failed, r.InFlight, r.Skipped})
 	require.NotNil(t, r.EndedAt)
 
@@ -116,8 +118,8 @@ func TestTwoRedrivesShareTheRows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.bury(60)
-	db.createRedrive("one", event.RedriveFilter{})
-	db.createRedrive("two", event.RedriveFilter{})
+	db.createRedrive("one", operation.RedriveFilter{})
+	db.createRedrive("two", operation.RedriveFilter{})
 	var mu sync.Mutex
 	var all []int64
 	var group errgroup.Group
@@ -148,20 +150,20 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	mine := db.bury(3)
-	db.createRedrive("one", event.RedriveFilter{})
-	change := func(to event.OperationState) error {
-		_, err := db.ChangeRedrive(t.Context(), "one", to, event.Actor{Name: "ada", Reason: "traffic"})
+	db.createRedrive("one", operation.RedriveFilter{})
+	change := func(to operation.State) error {
+		_, err := db.ChangeRedrive(t.Context(), "one", to, oversight.Actor{Name: "ada", Reason: "traffic"})
 		return err
 	}
-	require.NoError(t, change(event.OperationPaused))
+	require.NoError(t, change(operation.Paused))
 	require.Empty(t, db.takeAll("one", 1))
-	require.NoError(t, change(event.OperationRunning))
+	require.NoError(t, change(operation.Running))
 	page, err := db.TakeRedrivePage(t.Context(), "one", 1, 1000)
 	require.NoError(t, err)
 	require.Len(t, page.Letters, 1)
-	require.NoError(t, change(event.OperationCanceled))
+	require.NoError(t, change(operation.Canceled))
 	require.Empty(t, db.takeAll("one", 1))
-	require.Equal(t, "redrive_ended", event.CodeOf(change(event.OperationRunning)))
+	require.Equal(t, "redrive_ended", event.CodeOf(change(operation.Running)))
 
 	_, settled, err := db.SettleRedrive(t.Context(), "one")
 	require.NoError(t, err)
@@ -170,7 +172,7 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	r, settled, err := db.SettleRedrive(t.Context(), "one")
 	require.NoError(t, err)
 	require.True(t, settled)
-	require.Equal(t, event.OperationCanceled, r.State)
+	require.Equal(t, operation.Canceled, r.State)
 	require.EqualValues(t, 1, r.Done)
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = 'redrive:one'`))
 
@@ -186,7 +188,7 @@ func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	mine := db.bury(5)
-	db.createRedrive("one", event.RedriveFilter{})
+	db.createRedrive("one", operation.RedriveFilter{})
 	take := func() int {
 		page, err := db.TakeRedrivePage(t.Context(), "one", 2, 3)
 		require.NoError(t, err)
@@ -207,7 +209,7 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	letters := []event.DeadLetter{db.buryDelivery(1), db.buryDelivery(1), db.buryDelivery(1)}
 	_, err := db.SetDestinationState(ctx, "d1", delivery.DestinationPaused, ada)
 	require.NoError(t, err)
-	db.createRedrive("one", event.RedriveFilter{})
+	db.createRedrive("one", operation.RedriveFilter{})
 	for range letters {
 		page, err := db.TakeRedrivePage(ctx, "one", 1, 1)
 		require.NoError(t, err)

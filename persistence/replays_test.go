@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 func (d *database) tryTake(id int64) error {
-	_, err := d.TakeForReplay(d.t.Context(), "replay-1", id, event.Actor{Name: "ada"})
+	_, err := d.TakeForReplay(d.t.Context(), "replay-1", id, oversight.Actor{Name: "ada"})
 	return err
 }
 

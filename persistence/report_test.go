@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // A report counts a week and the week before, each row in the time that it belongs to:
@@ -54,13 +55,13 @@ VALUES ($1, 1, 1, 'delivered', '', 1, 0, 1, now()), ($2, 1, 1, 'failed', '', 1, 
 
 	got, err := db.Report(t.Context(), since, until)
 	require.NoError(t, err)
-	require.Equal(t, event.Report{
+	require.Equal(t, oversight.Report{
 		Since: since, Until: until,
-		Received:  []event.Trend{{Name: "acme", Count: 2, Before: 1}, {Name: "stripe", Count: 2, Before: 1}, {Name: "gone", Before: 1}},
-		Repeated:  event.Trend{Before: 4},
-		Failed:    []event.Trend{{Name: "acme rejected jq_failed", Count: 1, Before: 1}},
-		Errors:    event.Trend{Count: 5, Before: 2},
-		Delivered: event.Trend{Count: 1}, GivenUp: event.Trend{Before: 1},
-		Waiting: []event.Backlog{},
+		Received:  []oversight.Trend{{Name: "acme", Count: 2, Before: 1}, {Name: "stripe", Count: 2, Before: 1}, {Name: "gone", Before: 1}},
+		Repeated:  oversight.Trend{Before: 4},
+		Failed:    []oversight.Trend{{Name: "acme rejected jq_failed", Count: 1, Before: 1}},
+		Errors:    oversight.Trend{Count: 5, Before: 2},
+		Delivered: oversight.Trend{Count: 1}, GivenUp: oversight.Trend{Before: 1},
+		Waiting: []oversight.Backlog{},
 	}, got)
 }

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // settled lets changes of subscriptions be older than any transaction.
@@ -23,7 +24,7 @@ func (d *database) createResend(id, subscription string, everything bool) {
 		Until: time.Now().Add(time.Hour),
 	}, ada)
 	require.NoError(d.t, err)
-	require.Equal(d.t, event.OperationRunning, r.State)
+	require.Equal(d.t, operation.Running, r.State)
 	require.Equal(d.t, subscription, r.Subscription)
 	require.WithinDuration(d.t, time.Now().Add(-time.Hour), r.Since, time.Minute)
 	require.WithinDuration(d.t, time.Now(), r.Until, time.Minute, "not after now")
@@ -37,7 +38,7 @@ func (d *database) resend(id string, n int) (r delivery.Resend) {
 		var err error
 		r, err = d.ResendPage(d.t.Context(), id, n)
 		require.NoError(d.t, err)
-		if r.State != event.OperationRunning {
+		if r.State != operation.Running {
 			return r
 		}
 	}
@@ -88,7 +89,7 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"one"}, active)
 	done := db.resend("one", 7)
-	require.Equal(t, event.OperationCompleted, done.State)
+	require.Equal(t, operation.Completed, done.State)
 	require.EqualValues(t, 25, done.Read)
 	require.EqualValues(t, 20, done.Queued)
 	require.NotNil(t, done.EndedAt)
@@ -146,29 +147,29 @@ func TestAResendIsAnOperation(t *testing.T) {
 	db.createResend("one", "crm", false)
 	r, err := db.ResendPage(ctx, "one", 10)
 	require.NoError(t, err)
-	require.Equal(t, event.OperationRunning, r.State)
+	require.Equal(t, operation.Running, r.State)
 	require.Zero(t, r.Read, "a transaction may not have ended that knew nothing of the subscription")
 	db.settled()
 	_, err = db.CreateResend(ctx, delivery.Resend{ID: "two", Subscription: "crm", Rate: 1, Since: noon}, ada)
 	require.Equal(t, "resend_runs", event.CodeOf(err))
-	r, err = db.ChangeResend(ctx, "one", event.OperationPaused, ada)
+	r, err = db.ChangeResend(ctx, "one", operation.Paused, ada)
 	require.NoError(t, err)
-	require.Equal(t, event.OperationPaused, r.State)
+	require.Equal(t, operation.Paused, r.State)
 	r, err = db.ResendPage(ctx, "one", 10)
 	require.NoError(t, err)
 	require.Zero(t, r.Read)
-	_, err = db.ChangeResend(ctx, "one", event.OperationRunning, ada)
+	_, err = db.ChangeResend(ctx, "one", operation.Running, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, db.resend("one", 10).Queued)
-	_, err = db.ChangeResend(ctx, "one", event.OperationPaused, ada)
+	_, err = db.ChangeResend(ctx, "one", operation.Paused, ada)
 	require.Equal(t, "resend_ended", event.CodeOf(err))
 
 	db.createResend("two", "crm", false)
 	require.NoError(t, db.CancelResend(ctx, "two"))
-	require.Equal(t, event.OperationCanceled, db.resend("two", 1).State)
+	require.Equal(t, operation.Canceled, db.resend("two", 1).State)
 	db.createResend("three", "crm", false)
 	require.NoError(t, second(db.DeleteSubscription(ctx, "crm", ada)))
-	require.Equal(t, event.OperationCanceled, db.resend("three", 1).State, "its subscription is gone")
+	require.Equal(t, operation.Canceled, db.resend("three", 1).State, "its subscription is gone")
 	for code, wrong := range map[string]delivery.Resend{
 		"invalid_rate": {Subscription: "crm", Rate: 0, Since: noon}, "invalid_time": {Subscription: "crm", Rate: 1, Since: time.Now().Add(time.Hour)},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // receiptAt is of an event that was received then.
@@ -191,7 +192,7 @@ func TestLogsAndKeysArePurgedByAge(t *testing.T) {
 	require.EqualValues(t, 1, db.purge(event.KeptKeys, noon.Add(61*time.Minute)))
 
 	for age := range 21 {
-		require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon.Add(-time.Duration(age) * time.Hour), Code: "x"}}))
+		require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon.Add(-time.Duration(age) * time.Hour), Code: "x"}}))
 	}
 	require.EqualValues(t, 10, db.purge(event.KeptErrors, noon.Add(-10*time.Hour)))
 	require.Equal(t, 11, value[int](db, `SELECT count(*) FROM error_log`))
@@ -249,7 +250,7 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), secret, p, runOf(secret)))
 	db.process(other, parsed(snapshot("2", `{}`)))
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon, Code: "x", EventID: secret.ID}}))
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: secret.ID}}))
 
 	workflows, err := db.WorkflowsOf(t.Context(), secret.ID)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/writer"
@@ -89,7 +90,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 	for _, id := range value[[]string](db, `SELECT array_agg(id::text) FROM events`) {
 		today.reads(event.Receipt{ID: id}, snapshot("3", `{"n":3}`))
 	}
-	require.NotZero(t, db.rebuild("r", event.RebuildFilter{}, false, 10, today.parse).Changed)
+	require.NotZero(t, db.rebuild("r", operation.RebuildFilter{}, false, 10, today.parse).Changed)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
 
 	ignored := receipt()

@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
-func session(n int, until time.Time) event.Session {
+func session(n int, until time.Time) oversight.Session {
 	id := sha256.Sum256([]byte(fmt.Sprint(n)))
-	return event.Session{ID: id[:], Token: "ada", Fingerprint: []byte{1, 2}, ExpiresAt: until.UTC().Truncate(time.Microsecond)}
+	return oversight.Session{ID: id[:], Token: "ada", Fingerprint: []byte{1, 2}, ExpiresAt: until.UTC().Truncate(time.Microsecond)}
 }
 
 // A session lasts until its holder logs out, or until it expires; both ends of it stand in the audit log.
@@ -34,12 +35,12 @@ func TestASessionIsOpenedAndClosed(t *testing.T) {
 	_, err = db.Session(t.Context(), one.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.NoError(t, db.CloseSession(t.Context(), one.ID, ada), "nothing is left to close")
-	var actions []event.AuditAction
+	var actions []oversight.AuditAction
 	for _, e := range db.audit() {
 		actions = append(actions, e.Action)
 		require.Equal(t, "ada", e.Actor)
 	}
-	require.Equal(t, []event.AuditAction{event.AuditLogout, event.AuditLogin, event.AuditLogin}, actions)
+	require.Equal(t, []oversight.AuditAction{oversight.AuditLogout, oversight.AuditLogin, oversight.AuditLogin}, actions)
 }
 
 // Who logs in again and again makes no more than a hundred sessions, and what has expired goes with the housekeeping.

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // What came from one source of a provider is listed and redriven alone:
@@ -44,7 +46,7 @@ func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 	require.Equal(t, []int64{letters[1].ID}, dead("shop-b"))
 	require.Len(t, dead(""), 4)
 
-	filter := event.RedriveFilter{Provider: "acme", Source: "shop-a"}
+	filter := operation.RedriveFilter{Provider: "acme", Source: "shop-a"}
 	plan, err := db.PlanRedrive(t.Context(), filter)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, plan.Count)
@@ -52,7 +54,7 @@ func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 	require.Equal(t, []int64{letters[0].ID, letters[3].ID}, db.takeAll("one", 10))
 
 	edited, err := db.EditDeadLetter(t.Context(),
-		event.Edit{DeadLetter: letters[1].ID, EventID: receipt().ID, Body: []byte(`{}`)}, event.Actor{Name: "ada"})
+		operation.Edit{DeadLetter: letters[1].ID, EventID: receipt().ID, Body: []byte(`{}`)}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.Equal(t, []int64{edited.ID, letters[1].ID}, dead("shop-b"))
 }

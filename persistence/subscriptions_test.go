@@ -11,6 +11,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence"
 )
 
@@ -39,7 +40,7 @@ func (d *database) apply(s delivery.Subscription) delivery.Subscription {
 
 func (d *database) audited() (actions []string) {
 	d.t.Helper()
-	entries, err := d.AuditLog(d.t.Context(), event.AuditQuery{})
+	entries, err := d.AuditLog(d.t.Context(), oversight.AuditQuery{})
 	require.NoError(d.t, err)
 	for _, e := range entries {
 		actions = append(actions, fmt.Sprintf("%s %s", e.Action, e.Object))
@@ -156,13 +157,13 @@ func TestANameThatIsANumber(t *testing.T) {
 func TestADestinationThatCannotBeReadIsRepaired(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	_, err := db.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, event.Actor{})
+	_, err := db.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, oversight.Actor{})
 	require.NoError(t, err)
 	db.exec(`UPDATE destinations SET settings = '[7]', version = version + 1`)
 	d, err := db.Destination(t.Context(), "crm")
 	require.Equal(t, delivery.CodeUnreadable, event.CodeOf(err))
 	require.NotZero(t, d.ID)
-	_, err = db.ApplyDestination(t.Context(), endpoint("crm"), nil, event.Actor{})
+	_, err = db.ApplyDestination(t.Context(), endpoint("crm"), nil, oversight.Actor{})
 	require.NoError(t, err)
 	repaired, err := db.Destination(t.Context(), "crm")
 	require.NoError(t, err)

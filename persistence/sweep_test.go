@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 func TestRunsAreComparedWithRows(t *testing.T) {
@@ -22,13 +23,13 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 	db.record(deadLetter(dead))
 	died := db.deadLetterOf(dead).LastFailed
 	at := died.Add(-time.Second)
-	closed := func(r event.Receipt, run event.Run, status string) event.ClosedRun {
-		return event.ClosedRun{Run: run, EventID: r.ID, Status: status, ClosedAt: at}
+	closed := func(r event.Receipt, run event.Run, status string) operation.ClosedRun {
+		return operation.ClosedRun{Run: run, EventID: r.ID, Status: status, ClosedAt: at}
 	}
-	nameless := event.ClosedRun{Run: event.Run{RunID: uuid.NewString()}, Status: "terminated"}
-	foreign := event.ClosedRun{Run: event.Run{RunID: uuid.NewString()}, EventID: "nobody", Status: "terminated"}
-	later := event.ClosedRun{Run: anotherRun(dead), EventID: dead.ID, Status: "terminated", ClosedAt: died.Add(time.Second)}
-	all := []event.ClosedRun{
+	nameless := operation.ClosedRun{Run: event.Run{RunID: uuid.NewString()}, Status: "terminated"}
+	foreign := operation.ClosedRun{Run: event.Run{RunID: uuid.NewString()}, EventID: "nobody", Status: "terminated"}
+	later := operation.ClosedRun{Run: anotherRun(dead), EventID: dead.ID, Status: "terminated", ClosedAt: died.Add(time.Second)}
+	all := []operation.ClosedRun{
 		closed(processed, anotherRun(processed), "terminated"),
 		closed(dead, runOf(dead), "terminated"),
 		closed(dead, anotherRun(dead), "failed"),     // a later failure stands in its place

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence"
 )
 
@@ -19,7 +20,7 @@ func TestWhatIsTakenBackIsPlannedAsWhatIsWritten(t *testing.T) {
 			return d.DiscardDeadLetter(d.t.Context(), d.deadLetterOf(r).ID, ada)
 		},
 		"edit": func(d *database, r event.Receipt) error {
-			return second(d.EditDeadLetter(d.t.Context(), event.Edit{DeadLetter: d.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}, ada))
+			return second(d.EditDeadLetter(d.t.Context(), operation.Edit{DeadLetter: d.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}, ada))
 		},
 		"expunge": func(d *database, r event.Receipt) error { return second(d.Expunge(d.t.Context(), r.ID, 0, ada)) },
 		"enforce": func(d *database, r event.Receipt) error {

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // requireVerdict is for what was tried with an event on which there is a verdict.
@@ -50,9 +52,9 @@ func (d *database) requireUntouchable(r event.Receipt, outcome event.Outcome, re
 	require.Equal(d.t, before, value[string](d, all))
 }
 
-func (d *database) unrecorded(r event.Receipt) []event.ClosedRun {
+func (d *database) unrecorded(r event.Receipt) []operation.ClosedRun {
 	d.t.Helper()
-	runs, err := d.Unrecorded(d.t.Context(), []event.ClosedRun{{Run: anotherRun(r), EventID: r.ID, Status: "terminated"}})
+	runs, err := d.Unrecorded(d.t.Context(), []operation.ClosedRun{{Run: anotherRun(r), EventID: r.ID, Status: "terminated"}})
 	require.NoError(d.t, err)
 	return runs
 }
@@ -147,7 +149,7 @@ func TestAReplacedEventStaysReplaced(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, id := db.letter()
-	edit, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+	edit, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 	require.NoError(t, err)
 	db.requireUntouchable(r, event.OutcomeReplaced, ada.Reason)
 	_, err = db.Persist(t.Context(), r, body, parsed(), runOf(r))
@@ -164,8 +166,8 @@ func TestAReopenedEventIsProcessed(t *testing.T) {
 	requireState(t, db.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
 	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
 	require.NoError(t, db.ReopenDeadLetter(t.Context(), id, ada))
-	require.Equal(t, []event.AuditAction{"dead_letter.reopen", "dead_letter.discard"},
-		[]event.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
+	require.Equal(t, []oversight.AuditAction{"dead_letter.reopen", "dead_letter.discard"},
+		[]oversight.AuditAction{db.audit()[0].Action, db.audit()[1].Action})
 	got := db.deadLetterOf(r)
 	require.Equal(t, event.DeadLetterOpen, got.State)
 	require.Empty(t, got.DiscardedBy)
@@ -181,7 +183,7 @@ func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 	db := open(t)
 	_, first := db.letter()
 	edit := func(id int64) int64 {
-		d, err := db.EditDeadLetter(t.Context(), event.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
+		d, err := db.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 		require.NoError(t, err)
 		require.NoError(t, db.GiveBack(t.Context(), "", d.ID))
 		return d.ID
@@ -245,7 +247,7 @@ func TestAnExpungeIsOnRecord(t *testing.T) {
 	r := receipt()
 	db.process(r, parsed(snapshot("1", `{"n":1}`)))
 	db.record(died(r, time.Now().Add(time.Second)))
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
 	last := func() (e event.Expunged) {
 		require.NoError(t, json.Unmarshal(db.audit()[0].Detail, &e))
 		return e
@@ -257,8 +259,8 @@ func TestAnExpungeIsOnRecord(t *testing.T) {
 	require.Equal(t, gone, last())
 	db.requireUntouchable(r, event.OutcomeExpunged, ada.Reason)
 
-	require.NoError(t, db.LogErrors(t.Context(), []event.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
-	gone, err = db.Expunge(t.Context(), r.ID, 0, event.Actor{Name: "eve", Reason: "again"})
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
+	gone, err = db.Expunge(t.Context(), r.ID, 0, oversight.Actor{Name: "eve", Reason: "again"})
 	require.NoError(t, err)
 	require.NotNil(t, gone.Earlier)
 	require.Equal(t, "ada", gone.Earlier.By)

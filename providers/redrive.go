@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/providers/definition"
 )
 
@@ -18,7 +19,7 @@ type Redrive struct {
 }
 
 // Over is the policy that applies where another one holds for what the definition leaves out.
-func (r Redrive) Over(policy event.RedrivePolicy) event.RedrivePolicy {
+func (r Redrive) Over(policy operation.RedrivePolicy) operation.RedrivePolicy {
 	if r.Base > 0 {
 		policy.Base = time.Duration(r.Base)
 	}

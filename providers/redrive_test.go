@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // A definition says when its dead events are run again; what it leaves out stays as configured.
 func TestADefinitionHasItsRedrive(t *testing.T) {
 	t.Parallel()
-	configured := event.RedrivePolicy{Base: time.Hour, Attempts: 3, Classes: []event.Class{event.ClassFailed}}
-	for text, want := range map[string]event.RedrivePolicy{
+	configured := operation.RedrivePolicy{Base: time.Hour, Attempts: 3, Classes: []event.Class{event.ClassFailed}}
+	for text, want := range map[string]operation.RedrivePolicy{
 		"on":                    configured,
 		"off":                   {Base: time.Hour, Attempts: 3},
 		"{automatic: off}":      {Base: time.Hour, Attempts: 3},

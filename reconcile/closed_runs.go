@@ -5,16 +5,17 @@ import (
 	"errors"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // Look is what has come of one run or event: its dead letter, or the error that it was passed over for.
-type Look func(run event.ClosedRun, d *event.DeadLetter, err error)
+type Look func(run operation.ClosedRun, d *event.DeadLetter, err error)
 
 // ClosedRuns looks at a page of the runs that have ended, and gives those their dead letters whose events would otherwise be in
 // neither table; a dry run only finds them. An event whose workflow has a later run of its own, since it was started again or
 // reset, is with that one. A run that cannot be read, or whose event cannot be stored, is told of and passed over: nothing about
 // the others waits for it.
-func (s *Service) ClosedRuns(ctx context.Context, page event.SweepPage, tell Look) (next []byte, err error) {
+func (s *Service) ClosedRuns(ctx context.Context, page operation.SweepPage, tell Look) (next []byte, err error) {
 	runs, next, err := s.Runs.ClosedRuns(ctx, page)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (s *Service) ClosedRuns(ctx context.Context, page event.SweepPage, tell Loo
 
 // closedRun gives the dead letter of a run, nil if none is needed. The ID of its event may stand in the memo, in the history, or
 // in both.
-func (s *Service) closedRun(ctx context.Context, run event.ClosedRun, page event.SweepPage) (*event.DeadLetter, error) {
+func (s *Service) closedRun(ctx context.Context, run operation.ClosedRun, page operation.SweepPage) (*event.DeadLetter, error) {
 	latest, err := s.Runs.LatestRun(ctx, run.Run.WorkflowID)
 	if err != nil {
 		return nil, err

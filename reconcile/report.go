@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // Kind is what one of the two stores lacks.
@@ -95,7 +96,7 @@ func (s *Service) Compare(ctx context.Context, since, until time.Time, dry bool)
 }
 
 func (r Report) look(k Kind) Look {
-	return func(run event.ClosedRun, _ *event.DeadLetter, err error) {
+	return func(run operation.ClosedRun, _ *event.DeadLetter, err error) {
 		if err != nil {
 			r.add(Unreadable, run.Run.WorkflowID, err)
 			return
@@ -105,7 +106,7 @@ func (r Report) look(k Kind) Look {
 }
 
 func (s *Service) compareRuns(ctx context.Context, r Report) error {
-	page := event.SweepPage{Since: r.Since, Until: r.Until, Restored: true, DryRun: r.DryRun}
+	page := operation.SweepPage{Since: r.Since, Until: r.Until, Restored: true, DryRun: r.DryRun}
 	for {
 		next, err := s.ClosedRuns(ctx, page, r.look(RunWithoutRow))
 		if err != nil || len(next) == 0 {
@@ -116,7 +117,9 @@ func (s *Service) compareRuns(ctx context.Context, r Report) error {
 }
 
 func (s *Service) compareRows(ctx context.Context, r Report) error {
-	return r.eachPage(func(p event.RowPage) (string, error) { return s.unfinished(ctx, p, r.DryRun, r.look(RowWithoutRun)) })
+	return r.eachPage(func(p operation.RowPage) (string, error) {
+		return s.unfinished(ctx, p, r.DryRun, r.look(RowWithoutRun))
+	})
 }
 
 func (s *Service) compareKeys(ctx context.Context, r Report) error {
@@ -127,12 +130,12 @@ func (s *Service) compareKeys(ctx context.Context, r Report) error {
 		}
 		r.add(RowWithoutKey, of.WorkflowID(), nil)
 	}
-	return r.eachPage(func(p event.RowPage) (string, error) { return s.keyless(ctx, p, r.DryRun, found) })
+	return r.eachPage(func(p operation.RowPage) (string, error) { return s.keyless(ctx, p, r.DryRun, found) })
 }
 
 // eachPage reads pages of events until one is empty.
-func (r Report) eachPage(read func(event.RowPage) (last string, err error)) error {
-	page := event.RowPage{After: event.FirstIDAt(r.Since), Before: event.FirstIDAt(r.Until), Limit: rowsPage}
+func (r Report) eachPage(read func(operation.RowPage) (last string, err error)) error {
+	page := operation.RowPage{After: event.FirstIDAt(r.Since), Before: event.FirstIDAt(r.Until), Limit: rowsPage}
 	for {
 		last, err := read(page)
 		if err != nil || last == "" {

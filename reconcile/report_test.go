@@ -9,20 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/reconcile"
 )
 
 // stores are two pages of runs, two of events, and what has been recorded.
 type stores struct {
-	runs     [][]event.ClosedRun
+	runs     [][]operation.ClosedRun
 	records  []event.Record
-	latest   map[string]event.LatestRun // by workflow ID
+	latest   map[string]operation.LatestRun // by workflow ID
 	keyless  []event.Receipt
 	recorded []string // error codes
 	claimed  []string // keys
 }
 
-func (s *stores) ClosedRuns(_ context.Context, p event.SweepPage) ([]event.ClosedRun, []byte, error) {
+func (s *stores) ClosedRuns(_ context.Context, p operation.SweepPage) ([]operation.ClosedRun, []byte, error) {
 	n := len(p.Token)
 	if n+1 < len(s.runs) {
 		return s.runs[n], append(p.Token, 'x'), nil
@@ -30,23 +31,23 @@ func (s *stores) ClosedRuns(_ context.Context, p event.SweepPage) ([]event.Close
 	return s.runs[n], nil, nil
 }
 
-func (s *stores) DeadLetterOf(_ context.Context, run event.ClosedRun, restored bool) (*event.DeadLetter, error) {
+func (s *stores) DeadLetterOf(_ context.Context, run operation.ClosedRun, restored bool) (*event.DeadLetter, error) {
 	switch {
 	case !restored || run.Status == "duplicate":
 		return nil, nil
 	case run.Status == "unreadable":
 		return nil, errors.New("its payload key is missing")
 	}
-	return &event.DeadLetter{Receipt: event.Receipt{ID: run.EventID}, Failure: event.Failure{Code: event.CodeLost}}, nil
+	return &event.DeadLetter{Receipt: event.Receipt{ID: run.EventID}, Failure: event.Failure{Code: operation.CodeLost}}, nil
 }
 
 func (s *stores) HasRuns(context.Context) (bool, error) { return len(s.latest) > 0, nil }
 
-func (s *stores) LatestRun(_ context.Context, workflowID string) (event.LatestRun, error) {
+func (s *stores) LatestRun(_ context.Context, workflowID string) (operation.LatestRun, error) {
 	return s.latest[workflowID], nil
 }
 
-func (s *stores) Unrecorded(_ context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
+func (s *stores) Unrecorded(_ context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error) {
 	return runs, nil
 }
 
@@ -58,7 +59,7 @@ func (s *stores) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
 	return nil
 }
 
-func (s *stores) Unfinished(_ context.Context, p event.RowPage) (page []event.Record, err error) {
+func (s *stores) Unfinished(_ context.Context, p operation.RowPage) (page []event.Record, err error) {
 	for _, r := range s.records {
 		if r.Receipt.ID > p.After && len(page) < 1 {
 			page = append(page, r)
@@ -67,7 +68,7 @@ func (s *stores) Unfinished(_ context.Context, p event.RowPage) (page []event.Re
 	return page, nil
 }
 
-func (s *stores) Keyless(_ context.Context, p event.RowPage) ([]event.Receipt, string, error) {
+func (s *stores) Keyless(_ context.Context, p operation.RowPage) ([]event.Receipt, string, error) {
 	if p.After > "k" {
 		return nil, "", nil
 	}
@@ -83,19 +84,19 @@ func (s *stores) ClaimKey(_ context.Context, r event.Receipt) error {
 // run; those in trouble are told of and keep no other waiting.
 func TestEverythingOfATimeIsCompared(t *testing.T) {
 	t.Parallel()
-	run := func(eventID, status string) event.ClosedRun {
-		return event.ClosedRun{Run: event.Run{WorkflowID: "acme:" + eventID, RunID: "1"}, EventID: eventID, Status: status}
+	run := func(eventID, status string) operation.ClosedRun {
+		return operation.ClosedRun{Run: event.Run{WorkflowID: "acme:" + eventID, RunID: "1"}, EventID: eventID, Status: status}
 	}
 	row := func(id string) event.Record {
 		return event.Record{Receipt: event.Receipt{ID: id, Provider: "acme", Key: id}, Run: event.Run{WorkflowID: "acme:" + id}}
 	}
 	s := &stores{
-		runs: [][]event.ClosedRun{
+		runs: [][]operation.ClosedRun{
 			{run("lost", "completed"), run("twice", "duplicate"), run("broken", "unreadable")},
 			{run("decided", "completed"), run("followed", "failed"), run("gone", "completed")},
 		},
 		records: []event.Record{row("e1"), row("e2"), row("e3")},
-		latest: map[string]event.LatestRun{
+		latest: map[string]operation.LatestRun{
 			"acme:followed": {Run: event.Run{RunID: "2"}, EventID: "followed"},
 			"acme:e2":       {Run: event.Run{RunID: "1"}, EventID: "e2", Open: true},
 			"acme:e3":       {Run: event.Run{RunID: "1"}, EventID: "another of the key", Open: true},
@@ -126,9 +127,9 @@ func TestEverythingOfATimeIsCompared(t *testing.T) {
 func TestARunThatDoesNotSayWhoseItIsKeepsItsEvent(t *testing.T) {
 	t.Parallel()
 	s := &stores{
-		runs:    [][]event.ClosedRun{{}},
+		runs:    [][]operation.ClosedRun{{}},
 		records: []event.Record{{Receipt: event.Receipt{ID: "e1", Provider: "acme", Key: "e1"}, Run: event.Run{WorkflowID: "acme:e1"}}},
-		latest:  map[string]event.LatestRun{"acme:e1": {Run: event.Run{WorkflowID: "acme:e1", RunID: "1"}, Open: true}},
+		latest:  map[string]operation.LatestRun{"acme:e1": {Run: event.Run{WorkflowID: "acme:e1", RunID: "1"}, Open: true}},
 	}
 	service := &reconcile.Service{Runs: s, Events: s, Rows: s}
 	report, err := service.Compare(t.Context(), time.Time{}, time.Now(), false)
@@ -143,7 +144,7 @@ func TestARunThatDoesNotSayWhoseItIsKeepsItsEvent(t *testing.T) {
 func TestAnEmptyNamespaceIsRefused(t *testing.T) {
 	t.Parallel()
 	s := &stores{
-		runs:    [][]event.ClosedRun{{}},
+		runs:    [][]operation.ClosedRun{{}},
 		records: []event.Record{{Receipt: event.Receipt{ID: "e1", Provider: "acme", Key: "e1"}}},
 	}
 	service := &reconcile.Service{Runs: s, Events: s, Rows: s}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // rowsPage is how many events are read at a time, with their bodies.
@@ -11,7 +12,7 @@ const rowsPage = 200
 
 // unfinished gives events that are stored, and whose run Temporal does not have, their dead letters. One whose latest run is
 // open, or is to be told of by its own page, is left to that.
-func (s *Service) unfinished(ctx context.Context, page event.RowPage, dry bool, tell Look) (last string, err error) {
+func (s *Service) unfinished(ctx context.Context, page operation.RowPage, dry bool, tell Look) (last string, err error) {
 	records, err := s.Rows.Unfinished(ctx, page)
 	if err == nil && len(records) > 0 {
 		err = s.checkRuns(ctx)
@@ -26,7 +27,7 @@ func (s *Service) unfinished(ctx context.Context, page event.RowPage, dry bool, 
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err != nil || d != nil:
-			tell(event.ClosedRun{Run: r.Run, EventID: r.Receipt.ID}, d, err)
+			tell(operation.ClosedRun{Run: r.Run, EventID: r.Receipt.ID}, d, err)
 		}
 	}
 	return last, nil
@@ -54,7 +55,7 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, dry bool)
 		Receipt: r.Receipt, Body: r.Body, Run: r.Run, State: event.DeadLetterOpen, Failures: 1,
 		FirstFailed: r.PersistedAt, LastFailed: r.PersistedAt,
 		Failure: event.Failure{
-			Step: event.StepRun, Class: event.ClassFailed, Code: event.CodeNoRun, Attempts: 1, At: r.PersistedAt,
+			Step: event.StepRun, Class: event.ClassFailed, Code: operation.CodeNoRun, Attempts: 1, At: r.PersistedAt,
 			Message: "the event is stored and not processed, and Temporal has no run of it",
 		},
 	}, dry)
@@ -62,7 +63,7 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, dry bool)
 
 // keyless gives processed events their keys back.
 func (s *Service) keyless(
-	ctx context.Context, page event.RowPage, dry bool, tell func(event.Receipt, error),
+	ctx context.Context, page operation.RowPage, dry bool, tell func(event.Receipt, error),
 ) (last string, err error) {
 	receipts, last, err := s.Rows.Keyless(ctx, page)
 	if err != nil {

@@ -5,18 +5,20 @@ import (
 	"fmt"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // RebuildBooks keeps rebuilds.
 type RebuildBooks interface {
 	// CreateRebuild stores a rebuild and audits it. It refuses a second one.
-	CreateRebuild(ctx context.Context, r event.Rebuild, actor event.Actor) (event.Rebuild, error)
+	CreateRebuild(ctx context.Context, r operation.Rebuild, actor oversight.Actor) (operation.Rebuild, error)
 	// ChangeRebuild sets the state of one that has not ended, and audits it.
-	ChangeRebuild(ctx context.Context, id string, to event.OperationState, actor event.Actor) (event.Rebuild, error)
+	ChangeRebuild(ctx context.Context, id string, to operation.State, actor oversight.Actor) (operation.Rebuild, error)
 	// Rebuild reads one, as far as it has come.
-	Rebuild(ctx context.Context, id string) (event.Rebuild, error)
+	Rebuild(ctx context.Context, id string) (operation.Rebuild, error)
 	// Rebuilds are the latest, newest first.
-	Rebuilds(ctx context.Context, limit int) ([]event.Rebuild, error)
+	Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error)
 	// RebuildDiff shows what would become of some entities that a dry run has found to differ.
 	RebuildDiff(ctx context.Context, id string, parse event.Parser) ([]event.EntityDiff, error)
 }
@@ -41,16 +43,16 @@ type Rebuilds struct {
 // Of a dry run no event and no entity is changed. While another one has not ended it is refused with an event.Error of code
 // "rebuild_runs".
 func (s *Rebuilds) StartRebuild(
-	ctx context.Context, f event.RebuildFilter, rate float64, dryRun bool, actor event.Actor,
-) (event.Rebuild, error) {
-	if !(rate >= event.MinRebuildRate && rate <= event.MaxRebuildRate) {
-		return event.Rebuild{}, event.Rejectf("invalid_rate", "a rebuild has a rate of %g to %d events a second",
-			event.MinRebuildRate, event.MaxRebuildRate)
+	ctx context.Context, f operation.RebuildFilter, rate float64, dryRun bool, actor oversight.Actor,
+) (operation.Rebuild, error) {
+	if !(rate >= operation.MinRebuildRate && rate <= operation.MaxRebuildRate) {
+		return operation.Rebuild{}, event.Rejectf("invalid_rate", "a rebuild has a rate of %g to %d events a second",
+			operation.MinRebuildRate, operation.MaxRebuildRate)
 	}
-	r := event.Rebuild{ID: event.NewOperationID(), Filter: f, DryRun: dryRun, Rate: rate, StartedBy: actor.Name}
+	r := operation.Rebuild{ID: operation.NewID(), Filter: f, DryRun: dryRun, Rate: rate, StartedBy: actor.Name}
 	r, err := s.Books.CreateRebuild(ctx, r, actor)
 	if err != nil {
-		return event.Rebuild{}, err
+		return operation.Rebuild{}, err
 	}
 	return r, s.wake(ctx, r.ID)
 }
@@ -58,11 +60,11 @@ func (s *Rebuilds) StartRebuild(
 // ChangeRebuild pauses a rebuild, lets it go on (running; also one whose workflow is gone) or cancels it, which leaves what it
 // has done. One that has ended is refused with an event.Error of class rejected and code "rebuild_ended".
 func (s *Rebuilds) ChangeRebuild(
-	ctx context.Context, id string, to event.OperationState, actor event.Actor,
-) (event.Rebuild, error) {
+	ctx context.Context, id string, to operation.State, actor oversight.Actor,
+) (operation.Rebuild, error) {
 	r, err := s.Books.ChangeRebuild(ctx, id, to, actor)
 	if err != nil {
-		return event.Rebuild{}, err
+		return operation.Rebuild{}, err
 	}
 	return r, s.wake(ctx, id)
 }
@@ -75,12 +77,12 @@ func (s *Rebuilds) wake(ctx context.Context, id string) error {
 }
 
 // Rebuild reads one rebuild, as far as it has come.
-func (s *Rebuilds) Rebuild(ctx context.Context, id string) (event.Rebuild, error) {
+func (s *Rebuilds) Rebuild(ctx context.Context, id string) (operation.Rebuild, error) {
 	return s.Books.Rebuild(ctx, id)
 }
 
 // Rebuilds are the latest rebuilds, newest first.
-func (s *Rebuilds) Rebuilds(ctx context.Context, limit int) ([]event.Rebuild, error) {
+func (s *Rebuilds) Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error) {
 	return s.Books.Rebuilds(ctx, limit)
 }
 

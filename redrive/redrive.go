@@ -10,14 +10,16 @@ import (
 	"context"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // Letters keeps who has taken a dead letter.
 type Letters interface {
 	// TakeForReplay takes a dead letter that waits, and audits it. Others are refused with an *event.StateError.
-	TakeForReplay(ctx context.Context, owner string, id int64, actor event.Actor) (event.DeadLetter, error)
+	TakeForReplay(ctx context.Context, owner string, id int64, actor oversight.Actor) (event.DeadLetter, error)
 	// EditDeadLetter puts a new event in the place of a dead letter, and audits it. The new one is taken, without an owner.
-	EditDeadLetter(ctx context.Context, e event.Edit, actor event.Actor) (event.DeadLetter, error)
+	EditDeadLetter(ctx context.Context, e operation.Edit, actor oversight.Actor) (event.DeadLetter, error)
 	// MarkStarted keeps run IDs by the IDs of dead letters.
 	MarkStarted(ctx context.Context, owner string, runs map[int64]string) error
 	// GiveBack lets dead letters wait again.
@@ -29,15 +31,15 @@ type Letters interface {
 // Books keeps bulk redrives.
 type Books interface {
 	// PlanRedrive says what a redrive of the filter would take on.
-	PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error)
+	PlanRedrive(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
 	// CreateRedrive stores a redrive and audits it.
-	CreateRedrive(ctx context.Context, r event.Redrive, actor event.Actor) (event.Redrive, error)
+	CreateRedrive(ctx context.Context, r operation.Redrive, actor oversight.Actor) (operation.Redrive, error)
 	// ChangeRedrive sets the state of one that has not ended, and audits it.
-	ChangeRedrive(ctx context.Context, id string, to event.OperationState, actor event.Actor) (event.Redrive, error)
+	ChangeRedrive(ctx context.Context, id string, to operation.State, actor oversight.Actor) (operation.Redrive, error)
 	// Redrive reads one, as far as it has come.
-	Redrive(ctx context.Context, id string) (event.Redrive, error)
+	Redrive(ctx context.Context, id string) (operation.Redrive, error)
 	// Redrives are the latest, newest first.
-	Redrives(ctx context.Context, limit int) ([]event.Redrive, error)
+	Redrives(ctx context.Context, limit int) ([]operation.Redrive, error)
 }
 
 // Runs starts runs.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // Replay runs one dead letter again: the same workflow ID, event ID and bytes. One that does not wait is refused with an
@@ -14,41 +16,41 @@ import (
 // the way, with an *event.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed between
 // its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it. A dead letter of a
 // delivery is sent again, and starts no run.
-func (s *Service) Replay(ctx context.Context, id int64, actor event.Actor) (event.Replayed, error) {
+func (s *Service) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
 	owner := "replay-" + rand.Text()
 	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
 	if err != nil {
-		return event.Replayed{}, err
+		return operation.Replayed{}, err
 	}
 	if d.SubscriptionID != 0 {
 		return s.redeliver(ctx, owner, d)
 	}
 	run, err := s.start(ctx, owner, d)
 	if err != nil {
-		return event.Replayed{}, err
+		return operation.Replayed{}, err
 	}
-	return event.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID, Run: run}, nil
+	return operation.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID, Run: run}, nil
 }
 
 // redeliver sends again what could not be delivered. Its outcome is that of the dead letter.
-func (s *Service) redeliver(ctx context.Context, owner string, d event.DeadLetter) (event.Replayed, error) {
+func (s *Service) redeliver(ctx context.Context, owner string, d event.DeadLetter) (operation.Replayed, error) {
 	if err := s.Letters.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); err != nil {
-		return event.Replayed{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
+		return operation.Replayed{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
 			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
 	}
 	err := s.Letters.MarkStarted(ctx, owner, map[int64]string{d.ID: ""})
-	return event.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID}, err
+	return operation.Replayed{DeadLetter: d.ID, EventID: d.Receipt.ID}, err
 }
 
 // EditAndReplay runs a dead-lettered event with another body: as a new event, with a workflow ID of its own, which takes the
 // place of the dead letter. If only the start of its run fails, the new event is an open dead letter, and the result has no
 // run ID.
-func (s *Service) EditAndReplay(ctx context.Context, e event.Edit, actor event.Actor) (event.Replayed, error) {
+func (s *Service) EditAndReplay(ctx context.Context, e operation.Edit, actor oversight.Actor) (operation.Replayed, error) {
 	d, err := s.Letters.EditDeadLetter(ctx, e, actor)
 	if err != nil {
-		return event.Replayed{}, err
+		return operation.Replayed{}, err
 	}
-	replayed := event.Replayed{
+	replayed := operation.Replayed{
 		DeadLetter: d.ID, EventID: d.Receipt.ID, Run: event.Run{WorkflowID: d.Receipt.WorkflowID()},
 	}
 	if run, err := s.start(ctx, "", d); err == nil {
@@ -60,7 +62,7 @@ func (s *Service) EditAndReplay(ctx context.Context, e event.Edit, actor event.A
 // start runs a dead letter that the owner has taken.
 func (s *Service) start(ctx context.Context, owner string, d event.DeadLetter) (event.Run, error) {
 	started, err := s.Runs.Replay(ctx, d)
-	run, ok := event.RunAfter(started, err)
+	run, ok := operation.RunAfter(started, err)
 	switch {
 	case !ok:
 		// The caller may have gone, and the dead letter must not wait for the sweep because of that.
@@ -75,7 +77,7 @@ func (s *Service) start(ctx context.Context, owner string, d event.DeadLetter) (
 // unavailable is the error of a start that was neither refused nor made: Temporal cannot be reached, or is in trouble. That
 // is nobody's fault, and worth another try.
 func unavailable(err error) error {
-	var exists *event.RunExistsError
+	var exists *operation.RunExistsError
 	var classed *event.Error
 	if errors.As(err, &exists) || errors.As(err, &classed) {
 		return err

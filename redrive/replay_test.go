@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/redrive"
 )
 
@@ -25,7 +27,7 @@ type desk struct {
 	redelivered  string
 }
 
-func (d *desk) TakeForReplay(_ context.Context, owner string, id int64, _ event.Actor) (event.DeadLetter, error) {
+func (d *desk) TakeForReplay(_ context.Context, owner string, id int64, _ oversight.Actor) (event.DeadLetter, error) {
 	d.owner = owner
 	return event.DeadLetter{ID: id, Receipt: event.Receipt{ID: "event"}, SubscriptionID: d.subscription}, nil
 }
@@ -63,18 +65,18 @@ func TestWhatBecomesOfAReplay(t *testing.T) {
 	}{
 		"started": {is: func(err error) bool { return err == nil }, started: map[int64]string{7: "new"}},
 		"open": {
-			answer:  &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
+			answer:  &operation.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
 			is:      func(err error) bool { return errors.As(err, new(*event.StateError)) },
 			started: map[int64]string{7: "theirs"},
 		},
 		"in the way": {
-			answer: &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true, InTheWay: true},
-			is:     func(err error) bool { return errors.As(err, new(*event.RunExistsError)) },
+			answer: &operation.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true, InTheWay: true},
+			is:     func(err error) bool { return errors.As(err, new(*operation.RunExistsError)) },
 			given:  []int64{7},
 		},
 		"succeeded": {
-			answer: &event.RunExistsError{Run: event.Run{RunID: "theirs"}},
-			is:     func(err error) bool { return errors.As(err, new(*event.RunExistsError)) },
+			answer: &operation.RunExistsError{Run: event.Run{RunID: "theirs"}},
+			is:     func(err error) bool { return errors.As(err, new(*operation.RunExistsError)) },
 			given:  []int64{7},
 		},
 		"away": {answer: away, is: func(err error) bool { return errors.Is(err, away) }, given: []int64{7}},
@@ -82,7 +84,7 @@ func TestWhatBecomesOfAReplay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &desk{answer: c.answer}
-			_, err := (&redrive.Service{Letters: d, Runs: d}).Replay(t.Context(), 7, event.Actor{Name: "ada"})
+			_, err := (&redrive.Service{Letters: d, Runs: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
 			require.True(t, c.is(err), "%v", err)
 			require.Equal(t, c.started, d.started)
 			require.Equal(t, c.given, d.given)
@@ -101,7 +103,7 @@ func TestAReplayOfADeliveryStartsNoRun(t *testing.T) {
 	away := errors.New("unavailable")
 	for _, answer := range []error{nil, away} {
 		d := &desk{answer: answer, subscription: 3}
-		replayed, err := (&redrive.Service{Letters: d}).Replay(t.Context(), 7, event.Actor{Name: "ada"})
+		replayed, err := (&redrive.Service{Letters: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
 		require.ErrorIs(t, err, answer)
 		require.Equal(t, "event 3", d.redelivered)
 		require.Empty(t, replayed.Run)
@@ -116,7 +118,7 @@ func TestAReplayOfADeliveryStartsNoRun(t *testing.T) {
 func TestARedriveHasARate(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{0, -1, 1001} {
-		_, err := (&redrive.Service{}).StartRedrive(t.Context(), event.RedriveFilter{}, rate, event.Actor{})
+		_, err := (&redrive.Service{}).StartRedrive(t.Context(), operation.RedriveFilter{}, rate, oversight.Actor{})
 		require.Equal(t, "invalid_rate", event.CodeOf(err))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/workflows"
 )
 
@@ -22,9 +23,9 @@ type Queues struct {
 }
 
 // Read describes every queue of Holdfast, in the order of workflows.AllQueues.
-func (q Queues) Read(ctx context.Context) ([]event.QueueStats, error) {
+func (q Queues) Read(ctx context.Context) ([]oversight.QueueStats, error) {
 	names := workflows.AllQueues()
-	stats := make([]event.QueueStats, len(names))
+	stats := make([]oversight.QueueStats, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, name := range names {
 		group.Go(func() (err error) {
@@ -38,8 +39,8 @@ func (q Queues) Read(ctx context.Context) ([]event.QueueStats, error) {
 	return stats, nil
 }
 
-func (q Queues) describe(ctx context.Context, name string) (event.QueueStats, error) {
-	stats := event.QueueStats{Queue: name}
+func (q Queues) describe(ctx context.Context, name string) (oversight.QueueStats, error) {
+	stats := oversight.QueueStats{Queue: name}
 	var err error
 	if stats.WorkflowPollers, err = q.add(ctx, &stats, enumspb.TASK_QUEUE_TYPE_WORKFLOW); err != nil {
 		return stats, err
@@ -49,7 +50,7 @@ func (q Queues) describe(ctx context.Context, name string) (event.QueueStats, er
 }
 
 // add adds the tasks of one type, and gives the number of the pollers that get them.
-func (q Queues) add(ctx context.Context, stats *event.QueueStats, kind enumspb.TaskQueueType) (pollers int, err error) {
+func (q Queues) add(ctx context.Context, stats *oversight.QueueStats, kind enumspb.TaskQueueType) (pollers int, err error) {
 	response, err := q.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace:     q.Namespace,
 		TaskQueue:     &taskqueuepb.TaskQueue{Name: stats.Queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
@@ -55,7 +56,7 @@ func (s *Starter) replay(ctx context.Context, d event.DeadLetter, o client.Start
 // found the key taken; or the dead letter is its own, since the database was restored to a moment before it.
 func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) (enumspb.WorkflowIdReusePolicy, error) {
 	const afterFailure = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
-	exists := &event.RunExistsError{Run: event.Run{WorkflowID: d.Receipt.WorkflowID(), RunID: runID}}
+	exists := &operation.RunExistsError{Run: event.Run{WorkflowID: d.Receipt.WorkflowID(), RunID: runID}}
 	earlier, err := s.describe(ctx, exists.Run.WorkflowID, runID)
 	if isNotFound(err) {
 		return afterFailure, nil // its retention has ended meanwhile
@@ -89,7 +90,7 @@ func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) 
 const endTimeout = 5 * time.Second
 
 // awaitEnd waits for the end of a run that is about to come to it.
-func (s *Starter) awaitEnd(ctx context.Context, exists *event.RunExistsError) error {
+func (s *Starter) awaitEnd(ctx context.Context, exists *operation.RunExistsError) error {
 	limited, cancel := WithTimeout(ctx, endTimeout)
 	defer cancel()
 	run := exists.Run
@@ -111,7 +112,7 @@ func (s *Starter) awaitEnd(ctx context.Context, exists *event.RunExistsError) er
 }
 
 // LatestRun is that of a Reader.
-func (s *Starter) LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error) {
+func (s *Starter) LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error) {
 	return NewReader(s.client, s.converter).LatestRun(ctx, workflowID)
 }
 

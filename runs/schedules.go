@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // Schedules asks Temporal how schedules are doing.
@@ -29,8 +30,8 @@ const (
 )
 
 // Read describes each of them. One that is not there is in trouble, and no error.
-func (s Schedules) Read(ctx context.Context) ([]event.ScheduleStats, error) {
-	stats := make([]event.ScheduleStats, len(s.IDs))
+func (s Schedules) Read(ctx context.Context) ([]oversight.ScheduleStats, error) {
+	stats := make([]oversight.ScheduleStats, len(s.IDs))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, id := range s.IDs {
 		group.Go(func() (err error) {
@@ -41,8 +42,8 @@ func (s Schedules) Read(ctx context.Context) ([]event.ScheduleStats, error) {
 	return stats, group.Wait()
 }
 
-func (s Schedules) describe(ctx context.Context, id string) (event.ScheduleStats, error) {
-	stats := event.ScheduleStats{ID: id}
+func (s Schedules) describe(ctx context.Context, id string) (oversight.ScheduleStats, error) {
+	stats := oversight.ScheduleStats{ID: id}
 	described, err := s.Client.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
 	var notFound *serviceerror.NotFound
 	switch {
@@ -66,7 +67,7 @@ func (s Schedules) describe(ctx context.Context, id string) (event.ScheduleStats
 }
 
 // addLast adds the last run, as far as Temporal still knows it.
-func (s Schedules) addLast(ctx context.Context, stats *event.ScheduleStats, info client.ScheduleInfo) error {
+func (s Schedules) addLast(ctx context.Context, stats *oversight.ScheduleStats, info client.ScheduleInfo) error {
 	if len(info.RecentActions) == 0 {
 		return nil
 	}
@@ -86,7 +87,7 @@ func (s Schedules) addLast(ctx context.Context, stats *event.ScheduleStats, info
 	return err
 }
 
-func troubleOf(stats event.ScheduleStats, state *client.ScheduleState, now time.Time) string {
+func troubleOf(stats oversight.ScheduleStats, state *client.ScheduleState, now time.Time) string {
 	failed := strings.ToLower(enumspb.WORKFLOW_EXECUTION_STATUS_FAILED.String())
 	running := strings.ToLower(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING.String())
 	timedOut := strings.ToLower(enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT.String())

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // A schedule is in trouble where somebody has to do something: it is paused, its run has failed or hangs, or none comes.
@@ -17,20 +18,20 @@ func TestTheTroubleOfASchedule(t *testing.T) {
 	at := func(ago time.Duration) *time.Time { moment := now.Add(-ago); return &moment }
 	for _, c := range []struct {
 		name  string
-		stats event.ScheduleStats
+		stats oversight.ScheduleStats
 		state client.ScheduleState
 		want  string
 	}{
-		{"it has just run", event.ScheduleStats{LastRun: "completed", LastAt: at(0)}, client.ScheduleState{}, ""},
-		{"it works for as long as it may", event.ScheduleStats{LastRun: "running", LastAt: at(15 * time.Minute)}, client.ScheduleState{}, ""},
-		{"its run hangs", event.ScheduleStats{LastRun: "running", LastAt: at(16 * time.Minute)}, client.ScheduleState{},
+		{"it has just run", oversight.ScheduleStats{LastRun: "completed", LastAt: at(0)}, client.ScheduleState{}, ""},
+		{"it works for as long as it may", oversight.ScheduleStats{LastRun: "running", LastAt: at(15 * time.Minute)}, client.ScheduleState{}, ""},
+		{"its run hangs", oversight.ScheduleStats{LastRun: "running", LastAt: at(16 * time.Minute)}, client.ScheduleState{},
 			"its run has worked for more than 3 intervals"},
-		{"its run has failed", event.ScheduleStats{LastRun: "failed", LastAt: at(0)}, client.ScheduleState{}, "the last run has failed"},
-		{"somebody has paused it", event.ScheduleStats{}, client.ScheduleState{Paused: true, Note: "upgrade"}, "paused: upgrade"},
+		{"its run has failed", oversight.ScheduleStats{LastRun: "failed", LastAt: at(0)}, client.ScheduleState{}, "the last run has failed"},
+		{"somebody has paused it", oversight.ScheduleStats{}, client.ScheduleState{Paused: true, Note: "upgrade"}, "paused: upgrade"},
 	} {
 		c.stats.Every, c.stats.NextAt = event.Duration(5*time.Minute), at(-time.Minute)
 		require.Equal(t, c.want, troubleOf(c.stats, &c.state, now), c.name)
 	}
-	require.Equal(t, "the next run is overdue", troubleOf(event.ScheduleStats{NextAt: at(2 * time.Minute)}, nil, now))
-	require.Equal(t, "no run is due any more", troubleOf(event.ScheduleStats{}, nil, now))
+	require.Equal(t, "the next run is overdue", troubleOf(oversight.ScheduleStats{NextAt: at(2 * time.Minute)}, nil, now))
+	require.Equal(t, "no run is due any more", troubleOf(oversight.ScheduleStats{}, nil, now))
 }

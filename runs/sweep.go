@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
@@ -33,7 +34,7 @@ func NewReader(c client.Client, with converter.DataConverter) *Reader {
 const runsPage = 200
 
 // ClosedRuns is a page of the runs of events that have ended; but for a restored database, only of those without success.
-func (r *Reader) ClosedRuns(ctx context.Context, p event.SweepPage) (runs []event.ClosedRun, next []byte, err error) {
+func (r *Reader) ClosedRuns(ctx context.Context, p operation.SweepPage) (runs []operation.ClosedRun, next []byte, err error) {
 	ended := "'Terminated', 'TimedOut', 'Canceled', 'Failed'"
 	if p.Restored {
 		ended += ", 'Completed'"
@@ -48,7 +49,7 @@ func (r *Reader) ClosedRuns(ctx context.Context, p event.SweepPage) (runs []even
 		return nil, nil, fmt.Errorf("list closed runs: %w", err)
 	}
 	for _, info := range response.GetExecutions() {
-		runs = append(runs, event.ClosedRun{
+		runs = append(runs, operation.ClosedRun{
 			Run: runOf(info), EventID: memoEventID(info, r.converter), Status: statuses[info.GetStatus()],
 			ClosedAt: info.GetCloseTime().AsTime(),
 		})
@@ -69,7 +70,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) event.Run {
 }
 
 // OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are.
-func (r *Reader) OpenRuns(ctx context.Context, before time.Time, limit int) (runs []event.OpenRun, total int, err error) {
+func (r *Reader) OpenRuns(ctx context.Context, before time.Time, limit int) (runs []operation.OpenRun, total int, err error) {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND StartTime < '%s'",
 		workflows.TypeProcessEvent, before.Format(time.RFC3339Nano))
 	count, err := r.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
@@ -94,7 +95,7 @@ func (r *Reader) OpenRuns(ctx context.Context, before time.Time, limit int) (run
 }
 
 // openRun looks at a run that the list, which comes late, has as open; nil if it has ended.
-func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*event.OpenRun, error) {
+func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*operation.OpenRun, error) {
 	run := runOf(info)
 	described, err := r.client.DescribeWorkflowExecution(ctx, run.WorkflowID, run.RunID)
 	if isNotFound(err) {
@@ -106,7 +107,7 @@ func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecution
 	if described.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return nil, nil
 	}
-	return &event.OpenRun{
+	return &operation.OpenRun{
 		Run: run, EventID: memoEventID(info, r.converter), StartedAt: info.GetStartTime().AsTime(),
 		TaskAttempts: int(described.GetPendingWorkflowTask().GetAttempt()),
 	}, nil
@@ -124,17 +125,17 @@ func (r *Reader) HasRuns(ctx context.Context) (bool, error) {
 }
 
 // LatestRun is the latest run of a workflow; the zero value if there is none.
-func (r *Reader) LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error) {
+func (r *Reader) LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error) {
 	response, err := r.client.DescribeWorkflowExecution(ctx, workflowID, "")
 	if isNotFound(err) {
-		return event.LatestRun{}, nil
+		return operation.LatestRun{}, nil
 	}
 	if err != nil {
-		return event.LatestRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+		return operation.LatestRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
 	info := response.GetWorkflowExecutionInfo()
 	state := stateOf(info.GetStatus())
-	return event.LatestRun{
+	return operation.LatestRun{
 		Run:       event.Run{WorkflowID: workflowID, RunID: info.GetExecution().GetRunId()},
 		EventID:   memoEventID(info, r.converter),
 		Open:      state == StateProcessing,
@@ -145,7 +146,7 @@ func (r *Reader) LatestRun(ctx context.Context, workflowID string) (event.Latest
 // DeadLetterOf makes the dead letter of a run from the first and the last event of its history. It is nil if nothing is left of
 // the run, or if it has seen to its event: recorded a dead letter, processed it, or found that there was nothing to process.
 // Where the database was restored to an earlier moment, only the last of these counts.
-func (r *Reader) DeadLetterOf(ctx context.Context, run event.ClosedRun, restored bool) (*event.DeadLetter, error) {
+func (r *Reader) DeadLetterOf(ctx context.Context, run operation.ClosedRun, restored bool) (*event.DeadLetter, error) {
 	first, err := r.historyEvent(ctx, run.Run, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if first == nil || err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (r *Reader) DeadLetterOf(ctx context.Context, run event.ClosedRun, restored
 }
 
 // failureOf is what the dead letter of a run that ended so says; nil if it gets none.
-func (r *Reader) failureOf(run event.ClosedRun, last *historypb.HistoryEvent, restored bool) (*event.Failure, error) {
+func (r *Reader) failureOf(run operation.ClosedRun, last *historypb.HistoryEvent, restored bool) (*event.Failure, error) {
 	f := &event.Failure{
 		Step: event.StepRun, Class: event.ClassFailed, Code: run.Status, Attempts: 1, At: last.GetEventTime().AsTime(),
 		Message: whyClosed(run.Status, last),
@@ -194,7 +195,7 @@ func (r *Reader) failureOf(run event.ClosedRun, last *historypb.HistoryEvent, re
 		if result.Outcome != event.OutcomeProcessed && result.Outcome != event.OutcomeIgnored {
 			return nil, nil
 		}
-		f.Code, f.Message = event.CodeLost, "the run has processed the event, and the database does not have it"
+		f.Code, f.Message = operation.CodeLost, "the run has processed the event, and the database does not have it"
 	}
 	return f, nil
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
-func importIn(state event.OperationState, read int64) event.Import {
-	return event.Import{ID: "one", State: state, Read: read}
+func importIn(state operation.State, read int64) operation.Import {
+	return operation.Import{ID: "one", State: state, Read: read}
 }
 
 // An import goes on page by page, and is paused in the middle:
 //   - it looks again when a signal comes
 //   - its result are the counts of its row
 func TestImportPages_worksToItsEnd(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(event.OperationRunning, 20), nil).Twice()
-	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(event.OperationPaused, 40), nil).Once()
-	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(event.OperationCompleted, 60), nil).Once()
+	env := pagedOperation(t)
+	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(operation.Running, 20), nil).Twice()
+	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(operation.Paused, 40), nil).Once()
+	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(operation.Completed, 60), nil).Once()
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalImportChanged, nil) }, 10*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeImportPages, "one")
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 10*time.Second, env.Now().Sub(start).Round(time.Second))
-	var i event.Import
+	var i operation.Import
 	require.NoError(t, env.GetWorkflowResult(&i))
 	require.EqualValues(t, 60, i.Read)
 	env.AssertExpectations(t)
@@ -38,8 +38,8 @@ func TestImportPages_worksToItsEnd(t *testing.T) {
 // Its workflow is canceled in Temporal:
 //   - so is the import
 func TestImportPages_canBeCanceledInTemporal(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(event.OperationPaused, 20), nil)
+	env := pagedOperation(t)
+	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(operation.Paused, 20), nil)
 	env.OnActivity("CancelImport", mock.Anything, "one").Return(nil).Once()
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
 	env.ExecuteWorkflow(workflows.TypeImportPages, "one")

@@ -6,7 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities/operations"
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 const (
@@ -22,7 +22,7 @@ var operate *operations.Activities
 
 // operation is what works through one row, turn by turn. The row is what it obeys: paused, resumed or canceled there, it is woken
 // by a signal, and would see it without one. So it can be killed, continued as new, terminated and started again at any moment.
-type operation struct {
+type pagedOperation struct {
 	workflow, signal string
 	page, cancel     any // activities that take the ID of the row
 }
@@ -34,11 +34,11 @@ type rest struct {
 }
 
 // restIn is the rest of an operation that waits for nothing while it runs.
-func restIn(state event.OperationState) rest {
+func restIn(state operation.State) rest {
 	switch {
 	case state.Ended():
 		return rest{ended: true}
-	case state == event.OperationPaused:
+	case state == operation.Paused:
 		return rest{pause: pausedLook}
 	default:
 		return rest{}
@@ -46,7 +46,7 @@ func restIn(state event.OperationState) rest {
 }
 
 // workThrough runs an operation until the turn that is its last.
-func workThrough[T any](ctx workflow.Context, o operation, id string, restAfter func(T) rest) (turn T, err error) {
+func workThrough[T any](ctx workflow.Context, o pagedOperation, id string, restAfter func(T) rest) (turn T, err error) {
 	changed := workflow.GetSignalChannel(ctx, o.signal)
 	for n := 0; n < operationTurns && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); n++ {
 		for changed.ReceiveAsync(nil) { // the page looks at the row anyway
@@ -74,7 +74,7 @@ func workThrough[T any](ctx workflow.Context, o operation, id string, restAfter 
 
 // abandon cancels an operation whose workflow was canceled in Temporal, as if it had been canceled in its row. Its counts are
 // those of this moment.
-func abandon(ctx workflow.Context, o operation, id string) error {
+func abandon(ctx workflow.Context, o pagedOperation, id string) error {
 	canceled := ctx.Err()
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()

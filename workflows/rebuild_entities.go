@@ -3,12 +3,12 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // RebuildEntities reads the events of one rebuild again, page by page. Its row in rebuilds is what it obeys.
-func RebuildEntities(ctx workflow.Context, id string) (event.Rebuild, error) {
-	return workThrough(ctx, operation{
+func RebuildEntities(ctx workflow.Context, id string) (operation.Rebuild, error) {
+	return workThrough(ctx, pagedOperation{
 		workflow: TypeRebuildEntities, signal: SignalRebuildChanged, page: operate.RebuildPage, cancel: operate.CancelRebuild,
-	}, id, func(r event.Rebuild) rest { return restIn(r.State) })
+	}, id, func(r operation.Rebuild) rest { return restIn(r.State) })
 }

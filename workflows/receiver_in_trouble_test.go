@@ -31,7 +31,7 @@ type inTrouble struct {
 
 func newTrouble(t *testing.T, disableAfter time.Duration) *inTrouble {
 	t.Helper()
-	env := &inTrouble{TestWorkflowEnvironment: operation(t)}
+	env := &inTrouble{TestWorkflowEnvironment: pagedOperation(t)}
 	now := time.Date(2026, 11, 22, 12, 2, 0, 0, time.UTC)
 	env.SetStartTime(now)
 	env.since = now.Add(-2 * time.Minute)

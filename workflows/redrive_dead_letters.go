@@ -5,7 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // settlingLook is the pause between two looks at a redrive that waits for its last runs. A signal ends it early.
@@ -13,23 +13,23 @@ const settlingLook = 5 * time.Second
 
 // RedriveDeadLetters works through one bulk redrive, page by page, until each run that it has started is at its end. Its
 // row in redrives is what it obeys.
-func RedriveDeadLetters(ctx workflow.Context, id string) (event.Redrive, error) {
-	turn, err := workThrough(ctx, operation{
+func RedriveDeadLetters(ctx workflow.Context, id string) (operation.Redrive, error) {
+	turn, err := workThrough(ctx, pagedOperation{
 		workflow: TypeRedriveDeadLetters, signal: SignalRedriveChanged, page: operate.RedrivePage, cancel: operate.CancelRedrive,
 	}, id, restOfRedrive)
 	if err != nil {
-		return event.Redrive{}, err
+		return operation.Redrive{}, err
 	}
 	return turn.Redrive, nil
 }
 
-func restOfRedrive(turn event.RedriveTurn) rest {
+func restOfRedrive(turn operation.RedriveTurn) rest {
 	switch {
 	case turn.Settled:
 		return rest{ended: true}
-	case turn.Redrive.State == event.OperationPaused:
+	case turn.Redrive.State == operation.Paused:
 		return rest{pause: pausedLook}
-	case turn.Redrive.State != event.OperationRunning || turn.Drained:
+	case turn.Redrive.State != operation.Running || turn.Drained:
 		return rest{pause: settlingLook}
 	default:
 		return rest{}

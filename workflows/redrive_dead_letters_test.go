@@ -11,12 +11,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities/operations"
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
 // operation is an environment whose activities a test stands in for.
-func operation(t *testing.T) *testsuite.TestWorkflowEnvironment {
+func pagedOperation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
@@ -26,33 +26,33 @@ func operation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
-func turn(state event.OperationState, drained, settled bool) event.RedriveTurn {
-	return event.RedriveTurn{Redrive: event.Redrive{ID: "one", State: state}, Drained: drained, Settled: settled}
+func turn(state operation.State, drained, settled bool) operation.RedriveTurn {
+	return operation.RedriveTurn{Redrive: operation.Redrive{ID: "one", State: state}, Drained: drained, Settled: settled}
 }
 
 // A redrive has nothing left to start, and two of its runs are open for a while:
 //   - it looks every five seconds and completes with the counts of its row
 func TestRedriveDeadLetters_waitsForItsRuns(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationRunning, true, false), nil).Times(3)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationCompleted, true, true), nil).Once()
+	env := pagedOperation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Running, true, false), nil).Times(3)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Completed, true, true), nil).Once()
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 15*time.Second, env.Now().Sub(start).Round(time.Second))
-	var r event.Redrive
+	var r operation.Redrive
 	require.NoError(t, env.GetWorkflowResult(&r))
-	require.Equal(t, event.OperationCompleted, r.State)
+	require.Equal(t, operation.Completed, r.State)
 	env.AssertExpectations(t)
 }
 
 // A redrive is paused:
 //   - it looks once a minute, and at once when a signal comes
 func TestRedriveDeadLetters_looksAtASignal(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationPaused, false, false), nil).Twice()
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationCanceled, false, true), nil).Once()
+	env := pagedOperation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Paused, false, false), nil).Twice()
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Canceled, false, true), nil).Once()
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalRedriveChanged, nil) }, 70*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
@@ -64,8 +64,8 @@ func TestRedriveDeadLetters_looksAtASignal(t *testing.T) {
 // A redrive is long:
 //   - after 300 turns it continues as new, for the same row
 func TestRedriveDeadLetters_continuesAsNew(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationRunning, false, false), nil).Times(300)
+	env := pagedOperation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Running, false, false), nil).Times(300)
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &again)
@@ -76,8 +76,8 @@ func TestRedriveDeadLetters_continuesAsNew(t *testing.T) {
 // Its workflow is canceled in Temporal:
 //   - so is the redrive
 func TestRedriveDeadLetters_canBeCanceledInTemporal(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(event.OperationPaused, false, false), nil)
+	env := pagedOperation(t)
+	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Paused, false, false), nil)
 	env.OnActivity("CancelRedrive", mock.Anything, "one").Return(nil).Once()
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
@@ -88,10 +88,10 @@ func TestRedriveDeadLetters_canBeCanceledInTemporal(t *testing.T) {
 // Something is due, then as many runs are open as may be, then nothing is due any more:
 //   - it adds up what it has done
 func TestRedriveDue_worksUntilNothingIsDue(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("RedriveDue", mock.Anything).Return(event.DueTurn{Planned: 3, Started: 20, Exhausted: 1}, nil).Once()
-	env.OnActivity("RedriveDue", mock.Anything).Return(event.DueTurn{}, nil).Once()
-	env.OnActivity("RedriveDue", mock.Anything).Return(event.DueTurn{Started: 2, Drained: true}, nil).Once()
+	env := pagedOperation(t)
+	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueTurn{Planned: 3, Started: 20, Exhausted: 1}, nil).Once()
+	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueTurn{}, nil).Once()
+	env.OnActivity("RedriveDue", mock.Anything).Return(operation.DueTurn{Started: 2, Drained: true}, nil).Once()
 	env.ExecuteWorkflow(workflows.TypeRedriveDue)
 	require.NoError(t, env.GetWorkflowError())
 	var result workflows.RedriveDueResult
@@ -106,10 +106,10 @@ func TestRedriveDue_worksUntilNothingIsDue(t *testing.T) {
 //   - the first one ever looks back a week
 func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 	const week = 7 * 24 * time.Hour
-	ago := func(d time.Duration) event.Unswept { return event.Unswept{Count: 1, Since: time.Now().Add(-d)} }
+	ago := func(d time.Duration) operation.Unswept { return operation.Unswept{Count: 1, Since: time.Now().Add(-d)} }
 	for name, c := range map[string]struct {
 		last  time.Duration // ago; 0: there was none
-		over  event.Unswept
+		over  operation.Unswept
 		since time.Duration // ago
 	}{
 		"the first":                      {since: week},
@@ -121,19 +121,19 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 		"the last one was long ago, too": {last: 2 * week, over: ago(3 * week), since: 2*week + 15*time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := operation(t)
+			env := pagedOperation(t)
 			now := time.Now()
 			env.SetStartTime(now)
 			since := now.Add(-c.since)
 			if c.last > 0 {
 				env.SetLastCompletionResult(workflows.SweepResult{Until: now.Add(-c.last), Unswept: c.over})
 			}
-			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p event.SweepPage) bool {
+			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p operation.SweepPage) bool {
 				return len(p.Token) == 0 && p.Since.Sub(since).Abs() < time.Second
-			})).Return(event.SweptPage{DeadLetters: 2, Next: []byte("next"), Unswept: event.Unswept{Count: 1, Since: now}}, nil).Once()
-			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p event.SweepPage) bool {
+			})).Return(operation.SweptPage{DeadLetters: 2, Next: []byte("next"), Unswept: operation.Unswept{Count: 1, Since: now}}, nil).Once()
+			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p operation.SweepPage) bool {
 				return string(p.Token) == "next"
-			})).Return(event.SweptPage{DeadLetters: 1, Unswept: event.Unswept{Count: 2, Since: since}}, nil).Once()
+			})).Return(operation.SweptPage{DeadLetters: 1, Unswept: operation.Unswept{Count: 2, Since: since}}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
 			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()

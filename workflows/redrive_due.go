@@ -5,7 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // dueTurns bounds one run of the schedule; what is left is due the next time.
@@ -26,7 +26,7 @@ type RedriveDueResult struct {
 func RedriveDue(ctx workflow.Context) (RedriveDueResult, error) {
 	var result RedriveDueResult
 	for range dueTurns {
-		var turn event.DueTurn
+		var turn operation.DueTurn
 		if err := workflow.ExecuteActivity(withOperationLane(ctx, "due"), operate.RedriveDue).Get(ctx, &turn); err != nil {
 			return result, err
 		}

@@ -9,11 +9,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
-func resendIn(state event.OperationState, queued int64) delivery.Resend {
+func resendIn(state operation.State, queued int64) delivery.Resend {
 	return delivery.Resend{ID: "one", State: state, Queued: queued}
 }
 
@@ -21,9 +21,9 @@ func resendIn(state event.OperationState, queued int64) delivery.Resend {
 //   - it looks once a minute, and at once when a signal comes
 //   - its result are the counts of its row
 func TestResendDeliveries_worksToItsEnd(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(event.OperationPaused, 20), nil).Twice()
-	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(event.OperationCompleted, 60), nil).Once()
+	env := pagedOperation(t)
+	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(operation.Paused, 20), nil).Twice()
+	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(operation.Completed, 60), nil).Once()
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalResendChanged, nil) }, 70*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeResendDeliveries, "one")
@@ -38,8 +38,8 @@ func TestResendDeliveries_worksToItsEnd(t *testing.T) {
 // Its workflow is canceled in Temporal:
 //   - so is the resend
 func TestResendDeliveries_canBeCanceledInTemporal(t *testing.T) {
-	env := operation(t)
-	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(event.OperationPaused, 20), nil)
+	env := pagedOperation(t)
+	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(operation.Paused, 20), nil)
 	env.OnActivity("CancelResend", mock.Anything, "one").Return(nil).Once()
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
 	env.ExecuteWorkflow(workflows.TypeResendDeliveries, "one")

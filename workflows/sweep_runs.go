@@ -5,7 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 const (
@@ -23,7 +23,7 @@ type SweepResult struct {
 	// DeadLetters were recorded for runs that had ended from outside.
 	DeadLetters int `json:"dead_letters"`
 
-	event.Unswept
+	operation.Unswept
 	// Stuck are the open runs that somebody should look at, by reason.
 	Stuck map[string]int `json:"stuck,omitempty"`
 	// Released are dead letters whose redrive had no run, Woken the redrives that have not ended: each has a workflow now.
@@ -76,9 +76,9 @@ func sweepSince(last SweepResult, now time.Time) time.Time {
 
 // sweepClosed goes page by page, so that a mass termination is no single activity.
 func sweepClosed(ctx workflow.Context, since time.Time, result *SweepResult) error {
-	page := event.SweepPage{Since: since, Until: result.Until}
+	page := operation.SweepPage{Since: since, Until: result.Until}
 	for {
-		var swept event.SweptPage
+		var swept operation.SweptPage
 		err := workflow.ExecuteActivity(withOperationLane(ctx, "closed runs"), operate.SweepClosedRuns, page).Get(ctx, &swept)
 		if err != nil {
 			return err

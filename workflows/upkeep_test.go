@@ -16,6 +16,7 @@ import (
 	"holdfast/activities"
 	"holdfast/activities/operations"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/workflows"
 )
 
@@ -23,8 +24,8 @@ import (
 type household struct {
 	rows    map[event.Kept]int64
 	batches []error
-	alerts  []event.Alert
-	told    []event.Alert
+	alerts  []oversight.Alert
+	told    []oversight.Alert
 	send    []error
 	settle  []error
 	texts   []string
@@ -58,13 +59,13 @@ func (h *household) PurgeBatch(ctx context.Context, kept event.Kept, _ time.Time
 	return n, nil
 }
 
-func (h *household) ClaimAlerts(context.Context) (int64, []event.Alert, error) {
+func (h *household) ClaimAlerts(context.Context) (int64, []oversight.Alert, error) {
 	claimed := h.alerts
 	h.alerts = nil
 	return 1, claimed, nil
 }
 
-func (h *household) SettleAlerts(_ context.Context, _ int64, alerts []event.Alert, told bool) error {
+func (h *household) SettleAlerts(_ context.Context, _ int64, alerts []oversight.Alert, told bool) error {
 	if len(h.settle) > 0 {
 		err := h.settle[0]
 		h.settle = h.settle[1:]
@@ -80,14 +81,14 @@ func (h *household) SettleAlerts(_ context.Context, _ int64, alerts []event.Aler
 
 func (h *household) Enabled() bool { return true }
 
-func (h *household) Report(_ context.Context, since, until time.Time) (event.Report, error) {
+func (h *household) Report(_ context.Context, since, until time.Time) (oversight.Report, error) {
 	if len(h.batches) > 0 {
 		err := h.batches[0]
 		h.batches = h.batches[1:]
-		return event.Report{}, err
+		return oversight.Report{}, err
 	}
 	h.asked = append(h.asked, until.Sub(since))
-	return event.Report{Since: since, Until: until, Received: []event.Trend{{Name: "stripe", Count: 3, Before: 2}}}, nil
+	return oversight.Report{Since: since, Until: until, Received: []oversight.Trend{{Name: "stripe", Count: 3, Before: 2}}}, nil
 }
 
 func (h *household) Send(_ context.Context, text string) (int, error) {
@@ -102,9 +103,9 @@ func (h *household) Send(_ context.Context, text string) (int, error) {
 }
 
 // sink keeps what an error log would.
-type sink struct{ entries []event.ErrorEntry }
+type sink struct{ entries []oversight.ErrorEntry }
 
-func (s *sink) Record(e event.ErrorEntry) { s.entries = append(s.entries, e) }
+func (s *sink) Record(e oversight.ErrorEntry) { s.entries = append(s.entries, e) }
 
 func (h *household) run(t *testing.T, workflow string, keep event.Retention, log *sink, result any) {
 	t.Helper()
@@ -175,12 +176,12 @@ func TestADigestIsToldOrKept(t *testing.T) {
 	t.Parallel()
 	h := &household{send: []error{errors.New("channel 1 is dead")}}
 	for range 1000 {
-		h.alerts = append(h.alerts, event.Alert{DeadLetter: 1, Failures: 1, AlertGroup: event.AlertGroup{
+		h.alerts = append(h.alerts, oversight.Alert{DeadLetter: 1, Failures: 1, AlertGroup: oversight.AlertGroup{
 			Provider: "stripe", Class: event.ClassRejected, Code: "malformed_json", Count: 1, Example: "stripe:evt_1",
 			First: time.Unix(0, 0), Last: time.Unix(60, 0),
 		}})
 	}
-	h.alerts = append(h.alerts, event.Alert{Entry: 1, AlertGroup: event.AlertGroup{
+	h.alerts = append(h.alerts, oversight.Alert{Entry: 1, AlertGroup: oversight.AlertGroup{
 		Phase: event.PhaseDeadLetter, Class: event.ClassFailed, Code: "insufficient_privilege", Count: 40,
 	}})
 	var digest operations.Digest
@@ -200,7 +201,7 @@ func TestADigestIsToldOrKept(t *testing.T) {
 // The store takes no notes any more after a message was sent: it is sent once, however often the step is tried.
 func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 	t.Parallel()
-	h := &household{settle: []error{errOutage, errOutage}, alerts: []event.Alert{{DeadLetter: 1, Failures: 1}}}
+	h := &household{settle: []error{errOutage, errOutage}, alerts: []oversight.Alert{{DeadLetter: 1, Failures: 1}}}
 	log := &sink{}
 	var digest operations.Digest
 	for range 3 {

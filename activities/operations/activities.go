@@ -7,6 +7,7 @@ package operations
 import (
 	"holdfast/activities"
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // Activities are those of redrives, rebuilds and sweeps. The names of its methods stand in histories.
@@ -25,7 +26,7 @@ type Activities struct {
 	// Parse reads stored events with today's definitions.
 	Parse event.Parser
 	// Automatic is the policy of automatic redrive as it stands now: definitions are reloaded.
-	Automatic func() event.AutomaticRedrive
+	Automatic func() operation.AutomaticRedrive
 	// Errors takes what somebody should be told of and no step reports; nil where there is no error log.
 	Errors activities.ErrorSink
 }

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // ImportStore keeps imports, and does their pages.
 type ImportStore interface {
 	// ImportPage applies the next n things of an import, whose events parse reads, and moves on behind them.
-	ImportPage(ctx context.Context, id string, n int, parse event.Parser) (event.Import, error)
-	Import(ctx context.Context, id string) (event.Import, error)
+	ImportPage(ctx context.Context, id string, n int, parse event.Parser) (operation.Import, error)
+	Import(ctx context.Context, id string) (operation.Import, error)
 	// CancelImport ends the import.
 	CancelImport(ctx context.Context, id string) error
 	// ActiveImports are the IDs of those that need a workflow.
@@ -21,9 +22,9 @@ type ImportStore interface {
 
 // ImportPage is one turn of an import: it applies pages for some seconds, at the rate of the import, unless that is paused or has
 // ended. It may be killed at any moment and run again.
-func (a *Activities) ImportPage(ctx context.Context, id string) (event.Import, error) {
+func (a *Activities) ImportPage(ctx context.Context, id string) (operation.Import, error) {
 	i, err := a.Imports.Import(ctx, id)
-	if err != nil || i.State != event.OperationRunning && i.State != event.OperationCanceled {
+	if err != nil || i.State != operation.Running && i.State != operation.Canceled {
 		return i, err
 	}
 	pace := newPace(i.Rate)
@@ -32,7 +33,7 @@ func (a *Activities) ImportPage(ctx context.Context, id string) (event.Import, e
 		if i, err = a.Imports.ImportPage(ctx, id, importChunk(i.Rate), a.Parse); err != nil {
 			return i, err
 		}
-		if i.State != event.OperationRunning {
+		if i.State != operation.Running {
 			reportImport(ctx, i)
 			break
 		}
@@ -51,8 +52,8 @@ func (a *Activities) CancelImport(ctx context.Context, id string) error {
 	return a.Imports.CancelImport(ctx, id)
 }
 
-func reportImport(ctx context.Context, i event.Import) {
-	if i.State != event.OperationCompleted {
+func reportImport(ctx context.Context, i operation.Import) {
+	if i.State != operation.Completed {
 		return
 	}
 	sum := i.Counts.Sum()

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // ReceiverStore keeps destinations, and how they do.
@@ -18,10 +19,10 @@ type ReceiverStore interface {
 	Condition(ctx context.Context, destinationID int64) (delivery.Condition, error)
 	// SetDestinationState pauses a destination, disables it or lets it go on, and audits it.
 	SetDestinationState(
-		ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
 	// ProbeDestination lets an open breaker try again now.
-	ProbeDestination(ctx context.Context, nameOrID string, by event.Actor) (delivery.Condition, error)
+	ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error)
 }
 
 // ReceiverLook is a destination at a moment.
@@ -54,7 +55,7 @@ func (a *Activities) LookAtReceiver(ctx context.Context, destinationID int64) (l
 	if c.State != delivery.DestinationReady || c.TroubleSince == nil || time.Since(*c.TroubleSince) < limit {
 		return look, nil
 	}
-	look.Condition, err = a.Receivers.SetDestinationState(ctx, d.Name, delivery.DestinationDisabled, event.Actor{
+	look.Condition, err = a.Receivers.SetDestinationState(ctx, d.Name, delivery.DestinationDisabled, oversight.Actor{
 		Name:   ByItself,
 		Reason: fmt.Sprintf("in trouble since %s: %s", c.TroubleSince.UTC().Format(time.RFC3339), c.Trouble),
 	})
@@ -75,7 +76,7 @@ type ReceiverChange struct {
 
 // ChangeReceiver does what the API does.
 func (a *Activities) ChangeReceiver(ctx context.Context, c ReceiverChange) (delivery.Condition, error) {
-	actor := event.Actor{Name: c.By, Reason: c.Reason}
+	actor := oversight.Actor{Name: c.By, Reason: c.Reason}
 	id := strconv.FormatInt(c.DestinationID, 10)
 	if c.To == "" {
 		return a.Receivers.ProbeDestination(ctx, id, actor)
@@ -93,7 +94,7 @@ type ReceiverNews struct {
 
 // TellOfReceiver has people told, together with what else they are told of: a storm is a line with a count.
 func (a *Activities) TellOfReceiver(_ context.Context, n ReceiverNews) error {
-	a.Errors.Record(event.ErrorEntry{
+	a.Errors.Record(oversight.ErrorEntry{
 		Phase: event.PhaseDeliver, Class: event.ClassTransient, Code: n.Code, Message: n.Text, Alert: true,
 		Meta: map[string]string{"workflow_id": n.WorkflowID},
 	})

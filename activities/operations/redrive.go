@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // RunStarter starts runs. Only it knows Temporal's client.
@@ -13,7 +14,7 @@ type RunStarter interface {
 	// class rejected, that Temporal does not take it.
 	Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error)
 	// LatestRun is the latest run of a workflow; the zero value if there is none.
-	LatestRun(ctx context.Context, workflowID string) (event.LatestRun, error)
+	LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error)
 	// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
 	WakeRedrive(ctx context.Context, id string) error
 	// WakeRebuild does the same for a rebuild, WakeResend for a resend, WakeImport for an import.
@@ -37,9 +38,9 @@ type ReplayStore interface {
 // RedriveStore keeps bulk redrives.
 type RedriveStore interface {
 	// TakeRedrivePage takes the next n dead letters, at most so many that inFlight runs are open.
-	TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (event.RedrivePage, error)
+	TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
 	// SettleRedrive ends the redrive if none of its runs is open, and reads it.
-	SettleRedrive(ctx context.Context, id string) (r event.Redrive, settled bool, err error)
+	SettleRedrive(ctx context.Context, id string) (r operation.Redrive, settled bool, err error)
 	// CancelRedrive ends the redrive.
 	CancelRedrive(ctx context.Context, id string) error
 	// UnsettledRedrives are the IDs of those that need a workflow.
@@ -49,7 +50,7 @@ type RedriveStore interface {
 // DueStore keeps when dead letters are due.
 type DueStore interface {
 	// PlanAutomaticRedrive says when dead letters are due, and which are exhausted.
-	PlanAutomaticRedrive(ctx context.Context, p event.AutomaticRedrive) (planned, exhausted int64, err error)
+	PlanAutomaticRedrive(ctx context.Context, p operation.AutomaticRedrive) (planned, exhausted int64, err error)
 	// TakeDue takes the first n that are due, at most so many that inFlight are redriving.
-	TakeDue(ctx context.Context, owner string, p event.AutomaticRedrive, n, inFlight int) (event.RedrivePage, error)
+	TakeDue(ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int) (operation.RedrivePage, error)
 }

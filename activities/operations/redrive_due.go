@@ -5,22 +5,22 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // RedriveDue is one turn of the automatic redrive: it plans what is not planned, and starts what is due for some seconds. It
 // may be killed at any moment and run again. Where automatic redrive is off it does nothing.
-func (a *Activities) RedriveDue(ctx context.Context) (event.DueTurn, error) {
+func (a *Activities) RedriveDue(ctx context.Context) (operation.DueTurn, error) {
 	policy := a.Automatic()
 	if policy.Attempts == 0 {
-		return event.DueTurn{Drained: true}, nil
+		return operation.DueTurn{Drained: true}, nil
 	}
 	owner := activity.GetInfo(ctx).WorkflowExecution.ID
 	restart := a.newRestart(owner, policy.Rate)
 	if err := restart.leftovers(ctx); err != nil {
-		return event.DueTurn{}, err
+		return operation.DueTurn{}, err
 	}
-	var done event.DueTurn
+	var done operation.DueTurn
 	var err error
 	if done.Planned, done.Exhausted, err = a.Due.PlanAutomaticRedrive(ctx, policy); err != nil {
 		return done, err

@@ -6,21 +6,21 @@ import (
 	"time"
 
 	"holdfast/activities"
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // RedrivePage is one turn of a bulk redrive: it takes dead letters and starts their runs for some seconds, unless the
 // redrive is paused or has ended. It may be killed at any moment and run again.
-func (a *Activities) RedrivePage(ctx context.Context, id string) (event.RedriveTurn, error) {
+func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.RedriveTurn, error) {
 	drained, err := a.redrive(ctx, id)
 	if err != nil {
-		return event.RedriveTurn{}, err
+		return operation.RedriveTurn{}, err
 	}
 	r, settled, err := a.Redrives.SettleRedrive(ctx, id)
 	if err == nil && settled {
 		reportRedrive(ctx, r)
 	}
-	return event.RedriveTurn{Redrive: r, Drained: drained, Settled: settled}, err
+	return operation.RedriveTurn{Redrive: r, Drained: drained, Settled: settled}, err
 }
 
 func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err error) {
@@ -34,7 +34,7 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 	}
 	for turn := newTurn(ctx); !turn.over(); {
 		page, err := a.Redrives.TakeRedrivePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
-		if err != nil || page.Drained || page.State != event.OperationRunning {
+		if err != nil || page.Drained || page.State != operation.Running {
 			return page.Drained, err
 		}
 		if err := restart.fresh(ctx, page.Letters); err != nil {
@@ -52,7 +52,7 @@ func (a *Activities) CancelRedrive(ctx context.Context, id string) error {
 	return a.Redrives.CancelRedrive(ctx, id)
 }
 
-func reportRedrive(ctx context.Context, r event.Redrive) {
+func reportRedrive(ctx context.Context, r operation.Redrive) {
 	slog.InfoContext(ctx, "redrive.ended", "redrive_id", r.ID, "outcome", string(r.State), "total", r.Total, "done", r.Done,
 		"failed", r.Failed, "skipped", r.Skipped, "duration_ms", time.Since(r.StartedAt).Milliseconds())
 }

@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"time"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // ReportStore counts what a time has brought, and what waits at its end.
 type ReportStore interface {
-	Report(ctx context.Context, since, until time.Time) (event.Report, error)
+	Report(ctx context.Context, since, until time.Time) (oversight.Report, error)
 }
 
 // WriteReport counts what the period that ends then has brought, and gives the message; "" where nobody is to be told.

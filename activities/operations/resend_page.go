@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // ResendStore keeps resends, and does their pages.
@@ -24,16 +24,16 @@ type ResendStore interface {
 // has ended. It may be killed at any moment and run again.
 func (a *Activities) ResendPage(ctx context.Context, id string) (delivery.Resend, error) {
 	r, err := a.Resends.Resend(ctx, id)
-	if err != nil || r.State != event.OperationRunning {
+	if err != nil || r.State != operation.Running {
 		return r, err
 	}
 	pace := newPace(r.Rate)
-	for turn := newTurn(ctx); r.State == event.OperationRunning && !turn.over(); {
+	for turn := newTurn(ctx); r.State == operation.Running && !turn.over(); {
 		before := r.Queued
 		if r, err = a.Resends.ResendPage(ctx, id, resendChunk(r.Rate)); err != nil {
 			return r, err
 		}
-		if r.State == event.OperationCompleted {
+		if r.State == operation.Completed {
 			slog.InfoContext(ctx, "resend.ended", "resend_id", r.ID, "outcome", string(r.State), "read", r.Read, "queued", r.Queued,
 				"duration_ms", time.Since(r.StartedAt).Milliseconds())
 			break

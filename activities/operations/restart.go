@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // restart starts the runs of dead letters that its owner has taken, at a rate. What it could not start because something is
@@ -84,8 +85,8 @@ func (r *restart) start(ctx context.Context, d event.DeadLetter) {
 		return
 	}
 	started, err := r.starter.Redrive(ctx, d)
-	run, ok := event.RunAfter(started, err)
-	var exists *event.RunExistsError
+	run, ok := operation.RunAfter(started, err)
+	var exists *operation.RunExistsError
 	switch {
 	case ok:
 		r.keep(func() { r.started[d.ID] = run.RunID })

@@ -13,14 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // world stands in for Temporal and the store, so that a redrive can be killed between any two steps.
 type world struct {
 	mu     sync.Mutex
-	latest map[string]event.LatestRun // by workflow ID
-	fails  map[string]error           // of a start, by workflow ID
-	starts []string                   // workflow IDs
+	latest map[string]operation.LatestRun // by workflow ID
+	fails  map[string]error               // of a start, by workflow ID
+	starts []string                       // workflow IDs
 
 	unstarted []event.DeadLetter
 	marked    map[int64]string
@@ -40,7 +41,7 @@ func (w *world) Redrive(_ context.Context, d event.DeadLetter) (event.Run, error
 	return event.Run{WorkflowID: id, RunID: "new"}, nil
 }
 
-func (w *world) LatestRun(_ context.Context, workflowID string) (event.LatestRun, error) {
+func (w *world) LatestRun(_ context.Context, workflowID string) (operation.LatestRun, error) {
 	return w.latest[workflowID], nil
 }
 
@@ -99,7 +100,7 @@ func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{
 		unstarted: []event.DeadLetter{buried(1, "forgotten"), buried(2, "waits"), buried(3, "runs"), buried(4, "failed"), buried(5, "other")},
-		latest: map[string]event.LatestRun{
+		latest: map[string]operation.LatestRun{
 			"acme:waits":  {Run: event.Run{RunID: "died"}, EventID: "waits"},
 			"acme:runs":   {Run: event.Run{RunID: "r3"}, EventID: "runs", Open: true},
 			"acme:failed": {Run: event.Run{RunID: "r4"}, EventID: "failed"},
@@ -120,9 +121,9 @@ func TestWhatBecomesOfAChunk(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")
 	w := &world{fails: map[string]error{
-		"acme:runs":      &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
-		"acme:succeeded": &event.RunExistsError{Run: event.Run{RunID: "theirs"}},
-		"acme:other":     &event.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true, InTheWay: true},
+		"acme:runs":      &operation.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true},
+		"acme:succeeded": &operation.RunExistsError{Run: event.Run{RunID: "theirs"}},
+		"acme:other":     &operation.RunExistsError{Run: event.Run{RunID: "theirs"}, Open: true, InTheWay: true},
 		"acme:wrong":     event.Rejectf("not_startable", "too large"),
 		"acme:away":      away,
 	}}
@@ -148,7 +149,7 @@ func TestWhatCouldNotBeDeliveredIsSentAgain(t *testing.T) {
 	}
 	w := &world{
 		fails:     map[string]error{"gone to 7": event.ErrNotFound, "away to 7": away},
-		latest:    map[string]event.LatestRun{"acme:sent": {Run: event.Run{RunID: "processed it"}, EventID: "sent"}},
+		latest:    map[string]operation.LatestRun{"acme:sent": {Run: event.Run{RunID: "processed it"}, EventID: "sent"}},
 		unstarted: []event.DeadLetter{letter(1, "sent"), letter(2, "gone")},
 	}
 	require.NoError(t, w.restart(1000).leftovers(t.Context()))

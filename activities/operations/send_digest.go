@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // maxDigestLines bounds the kinds of failures that one message tells of; the others are counted.
@@ -37,7 +37,7 @@ func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 	if err != nil || len(alerts) == 0 {
 		return digest, err
 	}
-	groups := event.GroupAlerts(alerts)
+	groups := oversight.GroupAlerts(alerts)
 	digest.Kinds = len(groups)
 	for _, g := range groups {
 		digest.Failures += g.Count
@@ -54,7 +54,7 @@ func (u *Upkeep) SendDigest(ctx context.Context) (digest Digest, err error) {
 	return digest, u.Alerts.SettleAlerts(ctx, claim, alerts, told > 0)
 }
 
-func (u *Upkeep) text(digest Digest, groups []event.AlertGroup) string {
+func (u *Upkeep) text(digest Digest, groups []oversight.AlertGroup) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d failed", u.From, digest.Failures)
 	for i, g := range groups {
@@ -69,7 +69,7 @@ func (u *Upkeep) text(digest Digest, groups []event.AlertGroup) string {
 }
 
 // line is "stripe · rejected · malformed_json × 1000, 12:03:04 to 12:03:40 UTC, e.g. stripe:evt_1".
-func line(g event.AlertGroup) string {
+func line(g oversight.AlertGroup) string {
 	var parts []string
 	for _, part := range []string{string(g.Phase), g.Provider, string(g.Class), g.Code} {
 		if part != "" {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/reconcile"
 )
 
@@ -12,13 +13,13 @@ import (
 type RunReader interface {
 	reconcile.Runs
 	// OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are.
-	OpenRuns(ctx context.Context, before time.Time, limit int) (runs []event.OpenRun, total int, err error)
+	OpenRuns(ctx context.Context, before time.Time, limit int) (runs []operation.OpenRun, total int, err error)
 }
 
 // SweepStore compares runs with rows.
 type SweepStore interface {
 	// Unrecorded are those of the runs whose event is neither processed nor a dead letter.
-	Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error)
+	Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error)
 	// StoredEvents are those of the event IDs that have a row.
 	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
 	// StaleRedrives are the first n dead letters that have been redriving for long.

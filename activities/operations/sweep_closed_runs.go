@@ -6,18 +6,20 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/reconcile"
 )
 
 // SweepClosedRuns records the dead letters of runs that were ended from outside, a page of them. It may run any number of
 // times over the same runs. One that is in trouble keeps no other from its dead letter.
-func (a *Activities) SweepClosedRuns(ctx context.Context, page event.SweepPage) (event.SweptPage, error) {
-	var swept event.SweptPage
+func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPage) (operation.SweptPage, error) {
+	var swept operation.SweptPage
 	compare := reconcile.Service{Runs: a.Runs, Events: struct {
 		SweepStore
 		activities.DeadLetterStore
 	}{a.Sweeps, a.DeadLetters}}
-	next, err := compare.ClosedRuns(ctx, page, func(run event.ClosedRun, d *event.DeadLetter, err error) {
+	next, err := compare.ClosedRuns(ctx, page, func(run operation.ClosedRun, d *event.DeadLetter, err error) {
 		if err != nil {
 			swept.Add(1, run.ClosedAt)
 			a.reportUnswept(ctx, run, err)
@@ -30,7 +32,7 @@ func (a *Activities) SweepClosedRuns(ctx context.Context, page event.SweepPage) 
 	return swept, err
 }
 
-func reportSwept(ctx context.Context, run event.ClosedRun, d *event.DeadLetter) {
+func reportSwept(ctx context.Context, run operation.ClosedRun, d *event.DeadLetter) {
 	sweptDeadLetter(ctx, run.Status)
 	slog.ErrorContext(ctx, "event.dead_lettered", "event_id", d.Receipt.ID, "provider", d.Receipt.Provider,
 		"event_type", d.Receipt.Type, "outcome", "dead", "step", string(d.Failure.Step),
@@ -39,14 +41,14 @@ func reportSwept(ctx context.Context, run event.ClosedRun, d *event.DeadLetter) 
 }
 
 // reportUnswept tells of a run whose event may be lost: acknowledged, not processed, and without a dead letter.
-func (a *Activities) reportUnswept(ctx context.Context, run event.ClosedRun, err error) {
+func (a *Activities) reportUnswept(ctx context.Context, run operation.ClosedRun, err error) {
 	class, code := activities.Classify(err)
 	slog.ErrorContext(ctx, "sweep.run_failed", "workflow_id", run.Run.WorkflowID, "run_id", run.Run.RunID,
 		"event_id", run.EventID, "status", run.Status, "error_class", string(class), "error_code", code, "error", err.Error())
 	if a.Errors == nil {
 		return
 	}
-	a.Errors.Record(event.ErrorEntry{
+	a.Errors.Record(oversight.ErrorEntry{
 		Phase: event.PhaseUpkeep, Class: class, Code: code, Message: err.Error(), Alert: class != event.ClassTransient,
 		Meta: map[string]string{
 			"workflow_id": run.Run.WorkflowID, "run_id": run.Run.RunID, "event_id": run.EventID, "status": run.Status,

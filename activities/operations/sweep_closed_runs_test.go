@@ -10,6 +10,7 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // closedRuns stands in for Temporal and the stores: a run that cannot be read, and a read that fails once, cannot be had at will.
@@ -17,25 +18,25 @@ type closedRuns struct {
 	RunReader
 	SweepStore
 
-	runs       []event.ClosedRun
-	latest     map[string]event.LatestRun // by workflow ID
-	unreadable map[string]error           // by workflow ID
-	recorded   []string                   // event IDs
+	runs       []operation.ClosedRun
+	latest     map[string]operation.LatestRun // by workflow ID
+	unreadable map[string]error               // by workflow ID
+	recorded   []string                       // event IDs
 }
 
-func (c *closedRuns) ClosedRuns(context.Context, event.SweepPage) ([]event.ClosedRun, []byte, error) {
+func (c *closedRuns) ClosedRuns(context.Context, operation.SweepPage) ([]operation.ClosedRun, []byte, error) {
 	return c.runs, []byte("next"), nil
 }
 
-func (c *closedRuns) Unrecorded(_ context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
+func (c *closedRuns) Unrecorded(_ context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error) {
 	return runs, nil
 }
 
-func (c *closedRuns) LatestRun(_ context.Context, workflowID string) (event.LatestRun, error) {
+func (c *closedRuns) LatestRun(_ context.Context, workflowID string) (operation.LatestRun, error) {
 	return c.latest[workflowID], nil
 }
 
-func (c *closedRuns) DeadLetterOf(_ context.Context, run event.ClosedRun, _ bool) (*event.DeadLetter, error) {
+func (c *closedRuns) DeadLetterOf(_ context.Context, run operation.ClosedRun, _ bool) (*event.DeadLetter, error) {
 	return &event.DeadLetter{Receipt: event.Receipt{ID: "of " + run.Run.WorkflowID}, Run: run.Run}, c.unreadable[run.Run.WorkflowID]
 }
 
@@ -46,22 +47,22 @@ func (c *closedRuns) RecordDeadLetter(_ context.Context, d event.DeadLetter) err
 	return nil
 }
 
-func (c *closedRuns) add(workflowID, eventID string, latest event.LatestRun) *closedRuns {
-	c.runs = append(c.runs, event.ClosedRun{
+func (c *closedRuns) add(workflowID, eventID string, latest operation.LatestRun) *closedRuns {
+	c.runs = append(c.runs, operation.ClosedRun{
 		Run: event.Run{WorkflowID: workflowID, RunID: "ended"}, EventID: eventID, Status: "terminated",
 		ClosedAt: time.Unix(int64(1000-len(c.runs)), 0),
 	})
 	if c.latest == nil {
-		c.latest, c.unreadable = map[string]event.LatestRun{}, map[string]error{}
+		c.latest, c.unreadable = map[string]operation.LatestRun{}, map[string]error{}
 	}
 	c.latest[workflowID] = latest
 	return c
 }
 
-func (c *closedRuns) sweep(t *testing.T, log activities.ErrorSink) event.SweptPage {
+func (c *closedRuns) sweep(t *testing.T, log activities.ErrorSink) operation.SweptPage {
 	t.Helper()
 	swept, err := (&Activities{Runs: c, Sweeps: c, DeadLetters: c, Errors: log}).
-		SweepClosedRuns(t.Context(), event.SweepPage{})
+		SweepClosedRuns(t.Context(), operation.SweepPage{})
 	require.NoError(t, err)
 	require.Equal(t, "next", string(swept.Next))
 	return swept
@@ -70,14 +71,14 @@ func (c *closedRuns) sweep(t *testing.T, log activities.ErrorSink) event.SweptPa
 // Runs that were ended from outside: a dead letter is made of each whose event no later run has.
 func TestAnEventIsWithALaterRunOnlyIfThatIsItsOwn(t *testing.T) {
 	t.Parallel()
-	later := func(eventID string) event.LatestRun {
-		return event.LatestRun{Run: event.Run{RunID: "later"}, EventID: eventID}
+	later := func(eventID string) operation.LatestRun {
+		return operation.LatestRun{Run: event.Run{RunID: "later"}, EventID: eventID}
 	}
 	c := (&closedRuns{}).
-		add("latest", "of latest", event.LatestRun{Run: event.Run{RunID: "ended"}, EventID: "of latest"}).
+		add("latest", "of latest", operation.LatestRun{Run: event.Run{RunID: "ended"}, EventID: "of latest"}).
 		add("reset", "of reset", later("of reset")).
 		add("other", "of other", later("an older one of this key")).
-		add("forgotten", "of forgotten", event.LatestRun{}).
+		add("forgotten", "of forgotten", operation.LatestRun{}).
 		add("nameless", "", later("")).
 		add("nameless, reset", "", later("of nameless, reset"))
 	require.Equal(t, 4, c.sweep(t, nil).DeadLetters)
@@ -89,14 +90,14 @@ func TestAnEventIsWithALaterRunOnlyIfThatIsItsOwn(t *testing.T) {
 //   - the next sweep is told from when on to look again; people are told of what does not pass by itself
 func TestARunInTroubleIsPassedOver(t *testing.T) {
 	t.Parallel()
-	c := (&closedRuns{}).add("well", "1", event.LatestRun{}).add("unreadable", "2", event.LatestRun{}).
-		add("away", "3", event.LatestRun{}).add("well, too", "4", event.LatestRun{})
+	c := (&closedRuns{}).add("well", "1", operation.LatestRun{}).add("unreadable", "2", operation.LatestRun{}).
+		add("away", "3", operation.LatestRun{}).add("well, too", "4", operation.LatestRun{})
 	c.unreadable["unreadable"] = event.Rejectf("unreadable_run", "its payload key is missing")
 	c.unreadable["away"] = &event.Error{Class: event.ClassTransient, Code: "away", Err: errors.New("away")}
 	log := &sink{}
 	swept := c.sweep(t, log)
 	require.Equal(t, []string{"of well", "of well, too"}, c.recorded)
-	require.Equal(t, event.Unswept{Count: 2, Since: time.Unix(998, 0)}, swept.Unswept)
+	require.Equal(t, operation.Unswept{Count: 2, Since: time.Unix(998, 0)}, swept.Unswept)
 	alerts := map[string]bool{}
 	for _, e := range log.entries {
 		alerts[e.Code] = e.Alert

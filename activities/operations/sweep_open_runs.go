@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // The reasons why an open run is in trouble, the most urgent first.
@@ -44,7 +46,7 @@ func (a *Activities) SweepOpenRuns(ctx context.Context, before time.Time) (map[s
 	if err != nil {
 		return nil, err
 	}
-	counts, oldest := map[string]int{}, map[string]event.OpenRun{}
+	counts, oldest := map[string]int{}, map[string]operation.OpenRun{}
 	for _, run := range runs {
 		reason := whyStuck(run, stored)
 		counts[reason]++
@@ -65,18 +67,18 @@ func (a *Activities) SweepOpenRuns(ctx context.Context, before time.Time) (map[s
 }
 
 // alertStuck tells of what does not go on by itself, at each sweep until it is gone.
-func (a *Activities) alertStuck(reason string, n int, oldest event.OpenRun) {
+func (a *Activities) alertStuck(reason string, n int, oldest operation.OpenRun) {
 	if a.Errors == nil || reason != stuckTask && reason != stuckUnstored {
 		return
 	}
-	a.Errors.Record(event.ErrorEntry{
+	a.Errors.Record(oversight.ErrorEntry{
 		Phase: event.PhaseUpkeep, Class: event.ClassFailed, Code: "stuck_" + reason, Count: int64(n), Alert: true,
 		Message: "runs are open for long and do not get on",
 		Meta:    map[string]string{"workflow_id": oldest.Run.WorkflowID, "since": oldest.StartedAt.Format(time.RFC3339)},
 	})
 }
 
-func whyStuck(run event.OpenRun, stored map[string]bool) string {
+func whyStuck(run operation.OpenRun, stored map[string]bool) string {
 	switch {
 	case run.TaskAttempts >= taskAttempts:
 		return stuckTask

@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // openRuns stands in for Temporal and the store: an open run whose code fails cannot be made at will.
@@ -15,11 +16,11 @@ type openRuns struct {
 	RunReader
 	SweepStore
 
-	runs  []event.OpenRun
+	runs  []operation.OpenRun
 	total int
 }
 
-func (o openRuns) OpenRuns(context.Context, time.Time, int) ([]event.OpenRun, int, error) {
+func (o openRuns) OpenRuns(context.Context, time.Time, int) ([]operation.OpenRun, int, error) {
 	return o.runs, o.total, nil
 }
 
@@ -30,7 +31,7 @@ func (o openRuns) StoredEvents(context.Context, []string) (map[string]bool, erro
 // Of six runs that are open for long, five could be looked at: the reason why each is open is told, the most urgent one.
 func TestOpenRunsAreToldByReason(t *testing.T) {
 	t.Parallel()
-	world := openRuns{total: 6, runs: []event.OpenRun{
+	world := openRuns{total: 6, runs: []operation.OpenRun{
 		{EventID: "stored", TaskAttempts: 1},
 		{EventID: "stored", TaskAttempts: 5},
 		{EventID: "lost", TaskAttempts: 5},
@@ -50,6 +51,6 @@ func TestOpenRunsAreToldByReason(t *testing.T) {
 }
 
 // sink keeps what an error log would.
-type sink struct{ entries []event.ErrorEntry }
+type sink struct{ entries []oversight.ErrorEntry }
 
-func (s *sink) Record(e event.ErrorEntry) { s.entries = append(s.entries, e) }
+func (s *sink) Record(e oversight.ErrorEntry) { s.entries = append(s.entries, e) }

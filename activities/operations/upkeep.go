@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // Upkeep are the activities that belong to no event: they remove what has been kept for long enough, and tell people what
@@ -31,9 +32,9 @@ type RetentionStore interface {
 // AlertStore knows what nobody has been told of.
 type AlertStore interface {
 	// ClaimAlerts takes it: it counts as told from then on.
-	ClaimAlerts(ctx context.Context) (claim int64, alerts []event.Alert, err error)
+	ClaimAlerts(ctx context.Context) (claim int64, alerts []oversight.Alert, err error)
 	// SettleAlerts ends a claim. If nobody was told, the next claim has the same alerts.
-	SettleAlerts(ctx context.Context, claim int64, alerts []event.Alert, told bool) error
+	SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, told bool) error
 }
 
 // Notifier tells people. told is how many channels took the message, the error is that of the others.

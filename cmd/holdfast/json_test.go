@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/persistence"
@@ -68,7 +70,7 @@ func install(t *testing.T) (in installed) {
 		},
 	}))
 	require.NoError(t, store.RecordConflict(ctx, *receiptOf("stripe", "evt_1").ConflictWith(in.processed.ID, "sha256:2")))
-	_, err = store.CreateRedrive(ctx, event.Redrive{ID: "one", Rate: 5, StartedBy: "ada"}, event.Actor{Name: "ada"})
+	_, err = store.CreateRedrive(ctx, operation.Redrive{ID: "one", Rate: 5, StartedBy: "ada"}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	return in
 }

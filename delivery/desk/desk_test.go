@@ -11,6 +11,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/providers"
 )
 
@@ -23,7 +24,7 @@ type shelf struct {
 	applied delivery.Destination
 	secrets []delivery.Secret
 	grace   time.Duration
-	audited []event.AuditEntry
+	audited []oversight.AuditEntry
 	sub     delivery.Subscription
 	stored  map[string]delivery.Message
 }
@@ -36,13 +37,13 @@ func (s *shelf) Destination(context.Context, string) (delivery.Destination, erro
 }
 
 func (s *shelf) ApplyDestination(
-	_ context.Context, d delivery.Destination, secrets []delivery.Secret, _ event.Actor,
+	_ context.Context, d delivery.Destination, secrets []delivery.Secret, _ oversight.Actor,
 ) (delivery.Destination, error) {
 	s.applied, s.secrets = d, secrets
 	return d, nil
 }
 
-func (s *shelf) RotateSecret(_ context.Context, _ string, to delivery.Secret, grace time.Duration, _ event.Actor) error {
+func (s *shelf) RotateSecret(_ context.Context, _ string, to delivery.Secret, grace time.Duration, _ oversight.Actor) error {
 	s.secrets, s.grace = []delivery.Secret{to}, grace
 	return nil
 }
@@ -59,7 +60,7 @@ func (s *shelf) Messages(_ context.Context, ids []string, _ int) (map[string]del
 	return s.stored, len(ids), nil
 }
 
-func (s *shelf) Audit(_ context.Context, e event.AuditEntry) error {
+func (s *shelf) Audit(_ context.Context, e oversight.AuditEntry) error {
 	s.audited = append(s.audited, e)
 	return nil
 }
@@ -105,7 +106,7 @@ func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 		"for nothing to be sent": {nil, queue, text, "", "invalid_secret"},
 	} {
 		s := &shelf{there: c.there}
-		_, made, err := deskOn(s).Apply(t.Context(), c.wanted, c.given, event.Actor{})
+		_, made, err := deskOn(s).Apply(t.Context(), c.wanted, c.given, oversight.Actor{})
 		if c.code != "" {
 			require.Equal(t, c.code, event.CodeOf(err), name)
 			require.NotContains(t, err.Error(), text, name)
@@ -122,7 +123,7 @@ func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 func TestADestinationThatCannotBeReadKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
 	s := &shelf{there: &delivery.Destination{Name: "crm"}, broken: &event.Error{Code: delivery.CodeUnreadable}}
-	_, made, err := deskOn(s).Apply(t.Context(), endpoint("crm"), "", event.Actor{})
+	_, made, err := deskOn(s).Apply(t.Context(), endpoint("crm"), "", oversight.Actor{})
 	require.NoError(t, err)
 	require.Empty(t, made)
 	require.Equal(t, "crm", s.applied.Name)
@@ -133,16 +134,16 @@ func TestASecretIsRotated(t *testing.T) {
 	t.Parallel()
 	there := endpoint("crm")
 	s := &shelf{there: &there}
-	made, err := deskOn(s).Rotate(t.Context(), "crm", "", time.Hour, event.Actor{})
+	made, err := deskOn(s).Rotate(t.Context(), "crm", "", time.Hour, oversight.Actor{})
 	require.NoError(t, err)
 	require.Equal(t, "whsec_bWFkZSBieSB0aGUgZGVzaw==", made)
 	require.Equal(t, time.Hour, s.grace)
 	for _, grace := range []time.Duration{-1, MaxGrace + 1} {
-		_, err = deskOn(s).Rotate(t.Context(), "crm", "", grace, event.Actor{})
+		_, err = deskOn(s).Rotate(t.Context(), "crm", "", grace, oversight.Actor{})
 		require.Equal(t, "invalid_grace", event.CodeOf(err))
 	}
 	there.HTTP.Secrets = "CRM_SECRET"
-	_, err = deskOn(s).Rotate(t.Context(), "crm", "", 0, event.Actor{})
+	_, err = deskOn(s).Rotate(t.Context(), "crm", "", 0, oversight.Actor{})
 	require.ErrorContains(t, err, "CRM_SECRET")
 	require.NotContains(t, Fingerprint(delivery.Secret{Value: made}), "bWFkZSBi")
 	require.NotEqual(t, Fingerprint(delivery.Secret{Value: made}), Fingerprint(delivery.Secret{Value: made + "x"}))
@@ -175,20 +176,20 @@ func TestATrial(t *testing.T) {
 	out := &line{result: delivery.Result{Kind: delivery.OK, Code: "200", Took: 3 * time.Millisecond, Answer: []byte("thanks")}}
 	trials := &Trials{Books: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
 
-	r, err := trials.Try(t.Context(), "customers", Choice{}, event.Actor{Name: "ada"})
+	r, err := trials.Try(t.Context(), "customers", Choice{}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.Equal(t, []any{"stripe", "sample", true, "200", 3, false}, []any{r.Provider, r.Of, r.OK, r.Code, r.MS, r.Matches})
 	require.Regexp(t, `^customer\.`, r.Type)
-	require.Equal(t, event.AuditSubscriptionTest, s.audited[0].Action)
+	require.Equal(t, oversight.AuditSubscriptionTest, s.audited[0].Action)
 	require.Equal(t, r.EventID, out.jobs[0].EventID)
 
-	r, err = trials.Try(t.Context(), "customers", Choice{EventID: "e1"}, event.Actor{})
+	r, err = trials.Try(t.Context(), "customers", Choice{EventID: "e1"}, oversight.Actor{})
 	require.NoError(t, err)
 	require.NotEqual(t, "e1", r.EventID, "what is stored must not be taken for delivered")
 	require.Equal(t, "event e1", r.Of)
-	_, err = trials.Try(t.Context(), "customers", Choice{EventID: "e2"}, event.Actor{})
+	_, err = trials.Try(t.Context(), "customers", Choice{EventID: "e2"}, oversight.Actor{})
 	require.ErrorIs(t, err, event.ErrNotFound)
-	_, err = trials.Try(t.Context(), "customers", Choice{Type: "no.such"}, event.Actor{})
+	_, err = trials.Try(t.Context(), "customers", Choice{Type: "no.such"}, oversight.Actor{})
 	require.Equal(t, "invalid_event", event.CodeOf(err))
 	require.Len(t, out.sent, 2)
 

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // Books keep destinations. Each change writes one audit entry in its transaction.
@@ -20,13 +21,13 @@ type Books interface {
 	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
 	// ApplyDestination makes a destination, or makes the one of its name what it is; nil keeps the secrets.
 	ApplyDestination(
-		ctx context.Context, d delivery.Destination, secrets []delivery.Secret, by event.Actor,
+		ctx context.Context, d delivery.Destination, secrets []delivery.Secret, by oversight.Actor,
 	) (delivery.Destination, error)
-	DeleteDestination(ctx context.Context, nameOrID string, by event.Actor) error
+	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
 	// RotateSecret makes the new secret the first one; those before it are used until the grace has passed.
-	RotateSecret(ctx context.Context, destination string, to delivery.Secret, grace time.Duration, by event.Actor) error
+	RotateSecret(ctx context.Context, destination string, to delivery.Secret, grace time.Duration, by oversight.Actor) error
 	SetDestinationState(
-		ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
 }
 
@@ -51,7 +52,7 @@ const (
 // the secret that is given, or a new one; it is returned, and never shown again. Of an endpoint that is there a secret that is
 // given takes the place of all others; without one they stay.
 func (d *Desk) Apply(
-	ctx context.Context, wanted delivery.Destination, secret string, by event.Actor,
+	ctx context.Context, wanted delivery.Destination, secret string, by oversight.Actor,
 ) (applied delivery.Destination, made string, err error) {
 	if wanted.HTTP != nil && wanted.HTTP.Signature != nil {
 		if err := d.CheckSignature(wanted.HTTP.Signature); err != nil {
@@ -101,7 +102,7 @@ func (d *Desk) secretsFor(ctx context.Context, wanted delivery.Destination, give
 // Rotate gives a destination a new secret: the one that is given, or one that it makes. Requests are signed with the old one as
 // well until the grace, of at most MaxGrace, has passed. The secret is returned, and never shown again.
 func (d *Desk) Rotate(
-	ctx context.Context, nameOrID, given string, grace time.Duration, by event.Actor,
+	ctx context.Context, nameOrID, given string, grace time.Duration, by oversight.Actor,
 ) (secret string, err error) {
 	if grace < 0 || grace > MaxGrace {
 		return "", event.Rejectf("invalid_grace", "grace must be 0s to %s", MaxGrace)

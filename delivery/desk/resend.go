@@ -7,13 +7,15 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // ResendBooks keep resends. Each change writes one audit entry in its transaction.
 type ResendBooks interface {
 	PlanResend(ctx context.Context, subscription string, since, until time.Time) (delivery.ResendPlan, error)
-	CreateResend(ctx context.Context, r delivery.Resend, by event.Actor) (delivery.Resend, error)
-	ChangeResend(ctx context.Context, id string, to event.OperationState, by event.Actor) (delivery.Resend, error)
+	CreateResend(ctx context.Context, r delivery.Resend, by oversight.Actor) (delivery.Resend, error)
+	ChangeResend(ctx context.Context, id string, to operation.State, by oversight.Actor) (delivery.Resend, error)
 	Resend(ctx context.Context, id string) (delivery.Resend, error)
 	// Resends are the latest, newest first.
 	Resends(ctx context.Context, limit int) ([]delivery.Resend, error)
@@ -34,12 +36,12 @@ type Resends struct {
 
 // StartResend makes a resend and starts its workflow. If only the latter fails the resend is made and returned beside the error:
 // the next sweep, or a resume, starts it.
-func (s *Resends) StartResend(ctx context.Context, r delivery.Resend, by event.Actor) (delivery.Resend, error) {
+func (s *Resends) StartResend(ctx context.Context, r delivery.Resend, by oversight.Actor) (delivery.Resend, error) {
 	if !(r.Rate >= delivery.MinResendRate && r.Rate <= delivery.MaxResendRate) {
 		return delivery.Resend{}, event.Rejectf("invalid_rate", "a resend has a rate of %g to %d deliveries a second",
 			delivery.MinResendRate, delivery.MaxResendRate)
 	}
-	r.ID, r.StartedBy = event.NewOperationID(), by.Name
+	r.ID, r.StartedBy = operation.NewID(), by.Name
 	r, err := s.CreateResend(ctx, r, by)
 	if err != nil {
 		return delivery.Resend{}, err
@@ -50,7 +52,7 @@ func (s *Resends) StartResend(ctx context.Context, r delivery.Resend, by event.A
 // ChangeResend pauses a resend, lets it go on (running; also one whose workflow is gone) or cancels it, which leaves what it has
 // queued. One that has ended is refused with an event.Error of class rejected.
 func (s *Resends) ChangeResend(
-	ctx context.Context, id string, to event.OperationState, by event.Actor,
+	ctx context.Context, id string, to operation.State, by oversight.Actor,
 ) (delivery.Resend, error) {
 	r, err := s.ResendBooks.ChangeResend(ctx, id, to, by)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // TrialBooks are where a trial finds what it needs.
@@ -19,7 +20,7 @@ type TrialBooks interface {
 	// Messages reads events; one that is not there is missing from the map.
 	Messages(ctx context.Context, eventIDs []string, maxBytes int) (found map[string]delivery.Message, read int, err error)
 	// Audit writes an entry of the audit log: who tries a subscription makes a receiver act.
-	Audit(ctx context.Context, e event.AuditEntry) error
+	Audit(ctx context.Context, e oversight.AuditEntry) error
 }
 
 // Sender makes one attempt. It always gives a result, within the context's deadline.
@@ -49,7 +50,7 @@ type Choice struct {
 // Try sends one event to the destination of a subscription, in the form of the subscription, once, whether or not its filter
 // wants it, and whatever state the destination is in. A receiver does with it what it does with events: a workflow is started, a
 // customer is told. The event has an ID of its own, so that what is stored under the event's is not taken for delivered.
-func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by event.Actor) (delivery.Trial, error) {
+func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by oversight.Actor) (delivery.Trial, error) {
 	target, err := t.target(ctx, subscription)
 	if err != nil {
 		return delivery.Trial{}, err
@@ -63,7 +64,7 @@ func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by 
 	if err != nil {
 		return delivery.Trial{}, err
 	}
-	did := by.Did(event.AuditSubscriptionTest, "subscription:"+target.Subscription.Name, nil)
+	did := by.Did(oversight.AuditSubscriptionTest, "subscription:"+target.Subscription.Name, nil)
 	if err := t.Books.Audit(ctx, did); err != nil {
 		return delivery.Trial{}, err
 	}

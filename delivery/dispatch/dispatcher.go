@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // Options configure a Dispatcher.
@@ -208,7 +209,7 @@ func (d *Dispatcher) turned(turns []delivery.Turn) {
 
 // alert has people told of something, by the channels and in the measure of all notifications.
 func (d *Dispatcher) alert(code string, class event.Class, about, text string) {
-	d.errors.Record(event.ErrorEntry{
+	d.errors.Record(oversight.ErrorEntry{
 		Phase: event.PhaseDeliver, Class: class, Code: code, Message: text, Alert: true,
 		Meta: map[string]string{"workflow_id": about},
 	})

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // memory is a queue in memory, for the interleavings and faults that a real one cannot be brought to at will. Like the real one it
@@ -149,10 +150,10 @@ func (s sends) Send(ctx context.Context, t delivery.Target, j delivery.Job, m de
 // told keeps what people are told of.
 type told struct {
 	mu      sync.Mutex
-	entries []event.ErrorEntry
+	entries []oversight.ErrorEntry
 }
 
-func (o *told) Record(e event.ErrorEntry) {
+func (o *told) Record(e oversight.ErrorEntry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.entries = append(o.entries, e)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // Queue is where deliveries wait, and what is known of the destinations. All of it is safe for concurrent use by any number of
@@ -28,7 +28,7 @@ type Queue interface {
 }
 
 // ErrorSink takes what somebody should be told of. It never waits.
-type ErrorSink interface{ Record(e event.ErrorEntry) }
+type ErrorSink interface{ Record(e oversight.ErrorEntry) }
 
 // Sender makes attempts of one kind of destination. It always gives a result, within the context's deadline.
 type Sender interface {

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence"
 	"holdfast/persistence/ledgers"
 )
@@ -23,12 +24,12 @@ func (w *world) subscribe(name string, r *receiver, events delivery.Events) {
 			Timeout: event.Duration(20 * time.Second),
 			Retry:   delivery.Retry{Attempts: 1000, Initial: event.Duration(200 * time.Millisecond), Maximum: event.Duration(2 * time.Second)},
 			Breaker: delivery.Breaker{Open: event.Duration(2 * time.Second)},
-		}, []delivery.Secret{{Value: standardSecret}}, event.Actor{Name: "chaos"})
+		}, []delivery.Secret{{Value: standardSecret}}, oversight.Actor{Name: "chaos"})
 		if err != nil {
 			return err
 		}
 		_, err = s.ApplySubscription(ctx, delivery.Subscription{Name: name, To: name, Active: true, Events: events},
-			event.Actor{Name: "chaos"})
+			oversight.Actor{Name: "chaos"})
 		return err
 	})
 }
@@ -48,7 +49,7 @@ func (w *world) inStore(f func(context.Context, *persistence.Store) error) {
 func (w *world) setDestination(name string, to delivery.DestinationState) {
 	w.t.Helper()
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
-		_, err := s.SetDestinationState(ctx, name, to, event.Actor{Name: "chaos", Reason: "chaos"})
+		_, err := s.SetDestinationState(ctx, name, to, oversight.Actor{Name: "chaos", Reason: "chaos"})
 		return err
 	})
 }

@@ -7,17 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // ActorOf is who a command is audited as: the user of the operating system, with the reason that the command was given.
-func ActorOf(c *cobra.Command) event.Actor {
+func ActorOf(c *cobra.Command) oversight.Actor {
 	reason, _ := c.Flags().GetString(ReasonFlag)
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	return event.Actor{Name: "cli:" + name, Reason: reason}
+	return oversight.Actor{Name: "cli:" + name, Reason: reason}
 }
 
 // ReasonFlag is the name of the flag that AddReasonFlag adds.

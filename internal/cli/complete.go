@@ -11,6 +11,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/persistence"
@@ -30,11 +31,11 @@ var argumentWords = map[string]words{
 	"dlq ID":   stored(waitingLetters),
 	"redrive ID": stored(func(ctx context.Context, s *persistence.Store) []string {
 		all, _ := s.Redrives(ctx, completions)
-		return each(all, func(r event.Redrive) string { return r.ID + "\t" + string(r.State) })
+		return each(all, func(r operation.Redrive) string { return r.ID + "\t" + string(r.State) })
 	}),
 	"rebuild ID": stored(func(ctx context.Context, s *persistence.Store) []string {
 		all, _ := s.Rebuilds(ctx, completions)
-		return each(all, func(r event.Rebuild) string { return r.ID + "\t" + string(r.State) })
+		return each(all, func(r operation.Rebuild) string { return r.ID + "\t" + string(r.State) })
 	}),
 	"resend ID": stored(func(ctx context.Context, s *persistence.Store) []string {
 		all, _ := s.Resends(ctx, completions)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // Flags that know which values they can have refuse the others as soon as they are read: a filter that cannot match would say
@@ -76,7 +77,7 @@ type rate struct{ to *float64 }
 
 func (f rate) Type() string { return "string" }
 func (f rate) Set(text string) (err error) {
-	*f.to, err = event.ParseRate(text)
+	*f.to, err = operation.ParseRate(text)
 	return err
 }
 func (f rate) String() string {

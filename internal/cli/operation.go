@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // Operation is work that goes on by itself once it is started, such as a redrive. All of them are shown, watched, paused, resumed
@@ -20,7 +22,7 @@ type Operation[T any] struct {
 	// Noun is what it is called, and the name of the command that has these below it.
 	Noun   string
 	Read   func(ctx context.Context, t *Tools, id string) (T, error)
-	Change func(ctx context.Context, t *Tools, id string, to event.OperationState, by event.Actor) (T, error)
+	Change func(ctx context.Context, t *Tools, id string, to operation.State, by oversight.Actor) (T, error)
 	Write  func(io.Writer, T) error
 	// Line says how far it has come, in one line.
 	Line func(T) string
@@ -32,9 +34,9 @@ type Operation[T any] struct {
 func (o Operation[T]) Commands() []*cobra.Command {
 	return []*cobra.Command{
 		o.showCommand(), o.watchCommand(),
-		o.changeCommand("pause", "Start nothing more of "+o.one()+" until it is resumed", event.OperationPaused),
-		o.changeCommand("resume", "Let "+o.one()+" go on", event.OperationRunning),
-		o.changeCommand("cancel", "End "+o.one()+"; what it has started or done stays", event.OperationCanceled),
+		o.changeCommand("pause", "Start nothing more of "+o.one()+" until it is resumed", operation.Paused),
+		o.changeCommand("resume", "Let "+o.one()+" go on", operation.Running),
+		o.changeCommand("cancel", "End "+o.one()+"; what it has started or done stays", operation.Canceled),
 	}
 }
 
@@ -68,7 +70,7 @@ func (o Operation[T]) watchCommand() *cobra.Command {
 		})
 }
 
-func (o Operation[T]) changeCommand(verb, short string, to event.OperationState) *cobra.Command {
+func (o Operation[T]) changeCommand(verb, short string, to operation.State) *cobra.Command {
 	command := o.command(verb, short, func(c *cobra.Command, t *Tools, id string) error {
 		r, err := o.Change(c.Context(), t, id, to, ActorOf(c))
 		if err != nil {

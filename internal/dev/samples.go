@@ -16,6 +16,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
 	"holdfast/persistence"
@@ -136,7 +137,7 @@ type sample struct {
 }
 
 func (s sample) apply(ctx context.Context, store *persistence.Store, secret string, first bool) error {
-	actor := event.Actor{Name: "holdfast dev"}
+	actor := oversight.Actor{Name: "holdfast dev"}
 	var secrets []delivery.Secret
 	if s.destination.HTTP != nil {
 		secrets = []delivery.Secret{{Value: secret}}

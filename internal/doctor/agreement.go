@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/reconcile"
 	"holdfast/runs"
 )
@@ -25,9 +26,9 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 	}
 	compare := reconcile.Service{Runs: runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter()), Events: d.store}
 	now := time.Now()
-	page := event.SweepPage{Since: now.Add(-comparedTime), Until: now, Restored: true, DryRun: true, Limit: compared}
+	page := operation.SweepPage{Since: now.Add(-comparedTime), Until: now, Restored: true, DryRun: true, Limit: compared}
 	missing := 0
-	_, err := compare.ClosedRuns(ctx, page, func(run event.ClosedRun, letter *event.DeadLetter, _ error) {
+	_, err := compare.ClosedRuns(ctx, page, func(run operation.ClosedRun, letter *event.DeadLetter, _ error) {
 		if letter != nil && (run.Status == "completed" || run.Status == "failed") {
 			missing++
 		}

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/installation"
 	"holdfast/runs"
 )
@@ -102,7 +102,7 @@ func (d *doctor) examineQueues(ctx context.Context) {
 	}
 }
 
-func (d *doctor) examineQueue(q event.QueueStats) {
+func (d *doctor) examineQueue(q oversight.QueueStats) {
 	check := "queue " + q.Queue
 	detail := fmt.Sprintf("%d waiting, %d pollers", q.Backlog, q.WorkflowPollers+q.ActivityPollers)
 	switch age := time.Duration(q.Age); {

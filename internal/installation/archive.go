@@ -7,6 +7,7 @@ import (
 
 	"holdfast/archive"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/persistence"
 )
@@ -16,7 +17,7 @@ type Purger interface {
 	// PurgeBatch removes some of what was kept since before a time; 0 means that nothing is left to remove.
 	PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (int64, error)
 	// PurgeBatchBy is PurgeBatch for an operator.
-	PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by event.Actor) (int64, error)
+	PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor) (int64, error)
 }
 
 // NewPurger removes what is outdated, after it is in the archive where there is one.

@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/persistence"
 	"holdfast/runs"
@@ -33,18 +33,18 @@ const queuesTimeout = 2 * time.Second
 
 // Stats counts the events and errors of the window and what waits to be delivered, and reads the backlog of each task queue
 // and how schedules do.
-func (s Statistics) Stats(ctx context.Context, window time.Duration) (event.Stats, error) {
+func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.Stats, error) {
 	stats, err := s.store.Stats(ctx, window)
 	if err != nil {
-		return event.Stats{}, err
+		return oversight.Stats{}, err
 	}
 	deliveries, err := s.store.DeliveryStats(ctx)
 	if err != nil {
-		return event.Stats{}, err
+		return oversight.Stats{}, err
 	}
-	stats.Deliveries, stats.InTrouble = []event.DeliveryCount{}, deliveries.Troubled
+	stats.Deliveries, stats.InTrouble = []oversight.DeliveryCount{}, deliveries.Troubled
 	for _, n := range deliveries.Open {
-		stats.Deliveries = append(stats.Deliveries, event.DeliveryCount{Status: string(n.Status), Count: n.Count, Oldest: n.Oldest})
+		stats.Deliveries = append(stats.Deliveries, oversight.DeliveryCount{Status: string(n.Status), Count: n.Count, Oldest: n.Oldest})
 	}
 	ctx, cancel := context.WithTimeout(ctx, queuesTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (s Statistics) Stats(ctx context.Context, window time.Duration) (event.Stat
 }
 
 // Report counts what a time has brought, and what waits now. Temporal need not answer.
-func (s Statistics) Report(ctx context.Context, since, until time.Time) (event.Report, error) {
+func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
 	report, err := s.store.Report(ctx, since, until)
 	if err != nil {
 		return report, err
@@ -87,13 +87,13 @@ func (s Statistics) Report(ctx context.Context, since, until time.Time) (event.R
 	for _, n := range deliveries.Open {
 		open.add(n.Count, n.Oldest)
 	}
-	report.Waiting = []event.Backlog{event.Backlog(letters), event.Backlog(inbox), event.Backlog(open)}
+	report.Waiting = []oversight.Backlog{oversight.Backlog(letters), oversight.Backlog(inbox), oversight.Backlog(open)}
 	report.InTrouble = deliveries.Troubled
 	return report, nil
 }
 
 // backlog is one that is being counted.
-type backlog event.Backlog
+type backlog oversight.Backlog
 
 func (b *backlog) add(n int64, oldest *time.Time) {
 	if n == 0 {

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/installation"
 	"holdfast/persistence"
 )
 
 // errorSink is what roles report errors to; nil where there is no database to keep them.
-type errorSink interface{ Record(e event.ErrorEntry) }
+type errorSink interface{ Record(e oversight.ErrorEntry) }
 
 // duplicateCounter counts events that came again; nil where there is no database to keep that.
 type duplicateCounter interface{ Count(d event.Duplicate) }

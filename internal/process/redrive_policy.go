@@ -2,17 +2,18 @@ package process
 
 import (
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/config"
 )
 
 // automaticRedrive is the policy of the configuration and of the definitions as they are now. The zero value is none.
-func (p *process) automaticRedrive() event.AutomaticRedrive {
+func (p *process) automaticRedrive() operation.AutomaticRedrive {
 	cfg := p.cfg.Redrive
 	if !cfg.Automatic {
-		return event.AutomaticRedrive{}
+		return operation.AutomaticRedrive{}
 	}
-	policy := event.AutomaticRedrive{
-		RedrivePolicy: configuredRedrive(cfg), Own: map[string]event.RedrivePolicy{}, Rate: cfg.Rate,
+	policy := operation.AutomaticRedrive{
+		RedrivePolicy: configuredRedrive(cfg), Own: map[string]operation.RedrivePolicy{}, Rate: cfg.Rate,
 	}
 	for name, own := range p.catalogue.Catalogue().Redrives() {
 		policy.Own[name] = own.Over(policy.RedrivePolicy)
@@ -21,8 +22,8 @@ func (p *process) automaticRedrive() event.AutomaticRedrive {
 }
 
 // configuredRedrive is the policy of providers whose definitions say nothing.
-func configuredRedrive(cfg config.Redrive) event.RedrivePolicy {
-	policy := event.RedrivePolicy{
+func configuredRedrive(cfg config.Redrive) operation.RedrivePolicy {
+	policy := operation.RedrivePolicy{
 		Base: cfg.Base, Attempts: cfg.Attempts, Classes: []event.Class{event.ClassFailed, event.ClassTransient},
 	}
 	if cfg.Rejected {

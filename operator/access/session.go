@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // secretLength is that of a secret as text, in bytes: 256 random bits.
@@ -22,14 +22,14 @@ func newSecret() string {
 
 // Open makes a session of the holder of the token of that name, and the secret that its browser keeps. It is false where there is
 // no such token.
-func (t Tokens) Open(name string, until time.Time) (secret string, s event.Session, ok bool) {
+func (t Tokens) Open(name string, until time.Time) (secret string, s oversight.Session, ok bool) {
 	token, ok := t.named(name)
 	if !ok {
 		return "", s, false
 	}
 	secret = newSecret()
 	id, _ := SessionID(secret)
-	return secret, event.Session{ID: id, Token: name, Fingerprint: token.fingerprint(), ExpiresAt: until}, true
+	return secret, oversight.Session{ID: id, Token: name, Fingerprint: token.fingerprint(), ExpiresAt: until}, true
 }
 
 // SessionID is that of the session with a secret. It is false for what is none.
@@ -42,7 +42,7 @@ func SessionID(secret string) (id []byte, ok bool) {
 }
 
 // Holder is who holds a session now: nobody, if the token that it was exchanged for is gone, or is another one.
-func (t Tokens) Holder(s event.Session, now time.Time) (who Caller, ok bool) {
+func (t Tokens) Holder(s oversight.Session, now time.Time) (who Caller, ok bool) {
 	token, ok := t.named(s.Token)
 	if !ok || !hmac.Equal(token.fingerprint(), s.Fingerprint) || !now.Before(s.ExpiresAt) {
 		return Caller{}, false

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
 )
@@ -21,8 +21,8 @@ func (c *Console) auditRoutes() []route {
 // auditPage is a page of what operators did.
 type auditPage struct {
 	Filter  url.Values
-	Actions []event.AuditAction
-	Rows    []event.AuditEntry
+	Actions []oversight.AuditAction
+	Rows    []oversight.AuditEntry
 	Pager   frame.Pager
 }
 
@@ -35,7 +35,7 @@ func (c *Console) listAudit(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	data := auditPage{Filter: frame.QueryOf(ctx), Actions: event.AuditActions(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
+	data := auditPage{Filter: frame.QueryOf(ctx), Actions: oversight.AuditActions(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
 	return c.Show(ctx, "audit", frame.Page{Title: "Audit", Section: "Audit", Data: data})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
@@ -24,7 +25,7 @@ type eventPage struct {
 	BodyView  bodyView
 	Attempted []operator.AttemptView
 	Conflicts []event.Conflict
-	Audit     []event.AuditEntry
+	Audit     []oversight.AuditEntry
 	// Waits is the dead letter that can be run again; nil where none waits.
 	Waits *operator.DeadLetterView
 	Links links
@@ -112,13 +113,13 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.C
 }
 
 // auditOf is what operators did about the event, as far as its caller may see the log.
-func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.AuditEntry, error) {
+func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]oversight.AuditEntry, error) {
 	if c.API.Audit == nil || !operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
 		return nil, nil
 	}
-	var all []event.AuditEntry
+	var all []oversight.AuditEntry
 	for _, object := range objectsOf(d) {
-		entries, err := c.API.Audit.AuditLog(ctx.UserContext(), event.AuditQuery{Object: object, Limit: 20})
+		entries, err := c.API.Audit.AuditLog(ctx.UserContext(), oversight.AuditQuery{Object: object, Limit: 20})
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
 )
@@ -98,7 +99,7 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	edit := event.Edit{DeadLetter: letter, EventID: id.String(), Body: []byte(body)}
+	edit := operation.Edit{DeadLetter: letter, EventID: id.String(), Body: []byte(body)}
 	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, operator.Actor(ctx, reason))
 	if err != nil {
 		return err

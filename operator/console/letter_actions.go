@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
 )
@@ -15,7 +15,7 @@ import (
 func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(id, 10) }
 
 // letterOf is the number of the dead letter in the path, and why it is changed.
-func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by event.Actor, err error) {
+func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, err error) {
 	id, err = strconv.ParseInt(ctx.Params("id"), 10, 64)
 	if err != nil || id < 1 {
 		return 0, by, operator.BadField("id")
@@ -81,7 +81,7 @@ func (c *Console) reopenLetter(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) changeLetter(
-	ctx *fiber.Ctx, needsReason bool, change func(context.Context, int64, event.Actor) error, done string,
+	ctx *fiber.Ctx, needsReason bool, change func(context.Context, int64, oversight.Actor) error, done string,
 ) error {
 	id, by, err := letterOf(ctx, needsReason)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
 )
@@ -59,7 +59,7 @@ func (c *Console) confirmCleanup(ctx *fiber.Ctx) error {
 			"What waits stays.",
 		Facts: []frame.Fact{
 			{"Closed before", time.Now().Add(-age).UTC().Format(time.RFC3339)}, {"Provider", of},
-			{"At once", fmt.Sprintf("%d at most", event.MaxCleanup)},
+			{"At once", fmt.Sprintf("%d at most", operation.MaxCleanup)},
 		},
 		Action: lettersPath + "/cleanup", Button: "Remove them", Reason: "optional", Destroys: true, Back: lettersPath,
 		Fields: []frame.Fact{{"older_than", text}, {"provider", provider}},
@@ -75,13 +75,13 @@ func (c *Console) cleanUp(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	wanted := event.Cleanup{Before: time.Now().Add(-age), Provider: provider}
+	wanted := operation.Cleanup{Before: time.Now().Add(-age), Provider: provider}
 	removed, err := c.API.DeadLetters.CleanUpDeadLetters(ctx.UserContext(), wanted, operator.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("%d closed dead letters are removed.", removed)
-	if removed == event.MaxCleanup {
+	if removed == operation.MaxCleanup {
 		text += " There may be more: do it again."
 	}
 	return c.Done(ctx, lettersPath, text)

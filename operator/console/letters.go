@@ -9,6 +9,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
@@ -58,7 +60,7 @@ type causePage struct {
 
 // causeRow is a cause with where one goes from it.
 type causeRow struct {
-	event.Cause
+	operation.Cause
 
 	// Filter is its query, without a state.
 	Filter string
@@ -79,7 +81,7 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 }
 
 // filterValues is a filter as the query of an address.
-func filterValues(f event.RedriveFilter) url.Values {
+func filterValues(f operation.RedriveFilter) url.Values {
 	values := url.Values{}
 	for _, fact := range factsOf(f) {
 		values.Set(fact.Name(), fact.Value())
@@ -88,7 +90,7 @@ func filterValues(f event.RedriveFilter) url.Values {
 }
 
 // factsOf are the parts of a filter that restrict.
-func factsOf(f event.RedriveFilter) (facts []frame.Fact) {
+func factsOf(f operation.RedriveFilter) (facts []frame.Fact) {
 	for _, fact := range []frame.Fact{
 		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"step", string(f.Step)}, {"class", string(f.Class)},
 		{"code", f.Code}, {"rule", f.Rule}, {"subscription", f.Subscription}, {"state", string(f.State)},
@@ -141,9 +143,9 @@ func (c *Console) listLetters(ctx *fiber.Ctx) error {
 }
 
 // redriveOf is the redrive of what a list shows, if there is one that takes exactly that.
-func redriveOf(q event.DeadLetterQuery) (f event.RedriveFilter, ok bool) {
+func redriveOf(q event.DeadLetterQuery) (f operation.RedriveFilter, ok bool) {
 	waits := q.State == event.DeadLetterOpen || q.State == event.DeadLetterExhausted
-	return event.RedriveFilter{
+	return operation.RedriveFilter{
 		Provider: q.Provider, Source: q.Source, Type: q.Type, Class: q.Class, Code: q.Code, Step: q.Step, Rule: q.Rule,
 		Subscription: q.Subscription, State: q.State, Since: q.Since, Until: q.Until,
 	}, waits && q.EventID == "" && q.WorkflowID == ""
@@ -155,8 +157,8 @@ type letterPage struct {
 
 	BodyView bodyView
 	Links    links
-	Errors   []event.ErrorEntry
-	Audit    []event.AuditEntry
+	Errors   []oversight.ErrorEntry
+	Audit    []oversight.AuditEntry
 	// Waits says that it can be run again or discarded, CanEdit that its body is text, which a form can hold.
 	Waits, CanEdit bool
 	// CanReopen says that a discard can be taken back, IsClosed that it may be removed.
@@ -180,13 +182,13 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 		IsClosed:  d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
 	}
 	if c.API.Errors != nil {
-		page.Errors, err = c.API.Errors.Errors(ctx.UserContext(), event.ErrorQuery{EventID: d.EventID, Limit: maxErrors})
+		page.Errors, err = c.API.Errors.Errors(ctx.UserContext(), oversight.ErrorQuery{EventID: d.EventID, Limit: maxErrors})
 		if err != nil {
 			return err
 		}
 	}
 	if c.API.Audit != nil && operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
-		of := event.AuditQuery{Object: "dead_letter:" + strconv.FormatInt(d.ID, 10), Limit: maxErrors}
+		of := oversight.AuditQuery{Object: "dead_letter:" + strconv.FormatInt(d.ID, 10), Limit: maxErrors}
 		if page.Audit, err = c.API.Audit.AuditLog(ctx.UserContext(), of); err != nil {
 			return err
 		}

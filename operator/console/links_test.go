@@ -12,6 +12,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
@@ -45,9 +47,9 @@ func TestNoLinkRunsAScript(t *testing.T) {
 		"receivers": receiverList{Rows: []receiverRow{row}, All: 1},
 		"receiver":  receiverPage{receiverRow: row},
 		"events":    eventList{Rows: []operator.EventView{one.EventView}},
-		"audit":     auditPage{Rows: []event.AuditEntry{{Object: "event:" + script}, {Object: script}}},
+		"audit":     auditPage{Rows: []oversight.AuditEntry{{Object: "event:" + script}, {Object: script}}},
 		"confirm":   frame.Confirm{Action: script, Back: script, Facts: []frame.Fact{{script, script}}},
-		"operation": operation{Links: []lead{{script, script, operationsPath}}},
+		"operation": operationView{Links: []lead{{script, script, operationsPath}}},
 	} {
 		v := frame.View{Page: frame.Page{Title: script, Data: data}, Caller: access.Caller{Role: access.RoleAdmin}}
 		drawn, err := c.Fragment(name, "layout.html", v)
@@ -62,7 +64,7 @@ func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &operator.API{Rebuilds: &redrive.Rebuilds{}}})
 	c.Site()
-	of := ofRebuild(event.Rebuild{ID: "r1", State: event.OperationCompleted, DryRun: true})
+	of := ofRebuild(operation.Rebuild{ID: "r1", State: operation.Completed, DryRun: true})
 	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: true} {
 		v := frame.View{Page: frame.Page{Title: "r1", Data: of}, Caller: access.Caller{Role: role}}
 		drawn, err := c.Fragment("operation", "layout.html", v)

@@ -9,7 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
@@ -82,7 +82,7 @@ type nowPage struct {
 	Bad, Good   []Finding
 	Window      time.Duration
 	Plots       []plot
-	Stats       *event.Stats // nil where they cannot be had
+	Stats       *oversight.Stats // nil where they cannot be had
 	DeadLetters int64
 	Troubled    []troubled
 	Tail        string

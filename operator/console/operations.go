@@ -12,6 +12,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
@@ -25,10 +27,10 @@ const (
 func operationPath(kind, id string) string { return operationsPath + "/" + kind + "/" + pathEscape(id) }
 
 // operation is a redrive, a rebuild, a resend or an import, as far as it has come.
-type operation struct {
+type operationView struct {
 	// Kind is "redrives", "rebuilds", "resends" or "imports".
 	Kind, ID, About string
-	State           event.OperationState
+	State           operation.State
 	// Percent is how far it has come, 0 to 100.
 	Percent   int
 	Rate      float64
@@ -37,9 +39,9 @@ type operation struct {
 	StartedBy string
 	Filter    []frame.Fact
 	Counts    []frame.Fact
-	Problems  []event.RebuildProblem
+	Problems  []operation.RebuildProblem
 	// Lines are those of an import that could not be applied.
-	Lines []event.ImportProblem
+	Lines []operation.ImportProblem
 	// Links lead to what it works on.
 	Links []lead
 }
@@ -48,15 +50,15 @@ type operation struct {
 type lead struct{ Name, To, Route string }
 
 // IsOpen says that it can be paused, resumed or canceled.
-func (o operation) IsOpen() bool {
-	return o.State == event.OperationRunning || o.State == event.OperationPaused
+func (o operationView) IsOpen() bool {
+	return o.State == operation.Running || o.State == operation.Paused
 }
 
 // CanResume says that it is paused.
-func (o operation) CanResume() bool { return o.State == event.OperationPaused }
+func (o operationView) CanResume() bool { return o.State == operation.Paused }
 
 // Lasts says that it still changes: one that was canceled ends once its runs have.
-func (o operation) Lasts() bool {
+func (o operationView) Lasts() bool {
 	inFlight := func(f frame.Fact) bool { return f.Name() == "In flight" && f.Value() != "0" }
 	return o.IsOpen() || slices.ContainsFunc(o.Counts, inFlight)
 }
@@ -80,17 +82,17 @@ func (c *Console) operationRoutes() []route {
 	return append(all, []route{
 		{"GET", operationsPath + "/:kind/:id", access.RoleViewer, c.showOperation},
 		{"GET", operationsPath + "/:kind/:id/cancel", access.RoleOperator, c.confirmCancelOperation},
-		{"POST", operationsPath + "/:kind/:id/pause", access.RoleOperator, c.changeOperation(event.OperationPaused)},
-		{"POST", operationsPath + "/:kind/:id/resume", access.RoleOperator, c.changeOperation(event.OperationRunning)},
-		{"POST", operationsPath + "/:kind/:id/cancel", access.RoleOperator, c.changeOperation(event.OperationCanceled)},
+		{"POST", operationsPath + "/:kind/:id/pause", access.RoleOperator, c.changeOperation(operation.Paused)},
+		{"POST", operationsPath + "/:kind/:id/resume", access.RoleOperator, c.changeOperation(operation.Running)},
+		{"POST", operationsPath + "/:kind/:id/cancel", access.RoleOperator, c.changeOperation(operation.Canceled)},
 	}...)
 }
 
 // operationKind is where the operations of one kind are seen and changed.
 type operationKind struct {
-	latest func(ctx context.Context, limit int) ([]operation, error)
-	one    func(ctx context.Context, id string) (operation, error)
-	change func(ctx context.Context, id string, to event.OperationState, by event.Actor) error
+	latest func(ctx context.Context, limit int) ([]operationView, error)
+	one    func(ctx context.Context, id string) (operationView, error)
+	change func(ctx context.Context, id string, to operation.State, by oversight.Actor) error
 }
 
 // operationKinds are those that the API has, by kind.
@@ -113,24 +115,23 @@ func (c *Console) operationKinds() map[string]operationKind {
 
 func kindOf[T any](
 	latest func(context.Context, int) ([]T, error), one func(context.Context, string) (T, error),
-	change func(context.Context, string, event.OperationState, event.Actor) (T, error), view func(T) operation,
-) operationKind {
+	change func(context.Context, string, operation.State, oversight.Actor) (T, error), view func(T) operationView) operationKind {
 	return operationKind{
-		latest: func(ctx context.Context, limit int) (all []operation, err error) {
+		latest: func(ctx context.Context, limit int) (all []operationView, err error) {
 			rows, err := latest(ctx, limit)
 			for _, row := range rows {
 				all = append(all, view(row))
 			}
 			return all, err
 		},
-		one: func(ctx context.Context, id string) (operation, error) {
+		one: func(ctx context.Context, id string) (operationView, error) {
 			row, err := one(ctx, id)
 			if err != nil {
-				return operation{}, err
+				return operationView{}, err
 			}
 			return view(row), nil
 		},
-		change: func(ctx context.Context, id string, to event.OperationState, by event.Actor) error {
+		change: func(ctx context.Context, id string, to operation.State, by oversight.Actor) error {
 			_, err := change(ctx, id, to, by)
 			return err
 		},
@@ -146,9 +147,9 @@ func percent(done, total int64) int {
 
 func count(name string, n int64) frame.Fact { return frame.Fact{name, frame.Number(n)} }
 
-func ofRedrive(r event.Redrive) operation {
+func ofRedrive(r operation.Redrive) operationView {
 	values := filterValues(r.Filter)
-	return operation{
+	return operationView{
 		Kind: "redrives", ID: r.ID, About: "dead letters, run again", State: r.State, Rate: r.Rate,
 		Percent:   percent(r.Ended(), r.Total),
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt, StartedBy: r.StartedBy, Filter: factsOf(r.Filter),
@@ -160,13 +161,13 @@ func ofRedrive(r event.Redrive) operation {
 	}
 }
 
-func ofRebuild(r event.Rebuild) operation {
+func ofRebuild(r operation.Rebuild) operationView {
 	about := "stored events, read again"
 	if r.DryRun {
 		about += " (a dry run changes nothing)"
 	}
 	again := url.Values{"provider": {r.Filter.Provider}, "kind": {r.Filter.Kind}}
-	o := operation{
+	o := operationView{
 		Kind: "rebuilds", ID: r.ID, About: about, State: r.State, Percent: int(r.Share() * 100), Rate: r.Rate,
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt, StartedBy: r.StartedBy, Problems: r.Problems,
 		Counts: []frame.Fact{
@@ -186,8 +187,8 @@ func ofRebuild(r event.Rebuild) operation {
 	return o
 }
 
-func ofResend(r delivery.Resend) operation {
-	o := operation{
+func ofResend(r delivery.Resend) operationView {
+	o := operationView{
 		Kind: "resends", ID: r.ID, About: "events, sent to " + r.Subscription, State: r.State, Rate: r.Rate,
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt, StartedBy: r.StartedBy,
 		Filter: []frame.Fact{
@@ -198,7 +199,7 @@ func ofResend(r delivery.Resend) operation {
 		Links:  []lead{{"The receiver", receiversPath + "?" + url.Values{"subscription": {r.Subscription}}.Encode(), receiversPath}},
 	}
 	switch {
-	case r.State == event.OperationCompleted:
+	case r.State == operation.Completed:
 		o.Percent = 100
 	case r.Reached.After(r.Since):
 		o.Percent = percent(int64(r.Reached.Sub(r.Since)), int64(r.Until.Sub(r.Since)))
@@ -206,8 +207,8 @@ func ofResend(r delivery.Resend) operation {
 	return o
 }
 
-func ofImport(i event.Import) operation {
-	o := operation{
+func ofImport(i operation.Import) operationView {
+	o := operationView{
 		Kind: "imports", ID: i.ID, About: "what another system had, from " + i.Name, State: i.State, Percent: int(i.Share() * 100),
 		Rate: i.Rate, StartedAt: i.StartedAt, EndedAt: i.EndedAt, StartedBy: i.StartedBy,
 		Counts: []frame.Fact{count("Total", i.Total), count("Applied", i.Read)}, Lines: i.Problems,
@@ -227,7 +228,7 @@ const maxOperations = 20
 // operationGroup are the latest of a kind.
 type operationGroup struct {
 	Title string
-	Rows  []operation
+	Rows  []operationView
 }
 
 func (c *Console) listOperations(ctx *fiber.Ctx) error {
@@ -262,7 +263,7 @@ func (c *Console) operationKindIn(ctx *fiber.Ctx) (d operationKind, id string, e
 	return d, id, nil
 }
 
-func (c *Console) operationIn(ctx *fiber.Ctx) (o operation, err error) {
+func (c *Console) operationIn(ctx *fiber.Ctx) (o operationView, err error) {
 	d, id, err := c.operationKindIn(ctx)
 	if err != nil {
 		return o, err
@@ -279,7 +280,7 @@ func (c *Console) showOperation(ctx *fiber.Ctx) error {
 }
 
 // nameOf is an operation in words: "Redrive 20261122-…".
-func nameOf(o operation) string {
+func nameOf(o operationView) string {
 	return map[string]string{
 		"redrives": "Redrive ", "rebuilds": "Rebuild ", "resends": "Resend ", "imports": "Import ",
 	}[o.Kind] + o.ID
@@ -299,9 +300,9 @@ func (c *Console) confirmCancelOperation(ctx *fiber.Ctx) error {
 	})
 }
 
-func (c *Console) changeOperation(to event.OperationState) fiber.Handler {
-	did := map[event.OperationState]string{
-		event.OperationPaused: "It is paused.", event.OperationRunning: "It goes on.", event.OperationCanceled: "It is canceled.",
+func (c *Console) changeOperation(to operation.State) fiber.Handler {
+	did := map[operation.State]string{
+		operation.Paused: "It is paused.", operation.Running: "It goes on.", operation.Canceled: "It is canceled.",
 	}[to]
 	return func(ctx *fiber.Ctx) error {
 		d, id, err := c.operationKindIn(ctx)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // A resend may reach back for years, which are many nanoseconds.
@@ -18,7 +18,7 @@ func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
 	for percent, reached := range map[int]time.Time{
 		0: {}, 25: since.Add(until.Sub(since) / 4), 99: until.Add(-time.Hour), 100: until,
 	} {
-		o := ofResend(delivery.Resend{State: event.OperationRunning, Since: since, Until: until, Reached: reached})
+		o := ofResend(delivery.Resend{State: operation.Running, Since: since, Until: until, Reached: reached})
 		require.Equal(t, percent, o.Percent)
 	}
 	require.Equal(t, 29, percent(29, 100))

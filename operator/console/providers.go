@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
@@ -61,14 +62,14 @@ type providerList struct {
 	// NoCounts says that the database did not tell how many events there were.
 	NoCounts bool
 	// Unknown are the refusals of paths that are nobody's.
-	Unknown []event.RefusalCause
+	Unknown []oversight.RefusalCause
 }
 
 func (c *Console) listProviders(ctx *fiber.Ctx) error {
 	data := providerList{Receives: c.Refusals != nil}
 	counts, err := c.eventCounts(ctx)
 	data.NoCounts = err != nil
-	refused := map[string]event.ProviderRefusals{}
+	refused := map[string]oversight.ProviderRefusals{}
 	for _, of := range c.refusalsOf("") {
 		refused[of.Provider] = of
 	}
@@ -109,7 +110,7 @@ func (c *Console) eventCounts(ctx *fiber.Ctx) (map[string]eventCount, error) {
 	return counts, nil
 }
 
-func (c *Console) refusalsOf(provider string) []event.ProviderRefusals {
+func (c *Console) refusalsOf(provider string) []oversight.ProviderRefusals {
 	if c.Refusals == nil {
 		return nil
 	}
@@ -124,7 +125,7 @@ type providerPage struct {
 	Limits, Redrive, Definition string
 
 	Receives bool
-	Refused  event.ProviderRefusals
+	Refused  oversight.ProviderRefusals
 }
 
 func (c *Console) showProvider(ctx *fiber.Ctx) error {

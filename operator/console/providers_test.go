@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/console"
 	"holdfast/providers"
@@ -67,14 +67,14 @@ func definitions(t *testing.T) *providers.Live {
 
 type refusals struct{}
 
-func (refusals) Refusals(provider string) (all []event.ProviderRefusals) {
+func (refusals) Refusals(provider string) (all []oversight.ProviderRefusals) {
 	at := time.Now().Add(-5 * time.Minute)
 	for _, name := range []string{"stripe", "unknown"} {
 		if provider == "" || provider == name {
-			all = append(all, event.ProviderRefusals{
+			all = append(all, oversight.ProviderRefusals{
 				Provider: name, Count: 1234,
-				Causes: []event.RefusalCause{{Cause: "modified_body", Means: "what it means", Next: "what to do", Count: 1234, LastAt: at}},
-				Last: []event.Refusal{{
+				Causes: []oversight.RefusalCause{{Cause: "modified_body", Means: "what it means", Next: "what to do", Count: 1234, LastAt: at}},
+				Last: []oversight.Refusal{{
 					At: at, Cause: "modified_body", Status: 401, Scheme: "auth[0]", Detail: "looked at: header stripe-signature",
 					Address: "203.0.113.7", Headers: []string{"host"}, OtherHeaders: 3, BodyBytes: 17, BodySHA256: "0123456789abcdef",
 				}},

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
 )
@@ -18,7 +19,7 @@ const (
 
 // rebuildForm is what somebody wants read again.
 type rebuildForm struct {
-	Filter event.RebuildFilter
+	Filter operation.RebuildFilter
 	Rate   float64
 	DryRun bool
 }
@@ -34,7 +35,7 @@ func rebuildOf(ctx *fiber.Ctx) (f rebuildForm, err error) {
 	if f.DryRun, err = strconv.ParseBool(ctx.FormValue("dry_run")); err != nil {
 		return f, operator.BadField("dry_run")
 	}
-	f.Rate, err = rateField(ctx, event.DefaultRebuildRate, event.MinRebuildRate, event.MaxRebuildRate)
+	f.Rate, err = rateField(ctx, operation.DefaultRebuildRate, operation.MinRebuildRate, operation.MaxRebuildRate)
 	return f, err
 }
 
@@ -55,7 +56,7 @@ func rateField(ctx *fiber.Ctx, usual, least, most float64) (float64, error) {
 func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	if ctx.Query("dry_run") == "" {
 		return c.Show(ctx, "rebuild", frame.Page{Title: "Rebuild", Section: operations, Data: rebuildForm{
-			Filter: event.RebuildFilter{Provider: ctx.Query("provider"), Kind: ctx.Query("kind")}, Rate: event.DefaultRebuildRate,
+			Filter: operation.RebuildFilter{Provider: ctx.Query("provider"), Kind: ctx.Query("kind")}, Rate: operation.DefaultRebuildRate,
 		}})
 	}
 	f, err := rebuildOf(ctx)

@@ -9,13 +9,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
 )
 
 // redrivePage is the plan of a redrive, with the form that starts it.
 type redrivePage struct {
-	Plan  event.RedrivePlan
+	Plan  operation.RedrivePlan
 	Facts []frame.Fact
 	// Action is where the form goes: the same filter.
 	Action, Back string
@@ -36,7 +37,7 @@ func (c *Console) planRedrive(ctx *fiber.Ctx) error {
 }
 
 // redriveFilter reads the query, which is that of a list of dead letters.
-func (c *Console) redriveFilter(ctx *fiber.Ctx) (f event.RedriveFilter, err error) {
+func (c *Console) redriveFilter(ctx *fiber.Ctx) (f operation.RedriveFilter, err error) {
 	q, err := c.API.DeadLetterQuery(ctx)
 	if err != nil {
 		return f, err
@@ -50,7 +51,7 @@ func (c *Console) redriveFilter(ctx *fiber.Ctx) (f event.RedriveFilter, err erro
 	return f, nil
 }
 
-func (c *Console) showPlan(ctx *fiber.Ctx, f event.RedriveFilter, was int64) error {
+func (c *Console) showPlan(ctx *fiber.Ctx, f operation.RedriveFilter, was int64) error {
 	plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), f)
 	if err != nil {
 		return err
@@ -61,9 +62,9 @@ func (c *Console) showPlan(ctx *fiber.Ctx, f event.RedriveFilter, was int64) err
 		list.Set("state", string(event.DeadLetterOpen))
 	}
 	data := redrivePage{
-		Plan: plan, Facts: factsOf(f), Rate: event.DefaultRedriveRate, Was: was,
+		Plan: plan, Facts: factsOf(f), Rate: operation.DefaultRedriveRate, Was: was,
 		Action: lettersPath + "/redrive?" + query, Back: letterList + "?" + list.Encode(),
-		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / event.DefaultRedriveRate * float64(time.Second))),
+		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / operation.DefaultRedriveRate * float64(time.Second))),
 	}
 	return c.Show(ctx, "redrive", frame.Page{Title: "Redrive", Section: letters, Data: data})
 }
@@ -79,7 +80,7 @@ func (c *Console) startRedrive(ctx *fiber.Ctx) error {
 		return err
 	}
 	rate, err := strconv.ParseFloat(strings.TrimSpace(ctx.FormValue("rate")), 64)
-	if err != nil || !(rate >= event.MinRedriveRate && rate <= event.MaxRedriveRate) {
+	if err != nil || !(rate >= operation.MinRedriveRate && rate <= operation.MaxRedriveRate) {
 		return operator.BadField("rate")
 	}
 	count, err := strconv.ParseInt(ctx.FormValue("count"), 10, 64)

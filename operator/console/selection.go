@@ -9,7 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
 )
@@ -107,14 +107,14 @@ func (c *Console) changeSelected(ctx *fiber.Ctx) error {
 	return c.Lead(ctx, s.back(), applied(ctx, s.IDs, did, change, operator.Actor(ctx, reason)))
 }
 
-func (c *Console) replay(ctx context.Context, id int64, by event.Actor) error {
+func (c *Console) replay(ctx context.Context, id int64, by oversight.Actor) error {
 	_, err := c.API.Replays.Replay(ctx, id, by)
 	return err
 }
 
 // applied makes a change of each of some dead letters, and says what came of it.
 func applied(
-	ctx *fiber.Ctx, ids []int64, did string, change func(context.Context, int64, event.Actor) error, by event.Actor,
+	ctx *fiber.Ctx, ids []int64, did string, change func(context.Context, int64, oversight.Actor) error, by oversight.Actor,
 ) frame.Flash {
 	var refused []string
 	for _, id := range ids {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator/console/frame"
 )
 
@@ -44,7 +45,7 @@ func TestAListIsARedriveWhereBothMeanTheSame(t *testing.T) {
 	open := event.DeadLetterQuery{Provider: "acme", Type: "t", Rule: "type", State: event.DeadLetterOpen, Since: time.Unix(1, 0)}
 	f, ok := redriveOf(open)
 	require.True(t, ok)
-	require.Equal(t, event.RedriveFilter{
+	require.Equal(t, operation.RedriveFilter{
 		Provider: "acme", Type: "t", Rule: "type", State: event.DeadLetterOpen, Since: time.Unix(1, 0),
 	}, f)
 	require.Equal(t, "provider=acme&rule=type&since=1970-01-01T00%3A00%3A01Z&state=open&type=t", filterValues(f).Encode())
@@ -58,14 +59,14 @@ func TestAListIsARedriveWhereBothMeanTheSame(t *testing.T) {
 
 func TestOperationsSayHowFarTheyAre(t *testing.T) {
 	t.Parallel()
-	running := ofRedrive(event.Redrive{State: event.OperationRunning, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
+	running := ofRedrive(operation.Redrive{State: operation.Running, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
 	require.Equal(t, 20, running.Percent)
 	require.Contains(t, running.Counts, frame.Fact{"Still wait", "780"})
 	require.True(t, running.Lasts())
-	canceled := ofRedrive(event.Redrive{State: event.OperationCanceled, Total: 10, InFlight: 1})
+	canceled := ofRedrive(operation.Redrive{State: operation.Canceled, Total: 10, InFlight: 1})
 	require.False(t, canceled.IsOpen())
 	require.True(t, canceled.Lasts(), "its runs go on")
-	ended := ofRedrive(event.Redrive{State: event.OperationCompleted, Total: 0})
+	ended := ofRedrive(operation.Redrive{State: operation.Completed, Total: 0})
 	require.Equal(t, 100, ended.Percent)
 	require.False(t, ended.Lasts())
 }

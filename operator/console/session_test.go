@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
 )
 
@@ -43,7 +44,7 @@ func TestALogoutEndsTheSessionWhereverItsCookieIs(t *testing.T) {
 	require.Equal(t, 303, res.StatusCode)
 	res, _ = thief.get(s.url + "/openapi.json")
 	require.Equal(t, 401, res.StatusCode)
-	require.Equal(t, []event.AuditAction{event.AuditLogin, event.AuditLogout}, s.sessions.audited())
+	require.Equal(t, []oversight.AuditAction{oversight.AuditLogin, oversight.AuditLogout}, s.sessions.audited())
 }
 
 // A session is of the installation: another process knows it, and so does this one once it is started again. What its holder may
@@ -122,7 +123,7 @@ func TestRefusedLoginsAreToldOfOnceAMinute(t *testing.T) {
 		require.Equal(t, 401, newVisitor(t).logIn(s, "CANARY").StatusCode)
 	}
 	require.Eventually(t, func() bool { return len(s.sessions.audited()) > 0 }, waiting, tick)
-	require.Equal(t, []event.AuditAction{event.AuditLoginRefused}, s.sessions.audited())
+	require.Equal(t, []oversight.AuditAction{oversight.AuditLoginRefused}, s.sessions.audited())
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	require.JSONEq(t, `{"times":1,"addresses":["127.0.0.1"]}`, string(s.sessions.audit[0].Detail))

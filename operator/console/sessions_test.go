@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 const (
@@ -16,26 +17,26 @@ const (
 // sessions are kept in memory, and fail when they are told to. Those of PostgreSQL are tested in package persistence.
 type sessions struct {
 	mu    sync.Mutex
-	open  map[string]event.Session
-	audit []event.AuditEntry
+	open  map[string]oversight.Session
+	audit []oversight.AuditEntry
 	err   error
 }
 
-func (s *sessions) OpenSession(_ context.Context, one event.Session, by event.Actor) error {
+func (s *sessions) OpenSession(_ context.Context, one oversight.Session, by oversight.Actor) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
 	if s.open == nil {
-		s.open = map[string]event.Session{}
+		s.open = map[string]oversight.Session{}
 	}
 	s.open[string(one.ID)] = one
-	s.audit = append(s.audit, by.Did(event.AuditLogin, "console", nil))
+	s.audit = append(s.audit, by.Did(oversight.AuditLogin, "console", nil))
 	return nil
 }
 
-func (s *sessions) Session(_ context.Context, id []byte) (event.Session, error) {
+func (s *sessions) Session(_ context.Context, id []byte) (oversight.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, ok := s.open[string(id)]
@@ -45,18 +46,18 @@ func (s *sessions) Session(_ context.Context, id []byte) (event.Session, error) 
 	return one, s.err
 }
 
-func (s *sessions) CloseSession(_ context.Context, id []byte, by event.Actor) error {
+func (s *sessions) CloseSession(_ context.Context, id []byte, by oversight.Actor) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
 	delete(s.open, string(id))
-	s.audit = append(s.audit, by.Did(event.AuditLogout, "console", nil))
+	s.audit = append(s.audit, by.Did(oversight.AuditLogout, "console", nil))
 	return nil
 }
 
-func (s *sessions) Audit(_ context.Context, e event.AuditEntry) error {
+func (s *sessions) Audit(_ context.Context, e oversight.AuditEntry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.audit = append(s.audit, e)
@@ -70,7 +71,7 @@ func (s *sessions) fail(err error) {
 }
 
 // audited are the actions that were written, in their order.
-func (s *sessions) audited() (actions []event.AuditAction) {
+func (s *sessions) audited() (actions []oversight.AuditAction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.audit {

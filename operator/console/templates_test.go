@@ -38,7 +38,7 @@ func TestTemplatesReadWhatIsThere(t *testing.T) {
 		"letter":     shown[letterPage]{},
 		"letters":    shown[letterPages]{},
 		"now":        shown[nowPage]{},
-		"operation":  shown[operation]{},
+		"operation":  shown[operationView]{},
 		"operations": shown[[]operationGroup]{},
 		"provider":   shown[providerPage]{},
 		"providers":  shown[providerList]{},

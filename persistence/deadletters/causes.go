@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // Causes groups the dead letters that wait, or that are run again at the moment, by why they failed: those with the most
 // first, at most event.MaxPage of them. An empty provider means all.
-func (s *Store) Causes(ctx context.Context, provider string) ([]event.Cause, error) {
+func (s *Store) Causes(ctx context.Context, provider string) ([]operation.Cause, error) {
 	list := postgres.NewList(groupByCause)
 	list.Args = []any{event.MaxPage}
 	list.Where("state IN ('open', 'redriving', 'exhausted')")
@@ -33,7 +34,7 @@ func (s *Store) Causes(ctx context.Context, provider string) ([]event.Cause, err
 	if err != nil {
 		return nil, postgres.Failure("group dead letters", err)
 	}
-	causes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c event.Cause, err error) {
+	causes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c operation.Cause, err error) {
 		err = row.Scan(&c.Provider, &c.Step, &c.Class, &c.Code, &c.Rule, &c.Subscription, &c.Open, &c.Exhausted, &c.Redriving,
 			&c.Oldest, &c.Newest, &c.Example)
 		c.Oldest, c.Newest = c.Oldest.UTC(), c.Newest.UTC()

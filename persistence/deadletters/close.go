@@ -10,6 +10,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
@@ -118,7 +120,7 @@ func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postg
 // DiscardDeadLetter gives an event up for good: no attempt will process it, and what it did to entities is taken back. Its dead
 // letter is kept. Of a delivery only that is given up: its event stays processed. The error is a *event.StateError if it is
 // resolved, being redriven or discarded already.
-func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "discard", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if !h.isFree {
 			return h.refusal()
@@ -128,27 +130,27 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by event.Actor)
 		}
 		if h.subscription != 0 {
 			outbox.QueueDiscard(b, delivery.Key{EventID: h.eventID, SubscriptionID: h.subscription}, by)
-			journal.QueueAudit(b, by.Did(event.AuditDiscard, h.object(), h.detail(nil)))
+			journal.QueueAudit(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(nil)))
 			return nil
 		}
 		taken, err := s.giveUp(ctx, tx, h, writer.VerdictBy(by, h.eventID, event.OutcomeDiscarded))
 		if err != nil {
 			return err
 		}
-		journal.QueueAudit(b, by.Did(event.AuditDiscard, h.object(), h.detail(taken.Detail())))
+		journal.QueueAudit(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(taken.Detail())))
 		return nil
 	})
 }
 
 // DeleteDeadLetter removes a dead letter that is resolved or discarded; of others it would be the end of the event, so
 // the error is a *event.StateError. A verdict stays.
-func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "delete", id, func(_ *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterResolved && h.state != event.DeadLetterDiscarded {
 			return h.refusal()
 		}
 		b.Queue(deleteDeadLetter, id)
-		journal.QueueAudit(b, by.Did(event.AuditDelete, h.object(), h.detail(nil)))
+		journal.QueueAudit(b, by.Did(oversight.AuditDelete, h.object(), h.detail(nil)))
 		return nil
 	})
 }
@@ -186,9 +188,9 @@ func (s *Store) closeDeadLetter(
 
 // CleanUpDeadLetters removes dead letters that were resolved or discarded before a time, the oldest first, and says how
 // many. It is one transaction of at most event.MaxCleanup rows: as long as it removes that many, there may be more.
-func (s *Store) CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by event.Actor) (removed int64, err error) {
-	if c.Limit <= 0 || c.Limit > event.MaxCleanup {
-		c.Limit = event.MaxCleanup
+func (s *Store) CleanUpDeadLetters(ctx context.Context, c operation.Cleanup, by oversight.Actor) (removed int64, err error) {
+	if c.Limit <= 0 || c.Limit > operation.MaxCleanup {
+		c.Limit = operation.MaxCleanup
 	}
 	const doing = "clean up dead letters"
 	b := &pgx.Batch{}
@@ -202,7 +204,7 @@ func (s *Store) CleanUpDeadLetters(ctx context.Context, c event.Cleanup, by even
 		"before": c.Before.UTC(), "provider": postgres.Clean(c.Provider), "removed": removed,
 	})
 	last := &pgx.Batch{}
-	journal.QueueAudit(last, by.Did(event.AuditCleanup, "dead_letters", detail))
+	journal.QueueAudit(last, by.Did(oversight.AuditCleanup, "dead_letters", detail))
 	if err := tx.Commit(ctx, last); err != nil {
 		return 0, postgres.Failure(doing, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -40,7 +42,7 @@ RETURNING id`
 // being redriven: the caller starts its run, or gives it back (GiveBack, without an owner). The original is kept as discarded,
 // what it did to entities is taken back, and each of the two names the other. Nothing is lost if the caller dies: the edited
 // event is then a dead letter like any other. The error is a *event.StateError if the original is not open.
-func (s *Store) EditDeadLetter(ctx context.Context, e event.Edit, by event.Actor) (event.DeadLetter, error) {
+func (s *Store) EditDeadLetter(ctx context.Context, e operation.Edit, by oversight.Actor) (event.DeadLetter, error) {
 	doing := fmt.Sprintf("edit dead letter %d", e.DeadLetter)
 	id, err := s.edit(ctx, e, by)
 	if err != nil {
@@ -49,7 +51,7 @@ func (s *Store) EditDeadLetter(ctx context.Context, e event.Edit, by event.Actor
 	return s.DeadLetter(ctx, id)
 }
 
-func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int64, err error) {
+func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) (id int64, err error) {
 	held, tx, err := s.hold(ctx, e.DeadLetter)
 	if err != nil {
 		return 0, err
@@ -82,7 +84,7 @@ func (s *Store) edit(ctx context.Context, e event.Edit, by event.Actor) (id int6
 	detail := taken.Detail()
 	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()
 	detail["new_sha256"] = hex.EncodeToString(sum[:])
-	journal.QueueAudit(b, by.Did(event.AuditEdit, held.object(), held.detail(detail)))
+	journal.QueueAudit(b, by.Did(oversight.AuditEdit, held.object(), held.detail(detail)))
 	return id, tx.Commit(ctx, b)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -30,7 +31,7 @@ SELECT e.id::text, CASE WHEN k.event_id IS NULL THEN e.receipt END
 
 // Unfinished are events that are stored, not processed, and neither dead letters nor decided about, in the order of their IDs,
 // with their bodies.
-func (s *Store) Unfinished(ctx context.Context, p event.RowPage) ([]event.Record, error) {
+func (s *Store) Unfinished(ctx context.Context, p operation.RowPage) ([]event.Record, error) {
 	rows := s.db.Rows(ctx, selectUnfinished, p.After, p.Before, p.Limit)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) {
 		var body []byte
@@ -43,7 +44,7 @@ func (s *Store) Unfinished(ctx context.Context, p event.RowPage) ([]event.Record
 
 // Keyless are those of a page of processed events whose key nobody has, although its dedupe window has not ended. Last is the ID
 // that the page has come to; "" if it had none.
-func (s *Store) Keyless(ctx context.Context, p event.RowPage) (found []event.Receipt, last string, err error) {
+func (s *Store) Keyless(ctx context.Context, p operation.RowPage) (found []event.Receipt, last string, err error) {
 	var receipt []byte
 	rows := s.db.Rows(ctx, selectKeys, p.After, p.Before, p.Limit)
 	_, err = pgx.ForEachRow(rows, []any{&last, &receipt}, func() error {

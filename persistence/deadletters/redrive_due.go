@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
@@ -55,7 +56,7 @@ const planBatch = 1000
 
 // PlanAutomaticRedrive gives open dead letters the time of their next automatic attempt, and marks those as exhausted
 // that have had them all. It works through all of them, in statements of 1,000.
-func (s *Store) PlanAutomaticRedrive(ctx context.Context, p event.AutomaticRedrive) (planned, exhausted int64, err error) {
+func (s *Store) PlanAutomaticRedrive(ctx context.Context, p operation.AutomaticRedrive) (planned, exhausted int64, err error) {
 	policies := policyArgs(p)
 	if exhausted, err = s.execAll(ctx, exhaust, policies...); err != nil {
 		return 0, exhausted, postgres.Failure("exhaust dead letters", err)
@@ -77,9 +78,9 @@ func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64
 
 // TakeDue takes the first n dead letters that are due, fewer if more than inFlight would be redriving at the same time.
 func (s *Store) TakeDue(
-	ctx context.Context, owner string, p event.AutomaticRedrive, n, inFlight int,
-) (page event.RedrivePage, err error) {
-	page.State, page.Rate = event.OperationRunning, p.Rate
+	ctx context.Context, owner string, p operation.AutomaticRedrive, n, inFlight int,
+) (page operation.RedrivePage, err error) {
+	page.State, page.Rate = operation.Running, p.Rate
 	if err := s.db.QueryRow(ctx, countRedriving).Scan(&page.InFlight); err != nil {
 		return page, postgres.Failure("count dead letters", err)
 	}
@@ -95,9 +96,9 @@ func (s *Store) TakeDue(
 }
 
 // policyArgs are the policies as columns: provider, base in seconds, attempts, classes. The policy for all has no name.
-func policyArgs(p event.AutomaticRedrive) []any {
+func policyArgs(p operation.AutomaticRedrive) []any {
 	names, bases, attempts, classes := []string{}, []float64{}, []int32{}, []string{}
-	add := func(name string, own event.RedrivePolicy) {
+	add := func(name string, own operation.RedrivePolicy) {
 		names, bases = append(names, name), append(bases, own.Base.Seconds())
 		attempts = append(attempts, int32(min(own.Attempts, math.MaxInt32)))
 		classes = append(classes, strings.Join(classNames(own.Classes), ","))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -33,37 +33,37 @@ RETURNING *)` + deadLetterColumns + bodyOf + ` FROM taken ORDER BY id`
 
 // redriveRow is what a redrive has come to, as its row says while it is held.
 type redriveRow struct {
-	event.RedrivePage
+	operation.RedrivePage
 
-	filter        event.RedriveFilter
+	filter        operation.RedriveFilter
 	bound, cursor int64
 }
 
 // TakeRedrivePage takes the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same
 // time, and moves its cursor behind them, in one transaction: killed before its commit it has done nothing, killed after
 // it Unstarted finds what it took. It takes nothing for a redrive that does not run.
-func (s *Store) TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (event.RedrivePage, error) {
+func (s *Store) TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
 	page, err := s.takeRedrivePage(ctx, id, n, inFlight)
 	return page, postgres.Failure("take page of redrive "+postgres.Clean(id), err)
 }
 
-func (s *Store) takeRedrivePage(ctx context.Context, id string, n, inFlight int) (event.RedrivePage, error) {
+func (s *Store) takeRedrivePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
 	var r redriveRow
 	b := &pgx.Batch{}
 	b.Queue(lockRedrive, postgres.Clean(id)).QueryRow(r.scan)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
-		return event.RedrivePage{}, err
+		return operation.RedrivePage{}, err
 	}
 	defer tx.Rollback(ctx)
-	if room := inFlight - r.InFlight; r.State != event.OperationRunning || room <= 0 {
+	if room := inFlight - r.InFlight; r.State != operation.Running || room <= 0 {
 		return r.RedrivePage, nil
 	} else if n > room {
 		n = room
 	}
 	last := &pgx.Batch{}
 	if err := takeNext(ctx, tx, id, &r, n, last); err != nil {
-		return event.RedrivePage{}, err
+		return operation.RedrivePage{}, err
 	}
 	return r.RedrivePage, tx.Commit(ctx, last)
 }

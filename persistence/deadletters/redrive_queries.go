@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -26,28 +27,28 @@ SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(faile
          FROM dead_letters AS d WHERE d.redrive_id = r.id AND r.settled_at IS NULL) AS live ON true`
 )
 
-var redrives = journal.Books[event.Redrive]{
+var redrives = journal.Books[operation.Redrive]{
 	Noun: "redrive", Columns: selectRedrive + fromRedrives,
-	Scan: func(row pgx.Row) (event.Redrive, error) { return scanRedrive(row) },
+	Scan: func(row pgx.Row) (operation.Redrive, error) { return scanRedrive(row) },
 }
 
 // PlanRedrive says what a redrive of the filter would take on.
-func (s *Store) PlanRedrive(ctx context.Context, f event.RedriveFilter) (event.RedrivePlan, error) {
+func (s *Store) PlanRedrive(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error) {
 	list := postgres.NewList(`SELECT provider, error_class, count(*), min(first_failed_at) FROM dead_letters`)
 	redrivable(list, f)
 	rows, err := s.db.Query(ctx, list.Statement()+` GROUP BY provider, error_class`, list.Args...)
 	if err != nil {
-		return event.RedrivePlan{}, postgres.Failure("plan redrive", err)
+		return operation.RedrivePlan{}, postgres.Failure("plan redrive", err)
 	}
-	plan := event.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{}}
+	plan := operation.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{}}
 	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
 		return struct{}{}, addToPlan(&plan, row)
 	})
 	return plan, postgres.Failure("plan redrive", err)
 }
 
-func addToPlan(plan *event.RedrivePlan, row pgx.Row) error {
-	var part event.RedrivePlan
+func addToPlan(plan *operation.RedrivePlan, row pgx.Row) error {
+	var part operation.RedrivePlan
 	var provider string
 	var class event.Class
 	if err := row.Scan(&provider, &class, &part.Count, &part.Oldest); err != nil {
@@ -63,12 +64,12 @@ func addToPlan(plan *event.RedrivePlan, row pgx.Row) error {
 }
 
 // Redrive is one redrive, as far as it has come.
-func (s *Store) Redrive(ctx context.Context, id string) (event.Redrive, error) {
+func (s *Store) Redrive(ctx context.Context, id string) (operation.Redrive, error) {
 	return redrives.One(ctx, s.db, id)
 }
 
 // Redrives are the latest redrives, newest first: at most limit of them, at most event.MaxPage.
-func (s *Store) Redrives(ctx context.Context, limit int) ([]event.Redrive, error) {
+func (s *Store) Redrives(ctx context.Context, limit int) ([]operation.Redrive, error) {
 	return redrives.Latest(ctx, s.db, limit)
 }
 
@@ -77,17 +78,17 @@ func (s *Store) UnsettledRedrives(ctx context.Context) ([]string, error) {
 	return redrives.IDs(ctx, s.db, `settled_at IS NULL`)
 }
 
-func scanRedrive(row pgx.Row, more ...any) (r event.Redrive, err error) {
+func scanRedrive(row pgx.Row, more ...any) (r operation.Redrive, err error) {
 	var filter []byte
 	columns := []any{
 		&r.ID, &filter, &r.Rate, &r.State, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped,
 		&r.StartedAt, &r.EndedAt, &r.StartedBy,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
-		return event.Redrive{}, err
+		return operation.Redrive{}, err
 	}
 	if err := json.Unmarshal(filter, &r.Filter); err != nil {
-		return event.Redrive{}, fmt.Errorf("decode filter: %w", err)
+		return operation.Redrive{}, fmt.Errorf("decode filter: %w", err)
 	}
 	r.StartedAt, r.EndedAt = r.StartedAt.UTC(), postgres.UTC(r.EndedAt)
 	return r, nil

@@ -7,7 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -45,26 +46,26 @@ UPDATE redrives AS r
 )
 
 // CreateRedrive makes a redrive, which takes on what matches its filter now. It stores ID, Filter, Rate and StartedBy.
-func (s *Store) CreateRedrive(ctx context.Context, r event.Redrive, actor event.Actor) (event.Redrive, error) {
+func (s *Store) CreateRedrive(ctx context.Context, r operation.Redrive, actor oversight.Actor) (operation.Redrive, error) {
 	filter, err := json.Marshal(r.Filter)
 	if err != nil {
-		return event.Redrive{}, fmt.Errorf("create redrive: %w", err)
+		return operation.Redrive{}, fmt.Errorf("create redrive: %w", err)
 	}
 	list := postgres.NewList(insertRedrive)
 	list.Args = []any{r.ID, string(filter), r.Rate, postgres.Clean(r.StartedBy)}
 	redrivable(list, r.Filter)
 	b := &pgx.Batch{}
 	b.Queue(list.Statement(), list.Args...)
-	journal.QueueAudit(b, actor.Did(event.AuditRedriveStart, "redrive:"+r.ID, filter))
+	journal.QueueAudit(b, actor.Did(oversight.AuditRedriveStart, "redrive:"+r.ID, filter))
 	if err := s.db.SendOnly(ctx, b); err != nil {
-		return event.Redrive{}, postgres.Failure("create redrive", err)
+		return operation.Redrive{}, postgres.Failure("create redrive", err)
 	}
 	return s.Redrive(ctx, r.ID)
 }
 
 // redrivable restricts to dead letters that wait for somebody, match the filter and belong to no redrive that has not
 // ended: while one works on them, a second one leaves them alone.
-func redrivable(l *postgres.List, f event.RedriveFilter) {
+func redrivable(l *postgres.List, f operation.RedriveFilter) {
 	l.Where("state IN ('open', 'exhausted')")
 	l.Equal("provider", f.Provider)
 	l.OfSource(f.Source)
@@ -91,15 +92,15 @@ const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = red
 // ChangeRedrive pauses, resumes or cancels a redrive. One that has ended is refused with an event.Error of class
 // rejected and code "redrive_ended".
 func (s *Store) ChangeRedrive(
-	ctx context.Context, id string, to event.OperationState, actor event.Actor,
-) (event.Redrive, error) {
+	ctx context.Context, id string, to operation.State, actor oversight.Actor,
+) (operation.Redrive, error) {
 	return redrives.Change(ctx, s.db, id, to, actor)
 }
 
 // SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
-func (s *Store) SettleRedrive(ctx context.Context, id string) (event.Redrive, bool, error) {
+func (s *Store) SettleRedrive(ctx context.Context, id string) (operation.Redrive, bool, error) {
 	if _, err := s.db.Exec(ctx, settleRedrive, postgres.Clean(id)); err != nil {
-		return event.Redrive{}, false, postgres.Failure("settle redrive "+postgres.Clean(id), err)
+		return operation.Redrive{}, false, postgres.Failure("settle redrive "+postgres.Clean(id), err)
 	}
 	var settled bool
 	r, err := scanRedrive(s.db.QueryRow(ctx, selectRedrive+`, settled_at IS NOT NULL`+fromRedrives+` WHERE id = $1`,

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -32,14 +33,14 @@ UPDATE dead_letters
 // ReopenDeadLetter takes a discard back: the dead letter is open, and whatever tries the event again may process it. Of an event
 // and those that were made of it by edits one counts at most, so an event that was replaced is open again only once its edit is
 // discarded, and that stays so from then on. Otherwise the error is a *event.StateError.
-func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) error {
+func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "reopen", id, func(tx *postgres.Transaction, h heldDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterDiscarded {
 			return h.refusal()
 		}
 		if h.subscription != 0 {
 			b.Queue(reopenDeadLetter, h.id)
-			journal.QueueAudit(b, by.Did(event.AuditReopen, h.object(), h.detail(nil)))
+			journal.QueueAudit(b, by.Did(oversight.AuditReopen, h.object(), h.detail(nil)))
 			return nil
 		}
 		free, err := isAlone(ctx, tx, h)
@@ -51,7 +52,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by event.Actor) 
 		}
 		b.Queue(deleteVerdict, h.eventID)
 		b.Queue(reopenDeadLetter, h.id)
-		journal.QueueAudit(b, by.Did(event.AuditReopen, h.object(), h.detail(nil)))
+		journal.QueueAudit(b, by.Did(oversight.AuditReopen, h.object(), h.detail(nil)))
 		return nil
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
@@ -59,14 +60,14 @@ UPDATE redrives SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = 
 // dead letter that does not wait is refused with an *event.StateError; one that has been redriving for 15 minutes can be
 // taken over.
 func (s *Store) TakeForReplay(
-	ctx context.Context, owner string, id int64, actor event.Actor,
+	ctx context.Context, owner string, id int64, actor oversight.Actor,
 ) (event.DeadLetter, error) {
 	d, err := s.takeForReplay(ctx, owner, id, actor)
 	return d, postgres.Failure("take dead letter "+strconv.FormatInt(id, 10), err)
 }
 
 func (s *Store) takeForReplay(
-	ctx context.Context, owner string, id int64, actor event.Actor,
+	ctx context.Context, owner string, id int64, actor oversight.Actor,
 ) (d event.DeadLetter, err error) {
 	b := &pgx.Batch{}
 	b.Queue(takeForReplay, owner, id, redriveLease).QueryRow(func(row pgx.Row) (err error) {
@@ -82,7 +83,7 @@ func (s *Store) takeForReplay(
 	}
 	defer tx.Rollback(ctx)
 	last := &pgx.Batch{}
-	journal.QueueAudit(last, actor.Did(event.AuditReplay, fmt.Sprintf("dead_letter:%d", id), nil))
+	journal.QueueAudit(last, actor.Did(oversight.AuditReplay, fmt.Sprintf("dead_letter:%d", id), nil))
 	return d, tx.Commit(ctx, last)
 }
 

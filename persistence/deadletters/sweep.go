@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -52,7 +53,7 @@ UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id
 
 // Unrecorded are those of the runs whose event is neither processed nor, for this run, a dead letter, and on which there is no
 // verdict. Runs without an event ID, or with one that is none of ours, are among them.
-func (s *Store) Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event.ClosedRun, error) {
+func (s *Store) Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error) {
 	ids, runIDs := make([]pgtype.UUID, len(runs)), make([]string, len(runs))
 	failed, closed := make([]bool, len(runs)), make([]time.Time, len(runs))
 	providers, keys := make([]string, len(runs)), make([]string, len(runs))
@@ -70,7 +71,7 @@ func (s *Store) Unrecorded(ctx context.Context, runs []event.ClosedRun) ([]event
 	if err != nil {
 		return nil, postgres.Failure("compare runs", err)
 	}
-	unrecorded := make([]event.ClosedRun, len(positions))
+	unrecorded := make([]operation.ClosedRun, len(positions))
 	for i, position := range positions {
 		unrecorded[i] = runs[position-1]
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -25,17 +26,17 @@ SELECT id, name, rate, state, total, read, counts, problems, started_by, started
 	maxName = 500
 )
 
-var books = journal.Books[event.Import]{Noun: "import", Columns: importColumns, Scan: scanImport}
+var books = journal.Books[operation.Import]{Noun: "import", Columns: importColumns, Scan: scanImport}
 
 // CreateImport makes an import of what was kept under its ID. It stores ID, Name, Rate and StartedBy.
-func (s *Store) CreateImport(ctx context.Context, i event.Import, actor event.Actor) (event.Import, error) {
+func (s *Store) CreateImport(ctx context.Context, i operation.Import, actor oversight.Actor) (operation.Import, error) {
 	name := postgres.Clip(postgres.Clean(i.Name), maxName)
 	if err := s.dropAbandoned(ctx); err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
-	did := actor.Did(event.AuditImportStart, "import:"+i.ID, journal.DetailOf(map[string]any{"name": name, "rate": i.Rate}))
+	did := actor.Did(oversight.AuditImportStart, "import:"+i.ID, journal.DetailOf(map[string]any{"name": name, "rate": i.Rate}))
 	if _, err := journal.Change(ctx, s.db, did, insertImport, i.ID, name, i.Rate, postgres.Clean(i.StartedBy)); err != nil {
-		return event.Import{}, postgres.Failure("create import", err)
+		return operation.Import{}, postgres.Failure("create import", err)
 	}
 	return s.Import(ctx, i.ID)
 }
@@ -43,8 +44,8 @@ func (s *Store) CreateImport(ctx context.Context, i event.Import, actor event.Ac
 // ChangeImport pauses, resumes or cancels an import; what it has applied stays. One that has ended is refused with an event.Error
 // of class rejected and code "import_ended".
 func (s *Store) ChangeImport(
-	ctx context.Context, id string, to event.OperationState, actor event.Actor,
-) (event.Import, error) {
+	ctx context.Context, id string, to operation.State, actor oversight.Actor,
+) (operation.Import, error) {
 	return books.Change(ctx, s.db, id, to, actor)
 }
 
@@ -57,19 +58,19 @@ func (s *Store) CancelImport(ctx context.Context, id string) error {
 }
 
 // Import is one import, as far as it has come.
-func (s *Store) Import(ctx context.Context, id string) (event.Import, error) {
+func (s *Store) Import(ctx context.Context, id string) (operation.Import, error) {
 	return books.One(ctx, s.db, id)
 }
 
 // Imports are the latest imports, newest first: at most limit of them, at most event.MaxPage.
-func (s *Store) Imports(ctx context.Context, limit int) ([]event.Import, error) {
+func (s *Store) Imports(ctx context.Context, limit int) ([]operation.Import, error) {
 	return books.Latest(ctx, s.db, limit)
 }
 
 // ActiveImports are the IDs of the imports that need a workflow.
 func (s *Store) ActiveImports(ctx context.Context) ([]string, error) { return books.Active(ctx, s.db) }
 
-func scanImport(row pgx.Row) (i event.Import, err error) {
+func scanImport(row pgx.Row) (i operation.Import, err error) {
 	var counts, problems []byte
 	if err := row.Scan(&i.ID, &i.Name, &i.Rate, &i.State, &i.Total, &i.Read, &counts, &problems, &i.StartedBy, &i.StartedAt,
 		&i.EndedAt); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -43,7 +44,7 @@ type compared struct {
 }
 
 // CompareImport says in what each of some things differs from what is here, in their order.
-func (s *Store) CompareImport(ctx context.Context, items []event.ImportItem) ([]event.ImportCompared, error) {
+func (s *Store) CompareImport(ctx context.Context, items []event.ImportItem) ([]operation.ImportCompared, error) {
 	here := make([]compared, len(items))
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
@@ -52,7 +53,7 @@ func (s *Store) CompareImport(ctx context.Context, items []event.ImportItem) ([]
 	if err := s.db.SendOnly(ctx, b); err != nil {
 		return nil, postgres.Failure("compare with an import", err)
 	}
-	all := make([]event.ImportCompared, len(items))
+	all := make([]operation.ImportCompared, len(items))
 	for i, item := range items {
 		var err error
 		all[i].EventID = here[i].eventID
@@ -107,21 +108,21 @@ func queueLookAtStates(b *pgx.Batch, items []event.ImportItem, here []compared) 
 	})
 }
 
-func differencesOfEvent(item event.ImportItem, c compared) []event.ImportDifference {
-	d := event.ImportDifference{
+func differencesOfEvent(item event.ImportItem, c compared) []operation.ImportDifference {
+	d := operation.ImportDifference{
 		Line: item.Line, Record: item.Record, Provider: item.Receipt.Provider, Name: item.Receipt.Key, EventID: c.eventID,
 	}
 	waitsThere := item.Record == event.ImportDeadLetter
 	switch {
 	case c.eventID == "" && !c.waits:
-		d.Differ = event.DiffersMissing
+		d.Differ = operation.DiffersMissing
 	case item.Record != event.ImportKey && c.waits != waitsThere && (c.waits || c.status != ""):
-		d.Differ, d.Field = event.DiffersStatus, "status"
+		d.Differ, d.Field = operation.DiffersStatus, "status"
 		d.There, d.Here = nameOfWait(waitsThere, ""), nameOfWait(c.waits, c.status)
 	default:
 		return nil
 	}
-	return []event.ImportDifference{d}
+	return []operation.ImportDifference{d}
 }
 
 func nameOfWait(waits bool, status event.Status) json.RawMessage {
@@ -131,13 +132,13 @@ func nameOfWait(waits bool, status event.Status) json.RawMessage {
 	return json.RawMessage(`"` + string(cmp.Or(status, event.StatusProcessed)) + `"`)
 }
 
-func differencesOfEntity(item event.ImportItem, here *event.Entity) (all []event.ImportDifference, err error) {
-	d := event.ImportDifference{
+func differencesOfEntity(item event.ImportItem, here *event.Entity) (all []operation.ImportDifference, err error) {
+	d := operation.ImportDifference{
 		Line: item.Line, Record: item.Record, Provider: item.Entity.Provider, Name: item.Entity.Kind + " " + item.Entity.ExternalID,
 	}
 	if here == nil {
-		d.Differ = event.DiffersMissing
-		return []event.ImportDifference{d}, nil
+		d.Differ = operation.DiffersMissing
+		return []operation.ImportDifference{d}, nil
 	}
 	fields, err := event.DiffEntities(event.Entity{State: item.Entity.State, Deleted: item.Entity.Deleted}, *here)
 	if err != nil {
@@ -147,7 +148,7 @@ func differencesOfEntity(item event.ImportItem, here *event.Entity) (all []event
 		if f.Old == nil {
 			continue // the file does not name it
 		}
-		d.Differ, d.Field, d.There, d.Here = event.DiffersField, f.Path, f.Old, f.New
+		d.Differ, d.Field, d.There, d.Here = operation.DiffersField, f.Path, f.Old, f.New
 		all = append(all, d)
 	}
 	return all, nil

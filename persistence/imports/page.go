@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -40,18 +41,18 @@ SELECT seq, item, body FROM import_rows
 // ImportPage applies the next n things of an import, and removes them from what it has kept, in one transaction: killed before
 // its commit it has done nothing. What the store cannot take is named, and passed over. An import that does not run is only
 // read, and of one that was canceled what is left goes; one that has nothing left is completed.
-func (s *Store) ImportPage(ctx context.Context, id string, n int, parse event.Parser) (event.Import, error) {
-	i, err := writer.Narrow(n, "apply line", func(n int, fault error) (event.Import, error) {
+func (s *Store) ImportPage(ctx context.Context, id string, n int, parse event.Parser) (operation.Import, error) {
+	i, err := writer.Narrow(n, "apply line", func(n int, fault error) (operation.Import, error) {
 		return s.tryPage(ctx, id, n, parse, fault)
 	})
-	if err == nil && i.State == event.OperationCanceled {
+	if err == nil && i.State == operation.Canceled {
 		err = s.DropImport(ctx, id)
 	}
 	return i, postgres.Failure("import page of "+postgres.Clean(id), err)
 }
 
-func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parser, fault error) (event.Import, error) {
-	var of event.Import
+func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parser, fault error) (operation.Import, error) {
+	var of operation.Import
 	var rows kept
 	b := &pgx.Batch{}
 	writer.QueuePatience(b, n)
@@ -62,32 +63,32 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 	b.Queue(nextRows, postgres.Clean(id), n, maxBytesOfPage).Query(rows.collect)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
 	defer tx.Rollback(ctx)
-	if of.State != event.OperationRunning {
+	if of.State != operation.Running {
 		return of, nil
 	}
 	if len(rows.items) == 0 {
 		b = &pgx.Batch{}
 		b.Queue(completeImport, of.ID)
 		if err := tx.Commit(ctx, b); err != nil {
-			return event.Import{}, err
+			return operation.Import{}, err
 		}
 		return s.Import(ctx, id)
 	}
 	p, err := newPage(of.ID, rows.items, parse, fault)
 	if err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
 	if err := p.lookForLetters(ctx, tx); err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
 	if err := s.writer.Bring(ctx, tx, p.brought(), false, func(b *pgx.Batch) {
 		p.queueLetters(b)
 		p.queueAdvance(b, of, rows.seqs[len(p.things)-1])
 	}); err != nil {
-		return event.Import{}, err
+		return operation.Import{}, err
 	}
 	return s.Import(ctx, id)
 }
@@ -120,8 +121,8 @@ func (k *kept) collect(rows pgx.Rows) error {
 // Two things of the same key in two calls are both new.
 func (s *Store) TryImport(
 	ctx context.Context, items []event.ImportItem, parse event.Parser,
-) (counts event.ImportCounts, problems []event.ImportProblem, err error) {
-	counts = event.ImportCounts{}
+) (counts operation.ImportCounts, problems []operation.ImportProblem, err error) {
+	counts = operation.ImportCounts{}
 	for len(items) > 0 {
 		p, err := writer.Narrow(len(items), "try line", func(n int, fault error) (*page, error) {
 			return s.tryTrial(ctx, items[:n], parse, fault)

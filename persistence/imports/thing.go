@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -14,8 +15,8 @@ import (
 // page are the next things of an import that one transaction applies.
 type page struct {
 	things   []thing
-	counts   event.ImportCounts
-	problems []event.ImportProblem
+	counts   operation.ImportCounts
+	problems []operation.ImportProblem
 }
 
 // thing is one of them: brought to the writer, or failed.
@@ -39,7 +40,7 @@ func (t *thing) isNew() bool {
 
 // newPage prepares things up to the first that shares an identity with one before. The fault is that of the only one.
 func newPage(importID string, items []event.ImportItem, parse event.Parser, fault error) (*page, error) {
-	p := &page{counts: event.ImportCounts{}}
+	p := &page{counts: operation.ImportCounts{}}
 	ids, keys := map[string]bool{}, map[[2]string]bool{}
 	for _, item := range items {
 		t, err := newThing(importID, item, parse, fault)
@@ -152,18 +153,18 @@ func (p *page) queueLetters(b *pgx.Batch) {
 
 // count counts what has become of the things, once the writer knows.
 func (p *page) count() {
-	p.counts, p.problems = event.ImportCounts{}, nil
+	p.counts, p.problems = operation.ImportCounts{}, nil
 	for _, t := range p.things {
 		switch {
 		case t.failed != nil:
-			p.counts.Add(t.record, event.ImportFailed)
+			p.counts.Add(t.record, operation.ImportFailed)
 			p.problems = append(p.problems, problemOf(t))
 		case !t.isNew():
-			p.counts.Add(t.record, event.ImportThere)
+			p.counts.Add(t.record, operation.ImportThere)
 		case t.isUnreadable:
-			p.counts.Add(t.record, event.ImportUnreadable)
+			p.counts.Add(t.record, operation.ImportUnreadable)
 		default:
-			p.counts.Add(t.record, event.ImportNew)
+			p.counts.Add(t.record, operation.ImportNew)
 		}
 	}
 }
@@ -171,24 +172,24 @@ func (p *page) count() {
 // maxProblem is in bytes.
 const maxProblem = 500
 
-func problemOf(t thing) event.ImportProblem {
-	return event.ImportProblem{
+func problemOf(t thing) operation.ImportProblem {
+	return operation.ImportProblem{
 		Line: t.line, Record: t.record, Class: event.ClassOf(t.failed), Code: event.CodeOf(t.failed),
 		Message: postgres.Clip(postgres.Clean(t.failed.Error()), maxProblem),
 	}
 }
 
 // queueAdvance counts the page in the row of its import, which is locked, and removes what it has applied.
-func (p *page) queueAdvance(b *pgx.Batch, of event.Import, last int64) {
+func (p *page) queueAdvance(b *pgx.Batch, of operation.Import, last int64) {
 	p.count()
 	if of.Counts == nil {
-		of.Counts = event.ImportCounts{}
+		of.Counts = operation.ImportCounts{}
 	}
 	of.Counts.AddAll(p.counts)
-	if room := event.MaxProblems - len(of.Problems); room > 0 {
+	if room := operation.MaxProblems - len(of.Problems); room > 0 {
 		of.Problems = append(of.Problems, p.problems[:min(room, len(p.problems))]...)
 	}
 	b.Queue(advanceImport, of.ID, len(p.things), postgres.JSON{Of: of.Counts},
-		postgres.JSON{Of: append([]event.ImportProblem{}, of.Problems...)})
+		postgres.JSON{Of: append([]operation.ImportProblem{}, of.Problems...)})
 	b.Queue(dropApplied, of.ID, last)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/postgres"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // QueueAudit adds the audit entry of a change to the transaction that makes it, so that there is never one without the
 // other. Every method that an operator can change something with calls it exactly once.
-func QueueAudit(b *pgx.Batch, e event.AuditEntry) {
+func QueueAudit(b *pgx.Batch, e oversight.AuditEntry) {
 	var detail *string
 	if len(e.Detail) > 0 {
 		text := string(e.Detail)
@@ -37,7 +37,7 @@ func QueueAudit(b *pgx.Batch, e event.AuditEntry) {
 
 // Change runs a statement and adds its entry, in one transaction. It is false where the statement has changed nothing; then
 // there is no entry either.
-func Change(ctx context.Context, db *postgres.DB, e event.AuditEntry, sql string, args ...any) (bool, error) {
+func Change(ctx context.Context, db *postgres.DB, e oversight.AuditEntry, sql string, args ...any) (bool, error) {
 	var changed int64
 	b := &pgx.Batch{}
 	b.Queue(sql, args...).Exec(postgres.CountInto(&changed))
@@ -65,7 +65,7 @@ func DetailOf(fields map[string]any) json.RawMessage {
 }
 
 // Audit writes an entry of its own, for what is changed outside of this database (a run that is started, a schedule).
-func (s *Store) Audit(ctx context.Context, e event.AuditEntry) error {
+func (s *Store) Audit(ctx context.Context, e oversight.AuditEntry) error {
 	b := &pgx.Batch{}
 	QueueAudit(b, e)
 	return postgres.Failure("write audit log", s.db.SendOnly(ctx, b))

@@ -5,14 +5,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/postgres"
 )
 
 const auditColumns = `SELECT id, at, actor, role, action, object, request_id, reason, detail FROM audit_log`
 
 // AuditLog is a page of what operators did, newest first.
-func (s *Store) AuditLog(ctx context.Context, q event.AuditQuery) ([]event.AuditEntry, error) {
+func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversight.AuditEntry, error) {
 	list := postgres.NewList(auditColumns)
 	list.Equal("actor", q.Actor)
 	list.Equal("action", string(q.Action))
@@ -27,7 +27,7 @@ func (s *Store) AuditLog(ctx context.Context, q event.AuditQuery) ([]event.Audit
 	if err != nil {
 		return nil, postgres.Failure("list audit log", err)
 	}
-	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.AuditEntry, err error) {
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e oversight.AuditEntry, err error) {
 		err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Role, &e.Action, &e.Object, &e.RequestID, &e.Reason, &e.Detail)
 		e.At = e.At.UTC()
 		return e, err

@@ -6,6 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/postgres"
 )
 
@@ -29,14 +31,14 @@ func (b Books[T]) change() string {
 }
 
 // changeVerbs are what the audit log calls what is made of an operation.
-var changeVerbs = map[event.OperationState]string{
-	event.OperationRunning: "resume", event.OperationPaused: "pause", event.OperationCanceled: "cancel",
+var changeVerbs = map[operation.State]string{
+	operation.Running: "resume", operation.Paused: "pause", operation.Canceled: "cancel",
 }
 
 // Change pauses, resumes or cancels an operation, and audits it. One that has ended is refused with an event.Error of class
 // rejected, whose code is the noun and "_ended".
 func (b Books[T]) Change(
-	ctx context.Context, db *postgres.DB, id string, to event.OperationState, actor event.Actor,
+	ctx context.Context, db *postgres.DB, id string, to operation.State, actor oversight.Actor,
 ) (of T, err error) {
 	if err := b.tryChange(ctx, db, id, to, actor); err != nil {
 		return of, postgres.Failure("change "+b.Noun+" "+postgres.Clean(id), err)
@@ -44,8 +46,8 @@ func (b Books[T]) Change(
 	return b.One(ctx, db, id)
 }
 
-func (b Books[T]) tryChange(ctx context.Context, db *postgres.DB, id string, to event.OperationState, actor event.Actor) error {
-	did := actor.Did(event.AuditAction(b.Noun+"."+changeVerbs[to]), b.Noun+":"+id, nil)
+func (b Books[T]) tryChange(ctx context.Context, db *postgres.DB, id string, to operation.State, actor oversight.Actor) error {
+	did := actor.Did(oversight.AuditAction(b.Noun+"."+changeVerbs[to]), b.Noun+":"+id, nil)
 	if changed, err := Change(ctx, db, did, b.change(), postgres.Clean(id), string(to)); err != nil || changed {
 		return err
 	}
@@ -58,7 +60,7 @@ func (b Books[T]) tryChange(ctx context.Context, db *postgres.DB, id string, to 
 
 // Cancel ends an operation whose workflow was canceled in Temporal. One that has ended it leaves alone.
 func (b Books[T]) Cancel(ctx context.Context, db *postgres.DB, id string) error {
-	_, err := db.Exec(ctx, b.change(), postgres.Clean(id), string(event.OperationCanceled))
+	_, err := db.Exec(ctx, b.change(), postgres.Clean(id), string(operation.Canceled))
 	return postgres.Failure("cancel "+b.Noun+" "+postgres.Clean(id), err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/postgres"
 )
 
@@ -28,19 +29,19 @@ SELECT at, phase, provider, class, code, message, nullif(event_id, '')::uuid, co
 
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry that is logged twice counts
 // twice, which for a log does no harm.
-func (s *Store) LogErrors(ctx context.Context, entries []event.ErrorEntry) error {
+func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) error {
 	n := len(entries)
 	columns := []any{
-		column(entries, func(e event.ErrorEntry) any { return e.At }),
-		column(entries, func(e event.ErrorEntry) any { return string(knownPhase(e.Phase)) }),
-		column(entries, func(e event.ErrorEntry) any { return postgres.Clean(e.Provider) }),
-		column(entries, func(e event.ErrorEntry) any { return postgres.KnownClass(e.Class) }),
-		column(entries, func(e event.ErrorEntry) any { return postgres.Clean(e.Code) }),
-		column(entries, func(e event.ErrorEntry) any { return postgres.Clip(postgres.Clean(e.Message), maxLogMessage) }),
-		column(entries, func(e event.ErrorEntry) any { return e.EventID }),
-		column(entries, func(e event.ErrorEntry) any { return max(e.Count, 1) }),
-		column(entries, func(e event.ErrorEntry) any { return metaColumn(e.Meta) }),
-		column(entries, func(e event.ErrorEntry) any { return e.Alert }),
+		column(entries, func(e oversight.ErrorEntry) any { return e.At }),
+		column(entries, func(e oversight.ErrorEntry) any { return string(knownPhase(e.Phase)) }),
+		column(entries, func(e oversight.ErrorEntry) any { return postgres.Clean(e.Provider) }),
+		column(entries, func(e oversight.ErrorEntry) any { return postgres.KnownClass(e.Class) }),
+		column(entries, func(e oversight.ErrorEntry) any { return postgres.Clean(e.Code) }),
+		column(entries, func(e oversight.ErrorEntry) any { return postgres.Clip(postgres.Clean(e.Message), maxLogMessage) }),
+		column(entries, func(e oversight.ErrorEntry) any { return e.EventID }),
+		column(entries, func(e oversight.ErrorEntry) any { return max(e.Count, 1) }),
+		column(entries, func(e oversight.ErrorEntry) any { return metaColumn(e.Meta) }),
+		column(entries, func(e oversight.ErrorEntry) any { return e.Alert }),
 	}
 	if n == 0 {
 		return nil
@@ -49,7 +50,7 @@ func (s *Store) LogErrors(ctx context.Context, entries []event.ErrorEntry) error
 	return postgres.Failure("write error log", err)
 }
 
-func column(entries []event.ErrorEntry, of func(event.ErrorEntry) any) []any {
+func column(entries []oversight.ErrorEntry, of func(oversight.ErrorEntry) any) []any {
 	values := make([]any, len(entries))
 	for i, e := range entries {
 		values[i] = of(e)
@@ -84,7 +85,7 @@ SELECT id, at, phase, provider, error_class, error_code, error_message, coalesce
   FROM error_log`
 
 // Errors is a page of the error log, newest first.
-func (s *Store) Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEntry, error) {
+func (s *Store) Errors(ctx context.Context, q oversight.ErrorQuery) ([]oversight.ErrorEntry, error) {
 	list := postgres.NewList(selectErrors)
 	list.Equal("phase", string(q.Phase))
 	list.Equal("provider", q.Provider)
@@ -114,7 +115,7 @@ func (s *Store) Errors(ctx context.Context, q event.ErrorQuery) ([]event.ErrorEn
 	return page, postgres.Failure("list errors", err)
 }
 
-func scanError(row pgx.CollectableRow) (e event.ErrorEntry, err error) {
+func scanError(row pgx.CollectableRow) (e oversight.ErrorEntry, err error) {
 	err = row.Scan(&e.ID, &e.At, &e.Phase, &e.Provider, &e.Class, &e.Code, &e.Message, &e.EventID, &e.Count, &e.Meta)
 	e.At = e.At.UTC()
 	return e, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // The bounds of an ErrorRecorder.
@@ -27,10 +28,10 @@ const (
 type ErrorRecorder struct {
 	*beside
 
-	write func(context.Context, []event.ErrorEntry) error
+	write func(context.Context, []oversight.ErrorEntry) error
 
 	mu      sync.Mutex
-	pending []event.ErrorEntry
+	pending []oversight.ErrorEntry
 	groups  map[errorGroup]*groupState
 	dropped int64
 }
@@ -48,7 +49,7 @@ type groupState struct {
 	since time.Time
 	rows  int
 	// rest stands for the errors beyond the allowance: the last of them, with their number.
-	rest event.ErrorEntry
+	rest oversight.ErrorEntry
 }
 
 // NewErrorRecorder starts a recorder; Stop writes what is left and ends it.
@@ -58,12 +59,12 @@ func (s *Store) NewErrorRecorder() *ErrorRecorder {
 	return r
 }
 
-func newErrorRecorder(write func(context.Context, []event.ErrorEntry) error) *ErrorRecorder {
+func newErrorRecorder(write func(context.Context, []oversight.ErrorEntry) error) *ErrorRecorder {
 	return &ErrorRecorder{beside: newBeside(), write: write, groups: map[errorGroup]*groupState{}}
 }
 
 // Record takes an entry to be written within seconds. It gets the time of now if it has none.
-func (r *ErrorRecorder) Record(e event.ErrorEntry) {
+func (r *ErrorRecorder) Record(e oversight.ErrorEntry) {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
@@ -126,7 +127,7 @@ func (r *ErrorRecorder) flush(ended time.Time) {
 	r.pending = append(batch, r.pending...)
 }
 
-func (r *ErrorRecorder) take(ended time.Time) []event.ErrorEntry {
+func (r *ErrorRecorder) take(ended time.Time) []oversight.ErrorEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, g := range r.groups {

@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // writes keeps what a recorder writes, or refuses it.
 type writes struct {
-	entries []event.ErrorEntry
+	entries []oversight.ErrorEntry
 	err     error
 }
 
-func (w *writes) write(_ context.Context, batch []event.ErrorEntry) error {
+func (w *writes) write(_ context.Context, batch []oversight.ErrorEntry) error {
 	if w.err == nil {
 		w.entries = append(w.entries, batch...)
 	}
@@ -32,8 +33,8 @@ func (w *writes) total() (n int64) {
 	return n
 }
 
-func transientError() event.ErrorEntry {
-	return event.ErrorEntry{Phase: event.PhasePersist, Provider: "acme", Class: event.ClassTransient, Code: "connection_lost"}
+func transientError() oversight.ErrorEntry {
+	return oversight.ErrorEntry{Phase: event.PhasePersist, Provider: "acme", Class: event.ClassTransient, Code: "connection_lost"}
 }
 
 // A storm of one error: a few rows, and one that stands for the others when the window is over.

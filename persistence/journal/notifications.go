@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/postgres"
 )
 
@@ -62,12 +62,12 @@ const claimFor = 6 * time.Minute
 // ClaimAlerts takes what nobody has been told of yet: failures of dead letters that still wait, and alerts of the error log.
 // They count as told from now on; SettleAlerts says how it went. What was claimed long ago, and never settled, is taken as
 // well.
-func (s *Store) ClaimAlerts(ctx context.Context) (claim int64, alerts []event.Alert, err error) {
+func (s *Store) ClaimAlerts(ctx context.Context) (claim int64, alerts []oversight.Alert, err error) {
 	claim, alerts, err = s.claimAlerts(ctx)
 	return claim, alerts, postgres.Failure("claim alerts", err)
 }
 
-func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []event.Alert, err error) {
+func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []oversight.Alert, err error) {
 	if err := s.giveBackOld(ctx); err != nil {
 		return 0, nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Store) claimAlerts(ctx context.Context) (claim int64, alerts []event.Al
 }
 
 // SettleAlerts ends a claim: somebody has been told, or nobody has, and then the next claim has the same alerts.
-func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []event.Alert, told bool) error {
+func (s *Store) SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, told bool) error {
 	const doing = "settle alerts"
 	if !told {
 		return postgres.Failure(doing, s.giveBack(ctx, claim, marksBefore(alerts)))
@@ -106,7 +106,7 @@ type marks struct {
 }
 
 // marksBefore are those before the alerts are told.
-func marksBefore(alerts []event.Alert) marks {
+func marksBefore(alerts []oversight.Alert) marks {
 	m := marks{letters: []int64{}, told: []int32{}, entries: []int64{}} // no array is NULL
 	for _, a := range alerts {
 		if a.DeadLetter == 0 {
@@ -161,7 +161,7 @@ func part[T any](all []T, from int) []T {
 	return all[from:min(from+markAtOnce, len(all))]
 }
 
-func (s *Store) pendingAlerts(ctx context.Context) ([]event.Alert, error) {
+func (s *Store) pendingAlerts(ctx context.Context) ([]oversight.Alert, error) {
 	alerts, err := pgx.CollectRows(s.db.Rows(ctx, pendingDeadLetters, maxAlerts), scanDeadLetterAlert)
 	if err != nil {
 		return nil, err
@@ -170,12 +170,12 @@ func (s *Store) pendingAlerts(ctx context.Context) ([]event.Alert, error) {
 	return append(alerts, entries...), err
 }
 
-func scanDeadLetterAlert(row pgx.CollectableRow) (a event.Alert, err error) {
+func scanDeadLetterAlert(row pgx.CollectableRow) (a oversight.Alert, err error) {
 	err = row.Scan(&a.DeadLetter, &a.Failures, &a.Count, &a.Provider, &a.Class, &a.Code, &a.Example, &a.First, &a.Last)
 	return a, err
 }
 
-func scanEntryAlert(row pgx.CollectableRow) (a event.Alert, err error) {
+func scanEntryAlert(row pgx.CollectableRow) (a oversight.Alert, err error) {
 	err = row.Scan(&a.Entry, &a.Phase, &a.Provider, &a.Class, &a.Code, &a.Count, &a.Example, &a.First)
 	a.Last = a.First
 	return a, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/postgres"
 )
 
@@ -31,22 +31,22 @@ DELETE FROM sessions WHERE id IN (
 )
 
 // OpenSession keeps a session, with the audit entry of who has logged in.
-func (s *Store) OpenSession(ctx context.Context, session event.Session, by event.Actor) error {
+func (s *Store) OpenSession(ctx context.Context, session oversight.Session, by oversight.Actor) error {
 	b := &pgx.Batch{}
 	b.Queue(makeRoomForSession, session.Token, maxSessions-1)
 	b.Queue(openSession, session.ID, session.Token, session.Fingerprint, session.ExpiresAt)
-	QueueAudit(b, by.Did(event.AuditLogin, "console", nil))
+	QueueAudit(b, by.Did(oversight.AuditLogin, "console", nil))
 	return postgres.Failure("open session", s.db.SendOnly(ctx, b))
 }
 
 // Session is one that has not expired; event.ErrNotFound: there is none of this ID.
-func (s *Store) Session(ctx context.Context, id []byte) (session event.Session, err error) {
+func (s *Store) Session(ctx context.Context, id []byte) (session oversight.Session, err error) {
 	err = s.db.QueryRow(ctx, selectSession, id).Scan(&session.ID, &session.Token, &session.Fingerprint, &session.ExpiresAt)
 	return session, postgres.Failure("read session", err)
 }
 
 // CloseSession removes a session, with the audit entry of who has logged out. Where there is none it does nothing.
-func (s *Store) CloseSession(ctx context.Context, id []byte, by event.Actor) error {
-	_, err := Change(ctx, s.db, by.Did(event.AuditLogout, "console", nil), closeSession, id)
+func (s *Store) CloseSession(ctx context.Context, id []byte, by oversight.Actor) error {
+	_, err := Change(ctx, s.db, by.Did(oversight.AuditLogout, "console", nil), closeSession, id)
 	return postgres.Failure("close session", err)
 }

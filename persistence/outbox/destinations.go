@@ -13,6 +13,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -54,14 +55,14 @@ SELECT name FROM subscriptions WHERE destination_id = $1 AND deleted_at IS NULL 
 // and stay where they are nil. Where nothing changes nothing is written. The error is an event.Error of class rejected where the
 // destination is wrong, or does not fit a subscription to it: codes "invalid_destination" and "invalid_subscription".
 func (s *Store) ApplyDestination(
-	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor event.Actor,
+	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor oversight.Actor,
 ) (delivery.Destination, error) {
 	applied, err := s.applyDestination(ctx, d, secrets, actor)
 	return applied, postgres.Failure("apply destination "+postgres.Clip(postgres.Clean(d.Name), 100), err)
 }
 
 func (s *Store) applyDestination(
-	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor event.Actor,
+	ctx context.Context, d delivery.Destination, secrets []delivery.Secret, actor oversight.Actor,
 ) (delivery.Destination, error) {
 	if err := d.Check(); err != nil {
 		return d, err
@@ -108,7 +109,7 @@ func (s *Store) applyDestination(
 	}
 	b = &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
-	journal.QueueAudit(b, actor.Did(event.AuditDestinationApply, auditObject("destination", d.Name), journal.DetailOf(map[string]any{
+	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationApply, auditObject("destination", d.Name), journal.DetailOf(map[string]any{
 		"version": c.version, "new": before == nil, "kind": kindOf(d), "secrets": secrets != nil,
 	})))
 	if err := c.Commit(ctx, b); err != nil {
@@ -263,12 +264,12 @@ func (s *Store) DestinationsAfter(ctx context.Context, name string, limit int) (
 
 // DeleteDestination removes a destination to which no subscription goes any more, and its secrets. While there is one it is
 // refused with an event.Error of class rejected and code "destination_in_use".
-func (s *Store) DeleteDestination(ctx context.Context, nameOrID string, actor event.Actor) error {
+func (s *Store) DeleteDestination(ctx context.Context, nameOrID string, actor oversight.Actor) error {
 	return postgres.Failure("delete destination "+postgres.Clip(postgres.Clean(nameOrID), 100),
 		s.deleteDestination(ctx, nameOrID, actor))
 }
 
-func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor event.Actor) error {
+func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor oversight.Actor) error {
 	var d *destination
 	c, err := s.beginChange(ctx, func(b *pgx.Batch) { queueDestination(b, nameOrID, &d) })
 	if err != nil {
@@ -292,7 +293,7 @@ func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor ev
 	}
 	b = &pgx.Batch{}
 	b.Queue(deleteDestination, d.ID, c.version)
-	journal.QueueAudit(b, actor.Did(event.AuditDestinationDelete, auditObject("destination", d.Name), nil))
+	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", d.Name), nil))
 	return c.Commit(ctx, b)
 }
 

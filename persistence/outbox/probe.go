@@ -5,6 +5,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -18,18 +19,18 @@ UPDATE destination_states
 
 // ProbeDestination has a destination that is in trouble tried again now, and not when its breaker would. Event.ErrNotFound: there
 // is no such destination, or it is not ready.
-func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by event.Actor) (delivery.Condition, error) {
+func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error) {
 	c, err := s.probe(ctx, nameOrID, by)
 	return c, postgres.Failure("probe destination "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
 }
 
-func (s *Store) probe(ctx context.Context, nameOrID string, by event.Actor) (c delivery.Condition, err error) {
+func (s *Store) probe(ctx context.Context, nameOrID string, by oversight.Actor) (c delivery.Condition, err error) {
 	var id int64
 	var name string
 	if err := s.db.QueryRow(ctx, idOfDestination, postgres.Clean(nameOrID), number(nameOrID)).Scan(&id, &name); err != nil {
 		return c, err
 	}
-	did := by.Did(event.AuditDestinationProbe, auditObject("destination", name), nil)
+	did := by.Did(oversight.AuditDestinationProbe, auditObject("destination", name), nil)
 	probed, err := journal.Change(ctx, s.db, did, probe, id)
 	if err == nil && !probed {
 		err = event.ErrNotFound

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -91,7 +92,7 @@ func (s *Store) resendPage(ctx context.Context, id string, n int) error {
 		return err
 	}
 	defer tx.Rollback(ctx)
-	if r.State != event.OperationRunning {
+	if r.State != operation.Running {
 		return nil
 	}
 	of, err := readResent(ctx, tx, r.SubscriptionID)
@@ -100,7 +101,7 @@ func (s *Store) resendPage(ctx context.Context, id string, n int) error {
 		return err
 	case of.gone:
 		b = &pgx.Batch{}
-		b.Queue(endResend, r.ID, string(event.OperationCanceled))
+		b.Queue(endResend, r.ID, string(operation.Canceled))
 		return tx.Commit(ctx, b)
 	case of.isNew:
 		tx.Rollback(ctx)
@@ -119,7 +120,7 @@ func (s *Store) resendPage(ctx context.Context, id string, n int) error {
 		b.Queue(advanceResend, r.ID, page.last, page.read, queued)
 	}
 	if page.read < n {
-		b.Queue(endResend, r.ID, string(event.OperationCompleted))
+		b.Queue(endResend, r.ID, string(operation.Completed))
 	}
 	if err := tx.Commit(ctx, b); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -32,14 +34,14 @@ var resends = journal.Books[delivery.Resend]{
 // CreateResend makes a resend of the events that were accepted in a time. It stores ID, Subscription (its name or number),
 // Everything, Rate, Since, Until and StartedBy; an Until that is zero, or after now, is now. While another one of the
 // subscription has not ended it is refused with an event.Error of class rejected and code "resend_runs".
-func (s *Store) CreateResend(ctx context.Context, r delivery.Resend, actor event.Actor) (delivery.Resend, error) {
+func (s *Store) CreateResend(ctx context.Context, r delivery.Resend, actor oversight.Actor) (delivery.Resend, error) {
 	if err := s.createResend(ctx, r, actor); err != nil {
 		return delivery.Resend{}, postgres.Failure("create resend", err)
 	}
 	return s.Resend(ctx, r.ID)
 }
 
-func (s *Store) createResend(ctx context.Context, r delivery.Resend, actor event.Actor) error {
+func (s *Store) createResend(ctx context.Context, r delivery.Resend, actor oversight.Actor) error {
 	if r.Rate < delivery.MinResendRate || r.Rate > delivery.MaxResendRate {
 		return event.Rejectf("invalid_rate", "the rate must be %v to %v deliveries a second",
 			delivery.MinResendRate, delivery.MaxResendRate)
@@ -55,7 +57,7 @@ func (s *Store) createResend(ctx context.Context, r delivery.Resend, actor event
 	detail := journal.DetailOf(map[string]any{
 		"subscription": sub.Name, "everything": r.Everything, "rate": r.Rate, "since": span.since, "until": span.until,
 	})
-	did := actor.Did(event.AuditResendStart, auditObject("resend", r.ID), detail)
+	did := actor.Did(oversight.AuditResendStart, auditObject("resend", r.ID), detail)
 	made, err := journal.Change(ctx, s.db, did, insertResend, r.ID, sub.ID, r.Everything, r.Rate, postgres.Clean(r.StartedBy),
 		span.first(), span.last())
 	if err == nil && !made {
@@ -84,7 +86,7 @@ func (s span) last() string  { return event.FirstIDAt(s.until) }
 // ChangeResend pauses, resumes or cancels a resend. One that has ended is refused with an event.Error of class rejected and code
 // "resend_ended".
 func (s *Store) ChangeResend(
-	ctx context.Context, id string, to event.OperationState, actor event.Actor,
+	ctx context.Context, id string, to operation.State, actor oversight.Actor,
 ) (delivery.Resend, error) {
 	return resends.Change(ctx, s.db, id, to, actor)
 }

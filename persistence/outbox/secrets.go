@@ -10,6 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -33,14 +34,14 @@ UPDATE destinations
 // RotateSecret makes a secret the first one of an endpoint. The ones before it are used beside it for a grace of up to MaxGrace;
 // none takes them out of use at once. The error is an event.Error of class rejected where there is nothing to rotate.
 func (s *Store) RotateSecret(
-	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor event.Actor,
+	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor oversight.Actor,
 ) error {
 	return postgres.Failure("rotate secret of destination "+postgres.Clip(postgres.Clean(nameOrID), 100),
 		s.rotateSecret(ctx, nameOrID, secret, grace, actor))
 }
 
 func (s *Store) rotateSecret(
-	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor event.Actor,
+	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor oversight.Actor,
 ) error {
 	if grace < 0 || grace > MaxGrace {
 		return event.Rejectf("invalid_grace", "the grace must be 0 to %s", event.Duration(MaxGrace))
@@ -80,7 +81,7 @@ func (s *Store) rotateSecret(
 	}
 	b := &pgx.Batch{}
 	b.Queue(updateSecrets, d.ID, sealed, c.version)
-	journal.QueueAudit(b, actor.Did(event.AuditDestinationRotate, auditObject("destination", d.Name),
+	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationRotate, auditObject("destination", d.Name),
 		journal.DetailOf(map[string]any{"grace": event.Duration(grace), "in_use": len(all)})))
 	return c.Commit(ctx, b)
 }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
@@ -93,7 +94,7 @@ UPDATE dead_letters
 // new ID. What it has come to before stays until this one has ended, and a dead letter is resolved once it is delivered. One that
 // is open already is only attempted at once; one that is under way is refused with code "delivery_under_way". Event.ErrNotFound:
 // there is no such delivery, or its event or its subscription is gone.
-func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	destination, err := s.sendAgain(ctx, k, &by)
 	if err != nil {
 		return delivery.Delivery{}, postgres.Failure("send delivery again", err)
@@ -102,7 +103,7 @@ func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by event.Actor) (
 	return s.Delivery(ctx, k)
 }
 
-func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *event.Actor) (destination int64, err error) {
+func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Actor) (destination int64, err error) {
 	id := postgres.Clean(k.EventID)
 	open, tx, err := s.holdOpen(ctx, k)
 	if err != nil {
@@ -121,21 +122,21 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *event.Actor) 
 		b.Queue(redriveSent, id, k.SubscriptionID)
 	}
 	if by != nil {
-		journal.QueueAudit(b, by.Did(event.AuditDeliverySend, objectOfDelivery(k), nil))
+		journal.QueueAudit(b, by.Did(oversight.AuditDeliverySend, objectOfDelivery(k), nil))
 	}
 	return destination, tx.Commit(ctx, b)
 }
 
 // CancelDelivery ends a delivery that is open: no further attempt is made. One that is under way may still succeed, and is
 // delivered then. Its dead letter, if it has one, is discarded. Event.ErrNotFound: no such delivery is open.
-func (s *Store) CancelDelivery(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error) {
+func (s *Store) CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	if err := s.cancelDelivery(ctx, k, by); err != nil {
 		return delivery.Delivery{}, postgres.Failure("cancel delivery", err)
 	}
 	return s.Delivery(ctx, k)
 }
 
-func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by event.Actor) error {
+func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) error {
 	k.EventID = postgres.Clean(k.EventID)
 	open, tx, err := s.holdOpen(ctx, k)
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by event.Act
 	}
 	b := &pgx.Batch{}
 	QueueDiscard(b, k, by)
-	journal.QueueAudit(b, by.Did(event.AuditDeliveryCancel, objectOfDelivery(k), nil))
+	journal.QueueAudit(b, by.Did(oversight.AuditDeliveryCancel, objectOfDelivery(k), nil))
 	return tx.Commit(ctx, b)
 }
 
@@ -170,7 +171,7 @@ func (s *Store) holdOpen(ctx context.Context, k delivery.Key) (open heldOpen, tx
 }
 
 // QueueDiscard adds what ends a delivery that nobody wants any more, with its dead letter, to a transaction that holds its event.
-func QueueDiscard(b *pgx.Batch, k delivery.Key, by event.Actor) {
+func QueueDiscard(b *pgx.Batch, k delivery.Key, by oversight.Actor) {
 	b.Queue(cancelOpen, k.EventID, k.SubscriptionID)
 	b.Queue(discardOf, k.EventID, k.SubscriptionID, postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName),
 		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), journal.MaxAuditReason))

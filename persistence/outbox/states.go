@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -61,23 +62,23 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
  ORDER BY s.trouble_since LIMIT 1000`
 )
 
-var auditOfState = map[delivery.DestinationState]event.AuditAction{
-	delivery.DestinationReady:    event.AuditDestinationResume,
-	delivery.DestinationPaused:   event.AuditDestinationPause,
-	delivery.DestinationDisabled: event.AuditDestinationDisable,
+var auditOfState = map[delivery.DestinationState]oversight.AuditAction{
+	delivery.DestinationReady:    oversight.AuditDestinationResume,
+	delivery.DestinationPaused:   oversight.AuditDestinationPause,
+	delivery.DestinationDisabled: oversight.AuditDestinationDisable,
 }
 
 // SetDestinationState pauses a destination, disables it or lets it go on, and keeps who did so and why. What is under way goes
 // on; whatever matches is kept in each state. Event.ErrNotFound: there is no such destination.
 func (s *Store) SetDestinationState(
-	ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+	ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 ) (delivery.Condition, error) {
 	c, err := s.setDestinationState(ctx, nameOrID, to, by)
 	return c, postgres.Failure("set state of destination "+postgres.Clean(nameOrID), err)
 }
 
 func (s *Store) setDestinationState(
-	ctx context.Context, nameOrID string, to delivery.DestinationState, by event.Actor,
+	ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 ) (c delivery.Condition, err error) {
 	action, ok := auditOfState[to]
 	if !ok {

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -59,7 +60,7 @@ UPDATE delivery_queue AS q SET destination_id = $2
 //
 // Where it goes to another destination than before, what waits goes there, too.
 func (s *Store) ApplySubscription(
-	ctx context.Context, sub delivery.Subscription, actor event.Actor,
+	ctx context.Context, sub delivery.Subscription, actor oversight.Actor,
 ) (delivery.Subscription, error) {
 	applied, moved, err := s.applySubscription(ctx, sub, actor)
 	if err == nil && moved {
@@ -69,7 +70,7 @@ func (s *Store) ApplySubscription(
 }
 
 func (s *Store) applySubscription(
-	ctx context.Context, sub delivery.Subscription, actor event.Actor,
+	ctx context.Context, sub delivery.Subscription, actor oversight.Actor,
 ) (applied delivery.Subscription, moved bool, err error) {
 	if err := sub.Check(); err != nil {
 		return sub, false, err
@@ -115,7 +116,7 @@ func (s *Store) applySubscription(
 		b.Queue(updateSubscription, sub.ID, to.ID, string(settings), sub.Active, c.version)
 	}
 	detail := journal.DetailOf(map[string]any{"version": c.version, "new": before == nil, "to": sub.To, "active": sub.Active})
-	journal.QueueAudit(b, actor.Did(event.AuditSubscriptionApply, auditObject("subscription", sub.Name), detail))
+	journal.QueueAudit(b, actor.Did(oversight.AuditSubscriptionApply, auditObject("subscription", sub.Name), detail))
 	return sub, moved, c.Commit(ctx, b)
 }
 
@@ -202,7 +203,7 @@ func (s *Store) SubscriptionsAfter(ctx context.Context, name string, limit int) 
 // DeleteSubscription removes a subscription, cancels what is open of it, and says how much that was. A destination of the same
 // name, as the flat form makes it, goes with it unless another subscription needs it. Should this end before all of it is
 // canceled, the rest is by the next sweep, or when its turn has come: there is no target any more.
-func (s *Store) DeleteSubscription(ctx context.Context, nameOrID string, actor event.Actor) (delivery.Removed, error) {
+func (s *Store) DeleteSubscription(ctx context.Context, nameOrID string, actor oversight.Actor) (delivery.Removed, error) {
 	gone, err := s.deleteSubscription(ctx, nameOrID, actor)
 	if err != nil {
 		return gone, postgres.Failure("delete subscription "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
@@ -216,7 +217,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, nameOrID string, actor e
 	}
 }
 
-func (s *Store) deleteSubscription(ctx context.Context, nameOrID string, actor event.Actor) (gone delivery.Removed, err error) {
+func (s *Store) deleteSubscription(ctx context.Context, nameOrID string, actor oversight.Actor) (gone delivery.Removed, err error) {
 	var sub *delivery.Subscription
 	c, err := s.beginChange(ctx, func(b *pgx.Batch) { queueSubscription(b, nameOrID, &sub) })
 	if err != nil {
@@ -228,7 +229,7 @@ func (s *Store) deleteSubscription(ctx context.Context, nameOrID string, actor e
 	}
 	b := &pgx.Batch{}
 	b.Queue(deleteSubscription, sub.ID, c.version)
-	journal.QueueAudit(b, actor.Did(event.AuditSubscriptionDelete, auditObject("subscription", sub.Name), nil))
+	journal.QueueAudit(b, actor.Did(oversight.AuditSubscriptionDelete, auditObject("subscription", sub.Name), nil))
 	if sub.To != sub.Name {
 		return gone, c.Commit(ctx, b)
 	}
@@ -244,7 +245,7 @@ func (s *Store) deleteSubscription(ctx context.Context, nameOrID string, actor e
 	if len(others) == 0 {
 		gone.Destination = sub.To
 		b.Queue(deleteDestination, sub.DestinationID, c.version)
-		journal.QueueAudit(b, actor.Did(event.AuditDestinationDelete, auditObject("destination", sub.To), nil))
+		journal.QueueAudit(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", sub.To), nil))
 	}
 	return gone, c.Commit(ctx, b)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -128,8 +128,8 @@ func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
 		column(turned, func(t turning) *time.Time { return t.retryAt }))
 	for _, t := range turns {
 		if t.Disabled != "" {
-			by := event.Actor{Name: "receiver", Reason: t.Disabled}
-			journal.QueueAudit(b, by.Did(event.AuditDestinationDisable, auditObject("destination", t.Destination), nil))
+			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}
+			journal.QueueAudit(b, by.Did(oversight.AuditDestinationDisable, auditObject("destination", t.Destination), nil))
 		}
 	}
 }

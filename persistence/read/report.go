@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/postgres"
 )
 
@@ -42,8 +43,8 @@ SELECT coalesce(sum(count) FILTER (WHERE at >= $2), 0)::bigint, coalesce(sum(cou
 )
 
 // Report counts what a time has brought, and the time before it that is as long. It knows nothing of what waits.
-func (s *Store) Report(ctx context.Context, since, until time.Time) (event.Report, error) {
-	r := event.Report{Since: since, Until: until, Received: []event.Trend{}, Failed: []event.Trend{}, Waiting: []event.Backlog{}}
+func (s *Store) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
+	r := oversight.Report{Since: since, Until: until, Received: []oversight.Trend{}, Failed: []oversight.Trend{}, Waiting: []oversight.Backlog{}}
 	before := since.Add(-until.Sub(since))
 	for from := before; from.Before(until); {
 		to := sliceEnd(from, since, until)
@@ -54,15 +55,15 @@ func (s *Store) Report(ctx context.Context, since, until time.Time) (event.Repor
 	}
 	b := &pgx.Batch{}
 	b.Queue(countFailed, before, since, until).Query(func(rows pgx.Rows) (err error) {
-		r.Failed, err = pgx.AppendRows(r.Failed, rows, pgx.RowToStructByPos[event.Trend])
+		r.Failed, err = pgx.AppendRows(r.Failed, rows, pgx.RowToStructByPos[oversight.Trend])
 		return err
 	})
 	b.Queue(countLogged, before, since, until).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&r.Errors.Count, &r.Errors.Before)
 	})
 	err := s.db.SendOnly(ctx, b)
-	event.SortTrends(r.Received)
-	event.SortTrends(r.Failed)
+	oversight.SortTrends(r.Received)
+	oversight.SortTrends(r.Failed)
 	return r, postgres.Failure("count failures", err)
 }
 
@@ -78,9 +79,9 @@ func sliceEnd(from, since, until time.Time) time.Time {
 	return end
 }
 
-func (s *Store) addSlice(ctx context.Context, r *event.Report, from, to time.Time, isNow bool) error {
+func (s *Store) addSlice(ctx context.Context, r *oversight.Report, from, to time.Time, isNow bool) error {
 	first, end := event.FirstIDAt(from), event.FirstIDAt(to)
-	add := func(t *event.Trend, n int64) {
+	add := func(t *oversight.Trend, n int64) {
 		if isNow {
 			t.Count += n
 		} else {
@@ -92,9 +93,9 @@ func (s *Store) addSlice(ctx context.Context, r *event.Report, from, to time.Tim
 		var provider string
 		var n int64
 		_, err := pgx.ForEachRow(rows, []any{&provider, &n}, func() error {
-			var t event.Trend
+			var t oversight.Trend
 			add(&t, n)
-			r.Received = event.Add(r.Received, provider, t.Count, t.Before)
+			r.Received = oversight.Add(r.Received, provider, t.Count, t.Before)
 			return nil
 		})
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/inbox"
 	"holdfast/persistence/postgres"
 )
@@ -30,37 +31,37 @@ SELECT phase, provider, error_class, error_code, sum(count)::bigint
 )
 
 // Stats counts what the database knows of a window that ends now. It knows nothing of queues.
-func (s *Store) Stats(ctx context.Context, window time.Duration) (event.Stats, error) {
+func (s *Store) Stats(ctx context.Context, window time.Duration) (oversight.Stats, error) {
 	now := time.Now().UTC()
-	stats := event.Stats{
+	stats := oversight.Stats{
 		At: now, Window: event.Duration(window),
-		Events: []event.EventCount{}, DeadLetters: []event.DeadLetterCount{}, Errors: []event.ErrorCount{},
-		Inbox: []event.InboxCount{},
+		Events: []oversight.EventCount{}, DeadLetters: []oversight.DeadLetterCount{}, Errors: []oversight.ErrorCount{},
+		Inbox: []oversight.InboxCount{},
 	}
 	b := &pgx.Batch{}
 	queueEventCounts(b, &stats)
 	b.Queue(countWaiting).Query(func(rows pgx.Rows) (err error) {
-		stats.DeadLetters, err = pgx.AppendRows(stats.DeadLetters, rows, pgx.RowToStructByPos[event.DeadLetterCount])
+		stats.DeadLetters, err = pgx.AppendRows(stats.DeadLetters, rows, pgx.RowToStructByPos[oversight.DeadLetterCount])
 		return err
 	})
 	b.Queue(inbox.CountByLane).Query(func(rows pgx.Rows) (err error) {
-		stats.Inbox, err = pgx.AppendRows(stats.Inbox, rows, pgx.RowToStructByPos[event.InboxCount])
+		stats.Inbox, err = pgx.AppendRows(stats.Inbox, rows, pgx.RowToStructByPos[oversight.InboxCount])
 		return err
 	})
 	b.Queue(countErrors, now.Add(-window)).Query(func(rows pgx.Rows) (err error) {
-		stats.Errors, err = pgx.AppendRows(stats.Errors, rows, pgx.RowToStructByPos[event.ErrorCount])
+		stats.Errors, err = pgx.AppendRows(stats.Errors, rows, pgx.RowToStructByPos[oversight.ErrorCount])
 		return err
 	})
 	return stats, postgres.Failure("count events", s.db.SendOnly(ctx, b))
 }
 
-func queueEventCounts(b *pgx.Batch, stats *event.Stats) {
+func queueEventCounts(b *pgx.Batch, stats *oversight.Stats) {
 	window := time.Duration(stats.Window)
 	recent := min(window, time.Minute)
 	b.Queue(countEvents, event.FirstIDAt(stats.At.Add(-window)), event.FirstIDAt(stats.At.Add(-recent))).
 		Query(func(rows pgx.Rows) error {
 			var total, last int64
-			var row event.EventCount
+			var row oversight.EventCount
 			var late int64
 			_, err := pgx.ForEachRow(rows, []any{&row.Provider, &row.Status, &row.Count, &late}, func() error {
 				stats.Events = append(stats.Events, row)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -107,7 +108,7 @@ func scanOutdatedEvent(row pgx.Row) (o event.Outdated, err error) {
 // PurgeOutdated removes what was read, as far as it is still the same, and says how many rows have gone. Of nothing, it removes
 // what goes with events that are gone. By is nil for the schedule.
 func (s *Store) PurgeOutdated(
-	ctx context.Context, kept event.Kept, before time.Time, all []event.Outdated, by *event.Actor,
+	ctx context.Context, kept event.Kept, before time.Time, all []event.Outdated, by *oversight.Actor,
 ) (removed int64, err error) {
 	p := purge{kept: kept, before: before, by: by}
 	if len(all) == 0 {

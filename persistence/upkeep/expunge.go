@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
@@ -122,13 +123,13 @@ func scanTrace(row pgx.CollectableRow) (t trace, err error) {
 // have answered to its deliveries, those of them that wait, and what it did to entities, which are folded again as if it had
 // never been. What stays is its key, so that a redelivery is a duplicate, the verdict, and an audit row that counts what has
 // gone, with the runs that the caller has had deleted. It may be repeated, and then says who was the first.
-func (s *Store) Expunge(ctx context.Context, id string, runs int, by event.Actor) (event.Expunged, error) {
+func (s *Store) Expunge(ctx context.Context, id string, runs int, by oversight.Actor) (event.Expunged, error) {
 	e := event.Expunged{EventID: id, Runs: runs}
 	err := s.expunge(ctx, &e, by)
 	return e, postgres.Failure("expunge event "+postgres.Clean(id), err)
 }
 
-func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) error {
+func (s *Store) expunge(ctx context.Context, e *event.Expunged, by oversight.Actor) error {
 	var (
 		traces  []trace
 		verdict *event.Verdict
@@ -164,7 +165,7 @@ func (s *Store) expunge(ctx context.Context, e *event.Expunged, by event.Actor) 
 }
 
 func (s *Store) expungeKnown(
-	ctx context.Context, t *postgres.Transaction, e *event.Expunged, traces []trace, by event.Actor,
+	ctx context.Context, t *postgres.Transaction, e *event.Expunged, traces []trace, by oversight.Actor,
 ) error {
 	var receipts []event.Receipt
 	for _, known := range traces {
@@ -210,7 +211,7 @@ func providerOfKey(ctx context.Context, t *postgres.Transaction, e *event.Expung
 	return nil
 }
 
-func auditExpunge(ctx context.Context, t *postgres.Transaction, e *event.Expunged, by event.Actor) error {
+func auditExpunge(ctx context.Context, t *postgres.Transaction, e *event.Expunged, by oversight.Actor) error {
 	onRecord := *e
 	onRecord.Collapsed = nil // an entity's ID may be personal
 	detail, err := json.Marshal(onRecord)
@@ -218,6 +219,6 @@ func auditExpunge(ctx context.Context, t *postgres.Transaction, e *event.Expunge
 		return err
 	}
 	b := &pgx.Batch{}
-	journal.QueueAudit(b, by.Did(event.AuditExpunge, "event:"+e.EventID, detail))
+	journal.QueueAudit(b, by.Did(oversight.AuditExpunge, "event:"+e.EventID, detail))
 	return t.Commit(ctx, b)
 }

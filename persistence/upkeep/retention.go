@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
@@ -108,7 +109,7 @@ func (s *Store) PurgeBatch(ctx context.Context, kept event.Kept, before time.Tim
 
 // PurgeBatchBy is PurgeBatch for an operator: the transaction that removes rows has an audit row that counts them.
 func (s *Store) PurgeBatchBy(
-	ctx context.Context, kept event.Kept, before time.Time, by event.Actor,
+	ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor,
 ) (removed int64, err error) {
 	return s.purgeBatch(ctx, purge{kept: kept, before: before, by: &by})
 }
@@ -117,7 +118,7 @@ func (s *Store) PurgeBatchBy(
 type purge struct {
 	kept   event.Kept
 	before time.Time
-	by     *event.Actor
+	by     *oversight.Actor
 }
 
 func (p purge) queueAudit(b *pgx.Batch, removed int64) {
@@ -125,7 +126,7 @@ func (p purge) queueAudit(b *pgx.Batch, removed int64) {
 		return
 	}
 	detail := journal.DetailOf(map[string]any{"kept": p.kept, "before": p.before.UTC(), "removed": removed})
-	journal.QueueAudit(b, p.by.Did(event.AuditPurge, "retention", detail))
+	journal.QueueAudit(b, p.by.Did(oversight.AuditPurge, "retention", detail))
 }
 
 func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {

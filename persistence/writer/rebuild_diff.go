@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
@@ -51,7 +52,7 @@ func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) 
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	rows, _ := tx.Query(ctx, differingEntities, postgres.Clean(id), event.MaxDiffs)
+	rows, _ := tx.Query(ctx, differingEntities, postgres.Clean(id), operation.MaxDiffs)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d differing, err error) {
 		return d, row.Scan(&d.Provider, &d.Kind, &d.ExternalID, &d.events, &d.TooLong)
 	})
@@ -69,8 +70,8 @@ func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) 
 
 func diffEntity(ctx context.Context, tx pgx.Tx, d differing, parse event.Parser) (event.EntityDiff, error) {
 	var links int
-	err := tx.QueryRow(ctx, countLinks, d.Provider, d.Kind, d.ExternalID, event.MaxLinksOfDiff+1).Scan(&links)
-	if d.Fields = []event.FieldDiff{}; err != nil || d.TooLong || links > event.MaxLinksOfDiff {
+	err := tx.QueryRow(ctx, countLinks, d.Provider, d.Kind, d.ExternalID, operation.MaxLinksOfDiff+1).Scan(&links)
+	if d.Fields = []event.FieldDiff{}; err != nil || d.TooLong || links > operation.MaxLinksOfDiff {
 		d.TooLong = true
 		return d.EntityDiff, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
@@ -47,8 +48,8 @@ DELETE FROM rebuild_entities
 // RebuildPage reads the next n events of a rebuild with today's definitions, writes those that it reads differently, unless it is
 // a dry run, and moves the cursor behind them, in one transaction: killed before its commit it has done nothing. What its
 // definition cannot read stays as it is. A rebuild that does not run is only read; one that has nothing left is completed.
-func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.Parser) (event.Rebuild, error) {
-	r, err := Narrow(n, "rebuild event", func(n int, fault error) (event.Rebuild, error) {
+func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.Parser) (operation.Rebuild, error) {
+	r, err := Narrow(n, "rebuild event", func(n int, fault error) (operation.Rebuild, error) {
 		return s.tryRebuildPage(ctx, id, n, parse, fault)
 	})
 	return r, postgres.Failure("rebuild page of "+postgres.Clean(id), err)
@@ -61,7 +62,7 @@ type rebuilding struct {
 	row     rebuildRow
 	fault   error // of the only event, which is not written because of it
 	events  []*rebuilt
-	seen    event.Rebuild // what the page adds to the counts
+	seen    operation.Rebuild // what the page adds to the counts
 	found   map[event.EntityRef][]string
 	learned map[event.EntityRef]bool // names that the table does not know yet
 }
@@ -77,7 +78,7 @@ type rebuilt struct {
 
 func (s *Store) tryRebuildPage(
 	ctx context.Context, id string, n int, parse event.Parser, fault error,
-) (event.Rebuild, error) {
+) (operation.Rebuild, error) {
 	t := &rebuilding{fault: fault, found: map[event.EntityRef][]string{}, learned: map[event.EntityRef]bool{}}
 	b := &pgx.Batch{}
 	QueuePatience(b, n)
@@ -87,15 +88,15 @@ func (s *Store) tryRebuildPage(
 	})
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
-		return event.Rebuild{}, err
+		return operation.Rebuild{}, err
 	}
 	defer tx.Rollback(ctx)
 	t.writing = &writing{Transaction: tx, held: map[event.EntityRef]*entities.Life{}, entities: s.entities}
-	if t.row.State != event.OperationRunning {
+	if t.row.State != operation.Running {
 		return t.row.Rebuild, nil
 	}
 	if err := t.run(ctx, n, parse); err != nil {
-		return event.Rebuild{}, err
+		return operation.Rebuild{}, err
 	}
 	return s.Rebuild(ctx, id)
 }
@@ -292,8 +293,8 @@ const maxProblem = 500
 
 func (t *rebuilding) noteProblem(e *rebuilt, err error) {
 	t.seen.Unreadable++
-	if len(t.row.Problems)+len(t.seen.Problems) < event.MaxProblems {
-		t.seen.Problems = append(t.seen.Problems, event.RebuildProblem{
+	if len(t.row.Problems)+len(t.seen.Problems) < operation.MaxProblems {
+		t.seen.Problems = append(t.seen.Problems, operation.RebuildProblem{
 			EventID: e.Receipt.ID, Provider: e.Receipt.Provider, Class: event.ClassOf(err), Code: event.CodeOf(err),
 			Message: postgres.Clip(postgres.Clean(err.Error()), maxProblem),
 		})
@@ -318,7 +319,7 @@ func (t *rebuilding) queueAdvance(b *pgx.Batch) {
 			}
 		}
 	}
-	problems := postgres.JSON{Of: append([]event.RebuildProblem{}, t.seen.Problems...)}
+	problems := postgres.JSON{Of: append([]operation.RebuildProblem{}, t.seen.Problems...)}
 	b.Queue(dropRebuilt, t.row.ID)
 	providers, kinds, externalIDs := entities.ColumnsOfRefs(refs)
 	b.Queue(advanceRebuild, t.row.ID, t.events[len(t.events)-1].Receipt.ID, providers, kinds, externalIDs, ids, of,

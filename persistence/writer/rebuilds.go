@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -23,21 +25,21 @@ SELECT id, provider, kind, dry_run, rate, state, read, changed, unreadable, skip
   FROM rebuilds`
 )
 
-var rebuilds = journal.Books[event.Rebuild]{
+var rebuilds = journal.Books[operation.Rebuild]{
 	Noun: "rebuild", Columns: rebuildColumns,
-	Scan: func(row pgx.Row) (event.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
+	Scan: func(row pgx.Row) (operation.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
 }
 
 // CreateRebuild makes a rebuild of the events that match its filter and were accepted by now. It stores ID, Filter, DryRun, Rate
 // and StartedBy. While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
-func (s *Store) CreateRebuild(ctx context.Context, r event.Rebuild, actor event.Actor) (event.Rebuild, error) {
+func (s *Store) CreateRebuild(ctx context.Context, r operation.Rebuild, actor oversight.Actor) (operation.Rebuild, error) {
 	if err := s.createRebuild(ctx, r, actor); err != nil {
-		return event.Rebuild{}, postgres.Failure("create rebuild", err)
+		return operation.Rebuild{}, postgres.Failure("create rebuild", err)
 	}
 	return s.Rebuild(ctx, r.ID)
 }
 
-func (s *Store) createRebuild(ctx context.Context, r event.Rebuild, actor event.Actor) error {
+func (s *Store) createRebuild(ctx context.Context, r operation.Rebuild, actor oversight.Actor) error {
 	var first, last *string
 	b := &pgx.Batch{}
 	queueEndOfEvents(b, r.Filter, "id", &first)
@@ -61,18 +63,18 @@ func (s *Store) createRebuild(ctx context.Context, r event.Rebuild, actor event.
 		return event.Rejectf("rebuild_runs", "another rebuild has not ended: one works at a time")
 	}
 	detail, err := json.Marshal(struct {
-		event.RebuildFilter
+		operation.RebuildFilter
 		DryRun bool `json:"dry_run"`
 	}{r.Filter, r.DryRun})
 	if err != nil {
 		return err
 	}
 	b = &pgx.Batch{}
-	journal.QueueAudit(b, actor.Did(event.AuditRebuildStart, "rebuild:"+r.ID, detail))
+	journal.QueueAudit(b, actor.Did(oversight.AuditRebuildStart, "rebuild:"+r.ID, detail))
 	return tx.Commit(ctx, b)
 }
 
-func queueEndOfEvents(b *pgx.Batch, f event.RebuildFilter, order string, id **string) {
+func queueEndOfEvents(b *pgx.Batch, f operation.RebuildFilter, order string, id **string) {
 	list := postgres.NewList(`SELECT id::text FROM events AS e`)
 	list.Equal("provider", f.Provider)
 	sql, args := list.Page("e."+order, 1)
@@ -88,8 +90,8 @@ func queueEndOfEvents(b *pgx.Batch, f event.RebuildFilter, order string, id **st
 // ChangeRebuild pauses, resumes or cancels a rebuild. One that has ended is refused with an event.Error of class rejected and
 // code "rebuild_ended".
 func (s *Store) ChangeRebuild(
-	ctx context.Context, id string, to event.OperationState, actor event.Actor,
-) (event.Rebuild, error) {
+	ctx context.Context, id string, to operation.State, actor oversight.Actor,
+) (operation.Rebuild, error) {
 	return rebuilds.Change(ctx, s.db, id, to, actor)
 }
 
@@ -99,12 +101,12 @@ func (s *Store) CancelRebuild(ctx context.Context, id string) error {
 }
 
 // Rebuild is one rebuild, as far as it has come.
-func (s *Store) Rebuild(ctx context.Context, id string) (event.Rebuild, error) {
+func (s *Store) Rebuild(ctx context.Context, id string) (operation.Rebuild, error) {
 	return rebuilds.One(ctx, s.db, id)
 }
 
 // Rebuilds are the latest rebuilds, newest first: at most limit of them, at most event.MaxPage.
-func (s *Store) Rebuilds(ctx context.Context, limit int) ([]event.Rebuild, error) {
+func (s *Store) Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error) {
 	return rebuilds.Latest(ctx, s.db, limit)
 }
 
@@ -115,7 +117,7 @@ func (s *Store) ActiveRebuilds(ctx context.Context) ([]string, error) {
 
 // rebuildRow is a rebuild as its row says.
 type rebuildRow struct {
-	event.Rebuild
+	operation.Rebuild
 
 	first, cursor, last string // IDs of events; "" where there is none
 }

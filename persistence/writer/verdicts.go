@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
@@ -85,7 +86,7 @@ func (s *Store) refused(ctx context.Context, eventID string, otherwise error) er
 }
 
 // VerdictBy is an operator's verdict on an event.
-func VerdictBy(by event.Actor, eventID string, outcome event.Outcome) event.Verdict {
+func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Verdict {
 	return event.Verdict{
 		EventID: eventID, Outcome: outcome, By: postgres.Clip(postgres.Clean(cmp.Or(by.Name, "unknown")), journal.MaxAuditName),
 		Reason: postgres.Clip(postgres.Clean(by.Reason), journal.MaxAuditReason),

@@ -6,21 +6,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 )
 
 func causesCommand() *cobra.Command {
 	var provider string
-	command := cli.Listing[event.Cause, string]{
+	command := cli.Listing[operation.Cause, string]{
 		Short:   "Group the dead letters that wait by why they failed",
 		Example: "  holdfast dlq causes\n  holdfast dlq causes --provider stripe --json | jq '.items[].code'",
-		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]event.Cause, error) {
+		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operation.Cause, error) {
 			return t.Store.Causes(c.Context(), provider)
 		},
 		Heading: []string{"COUNT", "OPEN+", "EXHAUSTED+", "REDRIVING+", "PROVIDER", "STEP", "CLASS+", "CODE", "RULE", "OLDEST+~",
 			"NEWEST/AGE~", "EXAMPLE!"},
-		Cells: func(c event.Cause) []string {
+		Cells: func(c operation.Cause) []string {
 			return []string{
 				strconv.FormatInt(c.Count(), 10), strconv.FormatInt(c.Open, 10), strconv.FormatInt(c.Exhausted, 10),
 				strconv.FormatInt(c.Redriving, 10), c.Provider, string(c.Step), string(c.Class), c.Code, c.Rule,

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/operator"
 )
@@ -37,7 +39,7 @@ func deleteCommand() *cobra.Command {
 }
 
 // change changes one dead letter.
-type change func(ctx context.Context, id int64, by event.Actor) error
+type change func(ctx context.Context, id int64, by oversight.Actor) error
 
 // changeCommand makes a change and says that it is done. As JSON it shows the dead letter as it is then, or only its number if it
 // is no more.
@@ -74,7 +76,7 @@ type removal struct {
 }
 
 func cleanupCommand() *cobra.Command {
-	var cleanup event.Cleanup
+	var cleanup operation.Cleanup
 	command := &cobra.Command{
 		Use:   "cleanup --older-than AGE",
 		Short: "Remove dead letters that were resolved or discarded long ago",
@@ -89,7 +91,7 @@ func cleanupCommand() *cobra.Command {
 					return err
 				}
 				all += removed
-				if removed < event.MaxCleanup {
+				if removed < operation.MaxCleanup {
 					break
 				}
 			}

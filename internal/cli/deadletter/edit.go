@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 )
 
@@ -30,7 +30,7 @@ func editCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			edit := event.Edit{DeadLetter: id, EventID: eventID.String(), Body: body}
+			edit := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: body}
 			started, err := t.Redrives().EditAndReplay(c.Context(), edit, cli.ActorOf(c))
 			if err != nil {
 				return err

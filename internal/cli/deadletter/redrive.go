@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 )
 
 func startCommand() *cobra.Command {
-	o := redriveOptions{rate: event.DefaultRedriveRate}
+	o := redriveOptions{rate: operation.DefaultRedriveRate}
 	command := &cobra.Command{
 		Use:   "redrive",
 		Short: "Run all dead letters again that a filter finds, at a rate",
@@ -43,7 +44,7 @@ func startCommand() *cobra.Command {
 }
 
 type redriveOptions struct {
-	filter      event.RedriveFilter
+	filter      operation.RedriveFilter
 	rate        float64
 	all, dryRun bool
 }
@@ -81,7 +82,7 @@ func (o *redriveOptions) checkScope() error {
 	return nil
 }
 
-func writePlan(w io.Writer, f event.RedriveFilter, plan event.RedrivePlan, perSecond float64) error {
+func writePlan(w io.Writer, f operation.RedriveFilter, plan operation.RedrivePlan, perSecond float64) error {
 	if plan.Count == 0 {
 		_, err := fmt.Fprintf(w, "no dead letter that waits matches: %s\n", filterText(f))
 		return err

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 )
 
@@ -20,15 +21,15 @@ func RedriveCommand() *cobra.Command {
 		append([]*cobra.Command{listRedrivesCommand()}, bulk().Commands()...)...)
 }
 
-func bulk() cli.Operation[event.Redrive] {
-	return cli.Operation[event.Redrive]{
+func bulk() cli.Operation[operation.Redrive] {
+	return cli.Operation[operation.Redrive]{
 		Noun: "redrive",
-		Read: func(ctx context.Context, t *cli.Tools, id string) (event.Redrive, error) {
+		Read: func(ctx context.Context, t *cli.Tools, id string) (operation.Redrive, error) {
 			return t.Redrives().Redrive(ctx, id)
 		},
 		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to event.OperationState, by event.Actor,
-		) (event.Redrive, error) {
+			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
+		) (operation.Redrive, error) {
 			return t.Redrives().ChangeRedrive(ctx, id, to, by)
 		},
 		Write: writeRedrive, Line: progressLine, End: endOfRedrive,
@@ -36,13 +37,13 @@ func bulk() cli.Operation[event.Redrive] {
 }
 
 func listRedrivesCommand() *cobra.Command {
-	return cli.Listing[event.Redrive, string]{
+	return cli.Listing[operation.Redrive, string]{
 		Short: "List redrives, newest first", Example: "  holdfast redrive list", Limit: 20,
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]event.Redrive, error) {
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]operation.Redrive, error) {
 			return t.Redrives().Redrives(c.Context(), limit)
 		},
 		Heading: []string{"ID!", "STATE", "TOTAL", "DONE", "FAILED", "IN FLIGHT+", "SKIPPED+", "RATE+", "BY+", "STARTED/AGE~"},
-		Cells: func(r event.Redrive) []string {
+		Cells: func(r operation.Redrive) []string {
 			return []string{
 				r.ID, string(r.State), cli.Number(r.Total), cli.Number(r.Done), cli.Number(r.Failed), cli.Number(r.InFlight),
 				cli.Number(r.Skipped), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
@@ -51,7 +52,7 @@ func listRedrivesCommand() *cobra.Command {
 	}.Command()
 }
 
-func writeRedrive(w io.Writer, r event.Redrive) error {
+func writeRedrive(w io.Writer, r operation.Redrive) error {
 	return cli.WriteFields(w,
 		"redrive", r.ID,
 		"state", string(r.State),
@@ -67,7 +68,7 @@ func writeRedrive(w io.Writer, r event.Redrive) error {
 	)
 }
 
-func progressLine(r event.Redrive) string {
+func progressLine(r operation.Redrive) string {
 	share := 1.0
 	if r.Total > 0 {
 		share = float64(r.Ended()) / float64(r.Total)
@@ -77,7 +78,7 @@ func progressLine(r event.Redrive) string {
 }
 
 // endOfRedrive: it has ended when each run that it started has.
-func endOfRedrive(r event.Redrive) (bool, error) {
+func endOfRedrive(r operation.Redrive) (bool, error) {
 	if !r.State.Ended() || r.InFlight > 0 {
 		return false, nil
 	}
@@ -87,7 +88,7 @@ func endOfRedrive(r event.Redrive) (bool, error) {
 	return true, nil
 }
 
-func filterText(f event.RedriveFilter) string {
+func filterText(f operation.RedriveFilter) string {
 	var parts []string
 	for _, part := range [][2]string{
 		{"provider", f.Provider}, {"source", f.Source}, {"type", f.Type}, {"class", string(f.Class)}, {"code", f.Code},

@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // Whatever a filter asks for is told: a redrive of a part must not read like one of everything.
 func TestEveryFilterIsTold(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "all that wait", filterText(event.RedriveFilter{}))
-	for i := range reflect.TypeFor[event.RedriveFilter]().NumField() {
-		var f event.RedriveFilter
+	require.Equal(t, "all that wait", filterText(operation.RedriveFilter{}))
+	for i := range reflect.TypeFor[operation.RedriveFilter]().NumField() {
+		var f operation.RedriveFilter
 		field := reflect.ValueOf(&f).Elem().Field(i)
 		if field.Kind() == reflect.String {
 			field.SetString("this")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/operator"
@@ -38,7 +38,7 @@ func refusalsCommand() *cobra.Command {
 			if len(args) > 0 {
 				query.Set("provider", args[0])
 			}
-			var found operator.List[event.ProviderRefusals]
+			var found operator.List[oversight.ProviderRefusals]
 			if err := api.Read(c.Context(), "/refusals", query, &found); err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func refusalsCommand() *cobra.Command {
 	return command
 }
 
-func writeRefusals(w io.Writer, all []event.ProviderRefusals) error {
+func writeRefusals(w io.Writer, all []oversight.ProviderRefusals) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "none")
 		return err
@@ -78,7 +78,7 @@ func writeRefusals(w io.Writer, all []event.ProviderRefusals) error {
 }
 
 // bodyOf is how long a body was, and the beginning of its digest.
-func bodyOf(r event.Refusal) string {
+func bodyOf(r oversight.Refusal) string {
 	text := strconv.Itoa(r.BodyBytes) + " B"
 	if r.BodySHA256 != "" {
 		text += " " + r.BodySHA256[:min(12, len(r.BodySHA256))]
@@ -86,7 +86,7 @@ func bodyOf(r event.Refusal) string {
 	return text
 }
 
-func headersOf(r event.Refusal) string {
+func headersOf(r oversight.Refusal) string {
 	text := strings.Join(r.Headers, " ")
 	if r.OtherHeaders > 0 {
 		text += fmt.Sprintf(" and %d others", r.OtherHeaders)

@@ -9,16 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
 )
 
-type remembered []event.ProviderRefusals
+type remembered []oversight.ProviderRefusals
 
-func (r remembered) Refusals(provider string) []event.ProviderRefusals {
+func (r remembered) Refusals(provider string) []oversight.ProviderRefusals {
 	if provider != "" && provider != "stripe" {
-		return []event.ProviderRefusals{}
+		return []oversight.ProviderRefusals{}
 	}
 	return r
 }
@@ -30,8 +30,8 @@ func TestRefusalsAreTold(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	server := operator.New(operator.Options{Tokens: access.Tokens{token}, Refusals: remembered{{
 		Provider: "stripe", Count: 1234,
-		Causes: []event.RefusalCause{{Cause: "bad_signature", Means: "it is wrong", Next: "correct it", Count: 1234, LastAt: at}},
-		Last: []event.Refusal{{
+		Causes: []oversight.RefusalCause{{Cause: "bad_signature", Means: "it is wrong", Next: "correct it", Count: 1234, LastAt: at}},
+		Last: []oversight.Refusal{{
 			At: at, Cause: "bad_signature", Status: 401, Detail: "looked at: header stripe-signature", Address: "203.0.113.7",
 			Headers: []string{"host", "stripe-signature"}, OtherHeaders: 3, BodyBytes: 17, BodySHA256: "0123456789abcdef",
 		}},
@@ -55,7 +55,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	out, err = run(t, "", "provider", "refusals", "stripe", "--json", "--url", address)
 	require.NoError(t, err)
-	var all operator.List[event.ProviderRefusals]
+	var all operator.List[oversight.ProviderRefusals]
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
 	require.Equal(t, at, all.Items[0].Last[0].At)
 	out, err = run(t, "", "provider", "refusals", "github", "--url", address)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
 	"holdfast/moving"
@@ -49,15 +50,15 @@ type comparison struct {
 	Mistaken int64                                       `json:"mistaken"`
 	Counts   map[event.ImportRecord]moving.ComparedCount `json:"counts"`
 	// Differing counts all differences; the first of them are listed.
-	Differing   int64                    `json:"differing"`
-	Differences []event.ImportDifference `json:"differences"`
+	Differing   int64                        `json:"differing"`
+	Differences []operation.ImportDifference `json:"differences"`
 	// NotLookedFor says that events which are only here were not looked for: the file has too many.
 	NotLookedFor bool `json:"extras_not_looked_for,omitempty"`
 }
 
 func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
-	found := comparison{Differences: []event.ImportDifference{}}
-	with := moving.Comparison{Shelf: t.Store, Differs: func(d event.ImportDifference) {
+	found := comparison{Differences: []operation.ImportDifference{}}
+	with := moving.Comparison{Shelf: t.Store, Differs: func(d operation.ImportDifference) {
 		if found.Differing++; len(found.Differences) < o.limit {
 			found.Differences = append(found.Differences, d)
 		}
@@ -106,12 +107,12 @@ func writeComparison(w io.Writer, f comparison) error {
 }
 
 // textOf is a difference in one line.
-func textOf(d event.ImportDifference) string {
+func textOf(d operation.ImportDifference) string {
 	name := fmt.Sprintf("%s %s %s", d.Record, d.Provider, d.Name)
 	switch d.Differ {
-	case event.DiffersMissing:
+	case operation.DiffersMissing:
 		return fmt.Sprintf("line %d: %s is not here", d.Line, name)
-	case event.DiffersExtra:
+	case operation.DiffersExtra:
 		return fmt.Sprintf("%s is only here (%s)", name, d.EventID)
 	}
 	return fmt.Sprintf("line %d: %s: %s: %s there, %s here", d.Line, name, d.Field, valueText(d.There), valueText(d.Here))

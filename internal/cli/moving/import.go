@@ -12,6 +12,7 @@ import (
 
 	"holdfast/archive"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
 	"holdfast/moving"
@@ -20,7 +21,7 @@ import (
 
 // ImportCommand is `holdfast import`.
 func ImportCommand() *cobra.Command {
-	o := importOptions{rate: event.DefaultImportRate}
+	o := importOptions{rate: operation.DefaultImportRate}
 	command := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Bring what another system has",
@@ -140,7 +141,7 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if err != nil {
 		return err
 	}
-	i := event.Import{ID: read.id, Name: filepath.Base(file), Rate: o.rate}
+	i := operation.Import{ID: read.id, Name: filepath.Base(file), Rate: o.rate}
 	if read.hasSomething() && !cli.Confirm(c, read.question()) {
 		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
 	}

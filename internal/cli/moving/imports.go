@@ -10,27 +10,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 )
 
-func importing() cli.Operation[event.Import] {
-	return cli.Operation[event.Import]{
+func importing() cli.Operation[operation.Import] {
+	return cli.Operation[operation.Import]{
 		Noun: "import",
-		Read: func(ctx context.Context, t *cli.Tools, id string) (event.Import, error) {
+		Read: func(ctx context.Context, t *cli.Tools, id string) (operation.Import, error) {
 			return t.Imports().Import(ctx, id)
 		},
 		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to event.OperationState, by event.Actor,
-		) (event.Import, error) {
+			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
+		) (operation.Import, error) {
 			return t.Imports().ChangeImport(ctx, id, to, by)
 		},
 		Write: writeImport,
-		Line: func(i event.Import) string {
+		Line: func(i operation.Import) string {
 			n := i.Counts.Sum()
 			return fmt.Sprintf("%s  %d of %d: %d new, %d there, %d unreadable, %d failed (%s)",
 				cli.Bar(i.Share()), i.Read, i.Total, n.New, n.There, n.Unreadable, n.Failed, i.State)
 		},
-		End: func(i event.Import) (bool, error) {
+		End: func(i operation.Import) (bool, error) {
 			if n := i.Counts.Sum(); i.State.Ended() && n.Failed > 0 {
 				return true, fmt.Errorf("%d of %d could not be imported: holdfast import show %s", n.Failed, i.Total, i.ID)
 			}
@@ -40,14 +42,14 @@ func importing() cli.Operation[event.Import] {
 }
 
 func listCommand() *cobra.Command {
-	return cli.Listing[event.Import, string]{
+	return cli.Listing[operation.Import, string]{
 		Short: "List imports, newest first", Example: "  holdfast import list", Limit: 20,
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]event.Import, error) {
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]operation.Import, error) {
 			return t.Imports().Imports(c.Context(), limit)
 		},
 		Heading: []string{"ID!", "STATE", "FILE", "APPLIED", "TOTAL", "NEW", "THERE", "UNREADABLE", "FAILED", "RATE+", "BY+",
 			"STARTED/AGE~"},
-		Cells: func(i event.Import) []string {
+		Cells: func(i operation.Import) []string {
 			n := i.Counts.Sum()
 			return []string{
 				i.ID, string(i.State), i.Name, cli.Number(i.Read), cli.Number(i.Total), cli.Number(n.New), cli.Number(n.There),
@@ -57,7 +59,7 @@ func listCommand() *cobra.Command {
 	}.Command()
 }
 
-func writeImport(w io.Writer, i event.Import) error {
+func writeImport(w io.Writer, i operation.Import) error {
 	err := cli.WriteFields(w,
 		"import", i.ID,
 		"state", string(i.State),
@@ -70,7 +72,7 @@ func writeImport(w io.Writer, i event.Import) error {
 	return errors.Join(err, writeCounts(w, i.Counts), writeProblems(w, i.Problems))
 }
 
-func writeCounts(w io.Writer, counts event.ImportCounts) error {
+func writeCounts(w io.Writer, counts operation.ImportCounts) error {
 	if len(counts) == 0 {
 		return nil
 	}
@@ -83,7 +85,7 @@ func writeCounts(w io.Writer, counts event.ImportCounts) error {
 	return table.Flush()
 }
 
-func writeProblems(w io.Writer, problems []event.ImportProblem) error {
+func writeProblems(w io.Writer, problems []operation.ImportProblem) error {
 	if len(problems) == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
 	"holdfast/moving"
@@ -129,7 +130,7 @@ func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) e
 
 // stage reads a file and keeps it. On an error nothing of it is left.
 func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*reading, error) {
-	r := &reading{id: event.NewOperationID(), store: t.Store}
+	r := &reading{id: operation.NewID(), store: t.Store}
 	r.page = func(ctx context.Context, items []event.ImportItem) error {
 		return t.Store.StageImport(ctx, r.id, r.staged, items)
 	}
@@ -145,27 +146,27 @@ func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*rea
 
 // tried is what a file has, and what a dry run says would become of it.
 type tried struct {
-	DryRun   bool                  `json:"dry_run"`
-	Lines    int64                 `json:"lines"`
-	Mistaken int64                 `json:"mistaken"`
-	Expired  int64                 `json:"expired"`
-	Counts   event.ImportCounts    `json:"counts"`
-	Problems []event.ImportProblem `json:"problems,omitempty"`
+	DryRun   bool                      `json:"dry_run"`
+	Lines    int64                     `json:"lines"`
+	Mistaken int64                     `json:"mistaken"`
+	Expired  int64                     `json:"expired"`
+	Counts   operation.ImportCounts    `json:"counts"`
+	Problems []operation.ImportProblem `json:"problems,omitempty"`
 }
 
 // found is what a file has.
 func (r *reading) found() tried {
-	return tried{Lines: r.lines, Mistaken: r.mistaken, Expired: r.expired, Counts: event.ImportCounts{}}
+	return tried{Lines: r.lines, Mistaken: r.mistaken, Expired: r.expired, Counts: operation.ImportCounts{}}
 }
 
 // try reads a file, and says what would become of it.
 func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
-	counts, problems := event.ImportCounts{}, []event.ImportProblem(nil)
+	counts, problems := operation.ImportCounts{}, []operation.ImportProblem(nil)
 	r := &reading{store: t.Store}
 	r.page = func(ctx context.Context, items []event.ImportItem) error {
 		more, wrong, err := t.Store.TryImport(ctx, items, t.Rebuilds().Parse)
 		counts.AddAll(more)
-		problems = append(problems, wrong[:min(len(wrong), event.MaxProblems-len(problems))]...)
+		problems = append(problems, wrong[:min(len(wrong), operation.MaxProblems-len(problems))]...)
 		return err
 	}
 	if err := o.read(c, t, file, r); err != nil {

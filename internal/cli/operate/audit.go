@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 )
 
@@ -18,18 +18,18 @@ func AuditCommand() *cobra.Command {
 }
 
 func auditListCommand() *cobra.Command {
-	var query event.AuditQuery
-	command := cli.Listing[event.AuditEntry, int64]{
+	var query oversight.AuditQuery
+	command := cli.Listing[oversight.AuditEntry, int64]{
 		Short: "List what operators did, newest first",
 		Example: "  holdfast audit list --since 7d --action dead_letter.discard\n" +
 			"  holdfast audit list --object dead_letter:7 --json | jq '.items[].reason'",
-		Limit: 50, Place: func(e event.AuditEntry) int64 { return e.ID },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.AuditEntry, error) {
+		Limit: 50, Place: func(e oversight.AuditEntry) int64 { return e.ID },
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]oversight.AuditEntry, error) {
 			query.Limit, query.Before = limit, behind(after)
 			return t.Store.AuditLog(c.Context(), query)
 		},
 		Heading: []string{"ID!", "AT/AGE~", "ACTOR", "ROLE+", "ACTION", "OBJECT", "REASON", "DETAIL+"},
-		Cells: func(e event.AuditEntry) []string {
+		Cells: func(e oversight.AuditEntry) []string {
 			return []string{
 				strconv.FormatInt(e.ID, 10), e.At.Format(time.RFC3339), e.Actor, e.Role, string(e.Action), e.Object, e.Reason,
 				cli.Shorten(string(e.Detail)),
@@ -37,7 +37,7 @@ func auditListCommand() *cobra.Command {
 		},
 	}.Command()
 	command.Flags().StringVar(&query.Actor, "actor", "", "only what this actor did")
-	cli.AddChoiceFlag(command, &query.Action, "action", "only this action", event.AuditActions())
+	cli.AddChoiceFlag(command, &query.Action, "action", "only this action", oversight.AuditActions())
 	command.Flags().StringVar(&query.Object, "object", "", "only what was done to this, such as dead_letter:7")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 )
 
@@ -31,7 +32,7 @@ func errorShowCommand() *cobra.Command {
 			if err != nil || n < 1 {
 				return cli.Misuse(c, fmt.Errorf("%q is no number: `holdfast error list` has them", args[0]))
 			}
-			rows, err := t.Store.Errors(c.Context(), event.ErrorQuery{Before: n + 1, Limit: 1})
+			rows, err := t.Store.Errors(c.Context(), oversight.ErrorQuery{Before: n + 1, Limit: 1})
 			if err == nil && (len(rows) == 0 || rows[0].ID != n) {
 				err = cli.Missing("there is no error %d: `holdfast error list` has them", n)
 			}
@@ -45,7 +46,7 @@ func errorShowCommand() *cobra.Command {
 	return command
 }
 
-func writeError(w io.Writer, e event.ErrorEntry) error {
+func writeError(w io.Writer, e oversight.ErrorEntry) error {
 	fields := []string{
 		"error", strconv.FormatInt(e.ID, 10), "at", e.At.Format(time.RFC3339Nano), "phase", string(e.Phase),
 		"provider", e.Provider, "event", e.EventID, "class", string(e.Class), "code", e.Code,
@@ -58,15 +59,15 @@ func writeError(w io.Writer, e event.ErrorEntry) error {
 }
 
 func errorListCommand() *cobra.Command {
-	var query event.ErrorQuery
+	var query oversight.ErrorQuery
 	var about string
-	command := cli.Listing[event.ErrorEntry, int64]{
+	command := cli.Listing[oversight.ErrorEntry, int64]{
 		Short: "List the error log, newest first",
 		Example: "  holdfast error list --provider stripe --phase parse --since 1h\n" +
 			"  holdfast error list --event stripe:evt_123\n" +
 			"  holdfast error list --json | jq -r '.items[].code' | sort | uniq -c",
-		Limit: 50, Place: func(e event.ErrorEntry) int64 { return e.ID },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) (_ []event.ErrorEntry, err error) {
+		Limit: 50, Place: func(e oversight.ErrorEntry) int64 { return e.ID },
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) (_ []oversight.ErrorEntry, err error) {
 			query.Limit, query.Before = limit, behind(after)
 			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
 				return nil, err
@@ -74,7 +75,7 @@ func errorListCommand() *cobra.Command {
 			return t.Store.Errors(c.Context(), query)
 		},
 		Heading: []string{"ID!", "AT/AGE~", "PHASE", "PROVIDER", "CLASS+", "CODE", "COUNT", "EVENT+", "MESSAGE"},
-		Cells: func(e event.ErrorEntry) []string {
+		Cells: func(e oversight.ErrorEntry) []string {
 			return []string{
 				strconv.FormatInt(e.ID, 10), e.At.Format(time.RFC3339), string(e.Phase), e.Provider, string(e.Class), e.Code,
 				strconv.FormatInt(e.Count, 10), e.EventID, cli.Shorten(e.Message),

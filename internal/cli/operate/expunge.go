@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
 	"holdfast/runs"
@@ -17,7 +18,7 @@ import (
 
 // expungeEvent begins with Temporal: should it fail half-way, the database still knows which runs there are, and the command
 // can be given again.
-func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by event.Actor) error {
+func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by oversight.Actor) error {
 	if by.Reason == "" {
 		return cli.Misuse(c, errors.New("say why, for the audit log: --reason \"…\""))
 	}

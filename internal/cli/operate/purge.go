@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
 )
@@ -42,7 +43,7 @@ func PurgeCommand() *cobra.Command {
 	return command
 }
 
-func purgeExpired(c *cobra.Command, t *cli.Tools, by event.Actor) error {
+func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
 	keep, removed := installation.Retention(t.Cfg), map[event.Kept]int64{}
 	purger, err := installation.NewPurger(t.Cfg, t.Store)
 	if err != nil {
@@ -75,7 +76,7 @@ func printPurged(c *cobra.Command, removed map[event.Kept]int64) error {
 }
 
 func purgeAll(
-	ctx context.Context, purger installation.Purger, kept event.Kept, before time.Time, by event.Actor,
+	ctx context.Context, purger installation.Purger, kept event.Kept, before time.Time, by oversight.Actor,
 ) (total int64, err error) {
 	for {
 		n, err := purger.PurgeBatchBy(ctx, kept, before, by)

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/internal/cli"
 )
 
 func entityRebuildCommand() *cobra.Command {
-	o := rebuildOptions{rate: event.DefaultRebuildRate}
+	o := rebuildOptions{rate: operation.DefaultRebuildRate}
 	command := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Read stored events again, and correct the entities",
@@ -40,7 +41,7 @@ func entityRebuildCommand() *cobra.Command {
 }
 
 type rebuildOptions struct {
-	filter event.RebuildFilter
+	filter operation.RebuildFilter
 	rate   float64
 	dryRun bool
 }
@@ -59,12 +60,12 @@ func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 	}
 	r, err = rebuilding().Follow(c, t, r.ID, r, err)
 	var diffs []event.EntityDiff
-	if r.DryRun && r.State == event.OperationCompleted {
+	if r.DryRun && r.State == operation.Completed {
 		found, diffErr := t.Rebuilds().RebuildDiff(c.Context(), r.ID)
 		diffs, err = found, errors.Join(err, diffErr)
 	}
 	return cli.Report(c, struct {
-		event.Rebuild
+		operation.Rebuild
 		Diff []event.EntityDiff `json:"diff,omitempty"`
 	}{r, diffs}, func(w io.Writer) error { return errors.Join(writeRebuild(w, r), writeDiffs(w, diffs)) }, err)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/operator"
 )
@@ -23,23 +25,23 @@ func RebuildCommand() *cobra.Command {
 		append([]*cobra.Command{listRebuildsCommand(), diffCommand()}, rebuilding().Commands()...)...)
 }
 
-func rebuilding() cli.Operation[event.Rebuild] {
-	return cli.Operation[event.Rebuild]{
+func rebuilding() cli.Operation[operation.Rebuild] {
+	return cli.Operation[operation.Rebuild]{
 		Noun: "rebuild",
-		Read: func(ctx context.Context, t *cli.Tools, id string) (event.Rebuild, error) {
+		Read: func(ctx context.Context, t *cli.Tools, id string) (operation.Rebuild, error) {
 			return t.Rebuilds().Rebuild(ctx, id)
 		},
 		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to event.OperationState, by event.Actor,
-		) (event.Rebuild, error) {
+			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
+		) (operation.Rebuild, error) {
 			return t.Rebuilds().ChangeRebuild(ctx, id, to, by)
 		},
 		Write: writeRebuild,
-		Line: func(r event.Rebuild) string {
+		Line: func(r operation.Rebuild) string {
 			return fmt.Sprintf("%s  %d events read: %d changed, %d unreadable, %d skipped; %d entities differ (%s)",
 				cli.Bar(r.Share()), r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities, r.State)
 		},
-		End: func(r event.Rebuild) (bool, error) {
+		End: func(r operation.Rebuild) (bool, error) {
 			if r.State.Ended() && r.Unreadable > 0 {
 				return true, fmt.Errorf("%d of %d events could not be read, and are as they were: holdfast rebuild show %s",
 					r.Unreadable, r.Read, r.ID)
@@ -50,14 +52,14 @@ func rebuilding() cli.Operation[event.Rebuild] {
 }
 
 func listRebuildsCommand() *cobra.Command {
-	return cli.Listing[event.Rebuild, string]{
+	return cli.Listing[operation.Rebuild, string]{
 		Short: "List rebuilds, newest first", Example: "  holdfast rebuild list", Limit: 20,
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]event.Rebuild, error) {
+		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]operation.Rebuild, error) {
 			return t.Rebuilds().Rebuilds(c.Context(), limit)
 		},
 		Heading: []string{"ID!", "STATE", "DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+", "RATE+", "BY+",
 			"STARTED/AGE~"},
-		Cells: func(r event.Rebuild) []string {
+		Cells: func(r operation.Rebuild) []string {
 			return []string{
 				r.ID, string(r.State), fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable),
 				cli.Number(r.Skipped), cli.Number(r.Entities), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
@@ -90,11 +92,11 @@ func diffCommand() *cobra.Command {
 	return command
 }
 
-func filterOfRebuild(f event.RebuildFilter) string {
+func filterOfRebuild(f operation.RebuildFilter) string {
 	return cmp.Or(f.Provider, "all providers") + ", " + cmp.Or(f.Kind, "all kinds")
 }
 
-func writeRebuild(w io.Writer, r event.Rebuild) error {
+func writeRebuild(w io.Writer, r operation.Rebuild) error {
 	var dry, reached string
 	if r.DryRun {
 		dry = "yes: nothing is changed"

@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/reconcile"
 	"holdfast/runs"
@@ -78,7 +79,7 @@ func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.S
 	if err != nil {
 		return err
 	}
-	if err := t.Store.Audit(c.Context(), cli.ActorOf(c).Did(event.AuditReconcile, "events", detail)); err != nil {
+	if err := t.Store.Audit(c.Context(), cli.ActorOf(c).Did(oversight.AuditReconcile, "events", detail)); err != nil {
 		return err
 	}
 	done, err := s.Compare(c.Context(), o.since, o.until, false)
@@ -96,7 +97,7 @@ func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.S
 // whatBecomes says of each kind what it is, and what a repair makes of it.
 var whatBecomes = map[reconcile.Kind][2]string{
 	reconcile.RunWithoutRow: {"runs that have ended, of events without a row", "dead letters, with the bytes of the run"},
-	reconcile.RowWithoutRun: {"stored events that no run works on", "dead letters of the code " + event.CodeNoRun},
+	reconcile.RowWithoutRun: {"stored events that no run works on", "dead letters of the code " + operation.CodeNoRun},
 	reconcile.RowWithoutKey: {"processed events without their key", "they get it back"},
 	reconcile.Unreadable:    {"runs and events that cannot be read", "nothing: see below"},
 }

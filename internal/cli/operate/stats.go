@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
 )
@@ -74,7 +74,7 @@ func printStats(c *cobra.Command, t *cli.Tools, window time.Duration) error {
 	return cli.Print(c, stats, func(w io.Writer) error { return writeStats(w, stats) })
 }
 
-func writeStats(w io.Writer, s event.Stats) error {
+func writeStats(w io.Writer, s oversight.Stats) error {
 	fmt.Fprintf(w, "%s, the last %s: %.2f events/s, in the last minute %.2f/s\n", s.At.Format(time.RFC3339), s.Window,
 		s.PerSecond, s.Recent)
 	events := cli.NewTable(w, "EVENTS OF", "STATUS", "COUNT")

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery/webhook"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 )
 
@@ -104,7 +105,7 @@ func readStored(ctx context.Context, t *tools) (there stored, err error) {
 }
 
 // apply makes the changes one after the other. Where one fails those before it are made, and the same file can be applied again.
-func apply(ctx context.Context, t *tools, f file, p plan, by event.Actor) (secrets map[string]string, err error) {
+func apply(ctx context.Context, t *tools, f file, p plan, by oversight.Actor) (secrets map[string]string, err error) {
 	secrets = map[string]string{}
 	for _, change := range p.Changes {
 		if err := applyOne(ctx, t, f, change, secrets, by); err != nil {
@@ -114,7 +115,7 @@ func apply(ctx context.Context, t *tools, f file, p plan, by event.Actor) (secre
 	return secrets, nil
 }
 
-func applyOne(ctx context.Context, t *tools, f file, c change, secrets map[string]string, by event.Actor) (err error) {
+func applyOne(ctx context.Context, t *tools, f file, c change, secrets map[string]string, by oversight.Actor) (err error) {
 	switch {
 	case c.Op == opDelete && c.Kind == kindSubscription:
 		_, err = t.Store.DeleteSubscription(ctx, c.Name, by)

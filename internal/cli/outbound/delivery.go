@@ -13,6 +13,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/operator"
 )
@@ -211,7 +212,7 @@ func WriteDeliveries(w io.Writer, all []delivery.Delivery) error {
 }
 
 // changeDelivery changes one delivery.
-type changeDelivery func(ctx context.Context, k delivery.Key, by event.Actor) (delivery.Delivery, error)
+type changeDelivery func(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 
 func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDelivery) *cobra.Command {
 	command := &cobra.Command{

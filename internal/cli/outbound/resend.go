@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/delivery"
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 )
 
@@ -29,7 +30,7 @@ func resending() cli.Operation[delivery.Resend] {
 			return t.Store.Resend(ctx, id)
 		},
 		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to event.OperationState, by event.Actor,
+			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
 		) (delivery.Resend, error) {
 			all, err := deskOf(t)
 			if err != nil {
@@ -50,7 +51,7 @@ func resending() cli.Operation[delivery.Resend] {
 func share(r delivery.Resend) float64 {
 	whole := r.Until.Sub(r.Since)
 	switch {
-	case r.State == event.OperationCompleted || whole <= 0:
+	case r.State == operation.Completed || whole <= 0:
 		return 1
 	case r.Reached.IsZero():
 		return 0

@@ -1,9 +1,11 @@
-package event
+package oversight
 
 import (
 	"cmp"
 	"slices"
 	"time"
+
+	"holdfast/event"
 )
 
 // Alert is something that nobody has been told of yet: failures of a dead letter, or an entry of the error log.
@@ -20,10 +22,10 @@ type Alert struct {
 // AlertGroup is what equal alerts have in common, and what is told of them.
 type AlertGroup struct {
 	// Phase is where it went wrong; empty for dead letters, which have come from any of them.
-	Phase    Phase  `json:"phase,omitempty"`
-	Provider string `json:"provider,omitempty"`
-	Class    Class  `json:"class"`
-	Code     string `json:"code"`
+	Phase    event.Phase `json:"phase,omitempty"`
+	Provider string      `json:"provider,omitempty"`
+	Class    event.Class `json:"class"`
+	Code     string      `json:"code"`
 	// Count is how many failures there are.
 	Count       int64     `json:"count"`
 	First, Last time.Time `json:"-"`
@@ -32,9 +34,9 @@ type AlertGroup struct {
 }
 
 type alertKey struct {
-	phase    Phase
+	phase    event.Phase
 	provider string
-	class    Class
+	class    event.Class
 	code     string
 }
 

@@ -1,13 +1,17 @@
-package event
+package operation
 
-import "time"
+import (
+	"time"
+
+	"holdfast/event"
+)
 
 // Cause is what dead letters that wait have in common, with how many there are.
 type Cause struct {
-	Provider string `json:"provider"`
-	Step     Step   `json:"step"`
-	Class    Class  `json:"class"`
-	Code     string `json:"code"`
+	Provider string      `json:"provider"`
+	Step     event.Step  `json:"step"`
+	Class    event.Class `json:"class"`
+	Code     string      `json:"code"`
 	// Rule is the field of the definition that could not be evaluated; empty where the failure names none.
 	Rule string `json:"rule,omitempty"`
 	// Subscription is the one that deliveries have failed for; empty for other steps.

@@ -1,4 +1,4 @@
-package event_test
+package operation_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // A dead letter belongs to the run that was started, or to one of its event that is open; else it waits again.
@@ -20,12 +21,12 @@ func TestRunAfter(t *testing.T) {
 		ok   bool
 	}{
 		{nil, started, true},
-		{fmt.Errorf("start: %w", &event.RunExistsError{Run: open, Open: true}), open, true},
-		{&event.RunExistsError{Run: open, Open: true, InTheWay: true}, event.Run{}, false},
-		{&event.RunExistsError{Run: open}, event.Run{}, false},
+		{fmt.Errorf("start: %w", &operation.RunExistsError{Run: open, Open: true}), open, true},
+		{&operation.RunExistsError{Run: open, Open: true, InTheWay: true}, event.Run{}, false},
+		{&operation.RunExistsError{Run: open}, event.Run{}, false},
 		{errors.New("away"), event.Run{}, false},
 	} {
-		run, ok := event.RunAfter(started, c.err)
+		run, ok := operation.RunAfter(started, c.err)
 		require.Equal(t, c.ok, ok, c.err)
 		require.Equal(t, c.want, run, c.err)
 	}

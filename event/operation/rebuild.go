@@ -1,6 +1,10 @@
-package event
+package operation
 
-import "time"
+import (
+	"time"
+
+	"holdfast/event"
+)
 
 // RebuildFilter selects the events of a rebuild. Empty fields do not restrict.
 type RebuildFilter struct {
@@ -28,8 +32,8 @@ type Rebuild struct {
 	// DryRun says that it counts and changes no event and no entity.
 	DryRun bool `json:"dry_run"`
 	// Rate is how many events it reads a second, at most.
-	Rate  float64        `json:"rate"`
-	State OperationState `json:"state"`
+	Rate  float64 `json:"rate"`
+	State State   `json:"state"`
 
 	// Read counts the events that were read; the next four count those of them that
 	//   - Changed: today's definition reads differently
@@ -59,7 +63,7 @@ type Rebuild struct {
 // Share is how far it has come, from 0 to 1, by the time at which events were accepted.
 func (r Rebuild) Share() float64 {
 	switch {
-	case r.State == OperationCompleted:
+	case r.State == Completed:
 		return 1
 	case r.Reached.IsZero() || !r.Until.After(r.From):
 		return 0
@@ -72,11 +76,11 @@ const MaxProblems = 20
 
 // RebuildProblem is an event that a rebuild could not read, and why. The message holds no payload.
 type RebuildProblem struct {
-	EventID  string `json:"event_id"`
-	Provider string `json:"provider"`
-	Class    Class  `json:"class"`
-	Code     string `json:"code"`
-	Message  string `json:"message"`
+	EventID  string      `json:"event_id"`
+	Provider string      `json:"provider"`
+	Class    event.Class `json:"class"`
+	Code     string      `json:"code"`
+	Message  string      `json:"message"`
 }
 
 // MaxDiffs is how many entities the diff of a rebuild shows, MaxLinksOfDiff how many changes an entity may have to be shown.

@@ -1,6 +1,10 @@
-package event
+package oversight
 
-import "time"
+import (
+	"time"
+
+	"holdfast/event"
+)
 
 // ErrorEntry is one row of the error log: an error of any phase, whether or not it was overcome afterwards. Like every
 // error text it holds no payload, header value or secret.
@@ -9,11 +13,11 @@ type ErrorEntry struct {
 	ID int64     `json:"id"`
 	At time.Time `json:"at"`
 	// Phase, Provider, Class and Code are what equal errors have in common: in a storm they share a row.
-	Phase    Phase  `json:"phase"`
-	Provider string `json:"provider,omitempty"`
-	Class    Class  `json:"class"`
-	Code     string `json:"code"`
-	Message  string `json:"message"`
+	Phase    event.Phase `json:"phase"`
+	Provider string      `json:"provider,omitempty"`
+	Class    event.Class `json:"class"`
+	Code     string      `json:"code"`
+	Message  string      `json:"message"`
 	// EventID is the event that was worked on; empty where there is none, and in a row that stands for many.
 	EventID string `json:"event_id,omitempty"`
 	// Count is how many errors the row stands for, at least 1.
@@ -26,11 +30,11 @@ type ErrorEntry struct {
 
 // ErrorQuery selects entries of the error log, newest first. Empty fields do not restrict.
 type ErrorQuery struct {
-	Phase    Phase
+	Phase    event.Phase
 	Provider string
 	// Source is the sender within the provider; it goes with Provider. It finds errors of single events.
 	Source  string
-	Class   Class
+	Class   event.Class
 	Code    string
 	EventID string
 	// Since and Until bound the time: Since ≤ at < Until.

@@ -1,6 +1,10 @@
-package event
+package operation
 
-import "time"
+import (
+	"time"
+
+	"holdfast/event"
+)
 
 // The rates that an import can have, in lines a second.
 const (
@@ -15,8 +19,8 @@ type Import struct {
 	// Name is that of the file.
 	Name string `json:"name"`
 	// Rate is how many lines it applies a second, at most.
-	Rate  float64        `json:"rate"`
-	State OperationState `json:"state"`
+	Rate  float64 `json:"rate"`
+	State State   `json:"state"`
 
 	// Total counts what there is to apply, and Read what was.
 	Total int64 `json:"total"`
@@ -33,17 +37,17 @@ type Import struct {
 
 // Share is how far it has come, from 0 to 1.
 func (i Import) Share() float64 {
-	if i.Total == 0 || i.State == OperationCompleted {
+	if i.Total == 0 || i.State == Completed {
 		return 1
 	}
 	return float64(i.Read) / float64(i.Total)
 }
 
 // ImportCounts are counts by record.
-type ImportCounts map[ImportRecord]ImportCount
+type ImportCounts map[event.ImportRecord]ImportCount
 
 // Add adds what became of one thing.
-func (c ImportCounts) Add(r ImportRecord, became ImportOutcome) {
+func (c ImportCounts) Add(r event.ImportRecord, became ImportOutcome) {
 	n := c[r]
 	switch became {
 	case ImportNew:
@@ -102,9 +106,9 @@ const (
 
 // ImportProblem is a line that could not be applied, and why. The message holds no payload.
 type ImportProblem struct {
-	Line    int64        `json:"line"`
-	Record  ImportRecord `json:"record"`
-	Class   Class        `json:"class"`
-	Code    string       `json:"code"`
-	Message string       `json:"message"`
+	Line    int64              `json:"line"`
+	Record  event.ImportRecord `json:"record"`
+	Class   event.Class        `json:"class"`
+	Code    string             `json:"code"`
+	Message string             `json:"message"`
 }

@@ -1,4 +1,6 @@
-package event
+package operation
+
+import "holdfast/event"
 
 // Replayed says what a replay has started.
 type Replayed struct {
@@ -7,5 +9,5 @@ type Replayed struct {
 	EventID    string `json:"event_id"`
 	// Run is the run that was started. Its RunID is empty if the event was edited and its run could not be started: the
 	// edited event is then an open dead letter, which can be replayed.
-	Run Run `json:"run"`
+	Run event.Run `json:"run"`
 }

@@ -1,4 +1,4 @@
-package event
+package oversight
 
 import (
 	"encoding/json"

@@ -1,12 +1,16 @@
-package event
+package oversight
 
-import "time"
+import (
+	"time"
+
+	"holdfast/event"
+)
 
 // Stats is what a Holdfast has to do and has done, as of one moment.
 type Stats struct {
 	At time.Time `json:"at"`
 	// Window is how far back Events and Errors look.
-	Window Duration `json:"window"`
+	Window event.Duration `json:"window"`
 	// Events counts the stored events that were received in the window.
 	Events []EventCount `json:"events"`
 	// PerSecond is the rate of events over the window, Recent over the last minute.
@@ -29,26 +33,26 @@ type Stats struct {
 
 // EventCount is a number of stored events.
 type EventCount struct {
-	Provider string `json:"provider"`
-	Status   Status `json:"status"`
-	Count    int64  `json:"count"`
+	Provider string       `json:"provider"`
+	Status   event.Status `json:"status"`
+	Count    int64        `json:"count"`
 }
 
 // DeadLetterCount is a number of dead letters.
 type DeadLetterCount struct {
-	Provider string          `json:"provider"`
-	State    DeadLetterState `json:"state"`
-	Class    Class           `json:"class"`
-	Code     string          `json:"code"`
-	Count    int64           `json:"count"`
-	Oldest   time.Time       `json:"oldest"`
+	Provider string                `json:"provider"`
+	State    event.DeadLetterState `json:"state"`
+	Class    event.Class           `json:"class"`
+	Code     string                `json:"code"`
+	Count    int64                 `json:"count"`
+	Oldest   time.Time             `json:"oldest"`
 }
 
 // InboxCount is a number of events that wait in a lane of the inbox.
 type InboxCount struct {
-	Lane   Lane      `json:"lane"`
-	Count  int64     `json:"count"`
-	Oldest time.Time `json:"oldest"`
+	Lane   event.Lane `json:"lane"`
+	Count  int64      `json:"count"`
+	Oldest time.Time  `json:"oldest"`
 }
 
 // DeliveryCount is a number of open deliveries: pending, processing or retrying. Oldest is when the first of them was queued.
@@ -60,19 +64,19 @@ type DeliveryCount struct {
 
 // ErrorCount is a number of errors.
 type ErrorCount struct {
-	Phase    Phase  `json:"phase"`
-	Provider string `json:"provider,omitempty"`
-	Class    Class  `json:"class"`
-	Code     string `json:"code"`
-	Count    int64  `json:"count"`
+	Phase    event.Phase `json:"phase"`
+	Provider string      `json:"provider,omitempty"`
+	Class    event.Class `json:"class"`
+	Code     string      `json:"code"`
+	Count    int64       `json:"count"`
 }
 
 // QueueStats is the state of one task queue, its workflow and activity tasks together.
 type QueueStats struct {
 	Queue string `json:"queue"`
 	// Backlog is about how many tasks wait; Age is how long the oldest one has.
-	Backlog int64    `json:"backlog"`
-	Age     Duration `json:"age"`
+	Backlog int64          `json:"backlog"`
+	Age     event.Duration `json:"age"`
 	// Added and Dispatched are tasks per second over the last seconds.
 	Added      float64 `json:"added_per_second"`
 	Dispatched float64 `json:"dispatched_per_second"`
@@ -84,8 +88,8 @@ type QueueStats struct {
 
 // ScheduleStats is how a schedule does.
 type ScheduleStats struct {
-	ID    string   `json:"id"`
-	Every Duration `json:"every,omitempty"`
+	ID    string         `json:"id"`
+	Every event.Duration `json:"every,omitempty"`
 	// LastAt is when it ran last, and LastRun how that has ended: running, completed, failed, ….
 	LastAt  *time.Time `json:"last_at,omitempty"`
 	LastRun string     `json:"last_run,omitempty"`

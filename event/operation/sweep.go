@@ -1,10 +1,14 @@
-package event
+package operation
 
-import "time"
+import (
+	"time"
+
+	"holdfast/event"
+)
 
 // ClosedRun is a run of an event that has ended.
 type ClosedRun struct {
-	Run Run `json:"run"`
+	Run event.Run `json:"run"`
 	// EventID is empty if the run does not say.
 	EventID string `json:"event_id,omitempty"`
 	// Status is how it has ended: "terminated", "timed_out", "canceled", "failed", or "completed".
@@ -14,7 +18,7 @@ type ClosedRun struct {
 
 // OpenRun is a run of an event that has been open for long.
 type OpenRun struct {
-	Run       Run       `json:"run"`
+	Run       event.Run `json:"run"`
 	EventID   string    `json:"event_id,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	// TaskAttempts is how often its workflow task has been tried: more than a few times means that the workflow code fails,
@@ -24,7 +28,7 @@ type OpenRun struct {
 
 // LatestRun is the latest run of a workflow. The zero value means that there is none (any more).
 type LatestRun struct {
-	Run Run
+	Run event.Run
 	// EventID is the event that it is a run of; empty if the run does not say.
 	EventID string
 	Open    bool

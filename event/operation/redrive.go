@@ -1,25 +1,27 @@
-package event
+package operation
 
 import (
 	"errors"
 	"time"
+
+	"holdfast/event"
 )
 
 // RedriveFilter selects the open dead letters of a redrive. Empty fields do not restrict.
 type RedriveFilter struct {
 	Provider string `json:"provider,omitempty"`
 	// Source is the sender within the provider.
-	Source string `json:"source,omitempty"`
-	Type   string `json:"type,omitempty"`
-	Class  Class  `json:"class,omitempty"`
-	Code   string `json:"code,omitempty"`
-	Step   Step   `json:"step,omitempty"`
+	Source string      `json:"source,omitempty"`
+	Type   string      `json:"type,omitempty"`
+	Class  event.Class `json:"class,omitempty"`
+	Code   string      `json:"code,omitempty"`
+	Step   event.Step  `json:"step,omitempty"`
 	// Rule is the field of the definition that could not be evaluated.
 	Rule string `json:"rule,omitempty"`
 	// Subscription is the name of the one that deliveries have failed for.
 	Subscription string `json:"subscription,omitempty"`
 	// State is open or exhausted; both wait.
-	State DeadLetterState `json:"state,omitempty"`
+	State event.DeadLetterState `json:"state,omitempty"`
 	// Since and Until bound the time of the last failure: Since ≤ last failure < Until. Zero does not bound.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
@@ -32,9 +34,9 @@ func (f RedriveFilter) IsAll() bool { return f == RedriveFilter{} }
 type RedrivePlan struct {
 	Count int64 `json:"count"`
 	// Oldest is the first failure of the dead letter that has waited longest; nil if there is none.
-	Oldest     *time.Time       `json:"oldest,omitempty"`
-	ByClass    map[Class]int64  `json:"by_class"`
-	ByProvider map[string]int64 `json:"by_provider"`
+	Oldest     *time.Time            `json:"oldest,omitempty"`
+	ByClass    map[event.Class]int64 `json:"by_class"`
+	ByProvider map[string]int64      `json:"by_provider"`
 }
 
 // Redrive is one bulk redrive: the dead letters that matched its filter when it was made are run again at its rate, each
@@ -43,8 +45,8 @@ type Redrive struct {
 	ID     string        `json:"id"`
 	Filter RedriveFilter `json:"filter"`
 	// Rate is how many runs it starts a second, at most.
-	Rate  float64        `json:"rate"`
-	State OperationState `json:"state"`
+	Rate  float64 `json:"rate"`
+	State State   `json:"state"`
 	// Total is how many dead letters matched when it was made.
 	Total int64 `json:"total"`
 	// Done and Failed are those whose run has ended: processed, or a dead letter again. InFlight are those whose run has
@@ -72,10 +74,10 @@ const (
 
 // RedrivePage is what a redrive takes on next.
 type RedrivePage struct {
-	State OperationState
+	State State
 	Rate  float64
 	// Letters were taken: they are redriving, and belong to the redrive.
-	Letters []DeadLetter
+	Letters []event.DeadLetter
 	// InFlight counts them and all others of the redrive whose run has not ended.
 	InFlight int
 	// Drained says that nothing was left to take.
@@ -99,7 +101,7 @@ type RedrivePolicy struct {
 	// Attempts is how many there are at most. Then the dead letter is exhausted.
 	Attempts int
 	// Classes are the classes of failures that are tried again; none turns automatic attempts off.
-	Classes []Class
+	Classes []event.Class
 }
 
 // RedriveTurn is what one turn of a bulk redrive has come to.
@@ -120,7 +122,7 @@ type DueTurn struct {
 
 // RunExistsError says that a run was not started because the latest one of its workflow is open, or has processed the event.
 type RunExistsError struct {
-	Run Run
+	Run event.Run
 	// Open says that the run goes on; otherwise it has processed the event.
 	Open bool
 	// InTheWay says of an open run that it decides nothing about the dead letter, which waits on: it is another event's, or it
@@ -130,7 +132,7 @@ type RunExistsError struct {
 
 // RunAfter is the run that decides about a dead letter once its start has ended so: the new one, or one of its event that is open
 // already, since its sender or an operator was faster. Without one (ok is false) the dead letter waits again.
-func RunAfter(started Run, err error) (run Run, ok bool) {
+func RunAfter(started event.Run, err error) (run event.Run, ok bool) {
 	var exists *RunExistsError
 	switch {
 	case err == nil:
@@ -138,7 +140,7 @@ func RunAfter(started Run, err error) (run Run, ok bool) {
 	case errors.As(err, &exists) && exists.Open && !exists.InTheWay:
 		return exists.Run, true
 	default:
-		return Run{}, false
+		return event.Run{}, false
 	}
 }
 
