@@ -74,7 +74,7 @@ type DeadLetterStore interface {
 }
 
 // Replayer runs dead-lettered events again. What cannot be run is refused with a *event.StateError, or with a
-// *event.RunExistsError where Temporal knows better than the row.
+// *operation.RunExistsError where Temporal knows better than the row.
 type Replayer interface {
 	// Replay starts a run of the event as it is. Of many at once one starts it; the others are refused.
 	Replay(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
@@ -192,13 +192,15 @@ func (a *API) routes() []route {
 		route{"GET", "/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges})
 	add(a.Stats != nil, route{"GET", "/stats", "what there is to do and what was done", a.showStats})
 	if r := a.Redrives; r != nil {
-		add(true, operationRoutes("redrive", r.Redrives, r.Redrive, r.ChangeRedrive, func(r operation.Redrive) string { return r.ID })...)
+		add(true, operationRoutes("redrive", r.Redrives, r.Redrive, r.ChangeRedrive,
+			func(r operation.Redrive) string { return r.ID })...)
 	}
 	add(a.Redrives != nil,
 		route{"POST", "/redrives", "run many dead letters again", a.startRedrive},
 		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive})
 	if r := a.Rebuilds; r != nil {
-		add(true, operationRoutes("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild, func(r operation.Rebuild) string { return r.ID })...)
+		add(true, operationRoutes("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild,
+			func(r operation.Rebuild) string { return r.ID })...)
 	}
 	add(a.Rebuilds != nil,
 		route{"POST", "/rebuilds", "read stored events again with today's definitions", a.startRebuild},

@@ -44,7 +44,7 @@ type Books interface {
 
 // Runs starts runs.
 type Runs interface {
-	// Replay starts the run of a dead letter again. An event.RunExistsError says that the latest run of its workflow is
+	// Replay starts the run of a dead letter again. An operation.RunExistsError says that the latest run of its workflow is
 	// open, or has processed the event.
 	Replay(ctx context.Context, d event.DeadLetter) (event.Run, error)
 	// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.

@@ -10,7 +10,7 @@ import (
 // RunStarter starts runs. Only it knows Temporal's client.
 type RunStarter interface {
 	// Redrive starts the run of a dead letter again: the same workflow ID, event ID and bytes, on the queue of redrives. An
-	// event.RunExistsError says that the latest run of its workflow is open, or has processed the event; an event.Error of
+	// operation.RunExistsError says that the latest run of its workflow is open, or has processed the event; an event.Error of
 	// class rejected, that Temporal does not take it.
 	Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error)
 	// LatestRun is the latest run of a workflow; the zero value if there is none.

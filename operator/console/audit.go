@@ -35,7 +35,9 @@ func (c *Console) listAudit(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	data := auditPage{Filter: frame.QueryOf(ctx), Actions: oversight.AuditActions(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
+	data := auditPage{
+		Filter: frame.QueryOf(ctx), Actions: oversight.AuditActions(), Rows: list.Items, Pager: c.Pager(ctx, list.Next),
+	}
 	return c.Show(ctx, "audit", frame.Page{Title: "Audit", Section: "Audit", Data: data})
 }
 

@@ -187,7 +187,7 @@ func (s *Store) closeDeadLetter(
 }
 
 // CleanUpDeadLetters removes dead letters that were resolved or discarded before a time, the oldest first, and says how
-// many. It is one transaction of at most event.MaxCleanup rows: as long as it removes that many, there may be more.
+// many. It is one transaction of at most operation.MaxCleanup rows: as long as it removes that many, there may be more.
 func (s *Store) CleanUpDeadLetters(ctx context.Context, c operation.Cleanup, by oversight.Actor) (removed int64, err error) {
 	if c.Limit <= 0 || c.Limit > operation.MaxCleanup {
 		c.Limit = operation.MaxCleanup

@@ -109,9 +109,10 @@ func (s *Store) applyDestination(
 	}
 	b = &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
-	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationApply, auditObject("destination", d.Name), journal.DetailOf(map[string]any{
+	detail := journal.DetailOf(map[string]any{
 		"version": c.version, "new": before == nil, "kind": kindOf(d), "secrets": secrets != nil,
-	})))
+	})
+	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationApply, auditObject("destination", d.Name), detail))
 	if err := c.Commit(ctx, b); err != nil {
 		return d, err
 	}

@@ -217,7 +217,9 @@ func (s *Store) DeleteSubscription(ctx context.Context, nameOrID string, actor o
 	}
 }
 
-func (s *Store) deleteSubscription(ctx context.Context, nameOrID string, actor oversight.Actor) (gone delivery.Removed, err error) {
+func (s *Store) deleteSubscription(
+	ctx context.Context, nameOrID string, actor oversight.Actor,
+) (gone delivery.Removed, err error) {
 	var sub *delivery.Subscription
 	c, err := s.beginChange(ctx, func(b *pgx.Batch) { queueSubscription(b, nameOrID, &sub) })
 	if err != nil {

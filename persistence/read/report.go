@@ -44,7 +44,9 @@ SELECT coalesce(sum(count) FILTER (WHERE at >= $2), 0)::bigint, coalesce(sum(cou
 
 // Report counts what a time has brought, and the time before it that is as long. It knows nothing of what waits.
 func (s *Store) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
-	r := oversight.Report{Since: since, Until: until, Received: []oversight.Trend{}, Failed: []oversight.Trend{}, Waiting: []oversight.Backlog{}}
+	r := oversight.Report{
+		Since: since, Until: until, Received: []oversight.Trend{}, Failed: []oversight.Trend{}, Waiting: []oversight.Backlog{},
+	}
 	before := since.Add(-until.Sub(since))
 	for from := before; from.Before(until); {
 		to := sliceEnd(from, since, until)
