@@ -8,6 +8,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/operation"
+	"holdfast/operator"
+	"holdfast/operator/console/frame"
 )
 
 // A resend may reach back for years, which are many nanoseconds.
@@ -23,4 +25,14 @@ func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
 	}
 	require.Equal(t, 29, percent(29, 100))
 	require.Equal(t, 100, percent(3, 0))
+}
+
+// The difference of a rebuild goes with the next one, and the page says so.
+func TestADifferenceThatIsGone(t *testing.T) {
+	t.Parallel()
+	v := frame.View{Page: frame.Page{Data: diffPage{ID: "20261123-070000-abcd", Gone: true}}}
+	drawn, err := New(Options{API: &operator.API{}}).Fragment("diff", "layout.html", v)
+	require.NoError(t, err)
+	require.Contains(t, string(drawn), "Only the latest rebuild keeps its differences")
+	require.NotContains(t, string(drawn), "No entity would change")
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -106,9 +107,10 @@ func (c *Console) startRebuild(ctx *fiber.Ctx) error {
 	return c.Done(ctx, operationPath("rebuilds", started.ID), "It is started.")
 }
 
-// diffPage is what a dry run would make of some entities.
+// diffPage is what a dry run would make of some entities. It is gone as soon as another rebuild was made.
 type diffPage struct {
 	ID    string
+	Gone  bool
 	Diffs []event.EntityDiff
 }
 
@@ -118,9 +120,13 @@ func (c *Console) showDiff(ctx *fiber.Ctx) error {
 		return err
 	}
 	diffs, err := c.API.Rebuilds.RebuildDiff(ctx.UserContext(), id)
+	isGone := errors.Is(err, event.ErrNotFound)
+	if isGone {
+		_, err = c.API.Rebuilds.Rebuild(ctx.UserContext(), id)
+	}
 	if err != nil {
 		return err
 	}
 	title := "What rebuild " + id + " would change"
-	return c.Show(ctx, "diff", frame.Page{Title: title, Section: operations, Data: diffPage{id, diffs}})
+	return c.Show(ctx, "diff", frame.Page{Title: title, Section: operations, Data: diffPage{id, isGone, diffs}})
 }

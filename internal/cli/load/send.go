@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/providers"
@@ -103,6 +104,11 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 	s := &sender{provider: p, eventType: o.eventType, headers: o.headers, client: newClient()}
 	if s.eventType == "" && o.file == "" {
 		s.eventType = p.DefaultSample()
+	}
+	if o.file == "" {
+		if _, err := event.Choose(s.eventType, p.SampleTypes()); err != nil {
+			return nil, fmt.Errorf("sample of %s: %w", p.Name(), err)
+		}
 	}
 	var err error
 	if o.file != "" {

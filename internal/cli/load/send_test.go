@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/cli"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/lint"
@@ -171,13 +172,16 @@ func TestSendRefusals(t *testing.T) {
 		"did you mean stripe?":            {"send", "strip"},
 		"beside a `make run` it is known": {"send", "stripe", "customer.updated"},
 		"there are: ":                     {"send", "nobody"},
-		"has no sample of":                {"send", "stripe", "nothing", "--secret", "s"},
+		"sample of stripe: \"nothing\"":   {"send", "stripe", "nothing", "--secret", "s"},
 		"is no address to send to":        {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
 	} {
 		_, err := run(t, "", args...)
 		require.ErrorContains(t, err, wanted)
 	}
-	_, err := run(t, "", "send", "rentprog", "car_update", "--url", "http://127.0.0.1:1", "--secret", "s3cret-token")
+	_, err := run(t, "", "send", "stripe", "customer.update", "--secret", "s")
+	require.ErrorContains(t, err, "did you mean customer.updated?")
+	require.Equal(t, 2, cli.ExitCode(err), "nothing was tried")
+	_, err = run(t, "", "send", "rentprog", "car_update", "--url", "http://127.0.0.1:1", "--secret", "s3cret-token")
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "s3cret-token")
 }

@@ -232,6 +232,9 @@ func rotateCommand(kind string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if grace < 0 || grace > desk.MaxGrace {
+				return cli.Misuse(c, fmt.Errorf("--grace is %s: want 0s to %s", event.Duration(grace), event.Duration(desk.MaxGrace)))
+			}
 			made, err := t.Rotate(c.Context(), destination, secret, grace, cli.ActorOf(c))
 			if err != nil {
 				return notFound(err, kindDestination, destination)
