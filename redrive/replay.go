@@ -13,9 +13,9 @@ import (
 
 // Replay runs one dead letter again: the same workflow ID, event ID and bytes. One that does not wait is refused with an
 // *event.StateError, as is one whose event has an open run already; one whose latest run has processed the event, or stands in
-// the way, with an *operation.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed between
-// its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it. A dead letter of a
-// delivery is sent again, and starts no run.
+// the way, with an *operation.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed
+// between its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it. A dead letter
+// of a delivery is sent again, and starts no run.
 func (s *Service) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
 	owner := "replay-" + rand.Text()
 	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
