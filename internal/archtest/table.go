@@ -556,7 +556,7 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/load",
 		Why:     "what is sent is judged from the ledger and from what is stored, whoever received it",
-		Ours: []string{"internal/cli", "internal/config", "internal/installation", "ledger", "ledger/visibility", "loadgen",
+		Ours: []string{"event", "internal/cli", "internal/config", "internal/installation", "ledger", "ledger/visibility", "loadgen",
 			"persistence", "providers", "providers/auth"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},
