@@ -52,8 +52,9 @@ func (s *Starter) replay(ctx context.Context, d event.DeadLetter, o client.Start
 }
 
 // follow says how a replay may come after the run that it collided with. It may not, and the error is an
-// operation.RunExistsError, if that is open or has processed the event. That it has succeeded is not enough: it may be the run of another event, or have
-// found the key taken; or the dead letter is its own, since the database was restored to a moment before it.
+// operation.RunExistsError, if that is open or has processed the event. That it has succeeded is not enough: it may be the run of
+// another event, or have found the key taken; or the dead letter is its own, since the database was restored to a moment before
+// it.
 func (s *Starter) follow(ctx context.Context, d event.DeadLetter, runID string) (enumspb.WorkflowIdReusePolicy, error) {
 	const afterFailure = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 	exists := &operation.RunExistsError{Run: event.Run{WorkflowID: d.Receipt.WorkflowID(), RunID: runID}}
