@@ -243,27 +243,12 @@ func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before d
 }
 
 func (o *Outbound) deleteDestination(c *fiber.Ctx) error {
-	return remove(c, func(ctx context.Context, name string, by oversight.Actor) error {
+	return decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
 			return err
 		}
 		return c.SendStatus(fiber.StatusNoContent)
 	})
-}
-
-// remove deletes what a path names, and has it answered.
-func remove(c *fiber.Ctx, by func(context.Context, string, oversight.Actor) error) error {
-	name, err := pathText(c, "name")
-	if err != nil {
-		return err
-	}
-	var body reasoned
-	if err := readChange(c, &body); err != nil {
-		return err
-	}
-	ctx, cancel := within(c)
-	defer cancel()
-	return by(ctx, name, actor(c, body.Reason))
 }
 
 // named gives the destination that a path means.
@@ -274,28 +259,20 @@ func itself(_ context.Context, name string) (string, error) { return name, nil }
 // setState pauses, resumes or disables a destination.
 func (o *Outbound) setState(of named, to delivery.DestinationState) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		name, err := pathText(c, "name")
-		if err != nil {
-			return err
-		}
-		var body reasoned
-		if err := readChange(c, &body); err != nil {
-			return err
-		}
-		ctx, cancel := within(c)
-		defer cancel()
-		destination, err := of(ctx, name)
-		if err != nil {
-			return err
-		}
-		if _, err := o.Changes.SetDestinationState(ctx, destination, to, actor(c, body.Reason)); err != nil {
-			return err
-		}
-		d, err := o.Destinations.Destination(ctx, destination)
-		if err != nil {
-			return err
-		}
-		return o.sendDestination(ctx, c, d, "")
+		return decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+			destination, err := of(ctx, name)
+			if err != nil {
+				return err
+			}
+			if _, err := o.Changes.SetDestinationState(ctx, destination, to, by); err != nil {
+				return err
+			}
+			d, err := o.Destinations.Destination(ctx, destination)
+			if err != nil {
+				return err
+			}
+			return o.sendDestination(ctx, c, d, "")
+		})
 	}
 }
 

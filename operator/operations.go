@@ -45,20 +45,13 @@ func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, err
 
 // sendOperation answers with what is known of one operation.
 func sendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
-	id, err := pathText(c, "id")
-	if err != nil {
-		return err
-	}
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	ctx, cancel := within(c)
-	defer cancel()
-	r, err := read(ctx, id)
-	if err != nil {
-		return err
-	}
-	return c.JSON(r)
+	return lookAt(c, "id", func(ctx context.Context, id string) error {
+		r, err := read(ctx, id)
+		if err != nil {
+			return err
+		}
+		return c.JSON(r)
+	})
 }
 
 // sendChanged changes the state of an operation, and answers with it. One that comes beside an error is on record.
@@ -66,19 +59,11 @@ func sendChanged[T any](
 	c *fiber.Ctx, to operation.State,
 	change func(context.Context, string, operation.State, oversight.Actor) (T, error), idOf func(T) string,
 ) error {
-	id, err := pathText(c, "id")
-	if err != nil {
-		return err
-	}
-	var body reasoned
-	if err := readChange(c, &body); err != nil {
-		return err
-	}
-	ctx, cancel := within(c)
-	defer cancel()
-	r, err := change(ctx, id, to, actor(c, body.Reason))
-	if err != nil && idOf(r) == "" {
-		return err
-	}
-	return c.JSON(r)
+	return decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
+		r, err := change(ctx, id, to, by)
+		if err != nil && idOf(r) == "" {
+			return err
+		}
+		return c.JSON(r)
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // maxText bounds a parameter or a short field of a body, in bytes.
@@ -60,6 +61,35 @@ func readChange(c *fiber.Ctx, body interface{ check() error }) error {
 		return err
 	}
 	return body.check()
+}
+
+// lookAt answers a request for the one thing that its path names, in a parameter of this name.
+func lookAt(c *fiber.Ctx, name string, answer func(context.Context, string) error) error {
+	text, err := pathText(c, name)
+	if err != nil {
+		return err
+	}
+	if q := queryOf(c); q.err != nil {
+		return q.err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	return answer(ctx, text)
+}
+
+// decide is lookAt for what somebody decides about it, with a reason in the body.
+func decide(c *fiber.Ctx, name string, answer func(context.Context, string, oversight.Actor) error) error {
+	text, err := pathText(c, name)
+	if err != nil {
+		return err
+	}
+	var body reasoned
+	if err := readChange(c, &body); err != nil {
+		return err
+	}
+	ctx, cancel := within(c)
+	defer cancel()
+	return answer(ctx, text, actor(c, body.Reason))
 }
 
 // decodeFailure says what is wrong with a body. The decoder has no type for an unknown field, only a text.

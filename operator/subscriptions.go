@@ -53,20 +53,13 @@ func (o *Outbound) listSubscriptions(c *fiber.Ctx) error {
 }
 
 func (o *Outbound) showSubscription(c *fiber.Ctx) error {
-	name, err := pathText(c, "name")
-	if err != nil {
-		return err
-	}
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	ctx, cancel := within(c)
-	defer cancel()
-	s, err := o.Subscriptions.Subscription(ctx, name)
-	if err != nil {
-		return err
-	}
-	return o.sendSubscription(ctx, c, s, "")
+	return lookAt(c, "name", func(ctx context.Context, name string) error {
+		s, err := o.Subscriptions.Subscription(ctx, name)
+		if err != nil {
+			return err
+		}
+		return o.sendSubscription(ctx, c, s, "")
+	})
 }
 
 func (o *Outbound) sendSubscription(ctx context.Context, c *fiber.Ctx, s delivery.Subscription, secret string) error {
@@ -223,7 +216,7 @@ func (o *Outbound) changeSubscription(ctx context.Context, c *fiber.Ctx, before 
 }
 
 func (o *Outbound) deleteSubscription(c *fiber.Ctx) error {
-	return remove(c, func(ctx context.Context, name string, by oversight.Actor) error {
+	return decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		gone, err := o.Subscriptions.DeleteSubscription(ctx, name, by)
 		if err != nil {
 			return err
@@ -273,18 +266,11 @@ type TrialView struct {
 func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
 
 func (o *Outbound) checkSubscription(c *fiber.Ctx) error {
-	name, err := pathText(c, "name")
-	if err != nil {
-		return err
-	}
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	ctx, cancel := within(c)
-	defer cancel()
-	found, err := o.Trials.Check(ctx, name)
-	if err != nil {
-		return err
-	}
-	return c.JSON(List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
+	return lookAt(c, "name", func(ctx context.Context, name string) error {
+		found, err := o.Trials.Check(ctx, name)
+		if err != nil {
+			return err
+		}
+		return c.JSON(List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
+	})
 }
