@@ -105,7 +105,7 @@ func (d *Desk) Rotate(
 	ctx context.Context, nameOrID, given string, grace time.Duration, by oversight.Actor,
 ) (secret string, err error) {
 	if grace < 0 || grace > MaxGrace {
-		return "", event.Rejectf("invalid_grace", "grace must be 0s to %s", MaxGrace)
+		return "", event.Rejectf("invalid_grace", "grace must be 0s to %s", event.Duration(MaxGrace))
 	}
 	to, err := d.Destination(ctx, nameOrID)
 	if err != nil {

@@ -22,16 +22,13 @@ UPDATE destinations
 
 	secretsOfID = `SELECT secrets FROM destinations WHERE id = $1 AND deleted_at IS NULL`
 
-	// MaxGrace is how long a secret may be used beside the one that has replaced it.
-	MaxGrace = 7 * 24 * time.Hour
-
 	maxSecrets = 10
 	maxSecret  = 4 << 10 // in bytes
 	// isSealed is in front of secrets that are encrypted. JSON never begins so.
 	isSealed = 0
 )
 
-// RotateSecret makes a secret the first one of an endpoint. The ones before it are used beside it for a grace of up to MaxGrace;
+// RotateSecret makes a secret the first one of an endpoint. The ones before it are used beside it for a grace;
 // none takes them out of use at once. The error is an event.Error of class rejected where there is nothing to rotate.
 func (s *Store) RotateSecret(
 	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor oversight.Actor,
@@ -43,9 +40,6 @@ func (s *Store) RotateSecret(
 func (s *Store) rotateSecret(
 	ctx context.Context, nameOrID string, secret delivery.Secret, grace time.Duration, actor oversight.Actor,
 ) error {
-	if grace < 0 || grace > MaxGrace {
-		return event.Rejectf("invalid_grace", "the grace must be 0 to %s", event.Duration(MaxGrace))
-	}
 	var d *destination
 	c, err := s.beginChange(ctx, func(b *pgx.Batch) { queueDestination(b, nameOrID, &d) })
 	if err != nil {

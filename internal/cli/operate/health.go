@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
+	"holdfast/internal/config"
 )
 
 // HealthCommand is the health check of a container that has no shell and no curl.
@@ -19,15 +20,23 @@ func HealthCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "health",
 		Short:   "Ask a running Holdfast whether it is ready (exit 1 if not)",
+		Long:    "Ask a running Holdfast whether it is ready: its /readyz, unless --operator has a path of its own.",
 		Example: "  holdfast health\n  holdfast health --operator http://10.0.0.7:8081/healthz",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if at == "" {
+				cfg, _, err := config.LoadBesideDev()
+				if err != nil {
+					return err
+				}
+				at = "http://" + cfg.Operator.Addr
+			}
 			return checkHealth(c, at)
 		},
 	}
-	command.Flags().StringVar(&at, "operator", "http://127.0.0.1:8081",
-		"the operator port of a running Holdfast (with a path: /readyz or /healthz)")
+	command.Flags().StringVar(&at, "operator", "",
+		"the operator port of a running Holdfast (default: http:// and HOLDFAST_OPERATOR_ADDR)")
 	cli.Alias(command, "url", "operator")
 	cli.AddJSONFlag(command)
 	return command
@@ -49,7 +58,7 @@ func checkHealth(c *cobra.Command, at string) error {
 	}
 	response, err := cli.NewHTTPClient().Do(request)
 	if err != nil {
-		return cli.Nobody(err, at, cli.NamedBy(c, "operator", "--operator"))
+		return cli.Nobody(err, at, cli.NamedBy(c, "operator", "HOLDFAST_OPERATOR_ADDR"))
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(c.OutOrStdout(), io.LimitReader(response.Body, 64<<10)); err != nil {
