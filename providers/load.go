@@ -16,6 +16,17 @@ import (
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
+// builtInFiles are the definitions of the catalogue. To parse them is most of what a load does, and they stay what they are.
+var builtInFiles = sync.OnceValues(readBuiltIn)
+
+func readBuiltIn() (definition.Files, error) {
+	folder, err := fs.Sub(embedded, "catalog")
+	if err != nil {
+		return nil, fmt.Errorf("open built-in definitions: %w", err)
+	}
+	return definition.Collect(folder)
+}
+
 // Load reads the built-in definitions and those of the folder dir, which add to them or replace them by name; "" is no
 // folder. The error joins a *definition.Error for every mistake in every file.
 func Load(dir string) (*Catalogue, error) {
@@ -23,6 +34,11 @@ func Load(dir string) (*Catalogue, error) {
 	if files == nil {
 		return nil, unread
 	}
+	return load(files, unread)
+}
+
+// load compiles the files; unread is the error of those that could not be read.
+func load(files definition.Files, unread error) (*Catalogue, error) {
 	var all []entry
 	errs := []error{unread}
 	for _, name := range files.Names() {
@@ -45,17 +61,14 @@ func Load(dir string) (*Catalogue, error) {
 // ReadAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins one for every
 // file that cannot be read; there are no files at all where it is the folder.
 func ReadAll(dir string) (definition.Files, error) {
-	builtIn, err := fs.Sub(embedded, "catalog")
-	if err != nil {
-		return nil, fmt.Errorf("open built-in definitions: %w", err)
-	}
-	if dir == "" {
-		return definition.Collect(builtIn)
+	all, err := builtInFiles()
+	if err != nil || dir == "" {
+		return all, err
 	}
 	if _, err := os.ReadDir(dir); err != nil { // the errors of an os.DirFS do not name it
 		return nil, fmt.Errorf("read folder of definitions (HOLDFAST_PROVIDERS_DIR, or --providers-dir): %w", err)
 	}
-	return definition.Collect(builtIn, os.DirFS(dir))
+	return all.Under(os.DirFS(dir))
 }
 
 // builtInEntry is a definition of the catalogue, which is compiled when it is looked for. That none of them has a mistake is

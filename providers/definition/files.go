@@ -55,39 +55,55 @@ type Files map[string]File
 // Names are sorted.
 func (all Files) Names() []string { return slices.Sorted(maps.Keys(all)) }
 
-// Collect reads the sources, of which the first is the built-in one, and lays the later ones over the earlier ones. The error
-// joins those of every file that cannot be read; without any file at all the map is nil.
-func Collect(sources ...fs.FS) (Files, error) {
-	all := Files{}
-	var errs []error
-	for i, source := range sources {
-		found, err := readFiles(source)
-		if errs = append(errs, err); found == nil {
-			return nil, err
-		}
-		for name, f := range found {
-			f.Origin = originOf(all, name, i == 0)
-			// A definition that extends its own name builds upon the one that it replaces.
-			if below, ok := all[name]; ok && f.Tree["extends"] == name {
-				if f.Tree["samples"] == nil {
-					f.Text = below.Text
-				}
-				f.Replaced = replaced(name, below.Tree, f.Tree)
-				f.Tree = merge(below.Tree, f.Tree)
-				if f.Tree["extends"] = below.Tree["extends"]; f.Tree["extends"] == nil {
-					delete(f.Tree, "extends")
-				}
-			}
-			all[name] = f
-		}
-	}
+// Collect reads the built-in definitions. The error joins those of every file that cannot be read.
+func Collect(builtIn fs.FS) (Files, error) {
+	all, err := readFiles(builtIn)
 	for name, f := range all {
+		f.Origin = OriginBuiltIn
+		all[name] = f
+	}
+	return all, err
+}
+
+// Under gives these definitions with those of a folder laid over them, and leaves these as they are. The error joins those of
+// every file that cannot be read; where it is the folder, the map is nil.
+func (all Files) Under(folder fs.FS) (Files, error) {
+	found, err := readFiles(folder)
+	if found == nil {
+		return nil, err
+	}
+	out := maps.Clone(all)
+	for name, f := range found {
+		f.Origin = OriginOwn
+		if below, ok := all[name]; ok {
+			f.Origin = OriginOverridden
+			f = f.upon(name, below)
+		}
+		out[name] = f
+	}
+	for name, f := range out {
 		if base, ok := f.Tree["extends"].(string); ok && f.Origin != OriginBuiltIn {
-			f.Replaced = append(f.Replaced, replaced(base, all[base].Tree, f.Tree)...)
-			all[name] = f
+			f.Replaced = append(f.Replaced, replaced(base, out[base].Tree, f.Tree)...)
+			out[name] = f
 		}
 	}
-	return all, errors.Join(errs...)
+	return out, err
+}
+
+// upon builds a definition that extends its own name upon the one that it replaces.
+func (f File) upon(name string, below File) File {
+	if f.Tree["extends"] != name {
+		return f
+	}
+	if f.Tree["samples"] == nil {
+		f.Text = below.Text
+	}
+	f.Replaced = replaced(name, below.Tree, f.Tree)
+	f.Tree = merge(below.Tree, f.Tree)
+	if f.Tree["extends"] = below.Tree["extends"]; f.Tree["extends"] == nil {
+		delete(f.Tree, "extends")
+	}
+	return f
 }
 
 // replaced says which lists a tree has in place of those of its base: only maps are merged.

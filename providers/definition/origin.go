@@ -12,13 +12,3 @@ const (
 	// OriginOwn: a user's file with a name of its own.
 	OriginOwn Origin = "own"
 )
-
-func originOf(below Files, name string, builtIn bool) Origin {
-	if builtIn {
-		return OriginBuiltIn
-	}
-	if _, replaced := below[name]; replaced {
-		return OriginOverridden
-	}
-	return OriginOwn
-}
