@@ -15,7 +15,7 @@ type Edit struct{ File, Old, New string }
 
 // BuildHoldfast compiles cmd/holdfast of the sources below root to path, with edits that leave the sources as they are.
 func BuildHoldfast(root, path string, edits ...Edit) error {
-	args := []string{"build", "-o", path}
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", path}
 	if len(edits) > 0 {
 		overlay, err := writeOverlay(root, path+"-sources", edits)
 		if err != nil {
