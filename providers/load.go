@@ -59,8 +59,8 @@ func load(files definition.Files, unread error) (*Catalogue, error) {
 }
 
 // ReadAll reads the built-in definitions and lays those of a folder over them; "" is no folder. The error joins one for every
-// file that cannot be read; there are no files at all where it is the folder. Those that are built in are the same at every call, so
-// nobody may change them.
+// file that cannot be read; there are no files at all where it is the folder. Those that are built in are the same at every
+// call, so nobody may change them.
 func ReadAll(dir string) (definition.Files, error) {
 	all, err := builtInFiles()
 	if err != nil || dir == "" {

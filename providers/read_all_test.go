@@ -14,7 +14,7 @@ func TestBuiltInDefinitionsStayWhatTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"stripe.yaml": "extends: stripe\nsecrets: OTHER_SECRET\n",
-		"shop.yaml":   "extends: standard-webhooks\nsecrets: SHOP_SECRET\n",
+		"shop.yaml":   "name: shop\nextends: standard-webhooks\nsecrets: SHOP_SECRET\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
