@@ -30,9 +30,8 @@ func TestARedeliveryIsTold(t *testing.T) {
 	release()
 
 	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
-	again = n.send(t, body)
+	again = n.awaitProcessed(t, body)
 	require.Equal(t, 200, again.status)
-	require.Equal(t, "processed", again.state())
 	require.Equal(t, "processed", again.Events[0].Outcome)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
 }
@@ -58,8 +57,7 @@ func TestADuplicateOutlivesTemporalsRetention(t *testing.T) {
 	var result struct{ Outcome string }
 	require.NoError(t, i.dial(t).GetWorkflow(context.Background(), workflowID, "").Get(context.Background(), &result))
 	require.Equal(t, "duplicate", result.Outcome)
-	again := n.send(t, body)
-	require.Equal(t, "processed", again.state())
+	again := n.awaitProcessed(t, body)
 	require.Equal(t, "duplicate", again.Events[0].Outcome)
 	require.Equal(t, first.Events[0].EventID, again.Events[0].EventID)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))

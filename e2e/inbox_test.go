@@ -91,12 +91,7 @@ func TestTemporalIsAway(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, time.Minute, "the first event is known to be processed", func() error {
-		if state := n.send(t, first).state(); state != "processed" {
-			return errors.New(state)
-		}
-		return nil
-	})
+	n.awaitProcessed(t, first)
 	i.awaitCount(t, time.Minute, 0, inboxRows)
 }
 

@@ -277,7 +277,7 @@ func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	require.Contains(t, out, "events")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'purge'"), "it came too late to remove anything")
 
-	require.Equal(t, "processed", n.send(t, body).state())
+	n.awaitProcessed(t, body)
 	i.replay(t, "purge_expired", i.latestOf(t, workflows.TypePurgeExpired, "Completed"))
 }
 

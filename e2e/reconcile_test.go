@@ -57,7 +57,7 @@ func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	i.restore(t)
 	n = i.start(t, "serve")
 	require.Empty(t, i.entities(t))
-	require.Equal(t, "processed", n.send(t, lost).state())
+	n.awaitProcessed(t, lost)
 	i.requireAgreement(t, "fail")
 	i.awaitFound(t, since, reconcile.RunWithoutRow, 3, processed, died, before)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters"), "a dry run records nothing")

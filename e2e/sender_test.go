@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,6 +70,19 @@ func (n *node) send(t *testing.T, body []byte) answer {
 	t.Helper()
 	a, err := n.post("/webhooks/stripe", body, "Stripe-Signature", sign(body, secret, time.Now()))
 	require.NoError(t, err)
+	return a
+}
+
+// awaitProcessed sends what has been sent before until the answer is that it is processed, and returns that answer. An answer that
+// Temporal fails says that the event is spooled, and is as right.
+func (n *node) awaitProcessed(t *testing.T, body []byte) (a answer) {
+	t.Helper()
+	eventually(t, time.Minute, "the event is known to be processed", func() error {
+		if a = n.send(t, body); a.state() != "processed" {
+			return errors.New(a.state())
+		}
+		return nil
+	})
 	return a
 }
 
