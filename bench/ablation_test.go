@@ -1,11 +1,12 @@
 package main
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/program"
 )
 
 // What is left out by an edit of the source has to be found there, and what is left has to compile: all of it at once.
@@ -13,22 +14,13 @@ func TestWhatIsLeftOutIsInTheSource(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	var all []edit
-	packages := []string{"build", "-overlay", ""}
+	var all []program.Edit
 	for _, l := range ablations {
 		require.NotEqual(t, len(l.edits) > 0, len(l.environ) > 0, l.name)
-		for _, e := range l.edits {
-			all = append(all, e)
-			packages = append(packages, "./"+filepath.Dir(e.file))
-		}
+		all = append(all, l.edits...)
 	}
-	packages[2], err = writeOverlay(root, t.TempDir(), all)
-	require.NoError(t, err)
-	command := exec.CommandContext(t.Context(), "go", packages...)
-	command.Dir = root
-	out, err := command.CombinedOutput()
-	require.NoError(t, err, string(out))
+	require.NoError(t, program.Compile(t.Context(), root, t.TempDir(), all...))
 
-	_, err = writeOverlay(root, t.TempDir(), []edit{{startFile, "nothing of the kind", ""}})
+	err = program.Compile(t.Context(), root, t.TempDir(), without(startFile, "nothing of the kind", ""))
 	require.ErrorContains(t, err, "0 times")
 }

@@ -2,28 +2,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"holdfast/bench/lab"
+	"holdfast/internal/devstack/program"
 )
 
 // leftOut is something that a product does without: by its configuration, or by edits of its source, which is built once more for
 // that. So the product needs no switch for what nobody is to switch off.
 type leftOut struct {
 	name    string
-	edits   []edit
+	edits   []program.Edit
 	environ []string
 }
-
-// edit replaces a text that stands in a file once.
-type edit struct{ file, old, with string }
 
 const (
 	startFile     = "runs/start.go"
@@ -35,33 +30,40 @@ const (
 		}),`
 )
 
+// without leaves a text of a file out, or puts another in its place.
+func without(file, text, instead string) program.Edit {
+	return program.Edit{File: file, Old: text, New: instead}
+}
+
 // ablations are what is left out, one at a time.
 var ablations = []leftOut{
-	{name: "search attributes", edits: []edit{
-		{startFile, "searchProvider.ValueSet(r.Provider),", ""}, {startFile, "searchEventType.ValueSet(r.Type),", ""},
+	{name: "search attributes", edits: []program.Edit{
+		without(startFile, "searchProvider.ValueSet(r.Provider),", ""), without(startFile, "searchEventType.ValueSet(r.Type),", ""),
 	}},
-	{name: "memo", edits: []edit{{startFile, "memoOf(r),", "nil,"}}},
-	{name: "summaries", edits: []edit{
-		{startFile, "summary(r),", `"",`}, {"workflows/options.go", "string(name),", `"",`},
+	{name: "memo", edits: []program.Edit{without(startFile, "memoOf(r),", "nil,")}},
+	{name: "summaries", edits: []program.Edit{
+		without(startFile, "summary(r),", `"",`), without("workflows/options.go", "string(name),", `"",`),
 	}},
-	{name: "trace header", edits: []edit{{
-		"internal/telemetry/telemetry.go", "propagation.TraceContext{}", "propagation.NewCompositeTextMapPropagator()",
-	}}},
-	{name: "correlation id", edits: []edit{{"ingress/receive.go", "CorrelationID: o.correlationID,", ""}}},
+	{name: "trace header", edits: []program.Edit{
+		without("internal/telemetry/telemetry.go", "propagation.TraceContext{}", "propagation.NewCompositeTextMapPropagator()"),
+	}},
+	{name: "correlation id", edits: []program.Edit{without("ingress/receive.go", "CorrelationID: o.correlationID,", "")}},
 	{name: "traces", environ: []string{"OTEL_TRACES_EXPORTER=none"}},
-	{name: "metrics", edits: []edit{{"internal/telemetry/meters.go", "metric.WithView(latencies()),", keepOneMetric}}},
+	{name: "metrics", edits: []program.Edit{
+		without("internal/telemetry/meters.go", "metric.WithView(latencies()),", keepOneMetric),
+	}},
 	{name: "logs", environ: []string{"HOLDFAST_LOG_LEVEL=error"}},
 	{name: "spool at full load", environ: []string{
 		"HOLDFAST_INGRESS_MAX_STARTS=1000", "HOLDFAST_INGRESS_ACK_BUDGET=1900ms",
 	}},
-	{name: "slots that keep every start eager", edits: []edit{
-		{"internal/process/workers.go", "workflowTasks = 300", "workflowTasks = 100"},
+	{name: "slots that keep every start eager", edits: []program.Edit{
+		without("internal/process/workers.go", "workflowTasks = 300", "workflowTasks = 100"),
 	}},
-	{name: "change feed", edits: []edit{
-		{"persistence/writer/write.go", "changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))",
-			"_, _, _ = changes.Queue, slices.Concat(t.told, folded), tellEvents"},
+	{name: "change feed", edits: []program.Edit{
+		without("persistence/writer/write.go", "changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))",
+			"_, _, _ = changes.Queue, slices.Concat(t.told, folded), tellEvents"),
 	}},
-	{name: "eager starts", edits: []edit{{startFile, "options.EnableEagerStart = s.Eager", ""}}},
+	{name: "eager starts", edits: []program.Edit{without(startFile, "options.EnableEagerStart = s.Eager", "")}},
 }
 
 // ablation puts the product beside itself without one thing, for one thing after the other. Each has a database and a namespace
@@ -141,53 +143,8 @@ func (s *suite) onDatabase(name, database string, node *lab.Node) side {
 }
 
 // build builds the product with edits of its source, and leaves the source as it is.
-func (s *suite) build(ctx context.Context, name string, edits []edit) (program string, err error) {
+func (s *suite) build(ctx context.Context, name string, edits []program.Edit) (path string, err error) {
 	s.say("  building %s", name)
-	overlay, err := writeOverlay(s.root, filepath.Join(s.dir, name), edits)
-	if err != nil {
-		return "", err
-	}
-	program = filepath.Join(s.dir, name, "holdfast")
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-overlay", overlay, "-o", program,
-		"./cmd/holdfast")
-	command.Dir, command.Env = s.root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build it: %w\n%s", err, out)
-	}
-	return program, nil
-}
-
-// writeOverlay writes edited files to a directory, and one that tells go build to take them in place of those below root.
-func writeOverlay(root, dir string, edits []edit) (path string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	replace := map[string]string{}
-	for _, e := range edits {
-		source := filepath.Join(root, e.file)
-		edited, again := replace[source]
-		if !again {
-			edited = filepath.Join(dir, strings.ReplaceAll(e.file, "/", "_"))
-			replace[source] = edited
-		} else {
-			source = edited
-		}
-		raw, err := os.ReadFile(source)
-		if err != nil {
-			return "", err
-		}
-		if n := strings.Count(string(raw), e.old); n != 1 {
-			return "", fmt.Errorf("%s has %q %d times", e.file, e.old, n)
-		}
-		text := strings.Replace(string(raw), e.old, e.with, 1)
-		if err := os.WriteFile(edited, []byte(text), 0o600); err != nil { //nolint:gosec // below our own directory
-			return "", err
-		}
-	}
-	raw, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, raw, 0o600)
+	path = filepath.Join(s.dir, name)
+	return path, program.Build(ctx, s.root, path, edits...)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"holdfast/internal/devstack/program"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 )
@@ -70,5 +71,5 @@ func build() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "holdfast")
-	return path, stacktest.BuildHoldfast(root, path)
+	return path, program.Build(context.Background(), root, path)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"holdfast/internal/devstack/stacktest"
+	"holdfast/internal/devstack/program"
 )
 
 // previousRelease is what is rolled back to: a tag, or, as long as there is none, the last commit on main before this one's
@@ -18,7 +18,7 @@ import (
 const previousRelease = "8ca09bef6447ca6db84df83c607503f8248d029c"
 
 // buildPrevious compiles the previous release from the history of the repository.
-func buildPrevious(t *testing.T) (program string) {
+func buildPrevious(t *testing.T) (path string) {
 	t.Helper()
 	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
 	if err := git("cat-file", "-e", previousRelease+"^{commit}").Run(); err != nil {
@@ -30,9 +30,9 @@ func buildPrevious(t *testing.T) (program string) {
 	require.NoError(t, err, string(out))
 	out, err = exec.Command("tar", "-xf", archive, "-C", sources).CombinedOutput()
 	require.NoError(t, err, string(out))
-	program = filepath.Join(t.TempDir(), "holdfast")
-	require.NoError(t, stacktest.BuildHoldfast(sources, program))
-	return program
+	path = filepath.Join(t.TempDir(), "holdfast")
+	require.NoError(t, program.Build(t.Context(), sources, path))
+	return path
 }
 
 // The schema is that of this release, and processes are of the previous one, all of them or some:

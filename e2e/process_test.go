@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -191,14 +190,12 @@ func (i *installation) runWith(t *testing.T, env []string, args ...string) (stri
 	return string(out), err
 }
 
-func freePorts(t *testing.T, n int) []string {
+func freePorts(t *testing.T, n int) (addresses []string) {
 	t.Helper()
-	var addresses []string
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer listener.Close()
-		addresses = append(addresses, listener.Addr().String())
+	ports, err := stacktest.FreePorts(n)
+	require.NoError(t, err)
+	for _, port := range ports {
+		addresses = append(addresses, "127.0.0.1:"+port)
 	}
 	return addresses
 }

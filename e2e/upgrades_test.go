@@ -15,7 +15,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"holdfast/event"
-	"holdfast/internal/devstack/stacktest"
+	"holdfast/internal/devstack/program"
 	"holdfast/runs"
 	"holdfast/workflows"
 )
@@ -24,7 +24,7 @@ import (
 // ones: whoever goes on with a run of the other build disagrees with its history.
 var changedWorkflow = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(holdfast), "changed")
-	return path, stacktest.BuildHoldfast(root, path, stacktest.Edit{
+	return path, program.Build(context.Background(), root, path, program.Edit{
 		File: "workflows/process_event.go",
 		Old:  "	result, parsed, failed := process(ctx, receipt, body)\n",
 		New:  "	_ = workflow.Sleep(ctx, 20_000_000)\n	result, parsed, failed := process(ctx, receipt, body)\n",

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"holdfast/internal/devstack/program"
 	"holdfast/internal/devstack/stacktest"
 )
 
@@ -56,5 +57,5 @@ func setUp() (err error) {
 // build compiles the binary, perhaps with edits.
 func build(name string, edits ...edit) (string, error) {
 	path := filepath.Join(programs, name)
-	return path, stacktest.BuildHoldfast(root, path, edits...)
+	return path, program.Build(context.Background(), root, path, edits...)
 }

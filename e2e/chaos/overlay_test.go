@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/internal/devstack/stacktest"
+	"holdfast/internal/devstack/program"
 )
 
 // variant is the binary with changed code, made without touching the sources.
@@ -20,7 +20,7 @@ type variant struct {
 	err   error
 }
 
-type edit = stacktest.Edit
+type edit = program.Edit
 
 // build compiles it at its first use.
 func (v *variant) build(t testing.TB) string {

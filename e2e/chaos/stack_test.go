@@ -2,10 +2,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +15,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"holdfast/internal/devstack"
+	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 )
 
@@ -41,7 +38,7 @@ const (
 )
 
 func startStack(ctx context.Context) (s *stack, err error) {
-	dir, err := os.MkdirTemp("", "holdfast-chaos-stack-")
+	dir, err := stacktest.TempDir("chaos-stack")
 	if err != nil {
 		return nil, err
 	}
@@ -172,19 +169,4 @@ func cleanEnvironment() (kept []string) {
 		}
 	}
 	return kept
-}
-
-// freeAddress lies below the ports that systems give to outgoing connections, so that none of those sits on it while the
-// process that listens there is down.
-func freeAddress() (string, error) {
-	var problem error
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(8000))
-		l, err := net.Listen("tcp", address)
-		if err == nil {
-			return address, l.Close()
-		}
-		problem = errors.Join(problem, err)
-	}
-	return "", problem
 }

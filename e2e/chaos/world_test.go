@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"holdfast/delivery"
+	"holdfast/internal/devstack/stacktest"
 )
 
 // world is one installation: a database, a namespace, the processes and the links between them.
@@ -215,10 +216,9 @@ func (w *world) environment(temporal, database string) []string {
 }
 
 func (w *world) node(role string, i int, temporal, database *link, environ []string) *node {
-	public, err := freeAddress()
+	ports, err := stacktest.FreePorts(2)
 	require.NoError(w.t, err)
-	private, err := freeAddress()
-	require.NoError(w.t, err)
+	public, private := "127.0.0.1:"+ports[0], "127.0.0.1:"+ports[1]
 	name := fmt.Sprintf("%s-%d", role, i+1)
 	n := &node{role: role, ingress: "http://" + public, operator: "http://" + private, environ: environ}
 	n.process = &process{name: name, log: logPath(w.dir, name), ready: n.probe, command: func() *exec.Cmd {

@@ -25,7 +25,7 @@ const prefix = "/tools/holdfast"
 
 // replica is a second process that serves operators, of the same installation, which knows that a proxy shows it under a path.
 var replica = sync.OnceValues(func() (address string, err error) {
-	ports, err := freePorts(1)
+	ports, err := stacktest.FreePorts(1)
 	if err != nil {
 		return "", err
 	}
@@ -36,7 +36,7 @@ var replica = sync.OnceValues(func() (address string, err error) {
 	}
 	command := exec.Command(filepath.Join(holdfast.dir, "holdfast"), "operator")
 	command.Stdout, command.Stderr = log, log
-	given, err := os.ReadFile(filepath.Join(holdfast.dir, ".holdfast", "env")) // what dev has started
+	given, err := os.ReadFile(filepath.Join(holdfast.data, "env")) // what dev has started
 	if err != nil {
 		return "", err
 	}

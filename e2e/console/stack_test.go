@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/devstack/program"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/operator/access"
 )
@@ -31,6 +31,7 @@ import (
 // stack is a `holdfast dev` with tokens of each role.
 type stack struct {
 	dir      string
+	data     string // a directory, of its servers
 	ingress  string // base URL of the public port
 	operator string // base URL of the operator port
 	env      []string
@@ -61,7 +62,11 @@ func startStack() (*stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stack{dir: dir, tokens: map[access.Role]string{}, log: filepath.Join(dir, "log")}
+	data, err := stacktest.TempDir("console")
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{dir: dir, data: data, tokens: map[access.Role]string{}, log: filepath.Join(dir, "log")}
 	stacktest.StopAtExit(s.remove)
 	if err := s.configure(); err != nil {
 		return nil, err
@@ -77,11 +82,12 @@ func startStack() (*stack, error) {
 func (s *stack) remove() {
 	if os.Getenv("HOLDFAST_KEEP") == "" {
 		_ = os.RemoveAll(s.dir)
+		_ = os.RemoveAll(s.data)
 	}
 }
 
 func (s *stack) configure() error {
-	ports, err := freePorts(4)
+	ports, err := stacktest.FreePorts(4)
 	if err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ func (s *stack) configure() error {
 	}
 	s.ingress, s.operator = "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
 	s.env = append(cleanEnvironment(),
-		"HOLDFAST_DEV_DIR="+filepath.Join(s.dir, ".holdfast"),
+		"HOLDFAST_DEV_DIR="+s.data,
 		"HOLDFAST_INGRESS_ADDR=127.0.0.1:"+ports[0], "HOLDFAST_OPERATOR_ADDR=127.0.0.1:"+ports[1],
 		"HOLDFAST_DEV_TEMPORAL_PORT="+ports[2], "HOLDFAST_DEV_TEMPORAL_UI_PORT="+ports[3],
 		"HOLDFAST_OPERATOR_TOKENS="+strings.Join(entries, ","), "HOLDFAST_PROVIDERS_DIR="+providers,
@@ -124,19 +130,6 @@ func cleanEnvironment() []string {
 	})
 }
 
-func freePorts(n int) (ports []string, err error) {
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer listener.Close()
-		_, port, _ := net.SplitHostPort(listener.Addr().String())
-		ports = append(ports, port)
-	}
-	return ports, nil
-}
-
 // build compiles the program. `holdfast dev` looks for the temporal program beside itself.
 func (s *stack) build() error {
 	root, err := stacktest.RepositoryRoot()
@@ -150,12 +143,7 @@ func (s *stack) build() error {
 	if err := os.Symlink(temporal, filepath.Join(s.dir, "temporal")); err != nil {
 		return err
 	}
-	command := exec.Command("go", "build", "-o", filepath.Join(s.dir, "holdfast"), "./cmd/holdfast")
-	command.Dir = root
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build holdfast: %w\n%s", err, out)
-	}
-	return nil
+	return program.Build(context.Background(), root, filepath.Join(s.dir, "holdfast"))
 }
 
 func (s *stack) start() error {

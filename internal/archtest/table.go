@@ -441,9 +441,13 @@ var Table = []Rule{
 		Libraries: []string{anything},
 	},
 	{
+		Package: "internal/devstack/program",
+		Why:     "it builds the product, whoever is to run it",
+	},
+	{
 		Package:   "internal/devstack/stacktest",
 		Why:       whyPlumbing,
-		Ours:      []string{"internal/devstack"},
+		Ours:      []string{"internal/devstack", "internal/devstack/child"},
 		Libraries: []string{anything},
 	},
 	{
@@ -575,8 +579,7 @@ var Table = []Rule{
 		Package: "bench",
 		Why:     "it measures the built binary from outside, and is no part of it",
 		Ours: []string{"bench/figures", "bench/lab", "bench/yardstick", "delivery", "event", "event/oversight", "ledger",
-			"loadgen", "persistence",
-			"providers"},
+			"internal/devstack/program", "loadgen", "persistence", "providers"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid", "github.com/jackc/pgx/v5"},
 	},
 	{

@@ -48,7 +48,7 @@ func StartCluster() (*Cluster, error) {
 }
 
 func newCluster() (*Cluster, error) {
-	dir, err := tempDir("postgres")
+	dir, err := TempDir("postgres")
 	if err != nil {
 		return nil, err
 	}

@@ -23,9 +23,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"holdfast/internal/devstack/child"
 )
 
 const (
@@ -76,11 +79,14 @@ func stopContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), stopLimit)
 }
 
-// tempDir is a new directory that an unprivileged PostgreSQL can reach also where it gets no capability to.
-func tempDir(name string) (string, error) {
-	dir, err := os.MkdirTemp("", "holdfast-"+name+"-")
-	if err != nil {
-		return "", err
+// FreePorts are ports on 127.0.0.1 that were free a moment ago, and that no outgoing connection is given meanwhile.
+func FreePorts(n int) (ports []string, err error) {
+	for range n {
+		port, err := child.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, strconv.Itoa(port))
 	}
-	return dir, os.Chmod(dir, 0o755)
+	return ports, nil
 }

@@ -65,7 +65,7 @@ func newTemporal(opts TemporalOptions) (*Temporal, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := tempDir("temporal")
+	dir, err := TempDir("temporal")
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,11 @@
-package stacktest
+// Package program builds holdfast from the sources of a checkout, for who tests or measures it: as it is, or with edits that
+// leave the sources as they are, so that the product needs no switch for what only they ask for. It knows nothing of what is done
+// with it.
+package program
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,21 +17,33 @@ import (
 // An Edit replaces a text that must be there once. File is its path below the root, with slashes.
 type Edit struct{ File, Old, New string }
 
-// BuildHoldfast compiles cmd/holdfast of the sources below root to path, with edits that leave the sources as they are.
-func BuildHoldfast(root, path string, edits ...Edit) error {
-	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", path}
+// Build compiles cmd/holdfast of the sources below root to path, as make does, so that its packages come from Go's cache.
+func Build(ctx context.Context, root, path string, edits ...Edit) error {
+	return goBuild(ctx, root, path+"-sources", edits, "-ldflags", "-s -w", "-o", path, "./cmd/holdfast")
+}
+
+// Compile compiles the packages that the edits touch, and keeps nothing of it. Overlays go to dir.
+func Compile(ctx context.Context, root, dir string, edits ...Edit) error {
+	var packages []string
+	for _, e := range edits {
+		packages = append(packages, "./"+filepath.Dir(e.File))
+	}
+	return goBuild(ctx, root, dir, edits, packages...)
+}
+
+func goBuild(ctx context.Context, root, dir string, edits []Edit, arguments ...string) error {
+	flags := []string{"build", "-trimpath"}
 	if len(edits) > 0 {
-		overlay, err := writeOverlay(root, path+"-sources", edits)
+		overlay, err := writeOverlay(root, dir, edits)
 		if err != nil {
 			return err
 		}
-		args = append(args, "-overlay", overlay)
+		flags = append(flags, "-overlay", overlay)
 	}
-	command := exec.Command("go", append(args, "./cmd/holdfast")...)
-	command.Dir = root
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command := exec.CommandContext(ctx, "go", append(flags, arguments...)...)
+	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", path, err, out)
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(command.Args[1:], " "), err, out)
 	}
 	return nil
 }
