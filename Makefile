@@ -20,6 +20,9 @@ TEMPORAL := $(if $(and $(TEMPORAL_ON_PATH),$(filter $(TEMPORAL_PINNED),$(TEMPORA
 PACKAGES ?= ./...
 TESTFLAGS ?=
 
+# How many packages are tested side by side: what starts servers waits for them half of the time.
+AT_ONCE ?= 3
+
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v $$(go env CC)),-race)
 
@@ -62,7 +65,7 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/v
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 20 minutes on 2 cores)"
 	@rm -f $(RERUNS)
 	@bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events $(TIMES) $(RERUNNING) --packages '$(PACKAGES)' \
-		-- $(RACE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
+		-- $(RACE) -p $(AT_ONCE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
 		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); \
 		if [ -s $(RERUNS) ]; then echo; echo "FAILED AT FIRST:"; cat $(RERUNS); fi; exit $$code
 

@@ -64,7 +64,7 @@ func (c counting) Write(p []byte) (int, error) {
 // A purge reads what it writes, and nothing that only the next file has room for.
 func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 	store, read := openCounted(t)
-	const rows, size = 40, 1 << 20
+	const rows, size = 20, 1 << 20
 	for n := range rows {
 		body := fmt.Appendf(nil, `{"id":"evt_%d","type":"customer.updated","object":"event","created":%d,"data":{"object":`+
 			`{"id":"cus_1","object":"customer"}},"filler":"%s"}`, n, longAgo.Unix(), bytes.Repeat([]byte("x"), size))

@@ -71,7 +71,7 @@ func TestClientsAreForgotten(t *testing.T) {
 	l, err := newLimits()
 	require.NoError(t, err)
 	p := limited(t, "client_rate: {requests: 1, per: 1s}")
-	for i := range uint32(1_000_000) {
+	for i := range uint32(3 * maxClients) {
 		var address [4]byte
 		binary.BigEndian.PutUint32(address[:], i)
 		l.takeClient(p, netip.AddrFrom4(address), noon)

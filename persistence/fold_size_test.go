@@ -12,15 +12,15 @@ import (
 )
 
 // A patch that comes a little late costs as much as it is late, however long the life of its entity is: as many pages are read of an
-// entity with 300,000 changes as of one with ten, and up to two checkpoints more.
+// entity with 100,000 changes as of one with ten, and up to two checkpoints more.
 func TestALateChangeReadsAsMuchAsItIsLate(t *testing.T) {
 	t.Parallel()
-	young, old := newTenant(t, 10), newTenant(t, 300_000)
+	young, old := newTenant(t, 10), newTenant(t, 100_000)
 	for _, lateness := range []int{1, 2, 9} {
 		require.Less(t, old.readsFor(lateness), young.readsFor(lateness)+300, "late by %d", lateness)
 	}
 	require.Less(t, old.readsFor(32), 300)
-	require.Less(t, old.readsFor(10_000), 3*20_000, "there are 300,000 changes")
+	require.Less(t, old.readsFor(10_000), 3*20_000, "there are 100,000 changes")
 	require.Less(t, old.readsFor(32), 300, "what was folded anew has checkpoints again")
 	old.seen.forget()
 	then, err := old.EntityAsOf(t.Context(), thing("tenant"), noon)

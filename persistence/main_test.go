@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -22,7 +23,13 @@ import (
 
 var cluster *stacktest.Cluster
 
+// atOnce is how many tests run side by side unless -parallel says otherwise: half of what they take, PostgreSQL does.
+const atOnce = "4"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
 	os.Exit(stacktest.Main(m, func() (err error) {
 		if cluster, err = stacktest.StartCluster(); err != nil {
 			return err

@@ -37,7 +37,7 @@ func TestAPurgeReadsWhatItRemoves(t *testing.T) {
 // older than where the last one has ended is purged all the same.
 func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
-	const events = 100_000
+	const events = 30_000
 	seen := &statements{}
 	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
 	db.exec(`ALTER TABLE events SET (autovacuum_enabled = off)`)
@@ -51,7 +51,7 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 			func(sql string) bool { return strings.Contains(sql, "DELETE FROM events") }))
 	}
 	first := pages()
-	for range 80 {
+	for range 40 {
 		_, err := db.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
 		require.NoError(t, err)
 	}

@@ -36,7 +36,7 @@ var deliveryFaults = []scenario{
 		w.sleep(2 * outage)
 		w.receiver.behaves(nil)
 	}},
-	{id: "D04", name: "worker_dies_between_post_and_outcome", short: true, fault: workerDiesAfterPost},
+	{id: "D04", name: "worker_dies_between_post_and_outcome", fault: workerDiesAfterPost},
 	{id: "D05", name: "paused_and_drained", twice: true, fault: func(w *world) {
 		w.setDestination("everything", delivery.DestinationPaused)
 		w.awaitWaiting(time.Minute, 200)

@@ -26,7 +26,7 @@ var systemFaults = []scenario{
 			w.sleep(2 * time.Second)
 		}
 	}},
-	{id: "F57", name: "swizzle_clog", short: true, fault: swizzle},
+	{id: "F57", name: "swizzle_clog", fault: swizzle},
 	{id: "F58", name: "log_reader_stands_still", fault: func(w *world) {
 		w.silence(w.ingresses[0], w.workers[0])
 		w.sleep(2 * outage)
