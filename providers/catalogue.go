@@ -40,13 +40,22 @@ type route struct {
 	provider string
 }
 
-// NewCatalogue also reports paths that two providers claim.
-func NewCatalogue(all []*Provider) (*Catalogue, error) {
-	entries := make([]entry, len(all))
-	for i, p := range all {
-		entries[i] = compiledEntry(p)
+// NewCatalogue is of what has been compiled, and of the other definitions of files that are built in. The error joins one for
+// every path that two providers claim.
+func NewCatalogue(files definition.Files, compiled []*Provider) (*Catalogue, error) {
+	byName := map[string]*Provider{}
+	for _, p := range compiled {
+		byName[p.Name()] = p
 	}
-	return newCatalogue(entries)
+	var all []entry
+	for _, name := range files.Names() {
+		if p := byName[name]; p != nil {
+			all = append(all, compiledEntry(p))
+		} else if files[name].Origin == definition.OriginBuiltIn {
+			all = append(all, builtInEntry(files, files[name]))
+		}
+	}
+	return newCatalogue(all)
 }
 
 func compiledEntry(p *Provider) entry {

@@ -39,19 +39,18 @@ func Load(dir string) (*Catalogue, error) {
 
 // load compiles the files; unread is the error of those that could not be read.
 func load(files definition.Files, unread error) (*Catalogue, error) {
-	var all []entry
+	var own []*Provider
 	errs := []error{unread}
 	for _, name := range files.Names() {
 		if files[name].Origin == definition.OriginBuiltIn {
-			all = append(all, builtInEntry(files, files[name]))
 			continue
 		}
 		p, err := Compile(files, files[name])
 		if errs = append(errs, err); p != nil {
-			all = append(all, compiledEntry(p))
+			own = append(own, p)
 		}
 	}
-	catalogue, conflicts := newCatalogue(all)
+	catalogue, conflicts := NewCatalogue(files, own)
 	if err := errors.Join(append(errs, conflicts)...); err != nil {
 		return nil, err
 	}

@@ -70,39 +70,36 @@ func check(dir string, s auth.Secrets, wanted func(definition.File) bool) (Check
 	}
 	var compiled []*providers.Provider
 	for _, name := range files.Names() {
-		p, err := providers.Compile(files, files[name])
-		if wanted(files[name]) {
-			result.Names = append(result.Names, name)
-			result.invalid(err)
-			for _, replaced := range files[name].Replaced {
-				result.Notes = append(result.Notes, files[name].Name+": "+replaced)
-			}
+		if !wanted(files[name]) {
+			continue
 		}
-		if p != nil && (wanted(files[name]) || files[name].Origin == definition.OriginBuiltIn) {
+		result.Names = append(result.Names, name)
+		for _, replaced := range files[name].Replaced {
+			result.Notes = append(result.Notes, files[name].Name+": "+replaced)
+		}
+		p, err := providers.Compile(files, files[name])
+		if result.invalid(err); p != nil {
 			compiled = append(compiled, p)
 		}
 	}
 	if len(result.Names) == 0 {
 		return Checked{}, fmt.Errorf("%s has no definition: want NAME.yaml", dir)
 	}
-	result.lint(s, compiled, files, wanted)
+	result.lint(s, compiled, files)
 	slices.Sort(result.Names)
 	return result, nil
 }
 
-func (c *Checked) lint(
-	s auth.Secrets, compiled []*providers.Provider, files definition.Files, wanted func(definition.File) bool,
-) {
-	catalogue, err := providers.NewCatalogue(compiled)
+func (c *Checked) lint(s auth.Secrets, compiled []*providers.Provider, files definition.Files) {
+	catalogue, err := providers.NewCatalogue(files, compiled)
 	c.invalid(err)
 	catalogue = catalogue.WithSecrets(s)
-	for _, name := range catalogue.Names() {
-		if p, _ := catalogue.Lookup(name); wanted(files[name]) {
-			for _, f := range findingsOf(p) {
-				at := files[name].Place(f.Field)
-				f.Line, f.Column = at.Line, at.Column
-				c.Findings = append(c.Findings, f)
-			}
+	for _, p := range compiled {
+		bound, _ := catalogue.Lookup(p.Name())
+		for _, f := range findingsOf(bound) {
+			at := files[p.Name()].Place(f.Field)
+			f.Line, f.Column = at.Line, at.Column
+			c.Findings = append(c.Findings, f)
 		}
 	}
 }
