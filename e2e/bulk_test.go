@@ -156,6 +156,7 @@ func TestWorkersDieBetweenBatches(t *testing.T) {
 	i.start(t, "worker")
 	i.awaitCount(t, 2*time.Minute, 0, bulkInbox)
 	i.awaitCount(t, time.Minute, accepted, processedEvents)
+	require.Greater(t, i.count(t, inBatches), accepted/2)
 	require.Equal(t, accepted, i.count(t, allEvents))
 	require.Equal(t, accepted, i.count(t, allEntries))
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))

@@ -91,7 +91,12 @@ func TestTemporalIsAway(t *testing.T) {
 		}
 		return nil
 	})
-	n.awaitProcessed(t, first)
+	eventually(t, time.Minute, "the first event is known to be processed", func() error {
+		if state := n.send(t, first).state(); state != "processed" {
+			return errors.New(state)
+		}
+		return nil
+	})
 	i.awaitCount(t, time.Minute, 0, inboxRows)
 }
 

@@ -65,7 +65,7 @@ func TestAProviderHasOneBucket(t *testing.T) {
 	require.Zero(t, l.takeProvider(limited(t, "rate: {requests: 3, per: 1s}"), noon))
 }
 
-// A million addresses take no more memory than the limit says.
+// Three times as many addresses as the limit says take no more memory than it says.
 func TestClientsAreForgotten(t *testing.T) {
 	t.Parallel()
 	l, err := newLimits()

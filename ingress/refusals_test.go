@@ -124,7 +124,7 @@ func TestWhatCouldNotBeStoredIsNoRefusal(t *testing.T) {
 	require.Empty(t, refused.Refusals(""))
 }
 
-// A hundred thousand hostile requests, each with headers and a body of its own: what is kept of them is bounded, as is each.
+// Twenty thousand hostile requests, each with headers and a body of its own: what is kept of them is bounded, as is each.
 // It is not parallel, because it looks at the memory of the process.
 func TestRefusalsTakeBoundedMemory(t *testing.T) {
 	all, clock := NewRefusals(), time.Now()

@@ -48,9 +48,6 @@ func startStack(ctx context.Context) (s *stack, err error) {
 			s.remove()
 		}
 	}()
-	if err = os.Chmod(dir, 0o755); err != nil {
-		return nil, err
-	}
 	if s.database, err = startPostgres(ctx, filepath.Join(dir, "database"), nil); err != nil {
 		return nil, err
 	}

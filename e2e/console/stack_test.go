@@ -62,12 +62,11 @@ func startStack() (*stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := stacktest.TempDir("console")
-	if err != nil {
+	s := &stack{dir: dir, tokens: map[access.Role]string{}, log: filepath.Join(dir, "log")}
+	stacktest.StopAtExit(s.remove)
+	if s.data, err = stacktest.TempDir("console"); err != nil {
 		return nil, err
 	}
-	s := &stack{dir: dir, data: data, tokens: map[access.Role]string{}, log: filepath.Join(dir, "log")}
-	stacktest.StopAtExit(s.remove)
 	if err := s.configure(); err != nil {
 		return nil, err
 	}

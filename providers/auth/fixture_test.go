@@ -3,6 +3,7 @@ package auth
 import (
 	"io/fs"
 	"os"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -37,6 +38,11 @@ func sendersOf(t testing.TB, folder fs.FS) map[string]*sender {
 	t.Helper()
 	files, err := definition.Collect(folder)
 	require.NoError(t, err)
+	return compile(t, files)
+}
+
+func compile(t testing.TB, files definition.Files) map[string]*sender {
+	t.Helper()
 	senders := map[string]*sender{}
 	for _, name := range files.Names() {
 		var p definition.Problems
@@ -48,7 +54,14 @@ func sendersOf(t testing.TB, folder fs.FS) map[string]*sender {
 	return senders
 }
 
-func builtIn(t testing.TB) map[string]*sender { return sendersOf(t, os.DirFS("../catalog")) }
+var builtInFiles = sync.OnceValues(func() (definition.Files, error) { return definition.Collect(os.DirFS("../catalog")) })
+
+func builtIn(t testing.TB) map[string]*sender {
+	t.Helper()
+	files, err := builtInFiles()
+	require.NoError(t, err)
+	return compile(t, files)
+}
 
 func (s *sender) with(secrets ...string) *sender {
 	return &sender{s.WithSecrets(secretsOf(secrets...)), s.name}

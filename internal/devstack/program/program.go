@@ -24,11 +24,11 @@ func Build(ctx context.Context, root, path string, edits ...Edit) error {
 
 // Compile compiles the packages that the edits touch, and keeps nothing of it. Overlays go to dir.
 func Compile(ctx context.Context, root, dir string, edits ...Edit) error {
-	var packages []string
+	arguments := []string{"-o", os.DevNull}
 	for _, e := range edits {
-		packages = append(packages, "./"+filepath.Dir(e.File))
+		arguments = append(arguments, "./"+filepath.Dir(e.File))
 	}
-	return goBuild(ctx, root, dir, edits, packages...)
+	return goBuild(ctx, root, dir, edits, arguments...)
 }
 
 func goBuild(ctx context.Context, root, dir string, edits []Edit, arguments ...string) error {
