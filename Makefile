@@ -20,9 +20,6 @@ TEMPORAL := $(if $(and $(TEMPORAL_ON_PATH),$(filter $(TEMPORAL_PINNED),$(TEMPORA
 PACKAGES ?= ./...
 TESTFLAGS ?=
 
-# How many packages are tested side by side: what starts servers waits for them half of the time.
-AT_ONCE ?= 3
-
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v $$(go env CC)),-race)
 
@@ -44,14 +41,12 @@ run: bin/holdfast $(TEMPORAL) ## Build what is missing and start everything on t
 
 # GOTESTSUM_FORMAT=standard-verbose shows every test as it runs, see bin/gotestsum --help.
 export GOTESTSUM_FORMAT ?= pkgname-and-test-fails
-TIMES := bin/test-times.json
 
 # RERUN=1 runs a test that failed once more, alone, and lists those that passed only then: on a shared machine a server may get no
-# time for a while. A data race, or more than five failures, is none of that.
+# time for a while. A data race, or more than five failures in a run, is none of that.
 RERUN ?=
-RERUNS := bin/test-reruns.txt
-RERUNNING := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=5 --rerun-fails-run-root-test \
-	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUNS))
+RERUNNING = $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=5 --rerun-fails-run-root-test \
+	--rerun-fails-abort-on-data-race --rerun-fails-report bin/$@-reruns.txt)
 
 # Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
 .PHONY: chart queries
@@ -63,11 +58,22 @@ queries: ## Check the rules and dashboards: each query is one, and asks for metr
 .PHONY: test
 test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 10 minutes on 2 cores)"
-	@rm -f $(RERUNS)
-	@bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events $(TIMES) $(RERUNNING) --packages '$(PACKAGES)' \
-		-- $(RACE) -p $(AT_ONCE) -shuffle=on -timeout 40m $(TESTFLAGS); code=$$?; \
-		echo; echo "the slowest:"; bin/gotestsum tool slowest --num 10 --jsonfile $(TIMES); \
-		if [ -s $(RERUNS) ]; then echo; echo "FAILED AT FIRST:"; cat $(RERUNS); fi; exit $$code
+	@rm -f bin/test-*
+	@$(MAKE) --no-print-directory -k -j2 test-raced test-unraced; code=$$?; \
+		echo; echo "the slowest:"; cat bin/test-*-times.json | bin/gotestsum tool slowest --num 10; \
+		for reruns in bin/test-*-reruns.txt; do if [ -s $$reruns ]; then echo; echo "FAILED AT FIRST:"; cat $$reruns; fi; done; \
+		exit $$code
+
+# These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
+UNRACED := /e2e(/chaos|/console)?$$
+
+# Two runs side by side, as a run of go test has the detector for all packages or for none.
+.PHONY: test-raced test-unraced
+test-raced test-unraced:
+	@all=$$(go list $(PACKAGES)) || exit; packages=$$(grep $(if $(filter %-raced,$@),-v) -E '$(UNRACED)' <<<"$$all") || exit 0; \
+		[ -z "$$packages" ] || bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
+		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
+		-- $(if $(filter %-raced,$@),$(RACE)) -p 2 -shuffle=on -timeout 40m $(TESTFLAGS)
 
 # The inner loop. What is left out starts servers, all but for one event.
 NEEDS_SERVERS := e2e|persistence|migrations|devstack
