@@ -89,11 +89,11 @@ func (r *Report) Markdown() string {
 	goals, others := r.rows(nil)
 	fmt.Fprintf(&b, "| Figure | Value | 95 %% | Goal | |\n|---|---:|---:|---:|---|\n")
 	for _, line := range goals {
-		fmt.Fprintf(&b, "| %s | %s %s | %s | %s | %s |\n", line[0], line[1], line[3], line[2], line[4], line[5])
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", line[0], strings.TrimSpace(line[1]+" "+line[3]), line[2], line[4], line[5])
 	}
 	fmt.Fprintf(&b, "\n| Figure | Value | 95 %% |\n|---|---:|---:|\n")
 	for _, line := range others {
-		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", line[0], line[1], line[3], line[2])
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", line[0], strings.TrimSpace(line[1]+" "+line[3]), line[2])
 	}
 	r.markdownCosts(&b)
 	for _, p := range r.Phases {
