@@ -6,12 +6,11 @@ import (
 )
 
 // inMemory is where Linux keeps files in memory. A database is hundreds of files: on a disk a copy of one takes 200 ms, here ten.
-// What tests keep at a time is below 1 GiB; a container has 64 MiB here unless it asks for more. Where nothing can be executed, a
-// PostgreSQL that was downloaded cannot, either.
+// What tests keep at a time is below 1 GiB; a container has 64 MiB here unless it asks for more.
 const (
 	inMemory = "/dev/shm"
 	roomy    = 4 << 30
-	noExec   = 8
+	noExec   = 8 // ST_NOEXEC; a downloaded PostgreSQL is unpacked beside its data, and runs there
 )
 
 // TempDir is a new directory for the data of servers, in memory where there is room and TMPDIR does not say otherwise. An
