@@ -145,7 +145,7 @@ func (d *Dispatcher) holdFor(n int, bytes int64) (done func()) {
 func (d *Dispatcher) giveBack(events []string, byEvent map[string][]ready, err error) {
 	code := codeStopped
 	if d.working.Err() == nil {
-		code = codeUnread
+		code = codeOfUnread(err)
 		slog.Warn("dispatch.read_failed", "error", err.Error())
 	}
 	var back []outcome
@@ -155,6 +155,13 @@ func (d *Dispatcher) giveBack(events []string, byEvent map[string][]ready, err e
 		}
 	}
 	d.settler.add(back...)
+}
+
+func codeOfUnread(err error) string {
+	if event.ClassOf(err) == event.ClassTransient {
+		return codeAway
+	}
+	return codeUnread
 }
 
 func ours(code, text string) delivery.Result {
@@ -178,7 +185,7 @@ func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
 	case errors.Is(r.again, event.ErrNotFound):
 		result = final(delivery.CodeDeleted, "the subscription has been deleted")
 	case r.again != nil:
-		result = ours(codeUnread, "the destination could not be read")
+		result = ours(codeOfUnread(r.again), "the destination could not be read")
 	case !found:
 		result = final(delivery.CodeExpunged, "the event has been removed")
 	default:

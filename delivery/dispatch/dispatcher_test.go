@@ -225,6 +225,7 @@ func TestWhatCannotBeReadIsNotAttempted(t *testing.T) {
 	require.Equal(t, delivery.CodeExpunged, m.ended[job(1, 1).Key].Code)
 	require.Equal(t, delivery.CodeDeleted, m.ended[job(2, 2).Key].Code)
 	require.Equal(t, delivery.Ours, m.settled[0].Kind)
+	require.Less(t, time.Until(m.settled[0].DueAt), 2*time.Second, "the database was away, and is there again")
 }
 
 // Slow destinations take no slots of fast ones: while two of them have all the slow slots there are, a fast one is served as if

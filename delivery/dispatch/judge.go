@@ -12,6 +12,7 @@ import (
 const (
 	oursPause     = time.Minute
 	cutOffPause   = 10 * time.Second
+	awayPause     = time.Second
 	maxRetryAfter = 24 * time.Hour
 )
 
@@ -20,7 +21,8 @@ const (
 	codePanic   = "panic"
 	codeStopped = "stopped"
 	codeCutOff  = "cut_off"
-	codeUnread  = "unread"
+	codeUnread  = "unread" // what is stored cannot be used
+	codeAway    = "away"   // what is stored could not be asked for
 )
 
 // judge says what becomes of a delivery after an attempt: it has ended, is dead, or is tried again, and when.
@@ -46,6 +48,8 @@ func pauseOfOurs(code string) time.Duration {
 		return 0
 	case codeCutOff:
 		return spread(event.Duration(cutOffPause), 0.5)
+	case codeAway: // its outcome could be settled, so the database is there again
+		return spread(event.Duration(awayPause), 0.5)
 	default:
 		return spread(event.Duration(oursPause), 0.5)
 	}
