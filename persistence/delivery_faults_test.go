@@ -160,6 +160,37 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	require.Len(t, lease(), 2)
 }
 
+// A lease is committed, and its connection is cut before anybody is told: nobody has these deliveries, so they must not fill the
+// destination until their leases end.
+func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
+	t.Parallel()
+	tap := &wiretap{}
+	db := open(t, func(c *persistence.Config) {
+		tap.server = c.URL
+		c.URL = tap.listen(t)
+	})
+	db.destination(1, delivery.Destination{InFlight: 4})
+	db.queue(1, 6)
+	want := delivery.Want{Limit: 10, Share: 10}
+	tap.cuts.Store(true)
+	_, _, err := db.Lease(t.Context(), want)
+	require.Error(t, err)
+	tap.cuts.Store(false)
+	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL`))
+
+	db.exec(`BEGIN`)
+	db.exec(`SELECT FROM destination_states FOR UPDATE`) // as the transaction itself has, while it goes on
+	require.Empty(t, db.lease(10, 10))
+	db.exec(`COMMIT`)
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 4)
+	for _, j := range jobs {
+		require.Zero(t, j.Tries, "nobody has tried it")
+	}
+	db.settle(each(jobs, delivery.OK, "200")...)
+	require.Len(t, db.lease(10, 10), 2)
+}
+
 // Below what a lease has seen nothing is looked for, unless it was committed late.
 func TestWhatIsCommittedLateIsFound(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"io"
 	"net"
@@ -74,10 +75,12 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// wiretap is a proxy in front of PostgreSQL that counts how often the server is done and waits for the client.
+// wiretap is a proxy in front of PostgreSQL that counts how often the server is done and waits for the client. While cuts is set
+// it ends a connection in place of telling that something is committed.
 type wiretap struct {
 	server string
 	trips  atomic.Int64
+	cuts   atomic.Bool
 }
 
 // listen is the URL to connect to instead of the server's.
@@ -125,6 +128,9 @@ func (w *wiretap) forward(client net.Conn, address string) {
 		}
 		if message[0] == 'Z' { // ReadyForQuery
 			w.trips.Add(1)
+		}
+		if w.cuts.Load() && message[0] == 'C' && bytes.HasPrefix(message[5:], []byte("COMMIT")) {
+			return
 		}
 		if _, err := client.Write(message); err != nil {
 			return

@@ -151,6 +151,9 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
 func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
+	if err := s.giveBackLost(ctx); err != nil {
+		return nil, time.Now().Add(latest), postgres.Failure("give back deliveries", err)
+	}
 	want.Limit, want.Share = max(want.Limit, 1), max(want.Share, 1)
 	look := look{want: want, began: time.Now(), lease: uuid.NewString(), most: s.depth.destinations(want.Limit)}
 	jobs, err = s.lease(ctx, &look)
@@ -201,7 +204,11 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 	if len(l.due) > 0 {
 		then.Queue(relook, l.ids(), l.relookAt())
 	}
-	return jobs, tx.CommitThen(ctx, last, then)
+	if err := tx.CommitThen(ctx, last, then); err != nil {
+		s.lost.add(l.lost())
+		return nil, err
+	}
+	return jobs, nil
 }
 
 func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []looking) error {

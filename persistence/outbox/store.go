@@ -23,6 +23,7 @@ type Store struct {
 	looks  singleflight.Group
 	wakes  chan struct{}
 	due    madeDue
+	lost   lostLeases
 	limits knownLimits
 	depth  depth
 }
