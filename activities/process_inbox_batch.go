@@ -24,8 +24,8 @@ type BatchStore interface {
 // names every event.
 const (
 	batchesPerRun = 6 // full ones; of smaller ones there are more
-	runFor        = 500 * time.Millisecond
-	// gatherFor lets events gather behind a batch that was less than half full.
+	runFor        = time.Second
+	// gatherFor lets events gather behind a batch that was less than half full. A second look that finds none ends the run.
 	gatherFor = 25 * time.Millisecond
 )
 
@@ -44,7 +44,7 @@ type BatchResult struct {
 }
 
 // ProcessInboxBatch processes events of the bulk lane, each as ParseEvent, PersistEvent and UpsertEntities would: up to limit in
-// one transaction, and one transaction after the other until none waits.
+// one transaction, and one transaction after the other while events come.
 //
 // A run that is executed again, because nobody heard of the first time, takes nothing more and tells what it did.
 func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchResult, error) {
@@ -53,15 +53,16 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 	if err != nil || len(all) > 0 {
 		return batchResult(all), err
 	}
-	for len(all) <= (batchesPerRun-1)*limit && time.Since(start) < runFor {
+	for quiet := true; len(all) <= (batchesPerRun-1)*limit && time.Since(start) < runFor; {
 		begun := time.Now()
 		events, err := a.Batches.ProcessBatch(ctx, limit, run, SafeParser(a.Catalogue))
 		if err != nil {
 			return BatchResult{}, err // what has been committed, the next attempt tells
 		}
-		if len(events) == 0 {
+		if len(events) == 0 && quiet {
 			break
 		}
+		quiet = len(events) == 0
 		reportBatch(ctx, events, time.Since(begun))
 		for _, e := range events {
 			if e.Outcome == event.OutcomeDuplicate {

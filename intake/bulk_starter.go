@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// batchPause lets events gather between a small batch and the next one, so that a trickle is not a workflow for each event.
-	batchPause = 50 * time.Millisecond
 	// busyPoll is the pause between two looks at the bulk lane while other processes fill it, idlePoll while nobody does.
 	busyPoll = 40 * time.Millisecond
 	idlePoll = 500 * time.Millisecond
@@ -31,8 +29,8 @@ type Batches interface {
 }
 
 // BulkStarter starts a run whenever events wait in the bulk lane: at once if this process has put them there, else within its
-// poll. While little comes there is one run at a time, with a pause behind it; each batch that is full calls for one more, up to
-// inFlight. Several processes may serve the same lane.
+// poll. While little comes there is one run at a time; each batch that is full calls for one more, up to inFlight. Several
+// processes may serve the same lane.
 //
 // While the lane is late it also slows the acknowledgements of what is put there: see Throttle.
 type BulkStarter struct {
@@ -87,7 +85,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// work starts a run whenever it is told to.
+// work starts a run whenever it is told to and events wait: the run before may have taken them.
 func (b *BulkStarter) work(signal <-chan struct{}) {
 	for {
 		select {
@@ -95,20 +93,24 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 		case <-b.ctx.Done():
 			return
 		}
-		pause := batchPause
-		taken, err := b.batches.Run(b.ctx, b.limit)
+		waits, err := b.queue.BulkWaits(b.ctx)
+		if err == nil && !waits {
+			continue
+		}
+		taken := 0
+		if err == nil {
+			taken, err = b.batches.Run(b.ctx, b.limit)
+		}
 		switch {
 		case b.ctx.Err() != nil:
 			return
 		case err != nil:
 			slog.WarnContext(b.ctx, "batch.failed", "error", err.Error())
-			pause = batchRetry
-			b.Wake()
-		case 2*taken >= b.limit:
-			pause = 0
-			b.Wake()
+			rest(b.ctx, batchRetry, nil)
+		case taken == 0: // somebody else has it
+			rest(b.ctx, busyPoll, nil)
 		}
-		rest(b.ctx, pause, nil)
+		b.Wake() // the lane may have more
 	}
 }
 

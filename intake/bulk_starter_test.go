@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,10 +90,11 @@ func TestAnswerWaitsForNoCommit(t *testing.T) {
 	})
 }
 
-// lane stands in for Temporal: each run takes a while, and as much as it is told to.
+// lane stands in for Temporal: each run takes a while, and as much as it is told to. It is empty once nothing is left.
 type lane struct {
 	taken   chan int
 	running chan int
+	waits   *atomic.Bool
 }
 
 func (l lane) Run(ctx context.Context, _ int) (int, error) {
@@ -106,13 +108,14 @@ func (l lane) Run(ctx context.Context, _ int) (int, error) {
 	}
 }
 
-func (lane) BulkWaits(context.Context) (bool, error) { return false, nil }
+func (l lane) BulkWaits(context.Context) (bool, error) { return l.waits.Load(), nil }
 
 // One run is under way at a time, until a batch is full.
 func TestFullBatchesCallForHelp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fake := lane{taken: make(chan int), running: make(chan int, 9)}
+		fake := lane{taken: make(chan int), running: make(chan int, 9), waits: &atomic.Bool{}}
+		fake.waits.Store(true)
 		p := NewBulkStarter(fake, fake, 10, 3)
 		p.Start()
 		defer p.Stop()
@@ -132,8 +135,34 @@ func TestFullBatchesCallForHelp(t *testing.T) {
 			fake.taken <- 4
 		}
 		synctest.Wait()
-		require.Empty(t, fake.running, "little came: there is a pause")
-		elapse(batchPause)
+		require.Len(t, fake.running, 1, "it still waits for what may come")
+		fake.waits.Store(false)
+		fake.taken <- 4
+		synctest.Wait()
+		require.Empty(t, fake.running)
+	})
+}
+
+// What one run has taken is no reason for another one, however often its arrival was told; nor does a run that found nothing, since
+// somebody else was faster, make the next one at once.
+func TestNoRunStartsForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := lane{taken: make(chan int), running: make(chan int, 9), waits: &atomic.Bool{}}
+		p := NewBulkStarter(fake, fake, 10, 1)
+		p.Start()
+		defer p.Stop()
+		p.Wake()
+		synctest.Wait()
+		require.Empty(t, fake.running)
+		fake.waits.Store(true)
+		p.Wake()
+		synctest.Wait()
+		require.Len(t, fake.running, 1)
+		fake.taken <- 0
+		synctest.Wait()
+		require.Empty(t, fake.running)
+		elapse(busyPoll)
 		synctest.Wait()
 		require.Len(t, fake.running, 1)
 	})
