@@ -10,8 +10,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/subscriptions"
 )
 
 // The first statements of every transaction that writes events. A lock and the read that it protects are two statements, since a
@@ -57,7 +57,7 @@ SELECT wanted.n, coalesce(e.status, ''),
        held.event_id <> wanted.id IS TRUE
            AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND subscription_id = 0 AND state ` + waits + `),
        coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
-       coalesce(v.replaced_by::text, ''), ` + outbox.HeadVersion + `,
+       coalesce(v.replaced_by::text, ''), ` + subscriptions.HeadVersion + `,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
   LEFT JOIN events AS e ON e.id = wanted.id
