@@ -3,6 +3,7 @@
 // each of which knows only rooms above it here:
 //
 //	postgres       the pool, transactions, errors, texts, pages: what all others stand on
+//	records        how the row of an event is read, and the receipt of one that waits
 //	journal        what is told beside the events: audit log, error log, alerts, conflicts, duplicates, sessions
 //	changes        what happened, for whoever follows
 //	outbox         deliveries, until they have ended

@@ -10,6 +10,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/records"
 )
 
 const (
@@ -107,7 +108,7 @@ func readAgain(
 	for rows.Next() {
 		var body []byte
 		var passed bool
-		record, err := ScanRecord(rows, &body, &passed)
+		record, err := records.Scan(rows, &body, &passed)
 		if err != nil {
 			return nil, err
 		}

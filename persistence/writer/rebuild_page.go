@@ -10,12 +10,13 @@ import (
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/records"
 )
 
 const (
 	lockRebuild = rebuildColumns + ` WHERE id = $1 FOR UPDATE`
 
-	rebuiltEvents = RecordColumns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
+	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
 
 	// advanceRebuild counts each entity once, in however many events it differs, and keeps the first of them for the diff.
 	advanceRebuild = `
@@ -154,7 +155,7 @@ func (t *rebuilding) readPage(ctx context.Context, n int) error {
 			e := &rebuilt{}
 			var body []byte
 			var err error
-			e.Record, err = ScanRecord(row, &body, &e.passed)
+			e.Record, err = records.Scan(row, &body, &e.passed)
 			e.Body = body
 			return e, err
 		})
