@@ -10,6 +10,7 @@
 //	subscriptions  destinations and subscriptions, what an event matches, resends
 //	entities       links, folds, checkpoints, states of any moment
 //	writer         the one writer of events
+//	rebuilds       stored events that are read again
 //	deadletters    dead letters, replays and redrives
 //	imports        what is brought from another system, until it is applied
 //	inbox          events that wait to be started

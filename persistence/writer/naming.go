@@ -107,23 +107,6 @@ func (i *identities) name(ws []*write) {
 	}
 }
 
-// useNames gives changes the IDs that their names stand for, by what is known and what they say, and locks nothing.
-func useNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, ws []*write) (*identities, error) {
-	said := namesOf(ws)
-	if len(said) == 0 {
-		return newIdentities(), nil
-	}
-	known := newIdentities()
-	b := &pgx.Batch{}
-	queueKnown(b, said, known)
-	if err := send(ctx, b); err != nil {
-		return nil, err
-	}
-	known.learn(ws)
-	known.name(ws)
-	return known, nil
-}
-
 // merge merges the entities that events have made under a lesser name before anybody knew a better one.
 func (t *writing) merge(ctx context.Context) error {
 	var from []*entities.Life
@@ -229,15 +212,8 @@ func (t *writing) checkLinks(ctx context.Context) error {
 	}
 	now := map[string][]string{}
 	b := &pgx.Batch{}
-	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			l, err := entities.ScanOrdered(rows)
-			if err != nil {
-				return err
-			}
-			now[l.Order.EventID] = append(now[l.Order.EventID], l.Change.ExternalID)
-		}
-		return rows.Err()
+	QueueLinks(b, ids, func(l event.OrderedChange) {
+		now[l.Order.EventID] = append(now[l.Order.EventID], l.Change.ExternalID)
 	})
 	if err := t.Send(ctx, b); err != nil {
 		return err

@@ -122,18 +122,25 @@ func (t *writing) queueEntityLook(b *pgx.Batch) {
 	if len(ids) == 0 {
 		return
 	}
-	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
+	QueueLinks(b, ids, func(l event.OrderedChange) {
+		w := byID[l.Order.EventID]
+		w.found.links = append(w.found.links, l)
+	})
+	queueEntityLocks(b, t.events, t.held, t.naming)
+}
+
+// QueueLinks reads the links of events, each event's in the order of its changes.
+func QueueLinks(b *pgx.Batch, eventIDs []string, take func(event.OrderedChange)) {
+	b.Queue(lookAtLinks, eventIDs).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			l, err := entities.ScanOrdered(rows)
 			if err != nil {
 				return err
 			}
-			w := byID[l.Order.EventID]
-			w.found.links = append(w.found.links, l)
+			take(l)
 		}
 		return rows.Err()
 	})
-	queueEntityLocks(b, t.events, t.held, t.naming)
 }
 
 // queueClaims claims the keys of events, all of which an import brings, or none.
