@@ -9,6 +9,7 @@
 //	outbox         deliveries, until they have ended
 //	subscriptions  destinations and subscriptions, what an event matches, resends
 //	entities       links, folds, checkpoints, states of any moment
+//	names          which names of an entity stand for which
 //	writer         the one writer of events
 //	rebuilds       stored events that are read again
 //	deadletters    dead letters, replays and redrives

@@ -286,6 +286,13 @@ var Table = []Rule{
 		Never:     neverInSQL,
 	},
 	{
+		Package:   "persistence/names",
+		Why:       "which names are one is known from the names alone, whatever happens to what they name",
+		Ours:      []string{"event", "persistence/entities"},
+		Libraries: []string{"github.com/jackc/pgx/v5"},
+		Never:     neverInSQL,
+	},
+	{
 		Package:   "persistence/records",
 		Why:       "the row of an event reads the same to everybody, so that whoever reads one needs nobody who writes",
 		Ours:      []string{"event", "persistence/postgres"},
@@ -312,7 +319,8 @@ var Table = []Rule{
 		Package: "persistence/writer",
 		Why:     "there is one writer of events, and all that touches what an event did goes through it",
 		Ours: []string{"event", "event/oversight", "feed", "persistence/changes", "persistence/entities",
-			"persistence/journal", "persistence/postgres", "persistence/records", "persistence/subscriptions"},
+			"persistence/journal", "persistence/names", "persistence/postgres", "persistence/records",
+			"persistence/subscriptions"},
 		Libraries: []string{"github.com/jackc/pgx/v5"},
 		Never:     neverInSQL,
 	},

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/names"
 	"holdfast/persistence/postgres"
 )
 
@@ -44,16 +45,16 @@ func UseNames(ctx context.Context, send func(context.Context, *pgx.Batch) error,
 	if len(said) == 0 {
 		return nil
 	}
-	known := newIdentities()
+	known := names.NewIdentities()
 	b := &pgx.Batch{}
-	queueKnown(b, said, known)
+	names.QueueKnown(b, said, known)
 	if err := send(ctx, b); err != nil {
 		return err
 	}
-	known.learn(ws)
-	known.name(ws)
+	learn(known, ws)
+	rename(known, ws)
 	learned := map[event.EntityRef]bool{}
-	for _, name := range known.learned() {
+	for _, name := range known.Learned() {
 		learned[name] = true
 	}
 	for _, r := range all {
