@@ -6,7 +6,7 @@
 //	records        how the row of an event is read, and the receipt of one that waits
 //	journal        what is told beside the events: audit log, error log, alerts, conflicts, duplicates, sessions
 //	changes        what happened, for whoever follows
-//	outbox         deliveries, until they have ended
+//	outbox         deliveries that wait, are leased and settled, and that have ended
 //	subscriptions  destinations and subscriptions, what an event matches, resends
 //	entities       links, folds, checkpoints, states of any moment
 //	names          which names of an entity stand for which

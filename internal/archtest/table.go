@@ -309,7 +309,7 @@ var Table = []Rule{
 	},
 	{
 		Package: "persistence/subscriptions",
-		Why:     "who says where events go gives deliveries to the outbox, and does not ask what becomes of them",
+		Why:     "who says where events go gives deliveries to the outbox, and works off none of them",
 		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "persistence/journal", "persistence/outbox",
 			"persistence/postgres"},
 		Libraries: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync"},

@@ -1,8 +1,8 @@
-// Package subscriptions keeps where events go: destinations with their secrets, the subscriptions to them, and resends of what
-// a subscription had no delivery of. It finds what an event matches, and tells an attempt what it needs to know.
+// Package subscriptions keeps where events go: destinations with their secrets and states, the subscriptions to them, and resends
+// of events that are past. It finds what an event matches, and tells an attempt what it needs to know.
 //
-// It must never know how an attempt is made, when, or what became of it. What it may not hold up is the writer of events, which
-// asks it for two things: the subscriptions that an event matches, and a statement that inserts its deliveries.
+// It must never know when an attempt is made, or how. What it may not hold up is the writer of events, which asks it for two
+// things: the subscriptions that an event matches, and a statement that inserts its deliveries.
 //
 // # How an event gets its deliveries
 //
