@@ -2,18 +2,22 @@
 // transaction, every driver error mapped once to an event.Error. A Store opens the pool and has the methods of all its rooms,
 // each of which knows only rooms above it here:
 //
-//	postgres     the pool, transactions, errors, texts, pages: what all others stand on
-//	journal      what is told beside the events: audit log, error log, alerts, conflicts, duplicates, sessions
-//	changes      what happened, for whoever follows
-//	outbox       destinations, subscriptions, and deliveries until they have ended
-//	entities     links, folds, checkpoints, states of any moment
-//	writer       the one writer of events
-//	deadletters  dead letters, replays and redrives
-//	imports      what is brought from another system, until it is applied
-//	inbox        events that wait to be started
-//	read         what is asked of events and entities
-//	upkeep       retention and expunge
-//	ledgers      what is stored, compared with what was sent
+//	postgres       the pool, transactions, errors, texts, pages: what all others stand on
+//	records        how the row of an event is read, and the receipt of one that waits
+//	journal        what is told beside the events: audit log, error log, alerts, conflicts, duplicates, sessions
+//	changes        what happened, for whoever follows
+//	outbox         deliveries that wait, are leased and settled, and that have ended
+//	subscriptions  destinations and subscriptions, what an event matches, resends
+//	entities       links, folds, checkpoints, states of any moment
+//	names          which names of an entity stand for which
+//	writer         the one writer of events
+//	rebuilds       stored events that are read again
+//	deadletters    dead letters, replays and redrives
+//	imports        what is brought from another system, until it is applied
+//	inbox          events that wait to be started
+//	read           what is asked of events and entities
+//	upkeep         retention and expunge
+//	ledgers        what is stored, compared with what was sent
 //
 // A file of a room is named after the table that it writes, or after what is done with it.
 //

@@ -30,7 +30,7 @@ var readsAll = map[string]string{
 }
 
 // askedAllTheTime are statements without an argument that find their rows by an index as well.
-var askedAllTheTime = []string{"outbox.longestDue", "outbox.countFanOuts", "outbox.rearm", "outbox.readHead"}
+var askedAllTheTime = []string{"outbox.longestDue", "outbox.countFanOuts", "outbox.rearm", "subscriptions.readHead"}
 
 // Every statement of the rooms that has an argument finds its rows by an index, whatever the argument is: all constant texts that
 // PostgreSQL can plan are planned, on tables that are large. So nobody has to think of a new one. Parts that are put together at run

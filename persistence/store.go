@@ -15,6 +15,8 @@ import (
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/read"
+	"holdfast/persistence/rebuilds"
+	"holdfast/persistence/subscriptions"
 	"holdfast/persistence/upkeep"
 	"holdfast/persistence/writer"
 )
@@ -48,6 +50,7 @@ const (
 type (
 	folds     = entities.Store
 	writes    = writer.Store
+	rereads   = rebuilds.Store
 	letters   = deadletters.Store
 	inboxes   = inbox.Store
 	reads     = read.Store
@@ -55,6 +58,7 @@ type (
 	upkeeps   = upkeep.Store
 	comparers = ledgers.Store
 	outboxes  = outbox.Store
+	routes    = subscriptions.Store
 	feeds     = changes.Store
 	movers    = imports.Store
 )
@@ -64,6 +68,7 @@ type Store struct {
 	db *postgres.DB
 	*folds
 	*writes
+	*rereads
 	*letters
 	*inboxes
 	*reads
@@ -71,6 +76,7 @@ type Store struct {
 	*upkeeps
 	*comparers
 	*outboxes
+	*routes
 	*feeds
 	*movers
 }
@@ -87,12 +93,13 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 		return nil, err
 	}
 	e := entities.New(db, folding)
-	o := outbox.New(db, outbox.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets})
-	w := writer.New(db, e, o, writing)
+	o := outbox.New(db)
+	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets})
+	w := writer.New(db, e, to, writing)
 	return &Store{
-		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db), reads: read.New(db),
-		journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
-		feeds: changes.New(db), movers: imports.New(db, w),
+		db: db, folds: e, writes: w, rereads: rebuilds.New(db, w), letters: deadletters.New(db, w), inboxes: inbox.New(db),
+		reads: read.New(db), journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
+		routes: to, feeds: changes.New(db), movers: imports.New(db, w),
 	}, nil
 }
 

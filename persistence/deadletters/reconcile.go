@@ -11,11 +11,12 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/records"
 	"holdfast/persistence/writer"
 )
 
 const (
-	selectUnfinished = writer.RecordColumns + `, raw_body FROM events AS e
+	selectUnfinished = records.Columns + `, raw_body FROM events AS e
  WHERE status = 'persisted' AND id > $1::uuid AND id < $2::uuid
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = e.id)
    AND NOT EXISTS (SELECT FROM dead_letters
@@ -35,7 +36,7 @@ func (s *Store) Unfinished(ctx context.Context, p operation.RowPage) ([]event.Re
 	rows := s.db.Rows(ctx, selectUnfinished, p.After, p.Before, p.Limit)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) {
 		var body []byte
-		r, err := writer.ScanRecord(row, &body)
+		r, err := records.Scan(row, &body)
 		r.Body = body
 		return r, err
 	})

@@ -10,6 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/records"
 	"holdfast/persistence/writer"
 )
 
@@ -36,8 +37,8 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 	}
 	w.DueAt = w.DueAt.UTC()
 	var ok bool
-	if w.Receipt, ok = writer.ReadReceipt(receipt, w.workflowID, id, provider, receivedAt); !ok {
-		w.LastError = writer.ErrMalformedReceipt.Text
+	if w.Receipt, ok = records.ReadReceipt(receipt, w.workflowID, id, provider, receivedAt); !ok {
+		w.LastError = records.ErrMalformedReceipt.Text
 		w.unread = postgres.Bytea(receipt)
 	}
 	return w, nil
@@ -46,7 +47,7 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 // buryUnread opens a dead letter for a row whose receipt cannot be read, with the bytes of both. It does so whoever owns the
 // key: for how long that makes the event a duplicate stood in the receipt.
 func buryUnread(ctx context.Context, t *postgres.Transaction, row waiting) error {
-	r, unread := row.Receipt, writer.ErrMalformedReceipt
+	r, unread := row.Receipt, records.ErrMalformedReceipt
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, r.ID)
 	writer.QueueClaim(b, r)

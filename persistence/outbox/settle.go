@@ -135,7 +135,7 @@ func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 func (s *Store) queueFree(b *pgx.Batch, settled []delivery.Settled) {
 	b.Queue(freeFull, destinationsOf(settled, anyKind)).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() > 0 {
-			s.signal()
+			s.Signal()
 		}
 		return nil
 	})

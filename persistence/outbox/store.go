@@ -1,26 +1,10 @@
 package outbox
 
-import (
-	"golang.org/x/sync/singleflight"
+import "holdfast/persistence/postgres"
 
-	"holdfast/persistence/postgres"
-)
-
-// Config is what a Store needs beside its database. Its zero value stores secrets in clear, and knows no variables.
-type Config struct {
-	Sealer  Sealer
-	Secrets func(name string) []string
-}
-
-// Sealer encrypts secrets, and decrypts them.
-type Sealer = postgres.Sealer
-
-// Store keeps what goes out. It is safe for concurrent use.
+// Store keeps deliveries. It is safe for concurrent use.
 type Store struct {
 	db     *postgres.DB
-	cfg    Config
-	known  *known
-	looks  singleflight.Group
 	wakes  chan struct{}
 	due    madeDue
 	lost   lostLeases
@@ -29,9 +13,7 @@ type Store struct {
 }
 
 // New makes a Store on a database.
-func New(db *postgres.DB, cfg Config) *Store {
-	return &Store{db: db, cfg: cfg, known: newKnown(), wakes: make(chan struct{}, 1)}
-}
+func New(db *postgres.DB) *Store { return &Store{db: db, wakes: make(chan struct{}, 1)} }
 
 // Wakes gives a value whenever this process has made deliveries due.
 func (s *Store) Wakes() <-chan struct{} { return s.wakes }

@@ -86,6 +86,18 @@ func (s *Store) CancelDeleted(ctx context.Context) (canceled int64, err error) {
 	return max(canceled, discarded), postgres.Failure("cancel deliveries of what is deleted", err)
 }
 
+// CancelAllDeleted is CancelDeleted until there is no more, and gives how many deliveries were canceled. Should something fail,
+// the rest is for the next sweep.
+func (s *Store) CancelAllDeleted(ctx context.Context) (canceled int64) {
+	for {
+		some, discarded, err := s.cancelDeleted(ctx)
+		canceled += some
+		if err != nil || max(some, discarded) < sweepRows {
+			return canceled
+		}
+	}
+}
+
 func (s *Store) cancelDeleted(ctx context.Context) (canceled, discarded int64, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)

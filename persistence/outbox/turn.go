@@ -129,7 +129,7 @@ func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
 	for _, t := range turns {
 		if t.Disabled != "" {
 			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}
-			journal.QueueAudit(b, by.Did(oversight.AuditDestinationDisable, auditObject("destination", t.Destination), nil))
+			journal.QueueAudit(b, by.Did(oversight.AuditDestinationDisable, "destination:"+t.Destination, nil))
 		}
 	}
 }

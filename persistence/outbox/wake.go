@@ -81,11 +81,11 @@ func (s *Store) MadeDue(destinations ...int64) {
 		return
 	}
 	s.due.add(destinations)
-	s.signal()
+	s.Signal()
 }
 
-// signal makes Wakes give a value, unless one waits there.
-func (s *Store) signal() {
+// Signal makes Wakes give a value, unless one waits there.
+func (s *Store) Signal() {
 	select {
 	case s.wakes <- struct{}{}:
 	default:
@@ -99,7 +99,7 @@ func (s *Store) wake(ctx context.Context, destination int64) {
 	b.Queue(loseLater)
 	b.Queue(arm, []int64{destination})
 	_ = s.db.SendOnly(ctx, b)
-	s.signal()
+	s.Signal()
 }
 
 // Rearm finds deliveries that are due or will be, and that nobody would look for: those of a process that died between its

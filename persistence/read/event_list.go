@@ -10,7 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
+	"holdfast/persistence/records"
 )
 
 // allProviders are the providers that have events, found by one look into an index for each. It lets the indexes that
@@ -40,7 +40,7 @@ func (s *Store) Events(ctx context.Context, q event.RecordQuery) ([]event.Record
 
 // eventList is the list of the events that a query selects, whatever their bodies are.
 func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.List, error) {
-	list := postgres.NewList(writer.RecordColumns + ` FROM events`)
+	list := postgres.NewList(records.Columns + ` FROM events`)
 	list.Equal("provider", q.Provider)
 	list.OfSource(q.Source)
 	list.Equal("type", q.Type)
@@ -66,7 +66,7 @@ func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.L
 func (s *Store) eventPage(ctx context.Context, list *postgres.List, limit int) ([]event.Record, error) {
 	sql, args := list.Page("id DESC", limit)
 	rows := s.db.Rows(ctx, sql, args...)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return writer.ScanRecord(row) })
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.Record, error) { return records.Scan(row) })
 }
 
 // eventsOfKey are those that ran in the workflow of their key, and those that a batch has processed, which is not named after

@@ -9,11 +9,11 @@ import (
 	"holdfast/event"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
+	"holdfast/persistence/records"
 )
 
 const (
-	selectEvent = writer.RecordColumns + `, raw_body, payload FROM events WHERE id = $1::uuid`
+	selectEvent = records.Columns + `, raw_body, payload FROM events WHERE id = $1::uuid`
 
 	idOfKey = `SELECT event_id::text FROM idempotency_keys WHERE provider = $1 AND key = $2`
 
@@ -47,7 +47,7 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 	b.Queue(selectEvent, id).QueryRow(func(row pgx.Row) (err error) {
 		var body []byte
 		var payload json.RawMessage
-		record, err = writer.ScanRecord(row, &body, &payload)
+		record, err = records.Scan(row, &body, &payload)
 		record.Body, record.Payload = body, payload
 		return err
 	})

@@ -10,7 +10,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
+	"holdfast/persistence/records"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 	archivedBytes = 16 << 20
 
 	// outdatedEvents has sizes of rows first, which are known without reading bodies: what is not taken never leaves PostgreSQL.
-	outdatedEvents = writer.RecordColumns + `, raw_body, xmin::text FROM events
+	outdatedEvents = records.Columns + `, raw_body, xmin::text FROM events
  WHERE id = ANY (ARRAY(
        SELECT id FROM (
               SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
@@ -100,7 +100,7 @@ func collectOutdated(rows pgx.Rows, all *[]event.Outdated, scan func(pgx.Row) (e
 }
 
 func scanOutdatedEvent(row pgx.Row) (o event.Outdated, err error) {
-	r, err := writer.ScanRecord(row, &o.Body, &o.Version)
+	r, err := records.Scan(row, &o.Body, &o.Version)
 	o.Event = &r
 	return o, err
 }

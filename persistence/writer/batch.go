@@ -29,7 +29,7 @@ func (s *Store) processBatch(
 	ctx context.Context, limit int, run event.Run, parse event.Parser,
 ) (events []event.Batched, err error) {
 	var taken []*batched
-	s.outbox.Know(ctx)
+	s.subscriptions.Know(ctx)
 	t, err := s.beginBatch(ctx, alone, func(b *pgx.Batch) { queueTake(b, limit, &taken) })
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch
 	queueSettings(b, p)
 	hold(b)
 	tx, err := s.db.Begin(ctx, b)
-	return &writing{Transaction: tx, entities: s.entities, outbox: s.outbox}, err
+	return &writing{Transaction: tx, entities: s.entities, subscriptions: s.subscriptions}, err
 }
 
 // lookFor bounds the search for events that keep others waiting. What has not been looked at by then stays for the next batch.

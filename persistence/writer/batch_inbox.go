@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/records"
 )
 
 const (
@@ -72,7 +73,7 @@ func (e *batched) prepare(parse event.Parser, run event.Run) {
 
 func (e *batched) encode(parse event.Parser, run event.Run) error {
 	if !e.readable {
-		return ErrMalformedReceipt
+		return records.ErrMalformedReceipt
 	}
 	if e.inTrouble {
 		return errInTrouble
@@ -109,7 +110,7 @@ func queueTake(b *pgx.Batch, limit int, into *[]*batched) {
 			if err := rows.Scan(&e.workflowID, &receipt, &id, &provider, &receivedAt, &e.body, &e.inTrouble); err != nil {
 				return err
 			}
-			e.Receipt, e.readable = ReadReceipt(receipt, e.workflowID, id, provider, receivedAt)
+			e.Receipt, e.readable = records.ReadReceipt(receipt, e.workflowID, id, provider, receivedAt)
 			*into = append(*into, e)
 		}
 		return rows.Err()

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/names"
 )
 
 // naming is what a transaction does about the names of entities, where its events have any:
@@ -23,7 +24,7 @@ type naming struct {
 	locked map[event.EntityRef]bool
 	// merged are the entities that others were merged into, with the first change that has moved; zero: only mentions have.
 	merged map[event.EntityRef]event.Order
-	*identities
+	*names.Identities
 }
 
 // queueNaming begins it. Where no event has names there is none, and no statement.
@@ -34,9 +35,9 @@ func (t *writing) queueNaming(b *pgx.Batch) {
 	}
 	t.naming = &naming{
 		said: said, locked: map[event.EntityRef]bool{}, merged: map[event.EntityRef]event.Order{},
-		identities: newIdentities(),
+		Identities: names.NewIdentities(),
 	}
-	queueNames(b, t.naming.said, t.naming.locked, t.naming.identities)
+	names.QueueLocks(b, t.naming.said, t.naming.locked, t.naming.Identities)
 }
 
 // namesOf are all names that events have, in the order of locks.
@@ -72,56 +73,39 @@ var errMoved = &event.Error{
 
 // name gives the changes of events the IDs that their names stand for, and locks what they touch.
 func (t *writing) name(ctx context.Context) error {
-	for _, root := range t.naming.was {
+	for root := range t.naming.Known() {
 		if !t.naming.locked[root] {
 			return errMoved
 		}
 	}
-	t.naming.learn(sift(t.events, func(w *write) bool { return w.owns() && w.finishes() }))
-	t.naming.name(t.events)
+	learn(t.naming.Identities, sift(t.events, func(w *write) bool { return w.owns() && w.finishes() }))
+	rename(t.naming.Identities, t.events)
 	b := &pgx.Batch{}
 	t.queueEntityLook(b)
 	return t.Send(ctx, b)
 }
 
 // learn joins the names that events have for one entity.
-func (i *identities) learn(ws []*write) {
+func learn(known *names.Identities, ws []*write) {
 	for _, w := range ws {
 		for _, c := range w.changes {
 			if len(c.Change.Names) > 0 {
-				i.join(w.refOf(c.Change), c.Change.Names)
+				known.Join(w.refOf(c.Change), c.Change.Names)
 			}
 		}
 	}
 }
 
-// name gives the changes of events the IDs that their names stand for.
-func (i *identities) name(ws []*write) {
+// rename gives the changes of events the IDs that their names stand for.
+func rename(known *names.Identities, ws []*write) {
 	for _, w := range ws {
 		for n := range w.changes {
 			if c := &w.changes[n].Change; len(c.Names) > 0 {
 				c.ExternalID = c.Names[0].Name // of the attempt before it may be another
-				c.ExternalID = i.root(w.refOf(*c)).ExternalID
+				c.ExternalID = known.Root(w.refOf(*c)).ExternalID
 			}
 		}
 	}
-}
-
-// useNames gives changes the IDs that their names stand for, by what is known and what they say, and locks nothing.
-func useNames(ctx context.Context, send func(context.Context, *pgx.Batch) error, ws []*write) (*identities, error) {
-	said := namesOf(ws)
-	if len(said) == 0 {
-		return newIdentities(), nil
-	}
-	known := newIdentities()
-	b := &pgx.Batch{}
-	queueKnown(b, said, known)
-	if err := send(ctx, b); err != nil {
-		return nil, err
-	}
-	known.learn(ws)
-	known.name(ws)
-	return known, nil
 }
 
 // merge merges the entities that events have made under a lesser name before anybody knew a better one.
@@ -136,12 +120,7 @@ func (t *writing) merge(ctx context.Context) error {
 	if len(from) > 0 {
 		t.queueMerge(b, from)
 	}
-	if moved := t.naming.moved(); len(moved) > 0 {
-		b.Queue(repointNames, t.naming.columns(moved)...)
-	}
-	if learned := t.naming.learned(); len(learned) > 0 {
-		b.Queue(learnNames, t.naming.columns(learned)...)
-	}
+	names.QueueLearned(b, t.naming.Identities)
 	if b.Len() == 0 {
 		return nil
 	}
@@ -153,18 +132,7 @@ func (n *naming) lesser() []event.EntityRef {
 	if n == nil {
 		return nil
 	}
-	return n.identities.lesser()
-}
-
-// columns are names with what they stand for.
-func (n *naming) columns(names []event.EntityRef) []any {
-	providers, kinds, ids := entities.ColumnsOfRefs(names)
-	roots, ranks := make([]string, len(names)), make([]int16, len(names))
-	for i, name := range names {
-		root := n.root(name)
-		roots[i], ranks[i] = root.ExternalID, int16(n.ranks[root])
-	}
-	return []any{providers, kinds, ids, roots, ranks}
+	return n.Lesser()
 }
 
 const (
@@ -188,11 +156,11 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	var refs []event.EntityRef
 	for _, l := range from {
 		refs = append(refs, l.EntityRef)
-		t.naming.merged[t.naming.root(l.EntityRef)] = event.Order{}
+		t.naming.merged[t.naming.Root(l.EntityRef)] = event.Order{}
 		delete(t.held, l.EntityRef)
 		t.told = append(t.told, l.Removed())
 	}
-	columns := t.naming.columns(refs)
+	columns := t.naming.Columns(refs)
 	b.Queue(moveChanges, columns[:4]...).Query(func(rows pgx.Rows) error {
 		var to event.EntityRef
 		var first event.Order
@@ -209,7 +177,7 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	for _, w := range t.events { // what the events were linked to has moved
 		for i := range w.found.links {
 			if c := &w.found.links[i].Change; slices.Contains(refs, w.refOf(*c)) {
-				c.ExternalID = t.naming.root(w.refOf(*c)).ExternalID
+				c.ExternalID = t.naming.Root(w.refOf(*c)).ExternalID
 			}
 		}
 	}
@@ -229,15 +197,8 @@ func (t *writing) checkLinks(ctx context.Context) error {
 	}
 	now := map[string][]string{}
 	b := &pgx.Batch{}
-	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			l, err := entities.ScanOrdered(rows)
-			if err != nil {
-				return err
-			}
-			now[l.Order.EventID] = append(now[l.Order.EventID], l.Change.ExternalID)
-		}
-		return rows.Err()
+	QueueLinks(b, ids, func(l event.OrderedChange) {
+		now[l.Order.EventID] = append(now[l.Order.EventID], l.Change.ExternalID)
 	})
 	if err := t.Send(ctx, b); err != nil {
 		return err

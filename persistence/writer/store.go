@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"holdfast/persistence/entities"
-	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/subscriptions"
 )
 
 // Config bounds the writer. The zero value is the one for production.
@@ -16,15 +16,15 @@ type Config struct {
 
 // Store writes events. It is safe for concurrent use.
 type Store struct {
-	db       *postgres.DB
-	entities *entities.Store
-	outbox   *outbox.Store
-	group    *group
+	db            *postgres.DB
+	entities      *entities.Store
+	subscriptions *subscriptions.Store
+	group         *group
 }
 
 // New makes a Store on a database, beside the one that folds its entities and the one that knows where events go.
-func New(db *postgres.DB, e *entities.Store, o *outbox.Store, cfg Config) *Store {
-	s := &Store{db: db, entities: e, outbox: o}
+func New(db *postgres.DB, e *entities.Store, to *subscriptions.Store, cfg Config) *Store {
+	s := &Store{db: db, entities: e, subscriptions: to}
 	s.group = newGroup(s, max(cmp.Or(cfg.Waiters, maxAlone), 0))
 	return s
 }

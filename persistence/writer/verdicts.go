@@ -14,6 +14,7 @@ import (
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
+	"holdfast/persistence/names"
 	"holdfast/persistence/postgres"
 )
 
@@ -139,8 +140,7 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID s
 		return taken, err
 	}
 	changes.Queue(b, told)
-	providers, kinds, ids := entities.ColumnsOfRefs(entities.SortedRefs(all))
-	b.Queue(forgetNames, providers, kinds, ids)
+	names.QueueForget(b, entities.SortedRefs(all))
 	return taken, t.Send(ctx, b)
 }
 
@@ -153,7 +153,7 @@ func holdLinked(
 		all = entities.Touches{}
 		b := &pgx.Batch{}
 		queueSettings(b, ofStore)
-		b.Queue(lockNamesOfEvent, eventID)
+		names.QueueLocksOfEvent(b, eventID)
 		entities.QueueLocks(b, entities.Needs{}, []string{eventID}, held)
 		b.Queue(linksToTake, eventID).Query(func(rows pgx.Rows) error {
 			for rows.Next() {

@@ -14,8 +14,8 @@ import (
 	"holdfast/feed"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/subscriptions"
 )
 
 // extent is how much of an event a transaction writes.
@@ -45,7 +45,7 @@ type write struct {
 	isStored bool
 	changes  []event.OrderedChange // in the order of the definition; none where nothing is folded
 	row      eventRow              // not of entitiesOnly
-	routed   outbox.Routed
+	routed   subscriptions.Routed
 
 	found found
 	event.Written
@@ -147,14 +147,14 @@ type writing struct {
 	events []*write
 	held   map[event.EntityRef]*entities.Life // those that were there, locked
 
-	entities *entities.Store
-	outbox   *outbox.Store
-	naming   *naming // nil where no event has names
-	head     int64   // the version of the subscriptions
-	clock    int64   // of the database, in microseconds
-	departs  []outbox.Departing
-	told     []feed.Change
-	isTrial  bool // it is rolled back
+	entities      *entities.Store
+	subscriptions *subscriptions.Store
+	naming        *naming // nil where no event has names
+	head          int64   // the version of the subscriptions
+	clock         int64   // of the database, in microseconds
+	departs       []subscriptions.Departing
+	told          []feed.Change
+	isTrial       bool // it is rolled back
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
@@ -169,7 +169,7 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience) (err
 }
 
 func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err error) {
-	t := &writing{events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, outbox: s.outbox}
+	t := &writing{events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
@@ -212,7 +212,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 		return err
 	}
 	t.queueRows(b)
-	outbox.QueueDeliveries(b, t.departs)
+	subscriptions.QueueDeliveries(b, t.departs)
 	changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))
 	for _, queue := range last {
 		queue(b)
@@ -224,7 +224,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 		return err
 	}
 	if len(t.departs) > 0 {
-		t.outbox.Departed(t.departs)
+		t.subscriptions.Departed(t.departs)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
-	"holdfast/persistence/outbox"
+	"holdfast/persistence/subscriptions"
 )
 
 // bodiesOf reads bodies that were stored by an earlier transaction.
@@ -15,7 +15,7 @@ const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid
 // routeFirst routes an event before it has a transaction, which then need not wait for it. Events that are not routed by then, or
 // were before a subscription has changed, are routed by their transaction. The error is that of ctx.
 func (s *Store) routeFirst(ctx context.Context, w *write) error {
-	s.outbox.Know(ctx)
+	s.subscriptions.Know(ctx)
 	return s.route(ctx, w)
 }
 
@@ -30,15 +30,15 @@ func (s *Store) route(ctx context.Context, w *write) (err error) {
 	switch {
 	case outcomeOf(w.parsed) == event.OutcomeIgnored || w.isRebuild:
 	case w.extent == entitiesOnly:
-		w.routed, err = s.outbox.RouteWithoutBody(ctx, w.passing(nil))
+		w.routed, err = s.subscriptions.RouteWithoutBody(ctx, w.passing(nil))
 	default:
-		w.routed, err = s.outbox.Route(ctx, w.passing(w.row.body))
+		w.routed, err = s.subscriptions.Route(ctx, w.passing(w.row.body))
 	}
 	return err
 }
 
-func (w *write) passing(body []byte) outbox.Passing {
-	return outbox.Passing{Receipt: w.receipt, Type: w.parsed.Type, OccurredAt: w.parsed.OccurredAt, Body: body}
+func (w *write) passing(body []byte) subscriptions.Passing {
+	return subscriptions.Passing{Receipt: w.receipt, Type: w.parsed.Type, OccurredAt: w.parsed.OccurredAt, Body: body}
 }
 
 // departs says whether this transaction makes the event processed for the first time. Nothing else makes deliveries: neither a
@@ -60,18 +60,18 @@ func (t *writing) route(ctx context.Context) error {
 	}
 	for _, w := range departing {
 		if !w.routed.IsEmpty() {
-			t.departs = append(t.departs, outbox.Departing{EventID: w.receipt.ID, Routed: w.routed})
+			t.departs = append(t.departs, subscriptions.Departing{EventID: w.receipt.ID, Routed: w.routed})
 		}
 	}
 	return nil
 }
 
 func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
-	before := make([]outbox.Routed, len(ws))
+	before := make([]subscriptions.Routed, len(ws))
 	for i, w := range ws {
 		before[i] = w.routed
 	}
-	if err := t.outbox.Follow(ctx, t.Transaction, t.head, before); err != nil {
+	if err := t.subscriptions.Follow(ctx, t.Transaction, t.head, before); err != nil {
 		return err
 	}
 	stored, err := t.readBodies(ctx, ws)
@@ -83,7 +83,7 @@ func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
 		if !isStored {
 			body = w.row.body
 		}
-		if w.routed, err = t.outbox.Route(ctx, w.passing(body)); err != nil {
+		if w.routed, err = t.subscriptions.Route(ctx, w.passing(body)); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
 func (t *writing) readBodies(ctx context.Context, ws []*write) (map[string][]byte, error) {
 	var ids []string
 	for _, w := range ws {
-		if w.extent == entitiesOnly && t.outbox.Reads(w.passing(nil)) {
+		if w.extent == entitiesOnly && t.subscriptions.Reads(w.passing(nil)) {
 			ids = append(ids, w.receipt.ID)
 		}
 	}

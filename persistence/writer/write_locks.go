@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/names"
 	"holdfast/persistence/postgres"
 )
 
@@ -24,7 +25,7 @@ func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entit
 	}
 	needs := needsOf(ws)
 	for _, name := range n.lesser() {
-		needs.Merge(name, n.root(name))
+		needs.Merge(name, n.Root(name))
 	}
 	entities.QueueLocks(b, needs, events, into)
 }
@@ -76,7 +77,7 @@ func (s *Store) findHeldNames(ctx context.Context, said []event.EntityRef, held 
 	}
 	b := &pgx.Batch{}
 	queueSettings(b, inCompany)
-	queueHeldNames(b, said, held)
+	names.QueueHeld(b, said, held)
 	tx, err := s.db.Begin(ctx, b)
 	if postgres.IsLockTrouble(err) || postgres.IsOutOfLocks(err) {
 		return nil

@@ -10,8 +10,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/subscriptions"
 )
 
 // The first statements of every transaction that writes events. A lock and the read that it protects are two statements, since a
@@ -57,7 +57,7 @@ SELECT wanted.n, coalesce(e.status, ''),
        held.event_id <> wanted.id IS TRUE
            AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND subscription_id = 0 AND state ` + waits + `),
        coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
-       coalesce(v.replaced_by::text, ''), ` + outbox.HeadVersion + `,
+       coalesce(v.replaced_by::text, ''), ` + subscriptions.HeadVersion + `,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
   LEFT JOIN events AS e ON e.id = wanted.id
@@ -122,18 +122,25 @@ func (t *writing) queueEntityLook(b *pgx.Batch) {
 	if len(ids) == 0 {
 		return
 	}
-	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
+	QueueLinks(b, ids, func(l event.OrderedChange) {
+		w := byID[l.Order.EventID]
+		w.found.links = append(w.found.links, l)
+	})
+	queueEntityLocks(b, t.events, t.held, t.naming)
+}
+
+// QueueLinks reads the links of events, each event's in the order of its changes.
+func QueueLinks(b *pgx.Batch, eventIDs []string, take func(event.OrderedChange)) {
+	b.Queue(lookAtLinks, eventIDs).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			l, err := entities.ScanOrdered(rows)
 			if err != nil {
 				return err
 			}
-			w := byID[l.Order.EventID]
-			w.found.links = append(w.found.links, l)
+			take(l)
 		}
 		return rows.Err()
 	})
-	queueEntityLocks(b, t.events, t.held, t.naming)
 }
 
 // queueClaims claims the keys of events, all of which an import brings, or none.

@@ -1,4 +1,4 @@
-package writer
+package rebuilds
 
 import (
 	"context"
@@ -10,12 +10,14 @@ import (
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/records"
+	"holdfast/persistence/writer"
 )
 
 const (
 	lockRebuild = rebuildColumns + ` WHERE id = $1 FOR UPDATE`
 
-	rebuiltEvents = RecordColumns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
+	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
 
 	// advanceRebuild counts each entity once, in however many events it differs, and keeps the first of them for the diff.
 	advanceRebuild = `
@@ -49,7 +51,7 @@ DELETE FROM rebuild_entities
 // a dry run, and moves the cursor behind them, in one transaction: killed before its commit it has done nothing. What its
 // definition cannot read stays as it is. A rebuild that does not run is only read; one that has nothing left is completed.
 func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.Parser) (operation.Rebuild, error) {
-	r, err := Narrow(n, "rebuild event", func(n int, fault error) (operation.Rebuild, error) {
+	r, err := writer.Narrow(n, "rebuild event", func(n int, fault error) (operation.Rebuild, error) {
 		return s.tryRebuildPage(ctx, id, n, parse, fault)
 	})
 	return r, postgres.Failure("rebuild page of "+postgres.Clean(id), err)
@@ -57,14 +59,15 @@ func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.P
 
 // rebuilding is the transaction of a page.
 type rebuilding struct {
-	*writing
+	*postgres.Transaction
 
-	row     rebuildRow
-	fault   error // of the only event, which is not written because of it
-	events  []*rebuilt
-	seen    operation.Rebuild // what the page adds to the counts
-	found   map[event.EntityRef][]string
-	learned map[event.EntityRef]bool // names that the table does not know yet
+	writer *writer.Store
+	row    rebuildRow
+	fault  error // of the only event, which is not written because of it
+	events []*rebuilt
+	writes []*writer.Reread
+	seen   operation.Rebuild // what the page adds to the counts
+	found  map[event.EntityRef][]string
 }
 
 // rebuilt is an event of a page.
@@ -73,15 +76,15 @@ type rebuilt struct {
 
 	passed bool // an operator has decided about it
 	links  []event.OrderedChange
-	write  *write
+	again  *writer.Reread // nil of one that was passed or cannot be read
 }
 
 func (s *Store) tryRebuildPage(
 	ctx context.Context, id string, n int, parse event.Parser, fault error,
 ) (operation.Rebuild, error) {
-	t := &rebuilding{fault: fault, found: map[event.EntityRef][]string{}, learned: map[event.EntityRef]bool{}}
+	t := &rebuilding{writer: s.writer, fault: fault, found: map[event.EntityRef][]string{}}
 	b := &pgx.Batch{}
-	QueuePatience(b, n)
+	writer.QueuePatience(b, n)
 	b.Queue(lockRebuild, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
 		t.row, err = scanRebuild(row)
 		return err
@@ -91,7 +94,7 @@ func (s *Store) tryRebuildPage(
 		return operation.Rebuild{}, err
 	}
 	defer tx.Rollback(ctx)
-	t.writing = &writing{Transaction: tx, held: map[event.EntityRef]*entities.Life{}, entities: s.entities}
+	t.Transaction = tx
 	if t.row.State != operation.Running {
 		return t.row.Rebuild, nil
 	}
@@ -123,15 +126,11 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	for _, e := range t.events {
 		t.judge(e)
 	}
-	if t.row.DryRun || len(t.writing.events) == 0 {
+	if t.row.DryRun || len(t.writes) == 0 {
 		t.queueAdvance(b)
 		return t.Commit(ctx, b)
 	}
-	t.queueLook(b)
-	if err := t.Send(ctx, b); err != nil {
-		return err
-	}
-	return t.finish(ctx, t.queueAdvance)
+	return t.writer.Rewrite(ctx, t.Transaction, t.writes, t.queueAdvance)
 }
 
 func (t *rebuilding) readPage(ctx context.Context, n int) error {
@@ -154,7 +153,7 @@ func (t *rebuilding) readPage(ctx context.Context, n int) error {
 			e := &rebuilt{}
 			var body []byte
 			var err error
-			e.Record, err = ScanRecord(row, &body, &e.passed)
+			e.Record, err = records.Scan(row, &body, &e.passed)
 			e.Body = body
 			return e, err
 		})
@@ -170,16 +169,9 @@ func (t *rebuilding) readLinks(ctx context.Context) error {
 		byID[e.Receipt.ID], ids[i] = e, e.Receipt.ID
 	}
 	b := &pgx.Batch{}
-	b.Queue(lookAtLinks, ids).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			l, err := entities.ScanOrdered(rows)
-			if err != nil {
-				return err
-			}
-			e := byID[l.Order.EventID]
-			e.links = append(e.links, l)
-		}
-		return rows.Err()
+	writer.QueueLinks(b, ids, func(l event.OrderedChange) {
+		e := byID[l.Order.EventID]
+		e.links = append(e.links, l)
 	})
 	return t.Send(ctx, b)
 }
@@ -193,92 +185,42 @@ func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 	}
 	p, err := parse(e.Receipt, e.Body)
 	if err == nil {
-		// The row keeps its bytes and its run: none is given.
-		if e.write, err = newWrite(e.Receipt, nil, p, event.Run{}, entitiesOnly); err == nil {
-			e.write.isRebuild = true
-		}
+		e.again, err = writer.NewReread(e.Receipt, p)
 	}
 	if err != nil {
-		e.write = nil
 		t.noteProblem(e, err)
 	}
 }
 
 // useNames gives changes the IDs that their names stand for.
 func (t *rebuilding) useNames(ctx context.Context) error {
-	var ws []*write
+	var all []*writer.Reread
 	for _, e := range t.events {
-		if e.write != nil {
-			ws = append(ws, e.write)
+		if e.again != nil {
+			all = append(all, e.again)
 		}
 	}
-	known, err := useNames(ctx, t.Send, ws)
-	if err != nil {
-		return err
-	}
-	for _, name := range known.learned() {
-		t.learned[name] = true
-	}
-	return nil
+	return writer.UseNames(ctx, t.Send, all)
 }
 
 // judge says whether an event is to be written. It needs no lock: what is read as before is not touched, and the others are
 // looked at again once they are locked.
 func (t *rebuilding) judge(e *rebuilt) {
 	switch {
-	case e.write == nil || !e.concerns(t.row.Filter.Kind) || !e.differs() && !t.teaches(e.write):
+	case e.again == nil || !e.concerns(t.row.Filter.Kind) || !e.again.Differs(e.Record, e.links) && !e.again.Teaches():
 	case t.fault != nil:
 		t.noteProblem(e, t.fault)
 	case t.row.DryRun:
-		t.note(e.write.receipt.ID, e.write.differing(e.links))
+		t.note(e.again.ID(), e.again.Differing(e.links))
 	default:
-		t.writing.events = append(t.writing.events, e.write)
+		t.writes = append(t.writes, e.again)
 	}
-}
-
-// teaches says whether an event has a name of which the table does not know yet what it stands for.
-func (t *rebuilding) teaches(w *write) bool {
-	return slices.ContainsFunc(namesOf([]*write{w}), func(name event.EntityRef) bool { return t.learned[name] })
 }
 
 // concerns says whether the event does something to an entity of the kind, or has done so; "" is any kind.
 func (e *rebuilt) concerns(kind string) bool {
 	isOfKind := func(c event.OrderedChange) bool { return c.Change.Kind == kind }
-	return kind == "" || slices.ContainsFunc(e.links, isOfKind) || slices.ContainsFunc(e.write.changes, isOfKind)
-}
-
-// differs says whether anything that the store keeps of a parse is not what it was.
-func (e *rebuilt) differs() bool {
-	p := e.write.parsed
-	return outcomeOf(p) != e.Outcome || postgres.Clean(p.Type) != e.Type ||
-		!p.OccurredAt.Truncate(event.TimePrecision).Equal(e.OccurredAt) || !sameLinks(e.links, e.write.changes)
-}
-
-// differing are the entities of which the event says something else than its links do.
-func (w *write) differing(links []event.OrderedChange) (refs []event.EntityRef) {
-	type sides struct{ before, after []event.OrderedChange }
-	of := map[event.EntityRef]*sides{}
-	side := func(c event.OrderedChange) *sides {
-		ref := w.refOf(c.Change)
-		if of[ref] == nil {
-			of[ref] = &sides{}
-		}
-		return of[ref]
-	}
-	for _, l := range links {
-		s := side(l)
-		s.before = append(s.before, l)
-	}
-	for _, c := range w.changes {
-		s := side(c)
-		s.after = append(s.after, c)
-	}
-	for _, ref := range entities.SortedRefs(of) {
-		if !sameLinks(of[ref].before, of[ref].after) {
-			refs = append(refs, ref)
-		}
-	}
-	return refs
+	return kind == "" || slices.ContainsFunc(e.links, isOfKind) || e.again.Concerns(kind)
 }
 
 func (t *rebuilding) note(eventID string, refs []event.EntityRef) {
@@ -302,11 +244,11 @@ func (t *rebuilding) noteProblem(e *rebuilt, err error) {
 }
 
 // queueAdvance moves the cursor behind the page. Of events that were written it goes by what was found of them once they were
-// locked: somebody may have been faster.
+// locked.
 func (t *rebuilding) queueAdvance(b *pgx.Batch) {
-	for _, w := range t.writing.events {
-		if w.owns() {
-			t.note(w.receipt.ID, w.differing(w.found.links))
+	for _, r := range t.writes {
+		if refs, ok := r.Rewritten(); ok {
+			t.note(r.ID(), refs)
 		}
 	}
 	var ids []string

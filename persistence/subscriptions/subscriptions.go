@@ -1,4 +1,4 @@
-package outbox
+package subscriptions
 
 import (
 	"context"
@@ -127,7 +127,7 @@ func (s *Store) moveWaiting(ctx context.Context, sub delivery.Subscription) erro
 			return err
 		}
 		if tag.RowsAffected() < atOnce {
-			s.MadeDue(sub.DestinationID)
+			s.outbox.MadeDue(sub.DestinationID)
 			return nil
 		}
 	}
@@ -208,13 +208,8 @@ func (s *Store) DeleteSubscription(ctx context.Context, nameOrID string, actor o
 	if err != nil {
 		return gone, postgres.Failure("delete subscription "+postgres.Clip(postgres.Clean(nameOrID), 100), err)
 	}
-	for {
-		canceled, discarded, err := s.cancelDeleted(ctx)
-		gone.Canceled += canceled
-		if err != nil || max(canceled, discarded) < sweepRows {
-			return gone, nil //nolint:nilerr // it is removed; the next sweep cancels the rest
-		}
-	}
+	gone.Canceled = s.outbox.CancelAllDeleted(ctx)
+	return gone, nil
 }
 
 func (s *Store) deleteSubscription(

@@ -1,4 +1,4 @@
-package outbox
+package subscriptions
 
 import (
 	"context"
@@ -116,7 +116,7 @@ func (s *Store) applyDestination(
 	if err := c.Commit(ctx, b); err != nil {
 		return d, err
 	}
-	s.signal()
+	s.outbox.Signal()
 	return d, nil
 }
 

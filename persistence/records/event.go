@@ -1,4 +1,4 @@
-package writer
+package records
 
 import (
 	"encoding/json"
@@ -10,13 +10,13 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// RecordColumns select what ScanRecord reads of the row of an event.
-const RecordColumns = `
+// Columns select what Scan reads of the row of an event.
+const Columns = `
 SELECT receipt, headers, type, status, coalesce(outcome, ''), workflow_id, run_id,
        occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note`
 
-// ScanRecord reads the row of an event without its body, and what else was selected.
-func ScanRecord(row pgx.Row, more ...any) (r event.Record, err error) {
+// Scan reads the row of an event without its body, and what else was selected.
+func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
 	var receipt, headers []byte
 	columns := []any{
 		&receipt, &headers, &r.Type, &r.Status, &r.Outcome, &r.Run.WorkflowID, &r.Run.RunID,

@@ -1,4 +1,4 @@
-package outbox
+package subscriptions
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -53,7 +54,7 @@ WITH queued AS (
          ON CONFLICT DO NOTHING
   RETURNING event_id
 ), waiting AS (
-     UPDATE dead_letters AS l SET ` + TakenNow + `
+     UPDATE dead_letters AS l SET ` + outbox.TakenNow + `
        FROM queued AS q
       WHERE l.event_id = q.event_id AND l.subscription_id = $2 AND l.state IN ('open', 'exhausted')
 )
@@ -126,7 +127,7 @@ func (s *Store) resendPage(ctx context.Context, id string, n int) error {
 		return err
 	}
 	if queued > 0 {
-		s.MadeDue(of.DestinationID)
+		s.outbox.MadeDue(of.DestinationID)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package outbox
+package subscriptions
 
 import (
 	"context"
@@ -38,6 +38,6 @@ func (s *Store) probe(ctx context.Context, nameOrID string, by oversight.Actor) 
 	if err != nil {
 		return c, err
 	}
-	s.signal()
+	s.outbox.Signal()
 	return s.condition(ctx, id)
 }

@@ -1,4 +1,4 @@
-package writer
+package rebuilds
 
 import (
 	"context"
@@ -25,7 +25,7 @@ SELECT id, provider, kind, dry_run, rate, state, read, changed, unreadable, skip
   FROM rebuilds`
 )
 
-var rebuilds = journal.Books[operation.Rebuild]{
+var books = journal.Books[operation.Rebuild]{
 	Noun: "rebuild", Columns: rebuildColumns,
 	Scan: func(row pgx.Row) (operation.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
 }
@@ -92,27 +92,27 @@ func queueEndOfEvents(b *pgx.Batch, f operation.RebuildFilter, order string, id 
 func (s *Store) ChangeRebuild(
 	ctx context.Context, id string, to operation.State, actor oversight.Actor,
 ) (operation.Rebuild, error) {
-	return rebuilds.Change(ctx, s.db, id, to, actor)
+	return books.Change(ctx, s.db, id, to, actor)
 }
 
 // CancelRebuild ends a rebuild whose workflow was canceled in Temporal.
 func (s *Store) CancelRebuild(ctx context.Context, id string) error {
-	return rebuilds.Cancel(ctx, s.db, id)
+	return books.Cancel(ctx, s.db, id)
 }
 
 // Rebuild is one rebuild, as far as it has come.
 func (s *Store) Rebuild(ctx context.Context, id string) (operation.Rebuild, error) {
-	return rebuilds.One(ctx, s.db, id)
+	return books.One(ctx, s.db, id)
 }
 
 // Rebuilds are the latest rebuilds, newest first: at most limit of them, at most event.MaxPage.
 func (s *Store) Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error) {
-	return rebuilds.Latest(ctx, s.db, limit)
+	return books.Latest(ctx, s.db, limit)
 }
 
 // ActiveRebuilds are the IDs of the rebuilds that need a workflow.
 func (s *Store) ActiveRebuilds(ctx context.Context) ([]string, error) {
-	return rebuilds.Active(ctx, s.db)
+	return books.Active(ctx, s.db)
 }
 
 // rebuildRow is a rebuild as its row says.

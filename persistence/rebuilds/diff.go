@@ -1,4 +1,4 @@
-package writer
+package rebuilds
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/records"
+	"holdfast/persistence/writer"
 )
 
 const (
@@ -101,13 +103,13 @@ func readAgain(
 	ctx context.Context, tx pgx.Tx, d differing, history *entities.History, parse event.Parser,
 ) (*entities.History, error) {
 	again := history.Clone()
-	var ws []*write
+	var read []*writer.Reread
 	rows, _ := tx.Query(ctx, differingEvents, d.events)
 	defer rows.Close()
 	for rows.Next() {
 		var body []byte
 		var passed bool
-		record, err := ScanRecord(rows, &body, &passed)
+		record, err := records.Scan(rows, &body, &passed)
 		if err != nil {
 			return nil, err
 		}
@@ -115,26 +117,24 @@ func readAgain(
 		if err != nil || passed {
 			continue // it stays as it is
 		}
-		w, err := newWrite(record.Receipt, nil, p, event.Run{}, entitiesOnly)
+		r, err := writer.NewReread(record.Receipt, p)
 		if err != nil {
 			continue
 		}
-		again.Drop(w.receipt.ID)
-		ws = append(ws, w)
+		again.Drop(r.ID())
+		read = append(read, r)
 	}
 	rows.Close()
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	send := func(ctx context.Context, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
-	if _, err := useNames(ctx, send, ws); err != nil {
+	if err := writer.UseNames(ctx, send, read); err != nil {
 		return nil, err
 	}
-	for _, w := range ws {
-		for _, c := range w.changes {
-			if w.refOf(c.Change) == d.EntityRef {
-				again.Add(c)
-			}
+	for _, r := range read {
+		for _, c := range r.ChangesOf(d.EntityRef) {
+			again.Add(c)
 		}
 	}
 	again.Sort()

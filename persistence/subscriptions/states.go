@@ -1,4 +1,4 @@
-package outbox
+package subscriptions
 
 import (
 	"context"
@@ -96,7 +96,7 @@ func (s *Store) setDestinationState(
 		return c, err
 	}
 	if to == delivery.DestinationReady {
-		s.signal()
+		s.outbox.Signal()
 	}
 	return s.condition(ctx, id)
 }

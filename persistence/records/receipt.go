@@ -1,4 +1,4 @@
-package writer
+package records
 
 import (
 	"encoding/json"

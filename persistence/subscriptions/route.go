@@ -1,4 +1,4 @@
-package outbox
+package subscriptions
 
 import (
 	"context"
@@ -199,14 +199,14 @@ func (s *Store) Departed(events []Departing) {
 	for _, e := range events {
 		wanted, _ := e.Routed.split()
 		if len(wanted) > maxOfEvent {
-			s.signal() // there is something to fan out
+			s.outbox.Signal() // there is something to fan out
 			continue
 		}
 		for _, h := range wanted {
 			ids[h.DestinationID] = struct{}{}
 		}
 	}
-	s.MadeDue(slices.Collect(maps.Keys(ids))...)
+	s.outbox.MadeDue(slices.Collect(maps.Keys(ids))...)
 }
 
 // FanOut writes a page of the deliveries of an event that matches more subscriptions than are written in its own transaction, and
@@ -219,6 +219,6 @@ func (s *Store) FanOut(ctx context.Context) (more bool, err error) {
 	if err := s.db.SendOnly(ctx, b); err != nil {
 		return false, postgres.Failure("fan out", err)
 	}
-	s.MadeDue(destinations...)
+	s.outbox.MadeDue(destinations...)
 	return more, nil
 }

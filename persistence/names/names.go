@@ -1,4 +1,4 @@
-package writer
+package names
 
 import (
 	"github.com/jackc/pgx/v5"
@@ -64,8 +64,8 @@ DELETE FROM entity_names AS n USING unnest($1::text[], $2::text[], $3::text[]) A
                     WHERE e.provider = t.provider AND e.kind = t.kind AND e.external_id = t.external_id)`
 )
 
-// queueNames locks names, and reads what they stand for.
-func queueNames(b *pgx.Batch, said []event.EntityRef, locked map[event.EntityRef]bool, known *identities) {
+// QueueLocks locks names, and reads what they stand for.
+func QueueLocks(b *pgx.Batch, said []event.EntityRef, locked map[event.EntityRef]bool, known *Identities) {
 	providers, kinds, names := entities.ColumnsOfRefs(said)
 	b.Queue(lockNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
 		var ref event.EntityRef
@@ -76,11 +76,11 @@ func queueNames(b *pgx.Batch, said []event.EntityRef, locked map[event.EntityRef
 		})
 		return err
 	})
-	queueKnown(b, said, known)
+	QueueKnown(b, said, known)
 }
 
-// queueKnown reads what names stand for.
-func queueKnown(b *pgx.Batch, said []event.EntityRef, known *identities) {
+// QueueKnown reads what names stand for.
+func QueueKnown(b *pgx.Batch, said []event.EntityRef, known *Identities) {
 	providers, kinds, names := entities.ColumnsOfRefs(said)
 	b.Queue(readNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
 		var name event.EntityRef
@@ -94,8 +94,8 @@ func queueKnown(b *pgx.Batch, said []event.EntityRef, known *identities) {
 	})
 }
 
-// queueHeldNames looks for those that somebody else has locked at this moment.
-func queueHeldNames(b *pgx.Batch, said []event.EntityRef, held map[event.EntityRef]bool) {
+// QueueHeld looks for those that somebody else has locked at this moment.
+func QueueHeld(b *pgx.Batch, said []event.EntityRef, held map[event.EntityRef]bool) {
 	providers, kinds, names := entities.ColumnsOfRefs(said)
 	b.Queue(heldNames, providers, kinds, names).Query(func(rows pgx.Rows) error {
 		var ref event.EntityRef
@@ -105,4 +105,23 @@ func queueHeldNames(b *pgx.Batch, said []event.EntityRef, held map[event.EntityR
 		})
 		return err
 	})
+}
+
+// QueueLocksOfEvent locks the names that an event is linked to.
+func QueueLocksOfEvent(b *pgx.Batch, eventID string) { b.Queue(lockNamesOfEvent, eventID) }
+
+// QueueLearned writes what the table does not know yet.
+func QueueLearned(b *pgx.Batch, known *Identities) {
+	if moved := known.moved(); len(moved) > 0 {
+		b.Queue(repointNames, known.Columns(moved)...)
+	}
+	if learned := known.Learned(); len(learned) > 0 {
+		b.Queue(learnNames, known.Columns(learned)...)
+	}
+}
+
+// QueueForget removes the names of those of the entities that are gone.
+func QueueForget(b *pgx.Batch, refs []event.EntityRef) {
+	providers, kinds, ids := entities.ColumnsOfRefs(refs)
+	b.Queue(forgetNames, providers, kinds, ids)
 }

@@ -1,0 +1,31 @@
+package subscriptions
+
+import (
+	"golang.org/x/sync/singleflight"
+
+	"holdfast/persistence/outbox"
+	"holdfast/persistence/postgres"
+)
+
+// Config is what a Store needs beside its database. Its zero value stores secrets in clear, and knows no variables.
+type Config struct {
+	Sealer  Sealer
+	Secrets func(name string) []string
+}
+
+// Sealer encrypts secrets, and decrypts them.
+type Sealer = postgres.Sealer
+
+// Store keeps destinations and subscriptions. It is safe for concurrent use.
+type Store struct {
+	db     *postgres.DB
+	outbox *outbox.Store
+	cfg    Config
+	known  *known
+	looks  singleflight.Group
+}
+
+// New makes a Store on a database, beside the one that keeps deliveries.
+func New(db *postgres.DB, o *outbox.Store, cfg Config) *Store {
+	return &Store{db: db, outbox: o, cfg: cfg, known: newKnown()}
+}
