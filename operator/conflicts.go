@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/operator/exchange"
 )
 
 // ConflictList reads the events that were dropped because another one has their key.
@@ -14,22 +15,22 @@ type ConflictList interface {
 }
 
 func (a *API) listConflicts(c *fiber.Ctx) error {
-	q := queryOf(c, "provider", "source", "key", "since", "until", "limit", "cursor")
+	q := exchange.QueryOf(c, "provider", "source", "key", "since", "until", "limit", "cursor")
 	wanted := event.ConflictQuery{
-		Provider: q.text("provider"), Source: q.source(), Key: q.text("key"),
-		Since: q.time("since"), Until: q.time("until"), Limit: q.limit() + 1,
+		Provider: q.Text("provider"), Source: q.Source(), Key: q.Text("key"),
+		Since: q.Time("since"), Until: q.Time("until"), Limit: q.Limit() + 1,
 	}
-	if place := cursorOf(q, rowCursor.valid); place != nil {
+	if place := exchange.CursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	rows, err := a.Conflicts.Conflicts(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	return c.JSON(Cut(rows, wanted.Limit-1, same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
+	return c.JSON(exchange.Cut(rows, wanted.Limit-1, exchange.Same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/cors"
+
+	"holdfast/operator/exchange"
 )
 
 // PayloadCodec encrypts and decrypts payloads of Temporal. Both sides of it are temporal.api.common.v1.Payloads as JSON, which
@@ -23,14 +25,14 @@ const payloadsPath = "/codec/"
 func (a *API) translate(by func(codec PayloadCodec, payloads []byte) ([]byte, error)) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {
-			return refuse(codeMediaType)
+			return exchange.Refuse(exchange.CodeMediaType)
 		}
-		if q := queryOf(c); q.err != nil {
-			return q.err
+		if q := exchange.QueryOf(c); q.Err != nil {
+			return q.Err
 		}
 		translated, err := by(a.Payloads, c.BodyRaw())
 		if err != nil {
-			return &refusal{code: codeBadPayload, detail: shortened(err.Error())}
+			return &exchange.RefusalError{Code: exchange.CodeBadPayload, Detail: exchange.Shortened(err.Error())}
 		}
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(translated)

@@ -15,6 +15,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator/access"
+	"holdfast/operator/exchange"
 )
 
 // Options are what the operator side shows.
@@ -58,7 +59,7 @@ type Server struct {
 	probes  *probes
 	phase   atomic.Value
 	inbox   func(context.Context) (event.InboxDepth, error)
-	routes  []route
+	routes  []exchange.Route
 	site    *Site
 	version string
 	log     *slog.Logger
@@ -66,14 +67,6 @@ type Server struct {
 	eitherIsEnough bool
 	// closeStreams ends answers that last; nil where there are none.
 	closeStreams func()
-}
-
-// route is one entry of the index, and the way in which routes are registered: what is served is listed.
-type route struct {
-	Method  string        `json:"method"`
-	Path    string        `json:"path"`
-	About   string        `json:"about"`
-	handler fiber.Handler `json:"-"`
 }
 
 const (
@@ -104,10 +97,10 @@ func New(o Options) *Server {
 		s.app.Use(withoutPrefix(o.Prefix))
 	}
 	s.app.Use(s.recoverPanic, identify, secure)
-	s.routes = []route{
-		{"GET", "/", "what is served here", s.index},
-		{"GET", "/healthz", "200 as long as the process lives", s.healthz},
-		{"GET", "/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz},
+	s.routes = []exchange.Route{
+		exchange.Get("/", "what is served here", s.index),
+		exchange.Get("/healthz", "200 as long as the process lives", s.healthz),
+		exchange.Get("/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz),
 	}
 	s.routes = append(s.routes, o.metricRoutes()...)
 	s.routes = append(s.routes, o.refusalRoutes()...)
@@ -122,7 +115,7 @@ func New(o Options) *Server {
 		o.Site.add(s.app, gate, o.Prefix)
 	}
 	for _, r := range s.routes {
-		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.handler)
+		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.Handler)
 	}
 	s.app.Server().HeaderReceived = gate.limitBody
 	if o.API != nil && o.API.Live != nil {

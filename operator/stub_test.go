@@ -406,7 +406,7 @@ func ask(t *testing.T, method, url, content string, headers ...string) reply {
 			req.Host = headers[i+1]
 		}
 	}
-	res := exchange(t, req)
+	res := send(t, req)
 	defer res.Body.Close()
 	r := reply{status: res.StatusCode, header: res.Header}
 	r.body, err = io.ReadAll(res.Body)

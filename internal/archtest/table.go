@@ -374,9 +374,21 @@ var Table = []Rule{
 		Ours:    []string{"event", "event/oversight"},
 	},
 	{
+		Package: "operator/exchange",
+		Why:     "a request is read, and refused, in one way, whatever it asks for and whoever may ask",
+		// feed, for the errors of those who follow.
+		Ours:      []string{"event", "event/operation", "event/oversight", "feed", "operator/access"},
+		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/google/uuid"},
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
+			{"go.temporal.io/sdk/client", whyNoTemporal},
+		},
+	},
+	{
 		Package: "operator",
 		Why:     "it shows what it is given through interfaces of its own",
-		Ours:    []string{"event", "event/operation", "event/oversight", "feed", "delivery", "delivery/desk", "operator/access"},
+		Ours: []string{"event", "event/operation", "event/oversight", "feed", "delivery", "delivery/desk", "operator/access",
+			"operator/exchange"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/fasthttp/websocket", "github.com/valyala/fasthttp",
 			"github.com/google/uuid",
 			"golang.org/x/sync"),
@@ -388,7 +400,7 @@ var Table = []Rule{
 	{
 		Package:   "operator/console/frame",
 		Why:       "what all pages share is drawn without knowing what a page is about",
-		Ours:      []string{"event", "feed", "operator", "operator/access"},
+		Ours:      []string{"event", "feed", "operator", "operator/access", "operator/exchange"},
 		Libraries: []string{"github.com/gofiber/fiber/v2"},
 		Never: []Ban{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
@@ -399,7 +411,7 @@ var Table = []Rule{
 		Package: "operator/console",
 		Why:     "it is one more face of the API, which decides what somebody sees and may do",
 		Ours: []string{"delivery", "delivery/desk", "event", "event/operation", "event/oversight", "feed", "operator",
-			"operator/access", "operator/console/frame",
+			"operator/access", "operator/console/frame", "operator/exchange",
 			// what a definition says, and what it would make of a request
 			"providers", "providers/auth", "providers/lint"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid"),
@@ -503,7 +515,7 @@ var Table = []Rule{
 		Why:     "all commands have one form, whatever they are about",
 		// What the operator API shows is what --json prints.
 		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/config", "internal/installation",
-			"moving", "operator", "persistence",
+			"moving", "operator", "operator/exchange", "persistence",
 			"providers", "providers/auth", "redrive", "runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/api",
 			"go.temporal.io/sdk/client", "golang.org/x/term"},
@@ -515,7 +527,7 @@ var Table = []Rule{
 		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/buildinfo", "internal/cli",
 			"internal/cli/deadletter", "internal/cli/outbound",
 			"internal/config", "internal/doctor", "internal/installation", "internal/payloadcodec", "operator", "operator/access",
-			"providers", "reconcile", "runs"},
+			"operator/exchange", "providers", "reconcile", "runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
 	},
@@ -530,7 +542,7 @@ var Table = []Rule{
 		Why:     "a command asks and prints; what is asked for stands in the domain",
 		Ours: []string{"delivery", "delivery/desk", "delivery/webhook", "event", "event/operation", "event/oversight",
 			"internal/cli", "internal/installation", "moving",
-			"operator", "providers", "providers/definition"},
+			"operator", "operator/exchange", "providers", "providers/definition"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/goccy/go-yaml"},
 		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
 	},
@@ -545,8 +557,8 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/definition",
 		Why:     "a definition can be tried out without any server",
-		Ours: []string{"event", "event/oversight", "internal/cli", "internal/config", "operator", "providers", "providers/auth",
-			"providers/definition",
+		Ours: []string{"event", "event/oversight", "internal/cli", "internal/config", "operator", "operator/exchange", "providers",
+			"providers/auth", "providers/definition",
 			"providers/lint", "providers/mapping"},
 		Libraries: []string{"github.com/spf13/cobra"},
 	},

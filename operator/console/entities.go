@@ -11,6 +11,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 const (
@@ -109,7 +110,7 @@ func (c *Console) showEntity(ctx *fiber.Ctx) error {
 func withoutParameter(ctx *fiber.Ctx, name string) error {
 	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	if err != nil {
-		return operator.BadField(name)
+		return exchange.BadField(name)
 	}
 	values.Del(name)
 	ctx.Request().URI().SetQueryString(values.Encode())

@@ -13,6 +13,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // shownBody is how much of a body a page shows unless somebody wants all of it, in bytes.
@@ -114,7 +115,7 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.C
 
 // auditOf is what operators did about the event, as far as its caller may see the log.
 func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]oversight.AuditEntry, error) {
-	if c.API.Audit == nil || !operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+	if c.API.Audit == nil || !exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
 		return nil, nil
 	}
 	var all []oversight.AuditEntry

@@ -14,6 +14,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // Finder finds events by what people have at hand.
@@ -70,7 +71,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	filter := frame.QueryOf(ctx)
 	data := eventList{Filter: filter, Statuses: event.Statuses(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
 	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
-	data.CanSearch = operator.CallerOf(ctx).Role.Includes(access.RoleOperator)
+	data.CanSearch = exchange.CallerOf(ctx).Role.Includes(access.RoleOperator)
 	if wanted.Before == "" && wanted.Until.IsZero() && wanted.Text == "" {
 		data.Tail = c.Prefix + "/console/events/tail?" + filter.Encode()
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(id, 10) }
@@ -18,13 +18,13 @@ func letterPath(id int64) string { return lettersPath + "/" + strconv.FormatInt(
 func letterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, err error) {
 	id, err = strconv.ParseInt(ctx.Params("id"), 10, 64)
 	if err != nil || id < 1 {
-		return 0, by, operator.BadField("id")
+		return 0, by, exchange.BadField("id")
 	}
 	reason, err := reasonOf(ctx)
 	if err == nil && needsReason && reason == "" {
-		err = operator.MissingField("reason")
+		err = exchange.MissingField("reason")
 	}
-	return id, operator.Actor(ctx, reason), err
+	return id, exchange.Actor(ctx, reason), err
 }
 
 // replayLetter leads to the event, which shows what comes of it.

@@ -8,8 +8,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/operation"
-	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 func (c *Console) confirmDelete(ctx *fiber.Ctx) error {
@@ -34,11 +34,11 @@ func (c *Console) deleteLetter(ctx *fiber.Ctx) error {
 // cleanupOf is what a form wants removed: what was closed so long ago, of one provider or of all.
 func cleanupOf(ctx *fiber.Ctx) (age time.Duration, provider string, err error) {
 	if age, err = time.ParseDuration(strings.TrimSpace(ctx.FormValue("older_than"))); err != nil || age <= 0 {
-		return 0, "", operator.BadField("older_than")
+		return 0, "", exchange.BadField("older_than")
 	}
 	provider = strings.TrimSpace(ctx.FormValue("provider"))
 	if len(provider) > 1024 || strings.Contains(provider, "\x00") {
-		return 0, "", operator.BadField("provider")
+		return 0, "", exchange.BadField("provider")
 	}
 	return age, provider, nil
 }
@@ -76,7 +76,7 @@ func (c *Console) cleanUp(ctx *fiber.Ctx) error {
 		return err
 	}
 	wanted := operation.Cleanup{Before: time.Now().Add(-age), Provider: provider}
-	removed, err := c.API.DeadLetters.CleanUpDeadLetters(ctx.UserContext(), wanted, operator.Actor(ctx, reason))
+	removed, err := c.API.DeadLetters.CleanUpDeadLetters(ctx.UserContext(), wanted, exchange.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 const (
@@ -187,7 +188,7 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 			return err
 		}
 	}
-	if c.API.Audit != nil && operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+	if c.API.Audit != nil && exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
 		of := oversight.AuditQuery{Object: "dead_letter:" + strconv.FormatInt(d.ID, 10), Limit: maxErrors}
 		if page.Audit, err = c.API.Audit.AuditLog(ctx.UserContext(), of); err != nil {
 			return err

@@ -10,9 +10,9 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // Finding is the result of one check of the installation.
@@ -102,7 +102,7 @@ func windowOf(ctx *fiber.Ctx) (time.Duration, error) {
 	text := ctx.Query("window", "1h")
 	window, err := time.ParseDuration(text)
 	if err != nil || window < time.Minute || window > 6*time.Hour {
-		return 0, operator.BadField("window")
+		return 0, exchange.BadField("window")
 	}
 	return window, nil
 }

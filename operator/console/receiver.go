@@ -12,6 +12,7 @@ import (
 	"holdfast/event"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // receiverPage is what the page of one receiver shows.
@@ -113,7 +114,7 @@ func (c *Console) deliveries(ctx *fiber.Ctx, q delivery.Query) (shown []operator
 
 // subscriptionOf is the subscription of this receiver that a form names.
 func (c *Console) subscriptionOf(ctx *fiber.Ctx) (receiver, subscription string, err error) {
-	if receiver, err = operator.PathText(ctx, "name"); err != nil {
+	if receiver, err = exchange.PathText(ctx, "name"); err != nil {
 		return "", "", err
 	}
 	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), ctx.FormValue("subscription"))

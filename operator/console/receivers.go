@@ -11,6 +11,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // Receivers says how receivers do.
@@ -96,7 +97,7 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	}
 	data := receiverList{Name: ctx.Query("name"), Only: ctx.Query("only"), All: len(all)}
 	if !slices.Contains([]string{"", onlyTroubled, onlyPaused, onlyWaiting}, data.Only) {
-		return operator.BadParameter("only")
+		return exchange.BadParameter("only")
 	}
 	after := ctx.Query("cursor")
 	for _, d := range all {

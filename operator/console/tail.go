@@ -7,7 +7,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/feed"
-	"holdfast/operator"
+	"holdfast/operator/exchange"
 )
 
 // tailEvents sends the rows of the list whenever they have changed, as server-sent events. Under load that is once a second, and
@@ -18,7 +18,7 @@ func (c *Console) tailEvents(ctx *fiber.Ctx) error {
 		return err
 	}
 	if wanted.Text != "" {
-		return operator.BadField("text")
+		return exchange.BadField("text")
 	}
 	came := make(chan struct{}, 1)
 	beside := func(ctx context.Context) { c.wakes(ctx, wanted.Provider, came) }

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // shown is a view whose data have their type, so that a template can be held against it.
@@ -31,7 +32,7 @@ func TestTemplatesReadWhatIsThere(t *testing.T) {
 		"edit":       shown[editPage]{},
 		"entities":   shown[entityPages]{},
 		"entity":     shown[entityPage]{},
-		"error":      shown[operator.Failure]{},
+		"error":      shown[exchange.Failure]{},
 		"event":      shown[eventPage]{},
 		"events":     shown[eventList]{},
 		"found":      shown[[]string]{},

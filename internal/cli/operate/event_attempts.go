@@ -9,6 +9,7 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
 	"holdfast/operator"
+	"holdfast/operator/exchange"
 )
 
 func eventAttemptsCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func eventAttemptsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page := operator.List[operator.AttemptView]{Items: []operator.AttemptView{}}
+			page := exchange.List[operator.AttemptView]{Items: []operator.AttemptView{}}
 			for _, a := range all {
 				page.Items = append(page.Items, operator.WholeAttempt(a))
 			}

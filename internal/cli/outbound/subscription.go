@@ -13,6 +13,7 @@ import (
 	"holdfast/delivery/desk"
 	"holdfast/internal/cli"
 	"holdfast/operator"
+	"holdfast/operator/exchange"
 )
 
 // SubscriptionCommand is `holdfast subscription`.
@@ -188,7 +189,7 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return notFound(err, kindSubscription, name)
 			}
-			if err := cli.Print(c, operator.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)},
+			if err := cli.Print(c, exchange.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)},
 				func(w io.Writer) error { return writeFindings(w, found) }); err != nil {
 				return err
 			}
