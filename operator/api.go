@@ -9,6 +9,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/feed"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/exchange"
 )
 
@@ -29,7 +30,7 @@ type API struct {
 	Changes feed.Reader
 	Live    *feed.Hub
 	// Outbound is what goes out: destinations, subscriptions, deliveries.
-	Outbound *Outbound
+	Outbound *outgoing.API
 	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
 	Redactor Redactor
 	// Payloads is the codec endpoint of Temporal Web and the command lines.
@@ -208,7 +209,7 @@ func (a *API) routes() []exchange.Route {
 			func(i operation.Import) string { return i.ID })...)
 	}
 	if a.Outbound != nil {
-		all = append(all, a.outboundRoutes()...)
+		all = append(all, a.Outbound.Routes()...)
 	}
 	add(a.Payloads != nil,
 		exchange.Post("/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)),

@@ -11,6 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/exchange"
 )
 
@@ -56,8 +57,8 @@ type EventDetail struct {
 	Attempts    []oversight.ErrorEntry `json:"attempts"`
 	DeadLetters []DeadLetterView       `json:"dead_letters"`
 	// DeliveryStatus stands for those of its deliveries.
-	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
-	Deliveries     []DeliveryView  `json:"deliveries,omitempty"`
+	DeliveryStatus delivery.Status         `json:"delivery_status,omitempty"`
+	Deliveries     []outgoing.DeliveryView `json:"deliveries,omitempty"`
 	// Duplicates say how often it came again; nil where it never did.
 	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
@@ -273,4 +274,24 @@ func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
 		detail.DeadLetters = append(detail.DeadLetters, ViewDeadLetter(d))
 	}
 	return err
+}
+
+// addDeliveries adds what goes out of the event.
+func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetail) error {
+	if a.Outbound == nil {
+		return nil
+	}
+	all, err := a.Outbound.Deliveries.DeliveriesOf(ctx, detail.ID)
+	if err != nil {
+		return err
+	}
+	detail.DeliveryStatus, detail.Deliveries = outgoing.StatusOf(detail.Status, all), []outgoing.DeliveryView{}
+	for _, d := range all {
+		view := outgoing.WholeDelivery(d)
+		if viewer {
+			view.Answer = ""
+		}
+		detail.Deliveries = append(detail.Deliveries, view)
+	}
+	return nil
 }

@@ -27,9 +27,3 @@ func Guarded() (all []string) {
 	}
 	return all
 }
-
-// NameFor and StatusOf are those of the handlers, for tests.
-var (
-	NameFor  = nameFor
-	StatusOf = statusOf
-)

@@ -21,6 +21,7 @@ import (
 	"holdfast/feed"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/outgoing"
 )
 
 // stub stands in for everything behind the API, so that it can be seen what reaches it. What the API does with the real
@@ -358,7 +359,7 @@ func (s *stub) api() *operator.API {
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s, Rebuilds: s,
 		Imports:  s,
 		Redactor: s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
-		Outbound: &operator.Outbound{
+		Outbound: &outgoing.API{
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s,
 		},
 	}

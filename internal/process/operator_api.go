@@ -15,6 +15,7 @@ import (
 	"holdfast/moving"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/outgoing"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/redrive"
@@ -72,11 +73,11 @@ func openOperatorStore(
 }
 
 // outbound is what operators see and change of what goes out.
-func (p *process) outbound(store *persistence.Store) *operator.Outbound {
+func (p *process) outbound(store *persistence.Store) *outgoing.API {
 	samples := desk.Samples{Names: func() []string { return p.catalogue.Catalogue().Names() }, Lookup: p.catalogue.Lookup}
 	d := installation.NewDesk(p.cfg, store, p.temporal, samples)
 	p.onStop("operators' Temporals", func(context.Context) error { d.Close(); return nil })
-	return &operator.Outbound{
+	return &outgoing.API{
 		Destinations: store, Changes: d, Subscriptions: store, Trials: d.Trials, Deliveries: store, Resends: d.Resends,
 	}
 }

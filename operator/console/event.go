@@ -12,6 +12,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -24,7 +25,7 @@ type eventPage struct {
 	operator.EventDetail
 
 	BodyView  bodyView
-	Attempted []operator.AttemptView
+	Attempted []outgoing.AttemptView
 	Conflicts []event.Conflict
 	Audit     []oversight.AuditEntry
 	// Waits is the dead letter that can be run again; nil where none waits.

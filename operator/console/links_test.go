@@ -16,6 +16,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 	"holdfast/redrive"
 )
@@ -38,7 +39,7 @@ func TestNoLinkRunsAScript(t *testing.T) {
 	letter := operator.DeadLetterView{ID: 1, EventID: script, Provider: script, ReplacedBy: script, Replaces: script}
 	one.DeadLetters = []operator.DeadLetterView{letter}
 	goes := delivery.Destination{Name: script, HTTP: &delivery.HTTP{URL: script}}
-	row := receiverRow{DestinationView: operator.DestinationView{Destination: goes}}
+	row := receiverRow{DestinationView: outgoing.DestinationView{Destination: goes}}
 	for name, data := range map[string]any{
 		"event": eventPage{EventDetail: one, Links: c.linksOf(one), Commands: []string{script}},
 		"letter": letterPage{

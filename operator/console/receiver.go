@@ -10,7 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -21,7 +21,7 @@ type receiverPage struct {
 
 	Subscriptions []delivery.Subscription
 	// Waiting are some that are open, Ended some that have ended, the newest events first.
-	Waiting, Ended []operator.DeliveryView
+	Waiting, Ended []outgoing.DeliveryView
 }
 
 // deliveriesOnPage is how many of a kind the page has.
@@ -103,11 +103,11 @@ func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
 	return page, err
 }
 
-func (c *Console) deliveries(ctx *fiber.Ctx, q delivery.Query) (shown []operator.DeliveryView, err error) {
+func (c *Console) deliveries(ctx *fiber.Ctx, q delivery.Query) (shown []outgoing.DeliveryView, err error) {
 	q.Limit = deliveriesOnPage
 	rows, err := c.API.Outbound.Deliveries.Deliveries(ctx.UserContext(), q)
 	for _, d := range rows {
-		shown = append(shown, operator.ViewDelivery(ctx, d))
+		shown = append(shown, outgoing.ViewDelivery(ctx, d))
 	}
 	return shown, err
 }

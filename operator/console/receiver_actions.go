@@ -12,7 +12,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -138,7 +138,7 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, frame.Confirm{
 		Section: "Receivers", Title: "New secret for " + page.Name,
 		Question: "A new secret is made and shown once. Requests are signed with both for " +
-			frame.ShortDuration(operator.DefaultGrace) + ": give it to the receiver until then.",
+			frame.ShortDuration(outgoing.DefaultGrace) + ": give it to the receiver until then.",
 		Facts:  []frame.Fact{{"Receiver", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
 		Action: receiverPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: receiverPath(page.Name),
 	})
@@ -155,12 +155,12 @@ func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", operator.DefaultGrace, exchange.Actor(ctx, reason))
+	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", outgoing.DefaultGrace, exchange.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
 	return c.Show(ctx, "rotated", frame.Page{
-		Title: "The new secret of " + name, Section: "Receivers", Data: rotatedPage{name, secret, operator.DefaultGrace},
+		Title: "The new secret of " + name, Section: "Receivers", Data: rotatedPage{name, secret, outgoing.DefaultGrace},
 	})
 }
 

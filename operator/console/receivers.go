@@ -8,8 +8,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -41,7 +41,7 @@ func (c *Console) receiverRoutes() []route {
 
 // receiverRow is a destination in the list.
 type receiverRow struct {
-	operator.DestinationView
+	outgoing.DestinationView
 
 	Recent delivery.Recent
 }
@@ -123,11 +123,11 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "receivers", frame.Page{Title: "Receivers", Section: "Receivers", Data: data})
 }
 
-func isTroubled(d operator.DestinationView) bool {
+func isTroubled(d outgoing.DestinationView) bool {
 	return d.Condition.TroubleSince != nil || d.Condition.Breaker == delivery.BreakerOpen
 }
 
-func (l receiverList) wants(d operator.DestinationView) bool {
+func (l receiverList) wants(d outgoing.DestinationView) bool {
 	if !strings.Contains(d.Name, l.Name) {
 		return false
 	}

@@ -15,6 +15,7 @@ import (
 	"holdfast/event"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 )
 
@@ -22,7 +23,7 @@ import (
 func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	t.Parallel()
 	since := time.Now()
-	row := receiverRow{DestinationView: operator.DestinationView{
+	row := receiverRow{DestinationView: outgoing.DestinationView{
 		Destination: delivery.Destination{Name: "billing"},
 		Condition:   delivery.Condition{State: delivery.DestinationReady, Trouble: "http_503", TroubleSince: &since, Waiting: 12345},
 	}}
@@ -39,7 +40,7 @@ func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 
 // subscriptions has one, and is asked for nothing else.
 type subscriptions struct {
-	operator.SubscriptionStore
+	outgoing.SubscriptionStore
 
 	one delivery.Subscription
 }
@@ -54,7 +55,7 @@ func (s subscriptions) Subscription(_ context.Context, name string) (delivery.Su
 // The page of a resend knows its subscription, and not where that goes.
 func TestAResendLeadsToItsReceiver(t *testing.T) {
 	t.Parallel()
-	c := New(Options{API: &operator.API{Outbound: &operator.Outbound{
+	c := New(Options{API: &operator.API{Outbound: &outgoing.API{
 		Subscriptions: subscriptions{one: delivery.Subscription{Name: "paid orders", To: "billing & co"}},
 	}}})
 	app := fiber.New()

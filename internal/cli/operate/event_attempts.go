@@ -8,7 +8,7 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/exchange"
 )
 
@@ -27,9 +27,9 @@ func eventAttemptsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page := exchange.List[operator.AttemptView]{Items: []operator.AttemptView{}}
+			page := exchange.List[outgoing.AttemptView]{Items: []outgoing.AttemptView{}}
 			for _, a := range all {
-				page.Items = append(page.Items, operator.WholeAttempt(a))
+				page.Items = append(page.Items, outgoing.WholeAttempt(a))
 			}
 			return cli.Print(c, page, func(w io.Writer) error {
 				if len(all) == 0 {

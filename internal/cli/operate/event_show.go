@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/cli/deadletter"
 	"holdfast/internal/cli/outbound"
 	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 )
 
 func eventShowCommand() *cobra.Command {
@@ -59,7 +60,7 @@ func printRequest(c *cobra.Command, name string, events []string) error {
 // verdict on it.
 func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
 	api := operator.API{
-		Events: t.Store, DeadLetters: t.Store, Errors: t.Store, Outbound: &operator.Outbound{Deliveries: t.Store},
+		Events: t.Store, DeadLetters: t.Store, Errors: t.Store, Outbound: &outgoing.API{Deliveries: t.Store},
 	}
 	detail, err := api.EventDetail(c.Context(), id, false)
 	if err != nil {

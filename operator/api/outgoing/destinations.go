@@ -1,4 +1,4 @@
-package operator
+package outgoing
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func viewDestination(c *fiber.Ctx, d delivery.Destination, how delivery.Conditio
 	return DestinationView{Destination: d, Condition: how}
 }
 
-func (o *Outbound) listDestinations(c *fiber.Ctx) error {
+func (o *API) listDestinations(c *fiber.Ctx) error {
 	after, limit, err := afterName(c)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (o *Outbound) listDestinations(c *fiber.Ctx) error {
 }
 
 // ListDestinations are all destinations as the caller of a request may see them, by name, and how they do.
-func (o *Outbound) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) {
+func (o *API) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) {
 	after := ""
 	for {
 		some, err := o.destinationsAfter(c, after, exchange.MaxLimit)
@@ -70,7 +70,7 @@ func (o *Outbound) ListDestinations(c *fiber.Ctx) (all []DestinationView, err er
 	}
 }
 
-func (o *Outbound) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
+func (o *API) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	some, err := o.Destinations.DestinationsAfter(ctx, after, limit)
@@ -107,7 +107,7 @@ func afterName(c *fiber.Ctx) (after string, limit int, err error) {
 	return after, limit, q.Err
 }
 
-func (o *Outbound) showDestination(c *fiber.Ctx) error {
+func (o *API) showDestination(c *fiber.Ctx) error {
 	if q := exchange.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
@@ -115,7 +115,7 @@ func (o *Outbound) showDestination(c *fiber.Ctx) error {
 }
 
 // ShowDestination is the destination that the path of a request names, as its caller may see it.
-func (o *Outbound) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
+func (o *API) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return view, err
@@ -130,7 +130,7 @@ func (o *Outbound) ShowDestination(c *fiber.Ctx) (view DestinationView, err erro
 }
 
 // viewOf also has the fingerprints of its secrets.
-func (o *Outbound) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) (view DestinationView, err error) {
+func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) (view DestinationView, err error) {
 	how, err := o.Destinations.Condition(ctx, d.ID)
 	if err != nil {
 		return view, err
@@ -147,7 +147,7 @@ func (o *Outbound) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destinat
 }
 
 // sendDestination answers with one destination, and with the secret that it has got now, if it has.
-func (o *Outbound) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
+func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
 	view, err := o.viewOf(ctx, c, d)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ type destinationRequest struct {
 	Secret string `json:"secret"`
 }
 
-func (o *Outbound) createDestination(c *fiber.Ctx) error {
+func (o *API) createDestination(c *fiber.Ctx) error {
 	body := destinationRequest{}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
@@ -199,7 +199,7 @@ func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.
 	return &exchange.RefusalError{Code: exchange.CodeRefused, Field: "name", Detail: detail}
 }
 
-func (o *Outbound) applyDestination(ctx context.Context, c *fiber.Ctx, body destinationRequest) error {
+func (o *API) applyDestination(ctx context.Context, c *fiber.Ctx, body destinationRequest) error {
 	applied, secret, err := o.Changes.Apply(ctx, body.Destination, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (o *Outbound) applyDestination(ctx context.Context, c *fiber.Ctx, body dest
 }
 
 // replaceDestination takes the whole destination: what the body does not name has its default.
-func (o *Outbound) replaceDestination(c *fiber.Ctx) error {
+func (o *API) replaceDestination(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (o *Outbound) replaceDestination(c *fiber.Ctx) error {
 }
 
 // patchDestination takes the fields that change.
-func (o *Outbound) patchDestination(c *fiber.Ctx) error {
+func (o *API) patchDestination(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func (o *Outbound) patchDestination(c *fiber.Ctx) error {
 	return o.changeDestination(ctx, c, stored)
 }
 
-func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
+func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
 	body := destinationRequest{Destination: before}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before d
 	return o.applyDestination(ctx, c, body)
 }
 
-func (o *Outbound) deleteDestination(c *fiber.Ctx) error {
+func (o *API) deleteDestination(c *fiber.Ctx) error {
 	return exchange.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
 			return err
@@ -260,7 +260,7 @@ type named func(ctx context.Context, name string) (destination string, err error
 func itself(_ context.Context, name string) (string, error) { return name, nil }
 
 // setState pauses, resumes or disables a destination.
-func (o *Outbound) setState(of named, to delivery.DestinationState) fiber.Handler {
+func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		return exchange.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 			destination, err := of(ctx, name)
@@ -292,7 +292,7 @@ type rotation struct {
 // DefaultGrace is enough for somebody to deploy the new secret.
 const DefaultGrace = 24 * time.Hour
 
-func (o *Outbound) rotateSecret(of named) fiber.Handler {
+func (o *API) rotateSecret(of named) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		name, err := exchange.PathText(c, "name")
 		if err != nil {

@@ -1,4 +1,4 @@
-package operator
+package outgoing
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type SubscriptionView struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-func (o *Outbound) listSubscriptions(c *fiber.Ctx) error {
+func (o *API) listSubscriptions(c *fiber.Ctx) error {
 	after, limit, err := afterName(c)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (o *Outbound) listSubscriptions(c *fiber.Ctx) error {
 		func(s delivery.Subscription) nameCursor { return nameCursor{s.Name} }))
 }
 
-func (o *Outbound) showSubscription(c *fiber.Ctx) error {
+func (o *API) showSubscription(c *fiber.Ctx) error {
 	return exchange.LookAt(c, "name", func(ctx context.Context, name string) error {
 		s, err := o.Subscriptions.Subscription(ctx, name)
 		if err != nil {
@@ -63,7 +63,7 @@ func (o *Outbound) showSubscription(c *fiber.Ctx) error {
 	})
 }
 
-func (o *Outbound) sendSubscription(ctx context.Context, c *fiber.Ctx, s delivery.Subscription, secret string) error {
+func (o *API) sendSubscription(ctx context.Context, c *fiber.Ctx, s delivery.Subscription, secret string) error {
 	how, err := o.Destinations.Condition(ctx, s.DestinationID)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (o *Outbound) sendSubscription(ctx context.Context, c *fiber.Ctx, s deliver
 }
 
 // targetOf is the destination of a subscription.
-func (o *Outbound) targetOf(ctx context.Context, subscription string) (string, error) {
+func (o *API) targetOf(ctx context.Context, subscription string) (string, error) {
 	s, err := o.Subscriptions.Subscription(ctx, subscription)
 	return s.To, err
 }
@@ -98,7 +98,7 @@ func (f flat) isFlat() bool {
 	return f.URL != "" || f.EventTypes != nil || f.Secret != "" || f.RateLimit != nil
 }
 
-func (o *Outbound) createSubscription(c *fiber.Ctx) error {
+func (o *API) createSubscription(c *fiber.Ctx) error {
 	body := subscriptionRequest{Subscription: delivery.Subscription{Active: true}}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (o *Outbound) createSubscription(c *fiber.Ctx) error {
 	return o.applySubscription(ctx, c, body, "")
 }
 
-func (o *Outbound) applySubscription(ctx context.Context, c *fiber.Ctx, body subscriptionRequest, secret string) error {
+func (o *API) applySubscription(ctx context.Context, c *fiber.Ctx, body subscriptionRequest, secret string) error {
 	s, err := o.Subscriptions.ApplySubscription(ctx, body.Subscription, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (o *Outbound) applySubscription(ctx context.Context, c *fiber.Ctx, body sub
 
 // createFlat makes a destination and its only subscription, both of one name. Where the second fails the first stays: to be
 // deleted, or subscribed to.
-func (o *Outbound) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionRequest) error {
+func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionRequest) error {
 	switch {
 	case body.URL == "":
 		return exchange.MissingField("url")
@@ -176,7 +176,7 @@ func nameFor(address string, events delivery.Events) string {
 }
 
 // replaceSubscription takes the whole subscription: what the body does not name has its default.
-func (o *Outbound) replaceSubscription(c *fiber.Ctx) error {
+func (o *API) replaceSubscription(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (o *Outbound) replaceSubscription(c *fiber.Ctx) error {
 }
 
 // patchSubscription takes the fields that change.
-func (o *Outbound) patchSubscription(c *fiber.Ctx) error {
+func (o *API) patchSubscription(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (o *Outbound) patchSubscription(c *fiber.Ctx) error {
 	return o.changeSubscription(ctx, c, stored)
 }
 
-func (o *Outbound) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
+func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
 	body := subscriptionRequest{Subscription: before}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (o *Outbound) changeSubscription(ctx context.Context, c *fiber.Ctx, before 
 	return o.applySubscription(ctx, c, body, "")
 }
 
-func (o *Outbound) deleteSubscription(c *fiber.Ctx) error {
+func (o *API) deleteSubscription(c *fiber.Ctx) error {
 	return exchange.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		gone, err := o.Subscriptions.DeleteSubscription(ctx, name, by)
 		if err != nil {
@@ -235,7 +235,7 @@ type trialRequest struct {
 	exchange.Reasoned
 }
 
-func (o *Outbound) trySubscription(c *fiber.Ctx) error {
+func (o *API) trySubscription(c *fiber.Ctx) error {
 	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
@@ -266,7 +266,7 @@ type TrialView struct {
 // ViewTrial is a trial as it is shown.
 func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
 
-func (o *Outbound) checkSubscription(c *fiber.Ctx) error {
+func (o *API) checkSubscription(c *fiber.Ctx) error {
 	return exchange.LookAt(c, "name", func(ctx context.Context, name string) error {
 		found, err := o.Trials.Check(ctx, name)
 		if err != nil {

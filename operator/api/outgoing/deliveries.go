@@ -1,4 +1,4 @@
-package operator
+package outgoing
 
 import (
 	"context"
@@ -60,8 +60,8 @@ func textOf(answer []byte) string { return strings.ToValidUTF8(string(answer), "
 
 func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
 
-// statusOf is the status of an event that stands for those of its deliveries. It has none before it is processed.
-func statusOf(status event.Status, all []delivery.Delivery) delivery.Status {
+// StatusOf is the status of an event that stands for those of its deliveries. It has none before it is processed.
+func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	var statuses []delivery.Status
 	for _, d := range all {
 		statuses = append(statuses, d.Status)
@@ -75,27 +75,7 @@ func statusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	return delivery.Pending
 }
 
-// addDeliveries adds what goes out of the event.
-func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetail) error {
-	if a.Outbound == nil {
-		return nil
-	}
-	all, err := a.Outbound.Deliveries.DeliveriesOf(ctx, detail.ID)
-	if err != nil {
-		return err
-	}
-	detail.DeliveryStatus, detail.Deliveries = statusOf(detail.Status, all), []DeliveryView{}
-	for _, d := range all {
-		view := WholeDelivery(d)
-		if viewer {
-			view.Answer = ""
-		}
-		detail.Deliveries = append(detail.Deliveries, view)
-	}
-	return nil
-}
-
-func (o *Outbound) listAttempts(c *fiber.Ctx) error {
+func (o *API) listAttempts(c *fiber.Ctx) error {
 	if q := exchange.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
@@ -103,7 +83,7 @@ func (o *Outbound) listAttempts(c *fiber.Ctx) error {
 }
 
 // Attempts are those to deliver the event that the path of a request names.
-func (o *Outbound) Attempts(c *fiber.Ctx) (list exchange.List[AttemptView], err error) {
+func (o *API) Attempts(c *fiber.Ctx) (list exchange.List[AttemptView], err error) {
 	id, err := exchange.PathUUID(c)
 	if err != nil {
 		return list, err
@@ -133,7 +113,7 @@ const (
 	selectUndelivered selection = "undelivered"
 )
 
-func (o *Outbound) listDeliveries(c *fiber.Ctx) error {
+func (o *API) listDeliveries(c *fiber.Ctx) error {
 	q := exchange.QueryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
 	only := exchange.Choose(q, "only", []selection{selectOpen, selectUndelivered})
 	wanted := delivery.Query{
@@ -166,7 +146,7 @@ func (o *Outbound) listDeliveries(c *fiber.Ctx) error {
 }
 
 // resolve finds what the names of a query stand for.
-func (o *Outbound) resolve(ctx context.Context, q *exchange.Query, wanted *delivery.Query) error {
+func (o *API) resolve(ctx context.Context, q *exchange.Query, wanted *delivery.Query) error {
 	if name := q.Text("subscription"); name != "" {
 		s, err := o.Subscriptions.Subscription(ctx, name)
 		if err != nil {
@@ -185,7 +165,7 @@ func (o *Outbound) resolve(ctx context.Context, q *exchange.Query, wanted *deliv
 }
 
 // keyOf is the delivery that a path names: that of an event to a subscription.
-func (o *Outbound) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err error) {
+func (o *API) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err error) {
 	if k.EventID, err = exchange.PathUUID(c); err != nil {
 		return k, err
 	}
@@ -198,7 +178,7 @@ func (o *Outbound) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err
 	return k, err
 }
 
-func (o *Outbound) showDelivery(c *fiber.Ctx) error {
+func (o *API) showDelivery(c *fiber.Ctx) error {
 	if q := exchange.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
@@ -227,7 +207,7 @@ func (o *Outbound) showDelivery(c *fiber.Ctx) error {
 	return event.ErrNotFound
 }
 
-func (o *Outbound) changeDelivery(
+func (o *API) changeDelivery(
 	change func(context.Context, delivery.Key, oversight.Actor) (delivery.Delivery, error),
 ) fiber.Handler {
 	return func(c *fiber.Ctx) error {
@@ -289,7 +269,7 @@ func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
 	return body, nil
 }
 
-func (o *Outbound) planResend(c *fiber.Ctx) error {
+func (o *API) planResend(c *fiber.Ctx) error {
 	body, err := resendOf(c)
 	if err != nil {
 		return err
@@ -303,7 +283,7 @@ func (o *Outbound) planResend(c *fiber.Ctx) error {
 	return c.JSON(plan)
 }
 
-func (o *Outbound) startResend(c *fiber.Ctx) error {
+func (o *API) startResend(c *fiber.Ctx) error {
 	body, err := resendOf(c)
 	if err != nil {
 		return err
