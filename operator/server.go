@@ -15,6 +15,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/exchange"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 	// CheckTimeout is how long one check may take; 0 is 2 seconds.
 	CheckTimeout time.Duration
 	// API is the operator API; nil leaves it out.
-	API *API
+	API *api.API
 	// Refusals are those of this process; nil leaves them out.
 	Refusals RefusalMemory
 	// Tokens are who may call the API. Without any, whoever reaches the server may do anything: see CheckAddress.
@@ -105,7 +106,8 @@ func New(o Options) *Server {
 	s.routes = append(s.routes, o.metricRoutes()...)
 	s.routes = append(s.routes, o.refusalRoutes()...)
 	if o.API != nil {
-		s.routes = append(s.routes, o.API.routes()...)
+		s.routes = append(s.routes, exchange.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
+		s.routes = append(s.routes, o.API.Routes()...)
 	}
 	if len(o.TemporalWeb) > 0 {
 		s.app.Use(strings.TrimSuffix(payloadsPath, "/"), admit(o.TemporalWeb))

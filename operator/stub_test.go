@@ -19,8 +19,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/feed"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/api/outgoing"
 )
 
@@ -354,8 +354,8 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 }
 
 // api is the whole API on a stub.
-func (s *stub) api() *operator.API {
-	return &operator.API{
+func (s *stub) api() *api.API {
+	return &api.API{
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s, Rebuilds: s,
 		Imports:  s,
 		Redactor: s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),

@@ -15,6 +15,7 @@ import (
 	"holdfast/moving"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/api/outgoing"
 	"holdfast/persistence"
 	"holdfast/providers"
@@ -48,11 +49,11 @@ func (p *process) operatorStore(ctx context.Context) (*persistence.Store, error)
 	return store, nil
 }
 
-func (p *process) operatorAPI(store *persistence.Store) *operator.API {
+func (p *process) operatorAPI(store *persistence.Store) *api.API {
 	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
 	rebuilds := &redrive.Rebuilds{Books: store, Runs: p.starter(), Parse: providers.Parser(p.catalogue.Lookup)}
 	imports := &moving.Imports{Books: store, Runs: p.starter()}
-	api := &operator.API{
+	api := &api.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
 		Stats:   installation.NewStatistics(p.cfg, store, p.temporal),
 		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Imports: imports, Redactor: redactor{p.catalogue},

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 )
 
@@ -18,7 +19,7 @@ const Home = frame.Home
 // Options are what the console shows.
 type Options struct {
 	// API is read and changed through.
-	API *operator.API
+	API *api.API
 	// Prefix is the path under which a proxy shows the operator side, like "/holdfast"; "" is none.
 	Prefix string
 	// Doctor examines the installation, and History keeps its metrics; nil leaves them out.

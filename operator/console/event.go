@@ -10,8 +10,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
@@ -22,14 +22,14 @@ const shownBody = 32 << 10
 
 // eventPage is one event with all that is known of it.
 type eventPage struct {
-	operator.EventDetail
+	api.EventDetail
 
 	BodyView  bodyView
 	Attempted []outgoing.AttemptView
 	Conflicts []event.Conflict
 	Audit     []oversight.AuditEntry
 	// Waits is the dead letter that can be run again; nil where none waits.
-	Waits *operator.DeadLetterView
+	Waits *api.DeadLetterView
 	Links links
 	// CanEdit says that the body is text, which a form can hold.
 	CanEdit  bool
@@ -78,7 +78,7 @@ func (c *Console) showEvent(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "event", frame.Page{Title: titleOfEvent(detail), Section: "Events", Data: page})
 }
 
-func titleOfEvent(d operator.EventDetail) string {
+func titleOfEvent(d api.EventDetail) string {
 	if d.Type == "" {
 		return d.Provider + " event"
 	}
@@ -86,11 +86,11 @@ func titleOfEvent(d operator.EventDetail) string {
 }
 
 // canRunAgain: a delivery that has failed is sent again instead.
-func canRunAgain(d operator.DeadLetterView) bool {
+func canRunAgain(d api.DeadLetterView) bool {
 	return d.Subscription == "" && (d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted)
 }
 
-func viewBody(content operator.Content, as string, all bool) bodyView {
+func viewBody(content api.Content, as string, all bool) bodyView {
 	v := bodyView{As: "parsed"}
 	switch {
 	case len(content.JSON) > 0 && as != "raw":
@@ -107,7 +107,7 @@ func viewBody(content operator.Content, as string, all bool) bodyView {
 }
 
 // conflictsOf are the events that were dropped because this one has their key.
-func (c *Console) conflictsOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.Conflict, error) {
+func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Conflict, error) {
 	if c.API.Conflicts == nil || d.Key == "" {
 		return nil, nil
 	}
@@ -115,7 +115,7 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.C
 }
 
 // auditOf is what operators did about the event, as far as its caller may see the log.
-func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]oversight.AuditEntry, error) {
+func (c *Console) auditOf(ctx *fiber.Ctx, d api.EventDetail) ([]oversight.AuditEntry, error) {
 	if c.API.Audit == nil || !exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]oversight.A
 // links lead out of the console.
 type links struct{ Workflow, Trace string }
 
-func (c *Console) linksOf(d operator.EventDetail) (l links) {
+func (c *Console) linksOf(d api.EventDetail) (l links) {
 	if c.TemporalWeb != "" && d.Run.WorkflowID != "" {
 		l.Workflow = c.TemporalWeb + "/namespaces/" + pathEscape(c.Namespace) + "/workflows/" + pathEscape(d.Run.WorkflowID)
 		if d.Run.RunID != "" {

@@ -10,7 +10,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/operator"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -56,9 +56,9 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 
 // editPage is the form for another body.
 type editPage struct {
-	operator.EventDetail
+	api.EventDetail
 
-	Letter operator.DeadLetterView
+	Letter api.DeadLetterView
 	Text   string
 }
 

@@ -5,14 +5,14 @@ import (
 	"net/url"
 	"strconv"
 
-	"holdfast/operator"
+	"holdfast/operator/api"
 )
 
 // maxObjects bounds how many things of one event are looked for in the audit log.
 const maxObjects = 20
 
 // objectsOf are what the audit log may have of an event: itself, its dead letters, its deliveries.
-func objectsOf(d operator.EventDetail) []string {
+func objectsOf(d api.EventDetail) []string {
 	all := []string{"event:" + d.ID}
 	for _, letter := range d.DeadLetters {
 		all = append(all, "dead_letter:"+strconv.FormatInt(letter.ID, 10))

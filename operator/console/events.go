@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -48,7 +48,7 @@ func (c *Console) eventRoutes() []route {
 type eventList struct {
 	Filter   url.Values
 	Statuses []event.Status
-	Rows     []operator.EventView
+	Rows     []api.EventView
 	Pager    frame.Pager
 	// Tail is where the page follows what happens; "" on further pages, where the time has an end, and while a text is looked for,
 	// which costs too much to be done again and again.

@@ -11,8 +11,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -110,7 +110,7 @@ type letterPages struct {
 	States  []event.DeadLetterState
 	Classes []event.Class
 	Steps   []event.Step
-	Rows    []operator.DeadLetterView
+	Rows    []api.DeadLetterView
 	Pager   frame.Pager
 	// Query is that of the list, for the way back to it.
 	Query string
@@ -154,7 +154,7 @@ func redriveOf(q event.DeadLetterQuery) (f operation.RedriveFilter, ok bool) {
 
 // letterPage is one dead letter.
 type letterPage struct {
-	operator.DeadLetterDetail
+	api.DeadLetterDetail
 
 	BodyView bodyView
 	Links    links
@@ -177,7 +177,7 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 	waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted
 	page := letterPage{
 		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), ctx.Query("show") == "all"),
-		Links: c.linksOf(operator.EventDetail{EventView: operator.EventView{Run: d.Run}, Receipt: d.Receipt}),
+		Links: c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
 		Waits: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
 		CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
 		IsClosed:  d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,

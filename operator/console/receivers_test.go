@@ -13,8 +13,8 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 )
@@ -30,7 +30,7 @@ func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	v := frame.View{
 		Page: frame.Page{Data: receiverList{Rows: []receiverRow{row}, All: 1}}, Caller: access.Caller{Role: access.RoleViewer},
 	}
-	drawn, err := New(Options{API: &operator.API{}}).Fragment("receivers", "layout.html", v)
+	drawn, err := New(Options{API: &api.API{}}).Fragment("receivers", "layout.html", v)
 	require.NoError(t, err)
 	trouble, waiting := bytes.Index(drawn, []byte("<code>http_503</code>")), bytes.Index(drawn, []byte(frame.Number(12345)))
 	require.Positive(t, trouble)
@@ -55,7 +55,7 @@ func (s subscriptions) Subscription(_ context.Context, name string) (delivery.Su
 // The page of a resend knows its subscription, and not where that goes.
 func TestAResendLeadsToItsReceiver(t *testing.T) {
 	t.Parallel()
-	c := New(Options{API: &operator.API{Outbound: &outgoing.API{
+	c := New(Options{API: &api.API{Outbound: &outgoing.API{
 		Subscriptions: subscriptions{one: delivery.Subscription{Name: "paid orders", To: "billing & co"}},
 	}}})
 	app := fiber.New()

@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"github.com/gofiber/fiber/v2"

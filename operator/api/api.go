@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"context"
@@ -36,8 +36,8 @@ type API struct {
 	// Payloads is the codec endpoint of Temporal Web and the command lines.
 	Payloads PayloadCodec
 
-	// patience is how long one who follows the feed and does not read is waited for; 0 is streamPatience.
-	patience time.Duration
+	// Patience is how long one who follows the feed and does not read is waited for; 0 is 10 seconds.
+	Patience time.Duration
 }
 
 // EventStore reads stored events.
@@ -156,15 +156,14 @@ type Redactor interface {
 	Redact(r event.Receipt, body []byte) (json.RawMessage, error)
 }
 
-// routes are the API's. Each of them stands in the access table and in openapi.json, which tests compare.
-func (a *API) routes() []exchange.Route {
+// Routes are the API's. Each of them stands in the access table and in openapi.json, which tests compare.
+func (a *API) Routes() []exchange.Route {
 	var all []exchange.Route
 	add := func(isServed bool, routes ...exchange.Route) {
 		if isServed {
 			all = append(all, routes...)
 		}
 	}
-	add(true, exchange.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
 	add(a.Events != nil,
 		exchange.Get("/events", "stored events, newest first", a.listEvents),
 		exchange.Get("/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent))

@@ -1,11 +1,9 @@
-package operator
+package api
 
 import (
 	"mime"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/cors"
 
 	"holdfast/operator/exchange"
 )
@@ -17,9 +15,6 @@ type PayloadCodec interface {
 	EncodeJSON(payloads []byte) ([]byte, error)
 	DecodeJSON(payloads []byte) ([]byte, error)
 }
-
-// payloadsPath is what the codec endpoint lies below.
-const payloadsPath = "/codec/"
 
 // translate answers to those who may read raw bodies: a decrypted payload is one.
 func (a *API) translate(by func(codec PayloadCodec, payloads []byte) ([]byte, error)) fiber.Handler {
@@ -37,18 +32,4 @@ func (a *API) translate(by func(codec PayloadCodec, payloads []byte) ([]byte, er
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(translated)
 	}
-}
-
-// preflightAge is how long a browser remembers the answer to a preflight, in seconds.
-const preflightAge = 600
-
-// admit lets the pages of Temporal Web, which has an origin of its own, read the answers of the codec endpoint. The headers are
-// those that it sends. It sends no cookies, and is not asked for any.
-func admit(origins []string) fiber.Handler {
-	return cors.New(cors.Config{
-		AllowOrigins: strings.Join(origins, ","),
-		AllowMethods: fiber.MethodPost,
-		AllowHeaders: "Content-Type, X-Namespace, Authorization, Authorization-Extras",
-		MaxAge:       preflightAge,
-	})
 }

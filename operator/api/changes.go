@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	patience := cmp.Or(a.patience, streamPatience)
+	patience := cmp.Or(a.Patience, streamPatience)
 	if isSocket {
 		return sendSocket(c, who, patience)
 	}
