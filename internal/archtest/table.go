@@ -428,10 +428,16 @@ var Table = []Rule{
 		},
 	},
 	{
+		Package: "operator/console/plot",
+		Why:     "what is drawn of the metrics depends on nothing but their values",
+		Ours:    []string{"operator/console/frame"}, // how a number is written
+	},
+	{
 		Package: "operator/console",
 		Why:     "it is one more face of the API, which decides what somebody sees and may do",
 		Ours: []string{"delivery", "delivery/desk", "event", "event/operation", "event/oversight", "feed", "operator",
-			"operator/access", "operator/api", "operator/api/outgoing", "operator/console/frame", "operator/exchange",
+			"operator/access", "operator/api", "operator/api/outgoing", "operator/console/frame", "operator/console/plot",
+			"operator/exchange",
 			// what a definition says, and what it would make of a request
 			"providers", "providers/auth", "providers/lint"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid"),
@@ -509,7 +515,8 @@ var Table = []Rule{
 			"internal/config", "internal/doctor",
 			"internal/installation", "internal/notify", "internal/payloadcodec", "internal/telemetry", "migrations", "moving",
 			"operator",
-			"operator/access", "operator/api", "operator/api/outgoing", "operator/console", "persistence", "providers",
+			"operator/access", "operator/api", "operator/api/outgoing", "operator/console", "operator/console/plot", "persistence",
+			"providers",
 			"providers/lint", "redrive", "runs", "workflows"},
 		Libraries: []string{"go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!", "go.temporal.io/sdk/worker"},
 		Never:     []Ban{{"holdfast/internal/devstack", "what runs in production starts no servers"}},

@@ -11,6 +11,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/plot"
 )
 
 // Home is the console's first page.
@@ -24,7 +25,7 @@ type Options struct {
 	Prefix string
 	// Doctor examines the installation, and History keeps its metrics; nil leaves them out.
 	Doctor  Doctor
-	History History
+	History plot.History
 	// Finder finds events by what people have at hand.
 	Finder Finder
 	// TemporalWeb is the origin of Temporal Web, and Namespace the one that the workflows run in; "" leaves the links out.
