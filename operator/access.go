@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"holdfast/event"
-	"holdfast/event/oversight"
 	"holdfast/operator/access"
+	"holdfast/operator/exchange"
 )
 
 // anyone is the role that a route needs of those who show no token.
@@ -141,7 +141,7 @@ func (g *gate) guard(method, path string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		switch {
 		case !ok:
-			return refuse(codeForbidden)
+			return exchange.Refuse(exchange.CodeForbidden)
 		case needed == anyone:
 			return c.Next()
 		}
@@ -158,7 +158,7 @@ func (g *gate) guardPage(needed access.Role) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		c.Locals(gateKey, g)
 		if needed == "" {
-			return refuse(codeForbidden)
+			return exchange.Refuse(exchange.CodeForbidden)
 		}
 		if err := refuseForeignPage(c, len(g.tokens) == 0, nil); err != nil && !isFollowedLink(c, len(g.tokens) == 0) {
 			return err
@@ -181,9 +181,9 @@ func (g *gate) admit(c *fiber.Ctx, needed access.Role) error {
 	if err != nil {
 		return err
 	}
-	c.Locals(callerKey, who)
+	exchange.SetCaller(c, who)
 	if !who.Role.Includes(needed) {
-		return refuse(codeForbidden)
+		return exchange.Refuse(exchange.CodeForbidden)
 	}
 	return c.Next()
 }
@@ -225,13 +225,13 @@ func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 	address := c.Context().RemoteIP()
 	if wait := g.lockout.Remaining(address); wait > 0 {
 		setRetryAfter(c, wait)
-		return refuse(codeLockedOut)
+		return exchange.Refuse(exchange.CodeLockedOut)
 	}
 	if hasGuessed && g.lockout.Fail(address) {
 		g.log.Warn("operator.locked_out", "address", address.String())
 	}
 	c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
-	return refuse(codeUnauthenticated)
+	return exchange.Refuse(exchange.CodeUnauthenticated)
 }
 
 // guests are the origins of the pages that may call beside our own.
@@ -240,20 +240,6 @@ func (g *gate) guests(c *fiber.Ctx) []string {
 		return g.web
 	}
 	return nil
-}
-
-const callerKey = "caller"
-
-// callerOf is who makes this request; the guard has put it there.
-func callerOf(c *fiber.Ctx) access.Caller {
-	who, _ := c.Locals(callerKey).(access.Caller)
-	return who
-}
-
-// actor is who changes something by this request.
-func actor(c *fiber.Ctx, reason string) oversight.Actor {
-	who := callerOf(c)
-	return oversight.Actor{Name: who.Name, Role: string(who.Role), RequestID: requestID(c), Reason: reason}
 }
 
 // maxEventRequest is room for the largest body of an event in base64, or as text with every character escaped; or for the

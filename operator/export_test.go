@@ -14,9 +14,6 @@ func (s *Server) Registered() []fiber.Route { return s.app.GetRoutes(true) }
 // WriteWithin sets the time to write an answer, before the server serves.
 func (s *Server) WriteWithin(d time.Duration) { s.app.Server().WriteTimeout = d }
 
-// WaitForReaders sets how long one who follows the feed and does not read is waited for.
-func (a *API) WaitForReaders(d time.Duration) { a.patience = d }
-
 // Needed is the role that the access table asks for; "" for a route that it does not name.
 func Needed(method, path string) access.Role { return needs[method+" "+path] }
 
@@ -27,9 +24,3 @@ func Guarded() (all []string) {
 	}
 	return all
 }
-
-// NameFor and StatusOf are those of the handlers, for tests.
-var (
-	NameFor  = nameFor
-	StatusOf = statusOf
-)

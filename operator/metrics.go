@@ -3,21 +3,23 @@ package operator
 import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
+
+	"holdfast/operator/exchange"
 )
 
 // metricRoutes serve both forms at /metrics, by what the caller accepts, JSON also by its name, and the last hours.
-func (o Options) metricRoutes() []route {
-	var routes []route
+func (o Options) metricRoutes() []exchange.Route {
+	var routes []exchange.Route
 	if o.Metrics != nil {
-		routes = append(routes, route{"GET", "/metrics", "metrics for Prometheus, or as JSON where only that is accepted",
-			o.negotiateMetrics()})
+		routes = append(routes, exchange.Get("/metrics", "metrics for Prometheus, or as JSON where only that is accepted",
+			o.negotiateMetrics()))
 	}
 	if o.MetricsJSON != nil {
-		routes = append(routes, route{"GET", "/metrics.json", "metrics as JSON", adaptor.HTTPHandler(o.MetricsJSON)})
+		routes = append(routes, exchange.Get("/metrics.json", "metrics as JSON", adaptor.HTTPHandler(o.MetricsJSON)))
 	}
 	if o.MetricsHistory != nil {
-		routes = append(routes, route{"GET", "/metrics/history", "our own metrics of the last hours (?name=prefix, ?since=30m)",
-			adaptor.HTTPHandler(o.MetricsHistory)})
+		routes = append(routes, exchange.Get("/metrics/history", "our own metrics of the last hours (?name=prefix, ?since=30m)",
+			adaptor.HTTPHandler(o.MetricsHistory)))
 	}
 	return routes
 }

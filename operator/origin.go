@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"holdfast/operator/exchange"
 )
 
 // refuseForeignPage refuses what the script of another site makes a browser send. A token is never sent by itself, but
@@ -16,7 +18,7 @@ import (
 func refuseForeignPage(c *fiber.Ctx, withoutTokens bool, guests []string) error {
 	host := string(c.Request().Host())
 	if withoutTokens && !isLocalName(host) {
-		return refuse(codeForeignPage)
+		return exchange.Refuse(exchange.CodeForeignPage)
 	}
 	origin := c.Get(fiber.HeaderOrigin)
 	if slices.Contains(guests, origin) {
@@ -25,11 +27,11 @@ func refuseForeignPage(c *fiber.Ctx, withoutTokens bool, guests []string) error 
 	if origin != "" {
 		from, err := url.Parse(origin)
 		if err != nil || !strings.EqualFold(from.Host, host) {
-			return refuse(codeForeignPage)
+			return exchange.Refuse(exchange.CodeForeignPage)
 		}
 	}
 	if site := c.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		return refuse(codeForeignPage)
+		return exchange.Refuse(exchange.CodeForeignPage)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"holdfast/internal/payloadcodec"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 )
 
 const temporalWeb = "https://temporal.example.com"
@@ -82,7 +83,7 @@ func TestPayloadsAreTranslated(t *testing.T) {
 	key, err := payloadcodec.NewKey("2026")
 	require.NoError(t, err)
 	codec := payloadcodec.New([]payloadcodec.Key{key})
-	_, url := serve(t, operator.Options{API: &operator.API{Payloads: codec}, Tokens: tokens})
+	_, url := serve(t, operator.Options{API: &api.API{Payloads: codec}, Tokens: tokens})
 	token := bearer(texts[access.RoleOperator])
 	plain := fmt.Sprintf(`{"payloads":[{"metadata":{"encoding":"anNvbi9wbGFpbg=="},"data":%q}]}`,
 		base64.StdEncoding.EncodeToString([]byte(strings.Repeat("CANARY", 2<<20/6))))

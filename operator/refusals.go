@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
 // RefusalMemory says why requests were refused by this process.
@@ -13,18 +14,20 @@ type RefusalMemory interface {
 }
 
 // refusalRoutes are those of a process that receives webhooks, whether it serves the rest of the API or not.
-func (o Options) refusalRoutes() []route {
+func (o Options) refusalRoutes() []exchange.Route {
 	if o.Refusals == nil {
 		return nil
 	}
-	return []route{{"GET", "/refusals", "why this process has refused requests, by provider and cause", o.listRefusals}}
+	return []exchange.Route{
+		exchange.Get("/refusals", "why this process has refused requests, by provider and cause", o.listRefusals),
+	}
 }
 
 func (o Options) listRefusals(c *fiber.Ctx) error {
-	q := queryOf(c, "provider")
-	provider := q.text("provider")
-	if q.err != nil {
-		return q.err
+	q := exchange.QueryOf(c, "provider")
+	provider := q.Text("provider")
+	if q.Err != nil {
+		return q.Err
 	}
-	return c.JSON(List[oversight.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
+	return c.JSON(exchange.List[oversight.ProviderRefusals]{Items: o.Refusals.Refusals(provider)})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
 const (
@@ -65,7 +66,7 @@ func refusedEntry(n int, from []string) oversight.AuditEntry {
 // newRefusedLogins writes to a store, which may be down: the log has them, too.
 func newRefusedLogins(store SessionStore) *refusedLogins {
 	return &refusedLogins{pause: refusedPause, write: func(e oversight.AuditEntry) {
-		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), exchange.Timeout)
 		defer cancel()
 		_ = store.Audit(ctx, e)
 	}}

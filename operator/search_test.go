@@ -9,6 +9,8 @@ import (
 	"holdfast/event"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/exchange"
 )
 
 // A search for a text tells what is in bodies, so viewers get none; it goes on where it has stopped, however little it found.
@@ -20,7 +22,7 @@ func TestASearchForAText(t *testing.T) {
 	r := ask(t, "GET", base+"/events?text=4242", "", bearer(texts[access.RoleViewer])...)
 	require.Equal(t, 403, r.status)
 	require.Empty(t, behind.called())
-	var page operator.List[operator.EventView]
+	var page exchange.List[api.EventView]
 	r = ask(t, "GET", base+"/events?text=4242&type=a", "", bearer(texts[access.RoleOperator])...)
 	require.NoError(t, json.Unmarshal(r.body, &page))
 	require.Len(t, page.Items, 1)

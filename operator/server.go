@@ -15,6 +15,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/exchange"
 )
 
 // Options are what the operator side shows.
@@ -30,7 +32,7 @@ type Options struct {
 	// CheckTimeout is how long one check may take; 0 is 2 seconds.
 	CheckTimeout time.Duration
 	// API is the operator API; nil leaves it out.
-	API *API
+	API *api.API
 	// Refusals are those of this process; nil leaves them out.
 	Refusals RefusalMemory
 	// Tokens are who may call the API. Without any, whoever reaches the server may do anything: see CheckAddress.
@@ -58,7 +60,7 @@ type Server struct {
 	probes  *probes
 	phase   atomic.Value
 	inbox   func(context.Context) (event.InboxDepth, error)
-	routes  []route
+	routes  []exchange.Route
 	site    *Site
 	version string
 	log     *slog.Logger
@@ -66,14 +68,6 @@ type Server struct {
 	eitherIsEnough bool
 	// closeStreams ends answers that last; nil where there are none.
 	closeStreams func()
-}
-
-// route is one entry of the index, and the way in which routes are registered: what is served is listed.
-type route struct {
-	Method  string        `json:"method"`
-	Path    string        `json:"path"`
-	About   string        `json:"about"`
-	handler fiber.Handler `json:"-"`
 }
 
 const (
@@ -104,15 +98,16 @@ func New(o Options) *Server {
 		s.app.Use(withoutPrefix(o.Prefix))
 	}
 	s.app.Use(s.recoverPanic, identify, secure)
-	s.routes = []route{
-		{"GET", "/", "what is served here", s.index},
-		{"GET", "/healthz", "200 as long as the process lives", s.healthz},
-		{"GET", "/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz},
+	s.routes = []exchange.Route{
+		exchange.Get("/", "what is served here", s.index),
+		exchange.Get("/healthz", "200 as long as the process lives", s.healthz),
+		exchange.Get("/readyz", "200 if it can do its work, 503 with the reason if not", s.readyz),
 	}
 	s.routes = append(s.routes, o.metricRoutes()...)
 	s.routes = append(s.routes, o.refusalRoutes()...)
 	if o.API != nil {
-		s.routes = append(s.routes, o.API.routes()...)
+		s.routes = append(s.routes, exchange.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
+		s.routes = append(s.routes, o.API.Routes()...)
 	}
 	if len(o.TemporalWeb) > 0 {
 		s.app.Use(strings.TrimSuffix(payloadsPath, "/"), admit(o.TemporalWeb))
@@ -122,7 +117,7 @@ func New(o Options) *Server {
 		o.Site.add(s.app, gate, o.Prefix)
 	}
 	for _, r := range s.routes {
-		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.handler)
+		s.app.Add(r.Method, r.Path, gate.guard(r.Method, r.Path), r.Handler)
 	}
 	s.app.Server().HeaderReceived = gate.limitBody
 	if o.API != nil && o.API.Live != nil {

@@ -57,16 +57,16 @@ func do(t *testing.T, method, url string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	require.NoError(t, err)
-	res := exchange(t, req)
+	res := send(t, req)
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	return res, string(body)
 }
 
-// exchange sends a request, again where the connection broke: a server that refuses a request answers and hangs up before
+// send sends a request, again where the connection broke: a server that refuses a request answers and hangs up before
 // it has read all of it, and a client that is still writing then can miss the answer.
-func exchange(t *testing.T, req *http.Request) *http.Response {
+func send(t *testing.T, req *http.Request) *http.Response {
 	t.Helper()
 	for tries := 1; ; tries++ {
 		res, err := http.DefaultClient.Do(req)

@@ -1,14 +1,14 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event/oversight"
 	"holdfast/operator/access"
+	"holdfast/operator/exchange"
 )
 
 // Site is what browsers get beside the API: see package operator/console. Its pages stand behind the same gate.
@@ -17,7 +17,7 @@ type Site struct {
 	Home  string
 	Pages []Page
 	// Fail answers, as a page, what went wrong with a request for one.
-	Fail func(*fiber.Ctx, Failure) error
+	Fail func(*fiber.Ctx, exchange.Failure) error
 	// Close ends the answers that last; nil where there are none.
 	Close func()
 }
@@ -31,15 +31,6 @@ type Page struct {
 
 // Anyone is the role that a page needs of those who have not logged in.
 const Anyone = anyone
-
-// Failure is an error as it is shown.
-type Failure struct {
-	Status        int
-	Code, Message string
-	// Field and Detail may be empty.
-	Field, Detail string
-	RequestID     string
-}
 
 // owns says whether a path is one of the site.
 func (s *Site) owns(path string) bool {
@@ -65,12 +56,12 @@ func (s *Site) add(app *fiber.App, g *gate, prefix string) {
 			}
 			return c.Redirect(prefix+path, fiber.StatusSeeOther)
 		}
-		return refuse(codeNotFound)
+		return exchange.Refuse(exchange.CodeNotFound)
 	})
 }
 
 // fail answers with a page. What makes that impossible is an error like any other: Fiber recovers from nothing here.
-func (s *Site) fail(c *fiber.Ctx, f Failure) (err error) {
+func (s *Site) fail(c *fiber.Ctx, f exchange.Failure) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("draw the page of a failure: %v", cause)
@@ -79,36 +70,18 @@ func (s *Site) fail(c *fiber.Ctx, f Failure) (err error) {
 	return s.Fail(c, f)
 }
 
-// CallerOf is who makes a request that has passed the gate.
-func CallerOf(c *fiber.Ctx) access.Caller { return callerOf(c) }
-
-// Actor is who changes something by this request, and why.
-func Actor(c *fiber.Ctx, reason string) oversight.Actor { return actor(c, reason) }
-
-// BadField refuses a request for the value of one field or parameter.
-func BadField(field string) error { return refuseField(codeBadField, field) }
-
-// BadParameter refuses a request for the value of one parameter.
-func BadParameter(field string) error { return refuseField(codeBadParameter, field) }
-
-// PathText is a part of the path, decoded.
-func PathText(c *fiber.Ctx, name string) (string, error) { return pathText(c, name) }
-
-// TimeField is a time that a form names, or a duration back from now; zero where it names none.
-func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
-	text := strings.TrimSpace(c.FormValue(name))
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := parseTime(text)
-	if err != nil {
-		return at, refuseField(codeBadField, name)
-	}
-	return at, nil
+// onPages is what a page says where the table speaks to programs.
+var onPages = map[exchange.Code]string{
+	exchange.CodeUnauthenticated: "You are not logged in.",
+	exchange.CodeNotFound:        "There is no such page.",
 }
 
-// MissingField refuses a request that lacks a field.
-func MissingField(field string) error { return refuseField(codeMissingField, field) }
+// FailureOf is an error as pages show it.
+func FailureOf(c *fiber.Ctx, err error) exchange.Failure {
+	f := exchange.FailureOf(c, err)
+	f.Message = cmp.Or(onPages[f.Code], f.Message)
+	return f
+}
 
 // withoutPrefix takes requests that a proxy passes on with its prefix as those that it passes on without.
 func withoutPrefix(prefix string) fiber.Handler {

@@ -19,8 +19,9 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/feed"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
 )
 
 // stub stands in for everything behind the API, so that it can be seen what reaches it. What the API does with the real
@@ -353,12 +354,12 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 }
 
 // api is the whole API on a stub.
-func (s *stub) api() *operator.API {
-	return &operator.API{
+func (s *stub) api() *api.API {
+	return &api.API{
 		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s, Rebuilds: s,
 		Imports:  s,
 		Redactor: s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
-		Outbound: &operator.Outbound{
+		Outbound: &outgoing.API{
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s,
 		},
 	}
@@ -406,7 +407,7 @@ func ask(t *testing.T, method, url, content string, headers ...string) reply {
 			req.Host = headers[i+1]
 		}
 	}
-	res := exchange(t, req)
+	res := send(t, req)
 	defer res.Body.Close()
 	r := reply{status: res.StatusCode, header: res.Header}
 	r.body, err = io.ReadAll(res.Body)

@@ -404,12 +404,44 @@ var Table = []Rule{
 		Ours:    []string{"event", "event/oversight"},
 	},
 	{
-		Package: "operator",
-		Why:     "it shows what it is given through interfaces of its own",
-		Ours:    []string{"event", "event/operation", "event/oversight", "feed", "delivery", "delivery/desk", "operator/access"},
-		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/fasthttp/websocket", "github.com/valyala/fasthttp",
-			"github.com/google/uuid",
-			"golang.org/x/sync"),
+		Package: "operator/exchange",
+		Why:     "a request is read, and refused, in one way, whatever it asks for and whoever may ask",
+		// feed, for the errors of those who follow.
+		Ours:      []string{"event", "event/operation", "event/oversight", "feed", "operator/access"},
+		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/google/uuid"},
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
+			{"go.temporal.io/sdk/client", whyNoTemporal},
+		},
+	},
+	{
+		Package: "operator/api/outgoing",
+		Why:     "what goes out is shown and changed through interfaces, whatever came in and however an attempt is made",
+		Ours: []string{"delivery", "delivery/desk", "event", "event/operation", "event/oversight",
+			"operator/exchange"},
+		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/google/uuid"},
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
+			{"go.temporal.io/sdk/client", whyNoTemporal},
+		},
+	},
+	{
+		Package: "operator/api",
+		Why:     "it shows what it is given through interfaces of its own, to whoever has been let in",
+		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "feed", "operator/api/outgoing",
+			"operator/exchange"},
+		Libraries: []string{"github.com/gofiber/fiber/v2", "github.com/fasthttp/websocket", "github.com/valyala/fasthttp",
+			"github.com/google/uuid"},
+		Never: []Ban{
+			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
+			{"go.temporal.io/sdk/client", whyNoTemporal},
+		},
+	},
+	{
+		Package:   "operator",
+		Why:       "it serves what it is given, and lets in who may have it",
+		Ours:      []string{"event", "event/oversight", "operator/access", "operator/api", "operator/exchange"},
+		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "golang.org/x/sync"),
 		Never: []Ban{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
 			{"go.temporal.io/sdk/client", whyNoTemporal},
@@ -418,7 +450,7 @@ var Table = []Rule{
 	{
 		Package:   "operator/console/frame",
 		Why:       "what all pages share is drawn without knowing what a page is about",
-		Ours:      []string{"event", "feed", "operator", "operator/access"},
+		Ours:      []string{"event", "feed", "operator", "operator/access", "operator/exchange"},
 		Libraries: []string{"github.com/gofiber/fiber/v2"},
 		Never: []Ban{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
@@ -426,10 +458,16 @@ var Table = []Rule{
 		},
 	},
 	{
+		Package: "operator/console/plot",
+		Why:     "what is drawn of the metrics depends on nothing but their values",
+		Ours:    []string{"operator/console/frame"}, // how a number is written
+	},
+	{
 		Package: "operator/console",
 		Why:     "it is one more face of the API, which decides what somebody sees and may do",
 		Ours: []string{"delivery", "delivery/desk", "event", "event/operation", "event/oversight", "feed", "operator",
-			"operator/access", "operator/console/frame",
+			"operator/access", "operator/api", "operator/api/outgoing", "operator/console/frame", "operator/console/plot",
+			"operator/exchange",
 			// what a definition says, and what it would make of a request
 			"providers", "providers/auth", "providers/lint"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid"),
@@ -507,7 +545,9 @@ var Table = []Rule{
 			"internal/config", "internal/doctor",
 			"internal/installation", "internal/notify", "internal/payloadcodec", "internal/telemetry", "migrations", "moving",
 			"operator",
-			"operator/access", "operator/console", "persistence", "providers", "providers/lint", "redrive", "runs", "workflows"},
+			"operator/access", "operator/api", "operator/api/outgoing", "operator/console", "operator/console/plot", "persistence",
+			"providers",
+			"providers/lint", "redrive", "runs", "workflows"},
 		Libraries: []string{"go.temporal.io/sdk/client", "go.temporal.io/sdk/interceptor!", "go.temporal.io/sdk/worker"},
 		Never:     []Ban{{"holdfast/internal/devstack", "what runs in production starts no servers"}},
 	},
@@ -533,7 +573,7 @@ var Table = []Rule{
 		Why:     "all commands have one form, whatever they are about",
 		// What the operator API shows is what --json prints.
 		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/config", "internal/installation",
-			"moving", "operator", "persistence",
+			"moving", "operator/exchange", "persistence",
 			"providers", "providers/auth", "redrive", "runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/api",
 			"go.temporal.io/sdk/client", "golang.org/x/term"},
@@ -544,15 +584,15 @@ var Table = []Rule{
 		Why:     "a command asks and prints; what is asked for stands in the domain",
 		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/buildinfo", "internal/cli",
 			"internal/cli/deadletter", "internal/cli/outbound",
-			"internal/config", "internal/doctor", "internal/installation", "internal/payloadcodec", "operator", "operator/access",
-			"providers", "reconcile", "runs"},
+			"internal/config", "internal/doctor", "internal/installation", "internal/payloadcodec", "operator/access",
+			"operator/api", "operator/api/outgoing", "operator/exchange", "providers", "reconcile", "runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
 	},
 	{
 		Package:   "internal/cli/deadletter",
 		Why:       "a command asks and prints; what is asked for stands in the domain",
-		Ours:      []string{"event", "event/operation", "event/oversight", "internal/cli", "operator"},
+		Ours:      []string{"event", "event/operation", "event/oversight", "internal/cli", "operator/api"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 	},
 	{
@@ -560,7 +600,7 @@ var Table = []Rule{
 		Why:     "a command asks and prints; what is asked for stands in the domain",
 		Ours: []string{"delivery", "delivery/desk", "delivery/webhook", "event", "event/operation", "event/oversight",
 			"internal/cli", "internal/installation", "moving",
-			"operator", "providers", "providers/definition"},
+			"operator/api/outgoing", "operator/exchange", "providers", "providers/definition"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/goccy/go-yaml"},
 		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
 	},
@@ -575,8 +615,8 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/definition",
 		Why:     "a definition can be tried out without any server",
-		Ours: []string{"event", "event/oversight", "internal/cli", "internal/config", "operator", "providers", "providers/auth",
-			"providers/definition",
+		Ours: []string{"event", "event/oversight", "internal/cli", "internal/config", "operator/exchange", "providers",
+			"providers/auth", "providers/definition",
 			"providers/lint", "providers/mapping"},
 		Libraries: []string{"github.com/spf13/cobra"},
 	},

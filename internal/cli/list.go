@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/operator"
+	"holdfast/operator/exchange"
 )
 
 // Listing is a command that shows a page of rows: in a table, or as JSON as the operator API has it. Its filters are flags that
@@ -39,7 +39,7 @@ func (l Listing[Row, Place]) Command() *cobra.Command {
 			var after *Place
 			if cursor != "" {
 				var err error
-				if after, err = operator.DecodeCursor[Place](cursor); err != nil {
+				if after, err = exchange.DecodeCursor[Place](cursor); err != nil {
 					return Misuse(c, fmt.Errorf("--cursor %q: want what the page before has named", cursor))
 				}
 			}
@@ -79,15 +79,15 @@ func (l Listing[Row, Place]) show(c *cobra.Command, t *Tools, limit int, after *
 }
 
 // page cuts the rows to what is shown, and names the next page.
-func (l Listing[Row, Place]) page(rows []Row, limit int) operator.List[any] {
+func (l Listing[Row, Place]) page(rows []Row, limit int) exchange.List[any] {
 	view := func(r Row) any { return r }
 	if l.View != nil {
 		view = l.View
 	}
 	if l.Place == nil || l.Limit == 0 {
-		return operator.Cut(rows, max(limit, len(rows)), view, func(Row) any { return nil })
+		return exchange.Cut(rows, max(limit, len(rows)), view, func(Row) any { return nil })
 	}
-	page := operator.Cut(rows, limit, view, l.Place)
+	page := exchange.Cut(rows, limit, view, l.Place)
 	if limit == event.MaxPage && len(rows) == limit {
 		page.GoOn(true, l.Place(rows[limit-1]))
 	}

@@ -15,6 +15,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console"
+	"holdfast/operator/console/plot"
 	"holdfast/persistence"
 )
 
@@ -46,12 +47,12 @@ func examine(watch *doctor.Watch) console.Doctor {
 	}
 }
 
-func historyOf(history *telemetry.History) console.History {
-	return func(prefix string, since time.Duration) (time.Duration, []console.Series) {
+func historyOf(history *telemetry.History) plot.History {
+	return func(prefix string, since time.Duration) (time.Duration, []plot.Series) {
 		read := history.Read(prefix, since)
-		all := make([]console.Series, 0, len(read.Series))
+		all := make([]plot.Series, 0, len(read.Series))
 		for _, s := range read.Series {
-			all = append(all, console.Series{Name: s.Name, Labels: s.Labels, Values: s.Values})
+			all = append(all, plot.Series{Name: s.Name, Labels: s.Labels, Values: s.Values})
 		}
 		return time.Duration(read.StepSeconds * float64(time.Second)), all
 	}

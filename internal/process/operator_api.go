@@ -15,6 +15,8 @@ import (
 	"holdfast/moving"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/redrive"
@@ -47,11 +49,11 @@ func (p *process) operatorStore(ctx context.Context) (*persistence.Store, error)
 	return store, nil
 }
 
-func (p *process) operatorAPI(store *persistence.Store) *operator.API {
+func (p *process) operatorAPI(store *persistence.Store) *api.API {
 	redrives := &redrive.Service{Letters: store, Books: store, Runs: p.starter()}
 	rebuilds := &redrive.Rebuilds{Books: store, Runs: p.starter(), Parse: providers.Parser(p.catalogue.Lookup)}
 	imports := &moving.Imports{Books: store, Runs: p.starter()}
-	api := &operator.API{
+	api := &api.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
 		Stats:   installation.NewStatistics(p.cfg, store, p.temporal),
 		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Imports: imports, Redactor: redactor{p.catalogue},
@@ -72,11 +74,11 @@ func openOperatorStore(
 }
 
 // outbound is what operators see and change of what goes out.
-func (p *process) outbound(store *persistence.Store) *operator.Outbound {
+func (p *process) outbound(store *persistence.Store) *outgoing.API {
 	samples := desk.Samples{Names: func() []string { return p.catalogue.Catalogue().Names() }, Lookup: p.catalogue.Lookup}
 	d := installation.NewDesk(p.cfg, store, p.temporal, samples)
 	p.onStop("operators' Temporals", func(context.Context) error { d.Close(); return nil })
-	return &operator.Outbound{
+	return &outgoing.API{
 		Destinations: store, Changes: d, Subscriptions: store, Trials: d.Trials, Deliveries: store, Resends: d.Resends,
 	}
 }

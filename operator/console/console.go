@@ -9,7 +9,9 @@ import (
 
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/plot"
 )
 
 // Home is the console's first page.
@@ -18,12 +20,12 @@ const Home = frame.Home
 // Options are what the console shows.
 type Options struct {
 	// API is read and changed through.
-	API *operator.API
+	API *api.API
 	// Prefix is the path under which a proxy shows the operator side, like "/holdfast"; "" is none.
 	Prefix string
 	// Doctor examines the installation, and History keeps its metrics; nil leaves them out.
 	Doctor  Doctor
-	History History
+	History plot.History
 	// Finder finds events by what people have at hand.
 	Finder Finder
 	// TemporalWeb is the origin of Temporal Web, and Namespace the one that the workflows run in; "" leaves the links out.

@@ -8,9 +8,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 const (
@@ -31,7 +32,7 @@ func (c *Console) entityRoutes() []route {
 // entityPages is a list of entities.
 type entityPages struct {
 	Filter url.Values
-	Rows   []operator.EntityView
+	Rows   []api.EntityView
 	Pager  frame.Pager
 	// Complete is from when on the list has all that changed, where that is later than what was asked for.
 	Complete time.Time
@@ -60,7 +61,7 @@ func (c *Console) listEntities(ctx *fiber.Ctx) error {
 
 // entityPage is one entity: what it is or was, how it came to that, and the event behind each field.
 type entityPage struct {
-	operator.EntityView
+	api.EntityView
 
 	Text    bodyView
 	Origins []event.Origin
@@ -94,7 +95,7 @@ func (c *Console) showEntity(ctx *fiber.Ctx) error {
 		return err
 	}
 	data := entityPage{
-		EntityView: view, Text: viewBody(operator.Content{JSON: view.State}, "", all), Effects: effects.Items,
+		EntityView: view, Text: viewBody(api.Content{JSON: view.State}, "", all), Effects: effects.Items,
 		Pager: c.Pager(ctx, effects.Next), AsOfText: ctx.Query("as_of"), IsFirst: wanted.Before == nil,
 	}
 	if data.IsFirst && !view.Redacted {
@@ -109,7 +110,7 @@ func (c *Console) showEntity(ctx *fiber.Ctx) error {
 func withoutParameter(ctx *fiber.Ctx, name string) error {
 	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	if err != nil {
-		return operator.BadField(name)
+		return exchange.BadField(name)
 	}
 	values.Del(name)
 	ctx.Request().URI().SetQueryString(values.Encode())

@@ -2,6 +2,9 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -10,9 +13,11 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // shownBody is how much of a body a page shows unless somebody wants all of it, in bytes.
@@ -20,14 +25,14 @@ const shownBody = 32 << 10
 
 // eventPage is one event with all that is known of it.
 type eventPage struct {
-	operator.EventDetail
+	api.EventDetail
 
 	BodyView  bodyView
-	Attempted []operator.AttemptView
+	Attempted []outgoing.AttemptView
 	Conflicts []event.Conflict
 	Audit     []oversight.AuditEntry
 	// Waits is the dead letter that can be run again; nil where none waits.
-	Waits *operator.DeadLetterView
+	Waits *api.DeadLetterView
 	Links links
 	// CanEdit says that the body is text, which a form can hold.
 	CanEdit  bool
@@ -76,7 +81,7 @@ func (c *Console) showEvent(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "event", frame.Page{Title: titleOfEvent(detail), Section: "Events", Data: page})
 }
 
-func titleOfEvent(d operator.EventDetail) string {
+func titleOfEvent(d api.EventDetail) string {
 	if d.Type == "" {
 		return d.Provider + " event"
 	}
@@ -84,11 +89,11 @@ func titleOfEvent(d operator.EventDetail) string {
 }
 
 // canRunAgain: a delivery that has failed is sent again instead.
-func canRunAgain(d operator.DeadLetterView) bool {
+func canRunAgain(d api.DeadLetterView) bool {
 	return d.Subscription == "" && (d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted)
 }
 
-func viewBody(content operator.Content, as string, all bool) bodyView {
+func viewBody(content api.Content, as string, all bool) bodyView {
 	v := bodyView{As: "parsed"}
 	switch {
 	case len(content.JSON) > 0 && as != "raw":
@@ -105,7 +110,7 @@ func viewBody(content operator.Content, as string, all bool) bodyView {
 }
 
 // conflictsOf are the events that were dropped because this one has their key.
-func (c *Console) conflictsOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.Conflict, error) {
+func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Conflict, error) {
 	if c.API.Conflicts == nil || d.Key == "" {
 		return nil, nil
 	}
@@ -113,8 +118,8 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d operator.EventDetail) ([]event.C
 }
 
 // auditOf is what operators did about the event, as far as its caller may see the log.
-func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]oversight.AuditEntry, error) {
-	if c.API.Audit == nil || !operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+func (c *Console) auditOf(ctx *fiber.Ctx, d api.EventDetail) ([]oversight.AuditEntry, error) {
+	if c.API.Audit == nil || !exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
 		return nil, nil
 	}
 	var all []oversight.AuditEntry
@@ -131,7 +136,7 @@ func (c *Console) auditOf(ctx *fiber.Ctx, d operator.EventDetail) ([]oversight.A
 // links lead out of the console.
 type links struct{ Workflow, Trace string }
 
-func (c *Console) linksOf(d operator.EventDetail) (l links) {
+func (c *Console) linksOf(d api.EventDetail) (l links) {
 	if c.TemporalWeb != "" && d.Run.WorkflowID != "" {
 		l.Workflow = c.TemporalWeb + "/namespaces/" + pathEscape(c.Namespace) + "/workflows/" + pathEscape(d.Run.WorkflowID)
 		if d.Run.RunID != "" {
@@ -162,3 +167,37 @@ func (c *Console) downloadBody(ctx *fiber.Ctx) error {
 
 // TookSince is how long after its receipt something happened to the event.
 func (p eventPage) TookSince(at time.Time) string { return frame.ShortDuration(at.Sub(p.ReceivedAt)) }
+
+// maxObjects bounds how many things of one event are looked for in the audit log.
+const maxObjects = 20
+
+// objectsOf are what the audit log may have of an event: itself, its dead letters, its deliveries.
+func objectsOf(d api.EventDetail) []string {
+	all := []string{"event:" + d.ID}
+	for _, letter := range d.DeadLetters {
+		all = append(all, "dead_letter:"+strconv.FormatInt(letter.ID, 10))
+	}
+	for _, one := range d.Deliveries {
+		all = append(all, fmt.Sprintf("delivery:%s/%d", one.EventID, one.SubscriptionID))
+	}
+	return all[:min(len(all), maxObjects)]
+}
+
+// commandsOf are what one would type instead.
+func commandsOf(p eventPage, base string) []string {
+	commands := []string{
+		"holdfast event show " + p.ID,
+		`curl -H "Authorization: Bearer $TOKEN" ` + base + "/events/" + p.ID,
+	}
+	if p.Waits != nil {
+		number := strconv.FormatInt(p.Waits.ID, 10)
+		commands = append(commands, "holdfast dlq replay "+number, "holdfast dlq edit "+number+" --body FILE",
+			`curl -X POST -H "Authorization: Bearer $TOKEN" `+base+"/dead-letters/"+number+"/replay")
+	}
+	for _, d := range p.Deliveries[:min(len(p.Deliveries), 3)] {
+		commands = append(commands, "holdfast delivery send "+p.ID+" "+d.Subscription)
+	}
+	return commands
+}
+
+func pathEscape(text string) string { return url.PathEscape(text) }

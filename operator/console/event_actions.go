@@ -10,8 +10,9 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/operator"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // maxEdited is the largest body of an event, as the API has it.
@@ -21,7 +22,7 @@ const maxEdited = 1 << 20
 func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 	n, err := strconv.ParseInt(ctx.FormValue(name), 10, 64)
 	if err != nil || n < 1 {
-		return 0, operator.BadField(name)
+		return 0, exchange.BadField(name)
 	}
 	return n, nil
 }
@@ -30,7 +31,7 @@ func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 func reasonOf(ctx *fiber.Ctx) (string, error) {
 	reason := strings.TrimSpace(ctx.FormValue("reason"))
 	if len(reason) > 1024 || strings.Contains(reason, "\x00") {
-		return "", operator.BadField("reason")
+		return "", exchange.BadField("reason")
 	}
 	return reason, nil
 }
@@ -46,7 +47,7 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	started, err := c.API.Replays.Replay(ctx.UserContext(), letter, operator.Actor(ctx, reason))
+	started, err := c.API.Replays.Replay(ctx.UserContext(), letter, exchange.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
@@ -55,9 +56,9 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 
 // editPage is the form for another body.
 type editPage struct {
-	operator.EventDetail
+	api.EventDetail
 
-	Letter operator.DeadLetterView
+	Letter api.DeadLetterView
 	Text   string
 }
 
@@ -91,16 +92,16 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	body := strings.ReplaceAll(ctx.FormValue("body"), "\r\n", "\n")
 	switch {
 	case body == "":
-		return operator.MissingField("body")
+		return exchange.MissingField("body")
 	case len(body) > maxEdited:
-		return operator.BadField("body")
+		return exchange.BadField("body")
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}
 	edit := operation.Edit{DeadLetter: letter, EventID: id.String(), Body: []byte(body)}
-	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, operator.Actor(ctx, reason))
+	started, err := c.API.Replays.EditAndReplay(ctx.UserContext(), edit, exchange.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 // deliveryOf is the delivery that a form names.
 func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
 	if uuid.Validate(ctx.Params("id")) != nil {
-		return k, operator.BadField("id")
+		return k, exchange.BadField("id")
 	}
 	k.EventID = ctx.Params("id")
 	k.SubscriptionID, err = numberField(ctx, "subscription")
@@ -125,7 +126,7 @@ func (c *Console) sendAgain(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.API.Outbound.Deliveries.SendAgain(ctx.UserContext(), k, operator.Actor(ctx, ""))
+	d, err := c.API.Outbound.Deliveries.SendAgain(ctx.UserContext(), k, exchange.Actor(ctx, ""))
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.API.Outbound.Deliveries.CancelDelivery(ctx.UserContext(), k, operator.Actor(ctx, reason))
+	d, err := c.API.Outbound.Deliveries.CancelDelivery(ctx.UserContext(), k, exchange.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console"
 )
 
@@ -76,7 +77,7 @@ func (s site) serve(t *testing.T) site {
 	o := s.shown
 	o.Prefix, o.Version, o.Log = s.prefix, "test", slog.New(slog.DiscardHandler)
 	if o.API == nil {
-		o.API = &operator.API{}
+		o.API = &api.API{}
 	}
 	server := operator.New(operator.Options{
 		API: o.API, Site: console.New(o).Site(), Prefix: s.prefix, Tokens: s.all, Log: o.Log, Sessions: s.sessions, Tickets: s.tickets,
@@ -347,7 +348,7 @@ func TestPagesAreForNobodyElseToKeep(t *testing.T) {
 
 func TestEachRouteSaysWhoMayUseIt(t *testing.T) {
 	t.Parallel()
-	pages := console.New(console.Options{API: &operator.API{}}).Site().Pages
+	pages := console.New(console.Options{API: &api.API{}}).Site().Pages
 	require.NotEmpty(t, pages)
 	for _, p := range pages {
 		require.NotEmpty(t, p.Needs, p.Path)

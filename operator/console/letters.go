@@ -11,9 +11,10 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 const (
@@ -109,7 +110,7 @@ type letterPages struct {
 	States  []event.DeadLetterState
 	Classes []event.Class
 	Steps   []event.Step
-	Rows    []operator.DeadLetterView
+	Rows    []api.DeadLetterView
 	Pager   frame.Pager
 	// Query is that of the list, for the way back to it.
 	Query string
@@ -153,7 +154,7 @@ func redriveOf(q event.DeadLetterQuery) (f operation.RedriveFilter, ok bool) {
 
 // letterPage is one dead letter.
 type letterPage struct {
-	operator.DeadLetterDetail
+	api.DeadLetterDetail
 
 	BodyView bodyView
 	Links    links
@@ -176,7 +177,7 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 	waits := d.State == event.DeadLetterOpen || d.State == event.DeadLetterExhausted
 	page := letterPage{
 		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), ctx.Query("show") == "all"),
-		Links: c.linksOf(operator.EventDetail{EventView: operator.EventView{Run: d.Run}, Receipt: d.Receipt}),
+		Links: c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
 		Waits: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && utf8.Valid(d.Body.Raw),
 		CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
 		IsClosed:  d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
@@ -187,7 +188,7 @@ func (c *Console) showLetter(ctx *fiber.Ctx) error {
 			return err
 		}
 	}
-	if c.API.Audit != nil && operator.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+	if c.API.Audit != nil && exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
 		of := oversight.AuditQuery{Object: "dead_letter:" + strconv.FormatInt(d.ID, 10), Limit: maxErrors}
 		if page.Audit, err = c.API.Audit.AuditLog(ctx.UserContext(), of); err != nil {
 			return err

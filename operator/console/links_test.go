@@ -14,8 +14,9 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 	"holdfast/redrive"
 )
@@ -26,27 +27,27 @@ var address = regexp.MustCompile(`(?i)(?:href|src|action|hx-get|hx-sse:connect)\
 func TestNoLinkRunsAScript(t *testing.T) {
 	t.Parallel()
 	const script = "javascript:alert(document.cookie)"
-	c := New(Options{API: &operator.API{}, TraceURL: script + "{trace_id}", TemporalWeb: script, Namespace: script})
+	c := New(Options{API: &api.API{}, TraceURL: script + "{trace_id}", TemporalWeb: script, Namespace: script})
 	headers := map[string]string{script: script}
 	receipt := event.Receipt{ID: script, Provider: script, Trace: "00-a-b-01", Key: script, Headers: headers}
-	one := operator.EventDetail{EventView: operator.EventView{
+	one := api.EventDetail{EventView: api.EventView{
 		ID: script, Provider: script, Key: script, Type: script, Replaces: script,
 		Run: event.Run{WorkflowID: script, RunID: script},
 	}, Receipt: receipt}
 	ref := event.EntityRef{Provider: script, Kind: script, ExternalID: script}
-	one.Entities = []operator.Change{{Link: event.Link{EntityRef: ref}}}
-	letter := operator.DeadLetterView{ID: 1, EventID: script, Provider: script, ReplacedBy: script, Replaces: script}
-	one.DeadLetters = []operator.DeadLetterView{letter}
+	one.Entities = []api.Change{{Link: event.Link{EntityRef: ref}}}
+	letter := api.DeadLetterView{ID: 1, EventID: script, Provider: script, ReplacedBy: script, Replaces: script}
+	one.DeadLetters = []api.DeadLetterView{letter}
 	goes := delivery.Destination{Name: script, HTTP: &delivery.HTTP{URL: script}}
-	row := receiverRow{DestinationView: operator.DestinationView{Destination: goes}}
+	row := receiverRow{DestinationView: outgoing.DestinationView{Destination: goes}}
 	for name, data := range map[string]any{
 		"event": eventPage{EventDetail: one, Links: c.linksOf(one), Commands: []string{script}},
 		"letter": letterPage{
-			DeadLetterDetail: operator.DeadLetterDetail{DeadLetterView: letter, Receipt: receipt}, Links: c.linksOf(one),
+			DeadLetterDetail: api.DeadLetterDetail{DeadLetterView: letter, Receipt: receipt}, Links: c.linksOf(one),
 		},
 		"receivers": receiverList{Rows: []receiverRow{row}, All: 1},
 		"receiver":  receiverPage{receiverRow: row},
-		"events":    eventList{Rows: []operator.EventView{one.EventView}},
+		"events":    eventList{Rows: []api.EventView{one.EventView}},
 		"audit":     auditPage{Rows: []oversight.AuditEntry{{Object: "event:" + script}, {Object: script}}},
 		"confirm":   frame.Confirm{Action: script, Back: script, Facts: []frame.Fact{{script, script}}},
 		"operation": operationView{Links: []lead{{script, script, operationsPath}}},
@@ -62,7 +63,7 @@ func TestNoLinkRunsAScript(t *testing.T) {
 // What a rebuild has found and its like again are for operators: a viewer is not led to pages that refuse.
 func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
 	t.Parallel()
-	c := New(Options{API: &operator.API{Rebuilds: &redrive.Rebuilds{}}})
+	c := New(Options{API: &api.API{Rebuilds: &redrive.Rebuilds{}}})
 	c.Site()
 	of := ofRebuild(operation.Rebuild{ID: "r1", State: operation.Completed, DryRun: true})
 	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: true} {

@@ -10,9 +10,10 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/plot"
+	"holdfast/operator/exchange"
 )
 
 // Finding is the result of one check of the installation.
@@ -81,7 +82,7 @@ type nowPage struct {
 	Looked      time.Time
 	Bad, Good   []Finding
 	Window      time.Duration
-	Plots       []plot
+	Plots       []plot.Plot
 	Stats       *oversight.Stats // nil where they cannot be had
 	DeadLetters int64
 	Troubled    []troubled
@@ -102,7 +103,7 @@ func windowOf(ctx *fiber.Ctx) (time.Duration, error) {
 	text := ctx.Query("window", "1h")
 	window, err := time.ParseDuration(text)
 	if err != nil || window < time.Minute || window > 6*time.Hour {
-		return 0, operator.BadField("window")
+		return 0, exchange.BadField("window")
 	}
 	return window, nil
 }
@@ -129,7 +130,7 @@ func (c *Console) tailNow(ctx *fiber.Ctx) error {
 
 // now shows what it can: what is down is just what somebody wants to see here.
 func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
-	page := nowPage{At: time.Now(), Window: window, Plots: c.plots(window)}
+	page := nowPage{At: time.Now(), Window: window, Plots: plot.All(c.History, window)}
 	c.addFindings(ctx, &page)
 	ctx, cancel := context.WithTimeout(ctx, statsTimeout)
 	defer cancel()

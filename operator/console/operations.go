@@ -14,9 +14,9 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 const (
@@ -258,7 +258,7 @@ func (c *Console) operationKindIn(ctx *fiber.Ctx) (d operationKind, id string, e
 	}
 	id, err = url.PathUnescape(ctx.Params("id"))
 	if err != nil {
-		return d, "", operator.BadField("id")
+		return d, "", exchange.BadField("id")
 	}
 	return d, id, nil
 }
@@ -313,7 +313,7 @@ func (c *Console) changeOperation(to operation.State) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		if err := d.change(ctx.UserContext(), id, to, operator.Actor(ctx, reason)); err != nil {
+		if err := d.change(ctx.UserContext(), id, to, exchange.Actor(ctx, reason)); err != nil {
 			return fmt.Errorf("change %s: %w", ctx.Params("kind"), err)
 		}
 		return c.Done(ctx, operationPath(ctx.Params("kind"), id), did)

@@ -8,7 +8,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/operation"
-	"holdfast/operator"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 )
 
@@ -31,7 +31,7 @@ func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
 func TestADifferenceThatIsGone(t *testing.T) {
 	t.Parallel()
 	v := frame.View{Page: frame.Page{Data: diffPage{ID: "20261123-070000-abcd", Gone: true}}}
-	drawn, err := New(Options{API: &operator.API{}}).Fragment("diff", "layout.html", v)
+	drawn, err := New(Options{API: &api.API{}}).Fragment("diff", "layout.html", v)
 	require.NoError(t, err)
 	require.Contains(t, string(drawn), "Only the latest rebuild keeps its differences")
 	require.NotContains(t, string(drawn), "No entity would change")

@@ -7,9 +7,9 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/lint"
@@ -149,7 +149,7 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 
 // providerOf is the provider that a path names, or event.ErrNotFound.
 func (c *Console) providerOf(ctx *fiber.Ctx) (*providers.Provider, error) {
-	name, err := operator.PathText(ctx, "name")
+	name, err := exchange.PathText(ctx, "name")
 	if err != nil {
 		return nil, err
 	}

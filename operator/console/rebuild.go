@@ -9,8 +9,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 const (
@@ -30,11 +30,11 @@ func rebuildOf(ctx *fiber.Ctx) (f rebuildForm, err error) {
 	f.Filter.Kind = strings.TrimSpace(ctx.FormValue("kind"))
 	for name, text := range map[string]string{"provider": f.Filter.Provider, "kind": f.Filter.Kind} {
 		if len(text) > 1024 || strings.Contains(text, "\x00") {
-			return f, operator.BadField(name)
+			return f, exchange.BadField(name)
 		}
 	}
 	if f.DryRun, err = strconv.ParseBool(ctx.FormValue("dry_run")); err != nil {
-		return f, operator.BadField("dry_run")
+		return f, exchange.BadField("dry_run")
 	}
 	f.Rate, err = rateField(ctx, operation.DefaultRebuildRate, operation.MinRebuildRate, operation.MaxRebuildRate)
 	return f, err
@@ -48,7 +48,7 @@ func rateField(ctx *fiber.Ctx, usual, least, most float64) (float64, error) {
 	}
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(rate >= least && rate <= most) {
-		return 0, operator.BadField("rate")
+		return 0, exchange.BadField("rate")
 	}
 	return rate, nil
 }
@@ -100,7 +100,7 @@ func (c *Console) startRebuild(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	started, err := c.API.Rebuilds.StartRebuild(ctx.UserContext(), f.Filter, f.Rate, f.DryRun, operator.Actor(ctx, reason))
+	started, err := c.API.Rebuilds.StartRebuild(ctx.UserContext(), f.Filter, f.Rate, f.DryRun, exchange.Actor(ctx, reason))
 	if err != nil && started.ID == "" {
 		return err
 	}
@@ -115,7 +115,7 @@ type diffPage struct {
 }
 
 func (c *Console) showDiff(ctx *fiber.Ctx) error {
-	id, err := operator.PathText(ctx, "id")
+	id, err := exchange.PathText(ctx, "id")
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // receiverPage is what the page of one receiver shows.
@@ -20,7 +21,7 @@ type receiverPage struct {
 
 	Subscriptions []delivery.Subscription
 	// Waiting are some that are open, Ended some that have ended, the newest events first.
-	Waiting, Ended []operator.DeliveryView
+	Waiting, Ended []outgoing.DeliveryView
 }
 
 // deliveriesOnPage is how many of a kind the page has.
@@ -102,18 +103,18 @@ func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
 	return page, err
 }
 
-func (c *Console) deliveries(ctx *fiber.Ctx, q delivery.Query) (shown []operator.DeliveryView, err error) {
+func (c *Console) deliveries(ctx *fiber.Ctx, q delivery.Query) (shown []outgoing.DeliveryView, err error) {
 	q.Limit = deliveriesOnPage
 	rows, err := c.API.Outbound.Deliveries.Deliveries(ctx.UserContext(), q)
 	for _, d := range rows {
-		shown = append(shown, operator.ViewDelivery(ctx, d))
+		shown = append(shown, outgoing.ViewDelivery(ctx, d))
 	}
 	return shown, err
 }
 
 // subscriptionOf is the subscription of this receiver that a form names.
 func (c *Console) subscriptionOf(ctx *fiber.Ctx) (receiver, subscription string, err error) {
-	if receiver, err = operator.PathText(ctx, "name"); err != nil {
+	if receiver, err = exchange.PathText(ctx, "name"); err != nil {
 		return "", "", err
 	}
 	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), ctx.FormValue("subscription"))

@@ -12,8 +12,9 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // stateVerb is what somebody does to a receiver.
@@ -71,7 +72,7 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	by := operator.Actor(ctx, reason)
+	by := exchange.Actor(ctx, reason)
 	if _, err := c.API.Outbound.Changes.SetDestinationState(ctx.UserContext(), name, verb.to, by); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 
 // change is the receiver that a form changes, and why.
 func change(ctx *fiber.Ctx) (name, reason string, err error) {
-	if name, err = operator.PathText(ctx, "name"); err != nil {
+	if name, err = exchange.PathText(ctx, "name"); err != nil {
 		return "", "", err
 	}
 	reason, err = reasonOf(ctx)
@@ -102,7 +103,7 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 		return err
 	}
 	d.Rate = rate
-	if _, _, err := c.API.Outbound.Changes.Apply(ctx.UserContext(), d, "", operator.Actor(ctx, reason)); err != nil {
+	if _, _, err := c.API.Outbound.Changes.Apply(ctx.UserContext(), d, "", exchange.Actor(ctx, reason)); err != nil {
 		return err
 	}
 	if rate == nil {
@@ -120,11 +121,11 @@ func rateOf(ctx *fiber.Ctx) (*delivery.Rate, error) {
 	}
 	perSecond, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, operator.BadField("rate")
+		return nil, exchange.BadField("rate")
 	}
 	rate := delivery.RateOf(perSecond)
 	if rate == nil {
-		return nil, operator.BadField("rate")
+		return nil, exchange.BadField("rate")
 	}
 	return rate, nil
 }
@@ -137,7 +138,7 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, frame.Confirm{
 		Section: "Receivers", Title: "New secret for " + page.Name,
 		Question: "A new secret is made and shown once. Requests are signed with both for " +
-			frame.ShortDuration(operator.DefaultGrace) + ": give it to the receiver until then.",
+			frame.ShortDuration(outgoing.DefaultGrace) + ": give it to the receiver until then.",
 		Facts:  []frame.Fact{{"Receiver", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
 		Action: receiverPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: receiverPath(page.Name),
 	})
@@ -154,12 +155,12 @@ func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", operator.DefaultGrace, operator.Actor(ctx, reason))
+	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", outgoing.DefaultGrace, exchange.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
 	return c.Show(ctx, "rotated", frame.Page{
-		Title: "The new secret of " + name, Section: "Receivers", Data: rotatedPage{name, secret, operator.DefaultGrace},
+		Title: "The new secret of " + name, Section: "Receivers", Data: rotatedPage{name, secret, outgoing.DefaultGrace},
 	})
 }
 
@@ -182,11 +183,11 @@ func (c *Console) testReceiver(ctx *fiber.Ctx) error {
 	}
 	choice := desk.Choice{EventID: strings.TrimSpace(ctx.FormValue("event"))}
 	if choice.EventID != "" && uuid.Validate(choice.EventID) != nil {
-		return operator.BadField("event")
+		return exchange.BadField("event")
 	}
 	within, cancel := context.WithTimeout(ctx.UserContext(), testLimit)
 	defer cancel()
-	result, err := c.API.Outbound.Trials.Try(within, subscription, choice, operator.Actor(ctx, ""))
+	result, err := c.API.Outbound.Trials.Try(within, subscription, choice, exchange.Actor(ctx, ""))
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // Receivers says how receivers do.
@@ -40,7 +41,7 @@ func (c *Console) receiverRoutes() []route {
 
 // receiverRow is a destination in the list.
 type receiverRow struct {
-	operator.DestinationView
+	outgoing.DestinationView
 
 	Recent delivery.Recent
 }
@@ -96,7 +97,7 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	}
 	data := receiverList{Name: ctx.Query("name"), Only: ctx.Query("only"), All: len(all)}
 	if !slices.Contains([]string{"", onlyTroubled, onlyPaused, onlyWaiting}, data.Only) {
-		return operator.BadParameter("only")
+		return exchange.BadParameter("only")
 	}
 	after := ctx.Query("cursor")
 	for _, d := range all {
@@ -122,11 +123,11 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "receivers", frame.Page{Title: "Receivers", Section: "Receivers", Data: data})
 }
 
-func isTroubled(d operator.DestinationView) bool {
+func isTroubled(d outgoing.DestinationView) bool {
 	return d.Condition.TroubleSince != nil || d.Condition.Breaker == delivery.BreakerOpen
 }
 
-func (l receiverList) wants(d operator.DestinationView) bool {
+func (l receiverList) wants(d outgoing.DestinationView) bool {
 	if !strings.Contains(d.Name, l.Name) {
 		return false
 	}

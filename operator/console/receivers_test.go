@@ -13,8 +13,9 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
 	"holdfast/operator/console/frame"
 )
 
@@ -22,14 +23,14 @@ import (
 func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 	t.Parallel()
 	since := time.Now()
-	row := receiverRow{DestinationView: operator.DestinationView{
+	row := receiverRow{DestinationView: outgoing.DestinationView{
 		Destination: delivery.Destination{Name: "billing"},
 		Condition:   delivery.Condition{State: delivery.DestinationReady, Trouble: "http_503", TroubleSince: &since, Waiting: 12345},
 	}}
 	v := frame.View{
 		Page: frame.Page{Data: receiverList{Rows: []receiverRow{row}, All: 1}}, Caller: access.Caller{Role: access.RoleViewer},
 	}
-	drawn, err := New(Options{API: &operator.API{}}).Fragment("receivers", "layout.html", v)
+	drawn, err := New(Options{API: &api.API{}}).Fragment("receivers", "layout.html", v)
 	require.NoError(t, err)
 	trouble, waiting := bytes.Index(drawn, []byte("<code>http_503</code>")), bytes.Index(drawn, []byte(frame.Number(12345)))
 	require.Positive(t, trouble)
@@ -39,7 +40,7 @@ func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
 
 // subscriptions has one, and is asked for nothing else.
 type subscriptions struct {
-	operator.SubscriptionStore
+	outgoing.SubscriptionStore
 
 	one delivery.Subscription
 }
@@ -54,7 +55,7 @@ func (s subscriptions) Subscription(_ context.Context, name string) (delivery.Su
 // The page of a resend knows its subscription, and not where that goes.
 func TestAResendLeadsToItsReceiver(t *testing.T) {
 	t.Parallel()
-	c := New(Options{API: &operator.API{Outbound: &operator.Outbound{
+	c := New(Options{API: &api.API{Outbound: &outgoing.API{
 		Subscriptions: subscriptions{one: delivery.Subscription{Name: "paid orders", To: "billing & co"}},
 	}}})
 	app := fiber.New()

@@ -10,8 +10,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // redrivePage is the plan of a redrive, with the form that starts it.
@@ -43,10 +43,10 @@ func (c *Console) redriveFilter(ctx *fiber.Ctx) (f operation.RedriveFilter, err 
 		return f, err
 	}
 	if f, _ = redriveOf(q); q.EventID != "" || q.WorkflowID != "" || q.Before != nil {
-		return f, operator.BadField("event_id")
+		return f, exchange.BadField("event_id")
 	}
 	if f.State != "" && f.State != event.DeadLetterOpen && f.State != event.DeadLetterExhausted {
-		return f, operator.BadField("state")
+		return f, exchange.BadField("state")
 	}
 	return f, nil
 }
@@ -81,11 +81,11 @@ func (c *Console) startRedrive(ctx *fiber.Ctx) error {
 	}
 	rate, err := strconv.ParseFloat(strings.TrimSpace(ctx.FormValue("rate")), 64)
 	if err != nil || !(rate >= operation.MinRedriveRate && rate <= operation.MaxRedriveRate) {
-		return operator.BadField("rate")
+		return exchange.BadField("rate")
 	}
 	count, err := strconv.ParseInt(ctx.FormValue("count"), 10, 64)
 	if err != nil {
-		return operator.BadField("count")
+		return exchange.BadField("count")
 	}
 	plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), filter)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Console) startRedrive(ctx *fiber.Ctx) error {
 	if plan.Count != count {
 		return c.showPlan(ctx, filter, count)
 	}
-	started, err := c.API.Redrives.StartRedrive(ctx.UserContext(), filter, rate, operator.Actor(ctx, reason))
+	started, err := c.API.Redrives.StartRedrive(ctx.UserContext(), filter, rate, exchange.Actor(ctx, reason))
 	if err != nil && started.ID == "" {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
-	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 const resendPath = operationsPath + "/resend"
@@ -63,20 +63,20 @@ func (c *Console) resendOf(ctx *fiber.Ctx) (r delivery.Resend, err error) {
 		return r, err
 	}
 	r = delivery.Resend{SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != ""}
-	if r.Since, err = operator.TimeField(ctx, "since"); err != nil {
+	if r.Since, err = exchange.TimeField(ctx, "since"); err != nil {
 		return r, err
 	}
-	if r.Until, err = operator.TimeField(ctx, "until"); err != nil {
+	if r.Until, err = exchange.TimeField(ctx, "until"); err != nil {
 		return r, err
 	}
 	switch {
 	case r.Since.IsZero():
-		return r, operator.MissingField("since")
+		return r, exchange.MissingField("since")
 	case r.Until.IsZero():
 		r.Until = time.Now()
 	}
 	if !r.Since.Before(r.Until) {
-		return r, operator.BadField("until")
+		return r, exchange.BadField("until")
 	}
 	r.Rate, err = rateField(ctx, delivery.DefaultResendRate, delivery.MinResendRate, delivery.MaxResendRate)
 	return r, err
@@ -91,7 +91,7 @@ func (c *Console) startResend(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	started, err := c.API.Outbound.Resends.StartResend(ctx.UserContext(), wanted, operator.Actor(ctx, reason))
+	started, err := c.API.Outbound.Resends.StartResend(ctx.UserContext(), wanted, exchange.Actor(ctx, reason))
 	if err != nil && started.ID == "" {
 		return err
 	}

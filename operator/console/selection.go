@@ -12,6 +12,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // selection is what somebody has ticked on a page of dead letters, and what to do about it.
@@ -30,19 +31,19 @@ func selectionOf(values url.Values) (s selection, err error) {
 	for _, text := range values["id"] {
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || id < 1 {
-			return s, operator.BadField("id")
+			return s, exchange.BadField("id")
 		}
 		s.IDs = append(s.IDs, id)
 	}
 	if len(s.IDs) > maxSelected {
-		return s, operator.BadField("id")
+		return s, exchange.BadField("id")
 	}
 	if s.Do = values.Get("do"); s.Do != "replay" && s.Do != "discard" {
-		return s, operator.BadField("do")
+		return s, exchange.BadField("do")
 	}
 	list, err := url.ParseQuery(values.Get("list"))
 	if err != nil {
-		return s, operator.BadField("list")
+		return s, exchange.BadField("list")
 	}
 	s.List = list.Encode()
 	return s, nil
@@ -55,7 +56,7 @@ func (s selection) back() string { return letterList + "?" + s.List }
 func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 	values, err := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	if err != nil {
-		return operator.BadField("id")
+		return exchange.BadField("id")
 	}
 	s, err := selectionOf(values)
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 func (c *Console) changeSelected(ctx *fiber.Ctx) error {
 	values, err := url.ParseQuery(string(ctx.BodyRaw()))
 	if err != nil {
-		return operator.BadField("id")
+		return exchange.BadField("id")
 	}
 	s, err := selectionOf(values)
 	if err != nil {
@@ -101,10 +102,10 @@ func (c *Console) changeSelected(ctx *fiber.Ctx) error {
 	change, did := c.replay, "run again"
 	if s.Do == "discard" {
 		if change, did = c.API.DeadLetters.DiscardDeadLetter, "discarded"; reason == "" {
-			return operator.MissingField("reason")
+			return exchange.MissingField("reason")
 		}
 	}
-	return c.Lead(ctx, s.back(), applied(ctx, s.IDs, did, change, operator.Actor(ctx, reason)))
+	return c.Lead(ctx, s.back(), applied(ctx, s.IDs, did, change, exchange.Actor(ctx, reason)))
 }
 
 func (c *Console) replay(ctx context.Context, id int64, by oversight.Actor) error {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/operator"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 )
 
@@ -16,7 +16,7 @@ func TestABodyIsIndentedOnlyWhereThatIsOfItsSize(t *testing.T) {
 	t.Parallel()
 	const depth = 5000
 	bomb := strings.Repeat("[", depth) + "1" + strings.Repeat(",1", 10_000) + strings.Repeat("]", depth)
-	shown := viewBody(operator.Content{JSON: json.RawMessage(bomb)}, "", true)
+	shown := viewBody(api.Content{JSON: json.RawMessage(bomb)}, "", true)
 	require.Len(t, shown.Text, len(bomb))
 
 	wide := `{"a":["[[[[,\"",{"n":12345678901234567890.10e400}]}`

@@ -7,8 +7,9 @@ import (
 	"github.com/jba/templatecheck"
 	"github.com/stretchr/testify/require"
 
-	"holdfast/operator"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 )
 
 // shown is a view whose data have their type, so that a template can be held against it.
@@ -21,7 +22,7 @@ type shown[T any] struct {
 // What a template reads is there: the compiler does not see a field or a method that only a template uses.
 func TestTemplatesReadWhatIsThere(t *testing.T) {
 	t.Parallel()
-	pages := New(Options{API: &operator.API{}}).Templates()
+	pages := New(Options{API: &api.API{}}).Templates()
 	for name, view := range map[string]any{
 		"audit":      shown[auditPage]{},
 		"causes":     shown[causePage]{},
@@ -31,7 +32,7 @@ func TestTemplatesReadWhatIsThere(t *testing.T) {
 		"edit":       shown[editPage]{},
 		"entities":   shown[entityPages]{},
 		"entity":     shown[entityPage]{},
-		"error":      shown[operator.Failure]{},
+		"error":      shown[exchange.Failure]{},
 		"event":      shown[eventPage]{},
 		"events":     shown[eventList]{},
 		"found":      shown[[]string]{},

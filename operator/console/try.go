@@ -12,8 +12,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/lint"
@@ -65,7 +65,7 @@ func (c *Console) showTry(ctx *fiber.Ctx) error {
 	data := tryPage{Provider: p}
 	if sample := ctx.Query("sample"); sample != "" {
 		if data.Form.Request, err = sampleText(p, sample); err != nil {
-			return operator.BadParameter("sample")
+			return exchange.BadParameter("sample")
 		}
 		data.Form.Sign = true
 	}
@@ -100,7 +100,7 @@ func (c *Console) tryRequest(ctx *fiber.Ctx) error {
 		RemoteIP: strings.TrimSpace(ctx.FormValue("remote_ip")),
 	}}
 	if len(data.Form.Request) > maxPasted || !utf8.ValidString(data.Form.Request) {
-		return operator.BadField("request")
+		return exchange.BadField("request")
 	}
 	if data.Result, err = c.try(p, data.Form); err != nil {
 		data.Failed = err.Error()

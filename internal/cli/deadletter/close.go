@@ -12,7 +12,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api"
 )
 
 func discardCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func changeCommand(use, short, example, done string, of func(*cli.Tools) change)
 			if errors.Is(err, event.ErrNotFound) {
 				return cli.Print(c, map[string]int64{"id": id}, nil)
 			}
-			return errors.Join(err, cli.Print(c, operator.ViewDeadLetter(letter), nil))
+			return errors.Join(err, cli.Print(c, api.ViewDeadLetter(letter), nil))
 		}),
 	}
 	cli.AddReasonFlag(command)

@@ -11,7 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api"
 )
 
 // Command is `holdfast dlq`.
@@ -48,7 +48,7 @@ func listCommand() *cobra.Command {
 			}
 			return t.Store.DeadLetters(c.Context(), query)
 		},
-		View: func(d event.DeadLetter) any { return operator.ViewDeadLetter(d) },
+		View: func(d event.DeadLetter) any { return api.ViewDeadLetter(d) },
 		Heading: []string{"ID!", "STATE", "PROVIDER", "SOURCE+", "TYPE", "STEP", "CLASS+", "CODE", "FAILURES+", "LAST FAILED/AGE~",
 			"WORKFLOW+"},
 		Cells: func(d event.DeadLetter) []string {
@@ -111,7 +111,7 @@ func showCommand() *cobra.Command {
 
 // Print shows one dead letter.
 func Print(c *cobra.Command, d event.DeadLetter) error {
-	var api operator.API
+	var api api.API
 	return cli.Print(c, api.DeadLetterDetail(d, false), func(w io.Writer) error { return writeDeadLetter(w, d) })
 }
 
@@ -189,7 +189,7 @@ func automaticAttempts(d event.DeadLetter) string {
 }
 
 // WriteShort lists the dead letters of an event, if there are any.
-func WriteShort(w io.Writer, letters []operator.DeadLetterView) error {
+func WriteShort(w io.Writer, letters []api.DeadLetterView) error {
 	if len(letters) == 0 {
 		return nil
 	}

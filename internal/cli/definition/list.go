@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/exchange"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
@@ -47,7 +47,7 @@ func listCommand() *cobra.Command {
 			"  holdfast provider list --json | jq '.items[] | select(.secret != \"missing\")'",
 		Args: cobra.NoArgs,
 		RunE: withCatalogue(func(c *cobra.Command, catalogue *providers.Catalogue, _ []string) error {
-			var all operator.List[listedProvider]
+			var all exchange.List[listedProvider]
 			for _, name := range catalogue.Names() {
 				p, _ := catalogue.Lookup(name)
 				all.Items = append(all.Items, newListedProvider(p))

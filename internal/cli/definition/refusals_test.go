@@ -12,6 +12,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/exchange"
 )
 
 type remembered []oversight.ProviderRefusals
@@ -55,7 +56,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	out, err = run(t, "", "provider", "refusals", "stripe", "--json", "--url", address)
 	require.NoError(t, err)
-	var all operator.List[oversight.ProviderRefusals]
+	var all exchange.List[oversight.ProviderRefusals]
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
 	require.Equal(t, at, all.Items[0].Last[0].At)
 	out, err = run(t, "", "provider", "refusals", "github", "--url", address)

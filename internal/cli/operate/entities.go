@@ -15,7 +15,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api"
 	"holdfast/providers"
 )
 
@@ -61,19 +61,19 @@ func entityShowCommand() *cobra.Command {
 
 // entityShown is an entity as the API shows it, with what the API has routes of their own for.
 type entityShown struct {
-	operator.EntityView
+	api.EntityView
 
-	Related  []operator.EntityView `json:"related,omitempty"`
-	Timeline []event.Link          `json:"timeline"`
+	Related  []api.EntityView `json:"related,omitempty"`
+	Timeline []event.Link     `json:"timeline"`
 }
 
 func shownEntity(e event.Entity, related []event.Entity, timeline []event.Link, at time.Time) entityShown {
-	shown := entityShown{EntityView: operator.ViewEntity(e), Timeline: append([]event.Link{}, timeline...)}
+	shown := entityShown{EntityView: api.ViewEntity(e), Timeline: append([]event.Link{}, timeline...)}
 	if !at.IsZero() {
 		shown.AsOf = &at
 	}
 	for _, one := range related {
-		shown.Related = append(shown.Related, operator.ViewEntity(one))
+		shown.Related = append(shown.Related, api.ViewEntity(one))
 	}
 	return shown
 }

@@ -10,7 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api"
 )
 
 func entityListCommand() *cobra.Command {
@@ -32,7 +32,7 @@ func entityListCommand() *cobra.Command {
 			sayWhatIsMissing(c, query, found)
 			return found.Entities, err
 		},
-		View:    func(e event.Entity) any { return operator.ViewEntity(e) },
+		View:    func(e event.Entity) any { return api.ViewEntity(e) },
 		Heading: []string{"PROVIDER", "KIND", "ID!", "VERSION+", "LAST CHANGE/AGE~", "EVENT+!", "DELETED"},
 		Cells: func(e event.Entity) []string {
 			version, changed := "", ""

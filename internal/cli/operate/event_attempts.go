@@ -8,7 +8,8 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
 )
 
 func eventAttemptsCommand() *cobra.Command {
@@ -26,9 +27,9 @@ func eventAttemptsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page := operator.List[operator.AttemptView]{Items: []operator.AttemptView{}}
+			page := exchange.List[outgoing.AttemptView]{Items: []outgoing.AttemptView{}}
 			for _, a := range all {
-				page.Items = append(page.Items, operator.WholeAttempt(a))
+				page.Items = append(page.Items, outgoing.WholeAttempt(a))
 			}
 			return cli.Print(c, page, func(w io.Writer) error {
 				if len(all) == 0 {

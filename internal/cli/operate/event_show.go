@@ -13,7 +13,8 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/deadletter"
 	"holdfast/internal/cli/outbound"
-	"holdfast/operator"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
 )
 
 func eventShowCommand() *cobra.Command {
@@ -58,8 +59,8 @@ func printRequest(c *cobra.Command, name string, events []string) error {
 // showEvent shows the event wherever it is: it may wait in the inbox still, have died before it had a row, or be gone but for the
 // verdict on it.
 func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
-	api := operator.API{
-		Events: t.Store, DeadLetters: t.Store, Errors: t.Store, Outbound: &operator.Outbound{Deliveries: t.Store},
+	api := api.API{
+		Events: t.Store, DeadLetters: t.Store, Errors: t.Store, Outbound: &outgoing.API{Deliveries: t.Store},
 	}
 	detail, err := api.EventDetail(c.Context(), id, false)
 	if err != nil {
@@ -115,7 +116,7 @@ func writeVerdict(w io.Writer, v event.Verdict) error {
 	)
 }
 
-func writeEvent(w io.Writer, e operator.EventDetail) error {
+func writeEvent(w io.Writer, e api.EventDetail) error {
 	var processed string
 	if e.ProcessedAt != nil {
 		processed = fmt.Sprintf("%s (%s after receipt)",
@@ -178,7 +179,7 @@ func cameAgain(d *event.Duplicates) string {
 	return fmt.Sprintf("%d × (first %s, last %s)", d.Times, first, last)
 }
 
-func writeLinks(w io.Writer, links []operator.Change) error {
+func writeLinks(w io.Writer, links []api.Change) error {
 	if len(links) == 0 {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api"
 )
 
 // EventCommand is `holdfast event`.
@@ -39,7 +39,7 @@ func eventListCommand() *cobra.Command {
 			}
 			return t.Store.Events(c.Context(), query)
 		},
-		View:    func(r event.Record) any { return operator.ViewEvent(r) },
+		View:    func(r event.Record) any { return api.ViewEvent(r) },
 		Heading: []string{"ID!", "STATUS", "PROVIDER", "SOURCE+", "TYPE", "RECEIVED/AGE~", "WORKFLOW+"},
 		Cells: func(e event.Record) []string {
 			return []string{

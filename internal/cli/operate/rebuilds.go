@@ -15,7 +15,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/exchange"
 )
 
 // RebuildCommand is `holdfast rebuild`.
@@ -84,7 +84,7 @@ func diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page := operator.List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}
+			page := exchange.List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}
 			return cli.Print(c, page, func(w io.Writer) error { return writeDiffs(w, diffs) })
 		}),
 	}

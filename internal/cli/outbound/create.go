@@ -11,7 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 )
 
 func createCommand() *cobra.Command {
@@ -66,7 +66,7 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 		return err
 	}
 	by := cli.ActorOf(c)
-	var made operator.SubscriptionView
+	var made outgoing.SubscriptionView
 	if to != nil {
 		if _, made.Secret, err = t.Apply(c.Context(), *to, secret, by); err != nil {
 			return err

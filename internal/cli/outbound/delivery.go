@@ -15,7 +15,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 )
 
 // DeliveryCommand is `holdfast delivery`.
@@ -39,7 +39,7 @@ func listDeliveriesCommand() *cobra.Command {
 		Example: "  holdfast delivery list            # never delivered: to whom, why, when next\n" +
 			"  holdfast delivery list --destination crm --status failed\n" +
 			"  holdfast delivery list --all --event stripe:evt_123",
-		Limit: 50, View: func(d delivery.Delivery) any { return operator.WholeDelivery(d) },
+		Limit: 50, View: func(d delivery.Delivery) any { return outgoing.WholeDelivery(d) },
 		Place: func(d delivery.Delivery) delivery.Key {
 			return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
 		},
@@ -91,8 +91,8 @@ func keyOf(ctx context.Context, t *tools, args []string) (k delivery.Key, err er
 
 // deliveryShown is a delivery with its attempts.
 type deliveryShown struct {
-	operator.DeliveryView
-	Log []operator.AttemptView `json:"log"`
+	outgoing.DeliveryView
+	Log []outgoing.AttemptView `json:"log"`
 }
 
 func showDeliveryCommand() *cobra.Command {
@@ -126,15 +126,15 @@ func readDelivery(ctx context.Context, t *tools, k delivery.Key) (shown delivery
 	if err != nil {
 		return shown, err
 	}
-	shown.Log = []operator.AttemptView{}
+	shown.Log = []outgoing.AttemptView{}
 	for _, a := range attempts {
 		if a.SubscriptionID == k.SubscriptionID {
-			shown.Log = append(shown.Log, operator.WholeAttempt(a))
+			shown.Log = append(shown.Log, outgoing.WholeAttempt(a))
 		}
 	}
 	for _, d := range all {
 		if d.SubscriptionID == k.SubscriptionID {
-			shown.DeliveryView = operator.WholeDelivery(d)
+			shown.DeliveryView = outgoing.WholeDelivery(d)
 			return shown, nil
 		}
 	}
@@ -232,7 +232,7 @@ func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDeliv
 			if err != nil {
 				return err
 			}
-			return done(c, operator.WholeDelivery(d), "the delivery of %s to %s %s: it is %s", d.EventID, d.Subscription, what, d.Status)
+			return done(c, outgoing.WholeDelivery(d), "the delivery of %s to %s %s: it is %s", d.EventID, d.Subscription, what, d.Status)
 		}),
 	}
 	cli.AddReasonFlag(command)

@@ -14,7 +14,7 @@ import (
 	"holdfast/delivery/desk"
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
 )
 
 // DestinationCommand is `holdfast destination`.
@@ -29,11 +29,11 @@ func DestinationCommand() *cobra.Command {
 }
 
 func listDestinationsCommand() *cobra.Command {
-	return cli.Listing[operator.DestinationView, string]{
+	return cli.Listing[outgoing.DestinationView, string]{
 		Short: "List destinations, and how they do",
 		Example: "  holdfast destination list\n" +
 			"  holdfast destination list --json |\n    jq '.items[] | select(.condition.breaker != \"closed\")'",
-		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operator.DestinationView, error) {
+		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]outgoing.DestinationView, error) {
 			all, err := t.Store.Destinations(c.Context())
 			if err != nil {
 				return nil, err
@@ -42,14 +42,14 @@ func listDestinationsCommand() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			shown := make([]operator.DestinationView, 0, len(all))
+			shown := make([]outgoing.DestinationView, 0, len(all))
 			for _, d := range all {
-				shown = append(shown, operator.DestinationView{Destination: d.Redacted(), Condition: how[d.ID]})
+				shown = append(shown, outgoing.DestinationView{Destination: d.Redacted(), Condition: how[d.ID]})
 			}
 			return shown, nil
 		},
 		Heading: []string{"NAME!", "KIND+", "STATE", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "TROUBLE"},
-		Cells: func(d operator.DestinationView) []string {
+		Cells: func(d outgoing.DestinationView) []string {
 			how := d.Condition
 			return []string{
 				d.Name, kindOf(d.Destination), string(how.State), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
@@ -89,7 +89,7 @@ func showDestinationCommand() *cobra.Command {
 		})
 }
 
-func readDestination(c *cobra.Command, t *tools, name string) (shown operator.DestinationView, err error) {
+func readDestination(c *cobra.Command, t *tools, name string) (shown outgoing.DestinationView, err error) {
 	ctx := c.Context()
 	if shown.Destination, err = t.Store.Destination(ctx, name); err != nil {
 		return shown, notFound(err, kindDestination, name)
@@ -99,12 +99,12 @@ func readDestination(c *cobra.Command, t *tools, name string) (shown operator.De
 	}
 	secrets, err := t.Store.SecretsOf(ctx, shown.ID)
 	for _, s := range secrets {
-		shown.Secrets = append(shown.Secrets, operator.SecretView{Fingerprint: desk.Fingerprint(s), Until: s.Until})
+		shown.Secrets = append(shown.Secrets, outgoing.SecretView{Fingerprint: desk.Fingerprint(s), Until: s.Until})
 	}
 	return shown, err
 }
 
-func writeDestination(w io.Writer, d operator.DestinationView) error {
+func writeDestination(w io.Writer, d outgoing.DestinationView) error {
 	var more []string
 	fields, err := fieldsOf(settingsOfDestination(d.Destination))
 	if err != nil {
@@ -219,7 +219,7 @@ func someOf(names []string) string {
 
 // rotateCommand gives a destination a new secret.
 func rotateCommand(kind string) *cobra.Command {
-	grace := operator.DefaultGrace
+	grace := outgoing.DefaultGrace
 	var given bool
 	command := named(kind, "rotate-secret", "Give it a new secret; the old one signs as well for a while",
 		"  holdfast "+kind+" rotate-secret crm --grace 48h\n  holdfast "+kind+" rotate-secret crm --secret-stdin < secret.txt",

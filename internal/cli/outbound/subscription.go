@@ -12,7 +12,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/internal/cli"
-	"holdfast/operator"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
 )
 
 // SubscriptionCommand is `holdfast subscription`.
@@ -27,9 +28,9 @@ func SubscriptionCommand() *cobra.Command {
 }
 
 func listSubscriptionsCommand() *cobra.Command {
-	return cli.Listing[operator.SubscriptionView, string]{
+	return cli.Listing[outgoing.SubscriptionView, string]{
 		Short: "List subscriptions, and how their destinations do", Example: "  holdfast subscription list",
-		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operator.SubscriptionView, error) {
+		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]outgoing.SubscriptionView, error) {
 			all, err := t.Store.Subscriptions(c.Context())
 			if err != nil {
 				return nil, err
@@ -38,14 +39,14 @@ func listSubscriptionsCommand() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			shown := make([]operator.SubscriptionView, 0, len(all))
+			shown := make([]outgoing.SubscriptionView, 0, len(all))
 			for _, s := range all {
-				shown = append(shown, operator.SubscriptionView{Subscription: s, Condition: how[s.DestinationID]})
+				shown = append(shown, outgoing.SubscriptionView{Subscription: s, Condition: how[s.DestinationID]})
 			}
 			return shown, nil
 		},
 		Heading: []string{"NAME!", "TO!", "FORM+", "ACTIVE", "STATE", "BREAKER", "PROVIDERS", "TYPES", "FILTER+"},
-		Cells: func(s operator.SubscriptionView) []string {
+		Cells: func(s outgoing.SubscriptionView) []string {
 			return []string{
 				s.Name, s.To, formOf(s.Subscription), strconv.FormatBool(s.Active), string(s.Condition.State), string(s.Condition.Breaker),
 				cmp.Or(strings.Join(s.Events.Providers, " "), "all"), cmp.Or(strings.Join(s.Events.Types, " "), "all"),
@@ -82,7 +83,7 @@ func showSubscriptionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Print(c, operator.SubscriptionView{Subscription: s, Condition: how}, func(w io.Writer) error {
+			return cli.Print(c, outgoing.SubscriptionView{Subscription: s, Condition: how}, func(w io.Writer) error {
 				return writeSubscription(w, s, how)
 			})
 		})
@@ -138,7 +139,7 @@ func testCommand() *cobra.Command {
 			if err != nil {
 				return notFound(err, kindSubscription, name)
 			}
-			shown := operator.ViewTrial(tried)
+			shown := outgoing.ViewTrial(tried)
 			if err := cli.Print(c, shown, func(w io.Writer) error { return writeTrial(w, shown) }); err != nil {
 				return err
 			}
@@ -157,7 +158,7 @@ func testCommand() *cobra.Command {
 	return command
 }
 
-func writeTrial(w io.Writer, t operator.TrialView) error {
+func writeTrial(w io.Writer, t outgoing.TrialView) error {
 	taken := "not taken"
 	if t.OK {
 		taken = "taken"
@@ -188,7 +189,7 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return notFound(err, kindSubscription, name)
 			}
-			if err := cli.Print(c, operator.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)},
+			if err := cli.Print(c, exchange.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)},
 				func(w io.Writer) error { return writeFindings(w, found) }); err != nil {
 				return err
 			}

@@ -5,12 +5,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator"
+	"holdfast/operator/exchange"
 )
 
 // Fail answers with a page that says what went wrong, and never how. Who has not logged in may do so, and then goes on; also from
 // an address that is locked out, since a token that is right passes there.
-func (f *Frame) Fail(ctx *fiber.Ctx, why operator.Failure) error {
+func (f *Frame) Fail(ctx *fiber.Ctx, why exchange.Failure) error {
 	if (why.Code == "unauthenticated" || why.Code == "locked_out") && ctx.Get("Hx-Request") == "" {
 		next := url.Values{}
 		if ctx.Method() == fiber.MethodGet {

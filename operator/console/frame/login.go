@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/operator"
+	"holdfast/operator/exchange"
 )
 
 const loginPath = "/console/login"
@@ -16,7 +17,7 @@ type login struct {
 	Next string
 	// Bounce is the page itself, to be loaded once more: a browser that comes from another site has not shown its session.
 	Bounce string
-	Failed *operator.Failure
+	Failed *exchange.Failure
 }
 
 // showLogin also takes the link that `holdfast dev` prints, which has a ticket in it.

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/exchange"
 )
 
 //go:embed parts
@@ -59,7 +60,7 @@ func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Templat
 // Show answers with a page, whole or not at all.
 func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 	v := View{
-		Page: p, Caller: operator.CallerOf(ctx), CanLogOut: operator.NeedsLogin(ctx), Version: f.version,
+		Page: p, Caller: exchange.CallerOf(ctx), CanLogOut: operator.NeedsLogin(ctx), Version: f.version,
 		Flash: takeFlash(ctx, f.prefix), csrf: operator.ProofOf(ctx),
 	}
 	if v.Caller.Name != "" {

@@ -1,4 +1,4 @@
-package operator
+package outgoing
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"holdfast/delivery/desk"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
 // DestinationView is a destination as a caller may see it: never with its secrets.
@@ -33,13 +34,13 @@ type SecretView struct {
 
 // viewDestination hides from viewers what can be a secret.
 func viewDestination(c *fiber.Ctx, d delivery.Destination, how delivery.Condition) DestinationView {
-	if isViewer(c) {
+	if exchange.IsViewer(c) {
 		d = d.Redacted()
 	}
 	return DestinationView{Destination: d, Condition: how}
 }
 
-func (o *Outbound) listDestinations(c *fiber.Ctx) error {
+func (o *API) listDestinations(c *fiber.Ctx) error {
 	after, limit, err := afterName(c)
 	if err != nil {
 		return err
@@ -48,27 +49,29 @@ func (o *Outbound) listDestinations(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(Cut(shown, limit, same[DestinationView], func(d DestinationView) nameCursor { return nameCursor{d.Name} }))
+	return c.JSON(exchange.Cut(shown, limit, exchange.Same[DestinationView], func(d DestinationView) nameCursor {
+		return nameCursor{d.Name}
+	}))
 }
 
 // ListDestinations are all destinations as the caller of a request may see them, by name, and how they do.
-func (o *Outbound) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) {
+func (o *API) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) {
 	after := ""
 	for {
-		some, err := o.destinationsAfter(c, after, maxLimit)
+		some, err := o.destinationsAfter(c, after, exchange.MaxLimit)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, some...)
-		if len(some) < maxLimit {
+		if len(some) < exchange.MaxLimit {
 			return all, nil
 		}
 		after = some[len(some)-1].Name
 	}
 }
 
-func (o *Outbound) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
-	ctx, cancel := within(c)
+func (o *API) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	some, err := o.Destinations.DestinationsAfter(ctx, after, limit)
 	if err != nil {
@@ -96,28 +99,28 @@ type nameCursor struct {
 
 // afterName reads the parameters of a list by name.
 func afterName(c *fiber.Ctx) (after string, limit int, err error) {
-	q := queryOf(c, "limit", "cursor")
-	limit = q.limit()
-	if place := cursorOf(q, func(p nameCursor) bool { return p.Name != "" }); place != nil {
+	q := exchange.QueryOf(c, "limit", "cursor")
+	limit = q.Limit()
+	if place := exchange.CursorOf(q, func(p nameCursor) bool { return p.Name != "" }); place != nil {
 		after = place.Name
 	}
-	return after, limit, q.err
+	return after, limit, q.Err
 }
 
-func (o *Outbound) showDestination(c *fiber.Ctx) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
+func (o *API) showDestination(c *fiber.Ctx) error {
+	if q := exchange.QueryOf(c); q.Err != nil {
+		return q.Err
 	}
-	return answer(c, o.ShowDestination)
+	return exchange.Answer(c, o.ShowDestination)
 }
 
 // ShowDestination is the destination that the path of a request names, as its caller may see it.
-func (o *Outbound) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
-	name, err := pathText(c, "name")
+func (o *API) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
+	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return view, err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	d, err := o.Destinations.Destination(ctx, name)
 	if err != nil {
@@ -127,7 +130,7 @@ func (o *Outbound) ShowDestination(c *fiber.Ctx) (view DestinationView, err erro
 }
 
 // viewOf also has the fingerprints of its secrets.
-func (o *Outbound) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) (view DestinationView, err error) {
+func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) (view DestinationView, err error) {
 	how, err := o.Destinations.Condition(ctx, d.ID)
 	if err != nil {
 		return view, err
@@ -144,7 +147,7 @@ func (o *Outbound) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destinat
 }
 
 // sendDestination answers with one destination, and with the secret that it has got now, if it has.
-func (o *Outbound) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
+func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
 	view, err := o.viewOf(ctx, c, d)
 	if err != nil {
 		return err
@@ -156,18 +159,18 @@ func (o *Outbound) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery
 // destinationRequest is the body of a change of a destination.
 type destinationRequest struct {
 	delivery.Destination
-	reasoned
+	exchange.Reasoned
 
 	// Secret takes the place of all that there are; "" keeps them, or makes one where it is needed.
 	Secret string `json:"secret"`
 }
 
-func (o *Outbound) createDestination(c *fiber.Ctx) error {
+func (o *API) createDestination(c *fiber.Ctx) error {
 	body := destinationRequest{}
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return err
@@ -180,7 +183,7 @@ func (o *Outbound) createDestination(c *fiber.Ctx) error {
 // mustBeNew refuses a name that is taken.
 func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.Context, string) (T, error)) error {
 	if name == "" {
-		return refuseField(codeMissingField, "name")
+		return exchange.MissingField("name")
 	}
 	_, err := read(ctx, name)
 	switch {
@@ -193,11 +196,11 @@ func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.
 	if kind == "destination" {
 		detail += `, and a subscription names it by "to"`
 	}
-	return &refusal{code: codeRefused, field: "name", detail: detail}
+	return &exchange.RefusalError{Code: exchange.CodeRefused, Field: "name", Detail: detail}
 }
 
-func (o *Outbound) applyDestination(ctx context.Context, c *fiber.Ctx, body destinationRequest) error {
-	applied, secret, err := o.Changes.Apply(ctx, body.Destination, body.Secret, actor(c, body.Reason))
+func (o *API) applyDestination(ctx context.Context, c *fiber.Ctx, body destinationRequest) error {
+	applied, secret, err := o.Changes.Apply(ctx, body.Destination, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -205,23 +208,23 @@ func (o *Outbound) applyDestination(ctx context.Context, c *fiber.Ctx, body dest
 }
 
 // replaceDestination takes the whole destination: what the body does not name has its default.
-func (o *Outbound) replaceDestination(c *fiber.Ctx) error {
-	name, err := pathText(c, "name")
+func (o *API) replaceDestination(c *fiber.Ctx) error {
+	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	return o.changeDestination(ctx, c, delivery.Destination{Name: name})
 }
 
 // patchDestination takes the fields that change.
-func (o *Outbound) patchDestination(c *fiber.Ctx) error {
-	name, err := pathText(c, "name")
+func (o *API) patchDestination(c *fiber.Ctx) error {
+	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	stored, err := o.Destinations.Destination(ctx, name)
 	if err != nil {
@@ -230,20 +233,20 @@ func (o *Outbound) patchDestination(c *fiber.Ctx) error {
 	return o.changeDestination(ctx, c, stored)
 }
 
-func (o *Outbound) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
+func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
 	body := destinationRequest{Destination: before}
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
 	if body.Name != before.Name {
-		return refuseField(codeBadField, "name") // a name is for good
+		return exchange.BadField("name") // a name is for good
 	}
 	body.ID, body.Version = before.ID, before.Version
 	return o.applyDestination(ctx, c, body)
 }
 
-func (o *Outbound) deleteDestination(c *fiber.Ctx) error {
-	return decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+func (o *API) deleteDestination(c *fiber.Ctx) error {
+	return exchange.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
 			return err
 		}
@@ -257,9 +260,9 @@ type named func(ctx context.Context, name string) (destination string, err error
 func itself(_ context.Context, name string) (string, error) { return name, nil }
 
 // setState pauses, resumes or disables a destination.
-func (o *Outbound) setState(of named, to delivery.DestinationState) fiber.Handler {
+func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		return decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+		return exchange.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 			destination, err := of(ctx, name)
 			if err != nil {
 				return err
@@ -278,7 +281,7 @@ func (o *Outbound) setState(of named, to delivery.DestinationState) fiber.Handle
 
 // rotation is the body of a rotation.
 type rotation struct {
-	reasoned
+	exchange.Reasoned
 
 	// Secret is the new one; "" has one made.
 	Secret string `json:"secret"`
@@ -289,27 +292,27 @@ type rotation struct {
 // DefaultGrace is enough for somebody to deploy the new secret.
 const DefaultGrace = 24 * time.Hour
 
-func (o *Outbound) rotateSecret(of named) fiber.Handler {
+func (o *API) rotateSecret(of named) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		name, err := pathText(c, "name")
+		name, err := exchange.PathText(c, "name")
 		if err != nil {
 			return err
 		}
 		var body rotation
-		if err := readChange(c, &body); err != nil {
+		if err := exchange.ReadChange(c, &body); err != nil {
 			return err
 		}
 		grace := DefaultGrace
 		if body.Grace != nil {
 			grace = time.Duration(*body.Grace)
 		}
-		ctx, cancel := within(c)
+		ctx, cancel := exchange.Within(c)
 		defer cancel()
 		destination, err := of(ctx, name)
 		if err != nil {
 			return err
 		}
-		secret, err := o.Changes.Rotate(ctx, destination, body.Secret, grace, actor(c, body.Reason))
+		secret, err := o.Changes.Rotate(ctx, destination, body.Secret, grace, exchange.Actor(c, body.Reason))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package operator
+package outgoing
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
 // SubscriptionView is a subscription, and how its destination does.
@@ -26,12 +27,12 @@ type SubscriptionView struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-func (o *Outbound) listSubscriptions(c *fiber.Ctx) error {
+func (o *API) listSubscriptions(c *fiber.Ctx) error {
 	after, limit, err := afterName(c)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	all, err := o.Subscriptions.SubscriptionsAfter(ctx, after, limit+1)
 	if err != nil {
@@ -45,15 +46,15 @@ func (o *Outbound) listSubscriptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(Cut(all, limit,
+	return c.JSON(exchange.Cut(all, limit,
 		func(s delivery.Subscription) SubscriptionView {
 			return SubscriptionView{Subscription: s, Condition: how[s.DestinationID]}
 		},
 		func(s delivery.Subscription) nameCursor { return nameCursor{s.Name} }))
 }
 
-func (o *Outbound) showSubscription(c *fiber.Ctx) error {
-	return lookAt(c, "name", func(ctx context.Context, name string) error {
+func (o *API) showSubscription(c *fiber.Ctx) error {
+	return exchange.LookAt(c, "name", func(ctx context.Context, name string) error {
 		s, err := o.Subscriptions.Subscription(ctx, name)
 		if err != nil {
 			return err
@@ -62,7 +63,7 @@ func (o *Outbound) showSubscription(c *fiber.Ctx) error {
 	})
 }
 
-func (o *Outbound) sendSubscription(ctx context.Context, c *fiber.Ctx, s delivery.Subscription, secret string) error {
+func (o *API) sendSubscription(ctx context.Context, c *fiber.Ctx, s delivery.Subscription, secret string) error {
 	how, err := o.Destinations.Condition(ctx, s.DestinationID)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (o *Outbound) sendSubscription(ctx context.Context, c *fiber.Ctx, s deliver
 }
 
 // targetOf is the destination of a subscription.
-func (o *Outbound) targetOf(ctx context.Context, subscription string) (string, error) {
+func (o *API) targetOf(ctx context.Context, subscription string) (string, error) {
 	s, err := o.Subscriptions.Subscription(ctx, subscription)
 	return s.To, err
 }
@@ -79,7 +80,7 @@ func (o *Outbound) targetOf(ctx context.Context, subscription string) (string, e
 // subscriptionRequest is the body of a change of a subscription.
 type subscriptionRequest struct {
 	delivery.Subscription
-	reasoned
+	exchange.Reasoned
 	flat
 }
 
@@ -97,12 +98,12 @@ func (f flat) isFlat() bool {
 	return f.URL != "" || f.EventTypes != nil || f.Secret != "" || f.RateLimit != nil
 }
 
-func (o *Outbound) createSubscription(c *fiber.Ctx) error {
+func (o *API) createSubscription(c *fiber.Ctx) error {
 	body := subscriptionRequest{Subscription: delivery.Subscription{Active: true}}
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	c.Status(fiber.StatusCreated)
 	if body.isFlat() {
@@ -115,8 +116,8 @@ func (o *Outbound) createSubscription(c *fiber.Ctx) error {
 	return o.applySubscription(ctx, c, body, "")
 }
 
-func (o *Outbound) applySubscription(ctx context.Context, c *fiber.Ctx, body subscriptionRequest, secret string) error {
-	s, err := o.Subscriptions.ApplySubscription(ctx, body.Subscription, actor(c, body.Reason))
+func (o *API) applySubscription(ctx context.Context, c *fiber.Ctx, body subscriptionRequest, secret string) error {
+	s, err := o.Subscriptions.ApplySubscription(ctx, body.Subscription, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -125,14 +126,14 @@ func (o *Outbound) applySubscription(ctx context.Context, c *fiber.Ctx, body sub
 
 // createFlat makes a destination and its only subscription, both of one name. Where the second fails the first stays: to be
 // deleted, or subscribed to.
-func (o *Outbound) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionRequest) error {
+func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionRequest) error {
 	switch {
 	case body.URL == "":
-		return refuseField(codeMissingField, "url")
+		return exchange.MissingField("url")
 	case body.To != "":
-		return refuseField(codeBadField, "to") // the flat form has a destination of its own
+		return exchange.BadField("to") // the flat form has a destination of its own
 	case body.EventTypes != nil && body.Events.Types != nil:
-		return refuseField(codeBadField, "event_types")
+		return exchange.BadField("event_types")
 	}
 	if body.EventTypes != nil {
 		body.Events.Types = body.EventTypes
@@ -150,10 +151,10 @@ func (o *Outbound) createFlat(ctx context.Context, c *fiber.Ctx, body subscripti
 	to := delivery.Destination{Name: body.Name, HTTP: &delivery.HTTP{URL: body.URL}}
 	if body.RateLimit != nil {
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
-			return refuseField(codeBadField, "rate_limit")
+			return exchange.BadField("rate_limit")
 		}
 	}
-	_, secret, err := o.Changes.Apply(ctx, to, body.Secret, actor(c, body.Reason))
+	_, secret, err := o.Changes.Apply(ctx, to, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -175,23 +176,23 @@ func nameFor(address string, events delivery.Events) string {
 }
 
 // replaceSubscription takes the whole subscription: what the body does not name has its default.
-func (o *Outbound) replaceSubscription(c *fiber.Ctx) error {
-	name, err := pathText(c, "name")
+func (o *API) replaceSubscription(c *fiber.Ctx) error {
+	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	return o.changeSubscription(ctx, c, delivery.Subscription{Name: name, Active: true})
 }
 
 // patchSubscription takes the fields that change.
-func (o *Outbound) patchSubscription(c *fiber.Ctx) error {
-	name, err := pathText(c, "name")
+func (o *API) patchSubscription(c *fiber.Ctx) error {
+	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	stored, err := o.Subscriptions.Subscription(ctx, name)
 	if err != nil {
@@ -200,23 +201,23 @@ func (o *Outbound) patchSubscription(c *fiber.Ctx) error {
 	return o.changeSubscription(ctx, c, stored)
 }
 
-func (o *Outbound) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
+func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
 	body := subscriptionRequest{Subscription: before}
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
 	switch {
 	case body.Name != before.Name:
-		return refuseField(codeBadField, "name") // a name is for good
+		return exchange.BadField("name") // a name is for good
 	case body.isFlat():
-		return refuseField(codeBadField, "url") // the destination is changed as one
+		return exchange.BadField("url") // the destination is changed as one
 	}
 	body.ID, body.DestinationID, body.Version = before.ID, before.DestinationID, before.Version
 	return o.applySubscription(ctx, c, body, "")
 }
 
-func (o *Outbound) deleteSubscription(c *fiber.Ctx) error {
-	return decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+func (o *API) deleteSubscription(c *fiber.Ctx) error {
+	return exchange.Decide(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
 		gone, err := o.Subscriptions.DeleteSubscription(ctx, name, by)
 		if err != nil {
 			return err
@@ -231,24 +232,24 @@ const trialTimeout = 25 * time.Second
 // trialRequest is the body of a trial.
 type trialRequest struct {
 	desk.Choice
-	reasoned
+	exchange.Reasoned
 }
 
-func (o *Outbound) trySubscription(c *fiber.Ctx) error {
-	name, err := pathText(c, "name")
+func (o *API) trySubscription(c *fiber.Ctx) error {
+	name, err := exchange.PathText(c, "name")
 	if err != nil {
 		return err
 	}
 	var body trialRequest
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
 	if body.EventID != "" && !isUUID(body.EventID) {
-		return refuseField(codeBadField, "event_id")
+		return exchange.BadField("event_id")
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), trialTimeout)
 	defer cancel()
-	result, err := o.Trials.Try(ctx, name, body.Choice, actor(c, body.Reason))
+	result, err := o.Trials.Try(ctx, name, body.Choice, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -265,12 +266,12 @@ type TrialView struct {
 // ViewTrial is a trial as it is shown.
 func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
 
-func (o *Outbound) checkSubscription(c *fiber.Ctx) error {
-	return lookAt(c, "name", func(ctx context.Context, name string) error {
+func (o *API) checkSubscription(c *fiber.Ctx) error {
+	return exchange.LookAt(c, "name", func(ctx context.Context, name string) error {
 		found, err := o.Trials.Check(ctx, name)
 		if err != nil {
 			return err
 		}
-		return c.JSON(List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
+		return c.JSON(exchange.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)})
 	})
 }

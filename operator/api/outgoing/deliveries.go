@@ -1,4 +1,4 @@
-package operator
+package outgoing
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
 // DeliveryView is a delivery as a caller may see it: an answer can repeat what was sent, so viewers see none.
@@ -24,7 +25,7 @@ type DeliveryView struct {
 func ViewDelivery(c *fiber.Ctx, d delivery.Delivery) DeliveryView { return viewDelivery(c)(d) }
 
 func viewDelivery(c *fiber.Ctx) func(delivery.Delivery) DeliveryView {
-	if isViewer(c) {
+	if exchange.IsViewer(c) {
 		return func(d delivery.Delivery) DeliveryView { return DeliveryView{Delivery: d} }
 	}
 	return WholeDelivery
@@ -43,7 +44,7 @@ type AttemptView struct {
 }
 
 func viewAttempt(c *fiber.Ctx, a delivery.Attempt) AttemptView {
-	if isViewer(c) {
+	if exchange.IsViewer(c) {
 		return AttemptView{Attempt: a}
 	}
 	return WholeAttempt(a)
@@ -59,8 +60,8 @@ func textOf(answer []byte) string { return strings.ToValidUTF8(string(answer), "
 
 func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
 
-// statusOf is the status of an event that stands for those of its deliveries. It has none before it is processed.
-func statusOf(status event.Status, all []delivery.Delivery) delivery.Status {
+// StatusOf is the status of an event that stands for those of its deliveries. It has none before it is processed.
+func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	var statuses []delivery.Status
 	for _, d := range all {
 		statuses = append(statuses, d.Status)
@@ -74,43 +75,23 @@ func statusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	return delivery.Pending
 }
 
-// addDeliveries adds what goes out of the event.
-func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetail) error {
-	if a.Outbound == nil {
-		return nil
+func (o *API) listAttempts(c *fiber.Ctx) error {
+	if q := exchange.QueryOf(c); q.Err != nil {
+		return q.Err
 	}
-	all, err := a.Outbound.Deliveries.DeliveriesOf(ctx, detail.ID)
-	if err != nil {
-		return err
-	}
-	detail.DeliveryStatus, detail.Deliveries = statusOf(detail.Status, all), []DeliveryView{}
-	for _, d := range all {
-		view := WholeDelivery(d)
-		if viewer {
-			view.Answer = ""
-		}
-		detail.Deliveries = append(detail.Deliveries, view)
-	}
-	return nil
-}
-
-func (o *Outbound) listAttempts(c *fiber.Ctx) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
-	}
-	return answer(c, o.Attempts)
+	return exchange.Answer(c, o.Attempts)
 }
 
 // Attempts are those to deliver the event that the path of a request names.
-func (o *Outbound) Attempts(c *fiber.Ctx) (list List[AttemptView], err error) {
-	id, err := pathUUID(c)
+func (o *API) Attempts(c *fiber.Ctx) (list exchange.List[AttemptView], err error) {
+	id, err := exchange.PathUUID(c)
 	if err != nil {
 		return list, err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	all, err := o.Deliveries.AttemptsOf(ctx, id)
-	return List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
+	return exchange.List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
 }
 
 // attemptsOf are those for one subscription, or for all (0).
@@ -132,25 +113,25 @@ const (
 	selectUndelivered selection = "undelivered"
 )
 
-func (o *Outbound) listDeliveries(c *fiber.Ctx) error {
-	q := queryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
-	only := choose(q, "only", []selection{selectOpen, selectUndelivered})
+func (o *API) listDeliveries(c *fiber.Ctx) error {
+	q := exchange.QueryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
+	only := exchange.Choose(q, "only", []selection{selectOpen, selectUndelivered})
 	wanted := delivery.Query{
-		EventID: q.text("event_id"), Status: choose(q, "status", delivery.Statuses()),
-		Open: only == selectOpen, Undelivered: only == selectUndelivered, Limit: q.limit() + 1,
+		EventID: q.Text("event_id"), Status: exchange.Choose(q, "status", delivery.Statuses()),
+		Open: only == selectOpen, Undelivered: only == selectUndelivered, Limit: q.Limit() + 1,
 	}
 	if wanted.EventID != "" && !isUUID(wanted.EventID) {
-		q.refuse("event_id")
+		q.Refuse("event_id")
 	}
 	if only != "" && wanted.Status != "" {
-		q.refuse("only") // a status says it already
+		q.Refuse("only") // a status says it already
 	}
-	wanted.Since, wanted.Until = q.period()
-	wanted.Before = cursorOf(q, func(k delivery.Key) bool { return isUUID(k.EventID) && k.SubscriptionID > 0 })
-	if q.err != nil {
-		return q.err
+	wanted.Since, wanted.Until = q.Period()
+	wanted.Before = exchange.CursorOf(q, func(k delivery.Key) bool { return isUUID(k.EventID) && k.SubscriptionID > 0 })
+	if q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	if err := o.resolve(ctx, q, &wanted); err != nil {
 		return err
@@ -159,21 +140,21 @@ func (o *Outbound) listDeliveries(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(Cut(rows, wanted.Limit-1, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
+	return c.JSON(exchange.Cut(rows, wanted.Limit-1, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
 		return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
 	}))
 }
 
 // resolve finds what the names of a query stand for.
-func (o *Outbound) resolve(ctx context.Context, q *query, wanted *delivery.Query) error {
-	if name := q.text("subscription"); name != "" {
+func (o *API) resolve(ctx context.Context, q *exchange.Query, wanted *delivery.Query) error {
+	if name := q.Text("subscription"); name != "" {
 		s, err := o.Subscriptions.Subscription(ctx, name)
 		if err != nil {
 			return err
 		}
 		wanted.SubscriptionID = s.ID
 	}
-	if name := q.text("destination"); name != "" {
+	if name := q.Text("destination"); name != "" {
 		d, err := o.Destinations.Destination(ctx, name)
 		if err != nil {
 			return err
@@ -184,11 +165,11 @@ func (o *Outbound) resolve(ctx context.Context, q *query, wanted *delivery.Query
 }
 
 // keyOf is the delivery that a path names: that of an event to a subscription.
-func (o *Outbound) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err error) {
-	if k.EventID, err = pathUUID(c); err != nil {
+func (o *API) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err error) {
+	if k.EventID, err = exchange.PathUUID(c); err != nil {
 		return k, err
 	}
-	name, err := pathText(c, "subscription")
+	name, err := exchange.PathText(c, "subscription")
 	if err != nil {
 		return k, err
 	}
@@ -197,11 +178,11 @@ func (o *Outbound) keyOf(ctx context.Context, c *fiber.Ctx) (k delivery.Key, err
 	return k, err
 }
 
-func (o *Outbound) showDelivery(c *fiber.Ctx) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
+func (o *API) showDelivery(c *fiber.Ctx) error {
+	if q := exchange.QueryOf(c); q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	k, err := o.keyOf(ctx, c)
 	if err != nil {
@@ -226,21 +207,21 @@ func (o *Outbound) showDelivery(c *fiber.Ctx) error {
 	return event.ErrNotFound
 }
 
-func (o *Outbound) changeDelivery(
+func (o *API) changeDelivery(
 	change func(context.Context, delivery.Key, oversight.Actor) (delivery.Delivery, error),
 ) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		var body reasoned
-		if err := readChange(c, &body); err != nil {
+		var body exchange.Reasoned
+		if err := exchange.ReadChange(c, &body); err != nil {
 			return err
 		}
-		ctx, cancel := within(c)
+		ctx, cancel := exchange.Within(c)
 		defer cancel()
 		k, err := o.keyOf(ctx, c)
 		if err != nil {
 			return err
 		}
-		d, err := change(ctx, k, actor(c, body.Reason))
+		d, err := change(ctx, k, exchange.Actor(c, body.Reason))
 		if err != nil {
 			return err
 		}
@@ -250,7 +231,7 @@ func (o *Outbound) changeDelivery(
 
 // resendRequest is the body of a resend, and of the plan of one.
 type resendRequest struct {
-	reasoned
+	exchange.Reasoned
 
 	Subscription string    `json:"subscription"`
 	Since        time.Time `json:"since"`
@@ -262,38 +243,38 @@ type resendRequest struct {
 }
 
 func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return body, err
 	}
 	switch {
 	case body.Subscription == "":
-		return body, refuseField(codeMissingField, "subscription")
+		return body, exchange.MissingField("subscription")
 	case body.Since.IsZero():
-		return body, refuseField(codeMissingField, "since")
-	case !isStorable(body.Since):
-		return body, refuseField(codeBadField, "since")
+		return body, exchange.MissingField("since")
+	case !exchange.IsStorable(body.Since):
+		return body, exchange.BadField("since")
 	}
 	if body.Until.IsZero() {
 		body.Until = time.Now()
 	}
-	if !isStorable(body.Until) || !holdsTime(body.Since, body.Until) {
-		return body, refuseField(codeBadField, "until")
+	if !exchange.IsStorable(body.Until) || !exchange.HoldsTime(body.Since, body.Until) {
+		return body, exchange.BadField("until")
 	}
 	if body.Rate == 0 {
 		body.Rate = delivery.DefaultResendRate
 	}
 	if body.Rate < delivery.MinResendRate || body.Rate > delivery.MaxResendRate {
-		return body, refuseField(codeBadField, "rate")
+		return body, exchange.BadField("rate")
 	}
 	return body, nil
 }
 
-func (o *Outbound) planResend(c *fiber.Ctx) error {
+func (o *API) planResend(c *fiber.Ctx) error {
 	body, err := resendOf(c)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	plan, err := o.Resends.PlanResend(ctx, body.Subscription, body.Since, body.Until)
 	if err != nil {
@@ -302,12 +283,12 @@ func (o *Outbound) planResend(c *fiber.Ctx) error {
 	return c.JSON(plan)
 }
 
-func (o *Outbound) startResend(c *fiber.Ctx) error {
+func (o *API) startResend(c *fiber.Ctx) error {
 	body, err := resendOf(c)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	s, err := o.Subscriptions.Subscription(ctx, body.Subscription)
 	if err != nil {
@@ -317,7 +298,7 @@ func (o *Outbound) startResend(c *fiber.Ctx) error {
 		SubscriptionID: s.ID, Subscription: s.Name, Everything: body.Everything, Rate: body.Rate,
 		Since: body.Since, Until: body.Until,
 	}
-	started, err := o.Resends.StartResend(ctx, wanted, actor(c, body.Reason))
+	started, err := o.Resends.StartResend(ctx, wanted, exchange.Actor(c, body.Reason))
 	if err != nil && started.ID == "" {
 		return err
 	}

@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/operator/exchange"
 )
 
 // rebuildRequest is the body of a rebuild.
 type rebuildRequest struct {
 	operation.RebuildFilter
-	reasoned
+	exchange.Reasoned
 
 	// All says that everything is meant, which an empty filter alone does not.
 	All    bool `json:"all"`
@@ -22,25 +23,25 @@ type rebuildRequest struct {
 }
 
 func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return body, err
 	}
 	for field, text := range map[string]string{"provider": body.Provider, "kind": body.Kind} {
-		if len(text) > maxText || !isText(text) {
-			return body, refuseField(codeBadField, field)
+		if len(text) > exchange.MaxText || !exchange.IsText(text) {
+			return body, exchange.BadField(field)
 		}
 	}
 	if body.Rate == 0 {
 		body.Rate = operation.DefaultRebuildRate
 	}
 	if body.Rate < operation.MinRebuildRate || body.Rate > operation.MaxRebuildRate {
-		return body, refuseField(codeBadField, "rate")
+		return body, exchange.BadField("rate")
 	}
 	switch all := body.IsAll(); {
 	case all && !body.All:
-		return body, refuseField(codeMissingField, "all")
+		return body, exchange.MissingField("all")
 	case body.All && !all:
-		return body, refuseField(codeBadField, "all")
+		return body, exchange.BadField("all")
 	}
 	return body, nil
 }
@@ -50,9 +51,9 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	started, err := a.Rebuilds.StartRebuild(ctx, body.RebuildFilter, body.Rate, body.DryRun, actor(c, body.Reason))
+	started, err := a.Rebuilds.StartRebuild(ctx, body.RebuildFilter, body.Rate, body.DryRun, exchange.Actor(c, body.Reason))
 	if err != nil && started.ID == "" {
 		return err
 	}
@@ -60,8 +61,8 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 }
 
 func (a *API) showRebuildDiff(c *fiber.Ctx) error {
-	return sendOperation(c, func(ctx context.Context, id string) (List[event.EntityDiff], error) {
+	return exchange.SendOperation(c, func(ctx context.Context, id string) (exchange.List[event.EntityDiff], error) {
 		diffs, err := a.Rebuilds.RebuildDiff(ctx, id)
-		return List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}, err
+		return exchange.List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}, err
 	})
 }

@@ -1,16 +1,17 @@
-package operator
+package api
 
 import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/operator/exchange"
 )
 
 // redriveRequest is the body of a redrive or of its plan.
 type redriveRequest struct {
 	operation.RedriveFilter
-	reasoned
+	exchange.Reasoned
 
 	// All says that everything is meant, which an empty filter alone does not.
 	All bool `json:"all"`
@@ -22,37 +23,37 @@ type redriveRequest struct {
 var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLetterExhausted}
 
 func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return body, err
 	}
 	for field, text := range map[string]string{
 		"provider": body.Provider, "source": body.Source, "type": body.Type, "code": body.Code, "rule": body.Rule,
 		"subscription": body.Subscription,
 	} {
-		if len(text) > maxText || !isText(text) {
-			return body, refuseField(codeBadField, field)
+		if len(text) > exchange.MaxText || !exchange.IsText(text) {
+			return body, exchange.BadField(field)
 		}
 	}
 	if body.Source != "" && body.Provider == "" {
-		return body, refuseField(codeMissingField, "provider") // a source is one of a provider
+		return body, exchange.MissingField("provider") // a source is one of a provider
 	}
 	if _, err := event.Choose(string(body.Class), event.Classes()); err != nil {
-		return body, refuseChoice(codeBadField, "class", err)
+		return body, exchange.RefuseChoice(exchange.CodeBadField, "class", err)
 	}
 	if _, err := event.Choose(string(body.Step), event.Steps()); err != nil {
-		return body, refuseChoice(codeBadField, "step", err)
+		return body, exchange.RefuseChoice(exchange.CodeBadField, "step", err)
 	}
 	if _, err := event.Choose(string(body.State), waitingStates); err != nil {
-		return body, refuseChoice(codeBadField, "state", err)
+		return body, exchange.RefuseChoice(exchange.CodeBadField, "state", err)
 	}
-	if !holdsTime(body.Since, body.Until) {
-		return body, refuseField(codeBadField, "until")
+	if !exchange.HoldsTime(body.Since, body.Until) {
+		return body, exchange.BadField("until")
 	}
 	if body.Rate == 0 {
 		body.Rate = operation.DefaultRedriveRate
 	}
 	if body.Rate < operation.MinRedriveRate || body.Rate > operation.MaxRedriveRate {
-		return body, refuseField(codeBadField, "rate")
+		return body, exchange.BadField("rate")
 	}
 	return body, nil
 }
@@ -62,7 +63,7 @@ func (a *API) planRedrive(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	plan, err := a.Redrives.PlanRedrive(ctx, body.RedriveFilter)
 	if err != nil {
@@ -78,13 +79,13 @@ func (a *API) startRedrive(c *fiber.Ctx) error {
 	}
 	switch all := body.IsAll(); {
 	case all && !body.All:
-		return refuseField(codeMissingField, "all")
+		return exchange.MissingField("all")
 	case body.All && !all:
-		return refuseField(codeBadField, "all")
+		return exchange.BadField("all")
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	started, err := a.Redrives.StartRedrive(ctx, body.RedriveFilter, body.Rate, actor(c, body.Reason))
+	started, err := a.Redrives.StartRedrive(ctx, body.RedriveFilter, body.Rate, exchange.Actor(c, body.Reason))
 	if err != nil && started.ID == "" {
 		return err
 	}

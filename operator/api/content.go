@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"bytes"
@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"github.com/gofiber/fiber/v2"
-
 	"holdfast/event"
-	"holdfast/operator/access"
 )
 
 // Content is a body as a caller may see it.
@@ -24,8 +21,6 @@ type Content struct {
 	Text     string          `json:"text,omitempty"`
 	Redacted bool            `json:"redacted"`
 }
-
-func isViewer(c *fiber.Ctx) bool { return !callerOf(c).Role.Includes(access.RoleOperator) }
 
 // content shows a body: whole to operators, and to viewers as JSON without what the provider's definition hides. What
 // cannot be redacted is not shown to viewers.

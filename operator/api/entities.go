@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/operator/exchange"
 )
 
 // EntityView is the state of an entity.
@@ -31,19 +32,19 @@ type EntityView struct {
 }
 
 func entityOf(c *fiber.Ctx) (ref event.EntityRef, err error) {
-	if ref.Provider, err = pathText(c, "provider"); err != nil {
+	if ref.Provider, err = exchange.PathText(c, "provider"); err != nil {
 		return ref, err
 	}
-	if ref.Kind, err = pathText(c, "kind"); err != nil {
+	if ref.Kind, err = exchange.PathText(c, "kind"); err != nil {
 		return ref, err
 	}
-	ref.ExternalID, err = pathText(c, "external_id")
+	ref.ExternalID, err = exchange.PathText(c, "external_id")
 	return ref, err
 }
 
 // listedEntities is a page of entities.
 type listedEntities struct {
-	List[EntityView]
+	exchange.List[EntityView]
 
 	// ChangedSince is later than what was asked for where too many changes came since: the list is complete from then on.
 	ChangedSince time.Time `json:"changed_since,omitzero"`
@@ -63,34 +64,36 @@ func (a *API) listEntities(c *fiber.Ctx) error {
 
 // EntityQuery is what a request for a list of entities asks for.
 func (a *API) EntityQuery(c *fiber.Ctx) (event.EntityQuery, error) {
-	q := queryOf(c, "provider", "kind", "prefix", "since", "limit", "cursor")
+	q := exchange.QueryOf(c, "provider", "kind", "prefix", "since", "limit", "cursor")
 	wanted := event.EntityQuery{
-		Provider: q.text("provider"), Kind: q.text("kind"), Prefix: q.text("prefix"), Since: q.time("since"), Limit: q.limit(),
+		Provider: q.Text("provider"), Kind: q.Text("kind"), Prefix: q.Text("prefix"), Since: q.Time("since"), Limit: q.Limit(),
 	}
 	if wanted.Kind != "" && wanted.Provider == "" {
-		q.refuse("kind") // a kind is one of a provider
+		q.Refuse("kind") // a kind is one of a provider
 	}
 	if wanted.Prefix != "" && wanted.Kind == "" {
-		q.refuse("prefix") // so is the ID of an entity one of a kind
+		q.Refuse("prefix") // so is the ID of an entity one of a kind
 	}
-	wanted.After = cursorOf(q, func(r event.EntityRef) bool {
-		return isText(r.Provider) && isText(r.Kind) && isText(r.ExternalID)
+	wanted.After = exchange.CursorOf(q, func(r event.EntityRef) bool {
+		return exchange.IsText(r.Provider) && exchange.IsText(r.Kind) && exchange.IsText(r.ExternalID)
 	})
-	return wanted, q.err
+	return wanted, q.Err
 }
 
 // ListEntities is one page of the entities that a query asks for, without their states, and since when it has all that
 // changed. Where the beginning of an ID is looked for, a page that is not full has a next one as long as there are some that
 // were not looked at.
-func (a *API) ListEntities(ctx context.Context, q event.EntityQuery) (list List[EntityView], since time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+func (a *API) ListEntities(
+	ctx context.Context, q event.EntityQuery,
+) (list exchange.List[EntityView], since time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
 	q.Limit++ // one more says that there is a next page
 	found, err := a.Entities.EntityList(ctx, q)
 	if err != nil {
 		return list, since, err
 	}
-	list = Cut(found.Entities, q.Limit-1, ViewEntity, func(e event.Entity) event.EntityRef { return e.EntityRef })
+	list = exchange.Cut(found.Entities, q.Limit-1, ViewEntity, func(e event.Entity) event.EntityRef { return e.EntityRef })
 	list.GoOn(found.LookedTo != nil, found.LookedTo)
 	return list, found.ChangedSince, nil
 }
@@ -109,10 +112,10 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	q := queryOf(c, "as_of")
-	at := q.time("as_of")
-	if q.err != nil {
-		return q.err
+	q := exchange.QueryOf(c, "as_of")
+	at := q.Time("as_of")
+	if q.Err != nil {
+		return q.Err
 	}
 	view, err := a.Entity(c, ref, at)
 	if err != nil {
@@ -123,7 +126,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 
 // Entity is an entity as the caller may see it, now or, unless it is zero, as of a moment.
 func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view EntityView, err error) {
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	var e event.Entity
 	if at.IsZero() {
@@ -137,7 +140,7 @@ func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view Enti
 	if view = ViewEntity(e); !at.IsZero() {
 		view.AsOf = &at
 	}
-	if a.hidesState(isViewer(c), ref.Provider) {
+	if a.hidesState(exchange.IsViewer(c), ref.Provider) {
 		view.State, view.Redacted = nil, true
 	}
 	return view, nil
@@ -149,12 +152,12 @@ func (a *API) TimelineQuery(c *fiber.Ctx) (wanted event.TimelineQuery, err error
 	if err != nil {
 		return wanted, err
 	}
-	q := queryOf(c, "as_of", "limit", "cursor")
-	wanted = event.TimelineQuery{Entity: ref, AsOf: q.time("as_of"), Limit: q.limit()}
-	wanted.Before = cursorOf(q, func(c event.LinkCursor) bool {
+	q := exchange.QueryOf(c, "as_of", "limit", "cursor")
+	wanted = event.TimelineQuery{Entity: ref, AsOf: q.Time("as_of"), Limit: q.Limit()}
+	wanted.Before = exchange.CursorOf(q, func(c event.LinkCursor) bool {
 		return uuid.Validate(c.EventID) == nil && c.Position > 0 && c.Position < 1<<31
 	})
-	return wanted, q.err
+	return wanted, q.Err
 }
 
 func (a *API) showTimeline(c *fiber.Ctx) error {
@@ -162,29 +165,29 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	wanted.Limit++ // one more says that there is a next page
 	rows, err := a.Entities.TimelinePage(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	viewer := isViewer(c)
+	viewer := exchange.IsViewer(c)
 	view := func(l event.Link) Change { return a.change(viewer, l) }
-	return c.JSON(Cut(rows, wanted.Limit-1, view, event.Link.Cursor))
+	return c.JSON(exchange.Cut(rows, wanted.Limit-1, view, event.Link.Cursor))
 }
 
 // Effects is a page of a timeline with what each change made of the entity. Who may not see the states gets the changes alone.
-func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list List[event.Effect], err error) {
-	ctx, cancel := within(c)
+func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list exchange.List[event.Effect], err error) {
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	q.Limit++ // one more says that there is a next page
 	rows, err := a.Entities.Effects(ctx, q)
 	if err != nil {
 		return list, err
 	}
-	hidden := a.hidesState(isViewer(c), q.Entity.Provider)
-	return Cut(rows, q.Limit-1, func(e event.Effect) event.Effect {
+	hidden := a.hidesState(exchange.IsViewer(c), q.Entity.Provider)
+	return exchange.Cut(rows, q.Limit-1, func(e event.Effect) event.Effect {
 		if hidden {
 			e.State, e.Fields = nil, nil
 		}

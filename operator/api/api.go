@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/feed"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
 )
 
 // API is what the operator API reads and changes. What is nil is not served.
@@ -28,14 +30,14 @@ type API struct {
 	Changes feed.Reader
 	Live    *feed.Hub
 	// Outbound is what goes out: destinations, subscriptions, deliveries.
-	Outbound *Outbound
+	Outbound *outgoing.API
 	// Redactor decides what a viewer sees of what was received; nil shows viewers nothing of it.
 	Redactor Redactor
 	// Payloads is the codec endpoint of Temporal Web and the command lines.
 	Payloads PayloadCodec
 
-	// patience is how long one who follows the feed and does not read is waited for; 0 is streamPatience.
-	patience time.Duration
+	// Patience is how long one who follows the feed and does not read is waited for; 0 is 10 seconds.
+	Patience time.Duration
 }
 
 // EventStore reads stored events.
@@ -154,65 +156,62 @@ type Redactor interface {
 	Redact(r event.Receipt, body []byte) (json.RawMessage, error)
 }
 
-// requestTimeout bounds the work on one request to the API.
-const requestTimeout = 10 * time.Second
-
-// routes are the API's. Each of them stands in the access table and in openapi.json, which tests compare.
-func (a *API) routes() []route {
-	var all []route
-	add := func(isServed bool, routes ...route) {
+// Routes are the API's. Each of them stands in the access table and in openapi.json, which tests compare.
+func (a *API) Routes() []exchange.Route {
+	var all []exchange.Route
+	add := func(isServed bool, routes ...exchange.Route) {
 		if isServed {
 			all = append(all, routes...)
 		}
 	}
-	add(true, route{"GET", "/openapi.json", "this API as an OpenAPI 3.1 document", openAPI})
 	add(a.Events != nil,
-		route{"GET", "/events", "stored events, newest first", a.listEvents},
-		route{"GET", "/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent})
+		exchange.Get("/events", "stored events, newest first", a.listEvents),
+		exchange.Get("/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent))
 	add(a.DeadLetters != nil,
-		route{"GET", "/dead-letters", "dead letters, the last failed first", a.listDeadLetters},
-		route{"GET", "/dead-letters/causes", "dead letters that wait, grouped by why they failed", a.listCauses},
-		route{"GET", "/dead-letters/:id", "one dead letter with its body", a.showDeadLetter},
-		route{"POST", "/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter},
-		route{"POST", "/dead-letters/:id/reopen", "take a discard back", a.reopenDeadLetter},
-		route{"DELETE", "/dead-letters/:id", "remove a closed dead letter", a.deleteDeadLetter},
-		route{"POST", "/dead-letters/cleanup", "remove what was closed long ago", a.cleanUpDeadLetters})
+		exchange.Get("/dead-letters", "dead letters, the last failed first", a.listDeadLetters),
+		exchange.Get("/dead-letters/causes", "dead letters that wait, grouped by why they failed", a.listCauses),
+		exchange.Get("/dead-letters/:id", "one dead letter with its body", a.showDeadLetter),
+		exchange.Post("/dead-letters/:id/discard", "give an event up, with a reason", a.discardDeadLetter),
+		exchange.Post("/dead-letters/:id/reopen", "take a discard back", a.reopenDeadLetter),
+		exchange.Delete("/dead-letters/:id", "remove a closed dead letter", a.deleteDeadLetter),
+		exchange.Post("/dead-letters/cleanup", "remove what was closed long ago", a.cleanUpDeadLetters))
 	add(a.Replays != nil,
-		route{"POST", "/dead-letters/:id/replay", "run an event again", a.replayDeadLetter},
-		route{"POST", "/dead-letters/:id/edit", "run an edited event instead", a.editDeadLetter})
+		exchange.Post("/dead-letters/:id/replay", "run an event again", a.replayDeadLetter),
+		exchange.Post("/dead-letters/:id/edit", "run an edited event instead", a.editDeadLetter))
 	add(a.Entities != nil,
-		route{"GET", "/entities", "entities, in the order of their names", a.listEntities},
-		route{"GET", "/entities/:provider/:kind/:external_id", "the state of an entity, now or as_of", a.showEntity},
-		route{"GET", "/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline})
-	add(a.Audit != nil, route{"GET", "/audit", "what operators did, newest first", a.listAudit})
-	add(a.Errors != nil, route{"GET", "/errors", "errors of all phases, newest first", a.listErrors})
+		exchange.Get("/entities", "entities, in the order of their names", a.listEntities),
+		exchange.Get("/entities/:provider/:kind/:external_id", "the state of an entity, now or as_of", a.showEntity),
+		exchange.Get("/entities/:provider/:kind/:external_id/timeline", "what events did to it", a.showTimeline))
+	add(a.Audit != nil, exchange.Get("/audit", "what operators did, newest first", a.listAudit))
+	add(a.Errors != nil, exchange.Get("/errors", "errors of all phases, newest first", a.listErrors))
 	add(a.Conflicts != nil,
-		route{"GET", "/conflicts", "events that were dropped because another has their key, the last seen first", a.listConflicts})
+		exchange.Get("/conflicts", "events that were dropped because another has their key, the last seen first", a.listConflicts))
 	add(a.Changes != nil && a.Live != nil,
-		route{"GET", "/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges})
-	add(a.Stats != nil, route{"GET", "/stats", "what there is to do and what was done", a.showStats})
+		exchange.Get("/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges))
+	add(a.Stats != nil, exchange.Get("/stats", "what there is to do and what was done", a.showStats))
 	if r := a.Redrives; r != nil {
-		add(true, operationRoutes("redrive", r.Redrives, r.Redrive, r.ChangeRedrive,
+		add(true, exchange.Operations("redrive", r.Redrives, r.Redrive, r.ChangeRedrive,
 			func(r operation.Redrive) string { return r.ID })...)
 	}
 	add(a.Redrives != nil,
-		route{"POST", "/redrives", "run many dead letters again", a.startRedrive},
-		route{"POST", "/redrives/plan", "what a redrive would take on", a.planRedrive})
+		exchange.Post("/redrives", "run many dead letters again", a.startRedrive),
+		exchange.Post("/redrives/plan", "what a redrive would take on", a.planRedrive))
 	if r := a.Rebuilds; r != nil {
-		add(true, operationRoutes("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild,
+		add(true, exchange.Operations("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild,
 			func(r operation.Rebuild) string { return r.ID })...)
 	}
 	add(a.Rebuilds != nil,
-		route{"POST", "/rebuilds", "read stored events again with today's definitions", a.startRebuild},
-		route{"GET", "/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff})
+		exchange.Post("/rebuilds", "read stored events again with today's definitions", a.startRebuild),
+		exchange.Get("/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff))
 	if i := a.Imports; i != nil {
-		add(true, operationRoutes("import", i.Imports, i.Import, i.ChangeImport, func(i operation.Import) string { return i.ID })...)
+		add(true, exchange.Operations("import", i.Imports, i.Import, i.ChangeImport,
+			func(i operation.Import) string { return i.ID })...)
 	}
 	if a.Outbound != nil {
-		all = append(all, a.outboundRoutes()...)
+		all = append(all, a.Outbound.Routes()...)
 	}
 	add(a.Payloads != nil,
-		route{"POST", "/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)},
-		route{"POST", "/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)})
+		exchange.Post("/codec/encode", "encrypt payloads of Temporal", a.translate(PayloadCodec.EncodeJSON)),
+		exchange.Post("/codec/decode", "decrypt payloads of Temporal", a.translate(PayloadCodec.DecodeJSON)))
 	return all
 }

@@ -1,4 +1,4 @@
-package operator
+package exchange
 
 import (
 	"context"
@@ -9,32 +9,32 @@ import (
 	"holdfast/event/oversight"
 )
 
-// operationRoutes are what all operations of a kind have: redrives, rebuilds, imports, resends.
-func operationRoutes[T any](
+// Operations are the routes that all operations of a kind have: redrives, rebuilds, imports, resends.
+func Operations[T any](
 	noun string, latest func(context.Context, int) ([]T, error), one func(context.Context, string) (T, error),
 	change func(context.Context, string, operation.State, oversight.Actor) (T, error), idOf func(T) string,
-) []route {
+) []Route {
 	all := "/" + noun + "s"
 	to := func(state operation.State) fiber.Handler {
 		return func(c *fiber.Ctx) error { return sendChanged(c, state, change, idOf) }
 	}
-	return []route{
-		{"GET", all, "the latest " + noun + "s", func(c *fiber.Ctx) error { return sendLatest(c, latest) }},
-		{"GET", all + "/:id", "one " + noun, func(c *fiber.Ctx) error { return sendOperation(c, one) }},
-		{"POST", all + "/:id/pause", "pause one " + noun, to(operation.Paused)},
-		{"POST", all + "/:id/resume", "resume one " + noun, to(operation.Running)},
-		{"POST", all + "/:id/cancel", "cancel one " + noun, to(operation.Canceled)},
+	return []Route{
+		Get(all, "the latest "+noun+"s", func(c *fiber.Ctx) error { return sendLatest(c, latest) }),
+		Get(all+"/:id", "one "+noun, func(c *fiber.Ctx) error { return SendOperation(c, one) }),
+		Post(all+"/:id/pause", "pause one "+noun, to(operation.Paused)),
+		Post(all+"/:id/resume", "resume one "+noun, to(operation.Running)),
+		Post(all+"/:id/cancel", "cancel one "+noun, to(operation.Canceled)),
 	}
 }
 
 // sendLatest answers with the latest operations of a kind.
 func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, error)) error {
-	q := queryOf(c, "limit")
-	limit := q.limit()
-	if q.err != nil {
-		return q.err
+	q := QueryOf(c, "limit")
+	limit := q.Limit()
+	if q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := Within(c)
 	defer cancel()
 	rows, err := latest(ctx, limit)
 	if err != nil {
@@ -43,9 +43,9 @@ func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, err
 	return c.JSON(List[T]{Items: append([]T{}, rows...)})
 }
 
-// sendOperation answers with what is known of one operation.
-func sendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
-	return lookAt(c, "id", func(ctx context.Context, id string) error {
+// SendOperation answers with what is known of one operation.
+func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
+	return LookAt(c, "id", func(ctx context.Context, id string) error {
 		r, err := read(ctx, id)
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func sendChanged[T any](
 	c *fiber.Ctx, to operation.State,
 	change func(context.Context, string, operation.State, oversight.Actor) (T, error), idOf func(T) string,
 ) error {
-	return decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
+	return Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
 		r, err := change(ctx, id, to, by)
 		if err != nil && idOf(r) == "" {
 			return err

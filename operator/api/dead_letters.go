@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
 // DeadLetterView is a dead letter in a list.
@@ -77,77 +78,79 @@ func (a *API) listDeadLetters(c *fiber.Ctx) error {
 
 // DeadLetterQuery is what a request for a list of dead letters asks for.
 func (a *API) DeadLetterQuery(c *fiber.Ctx) (event.DeadLetterQuery, error) {
-	q := queryOf(c, "provider", "source", "type", "state", "class", "code", "step", "rule", "subscription", "key", "event_id",
-		"since", "until", "limit", "cursor")
+	q := exchange.QueryOf(c, "provider", "source", "type", "state", "class", "code", "step", "rule", "subscription", "key",
+		"event_id", "since", "until", "limit", "cursor")
 	wanted := event.DeadLetterQuery{
-		Provider: q.text("provider"), Source: q.source(), Type: q.text("type"), Code: q.text("code"),
-		State: choose(q, "state", event.DeadLetterStates()), Class: choose(q, "class", event.Classes()),
-		Step: choose(q, "step", event.Steps()), Rule: q.text("rule"), Subscription: q.text("subscription"),
-		Limit: q.limit(),
+		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Code: q.Text("code"),
+		State: exchange.Choose(q, "state", event.DeadLetterStates()), Class: exchange.Choose(q, "class", event.Classes()),
+		Step: exchange.Choose(q, "step", event.Steps()), Rule: q.Text("rule"), Subscription: q.Text("subscription"),
+		Limit: q.Limit(),
 	}
-	wanted.Since, wanted.Until = q.period()
-	if key := q.text("key"); key != "" {
+	wanted.Since, wanted.Until = q.Period()
+	if key := q.Text("key"); key != "" {
 		if wanted.Provider == "" {
-			q.refuse("key") // a key is one of a provider
+			q.Refuse("key") // a key is one of a provider
 		}
 		wanted.WorkflowID = event.WorkflowID(wanted.Provider, event.CanonicalKey(wanted.Provider, key))
 	}
-	if id := q.text("event_id"); id != "" {
+	if id := q.Text("event_id"); id != "" {
 		if uuid.Validate(id) != nil {
-			q.refuse("event_id")
+			q.Refuse("event_id")
 		}
 		wanted.EventID = id
 	}
-	wanted.Before = cursorOf(q, func(c event.DeadLetterCursor) bool { return c.ID > 0 && isStorable(c.LastFailed) })
-	return wanted, q.err
+	wanted.Before = exchange.CursorOf(q, func(c event.DeadLetterCursor) bool {
+		return c.ID > 0 && exchange.IsStorable(c.LastFailed)
+	})
+	return wanted, q.Err
 }
 
 // ListDeadLetters is one page of the dead letters that a query asks for.
-func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (list List[DeadLetterView], err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+func (a *API) ListDeadLetters(ctx context.Context, q event.DeadLetterQuery) (list exchange.List[DeadLetterView], err error) {
+	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
 	q.Limit++ // one more says that there is a next page
 	rows, err := a.DeadLetters.DeadLetters(ctx, q)
 	if err != nil {
 		return list, err
 	}
-	return Cut(rows, q.Limit-1, ViewDeadLetter, event.DeadLetter.Cursor), nil
+	return exchange.Cut(rows, q.Limit-1, ViewDeadLetter, event.DeadLetter.Cursor), nil
 }
 
 func (a *API) listCauses(c *fiber.Ctx) error {
-	q := queryOf(c, "provider")
-	if q.err != nil {
-		return q.err
+	q := exchange.QueryOf(c, "provider")
+	if q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	causes, err := a.DeadLetters.Causes(ctx, q.text("provider"))
+	causes, err := a.DeadLetters.Causes(ctx, q.Text("provider"))
 	if err != nil {
 		return err
 	}
-	return c.JSON(List[operation.Cause]{Items: append([]operation.Cause{}, causes...)})
+	return c.JSON(exchange.List[operation.Cause]{Items: append([]operation.Cause{}, causes...)})
 }
 
 func (a *API) showDeadLetter(c *fiber.Ctx) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
+	if q := exchange.QueryOf(c); q.Err != nil {
+		return q.Err
 	}
-	return answer(c, a.DeadLetter)
+	return exchange.Answer(c, a.DeadLetter)
 }
 
 // DeadLetter is the dead letter that the path of a request names, with what its caller may see of what was received.
 func (a *API) DeadLetter(c *fiber.Ctx) (detail DeadLetterDetail, err error) {
-	id, err := pathNumber(c)
+	id, err := exchange.PathNumber(c)
 	if err != nil {
 		return detail, err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	d, err := a.DeadLetters.DeadLetter(ctx, id)
 	if err != nil {
 		return detail, err
 	}
-	return a.DeadLetterDetail(d, isViewer(c)), nil
+	return a.DeadLetterDetail(d, exchange.IsViewer(c)), nil
 }
 
 // DeadLetterDetail is a dead letter with what was received, as far as a viewer, or anybody else, may see it.
@@ -157,26 +160,14 @@ func (a *API) DeadLetterDetail(d event.DeadLetter, viewer bool) DeadLetterDetail
 	}
 }
 
-// reasoned is the body of a change that takes a reason.
-type reasoned struct {
-	Reason string `json:"reason"`
-}
-
-func (r reasoned) check() error {
-	if len(r.Reason) > maxText || !isText(r.Reason) {
-		return refuseField(codeBadField, "reason")
-	}
-	return nil
-}
-
 // changeOf reads a change of one dead letter: its number and its reason.
 func changeOf(c *fiber.Ctx) (id int64, by oversight.Actor, err error) {
-	if id, err = pathNumber(c); err != nil {
+	if id, err = exchange.PathNumber(c); err != nil {
 		return 0, by, err
 	}
-	var body reasoned
-	err = readChange(c, &body)
-	return id, actor(c, body.Reason), err
+	var body exchange.Reasoned
+	err = exchange.ReadChange(c, &body)
+	return id, exchange.Actor(c, body.Reason), err
 }
 
 func (a *API) discardDeadLetter(c *fiber.Ctx) error {
@@ -185,7 +176,7 @@ func (a *API) discardDeadLetter(c *fiber.Ctx) error {
 		return err
 	}
 	if by.Reason == "" {
-		return refuseField(codeMissingField, "reason")
+		return exchange.MissingField("reason")
 	}
 	return a.changed(c, id, by, a.DeadLetters.DiscardDeadLetter)
 }
@@ -202,7 +193,7 @@ func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
 func (a *API) changed(
 	c *fiber.Ctx, id int64, by oversight.Actor, change func(context.Context, int64, oversight.Actor) error,
 ) error {
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	if err := change(ctx, id, by); err != nil {
 		return err
@@ -219,7 +210,7 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	if err := a.DeadLetters.DeleteDeadLetter(ctx, id, by); err != nil {
 		return err
@@ -229,7 +220,7 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 
 // cleanup is the body of a cleanup.
 type cleanup struct {
-	reasoned
+	exchange.Reasoned
 
 	// OlderThan is a duration: how long ago a dead letter must have been closed.
 	OlderThan event.Duration `json:"older_than"`
@@ -239,23 +230,23 @@ type cleanup struct {
 
 func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	var body cleanup
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
 	switch {
 	case body.OlderThan <= 0:
-		return refuseField(codeMissingField, "older_than")
+		return exchange.MissingField("older_than")
 	case body.Limit < 0 || body.Limit > operation.MaxCleanup:
-		return refuseField(codeBadField, "limit")
-	case !isText(body.Provider) || len(body.Provider) > maxText:
-		return refuseField(codeBadField, "provider")
+		return exchange.BadField("limit")
+	case !exchange.IsText(body.Provider) || len(body.Provider) > exchange.MaxText:
+		return exchange.BadField("provider")
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	wanted := operation.Cleanup{
 		Before: time.Now().Add(-time.Duration(body.OlderThan)), Provider: body.Provider, Limit: body.Limit,
 	}
-	removed, err := a.DeadLetters.CleanUpDeadLetters(ctx, wanted, actor(c, body.Reason))
+	removed, err := a.DeadLetters.CleanUpDeadLetters(ctx, wanted, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -271,7 +262,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	started, err := a.Replays.Replay(ctx, id, by)
 	if err != nil {
@@ -282,7 +273,7 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 
 // edit is the body of an edit: the new body of the event as text, or in base64 where it is none.
 type edit struct {
-	reasoned
+	exchange.Reasoned
 
 	Body       *string `json:"body"`
 	BodyBase64 *string `json:"body_base64"`
@@ -292,17 +283,17 @@ type edit struct {
 func (e edit) bytes() ([]byte, error) {
 	switch {
 	case e.Body != nil && e.BodyBase64 != nil:
-		return nil, refuseField(codeBadField, "body_base64")
+		return nil, exchange.BadField("body_base64")
 	case e.Body != nil:
 		return sized([]byte(*e.Body), "body")
 	case e.BodyBase64 != nil:
 		body, err := base64.StdEncoding.Strict().DecodeString(*e.BodyBase64)
 		if err != nil {
-			return nil, refuseField(codeBadField, "body_base64")
+			return nil, exchange.BadField("body_base64")
 		}
 		return sized(body, "body_base64")
 	default:
-		return nil, refuseField(codeMissingField, "body")
+		return nil, exchange.MissingField("body")
 	}
 }
 
@@ -311,18 +302,18 @@ const maxEdited = 1 << 20
 
 func sized(body []byte, field string) ([]byte, error) {
 	if len(body) > maxEdited {
-		return nil, refuseField(codeTooLarge, field)
+		return nil, &exchange.RefusalError{Code: exchange.CodeTooLarge, Field: field}
 	}
 	return body, nil
 }
 
 func (a *API) editDeadLetter(c *fiber.Ctx) error {
-	id, err := pathNumber(c)
+	id, err := exchange.PathNumber(c)
 	if err != nil {
 		return err
 	}
 	var body edit
-	if err := readChange(c, &body); err != nil {
+	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
 	edited, err := body.bytes()
@@ -333,10 +324,10 @@ func (a *API) editDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	wanted := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
-	started, err := a.Replays.EditAndReplay(ctx, wanted, actor(c, body.Reason))
+	started, err := a.Replays.EditAndReplay(ctx, wanted, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
-package operator
+package api
 
 import (
 	"mime"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/cors"
+
+	"holdfast/operator/exchange"
 )
 
 // PayloadCodec encrypts and decrypts payloads of Temporal. Both sides of it are temporal.api.common.v1.Payloads as JSON, which
@@ -16,37 +16,20 @@ type PayloadCodec interface {
 	DecodeJSON(payloads []byte) ([]byte, error)
 }
 
-// payloadsPath is what the codec endpoint lies below.
-const payloadsPath = "/codec/"
-
 // translate answers to those who may read raw bodies: a decrypted payload is one.
 func (a *API) translate(by func(codec PayloadCodec, payloads []byte) ([]byte, error)) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {
-			return refuse(codeMediaType)
+			return exchange.Refuse(exchange.CodeMediaType)
 		}
-		if q := queryOf(c); q.err != nil {
-			return q.err
+		if q := exchange.QueryOf(c); q.Err != nil {
+			return q.Err
 		}
 		translated, err := by(a.Payloads, c.BodyRaw())
 		if err != nil {
-			return &refusal{code: codeBadPayload, detail: shortened(err.Error())}
+			return &exchange.RefusalError{Code: exchange.CodeBadPayload, Detail: exchange.Shortened(err.Error())}
 		}
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(translated)
 	}
-}
-
-// preflightAge is how long a browser remembers the answer to a preflight, in seconds.
-const preflightAge = 600
-
-// admit lets the pages of Temporal Web, which has an origin of its own, read the answers of the codec endpoint. The headers are
-// those that it sends. It sends no cookies, and is not asked for any.
-func admit(origins []string) fiber.Handler {
-	return cors.New(cors.Config{
-		AllowOrigins: strings.Join(origins, ","),
-		AllowMethods: fiber.MethodPost,
-		AllowHeaders: "Content-Type, X-Namespace, Authorization, Authorization-Extras",
-		MaxAge:       preflightAge,
-	})
 }

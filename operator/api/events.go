@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
 )
 
 // EventView is a stored event in a list.
@@ -55,8 +57,8 @@ type EventDetail struct {
 	Attempts    []oversight.ErrorEntry `json:"attempts"`
 	DeadLetters []DeadLetterView       `json:"dead_letters"`
 	// DeliveryStatus stands for those of its deliveries.
-	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
-	Deliveries     []DeliveryView  `json:"deliveries,omitempty"`
+	DeliveryStatus delivery.Status         `json:"delivery_status,omitempty"`
+	Deliveries     []outgoing.DeliveryView `json:"deliveries,omitempty"`
 	// Duplicates say how often it came again; nil where it never did.
 	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
@@ -85,38 +87,38 @@ func (a *API) listEvents(c *fiber.Ctx) error {
 
 // EventQuery is what a request for a list of events asks for.
 func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
-	q := queryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
+	q := exchange.QueryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
 		"limit", "cursor")
 	wanted := event.RecordQuery{
-		Provider: q.text("provider"), Source: q.source(), Type: q.text("type"), Key: q.text("key"), Text: q.text("text"),
-		Status: choose(q, "status", event.Statuses()),
-		Limit:  q.limit(),
+		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Key: q.Text("key"), Text: q.Text("text"),
+		Status: exchange.Choose(q, "status", event.Statuses()),
+		Limit:  q.Limit(),
 	}
-	wanted.Since, wanted.Until = q.period()
-	kind, id := q.text("entity_kind"), q.text("entity_id")
+	wanted.Since, wanted.Until = q.Period()
+	kind, id := q.Text("entity_kind"), q.Text("entity_id")
 	if kind != "" || id != "" {
 		if wanted.Provider == "" || kind == "" || id == "" {
-			q.refuse("entity_id") // an entity is named by all three
+			q.Refuse("entity_id") // an entity is named by all three
 		}
 		wanted.Entity = &event.EntityRef{Provider: wanted.Provider, Kind: kind, ExternalID: id}
 	}
-	if place := cursorOf(q, func(c idCursor) bool { return uuid.Validate(c.ID) == nil }); place != nil {
+	if place := exchange.CursorOf(q, func(c idCursor) bool { return uuid.Validate(c.ID) == nil }); place != nil {
 		wanted.Before = place.ID
 	}
-	if wanted.Text != "" && isViewer(c) && q.err == nil {
-		return wanted, refuse(codeForbidden) // it would tell what is in a body
+	if wanted.Text != "" && exchange.IsViewer(c) && q.Err == nil {
+		return wanted, exchange.Refuse(exchange.CodeForbidden) // it would tell what is in a body
 	}
-	return wanted, q.err
+	return wanted, q.Err
 }
 
 // ListEvents is one page of the stored events that a query asks for. Where a text is looked for, a page that is not full has a
 // next one as long as there are events that were not looked at.
-func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list List[EventView], err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchange.List[EventView], err error) {
+	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
 	if q.Text != "" {
 		found, err := a.Events.SearchEvents(ctx, q)
-		list = Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+		list = exchange.Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
 		list.GoOn(found.LookedTo != "", idCursor{found.LookedTo})
 		return list, err
 	}
@@ -125,25 +127,25 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list List[Ev
 	if err != nil {
 		return list, err
 	}
-	return Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} }), nil
+	return exchange.Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} }), nil
 }
 
 func (a *API) showEvent(c *fiber.Ctx) error {
-	if q := queryOf(c); q.err != nil {
-		return q.err
+	if q := exchange.QueryOf(c); q.Err != nil {
+		return q.Err
 	}
-	return answer(c, a.Event)
+	return exchange.Answer(c, a.Event)
 }
 
 // Event is the event that the path of a request names, with all that its caller may see of it.
 func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	id, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return detail, err
 	}
-	return a.EventDetail(ctx, id, isViewer(c))
+	return a.EventDetail(ctx, id, exchange.IsViewer(c))
 }
 
 // EventDetail is all that is known of an event, as far as a viewer, or anybody else, may see it.
@@ -187,14 +189,14 @@ func (a *API) addDuplicates(ctx context.Context, detail *EventDetail) error {
 // pathEvent is the ID of the event in the path, which may be named by its workflow: a redelivery of an event that was expunged is
 // accepted, and keeps no ID of its own.
 func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (string, error) {
-	text, err := pathText(c, "id")
+	text, err := exchange.PathText(c, "id")
 	if err != nil {
 		return "", err
 	}
 	if _, _, ok := event.SplitWorkflowID(text); ok {
 		return a.Events.EventOfWorkflow(ctx, text)
 	}
-	return pathUUID(c)
+	return exchange.PathUUID(c)
 }
 
 // eventWithoutRow is an event that waits in the inbox, or that died before it had a row, as its latest dead letter has it.
@@ -235,7 +237,9 @@ func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
 	}
 	conflict, err := a.Events.ConflictOfEvent(ctx, id)
 	if err == nil {
-		return &refusal{code: codeNoSuchThing, detail: "it was dropped: event " + conflict.Owner + " has its key"}
+		return &exchange.RefusalError{
+			Code: exchange.CodeNoSuchThing, Detail: "it was dropped: event " + conflict.Owner + " has its key",
+		}
 	}
 	return err
 }
@@ -270,4 +274,24 @@ func (a *API) addTroubles(ctx context.Context, detail *EventDetail) error {
 		detail.DeadLetters = append(detail.DeadLetters, ViewDeadLetter(d))
 	}
 	return err
+}
+
+// addDeliveries adds what goes out of the event.
+func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetail) error {
+	if a.Outbound == nil {
+		return nil
+	}
+	all, err := a.Outbound.Deliveries.DeliveriesOf(ctx, detail.ID)
+	if err != nil {
+		return err
+	}
+	detail.DeliveryStatus, detail.Deliveries = outgoing.StatusOf(detail.Status, all), []outgoing.DeliveryView{}
+	for _, d := range all {
+		view := outgoing.WholeDelivery(d)
+		if viewer {
+			view.Answer = ""
+		}
+		detail.Deliveries = append(detail.Deliveries, view)
+	}
+	return nil
 }

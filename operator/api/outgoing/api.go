@@ -1,4 +1,4 @@
-package operator
+package outgoing
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"holdfast/delivery/desk"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
-// Outbound is what the API reads and changes of what goes out. None of it is nil.
-type Outbound struct {
+// API is what the operator API reads and changes of what goes out. None of it is nil.
+type API struct {
 	Destinations  DestinationStore
 	Changes       DestinationChanger
 	Subscriptions SubscriptionStore
@@ -81,52 +82,53 @@ type Resender interface {
 	ChangeResend(ctx context.Context, id string, to operation.State, by oversight.Actor) (delivery.Resend, error)
 }
 
-func (a *API) outboundRoutes() []route {
-	o := a.Outbound
-	all := []route{
-		{"GET", "/events/:id/attempts", "attempts to deliver an event", o.listAttempts},
-		{"GET", "/deliveries", "deliveries, the newest event first", o.listDeliveries},
-		{"GET", "/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery},
-		{"POST", "/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)},
-		{"POST", "/deliveries/:id/:subscription/cancel", "do not deliver it", o.changeDelivery(o.Deliveries.CancelDelivery)},
-		{"POST", "/resends", "send the events of a time again", o.startResend},
-		{"POST", "/resends/plan", "what a resend would do", o.planResend},
+// Routes are those of the API. Each of them stands in the access table and in openapi.json, which tests compare.
+func (o *API) Routes() []exchange.Route {
+	all := []exchange.Route{
+		exchange.Get("/events/:id/attempts", "attempts to deliver an event", o.listAttempts),
+		exchange.Get("/deliveries", "deliveries, the newest event first", o.listDeliveries),
+		exchange.Get("/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery),
+		exchange.Post("/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)),
+		exchange.Post("/deliveries/:id/:subscription/cancel", "do not deliver it", o.changeDelivery(o.Deliveries.CancelDelivery)),
+		exchange.Post("/resends", "send the events of a time again", o.startResend),
+		exchange.Post("/resends/plan", "what a resend would do", o.planResend),
 	}
 	r := o.Resends
 	all = append(all,
-		operationRoutes("resend", r.Resends, r.Resend, r.ChangeResend, func(r delivery.Resend) string { return r.ID })...)
+		exchange.Operations("resend", r.Resends, r.Resend, r.ChangeResend, func(r delivery.Resend) string { return r.ID })...)
 	return append(append(all, o.destinationRoutes()...), o.subscriptionRoutes()...)
 }
 
-func (o *Outbound) destinationRoutes() []route {
-	return []route{
-		{"GET", "/destinations", "destinations, and how they do", o.listDestinations},
-		{"POST", "/destinations", "make a destination", o.createDestination},
-		{"GET", "/destinations/:name", "one destination", o.showDestination},
-		{"PUT", "/destinations/:name", "replace a destination, or make it", o.replaceDestination},
-		{"PATCH", "/destinations/:name", "change fields of a destination", o.patchDestination},
-		{"DELETE", "/destinations/:name", "delete a destination that no subscription needs", o.deleteDestination},
-		{"POST", "/destinations/:name/rotate-secret", "give it a new secret, shown once", o.rotateSecret(itself)},
-		{"POST", "/destinations/:name/pause", "keep what comes, and send nothing", o.setState(itself, delivery.DestinationPaused)},
-		{"POST", "/destinations/:name/resume", "send again", o.setState(itself, delivery.DestinationReady)},
-		{"POST", "/destinations/:name/disable", "keep what comes, until somebody resumes it",
-			o.setState(itself, delivery.DestinationDisabled)},
+func (o *API) destinationRoutes() []exchange.Route {
+	return []exchange.Route{
+		exchange.Get("/destinations", "destinations, and how they do", o.listDestinations),
+		exchange.Post("/destinations", "make a destination", o.createDestination),
+		exchange.Get("/destinations/:name", "one destination", o.showDestination),
+		exchange.Put("/destinations/:name", "replace a destination, or make it", o.replaceDestination),
+		exchange.Patch("/destinations/:name", "change fields of a destination", o.patchDestination),
+		exchange.Delete("/destinations/:name", "delete a destination that no subscription needs", o.deleteDestination),
+		exchange.Post("/destinations/:name/rotate-secret", "give it a new secret, shown once", o.rotateSecret(itself)),
+		exchange.Post("/destinations/:name/pause", "keep what comes, and send nothing", o.setState(itself, delivery.DestinationPaused)),
+		exchange.Post("/destinations/:name/resume", "send again", o.setState(itself, delivery.DestinationReady)),
+		exchange.Post("/destinations/:name/disable", "keep what comes, until somebody resumes it",
+			o.setState(itself, delivery.DestinationDisabled)),
 	}
 }
 
-func (o *Outbound) subscriptionRoutes() []route {
-	return []route{
-		{"GET", "/subscriptions", "subscriptions, and how their destinations do", o.listSubscriptions},
-		{"POST", "/subscriptions", "make a subscription, in the flat form its destination as well", o.createSubscription},
-		{"GET", "/subscriptions/:name", "one subscription", o.showSubscription},
-		{"PUT", "/subscriptions/:name", "replace a subscription, or make it", o.replaceSubscription},
-		{"PATCH", "/subscriptions/:name", "change fields of a subscription", o.patchSubscription},
-		{"DELETE", "/subscriptions/:name", "delete a subscription, and cancel what waits for it", o.deleteSubscription},
-		{"POST", "/subscriptions/:name/rotate-secret", "give its destination a new secret, shown once", o.rotateSecret(o.targetOf)},
-		{"POST", "/subscriptions/:name/pause", "pause its destination", o.setState(o.targetOf, delivery.DestinationPaused)},
-		{"POST", "/subscriptions/:name/resume", "resume its destination", o.setState(o.targetOf, delivery.DestinationReady)},
-		{"POST", "/subscriptions/:name/disable", "disable its destination", o.setState(o.targetOf, delivery.DestinationDisabled)},
-		{"POST", "/subscriptions/:name/test", "send one event to it now", o.trySubscription},
-		{"GET", "/subscriptions/:name/check", "look for mistakes, and send nothing", o.checkSubscription},
+func (o *API) subscriptionRoutes() []exchange.Route {
+	return []exchange.Route{
+		exchange.Get("/subscriptions", "subscriptions, and how their destinations do", o.listSubscriptions),
+		exchange.Post("/subscriptions", "make a subscription, in the flat form its destination as well", o.createSubscription),
+		exchange.Get("/subscriptions/:name", "one subscription", o.showSubscription),
+		exchange.Put("/subscriptions/:name", "replace a subscription, or make it", o.replaceSubscription),
+		exchange.Patch("/subscriptions/:name", "change fields of a subscription", o.patchSubscription),
+		exchange.Delete("/subscriptions/:name", "delete a subscription, and cancel what waits for it", o.deleteSubscription),
+		exchange.Post("/subscriptions/:name/rotate-secret", "give its destination a new secret, shown once",
+			o.rotateSecret(o.targetOf)),
+		exchange.Post("/subscriptions/:name/pause", "pause its destination", o.setState(o.targetOf, delivery.DestinationPaused)),
+		exchange.Post("/subscriptions/:name/resume", "resume its destination", o.setState(o.targetOf, delivery.DestinationReady)),
+		exchange.Post("/subscriptions/:name/disable", "disable its destination", o.setState(o.targetOf, delivery.DestinationDisabled)),
+		exchange.Post("/subscriptions/:name/test", "send one event to it now", o.trySubscription),
+		exchange.Get("/subscriptions/:name/check", "look for mistakes, and send nothing", o.checkSubscription),
 	}
 }

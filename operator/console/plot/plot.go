@@ -1,4 +1,4 @@
-package console
+package plot
 
 import (
 	"fmt"
@@ -10,18 +10,8 @@ import (
 	"holdfast/operator/console/frame"
 )
 
-// Series is one metric of the last hours: its points, oldest first; nil where there was none.
-type Series struct {
-	Name   string
-	Labels map[string]string
-	Values []*float64
-}
-
-// History gives the metrics whose names begin with a prefix, over the last time, and the time between two points.
-type History func(prefix string, since time.Duration) (step time.Duration, all []Series)
-
-// plot is a figure and how it came about.
-type plot struct {
+// Plot is a figure and how it came about.
+type Plot struct {
 	Title, Unit string
 	Points      []float64
 	// From is where the points begin, as a part of the whole time: the process may be younger.
@@ -34,35 +24,13 @@ type plot struct {
 // maxPoints is how many points a plot has: more than there is width for says nothing.
 const maxPoints = 180
 
-// measure is what a plot shows of the metrics.
-type measure struct {
-	title, unit, metric string
-	label, value        string // only the series with this label; "" takes all
-	isCounter           bool   // whose rise a second is shown
-	scale               float64
-	bad                 bool
-}
-
-var measures = []measure{
-	{title: "Events received", unit: "/s", metric: "holdfast_events_received_total", isCounter: true, scale: 1},
-	{title: "Events worked off", unit: "/s", metric: "holdfast_event_duration_seconds_count", isCounter: true, scale: 1},
-	{
-		title: "Answer to senders, p95", unit: "ms", metric: "holdfast_ack_last_minute_seconds", label: "figure", value: "p95",
-		scale: 1000,
-	},
-	{title: "Requests refused", unit: "/s", metric: "holdfast_requests_refused_total", isCounter: true, scale: 1, bad: true},
-	{title: "Waiting in the inbox", metric: "holdfast_inbox_depth", scale: 1, bad: true},
-	{title: "Delivery attempts", unit: "/s", metric: "holdfast_delivery_attempts_total", isCounter: true, scale: 1},
-	{title: "Deliveries open", metric: "holdfast_deliveries_open", scale: 1},
-	{title: "Dead letters open", metric: "holdfast_dead_letters_open", scale: 1, bad: true},
-}
-
-func (c *Console) plots(window time.Duration) (all []plot) {
-	if c.History == nil {
+// All are the plots of a time that ends now; none where there is no history.
+func All(history History, window time.Duration) (all []Plot) {
+	if history == nil {
 		return nil
 	}
 	for _, m := range measures {
-		step, series := c.History(m.metric, window)
+		step, series := history(m.metric, window)
 		p := m.plot(step, series)
 		p.From = max(1-float64(p.taken)*step.Seconds()/window.Seconds(), 0)
 		all = append(all, p)
@@ -71,8 +39,8 @@ func (c *Console) plots(window time.Duration) (all []plot) {
 }
 
 // plot adds the series up.
-func (m measure) plot(step time.Duration, all []Series) plot {
-	p := plot{Title: m.title, Unit: m.unit, Bad: m.bad}
+func (m measure) plot(step time.Duration, all []Series) Plot {
+	p := Plot{Title: m.title, Unit: m.unit, Bad: m.bad}
 	var sum []float64
 	for _, s := range all {
 		if s.Name != m.metric || m.label != "" && s.Labels[m.label] != m.value {
@@ -98,24 +66,6 @@ func (m measure) plot(step time.Duration, all []Series) plot {
 	return p
 }
 
-// at is the value at a point, of a counter how much it has risen since the one before. A counter that falls has begun anew.
-func (m measure) at(values []*float64, i int, step time.Duration) float64 {
-	if values[i] == nil {
-		return 0
-	}
-	if !m.isCounter {
-		return *values[i]
-	}
-	if i == 0 {
-		return 0
-	}
-	before := 0.0
-	if values[i-1] != nil {
-		before = *values[i-1]
-	}
-	return max(*values[i]-before, 0) / step.Seconds()
-}
-
 // thin keeps the highest of each group of points.
 func thin(points []float64, most int) []float64 {
 	if len(points) <= most {
@@ -130,10 +80,10 @@ func thin(points []float64, most int) []float64 {
 }
 
 // Figure is the last value to read.
-func (p plot) Figure() string { return figure(p.Last) + unitOf(p.Unit) }
+func (p Plot) Figure() string { return figure(p.Last) + unitOf(p.Unit) }
 
 // Highest is the highest value to read.
-func (p plot) Highest() string { return figure(p.Most) + unitOf(p.Unit) }
+func (p Plot) Highest() string { return figure(p.Most) + unitOf(p.Unit) }
 
 func unitOf(unit string) string {
 	if unit == "" || unit[0] == '/' {
@@ -153,19 +103,19 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// The size of a plot in its own units: see templates/now.html.
+// The size of a plot in its own units: see templates/now.html of the console.
 const (
 	plotWidth  = 300
 	plotHeight = 60
 )
 
 // Label tells the plot in words, for those who do not see it.
-func (p plot) Label() string {
+func (p Plot) Label() string {
 	return fmt.Sprintf("%s: now %s, at most %s", p.Title, p.Figure(), p.Highest())
 }
 
 // Line are the places of the points.
-func (p plot) Line() string {
+func (p Plot) Line() string {
 	var line strings.Builder
 	for i, v := range p.Points {
 		x := plotWidth * (p.From + (1-p.From)*float64(i)/float64(max(len(p.Points)-1, 1)))
@@ -176,6 +126,6 @@ func (p plot) Line() string {
 }
 
 // Area is what lies under the line.
-func (p plot) Area() string {
+func (p Plot) Area() string {
 	return fmt.Sprintf("%.1f,%d %s%d,%d", plotWidth*p.From, plotHeight, p.Line(), plotWidth, plotHeight)
 }

@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/feed"
+	"holdfast/operator/exchange"
 )
 
 const eventStream = "text/event-stream"
@@ -23,18 +24,18 @@ type changePage struct {
 
 // showChanges gives a page of the feed, or follows it where the caller wants a stream.
 func (a *API) showChanges(c *fiber.Ctx) error {
-	q := queryOf(c, "after", "provider", "subject", "kind", "limit")
-	f := feed.Filter{Provider: q.text("provider"), Subject: choose(q, "subject", feed.Subjects()), Kind: q.text("kind")}
-	limit := q.limit()
-	if q.err != nil {
-		return q.err
+	q := exchange.QueryOf(c, "after", "provider", "subject", "kind", "limit")
+	f := feed.Filter{Provider: q.Text("provider"), Subject: exchange.Choose(q, "subject", feed.Subjects()), Kind: q.Text("kind")}
+	limit := q.Limit()
+	if q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	c.Vary(fiber.HeaderAccept)
 	isSocket := websocket.FastHTTPIsWebSocketUpgrade(c.Context())
 	if !isSocket && c.Accepts(fiber.MIMEApplicationJSON, eventStream) != eventStream {
-		after, err := a.placeOf(ctx, q.text("after"), "start")
+		after, err := a.placeOf(ctx, q.Text("after"), "start")
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	}
 	place := c.Get("Last-Event-ID")
 	if place == "" {
-		place = q.text("after")
+		place = q.Text("after")
 	}
 	after, err := a.placeOf(ctx, place, "now")
 	if err != nil {
@@ -52,7 +53,7 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	patience := cmp.Or(a.patience, streamPatience)
+	patience := cmp.Or(a.Patience, streamPatience)
 	if isSocket {
 		return sendSocket(c, who, patience)
 	}
@@ -73,9 +74,9 @@ func (a *API) placeOf(ctx context.Context, text, otherwise string) (feed.Cursor,
 	if c, err := feed.ParseCursor(text); err == nil {
 		return c, nil
 	}
-	at, err := parseTime(text)
+	at, err := exchange.ParseTime(text)
 	if err != nil {
-		return feed.Cursor{}, refuse(codeBadCursor)
+		return feed.Cursor{}, exchange.Refuse(exchange.CodeBadCursor)
 	}
 	return a.Changes.Since(ctx, at)
 }

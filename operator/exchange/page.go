@@ -1,4 +1,4 @@
-package operator
+package exchange
 
 import (
 	"encoding/base64"
@@ -43,15 +43,15 @@ func encodeCursor(place any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// cursorOf reads the cursor of a request; nil where there is none.
-func cursorOf[C any](q *query, valid func(C) bool) *C {
-	text := q.text("cursor")
-	if text == "" || q.err != nil {
+// CursorOf reads the cursor of a request; nil where there is none.
+func CursorOf[C any](q *Query, valid func(C) bool) *C {
+	text := q.Text("cursor")
+	if text == "" || q.Err != nil {
 		return nil
 	}
 	place, err := DecodeCursor[C](text)
 	if err != nil || !valid(*place) {
-		q.err = refuse(codeBadCursor)
+		q.Err = Refuse(CodeBadCursor)
 		return nil
 	}
 	return place
@@ -67,8 +67,8 @@ func DecodeCursor[C any](text string) (*C, error) {
 	return place, json.Unmarshal(raw, place)
 }
 
-// answer gives what was read as JSON.
-func answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
+// Answer gives what was read as JSON.
+func Answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	shown, err := read(c)
 	if err != nil {
 		return err
@@ -76,4 +76,5 @@ func answer[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	return c.JSON(shown)
 }
 
-func same[T any](v T) T { return v }
+// Same is the view of a row that is shown as it is.
+func Same[T any](v T) T { return v }

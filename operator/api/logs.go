@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/operator/exchange"
 )
 
 type rowCursor struct {
@@ -31,55 +32,57 @@ func (a *API) listAudit(c *fiber.Ctx) error {
 
 // AuditQuery is what a request for a list of audit entries asks for.
 func (a *API) AuditQuery(c *fiber.Ctx) (oversight.AuditQuery, error) {
-	q := queryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
+	q := exchange.QueryOf(c, "actor", "action", "object", "since", "until", "limit", "cursor")
 	wanted := oversight.AuditQuery{
-		Actor: q.text("actor"), Action: choose(q, "action", oversight.AuditActions()), Object: q.text("object"),
-		Limit: q.limit(),
+		Actor: q.Text("actor"), Action: exchange.Choose(q, "action", oversight.AuditActions()), Object: q.Text("object"),
+		Limit: q.Limit(),
 	}
-	wanted.Since, wanted.Until = q.period()
-	if place := cursorOf(q, rowCursor.valid); place != nil {
+	wanted.Since, wanted.Until = q.Period()
+	if place := exchange.CursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
-	return wanted, q.err
+	return wanted, q.Err
 }
 
 // ListAudit is one page of the audit entries that a query asks for.
-func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list List[oversight.AuditEntry], err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+func (a *API) ListAudit(ctx context.Context, q oversight.AuditQuery) (list exchange.List[oversight.AuditEntry], err error) {
+	ctx, cancel := context.WithTimeout(ctx, exchange.Timeout)
 	defer cancel()
 	q.Limit++ // one more says that there is a next page
 	rows, err := a.Audit.AuditLog(ctx, q)
 	if err != nil {
 		return list, err
 	}
-	return Cut(rows, q.Limit-1, same, func(e oversight.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
+	return exchange.Cut(rows, q.Limit-1, exchange.Same, func(e oversight.AuditEntry) rowCursor { return rowCursor{e.ID} }), nil
 }
 
 func (a *API) listErrors(c *fiber.Ctx) error {
-	q := queryOf(c, "phase", "provider", "source", "class", "code", "event_id", "since", "until", "limit", "cursor")
+	q := exchange.QueryOf(c, "phase", "provider", "source", "class", "code", "event_id", "since", "until", "limit", "cursor")
 	wanted := oversight.ErrorQuery{
-		Phase: choose(q, "phase", event.Phases()), Provider: q.text("provider"), Source: q.source(),
-		Code:    q.text("code"),
-		Class:   choose(q, "class", event.Classes()),
-		EventID: q.text("event_id"), Limit: q.limit() + 1,
+		Phase: exchange.Choose(q, "phase", event.Phases()), Provider: q.Text("provider"), Source: q.Source(),
+		Code:    q.Text("code"),
+		Class:   exchange.Choose(q, "class", event.Classes()),
+		EventID: q.Text("event_id"), Limit: q.Limit() + 1,
 	}
-	wanted.Since, wanted.Until = q.period()
+	wanted.Since, wanted.Until = q.Period()
 	if wanted.EventID != "" && uuid.Validate(wanted.EventID) != nil {
-		q.refuse("event_id")
+		q.Refuse("event_id")
 	}
-	if place := cursorOf(q, rowCursor.valid); place != nil {
+	if place := exchange.CursorOf(q, rowCursor.valid); place != nil {
 		wanted.Before = place.ID
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	rows, err := a.Errors.Errors(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	return c.JSON(Cut(rows, wanted.Limit-1, same, func(e oversight.ErrorEntry) rowCursor { return rowCursor{e.ID} }))
+	return c.JSON(exchange.Cut(rows, wanted.Limit-1, exchange.Same, func(e oversight.ErrorEntry) rowCursor {
+		return rowCursor{e.ID}
+	}))
 }
 
 // How far back statistics look.
@@ -89,18 +92,18 @@ const (
 )
 
 func (a *API) showStats(c *fiber.Ctx) error {
-	q := queryOf(c, "window")
+	q := exchange.QueryOf(c, "window")
 	window := defaultWindow
-	if text := q.text("window"); text != "" {
+	if text := q.Text("window"); text != "" {
 		var err error
 		if window, err = time.ParseDuration(text); err != nil || window < time.Minute || window > maxWindow {
-			q.refuse("window")
+			q.Refuse("window")
 		}
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
-	ctx, cancel := within(c)
+	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	stats, err := a.Stats.Stats(ctx, window)
 	if err != nil {

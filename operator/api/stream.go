@@ -1,4 +1,4 @@
-package operator
+package api
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"holdfast/feed"
+	"holdfast/operator/exchange"
 )
 
 // gap tells one who follows that changes were skipped, since it was slow: they stand after a place.
@@ -131,7 +132,7 @@ func sendSocket(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 	if err != nil {
 		late.Stop()
 		who.Leave()
-		return refuse(codeBadRequest)
+		return exchange.Refuse(exchange.CodeBadRequest)
 	}
 	return nil
 }

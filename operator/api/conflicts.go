@@ -1,0 +1,36 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator/exchange"
+)
+
+// ConflictList reads the events that were dropped because another one has their key.
+type ConflictList interface {
+	Conflicts(ctx context.Context, q event.ConflictQuery) ([]event.Conflict, error)
+}
+
+func (a *API) listConflicts(c *fiber.Ctx) error {
+	q := exchange.QueryOf(c, "provider", "source", "key", "since", "until", "limit", "cursor")
+	wanted := event.ConflictQuery{
+		Provider: q.Text("provider"), Source: q.Source(), Key: q.Text("key"),
+		Since: q.Time("since"), Until: q.Time("until"), Limit: q.Limit() + 1,
+	}
+	if place := exchange.CursorOf(q, rowCursor.valid); place != nil {
+		wanted.Before = place.ID
+	}
+	if q.Err != nil {
+		return q.Err
+	}
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	rows, err := a.Conflicts.Conflicts(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return c.JSON(exchange.Cut(rows, wanted.Limit-1, exchange.Same, func(e event.Conflict) rowCursor { return rowCursor{e.ID} }))
+}

@@ -1,0 +1,36 @@
+package outgoing_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/operator/api/outgoing"
+)
+
+func TestANameIsMadeForWhoGivesNone(t *testing.T) {
+	t.Parallel()
+	for address, wanted := range map[string]string{
+		"https://Hooks.Example.com:8443/x": `^hooks-example-com-[0-9a-f]{8}$`, "no address": `^endpoint-[0-9a-f]{8}$`,
+		"https://" + strings.Repeat("a", 39) + "-b.example": `^a{39}-[0-9a-f]{8}$`,
+		"https://[::1]/": `^1-[0-9a-f]{8}$`,
+	} {
+		name := outgoing.NameFor(address, delivery.Events{})
+		require.Regexp(t, wanted, name)
+		require.NoError(t, delivery.CheckName(name))
+	}
+}
+
+// Who repeats a wish without a name gets the name of the first time; another wish has another.
+func TestAWishHasOneName(t *testing.T) {
+	t.Parallel()
+	const address = "https://crm.example.com/hooks"
+	customers, invoices := delivery.Events{Types: []string{"customer.*"}}, delivery.Events{Types: []string{"invoice.*"}}
+
+	name := outgoing.NameFor(address, customers)
+	require.Equal(t, name, outgoing.NameFor(address, customers))
+	require.NotEqual(t, name, outgoing.NameFor(address, invoices))
+	require.NotEqual(t, name, outgoing.NameFor(address+"/2", customers))
+}

@@ -1,0 +1,93 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Reasoned is the body of a change that takes a reason.
+type Reasoned struct {
+	Reason string `json:"reason"`
+}
+
+// CheckReason refuses a reason that cannot be kept.
+func (r Reasoned) CheckReason() error {
+	if len(r.Reason) > MaxText || !IsText(r.Reason) {
+		return BadField("reason")
+	}
+	return nil
+}
+
+// ReadChange reads the body of a change, which has a reason, over what is there.
+func ReadChange(c *fiber.Ctx, body interface{ CheckReason() error }) error {
+	if q := QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	if err := decode(c, body); err != nil {
+		return err
+	}
+	return body.CheckReason()
+}
+
+// decode reads the body, one JSON object, into a struct. An empty body leaves the struct as it is.
+func decode(c *fiber.Ctx, into any) error {
+	body := c.BodyRaw()
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationJSON {
+		return Refuse(CodeMediaType)
+	}
+	if !utf8.Valid(body) || bytes.TrimSpace(body)[0] != '{' {
+		return Refuse(CodeMalformedJSON)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return decodeFailure(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Refuse(CodeMalformedJSON)
+	}
+	return nil
+}
+
+// decodeFailure says what is wrong with a body. The decoder has no type for an unknown field, only a text.
+func decodeFailure(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		if unquoted, err := strconv.Unquote(name); err == nil {
+			name = unquoted
+		}
+		return refuseField(CodeUnknownField, Shortened(name))
+	}
+	if errors.As(err, &wrongType) {
+		return BadField(Shortened(asWritten(wrongType.Field)))
+	}
+	var invalid *json.SyntaxError
+	if errors.As(err, &invalid) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return Refuse(CodeMalformedJSON)
+	}
+	return Refuse(CodeBadField) // of a type that reads itself, like a time
+}
+
+// asWritten is a field as its author wrote it: the decoder puts the Go name of an embedded struct before what is in it.
+func asWritten(field string) string {
+	embedded, inner, ok := strings.Cut(field, ".")
+	switch {
+	case ok && slices.Contains([]string{"Destination", "Subscription", "flat"}, embedded):
+		return inner
+	case ok && embedded == "Reasoned":
+		return "reasoned." + inner // so it has always been called
+	}
+	return field
+}

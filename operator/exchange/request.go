@@ -1,0 +1,127 @@
+package exchange
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"holdfast/event/oversight"
+)
+
+// Timeout bounds the work on one request to the API.
+const Timeout = 10 * time.Second
+
+// MaxText bounds a parameter or a short field of a body, in bytes.
+const MaxText = 1024
+
+// Within is the context of the work on a request.
+func Within(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.UserContext(), Timeout)
+}
+
+// LookAt answers a request for the one thing that its path names, in a parameter of this name.
+func LookAt(c *fiber.Ctx, name string, answer func(context.Context, string) error) error {
+	text, err := PathText(c, name)
+	if err != nil {
+		return err
+	}
+	if q := QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	ctx, cancel := Within(c)
+	defer cancel()
+	return answer(ctx, text)
+}
+
+// Decide is LookAt for what somebody decides about it, with a reason in the body.
+func Decide(c *fiber.Ctx, name string, answer func(context.Context, string, oversight.Actor) error) error {
+	text, err := PathText(c, name)
+	if err != nil {
+		return err
+	}
+	var body Reasoned
+	if err := ReadChange(c, &body); err != nil {
+		return err
+	}
+	ctx, cancel := Within(c)
+	defer cancel()
+	return answer(ctx, text, Actor(c, body.Reason))
+}
+
+// Shortened is the beginning of a text that somebody sent, to be shown to them.
+func Shortened(s string) string {
+	const most = 100
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+// IsText is false for what PostgreSQL cannot hold.
+func IsText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
+// ParseTime is a time in RFC 3339, or a duration that counts back from now ("24h").
+func ParseTime(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil && IsStorable(at) {
+		return at, nil
+	}
+	ago, err := time.ParseDuration(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, Refuse(CodeBadParameter)
+	}
+	return time.Now().Add(-ago), nil
+}
+
+// TimeField is a time that a form names, or a duration back from now; zero where it names none.
+func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
+	text := strings.TrimSpace(c.FormValue(name))
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := ParseTime(text)
+	if err != nil {
+		return at, BadField(name)
+	}
+	return at, nil
+}
+
+// HoldsTime is false for bounds that nothing can be between. Zero does not bound.
+func HoldsTime(since, until time.Time) bool {
+	return since.IsZero() || until.IsZero() || since.Before(until)
+}
+
+// IsStorable keeps times within what both a timestamptz and an ID can hold.
+func IsStorable(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 9999 }
+
+// PathText is a part of the path, decoded.
+func PathText(c *fiber.Ctx, name string) (string, error) {
+	value, err := url.PathUnescape(c.Params(name))
+	if err != nil || value == "" || len(value) > MaxText || !IsText(value) {
+		return "", BadParameter(name)
+	}
+	return value, nil
+}
+
+// PathNumber is the number of a row in the path.
+func PathNumber(c *fiber.Ctx) (int64, error) {
+	n, err := strconv.ParseInt(c.Params("id"), 10, 64)
+	if err != nil || n < 1 {
+		return 0, BadParameter("id")
+	}
+	return n, nil
+}
+
+// PathUUID is the ID in the path, as it is written.
+func PathUUID(c *fiber.Ctx) (string, error) {
+	id, err := uuid.Parse(c.Params("id"))
+	if err != nil || len(c.Params("id")) != len(id.String()) {
+		return "", BadParameter("id")
+	}
+	return id.String(), nil
+}
