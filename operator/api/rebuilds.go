@@ -18,7 +18,7 @@ type rebuildRequest struct {
 	// All says that everything is meant, which an empty filter alone does not.
 	All    bool `json:"all"`
 	DryRun bool `json:"dry_run"`
-	// Rate is how many events are read a second; 0 is event.DefaultRebuildRate.
+	// Rate is how many events are read a second; 0 is operation.DefaultRebuildRate.
 	Rate float64 `json:"rate"`
 }
 

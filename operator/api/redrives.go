@@ -15,7 +15,7 @@ type redriveRequest struct {
 
 	// All says that everything is meant, which an empty filter alone does not.
 	All bool `json:"all"`
-	// Rate is how many runs are started a second; 0 is event.DefaultRedriveRate. A plan has none.
+	// Rate is how many runs are started a second; 0 is operation.DefaultRedriveRate. A plan has none.
 	Rate float64 `json:"rate"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
@@ -80,14 +81,9 @@ func decodeFailure(err error) error {
 	return Refuse(CodeBadField) // of a type that reads itself, like a time
 }
 
-// asWritten is a field as its author wrote it: the decoder puts the Go name of an embedded struct before what is in it.
+// asWritten is a field as its author wrote it: the decoder puts the Go names of embedded structs before what is in them. They
+// begin with a capital letter, and no field of a body does.
 func asWritten(field string) string {
-	embedded, inner, ok := strings.Cut(field, ".")
-	switch {
-	case ok && slices.Contains([]string{"Destination", "Subscription", "flat"}, embedded):
-		return inner
-	case ok && embedded == "Reasoned":
-		return "reasoned." + inner // so it has always been called
-	}
-	return field
+	isEmbedded := func(name string) bool { return name != "" && unicode.IsUpper(rune(name[0])) }
+	return strings.Join(slices.DeleteFunc(strings.Split(field, "."), isEmbedded), ".")
 }

@@ -81,12 +81,12 @@ func (o *API) targetOf(ctx context.Context, subscription string) (string, error)
 type subscriptionRequest struct {
 	delivery.Subscription
 	exchange.Reasoned
-	flat
+	Flat
 }
 
-// flat are the fields by which a subscription and its destination are made at once, as dispatchers have it that know no
+// Flat are the fields by which a subscription and its destination are made at once, as dispatchers have it that know no
 // destinations.
-type flat struct {
+type Flat struct {
 	URL        string   `json:"url"`
 	EventTypes []string `json:"event_types"`
 	Secret     string   `json:"secret"`
@@ -94,7 +94,7 @@ type flat struct {
 	RateLimit *float64 `json:"rate_limit"`
 }
 
-func (f flat) isFlat() bool {
+func (f Flat) isFlat() bool {
 	return f.URL != "" || f.EventTypes != nil || f.Secret != "" || f.RateLimit != nil
 }
 
