@@ -93,14 +93,10 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 		case <-b.ctx.Done():
 			return
 		}
-		waits, err := b.queue.BulkWaits(b.ctx)
-		if err == nil && !waits {
-			continue
+		if waits, err := b.queue.BulkWaits(b.ctx); err != nil || !waits {
+			continue // what cannot be seen now, the poll finds
 		}
-		taken := 0
-		if err == nil {
-			taken, err = b.batches.Run(b.ctx, b.limit)
-		}
+		taken, err := b.batches.Run(b.ctx, b.limit)
 		switch {
 		case b.ctx.Err() != nil:
 			return
