@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -35,11 +36,19 @@ type History struct {
 	dropped map[string]bool
 }
 
-// ring holds the last points of one series; nil where there was none.
+// ring holds the last points of one series. Where there was none, or no number, it is NaN, which JSON has none for either.
 type ring struct {
 	name   string
 	labels map[string]string
-	values []*float64
+	values []float64
+}
+
+// point is nil for NaN.
+func (r *ring) point(place int) *float64 {
+	if v := r.values[place]; !math.IsNaN(v) {
+		return &v
+	}
+	return nil
 }
 
 // History makes a history that Run fills.
@@ -69,7 +78,7 @@ func (h *History) take(now time.Time) {
 	defer h.mu.Unlock()
 	place := h.taken % h.points
 	for _, r := range h.rings {
-		r.values[place] = nil
+		r.values[place] = math.NaN()
 	}
 	for _, f := range families {
 		if !strings.HasPrefix(f.Name, historyPrefix) {
@@ -101,10 +110,10 @@ func (h *History) put(place int, name string, labels map[string]string, value *f
 			}
 			return
 		}
-		r = &ring{name: name, labels: labels, values: make([]*float64, h.points)}
+		r = &ring{name: name, labels: labels, values: slices.Repeat([]float64{math.NaN()}, h.points)}
 		h.rings[key] = r
 	}
-	r.values[place] = value
+	r.values[place] = *value
 }
 
 func seriesKey(name string, labels map[string]string) string {
@@ -165,7 +174,7 @@ func (h *History) Read(prefix string, since time.Duration) HistoryResult {
 		}
 		values := make([]*float64, n)
 		for i := range n {
-			values[i] = ring.values[(h.taken-n+i)%h.points]
+			values[i] = ring.point((h.taken - n + i) % h.points)
 		}
 		result.Series = append(result.Series, HistorySeries{ring.name, ring.labels, values})
 	}

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -54,6 +55,16 @@ func TestAHistoryKeepsTheLastPoints(t *testing.T) {
 	require.Equal(t, []*float64{nil, value(2.5)}, some.Series[1].Values)
 	status, _ := get(t, h, "?since=yesterday")
 	require.Equal(t, 400, status)
+}
+
+// A gauge that is no number, such as a share of nothing, spoils no answer.
+func TestAHistoryHasNoPointForWhatIsNoNumber(t *testing.T) {
+	t.Parallel()
+	gather := func() []family { return []family{{Name: "holdfast_a", Series: []series{{Value: value(math.NaN())}}}} }
+	h := newHistory(gather, time.Minute, 3)
+	h.take(time.Now())
+	_, all := get(t, h, "")
+	require.Equal(t, []*float64{nil}, all.Series[0].Values)
 }
 
 // However many series there are, the history stays within its bounds and says what it leaves out.

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
@@ -49,6 +50,8 @@ func newMeterProvider(
 			return nil, fmt.Errorf("make exporter of metrics: %w", err)
 		}
 		options = append(options, metric.WithReader(push))
+	} else { // the text format of Prometheus has no place for them
+		options = append(options, metric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
 	return metric.NewMeterProvider(options...), nil
 }
