@@ -70,7 +70,8 @@ var Table = []Rule{
 		Why:       "what a file may say is data, which can be read and be wrong without anything that acts on it",
 		Ours:      []string{"event"},
 		Libraries: []string{"github.com/goccy/go-yaml"},
-		Never:     []Ban{{"os/exec", whyPure}, {"net", whyPure}, {"os", "a file system is given, so that the built-in files are one"}},
+		Never: []Ban{{"os/exec", whyPure}, {"net", whyPure}, {"os",
+			"a file system is given, so that the built-in files are one"}},
 	},
 	{
 		Package: "providers/decode",
@@ -86,9 +87,13 @@ var Table = []Rule{
 		Never:     []Ban{{"os", whyPure}, {"net", whyPure}},
 	},
 	{
+		Package: "providers/auth/denial",
+		Why:     "why somebody was refused is told to operators and logs, without what was asked and by which secret",
+	},
+	{
 		Package: "providers/auth",
 		Why:     "what decides who gets in is small enough to be read at once, and uses the standard library alone",
-		Ours:    []string{"event", "providers/definition", "providers/decode"},
+		Ours:    []string{"event", "providers/auth/denial", "providers/definition", "providers/decode"},
 		Never:   []Ban{{"os", "secrets come from the function that the caller gives"}, {"net/http", whyPure}},
 	},
 	{
@@ -108,6 +113,7 @@ var Table = []Rule{
 		Package: "providers/lint",
 		Why:     "what is found in a definition is found by those who run it, through what they show to everybody",
 		Ours: []string{"event", "providers", "providers/definition", "providers/decode", "providers/jq", "providers/auth",
+			"providers/auth/denial",
 			"providers/mapping"},
 		Never: []Ban{{"os/exec", whyPure}},
 	},
@@ -115,7 +121,8 @@ var Table = []Rule{
 		Package: "ingress",
 		Why:     "HTTP only: it receives, limits and answers, and leaves it to the intake where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the words of an answer.
-		Ours: []string{"event", "event/oversight", "providers", "providers/auth", "providers/definition", "intake", "runs",
+		Ours: []string{"event", "event/oversight", "providers", "providers/auth", "providers/auth/denial",
+			"providers/definition", "intake", "runs",
 			"delivery/webhook"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp",
 			"github.com/google/uuid",
@@ -230,7 +237,7 @@ var Table = []Rule{
 	{
 		Package:   "delivery/webhook",
 		Why:       "outbound HTTP: how an attempt is made, not when or for whom",
-		Ours:      []string{"event", "delivery", "providers/auth", "providers/definition", "providers/jq"},
+		Ours:      []string{"event", "delivery", "providers/auth", "providers/auth/denial", "providers/definition", "providers/jq"},
 		Libraries: libraries("github.com/hashicorp/golang-lru/v2", "golang.org/x/sync", "golang.org/x/time"),
 	},
 	{
@@ -401,7 +408,7 @@ var Table = []Rule{
 		Ours: []string{"delivery", "delivery/desk", "event", "event/operation", "event/oversight", "feed", "operator",
 			"operator/access", "operator/console/frame",
 			// what a definition says, and what it would make of a request
-			"providers", "providers/auth", "providers/lint"},
+			"providers", "providers/auth", "providers/auth/denial", "providers/lint"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/google/uuid"),
 		Never: []Ban{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
@@ -546,6 +553,7 @@ var Table = []Rule{
 		Package: "internal/cli/definition",
 		Why:     "a definition can be tried out without any server",
 		Ours: []string{"event", "event/oversight", "internal/cli", "internal/config", "operator", "providers", "providers/auth",
+			"providers/auth/denial",
 			"providers/definition",
 			"providers/lint", "providers/mapping"},
 		Libraries: []string{"github.com/spf13/cobra"},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -30,16 +31,16 @@ func (s *basicScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 		return err
 	}
 	if value == "" {
-		return denyAt(ReasonMissingToken, s.part())
+		return denial.At(denial.MissingToken, s.part())
 	}
 	encoded, ok := cutScheme(value, "basic")
 	text, err := base64.StdEncoding.DecodeString(encoded)
 	user, password, found := strings.Cut(string(text), ":")
 	switch {
 	case !ok || err != nil || !found || password == "" || len(password) > maxToken:
-		return denyAt(ReasonMalformedToken, s.part())
+		return denial.At(denial.MalformedToken, s.part())
 	case !anyEqual([]string{s.user}, user) || !anyEqual(secrets, password):
-		return denyAt(ReasonBadToken, s.part())
+		return denial.At(denial.BadToken, s.part())
 	}
 	return nil
 }

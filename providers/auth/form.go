@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"holdfast/providers/auth/denial"
 	"strings"
 	"time"
 )
@@ -12,8 +13,8 @@ import (
 // either case, and no form of the body is kept.
 //
 // It verifies about twenty times. Who answers strangers bounds how often that happens, and for which size of body.
-func (a *Authenticator) Examine(r *Request, now time.Time, refused *Error) *Error {
-	if refused.Reason != ReasonBadSignature {
+func (a *Authenticator) Examine(r *Request, now time.Time, refused *denial.Error) *denial.Error {
+	if refused.Reason != denial.BadSignature {
 		return refused
 	}
 	found := *refused
@@ -38,7 +39,7 @@ func (a *Authenticator) isSigned(r *Request, now time.Time) bool {
 			continue
 		}
 		switch err := s.authenticate(a.keyring, r, now); {
-		case err == nil, ReasonOf(err) == ReasonStaleTimestamp, ReasonOf(err) == ReasonTimestampFromFuture:
+		case err == nil, denial.ReasonOf(err) == denial.StaleTimestamp, denial.ReasonOf(err) == denial.TimestampFromFuture:
 			return true
 		}
 	}
@@ -59,7 +60,7 @@ func signs(s scheme) bool {
 // form is another form of a request. change is false where it would be the same, or is not to be had.
 type form struct {
 	name   string
-	reason Reason
+	reason denial.Reason
 	change func(*Request) bool
 }
 
@@ -73,9 +74,9 @@ var forms = append([]form{
 		return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	}),
 	ofBody("the body without its byte order mark", func(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }),
-	{"the URL with the other of http and https", ReasonOtherURL, swapProtocol},
-	{"the URL as https at the host of the request", ReasonOtherURL, func(r *Request) bool { return r.atOwnHost("https") }},
-	{"the URL as http at the host of the request", ReasonOtherURL, func(r *Request) bool { return r.atOwnHost("http") }},
+	{"the URL with the other of http and https", denial.OtherURL, swapProtocol},
+	{"the URL as https at the host of the request", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("https") }},
+	{"the URL as http at the host of the request", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("http") }},
 }, jsonForms()...)
 
 // jsonForms are the ways in which libraries write one JSON document: three layouts, in each of which what is not ASCII stands as
@@ -108,7 +109,7 @@ func jsonForms() (all []form) {
 
 // ofBody is a form of the body; write gives nil where it has none.
 func ofBody(name string, write func([]byte) []byte) form {
-	return form{name, ReasonModifiedBody, func(r *Request) bool {
+	return form{name, denial.ModifiedBody, func(r *Request) bool {
 		body := write(r.Body)
 		same := body == nil || bytes.Equal(body, r.Body)
 		r.Body = body

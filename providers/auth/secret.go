@@ -3,6 +3,7 @@ package auth
 import (
 	"encoding/base64"
 	"fmt"
+	"holdfast/providers/auth/denial"
 	"slices"
 	"strings"
 )
@@ -56,28 +57,28 @@ func (k keyring) raw(reference string) []string {
 	return k.source(reference)
 }
 
-// usable are the secrets of a reference that can prove anything. The error is an *Error.
+// usable are the secrets of a reference that can prove anything. The error is a *denial.Error.
 func (k keyring) usable(reference string) ([]string, error) {
 	var usable []string
-	reason := ReasonNoSecret
+	reason := denial.NoSecret
 	for _, s := range k.raw(reference) {
 		switch {
 		case strings.TrimSpace(s) == "":
 		case isPlaceholder(s) && !k.placeholders:
-			reason = ReasonPlaceholderSecret
+			reason = denial.PlaceholderSecret
 		case isShortSecret(s) && !k.placeholders:
-			reason = ReasonShortSecret
+			reason = denial.ShortSecret
 		default:
 			usable = append(usable, s)
 		}
 	}
 	if len(usable) == 0 {
-		return nil, &Error{Reason: reason}
+		return nil, &denial.Error{Reason: reason}
 	}
 	return usable, nil
 }
 
-// keysOf are the usable secrets of a reference as keys. The error is an *Error.
+// keysOf are the usable secrets of a reference as keys. The error is a *denial.Error.
 func keysOf[K any](k keyring, reference string, read func(secret string) (K, bool)) ([]K, error) {
 	secrets, err := k.usable(reference)
 	if err != nil {
@@ -90,7 +91,7 @@ func keysOf[K any](k keyring, reference string, read func(secret string) (K, boo
 		}
 	}
 	if len(keys) == 0 {
-		return nil, deny(ReasonUnusableSecret)
+		return nil, denial.Of(denial.UnusableSecret)
 	}
 	return keys, nil
 }
@@ -110,7 +111,7 @@ func (a *Authenticator) CheckSecrets() error {
 		if err == nil {
 			return nil
 		}
-		if first == nil || further(err, first) {
+		if first == nil || denial.Further(err, first) {
 			first = err
 		}
 	}
@@ -128,12 +129,12 @@ const (
 )
 
 // SecretState is what CheckSecrets says in a word, and why the secrets are of no use.
-func (a *Authenticator) SecretState() (state SecretState, because Reason) {
+func (a *Authenticator) SecretState() (state SecretState, because denial.Reason) {
 	err := a.CheckSecrets()
 	if err == nil {
 		return SecretConfigured, ""
 	}
-	if because = ReasonOf(err); because == ReasonNoSecret {
+	if because = denial.ReasonOf(err); because == denial.NoSecret {
 		return SecretMissing, because
 	}
 	return SecretUnusable, because
@@ -183,7 +184,7 @@ func (a *Authenticator) isNetwork(name string) bool {
 
 func (a *Authenticator) unusable(name string) bool {
 	for _, s := range a.schemes {
-		if s.reference() == name && ReasonOf(s.ready(a.keyring)) != ReasonUnusableSecret {
+		if s.reference() == name && denial.ReasonOf(s.ready(a.keyring)) != denial.UnusableSecret {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 )
@@ -44,12 +45,12 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 		value, err := r.header("authorization")
 		token, ok := cutScheme(value, "bearer")
 		if err == nil && value != "" && !ok {
-			err = denyAt(ReasonMalformedToken, s.part())
+			err = denial.At(denial.MalformedToken, s.part())
 		}
 		return token, err
 	case "query":
 		if len(r.Query[s.field]) > 1 {
-			return "", denyAt(ReasonMalformedToken, s.part())
+			return "", denial.At(denial.MalformedToken, s.part())
 		}
 		return url.Values(r.Query).Get(s.field), nil
 	case "path":
@@ -57,7 +58,7 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 	case "body":
 		token, err := decode.TextField(r.Body, s.field)
 		if err != nil {
-			return "", denyAt(ReasonMalformedToken, s.part())
+			return "", denial.At(denial.MalformedToken, s.part())
 		}
 		return token, nil
 	}
@@ -95,9 +96,9 @@ func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	case err != nil:
 		return err
 	case token == "":
-		return denyAt(ReasonMissingToken, s.part())
+		return denial.At(denial.MissingToken, s.part())
 	case len(token) > maxToken || !anyEqual(secrets, token):
-		return denyAt(ReasonBadToken, s.part())
+		return denial.At(denial.BadToken, s.part())
 	}
 	return nil
 }

@@ -2,9 +2,8 @@ package auth
 
 import (
 	"encoding/json"
-	"errors"
+	"holdfast/providers/auth/denial"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +12,9 @@ import (
 )
 
 // refusal is what Authenticate and then Examine say of a request that must not pass.
-func refusal(t *testing.T, p *sender, r *Request, now time.Time) *Error {
+func refusal(t *testing.T, p *sender, r *Request, now time.Time) *denial.Error {
 	t.Helper()
-	var refused *Error
+	var refused *denial.Error
 	require.ErrorAs(t, p.Authenticate(r, now), &refused)
 	examined := p.Examine(r, now, refused)
 	require.Error(t, p.Authenticate(r, now), "to look closer lets nobody in")
@@ -42,41 +41,41 @@ func TestEachKindOfSchemeTellsTheCause(t *testing.T) {
 	for name, c := range map[string]struct {
 		scheme, secret string
 		change         func(*Request)
-		reason         Reason
+		reason         denial.Reason
 		part           string
 	}{
-		"hmac: no secret":             {stripe, "", none, ReasonNoSecret, ""},
-		"hmac: placeholder":           {stripe, "changeme", none, ReasonPlaceholderSecret, ""},
-		"hmac: short secret":          {stripe, "elevenchars", none, ReasonShortSecret, ""},
-		"hmac: no header":             {stripe, secretOfTests, drop("x-s"), ReasonMissingSignature, "header x-s"},
-		"hmac: two headers":           {stripe, secretOfTests, func(r *Request) { r.Header["x-s"] = []string{"a", "b"} }, ReasonAmbiguousHeader, "header x-s"},
-		"hmac: other grammar":         {stripe, secretOfTests, put("x-s", "sha256=abcd"), ReasonMalformedHeader, "header x-s"},
-		"hmac: no pairs":              {stripe, secretOfTests, put("x-s", "abcd"), ReasonMalformedHeader, "header x-s"},
-		"hmac: no time":               {stripe, secretOfTests, put("x-s", "v1="+strings.Repeat("ab", 32)), ReasonMissingTimestamp, "field t of header x-s"},
-		"hmac: unreadable time":       {stripe, secretOfTests, put("x-s", "t=yesterday,v1=ab"), ReasonMalformedTimestamp, "field t of header x-s"},
-		"hmac: other encoding":        {stripe, secretOfTests, put("x-s", "t=1777896000,v1=3q2+7w"), ReasonMalformedSignature, "header x-s"},
-		"hmac: other secret":          {stripe, otherSecret, none, ReasonBadSignature, "header x-s"},
-		"hmac: other body":            {stripe, secretOfTests, func(r *Request) { r.Body = []byte(`{"id":"evt_2"}`) }, ReasonBadSignature, "header x-s"},
-		"hmac: body with white space": {stripe, secretOfTests, func(r *Request) { r.Body = append(r.Body, '\n') }, ReasonModifiedBody, "header x-s"},
-		"ed25519: secret for HMAC":    {ed, secretOfTests, none, ReasonUnusableSecret, ""},
-		"ed25519: no header":          {ed, publicKey, drop("x-s"), ReasonMissingSignature, "header x-s"},
-		"ed25519: no id":              {ed, publicKey, drop("x-i"), ReasonMissingID, "header x-i"},
-		"ed25519: signature for HMAC": {ed, publicKey, put("x-s", "v1,AAAA"), ReasonMalformedHeader, "header x-s"},
-		"ed25519: half a signature":   {ed, publicKey, put("x-s", "v1a,AAAA"), ReasonMalformedSignature, "header x-s"},
-		"ed25519: other id":           {ed, publicKey, put("x-i", "msg_2"), ReasonBadSignature, "header x-s"},
-		"ed25519: body indented":      {ed, publicKey, func(r *Request) { r.Body = indented(r.Body) }, ReasonModifiedBody, "header x-s"},
-		"header token: missing":       {header, secretOfTests, drop("x-token"), ReasonMissingToken, "header x-token"},
-		"header token: wrong":         {header, otherSecret, none, ReasonBadToken, "header x-token"},
-		"query token: missing":        {query, secretOfTests, func(r *Request) { r.Query = nil }, ReasonMissingToken, "query parameter key"},
-		"query token: twice":          {query, secretOfTests, func(r *Request) { r.Query["key"] = []string{"a", "b"} }, ReasonMalformedToken, "query parameter key"},
-		"path token: wrong":           {path, otherSecret, none, ReasonBadToken, "path variable token"},
-		"body token: no JSON":         {body, secretOfTests, func(r *Request) { r.Body = []byte("<xml>") }, ReasonMalformedToken, "field apikey of the body"},
-		"basic: missing":              {basic, secretOfTests, drop("authorization"), ReasonMissingToken, "header authorization"},
-		"basic: a bearer token":       {basic, secretOfTests, put("authorization", "Bearer x"), ReasonMalformedToken, "header authorization"},
-		"basic: other password":       {basic, otherSecret, none, ReasonBadToken, "header authorization"},
-		"jwt: other secret":           {jwt, otherSecret, none, ReasonBadToken, "header authorization"},
-		"jwt: no token":               {jwt, secretOfTests, put("authorization", "Bearer x"), ReasonMalformedToken, "header authorization"},
-		"address: elsewhere":          {networks, "203.0.113.0/24", none, ReasonAddress, "address of the sender"},
+		"hmac: no secret":             {stripe, "", none, denial.NoSecret, ""},
+		"hmac: placeholder":           {stripe, "changeme", none, denial.PlaceholderSecret, ""},
+		"hmac: short secret":          {stripe, "elevenchars", none, denial.ShortSecret, ""},
+		"hmac: no header":             {stripe, secretOfTests, drop("x-s"), denial.MissingSignature, "header x-s"},
+		"hmac: two headers":           {stripe, secretOfTests, func(r *Request) { r.Header["x-s"] = []string{"a", "b"} }, denial.AmbiguousHeader, "header x-s"},
+		"hmac: other grammar":         {stripe, secretOfTests, put("x-s", "sha256=abcd"), denial.MalformedHeader, "header x-s"},
+		"hmac: no pairs":              {stripe, secretOfTests, put("x-s", "abcd"), denial.MalformedHeader, "header x-s"},
+		"hmac: no time":               {stripe, secretOfTests, put("x-s", "v1="+strings.Repeat("ab", 32)), denial.MissingTimestamp, "field t of header x-s"},
+		"hmac: unreadable time":       {stripe, secretOfTests, put("x-s", "t=yesterday,v1=ab"), denial.MalformedTimestamp, "field t of header x-s"},
+		"hmac: other encoding":        {stripe, secretOfTests, put("x-s", "t=1777896000,v1=3q2+7w"), denial.MalformedSignature, "header x-s"},
+		"hmac: other secret":          {stripe, otherSecret, none, denial.BadSignature, "header x-s"},
+		"hmac: other body":            {stripe, secretOfTests, func(r *Request) { r.Body = []byte(`{"id":"evt_2"}`) }, denial.BadSignature, "header x-s"},
+		"hmac: body with white space": {stripe, secretOfTests, func(r *Request) { r.Body = append(r.Body, '\n') }, denial.ModifiedBody, "header x-s"},
+		"ed25519: secret for HMAC":    {ed, secretOfTests, none, denial.UnusableSecret, ""},
+		"ed25519: no header":          {ed, publicKey, drop("x-s"), denial.MissingSignature, "header x-s"},
+		"ed25519: no id":              {ed, publicKey, drop("x-i"), denial.MissingID, "header x-i"},
+		"ed25519: signature for HMAC": {ed, publicKey, put("x-s", "v1,AAAA"), denial.MalformedHeader, "header x-s"},
+		"ed25519: half a signature":   {ed, publicKey, put("x-s", "v1a,AAAA"), denial.MalformedSignature, "header x-s"},
+		"ed25519: other id":           {ed, publicKey, put("x-i", "msg_2"), denial.BadSignature, "header x-s"},
+		"ed25519: body indented":      {ed, publicKey, func(r *Request) { r.Body = indented(r.Body) }, denial.ModifiedBody, "header x-s"},
+		"header token: missing":       {header, secretOfTests, drop("x-token"), denial.MissingToken, "header x-token"},
+		"header token: wrong":         {header, otherSecret, none, denial.BadToken, "header x-token"},
+		"query token: missing":        {query, secretOfTests, func(r *Request) { r.Query = nil }, denial.MissingToken, "query parameter key"},
+		"query token: twice":          {query, secretOfTests, func(r *Request) { r.Query["key"] = []string{"a", "b"} }, denial.MalformedToken, "query parameter key"},
+		"path token: wrong":           {path, otherSecret, none, denial.BadToken, "path variable token"},
+		"body token: no JSON":         {body, secretOfTests, func(r *Request) { r.Body = []byte("<xml>") }, denial.MalformedToken, "field apikey of the body"},
+		"basic: missing":              {basic, secretOfTests, drop("authorization"), denial.MissingToken, "header authorization"},
+		"basic: a bearer token":       {basic, secretOfTests, put("authorization", "Bearer x"), denial.MalformedToken, "header authorization"},
+		"basic: other password":       {basic, otherSecret, none, denial.BadToken, "header authorization"},
+		"jwt: other secret":           {jwt, otherSecret, none, denial.BadToken, "header authorization"},
+		"jwt: no token":               {jwt, secretOfTests, put("authorization", "Bearer x"), denial.MalformedToken, "header authorization"},
+		"address: elsewhere":          {networks, "203.0.113.0/24", none, denial.Address, "address of the sender"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,23 +101,23 @@ func TestATimeThatIsTooFarAwayIsMeasured(t *testing.T) {
 	p := senderOf(t, "stripe", secretOfTests)
 	for _, c := range []struct {
 		late   time.Duration
-		reason Reason
+		reason denial.Reason
 		detail string
 	}{
-		{time.Hour, ReasonStaleTimestamp, "its time is 1h0m0s behind ours, and 5m0s are allowed"},
-		{-2 * time.Hour, ReasonTimestampFromFuture, "its time is 2h0m0s ahead of ours, and 5m0s are allowed"},
+		{time.Hour, denial.StaleTimestamp, "its time is 1h0m0s behind ours, and 5m0s are allowed"},
+		{-2 * time.Hour, denial.TimestampFromFuture, "its time is 2h0m0s ahead of ours, and 5m0s are allowed"},
 	} {
 		refused := refusal(t, p, signedRequest(t, p, secretOfTests), clock.Add(c.late))
 		require.Equal(t, c.reason, refused.Reason)
 		require.Equal(t, c.late, *refused.Skew)
 		require.Contains(t, refused.Detail(), c.detail)
 		forged := refusal(t, p, signedRequest(t, p, otherSecret), clock.Add(c.late))
-		require.Equal(t, ReasonBadSignature, forged.Reason, "what nobody has signed is not called late")
+		require.Equal(t, denial.BadSignature, forged.Reason, "what nobody has signed is not called late")
 		require.Equal(t, c.late, *forged.Skew)
 	}
 	expired := compiled(t, "name: acme\nsecrets: A\nauth: [{jwt: {}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n")
 	refused := refusal(t, expired, signedRequest(t, expired, secretOfTests), clock.Add(time.Hour))
-	require.Equal(t, ReasonExpired, refused.Reason)
+	require.Equal(t, denial.Expired, refused.Reason)
 	require.Equal(t, time.Hour-jwtLife, *refused.Skew)
 }
 
@@ -153,11 +152,11 @@ func TestABodyThatWasWrittenAnewIsRecognised(t *testing.T) {
 				continue
 			}
 			refused := refusal(t, p, r, clock)
-			require.Equal(t, ReasonModifiedBody, refused.Reason, "%s, %s: %q", name, changed, r.Body)
+			require.Equal(t, denial.ModifiedBody, refused.Reason, "%s, %s: %q", name, changed, r.Body)
 			require.NotEmpty(t, refused.Fits)
 			require.Empty(t, refused.Tried)
 			forged := refusal(t, p.with(otherSecret), r, clock)
-			require.Equal(t, ReasonBadSignature, forged.Reason, "with another secret nobody knows")
+			require.Equal(t, denial.BadSignature, forged.Reason, "with another secret nobody knows")
 			require.NotEmpty(t, forged.Tried)
 			require.Empty(t, forged.Fits)
 		}
@@ -170,10 +169,10 @@ func TestASignedDigestTellsThatTheBodyWasChanged(t *testing.T) {
 	p := senderOf(t, "twilio", secretOfTests)
 	r := signedRequest(t, p, secretOfTests)
 	r.Body = []byte(`{"anything":"else"}`)
-	require.Equal(t, ReasonModifiedBody, refusal(t, p, r, clock).Reason)
+	require.Equal(t, denial.ModifiedBody, refusal(t, p, r, clock).Reason)
 	r = signedRequest(t, p, otherSecret)
 	r.Body = []byte(`{"anything":"else"}`)
-	require.Equal(t, ReasonBadSignature, refusal(t, p, r, clock).Reason)
+	require.Equal(t, denial.BadSignature, refusal(t, p, r, clock).Reason)
 }
 
 // The URL is signed as the sender called it. Behind a proxy we may take it for another one.
@@ -190,7 +189,7 @@ func TestAWrongPublicURLIsRecognised(t *testing.T) {
 		r.URL = taken + "?" + query
 		r.SetHeader("host", "hooks.example.com")
 		refused := refusal(t, p, r, clock)
-		require.Equal(t, ReasonOtherURL, refused.Reason, taken)
+		require.Equal(t, denial.OtherURL, refused.Reason, taken)
 		require.Equal(t, fits, refused.Fits)
 	}
 	refused := refusal(t, p, signedRequest(t, p, otherSecret), clock)
@@ -227,23 +226,4 @@ func TestFormsOfJSONSayTheSame(t *testing.T) {
 		}
 		require.True(t, json.Valid(unescapeText([]byte(document))))
 	}
-}
-
-// Every reason has a rank, a meaning, a next step and a row on the page of refusals.
-func TestEveryReasonIsExplained(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../docs/refusals.md")
-	require.NoError(t, err)
-	require.Len(t, causes, len(Reasons()))
-	for _, reason := range Reasons() {
-		cause := reason.Cause()
-		require.NotEmpty(t, cause.Means, reason)
-		require.NotEmpty(t, cause.Next, reason)
-		row := "| `" + string(reason) + "` | " + cause.Means + " | " + cause.Next + " |"
-		if !strings.Contains(string(page), row) { // the page is too long to be shown
-			t.Errorf("docs/refusals.md lacks %s", row)
-		}
-	}
-	require.Empty(t, Reason("invented").Cause())
-	require.Equal(t, ReasonNoSecret, ReasonOf(errors.New("another error")))
 }

@@ -1,4 +1,4 @@
-package auth
+package denial
 
 import (
 	"fmt"
@@ -11,112 +11,112 @@ type Cause struct{ Means, Next string }
 
 // causes has each reason. docs/refusals.md has the same rows.
 var causes = map[Reason]Cause{
-	ReasonNoSecret: {
+	NoSecret: {
 		"no secret is configured for the provider, so nobody is authentic",
 		"set the variable that the definition names, or the file behind it, to the secret that the sender shows",
 	},
-	ReasonPlaceholderSecret: {
+	PlaceholderSecret: {
 		"the configured secret is one that everybody knows, such as that of an example",
 		"put the secret that the sender shows in its place",
 	},
-	ReasonShortSecret: {
+	ShortSecret: {
 		"the configured secret is so short that it can be guessed",
 		"have the sender make one of 12 characters or more",
 	},
-	ReasonUnusableSecret: {
+	UnusableSecret: {
 		"the configured secret is not in the form that the scheme needs, such as base64 behind its prefix",
 		"copy the whole secret from the sender, with its prefix",
 	},
-	ReasonAddress: {
+	Address: {
 		"the address of the sender is in none of the allowed networks",
 		"compare it with the sender's published networks; behind a proxy set HOLDFAST_INGRESS_TRUSTED_PROXIES",
 	},
-	ReasonMissingSignature: {
+	MissingSignature: {
 		"the request has no signature",
 		"turn signing on at the sender, and see that no proxy drops the header; or it is a stranger, who may be ignored",
 	},
-	ReasonMissingToken: {
+	MissingToken: {
 		"the request has no token or password",
 		"give the sender the token, and see that no proxy drops the header; or it is a stranger, who may be ignored",
 	},
-	ReasonMissingTimestamp: {
+	MissingTimestamp: {
 		"the request has a signature and not the time that it covers",
 		"see that no proxy drops the header; a sender that signs without a time needs another definition",
 	},
-	ReasonMissingID: {
+	MissingID: {
 		"the request has a signature and not the message id that it covers",
 		"see that no proxy drops the header; a sender that signs without an id needs another definition",
 	},
-	ReasonAmbiguousHeader: {
+	AmbiguousHeader: {
 		"a header that may stand once stands twice",
 		"see whether a proxy adds it a second time",
 	},
-	ReasonMalformedHeader: {
+	MalformedHeader: {
 		"the header is there, and in another grammar than the definition has for it, or with signatures of another kind only",
 		"compare what the sender documents with auth[].…signature of the definition; perhaps it is another provider's request",
 	},
-	ReasonMalformedTimestamp: {
+	MalformedTimestamp: {
 		"the signed time is not a number of digits",
 		"compare what the sender documents with auth[].…timestamp of the definition",
 	},
-	ReasonTooManySignatures: {
+	TooManySignatures: {
 		"the header holds more than 10 signatures",
 		"no rotation needs as many: see who sends it",
 	},
-	ReasonMalformedToken: {
+	MalformedToken: {
 		"the token is not in the form that the scheme has for it",
 		"compare what the sender documents with the definition: Bearer or Basic, HS256, one value",
 	},
-	ReasonUnsignedBody: {
+	UnsignedBody: {
 		"the body is neither a form nor hashed in the URL, so the signature would not cover it",
 		"send a form, or the hash that the definition names under body_hash",
 	},
-	ReasonMalformedSignature: {
+	MalformedSignature: {
 		"there is a signature, and its length or encoding is not that of the scheme",
 		"compare algorithm and encoding (hex or base64) of the definition with what the sender documents",
 	},
-	ReasonOtherAccount: {
+	OtherAccount: {
 		"the request is of an account or topic that is not configured",
 		"if it is yours, add it to the variable that the definition names; or it is a stranger's, who may be ignored",
 	},
-	ReasonForeignCertificate: {
+	ForeignCertificate: {
 		"the request names a certificate at a place that the definition does not allow",
 		"nothing, unless the sender documents a new place: then add it to auth[].certificate.hosts",
 	},
-	ReasonNoCertificate: {
+	NoCertificate: {
 		"the sender's certificate could not be fetched or is not valid; the request is answered so that it is sent again",
 		"see that the ingress reaches the sender's host by HTTPS",
 	},
-	ReasonBadToken: {
+	BadToken: {
 		"the token or password is none of the configured ones",
 		"copy it anew from where the sender has it; during a rotation configure both",
 	},
-	ReasonBadSignature: {
+	BadSignature: {
 		"no configured secret gives this signature: the secret is wrong, or the body was changed on its way",
 		"copy the secret of this very endpoint anew (each endpoint, and test mode, has its own); during a rotation configure both; " +
 			"then see whether a proxy changes bodies",
 	},
-	ReasonModifiedBody: {
+	ModifiedBody: {
 		"the secret is right, and the body was changed on its way",
 		"find the proxy, gateway or middleware that writes bodies anew, and have it pass the bytes as they come",
 	},
-	ReasonOtherURL: {
+	OtherURL: {
 		"the secret is right, and the sender has called another URL than the one we take it for",
 		"set HOLDFAST_INGRESS_PUBLIC_URL to how the sender calls this server",
 	},
-	ReasonWrongClaim: {
+	WrongClaim: {
 		"the token is signed with our secret, and is meant for somebody else",
 		"compare the claims of the definition with those that the sender puts into the token",
 	},
-	ReasonExpired: {
+	Expired: {
 		"the token has expired, or has no expiry",
 		"compare both clocks; a request that was held up on its way is sent again by its sender",
 	},
-	ReasonStaleTimestamp: {
+	StaleTimestamp: {
 		"the signature is good, and the request was signed too long ago",
 		"compare both clocks (holdfast doctor looks at ours); a proxy that holds requests back, or a replay, looks the same",
 	},
-	ReasonTimestampFromFuture: {
+	TimestampFromFuture: {
 		"the signature is good, and the request was signed at a time that is still to come",
 		"compare both clocks (holdfast doctor looks at ours)",
 	},
@@ -140,7 +140,7 @@ func (e *Error) Detail() string {
 	if len(e.Tried) > 0 {
 		parts = append(parts, fmt.Sprintf("nor is it good for any of %d other forms of the request", len(e.Tried)))
 	}
-	if e.SignsURL && e.Reason == ReasonBadSignature {
+	if e.SignsURL && e.Reason == BadSignature {
 		parts = append(parts, "the signature covers the URL as the sender has called it: see HOLDFAST_INGRESS_PUBLIC_URL")
 	}
 	return strings.Join(parts, "; ")
