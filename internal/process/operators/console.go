@@ -1,4 +1,4 @@
-package process
+package operators
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 	"holdfast/persistence"
 )
 
-// console is the API as pages.
-func (p *process) console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
+// Console is the API as pages.
+func (s Side) Console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
 	shown := console.Options{
 		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store, Receivers: store,
-		Doctor: examine(doctor.NewWatch(p.cfg, store, p.temporal)), History: historyOf(history),
-		Definitions: p.catalogue, Refusals: o.Refusals, PublicURL: p.cfg.Ingress.PublicURL,
-		Namespace: p.cfg.Temporal.Namespace, TraceURL: p.cfg.Operator.TraceURL,
+		Doctor: examine(doctor.NewWatch(s.Config, store, s.Temporal)), History: historyOf(history),
+		Definitions: s.Catalogue, Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
+		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,
 	}
 	if len(o.TemporalWeb) > 0 {
 		shown.TemporalWeb = o.TemporalWeb[0]
@@ -57,9 +57,9 @@ func historyOf(history *telemetry.History) console.History {
 	}
 }
 
-// ConsoleLink is where the console of such a process will stand. Where it asks for tokens, the link logs in, once and for some
-// minutes, as who may do the most: by a ticket, which Run has to know. It is "" where the port is not known yet.
-func ConsoleLink(cfg config.Operator) (link string, tickets *access.Tickets, err error) {
+// Link is where the console of such a process will stand. Where it asks for tokens, the link logs in, once and for some
+// minutes, as who may do the most: by a ticket, which the process has to know. It is "" where the port is not known yet.
+func Link(cfg config.Operator) (link string, tickets *access.Tickets, err error) {
 	tickets = &access.Tickets{}
 	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())
 	if err != nil {
