@@ -1,4 +1,4 @@
-package operate
+package stored
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func inboxListCommand() *cobra.Command {
 		Example: "  holdfast inbox list --lane overflow\n  holdfast inbox list --provider stripe --limit 500",
 		Limit:   50, Place: func(e event.Waiting) int64 { return e.Seq },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]event.Waiting, error) {
-			query.Limit, query.After = limit, behind(after)
+			query.Limit, query.After = limit, cli.Behind(after)
 			return t.Store.Inbox(c.Context(), query)
 		},
 		Heading: []string{"NUMBER", "LANE", "WORKFLOW", "EVENT!", "RECEIVED/AGE~", "ATTEMPTS+", "LAST ERROR+"},
