@@ -9,12 +9,6 @@ import (
 	"slices"
 )
 
-// OrderedChange is a change with its place in the life of its entity.
-type OrderedChange struct {
-	Order  Order
-	Change Change
-}
-
 // Fold is the entity after all changes, which may come in any order. Changes of one event to one entity share an
 // Order and apply as they stand in the slice. Of no changes, or of mentions alone, it is an entity with the state {} and no
 // order.
