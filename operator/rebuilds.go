@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 )
 
@@ -60,8 +60,8 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 }
 
 func (a *API) showRebuildDiff(c *fiber.Ctx) error {
-	return sendOperation(c, func(ctx context.Context, id string) (List[event.EntityDiff], error) {
+	return sendOperation(c, func(ctx context.Context, id string) (List[fold.EntityDiff], error) {
 		diffs, err := a.Rebuilds.RebuildDiff(ctx, id)
-		return List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}, err
+		return List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}, err
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 // lives are a few entities that live long, beside what a naive fold says that they are.
@@ -325,7 +326,7 @@ func (l *lives) requireModel(when string) {
 		case err == nil && counts > 0:
 			l.requireTally(ref, links, when)
 		case err == nil: // its last change may be a mention
-			want, err := event.Fold(ref, links)
+			want, err := fold.Of(ref, links)
 			require.NoError(l.t, err)
 			got.Last = want.Last
 		}
@@ -359,7 +360,7 @@ func (l *lives) requireFold(
 		return
 	}
 	require.NoError(l.t, err, when)
-	want, err := event.Fold(ref, links)
+	want, err := fold.Of(ref, links)
 	require.NoError(l.t, err)
 	require.JSONEq(l.t, string(want.State), string(got.State), when)
 	require.Equal(l.t, want.Deleted, got.Deleted, when)

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/moving"
@@ -183,7 +184,7 @@ func TestImportsAreIdempotent(t *testing.T) {
 			require.Equal(t, "60 of 60: 60 new, 0 there, 0 unreadable, 0 failed (completed)", summary(first))
 			require.Equal(t, counts, first.Counts)
 			for ref, changes := range all {
-				want, err := event.Fold(ref, changes)
+				want, err := fold.Of(ref, changes)
 				require.NoError(t, err)
 				require.JSONEq(t, string(want.State), m.stateOf(ref), "%v", ref)
 			}

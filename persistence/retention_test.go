@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/oversight"
 )
 
@@ -74,7 +75,7 @@ func foldOf(t *testing.T, ref event.EntityRef, all []stored) event.Entity {
 			}
 		}
 	}
-	e, err := event.Fold(ref, changes)
+	e, err := fold.Of(ref, changes)
 	require.NoError(t, err)
 	return e
 }

@@ -56,6 +56,11 @@ var Table = []Rule{
 		Why:     "the vocabulary is spoken by every package, so it depends on none",
 	},
 	{
+		Package: "event/fold",
+		Why:     "what an entity is follows from its changes alone, wherever they are stored and whoever asks",
+		Ours:    []string{"event"},
+	},
+	{
 		Package: "event/operation",
 		Why:     "what operators start has one vocabulary, whoever starts, runs and stores it",
 		Ours:    []string{"event"},
@@ -181,7 +186,7 @@ var Table = []Rule{
 	{
 		Package: "redrive",
 		Why:     "what an operator does means the same from the command line and from the API, whatever stores and runs it",
-		Ours:    []string{"event", "event/operation", "event/oversight"},
+		Ours:    []string{"event", "event/fold", "event/operation", "event/oversight"},
 	},
 	{
 		Package: "reconcile",
@@ -288,7 +293,7 @@ var Table = []Rule{
 	{
 		Package:   "persistence/entities",
 		Why:       "the state of an entity is the fold of its changes, whoever brings them",
-		Ours:      []string{"event", "feed", "persistence/postgres"},
+		Ours:      []string{"event", "event/fold", "feed", "persistence/postgres"},
 		Libraries: []string{"github.com/jackc/pgx/v5"},
 		Never:     neverInSQL,
 	},
@@ -304,7 +309,8 @@ var Table = []Rule{
 	{
 		Package: "persistence/writer",
 		Why:     "there is one writer of events, and all that touches what an event did goes through it",
-		Ours: []string{"event", "event/operation", "event/oversight", "feed", "persistence/changes", "persistence/entities",
+		Ours: []string{"event", "event/fold", "event/operation", "event/oversight", "feed", "persistence/changes",
+			"persistence/entities",
 			"persistence/journal",
 			"persistence/outbox", "persistence/postgres"},
 		Libraries: []string{"github.com/jackc/pgx/v5"},
@@ -329,7 +335,7 @@ var Table = []Rule{
 	{
 		Package: "persistence/imports",
 		Why:     "what is brought is kept here until the writer has it; what it cannot read is a dead letter",
-		Ours: []string{"event", "event/operation", "event/oversight", "persistence/deadletters", "persistence/journal",
+		Ours: []string{"event", "event/fold", "event/operation", "event/oversight", "persistence/deadletters", "persistence/journal",
 			"persistence/postgres",
 			"persistence/writer"},
 		Libraries: []string{"github.com/jackc/pgx/v5"},
@@ -338,7 +344,7 @@ var Table = []Rule{
 	{
 		Package: "persistence/read",
 		Why:     "who reads takes the form of a row from whoever writes it, and changes nothing",
-		Ours: []string{"event", "event/oversight", "persistence/entities", "persistence/inbox", "persistence/postgres",
+		Ours: []string{"event", "event/fold", "event/oversight", "persistence/entities", "persistence/inbox", "persistence/postgres",
 			"persistence/writer"},
 		Libraries: []string{"github.com/jackc/pgx/v5"},
 		Never:     neverInSQL,
@@ -383,7 +389,8 @@ var Table = []Rule{
 	{
 		Package: "operator",
 		Why:     "it shows what it is given through interfaces of its own",
-		Ours:    []string{"event", "event/operation", "event/oversight", "feed", "delivery", "delivery/desk", "operator/access"},
+		Ours: []string{"event", "event/fold", "event/operation", "event/oversight", "feed", "delivery", "delivery/desk",
+			"operator/access"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/fasthttp/websocket", "github.com/valyala/fasthttp",
 			"github.com/google/uuid",
 			"golang.org/x/sync"),
@@ -405,7 +412,7 @@ var Table = []Rule{
 	{
 		Package: "operator/console",
 		Why:     "it is one more face of the API, which decides what somebody sees and may do",
-		Ours: []string{"delivery", "delivery/desk", "event", "event/operation", "event/oversight", "feed", "operator",
+		Ours: []string{"delivery", "delivery/desk", "event", "event/fold", "event/operation", "event/oversight", "feed", "operator",
 			"operator/access", "operator/console/frame",
 			// what a definition says, and what it would make of a request
 			"providers", "providers/auth", "providers/auth/denial", "providers/lint"},
@@ -534,7 +541,8 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/stored",
 		Why:     "a command asks and prints; what is asked for stands in the domain",
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/cli", "internal/cli/deadletter",
+		Ours: []string{"delivery", "event", "event/fold", "event/operation", "event/oversight", "internal/cli",
+			"internal/cli/deadletter",
 			"internal/cli/outbound", "operator", "providers"},
 		Libraries: []string{"github.com/spf13/cobra"},
 		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
@@ -140,7 +141,7 @@ func differencesOfEntity(item event.ImportItem, here *event.Entity) (all []opera
 		d.Differ = operation.DiffersMissing
 		return []operation.ImportDifference{d}, nil
 	}
-	fields, err := event.DiffEntities(event.Entity{State: item.Entity.State, Deleted: item.Entity.Deleted}, *here)
+	fields, err := fold.Diff(event.Entity{State: item.Entity.State, Deleted: item.Entity.Deleted}, *here)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 )
@@ -59,13 +59,13 @@ func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 		cli.DoubtProvider(c, t.Cfg, o.filter.Provider, 0)
 	}
 	r, err = rebuilding().Follow(c, t, r.ID, r, err)
-	var diffs []event.EntityDiff
+	var diffs []fold.EntityDiff
 	if r.DryRun && r.State == operation.Completed {
 		found, diffErr := t.Rebuilds().RebuildDiff(c.Context(), r.ID)
 		diffs, err = found, errors.Join(err, diffErr)
 	}
 	return cli.Report(c, struct {
 		operation.Rebuild
-		Diff []event.EntityDiff `json:"diff,omitempty"`
+		Diff []fold.EntityDiff `json:"diff,omitempty"`
 	}{r, diffs}, func(w io.Writer) error { return errors.Join(writeRebuild(w, r), writeDiffs(w, diffs)) }, err)
 }

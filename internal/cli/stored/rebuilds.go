@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
@@ -84,7 +85,7 @@ func diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page := operator.List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}
+			page := operator.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}
 			return cli.Print(c, page, func(w io.Writer) error { return writeDiffs(w, diffs) })
 		}),
 	}
@@ -129,7 +130,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 	return table.Flush()
 }
 
-func writeDiffs(w io.Writer, diffs []event.EntityDiff) error {
+func writeDiffs(w io.Writer, diffs []fold.EntityDiff) error {
 	for _, d := range diffs {
 		fmt.Fprintf(w, "\n%s\n", cli.Printable(d.Provider+" "+d.Kind+" "+d.ExternalID))
 		switch {

@@ -1,4 +1,4 @@
-package event_test
+package fold_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 // timeline is one of changes written as "op state", the first of them the oldest; it has the latest first.
@@ -27,7 +28,7 @@ func timeline(changes ...string) (links []event.Link) {
 }
 
 // told is what an effect says, in a line.
-func told(e event.Effect) string {
+func told(e fold.Effect) string {
 	if e.Unknown {
 		return "?"
 	}
@@ -44,7 +45,7 @@ func TestEffectsAreWhatChangesHaveMade(t *testing.T) {
 		`snapshot {"n":1.10,"name":"Ada"}`, `patch {"n":1.10,"deep":{"a":1,"b":2}}`, `patch {}`, `patch {"deep":{"a":12345678901234567890}}`,
 		`snapshot {"n":1.1,"name":"Ada"}`, `delete {"n":1.1}`,
 	}
-	effects, err := event.Effects(event.Entity{}, true, timeline(changes...))
+	effects, err := fold.Effects(event.Entity{}, true, timeline(changes...))
 	require.NoError(t, err)
 	slices.Reverse(effects)
 	for i, want := range []string{
@@ -59,11 +60,11 @@ func TestEffectsAreWhatChangesHaveMade(t *testing.T) {
 func TestEffectsOfAnUnknownState(t *testing.T) {
 	t.Parallel()
 	links := timeline(`patch {"a":1}`, `snapshot {"b":1}`, `patch {"b":2}`)
-	effects, err := event.Effects(event.Entity{}, false, links)
+	effects, err := fold.Effects(event.Entity{}, false, links)
 	require.NoError(t, err)
 	require.Equal(t, []string{"/b 1→2", "?", "?"}, []string{told(effects[0]), told(effects[1]), told(effects[2])})
 
-	origins, err := event.Origins(json.RawMessage(`{"b":2}`), effects)
+	origins, err := fold.Origins(json.RawMessage(`{"b":2}`), effects)
 	require.NoError(t, err)
 	require.Equal(t, "e2", origins[0].By.EventID)
 }
@@ -76,13 +77,13 @@ func TestEffectsOfLargeStates(t *testing.T) {
 	for i := range 10 {
 		changes = append(changes, fmt.Sprintf(`patch {"n":%d,"large":%q}`, i, large))
 	}
-	effects, err := event.Effects(event.Entity{State: json.RawMessage(`{"old":true}`)}, true, timeline(changes...))
+	effects, err := fold.Effects(event.Entity{State: json.RawMessage(`{"old":true}`)}, true, timeline(changes...))
 	require.NoError(t, err)
 	require.Equal(t, "/n 8→9", told(effects[0]))
 	require.Equal(t, "?", told(effects[9]))
 	require.Equal(t, "?", told(effects[10]))
 
-	origins, err := event.Origins(json.RawMessage(`{"first":"kept","n":9}`), effects)
+	origins, err := fold.Origins(json.RawMessage(`{"first":"kept","n":9}`), effects)
 	require.NoError(t, err)
 	require.Nil(t, origins[0].By, "it lies behind what is not compared")
 	require.Equal(t, "e10", origins[1].By.EventID)
@@ -93,9 +94,9 @@ func TestOrigins(t *testing.T) {
 	t.Parallel()
 	links := timeline(`snapshot {"a/b":1,"n":1.10,"same":"x","deep":{"a":1}}`, `patch {"n":2.0}`,
 		`snapshot {"a/b":1,"n":2.0,"same":"x","deep":{"a":2}}`, `patch {"gone":1}`, `patch {"gone":null}`)
-	effects, err := event.Effects(event.Entity{}, true, links)
+	effects, err := fold.Effects(event.Entity{}, true, links)
 	require.NoError(t, err)
-	origins, err := event.Origins(json.RawMessage(`{"a/b":1,"n":2.0,"same":"x","deep":{"a":2},"older":0}`), effects)
+	origins, err := fold.Origins(json.RawMessage(`{"a/b":1,"n":2.0,"same":"x","deep":{"a":2},"older":0}`), effects)
 	require.NoError(t, err)
 	by := map[string]string{}
 	for _, o := range origins {

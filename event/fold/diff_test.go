@@ -1,4 +1,4 @@
-package event_test
+package fold_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 // Two states differ field by field: what is new, what has gone, what has another value or another type; arrays as a whole.
@@ -15,7 +16,7 @@ func TestEntitiesDifferByField(t *testing.T) {
 	state := func(text string, deleted bool) event.Entity {
 		return event.Entity{State: json.RawMessage(text), Deleted: deleted}
 	}
-	fields, err := event.DiffEntities(
+	fields, err := fold.Diff(
 		state(`{"same":{"a":[1,{"b":2}]},"gone":null,"a/b":1,"deep":{"x":1,"y":2},"type":{"x":1},"list":[1,2]}`, false),
 		state(`{"same":{"a":[1,{"b":2}]},"new":{},"a/b":1.0,"deep":{"x":1,"y":3},"type":"x","list":[2,1]}`, true))
 	require.NoError(t, err)
@@ -25,7 +26,7 @@ func TestEntitiesDifferByField(t *testing.T) {
 		`{"path":"/list","old":[1,2],"new":[2,1]},{"path":"/new","new":{}},{"path":"/type","old":{"x":1},"new":"x"},`+
 		`{"path":"deleted","old":false,"new":true}]`, string(text))
 
-	fields, err = event.DiffEntities(event.Entity{}, state(`{}`, false))
+	fields, err = fold.Diff(event.Entity{}, state(`{}`, false))
 	require.NoError(t, err)
 	require.Empty(t, fields)
 }

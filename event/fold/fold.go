@@ -1,4 +1,4 @@
-package event
+package fold
 
 import (
 	"bytes"
@@ -7,19 +7,21 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"holdfast/event"
 )
 
-// Fold is the entity after all changes, which may come in any order. Changes of one event to one entity share an
+// Of is the entity after all changes, which may come in any order. Changes of one event to one entity share an
 // Order and apply as they stand in the slice. Of no changes, or of mentions alone, it is an entity with the state {} and no
 // order.
-func Fold(ref EntityRef, changes []OrderedChange) (Entity, error) {
+func Of(ref event.EntityRef, changes []event.OrderedChange) (event.Entity, error) {
 	sorted := slices.Clone(changes)
-	slices.SortStableFunc(sorted, func(a, b OrderedChange) int { return a.Order.Compare(b.Order) })
-	return Entity{EntityRef: ref, State: emptyState()}.Apply(sorted[lastReset(sorted):]...)
+	slices.SortStableFunc(sorted, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	return Apply(event.Entity{EntityRef: ref, State: emptyState()}, sorted[lastReset(sorted):]...)
 }
 
 // lastReset is where a fold can begin: nothing before the last snapshot or delete shows in the result.
-func lastReset(sorted []OrderedChange) int {
+func lastReset(sorted []event.OrderedChange) int {
 	for i := len(sorted) - 1; i >= 0; i-- {
 		if sorted[i].Change.Resets() {
 			return i
@@ -29,24 +31,24 @@ func lastReset(sorted []OrderedChange) int {
 }
 
 // Apply is the entity after more changes in fold order, none of which comes before e.Last. It leaves e as it is.
-func (e Entity) Apply(changes ...OrderedChange) (Entity, error) {
+func Apply(e event.Entity, changes ...event.OrderedChange) (event.Entity, error) {
 	for len(changes) > 0 {
 		patches := 0
-		for patches < len(changes) && changes[patches].Change.Op == OpPatch {
+		for patches < len(changes) && changes[patches].Change.Op == event.OpPatch {
 			patches++
 		}
 		var err error
-		if e, err = e.patch(changes[:patches]); err != nil {
-			return Entity{}, err
+		if e, err = patch(e, changes[:patches]); err != nil {
+			return event.Entity{}, err
 		}
 		if changes = changes[patches:]; len(changes) == 0 {
 			break
 		}
 		c := changes[0]
 		if !c.Change.Resets() {
-			return Entity{}, Rejectf("unknown_op", "change of event %s has no known operation", c.Order.EventID)
+			return event.Entity{}, event.Rejectf("unknown_op", "change of event %s has no known operation", c.Order.EventID)
 		}
-		if e.State, e.Deleted, e.Last = c.Change.State, c.Change.Op == OpDelete, c.Order; len(e.State) == 0 {
+		if e.State, e.Deleted, e.Last = c.Change.State, c.Change.Op == event.OpDelete, c.Order; len(e.State) == 0 {
 			e.State = emptyState()
 		}
 		changes = changes[1:]
@@ -55,8 +57,8 @@ func (e Entity) Apply(changes ...OrderedChange) (Entity, error) {
 }
 
 // patch merges patches into the state, which is read once and written once for all of them.
-func (e Entity) patch(changes []OrderedChange) (Entity, error) {
-	changes = slices.DeleteFunc(slices.Clone(changes), func(c OrderedChange) bool { return c.Change.Mentions() })
+func patch(e event.Entity, changes []event.OrderedChange) (event.Entity, error) {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c event.OrderedChange) bool { return c.Change.Mentions() })
 	if len(changes) == 0 {
 		return e, nil
 	}
@@ -70,7 +72,7 @@ func (e Entity) patch(changes []OrderedChange) (Entity, error) {
 			patch, err = decodeExact(c.Change.State)
 		}
 		if err != nil {
-			return Entity{}, fmt.Errorf("fold event %s: %w", c.Order.EventID, err)
+			return event.Entity{}, fmt.Errorf("fold event %s: %w", c.Order.EventID, err)
 		}
 		merged, e.Last = merge(merged, patch), c.Order
 	}
@@ -122,10 +124,10 @@ func decodeExact(b json.RawMessage) (any, error) {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return nil, Rejectf("malformed_state", "state of an entity is not JSON")
+		return nil, event.Rejectf("malformed_state", "state of an entity is not JSON")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, Rejectf("malformed_state", "state of an entity is more than one JSON value")
+		return nil, event.Rejectf("malformed_state", "state of an entity is more than one JSON value")
 	}
 	return v, nil
 }

@@ -1,4 +1,4 @@
-package event_test
+package fold_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 var ref = event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "1"}
@@ -70,7 +71,7 @@ func TestFold(t *testing.T) {
 			change(snapshot, `{"a":1}`), change(patch, ``),
 		}, `{"a":1}`, false},
 	} {
-		e, err := event.Fold(ref, life(c.changes...))
+		e, err := fold.Of(ref, life(c.changes...))
 		require.NoError(t, err, c.name)
 		require.Equal(t, c.state, string(e.State), c.name)
 		require.Equal(t, c.deleted, e.Deleted, c.name)
@@ -84,7 +85,7 @@ func TestAFoldRefusesWhatIsNoState(t *testing.T) {
 		change(event.OpPatch, `{`), change(event.OpPatch, `{} {}`), change(event.OpPatch, `nope`),
 		change("rename", `{}`),
 	} {
-		_, err := event.Fold(ref, life(c))
+		_, err := fold.Of(ref, life(c))
 		require.Equal(t, event.ClassRejected, event.ClassOf(err), string(c.State))
 	}
 }
@@ -109,7 +110,7 @@ func TestMergePatchOfTheRFC(t *testing.T) {
 		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
 		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
 	} {
-		got, err := event.MergePatch(json.RawMessage(c[0]), json.RawMessage(c[1]))
+		got, err := fold.MergePatch(json.RawMessage(c[0]), json.RawMessage(c[1]))
 		require.NoError(t, err)
 		require.Equal(t, c[2], string(got), "%s + %s", c[0], c[1])
 	}
@@ -122,10 +123,10 @@ func TestAFoldDoesNotDependOnTheOrderOfArrival(t *testing.T) {
 		for i := range changes {
 			changes[i].Order.EventID = strconv.Itoa(100 + i)
 		}
-		want, err := event.Fold(ref, changes)
+		want, err := fold.Of(ref, changes)
 		require.NoError(t, err)
 		arrived := rapid.Permutation(changes).Draw(t, "arrived")
-		got, err := event.Fold(ref, arrived)
+		got, err := fold.Of(ref, arrived)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
@@ -155,7 +156,7 @@ func TestAnEntityGrowsIntoItsFold(t *testing.T) {
 		for i := range changes {
 			changes[i].Order.EventID = strconv.Itoa(100 + i)
 		}
-		want, err := event.Fold(ref, changes)
+		want, err := fold.Of(ref, changes)
 		require.NoError(t, err)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		for range arrivals {
@@ -170,7 +171,7 @@ func TestAnEntityGrowsIntoItsFold(t *testing.T) {
 func grow(t *rapid.T, arrived []event.OrderedChange) (e event.Entity) {
 	known := map[string]bool{}
 	var all []event.OrderedChange
-	e, err := event.Fold(ref, nil)
+	e, err := fold.Of(ref, nil)
 	require.NoError(t, err)
 	for _, c := range arrived {
 		if known[c.Order.EventID] {
@@ -179,9 +180,9 @@ func grow(t *rapid.T, arrived []event.OrderedChange) (e event.Entity) {
 		late := len(all) > 0 && c.Order.Compare(e.Last) < 0
 		known[c.Order.EventID], all = true, append(all, c)
 		if late {
-			e, err = event.Fold(ref, all)
+			e, err = fold.Of(ref, all)
 		} else {
-			e, err = e.Apply(c)
+			e, err = fold.Apply(e, c)
 		}
 		require.NoError(t, err)
 	}

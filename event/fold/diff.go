@@ -1,4 +1,4 @@
-package event
+package fold
 
 import (
 	"bytes"
@@ -6,11 +6,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"holdfast/event"
 )
 
 // EntityDiff is what a rebuild would make of an entity.
 type EntityDiff struct {
-	EntityRef
+	event.EntityRef
 	// TooLong says that the entity has too many changes to be folded for a look; nothing else is set then.
 	TooLong bool `json:"too_long,omitempty"`
 	// Fields differ, in the order of their paths. There are none where the events say something else with the same result.
@@ -25,8 +27,8 @@ type FieldDiff struct {
 	New  json.RawMessage `json:"new,omitempty"`
 }
 
-// DiffEntities compares two states of an entity field by field. Arrays are one field.
-func DiffEntities(before, after Entity) ([]FieldDiff, error) {
+// Diff compares two states of an entity field by field. Arrays are one field.
+func Diff(before, after event.Entity) ([]FieldDiff, error) {
 	x, err := decodeExact(orEmpty(before.State))
 	if err != nil {
 		return nil, err
