@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/word"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )
@@ -92,7 +93,7 @@ func readTrouble(of *record, kind event.ImportRecord, received time.Time, attemp
 		Exhausted: status == statusPermanent, Attempts: attempts, Error: of.text("error"),
 		FirstFailedAt: of.past("first_failed_at", false), LastFailedAt: of.past("last_failed_at", false),
 	}
-	if _, err := event.Choose(status, statuses); err != nil {
+	if _, err := word.Choose(status, statuses); err != nil {
 		of.wrong("status", "want one of %s", strings.Join(statuses, ", "))
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/word"
 	"holdfast/providers"
 )
 
@@ -61,9 +62,9 @@ func (r *Reader) readInto(l *Line, of *record, now time.Time) {
 	if name == "" {
 		name = string(r.Record)
 	}
-	record, err := event.Choose(name, Records())
+	record, err := word.Choose(name, Records())
 	if err != nil || name == "" {
-		of.wrong("record", "want one of %s", event.Alternatives(Records()))
+		of.wrong("record", "want one of %s", word.Alternatives(Records()))
 		of.taken = allTaken(of)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/word"
 )
 
 // redriveRequest is the body of a redrive or of its plan.
@@ -36,13 +37,13 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if body.Source != "" && body.Provider == "" {
 		return body, refuseField(codeMissingField, "provider") // a source is one of a provider
 	}
-	if _, err := event.Choose(string(body.Class), event.Classes()); err != nil {
+	if _, err := word.Choose(string(body.Class), event.Classes()); err != nil {
 		return body, refuseChoice(codeBadField, "class", err)
 	}
-	if _, err := event.Choose(string(body.Step), event.Steps()); err != nil {
+	if _, err := word.Choose(string(body.Step), event.Steps()); err != nil {
 		return body, refuseChoice(codeBadField, "step", err)
 	}
-	if _, err := event.Choose(string(body.State), waitingStates); err != nil {
+	if _, err := word.Choose(string(body.State), waitingStates); err != nil {
 		return body, refuseChoice(codeBadField, "state", err)
 	}
 	if !holdsTime(body.Since, body.Until) {

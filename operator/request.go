@@ -17,8 +17,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
-	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/word"
 )
 
 // maxText bounds a parameter or a short field of a body, in bytes.
@@ -174,7 +174,7 @@ func (q *query) source() string {
 
 // choose is a value out of a closed set, or "".
 func choose[T ~string](q *query, name string, all []T) T {
-	value, err := event.Choose(q.values.Get(name), all)
+	value, err := word.Choose(q.values.Get(name), all)
 	if err != nil && q.err == nil {
 		q.err = refuseChoice(codeBadParameter, name, err)
 	}
@@ -184,7 +184,7 @@ func choose[T ~string](q *query, name string, all []T) T {
 // refuseChoice says which values there are.
 func refuseChoice(c code, field string, err error) *refusal {
 	r := &refusal{code: c, field: field}
-	var choice *event.ChoiceError
+	var choice *word.ChoiceError
 	if errors.As(err, &choice) {
 		r.detail = choice.Advice()
 	}

@@ -71,9 +71,13 @@ var Table = []Rule{
 		Ours:    []string{"event"},
 	},
 	{
+		Package: "event/word",
+		Why:     "a text that names one of a closed set is read alike from a command line, a request and a file",
+	},
+	{
 		Package:   "providers/definition",
 		Why:       "what a file may say is data, which can be read and be wrong without anything that acts on it",
-		Ours:      []string{"event"},
+		Ours:      []string{"event", "event/word"},
 		Libraries: []string{"github.com/goccy/go-yaml"},
 		Never: []Ban{{"os/exec", whyPure}, {"net", whyPure}, {"os",
 			"a file system is given, so that the built-in files are one"}},
@@ -196,7 +200,7 @@ var Table = []Rule{
 	{
 		Package:   "moving",
 		Why:       "what a file says is known without anything that keeps or applies it",
-		Ours:      []string{"event", "event/operation", "event/oversight", "providers", "providers/auth"},
+		Ours:      []string{"event", "event/word", "event/operation", "event/oversight", "providers", "providers/auth"},
 		Libraries: []string{"github.com/google/uuid"},
 		Never: []Ban{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore}, {"go.temporal.io", whyNoTemporal},
@@ -384,12 +388,12 @@ var Table = []Rule{
 	{
 		Package: "operator/access",
 		Why:     "who gets in is decided without knowing what for",
-		Ours:    []string{"event", "event/oversight"},
+		Ours:    []string{"event", "event/word", "event/oversight"},
 	},
 	{
 		Package: "operator",
 		Why:     "it shows what it is given through interfaces of its own",
-		Ours: []string{"event", "event/fold", "event/operation", "event/oversight", "feed", "delivery", "delivery/desk",
+		Ours: []string{"event", "event/word", "event/fold", "event/operation", "event/oversight", "feed", "delivery", "delivery/desk",
 			"operator/access"},
 		Libraries: libraries("github.com/gofiber/fiber/v2", "github.com/fasthttp/websocket", "github.com/valyala/fasthttp",
 			"github.com/google/uuid",
@@ -523,7 +527,8 @@ var Table = []Rule{
 		Package: "internal/cli",
 		Why:     "all commands have one form, whatever they are about",
 		// What the operator API shows is what --json prints.
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/config", "internal/installation",
+		Ours: []string{"delivery", "event", "event/word", "event/operation", "event/oversight", "internal/config",
+			"internal/installation",
 			"moving", "operator", "persistence",
 			"providers", "providers/auth", "redrive", "runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/api",
@@ -533,7 +538,8 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/operate",
 		Why:     "a command asks and prints; what is asked for stands in the domain",
-		Ours: []string{"event", "event/operation", "event/oversight", "internal/buildinfo", "internal/cli", "internal/config",
+		Ours: []string{"event", "event/word", "event/operation", "event/oversight", "internal/buildinfo", "internal/cli",
+			"internal/config",
 			"internal/doctor", "internal/installation", "internal/payloadcodec", "operator/access", "reconcile", "runs"},
 		Libraries: []string{"github.com/spf13/cobra"},
 		Never:     []Ban{{"holdfast/internal/process", whyNoProcess}},
@@ -589,7 +595,8 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/load",
 		Why:     "what is sent is judged from the ledger and from what is stored, whoever received it",
-		Ours: []string{"event", "internal/cli", "internal/config", "internal/installation", "ledger", "ledger/visibility", "loadgen",
+		Ours: []string{"event", "event/word", "internal/cli", "internal/config", "internal/installation", "ledger",
+			"ledger/visibility", "loadgen",
 			"persistence", "providers", "providers/auth"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},

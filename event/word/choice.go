@@ -1,4 +1,4 @@
-package event
+package word
 
 import (
 	"fmt"
