@@ -56,7 +56,7 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 			in[path[len(path)-1]] = forge.value
 			forged, err := json.Marshal(of)
 			require.NoError(t, err)
-			var items []event.ImportItem
+			var items []operation.ImportItem
 			reader := moving.Reader{Lookup: catalogue(t).Lookup, Format: moving.FormatJSON}
 			mistakes := 0
 			require.NoError(t, reader.Each(strings.NewReader(string(forged)+"\n"+genuine[1]+"\n"), func(l moving.Line) error {

@@ -69,14 +69,14 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 
 			fresh := open(t)
 			counts := bring(t, fresh, bucket)
-			require.Equal(t, operation.ImportCounts{event.ImportEvent: {New: 6}, event.ImportDeadLetter: {New: 3}}, counts)
+			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {New: 6}, operation.ImportDeadLetter: {New: 3}}, counts)
 			backEvents, backLetters, backEntities := picture(t, fresh, receipts)
 			require.Equal(t, events, backEvents)
 			require.Equal(t, letters, backLetters)
 			require.Equal(t, entities, backEntities)
 
 			counts = bring(t, fresh, bucket)
-			require.Equal(t, operation.ImportCounts{event.ImportEvent: {There: 6}, event.ImportDeadLetter: {There: 3}}, counts)
+			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {There: 6}, operation.ImportDeadLetter: {There: 3}}, counts)
 			again := receiptAt(99)
 			again.Key = receipts[0].Key
 			persisted, err := fresh.Process(t.Context(), again, bodyOf(0), parsed, runOf(again))
@@ -85,7 +85,7 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 			require.Equal(t, receipts[0].ID, persisted.Owner)
 
 			counts = bring(t, old, bucket)
-			require.Equal(t, operation.ImportCounts{event.ImportEvent: {New: 5, There: 1}, event.ImportDeadLetter: {New: 3}}, counts,
+			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {New: 5, There: 1}, operation.ImportDeadLetter: {New: 3}}, counts,
 				"an installation takes back what it has purged, but for what an operator has decided about")
 		})
 	}
@@ -198,7 +198,7 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
 	require.Len(t, lines(t, bucket), rows+1)
 	fresh := open(t)
-	require.Equal(t, operation.ImportCount{New: rows, There: 1}, bring(t, fresh, bucket)[event.ImportEvent])
+	require.Equal(t, operation.ImportCount{New: rows, There: 1}, bring(t, fresh, bucket)[operation.ImportEvent])
 	require.Len(t, eventsOf(t, fresh), rows)
 }
 
@@ -258,7 +258,7 @@ func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, names, 2, "files are written anew under their names")
 			counts := bring(t, store, bucket)
-			require.Equal(t, operation.ImportCount{New: 2}, counts[event.ImportEvent])
+			require.Equal(t, operation.ImportCount{New: 2}, counts[operation.ImportEvent])
 		})
 	}
 }

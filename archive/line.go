@@ -16,21 +16,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // line is what `holdfast import` reads: an event or a dead letter as it was stored, and its bytes.
 type line struct {
-	Record        event.ImportRecord `json:"record"`
-	Stored        any                `json:"stored"`
-	Body          *string            `json:"body,omitempty"`
-	BodyBase64    []byte             `json:"body_base64,omitempty"`
-	UnreadReceipt []byte             `json:"unread_receipt,omitempty"`
+	Record        operation.ImportRecord `json:"record"`
+	Stored        any                    `json:"stored"`
+	Body          *string                `json:"body,omitempty"`
+	BodyBase64    []byte                 `json:"body_base64,omitempty"`
+	UnreadReceipt []byte                 `json:"unread_receipt,omitempty"`
 }
 
 func lineOf(o event.Outdated) line {
-	l := line{Record: event.ImportDeadLetter, Stored: o.DeadLetter, UnreadReceipt: o.UnreadReceipt}
+	l := line{Record: operation.ImportDeadLetter, Stored: o.DeadLetter, UnreadReceipt: o.UnreadReceipt}
 	if o.Event != nil {
-		l.Record, l.Stored = event.ImportEvent, o.Event
+		l.Record, l.Stored = operation.ImportEvent, o.Event
 	}
 	if text := string(o.Body); isText(o.Body) {
 		l.Body = &text

@@ -187,7 +187,7 @@ func lines(t *testing.T, b archive.Bucket) (all []moving.Line) {
 // bring imports an archive.
 func bring(t *testing.T, store *persistence.Store, b archive.Bucket) operation.ImportCounts {
 	t.Helper()
-	var items []event.ImportItem
+	var items []operation.ImportItem
 	for _, l := range lines(t, b) {
 		items = append(items, l.Items...)
 	}

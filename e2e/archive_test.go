@@ -86,7 +86,7 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 	fresh := newInstallation(t, definitions...)
 	m := fresh.start(t, "serve")
 	done := fresh.imports(t, "file://"+archive)
-	require.Equal(t, operation.ImportCounts{event.ImportEvent: {New: 3}, event.ImportDeadLetter: {New: 1}}, done.Counts)
+	require.Equal(t, operation.ImportCounts{operation.ImportEvent: {New: 3}, operation.ImportDeadLetter: {New: 1}}, done.Counts)
 	is := ""
 	fresh.query(t, asStored, nil, &is)
 	require.Equal(t, was, is)

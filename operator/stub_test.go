@@ -285,9 +285,9 @@ func (s *stub) Redrives(context.Context, int) ([]operation.Redrive, error) {
 func someImport() operation.Import {
 	return operation.Import{
 		ID: "20261122-220000-abcd", Name: "old.ndjson", Rate: 500, State: operation.Running, Total: 3, Read: 2, StartedBy: "ada",
-		Counts: operation.ImportCounts{event.ImportKey: {New: 1, There: 1}, event.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
+		Counts: operation.ImportCounts{operation.ImportKey: {New: 1, There: 1}, operation.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
 		Problems: []operation.ImportProblem{{
-			Line: 2, Record: event.ImportEvent, Class: event.ClassRejected, Code: "entity_too_large", Message: "too large",
+			Line: 2, Record: operation.ImportEvent, Class: event.ClassRejected, Code: "entity_too_large", Message: "too large",
 		}},
 	}
 }

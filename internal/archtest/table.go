@@ -221,7 +221,7 @@ var Table = []Rule{
 	{
 		Package:   "archive",
 		Why:       "what is kept in files is a line that an import reads; where it comes from and goes to is given",
-		Ours:      []string{"event", "event/oversight"},
+		Ours:      []string{"event", "event/operation", "event/oversight"},
 		Libraries: []string{"github.com/google/uuid", "github.com/klauspost/compress", "github.com/minio/minio-go/v7"},
 	},
 	{

@@ -1,4 +1,4 @@
-package event
+package operation
 
 import (
 	"crypto/sha256"
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"holdfast/event"
 )
 
 // ImportRecord is what one line of an import brings.
@@ -28,28 +30,18 @@ func ImportRecords() []ImportRecord {
 	return []ImportRecord{ImportKey, ImportEvent, ImportDeadLetter, ImportEntity}
 }
 
-// Imported is what an event keeps of the system that it comes from.
-type Imported struct {
-	// ID is that of the import.
-	ID string `json:"id"`
-	// Attempts is how often that system had tried it.
-	Attempts int `json:"attempts,omitempty"`
-	// OccurredAt is when it occurred, for an event whose body does not say so.
-	OccurredAt time.Time `json:"occurred_at,omitzero"`
-}
-
 // ImportItem is one thing that an import brings. It is of one of the records: a key has a receipt, an event a body as well, a
 // dead letter both and what had gone wrong, and an entity only what it was.
 type ImportItem struct {
 	Record ImportRecord `json:"record"`
 	// Line is where it stands in its file, from 1.
 	Line    int64           `json:"line"`
-	Receipt Receipt         `json:"receipt,omitzero"`
+	Receipt event.Receipt   `json:"receipt,omitzero"`
 	Body    []byte          `json:"-"`
 	Trouble *ImportTrouble  `json:"trouble,omitempty"`
 	Entity  *ImportSnapshot `json:"entity,omitempty"`
 	// Stored is set for what a Holdfast has archived: it comes back as it was. Its receipt is Receipt, and not repeated there.
-	Stored *Stored `json:"stored,omitempty"`
+	Stored *event.Stored `json:"stored,omitempty"`
 }
 
 // ImportTrouble is what had gone wrong with an event in the system that it comes from.
@@ -66,12 +58,12 @@ type ImportTrouble struct {
 
 // ImportSnapshot is what an entity was at a time.
 type ImportSnapshot struct {
-	EntityRef
+	event.EntityRef
 	State   json.RawMessage `json:"state"`
 	Deleted bool            `json:"deleted,omitempty"`
 	Version *int64          `json:"version,omitempty"`
-	// Names are the lesser names of an entity that has several: see Name. ExternalID is the best of them.
-	Names []Name `json:"names,omitempty"`
+	// Names are the lesser names of an entity that has several: see event.Name. ExternalID is the best of them.
+	Names []event.Name `json:"names,omitempty"`
 	// AsOf is its place below the events that occurred later.
 	AsOf time.Time `json:"as_of"`
 }
