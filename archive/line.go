@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 )
 
 // line is what `holdfast import` reads: an event or a dead letter as it was stored, and its bytes.
@@ -28,7 +28,7 @@ type line struct {
 	UnreadReceipt []byte                 `json:"unread_receipt,omitempty"`
 }
 
-func lineOf(o event.Outdated) line {
+func lineOf(o retention.Outdated) line {
 	l := line{Record: operation.ImportDeadLetter, Stored: o.DeadLetter, UnreadReceipt: o.UnreadReceipt}
 	if o.Event != nil {
 		l.Record, l.Stored = operation.ImportEvent, o.Event
@@ -56,7 +56,7 @@ func isText(body []byte) bool {
 }
 
 // encode writes what is outdated as compressed lines.
-func encode(all []event.Outdated) ([]byte, error) {
+func encode(all []retention.Outdated) ([]byte, error) {
 	return compressed(func(w io.Writer) error {
 		lines := json.NewEncoder(w)
 		lines.SetEscapeHTML(false)

@@ -19,6 +19,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/moving"
@@ -158,7 +159,7 @@ func died(t *testing.T, store *persistence.Store, r event.Receipt, body []byte) 
 }
 
 // purge removes all that is older than now.
-func purge(t *testing.T, k *archive.Keeper, kept event.Kept) (removed int64) {
+func purge(t *testing.T, k *archive.Keeper, kept retention.Kept) (removed int64) {
 	t.Helper()
 	for {
 		n, err := k.PurgeBatch(t.Context(), kept, time.Now().Add(time.Hour))

@@ -11,12 +11,13 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 )
 
 // readStored is a line of an archive: an event or a dead letter as a Holdfast has stored it, with its own ID, key and receipt.
 // Nothing is looked for in its body.
 func (r *Reader) readStored(of *record, kind operation.ImportRecord) []operation.ImportItem {
-	item := operation.ImportItem{Record: kind, Line: of.line, Stored: &event.Stored{}}
+	item := operation.ImportItem{Record: kind, Line: of.line, Stored: &retention.Stored{}}
 	if kind == operation.ImportEvent {
 		item.Stored.Event = storedAs[event.Record](of)
 	} else {

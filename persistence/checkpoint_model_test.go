@@ -17,6 +17,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/fold"
+	"holdfast/event/retention"
 )
 
 // lives are a few entities that live long, beside what a naive fold says that they are.
@@ -200,7 +201,7 @@ SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_vers
 	if l.random.IntN(2) == 0 {
 		cut = l.random.Int64N(all)
 	}
-	l.purge(event.KeptEvents, time.UnixMilli(cut))
+	l.purge(retention.Events, time.UnixMilli(cut))
 	require.Equal(l.t, before, value[string](l.database, entities))
 	l.collapse()
 	rows, err := l.sql.Query(l.t.Context(), `SELECT event_id::text, position FROM event_entities`)

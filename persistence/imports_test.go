@@ -15,6 +15,7 @@ import (
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/moving"
 )
 
@@ -521,7 +522,7 @@ func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 	for n := range 5 {
 		m.bring(m.event(fmt.Sprint(n), noon.Add(time.Duration(n+1)*time.Hour), patchBody("car", fmt.Sprintf(`{"mileage":%d}`, 100+n))))
 	}
-	removed, err := m.PurgeBatch(t.Context(), event.KeptEvents, noon.Add(24*time.Hour))
+	removed, err := m.PurgeBatch(t.Context(), retention.Events, noon.Add(24*time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, removed)
 	require.Equal(t, 6, value[int](m.database, `SELECT collapsed FROM entity_bases`), "with the snapshot")

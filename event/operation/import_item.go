@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/retention"
 )
 
 // ImportRecord is what one line of an import brings.
@@ -41,7 +42,7 @@ type ImportItem struct {
 	Trouble *ImportTrouble  `json:"trouble,omitempty"`
 	Entity  *ImportSnapshot `json:"entity,omitempty"`
 	// Stored is set for what a Holdfast has archived: it comes back as it was. Its receipt is Receipt, and not repeated there.
-	Stored *event.Stored `json:"stored,omitempty"`
+	Stored *retention.Stored `json:"stored,omitempty"`
 }
 
 // ImportTrouble is what had gone wrong with an event in the system that it comes from.

@@ -1,18 +1,22 @@
-package event
+package retention
 
-import "time"
+import (
+	"time"
+
+	"holdfast/event"
+)
 
 // Stored is an event or a dead letter as it was kept: what an archive holds, and an import brings back as it was. It is one of
 // them.
 type Stored struct {
-	Event      *Record     `json:"event,omitempty"`
-	DeadLetter *DeadLetter `json:"dead_letter,omitempty"`
+	Event      *event.Record     `json:"event,omitempty"`
+	DeadLetter *event.DeadLetter `json:"dead_letter,omitempty"`
 	// UnreadReceipt are the bytes of a receipt that could not be read; only of a dead letter.
 	UnreadReceipt []byte `json:"unread_receipt,omitempty"`
 }
 
 // Receipt is that of the event, or of the event that the dead letter is of.
-func (s Stored) Receipt() Receipt {
+func (s Stored) Receipt() event.Receipt {
 	if s.Event != nil {
 		return s.Event.Receipt
 	}
