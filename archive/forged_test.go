@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/archive"
-	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 	"holdfast/moving"
 )
 
@@ -21,9 +21,9 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 		require.NoError(t, store.DiscardDeadLetter(t.Context(), letter.ID, by))
 	}
 	keeper := &archive.Keeper{Store: store, Bucket: bucket}
-	require.EqualValues(t, 2, purge(t, keeper, event.KeptDeadLetters))
+	require.EqualValues(t, 2, purge(t, keeper, retention.DeadLetters))
 	process(t, store, receiptAt(3), bodyOf(3))
-	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
 	genuine := strings.Split(strings.TrimSpace(content(t, bucket)), "\n")
 	letter, stored := genuine[0], genuine[2]
 
@@ -56,7 +56,7 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 			in[path[len(path)-1]] = forge.value
 			forged, err := json.Marshal(of)
 			require.NoError(t, err)
-			var items []event.ImportItem
+			var items []operation.ImportItem
 			reader := moving.Reader{Lookup: catalogue(t).Lookup, Format: moving.FormatJSON}
 			mistakes := 0
 			require.NoError(t, reader.Each(strings.NewReader(string(forged)+"\n"+genuine[1]+"\n"), func(l moving.Line) error {

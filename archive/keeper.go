@@ -11,33 +11,35 @@ import (
 	"slices"
 	"time"
 
-	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 )
 
 // Store is what is kept, and what is known of the files.
 type Store interface {
-	PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (int64, error)
-	PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor) (int64, error)
+	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
+	PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error)
 	// Outdated reads some of what was kept since before a time, the oldest first, and changes nothing. Only events and dead letters
 	// are read so.
-	Outdated(ctx context.Context, kept event.Kept, before time.Time) ([]event.Outdated, error)
+	Outdated(ctx context.Context, kept retention.Kept, before time.Time) ([]retention.Outdated, error)
 	// PurgeOutdated removes what was read, as far as it is still the same. Of nothing, it removes what goes with events that are
 	// gone. By is nil for the schedule.
-	PurgeOutdated(ctx context.Context, kept event.Kept, before time.Time, all []event.Outdated, by *oversight.Actor) (int64, error)
+	PurgeOutdated(
+		ctx context.Context, kept retention.Kept, before time.Time, all []retention.Outdated, by *oversight.Actor,
+	) (int64, error)
 
 	// AddArchiveFile notes a file before it is written, and once it is.
-	AddArchiveFile(ctx context.Context, f event.ArchiveFile) error
+	AddArchiveFile(ctx context.Context, f retention.ArchiveFile) error
 	// DueArchiveFiles are some files that may hold what was expunged, by name, from behind a name on.
-	DueArchiveFiles(ctx context.Context, after string) ([]event.ArchiveFile, error)
+	DueArchiveFiles(ctx context.Context, after string) ([]retention.ArchiveFile, error)
 	// ExpungedBetween are the IDs of the events between two IDs that were expunged.
 	ExpungedBetween(ctx context.Context, first, last string) ([]string, error)
 	// SettleArchiveFile says that what was expunged is not in a file, unless something was expunged since the file was read.
-	SettleArchiveFile(ctx context.Context, f event.ArchiveFile) error
+	SettleArchiveFile(ctx context.Context, f retention.ArchiveFile) error
 	// DropArchiveFile forgets a file.
 	DropArchiveFile(ctx context.Context, name string) error
 	// ArchiveStats counts the files that are known.
-	ArchiveStats(ctx context.Context) (event.ArchiveStats, error)
+	ArchiveStats(ctx context.Context) (retention.ArchiveStats, error)
 }
 
 // settledAfter is how old a file is once no transaction can be under way that was when it was written.
@@ -54,23 +56,23 @@ type Keeper struct {
 
 // PurgeBatch removes some of what was kept since before a time, and says how much of it has gone: 0 says that nothing is left.
 // Where the archive cannot be written nothing goes.
-func (k *Keeper) PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (int64, error) {
-	if kept != event.KeptEvents && kept != event.KeptDeadLetters {
+func (k *Keeper) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error) {
+	if kept != retention.Events && kept != retention.DeadLetters {
 		return k.Store.PurgeBatch(ctx, kept, before)
 	}
 	return k.purge(ctx, kept, before, nil)
 }
 
 // PurgeBatchBy is PurgeBatch for an operator.
-func (k *Keeper) PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor) (int64, error) {
-	if kept != event.KeptEvents && kept != event.KeptDeadLetters {
+func (k *Keeper) PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error) {
+	if kept != retention.Events && kept != retention.DeadLetters {
 		return k.Store.PurgeBatchBy(ctx, kept, before, by)
 	}
 	return k.purge(ctx, kept, before, &by)
 }
 
 // purge ends with what was expunged. A file that cannot be cleaned stays due, and holds up no purge.
-func (k *Keeper) purge(ctx context.Context, kept event.Kept, before time.Time, by *oversight.Actor) (int64, error) {
+func (k *Keeper) purge(ctx context.Context, kept retention.Kept, before time.Time, by *oversight.Actor) (int64, error) {
 	old, err := k.Store.Outdated(ctx, kept, before)
 	if err != nil {
 		return 0, err
@@ -99,7 +101,7 @@ func warn(ctx context.Context, err error) {
 	}
 }
 
-func (k *Keeper) write(ctx context.Context, file *event.ArchiveFile, old []event.Outdated) error {
+func (k *Keeper) write(ctx context.Context, file *retention.ArchiveFile, old []retention.Outdated) error {
 	content, err := encode(old)
 	if err != nil {
 		return err
@@ -123,7 +125,7 @@ func (k *Keeper) write(ctx context.Context, file *event.ArchiveFile, old []event
 
 // fileOf is a file for what is outdated. Names sort by the time of the first event, or of the first dead letter's end, and are
 // the same for the same rows: an attempt that is repeated writes over its file.
-func fileOf(kept event.Kept, old []event.Outdated) event.ArchiveFile {
+func fileOf(kept retention.Kept, old []retention.Outdated) retention.ArchiveFile {
 	ids, rows := make([]string, len(old)), sha256.New()
 	for i, o := range old {
 		ids[i] = o.Receipt().ID
@@ -132,7 +134,7 @@ func fileOf(kept event.Kept, old []event.Outdated) event.ArchiveFile {
 			fmt.Fprintln(rows, o.DeadLetter.ID)
 		}
 	}
-	f := event.ArchiveFile{
+	f := retention.ArchiveFile{
 		FirstID: slices.Min(ids), LastID: slices.Max(ids), Lines: len(old), Expunges: 2, At: time.Now().UTC(),
 	}
 	begin := timeOf(old[0]).UTC()
@@ -140,7 +142,7 @@ func fileOf(kept event.Kept, old []event.Outdated) event.ArchiveFile {
 	return f
 }
 
-func timeOf(o event.Outdated) time.Time {
+func timeOf(o retention.Outdated) time.Time {
 	if o.Event != nil {
 		return o.Event.Receipt.ReceivedAt
 	}
@@ -173,7 +175,7 @@ func (k *Keeper) Clean(ctx context.Context) error {
 
 // clean does so for one file. Where all that it holds is known to be removed, nobody can be expunging what was read for it. Else
 // whoever has written it may have died before, or may be about to write it.
-func (k *Keeper) clean(ctx context.Context, f event.ArchiveFile, isRemoved bool) error {
+func (k *Keeper) clean(ctx context.Context, f retention.ArchiveFile, isRemoved bool) error {
 	isOld := time.Since(f.At) > settledAfter
 	expunged, err := k.Store.ExpungedBetween(ctx, f.FirstID, f.LastID)
 	if err != nil {
@@ -197,7 +199,7 @@ func (k *Keeper) clean(ctx context.Context, f event.ArchiveFile, isRemoved bool)
 	return nil
 }
 
-func (k *Keeper) rewrite(ctx context.Context, f event.ArchiveFile, expunged []string) error {
+func (k *Keeper) rewrite(ctx context.Context, f retention.ArchiveFile, expunged []string) error {
 	file, err := k.Bucket.Get(ctx, f.Name)
 	if err != nil {
 		return err

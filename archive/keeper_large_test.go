@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/archive"
-	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 	"holdfast/persistence"
 )
 
@@ -74,12 +74,12 @@ func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 	require.NoError(t, store.DiscardDeadLetter(t.Context(), letter.ID, by))
 	keeper := &archive.Keeper{Store: store, Bucket: buckets(t)["folder"]}
 	read.Store(0)
-	n, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	n, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, 16, n)
 	require.Less(t, read.Load(), int64(18<<20))
-	require.Equal(t, rows-n, purge(t, keeper, event.KeptEvents))
-	require.EqualValues(t, 1, purge(t, keeper, event.KeptDeadLetters))
+	require.Equal(t, rows-n, purge(t, keeper, retention.Events))
+	require.EqualValues(t, 1, purge(t, keeper, retention.DeadLetters))
 	require.Less(t, read.Load(), int64((rows+3)*size))
 	all := lines(t, keeper.Bucket)
 	require.Len(t, all, rows+1)

@@ -16,6 +16,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/persistence"
 )
 
@@ -58,8 +59,8 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 			require.Len(t, events, 6)
 			require.Len(t, letters, 3)
 
-			require.EqualValues(t, 3, purge(t, keeper, event.KeptDeadLetters))
-			require.EqualValues(t, 6, purge(t, keeper, event.KeptEvents))
+			require.EqualValues(t, 3, purge(t, keeper, retention.DeadLetters))
+			require.EqualValues(t, 6, purge(t, keeper, retention.Events))
 			gone, _, _ := picture(t, old, receipts)
 			require.Empty(t, gone)
 			stats, err := old.ArchiveStats(t.Context())
@@ -69,14 +70,14 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 
 			fresh := open(t)
 			counts := bring(t, fresh, bucket)
-			require.Equal(t, operation.ImportCounts{event.ImportEvent: {New: 6}, event.ImportDeadLetter: {New: 3}}, counts)
+			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {New: 6}, operation.ImportDeadLetter: {New: 3}}, counts)
 			backEvents, backLetters, backEntities := picture(t, fresh, receipts)
 			require.Equal(t, events, backEvents)
 			require.Equal(t, letters, backLetters)
 			require.Equal(t, entities, backEntities)
 
 			counts = bring(t, fresh, bucket)
-			require.Equal(t, operation.ImportCounts{event.ImportEvent: {There: 6}, event.ImportDeadLetter: {There: 3}}, counts)
+			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {There: 6}, operation.ImportDeadLetter: {There: 3}}, counts)
 			again := receiptAt(99)
 			again.Key = receipts[0].Key
 			persisted, err := fresh.Process(t.Context(), again, bodyOf(0), parsed, runOf(again))
@@ -85,7 +86,7 @@ func TestWhatAPurgeRemovesComesBack(t *testing.T) {
 			require.Equal(t, receipts[0].ID, persisted.Owner)
 
 			counts = bring(t, old, bucket)
-			require.Equal(t, operation.ImportCounts{event.ImportEvent: {New: 5, There: 1}, event.ImportDeadLetter: {New: 3}}, counts,
+			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {New: 5, There: 1}, operation.ImportDeadLetter: {New: 3}}, counts,
 				"an installation takes back what it has purged, but for what an operator has decided about")
 		})
 	}
@@ -151,7 +152,7 @@ type dying struct{ *persistence.Store }
 
 var errKilled = errors.New("killed")
 
-func (dying) PurgeOutdated(context.Context, event.Kept, time.Time, []event.Outdated, *oversight.Actor) (int64, error) {
+func (dying) PurgeOutdated(context.Context, retention.Kept, time.Time, []retention.Outdated, *oversight.Actor) (int64, error) {
 	return 0, errKilled
 }
 
@@ -168,13 +169,13 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 	const rows = 4
 	full := errors.New("no space left on device")
 	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error { return full }, nil}}
-	_, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, full)
 	require.ErrorContains(t, err, "nothing was removed")
 	require.Len(t, eventsOf(t, store), rows)
 
 	keeper.Bucket, keeper.Store = bucket, dying{store}
-	_, err = keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, errKilled)
 	require.Len(t, eventsOf(t, store), rows)
 	keeper.Store = store
@@ -187,7 +188,7 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 		parsed.Type = "customer.corrected"
 		return store.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
 	}}
-	removed, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	removed, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, rows-1, removed)
 	left := eventsOf(t, store)
@@ -195,10 +196,10 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 	require.Equal(t, changed.ID, left[0].Receipt.ID)
 
 	keeper.Bucket = bucket
-	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
 	require.Len(t, lines(t, bucket), rows+1)
 	fresh := open(t)
-	require.Equal(t, operation.ImportCount{New: rows, There: 1}, bring(t, fresh, bucket)[event.ImportEvent])
+	require.Equal(t, operation.ImportCount{New: rows, There: 1}, bring(t, fresh, bucket)[operation.ImportEvent])
 	require.Len(t, eventsOf(t, fresh), rows)
 }
 
@@ -236,8 +237,8 @@ func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
 				}
 				return nil
 			}, nil}}
-			require.EqualValues(t, 3, purge(t, keeper, event.KeptEvents))
-			require.EqualValues(t, 1, purge(t, keeper, event.KeptDeadLetters))
+			require.EqualValues(t, 3, purge(t, keeper, retention.Events))
+			require.EqualValues(t, 1, purge(t, keeper, retention.DeadLetters))
 			require.Equal(t, []string{ids[2], ids[3], ids[4], letter.Receipt.ID}, archived(t, bucket))
 
 			down := errors.New("down")
@@ -250,7 +251,7 @@ func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
 			require.EqualValues(t, 2, stats.Due)
 
 			keeper.Bucket = bucket
-			require.Zero(t, purge(t, keeper, event.KeptEvents))
+			require.Zero(t, purge(t, keeper, retention.Events))
 			require.Equal(t, []string{ids[2], ids[4]}, archived(t, bucket))
 			require.NotContains(t, content(t, bucket), "never seen again")
 			require.NotContains(t, content(t, bucket), "evt_3")
@@ -258,7 +259,7 @@ func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, names, 2, "files are written anew under their names")
 			counts := bring(t, store, bucket)
-			require.Equal(t, operation.ImportCount{New: 2}, counts[event.ImportEvent])
+			require.Equal(t, operation.ImportCount{New: 2}, counts[operation.ImportEvent])
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/archive"
-	"holdfast/event"
+	"holdfast/event/retention"
 )
 
 // Whoever looks into another archive than the one that was written forgets no file: what was expunged is taken out once somebody
@@ -28,7 +28,7 @@ func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 	for _, r := range eventsOf(t, store) {
 		ids = append(ids, r.Receipt.ID)
 	}
-	require.EqualValues(t, 3, purge(t, keeper, event.KeptEvents))
+	require.EqualValues(t, 3, purge(t, keeper, retention.Events))
 	_, err := store.Expunge(t.Context(), ids[0], 0, by)
 	require.NoError(t, err)
 
@@ -53,11 +53,11 @@ func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
 	require.NoError(t, keeper.Check(t.Context()), "it is yet to be begun")
 	require.NoError(t, keeper.Clean(t.Context()))
 	process(t, store, receiptAt(0), bodyOf(0))
-	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
 	process(t, store, receiptAt(1), bodyOf(1))
 	require.NoError(t, os.Rename(root, root+".disk"))
 	for _, place := range []string{"is gone", "is empty"} {
-		_, err = keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.ErrorContains(t, err, "nothing was removed", place)
 		require.ErrorContains(t, err, "not mounted", place)
 		require.ErrorContains(t, keeper.Check(t.Context()), "not mounted", place)
@@ -72,7 +72,7 @@ func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(root, "holdfast-archive"), nil, 0o600))
 	require.NoError(t, keeper.Check(t.Context()))
-	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents), "it is a new one")
+	require.EqualValues(t, 1, purge(t, keeper, retention.Events), "it is a new one")
 	require.NoError(t, os.RemoveAll(root))
 	require.NoError(t, os.Rename(root+".disk", root))
 	require.NoError(t, keeper.Check(t.Context()))
@@ -81,7 +81,7 @@ func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
 // aged is a store all of whose files were written long ago.
 type aged struct{ archive.Store }
 
-func (a aged) DueArchiveFiles(ctx context.Context, after string) ([]event.ArchiveFile, error) {
+func (a aged) DueArchiveFiles(ctx context.Context, after string) ([]retention.ArchiveFile, error) {
 	all, err := a.Store.DueArchiveFiles(ctx, after)
 	for i := range all {
 		all[i].At = longAgo
@@ -96,7 +96,7 @@ func TestAFileThatWasNeverWrittenIsForgotten(t *testing.T) {
 	process(t, store, receiptAt(1), bodyOf(1))
 	full := errors.New("no space left on device")
 	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error { return full }, nil}}
-	_, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.ErrorIs(t, err, full)
 	another := &archive.Keeper{Store: aged{store}, Bucket: bucket}
 	files := func() int64 {
@@ -113,7 +113,7 @@ func TestAFileThatWasNeverWrittenIsForgotten(t *testing.T) {
 		_, err := store.Expunge(t.Context(), expunged, 0, by)
 		return errors.Join(err, another.Clean(t.Context()))
 	}, nil}
-	_, err = keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	_, err = keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, files())
 	require.NotContains(t, archived(t, bucket), expunged)
@@ -143,7 +143,7 @@ func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
 	for n := range 2 {
 		process(t, store, receiptAt(n), bodyOf(n))
 		ids = append(ids, eventsOf(t, store)[0].Receipt.ID)
-		require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+		require.EqualValues(t, 1, purge(t, keeper, retention.Events))
 	}
 	names, err := bucket.List(t.Context())
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestAFileInTroubleHoldsUpNothingElse(t *testing.T) {
 	}
 	process(t, store, receiptAt(2), bodyOf(2))
 	keeper.Bucket = unreadable{bucket, names[0]}
-	require.EqualValues(t, 1, purge(t, keeper, event.KeptEvents))
+	require.EqualValues(t, 1, purge(t, keeper, retention.Events))
 	keeper.Store = aged{store}
 	require.ErrorIs(t, keeper.Clean(t.Context()), errFrozen)
 	stats, err := store.ArchiveStats(t.Context())
@@ -172,14 +172,14 @@ func TestAnAttemptThatIsRepeatedWritesTheSameFile(t *testing.T) {
 	forbidden := errors.New("may not be read")
 	keeper := &archive.Keeper{Store: store, Bucket: failing{bucket, nil, func() error { return forbidden }}}
 	for range 3 {
-		_, err := keeper.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		_, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.ErrorIs(t, err, forbidden)
 	}
 	stats, err := store.ArchiveStats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats.Files)
 	keeper.Bucket = bucket
-	require.EqualValues(t, 2, purge(t, keeper, event.KeptEvents))
+	require.EqualValues(t, 2, purge(t, keeper, retention.Events))
 	require.Len(t, lines(t, bucket), 2)
 	keeper.Store = aged{store}
 	require.NoError(t, keeper.Clean(t.Context()))
@@ -198,14 +198,14 @@ func TestASlowWorkerBringsNothingBack(t *testing.T) {
 	var overtaken sync.Once
 	slow := &archive.Keeper{Store: store, Bucket: failing{bucket, func() error {
 		overtaken.Do(func() {
-			require.EqualValues(t, 2, purge(t, fast, event.KeptEvents))
+			require.EqualValues(t, 2, purge(t, fast, retention.Events))
 			_, err := store.Expunge(t.Context(), expunged, 0, by)
 			require.NoError(t, err)
 			require.NoError(t, fast.Clean(t.Context()))
 		})
 		return nil
 	}, nil}}
-	removed, err := slow.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+	removed, err := slow.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
 	require.Zero(t, removed)
 	require.NotContains(t, archived(t, bucket), expunged)

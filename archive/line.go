@@ -15,22 +15,23 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/retention"
 )
 
 // line is what `holdfast import` reads: an event or a dead letter as it was stored, and its bytes.
 type line struct {
-	Record        event.ImportRecord `json:"record"`
-	Stored        any                `json:"stored"`
-	Body          *string            `json:"body,omitempty"`
-	BodyBase64    []byte             `json:"body_base64,omitempty"`
-	UnreadReceipt []byte             `json:"unread_receipt,omitempty"`
+	Record        operation.ImportRecord `json:"record"`
+	Stored        any                    `json:"stored"`
+	Body          *string                `json:"body,omitempty"`
+	BodyBase64    []byte                 `json:"body_base64,omitempty"`
+	UnreadReceipt []byte                 `json:"unread_receipt,omitempty"`
 }
 
-func lineOf(o event.Outdated) line {
-	l := line{Record: event.ImportDeadLetter, Stored: o.DeadLetter, UnreadReceipt: o.UnreadReceipt}
+func lineOf(o retention.Outdated) line {
+	l := line{Record: operation.ImportDeadLetter, Stored: o.DeadLetter, UnreadReceipt: o.UnreadReceipt}
 	if o.Event != nil {
-		l.Record, l.Stored = event.ImportEvent, o.Event
+		l.Record, l.Stored = operation.ImportEvent, o.Event
 	}
 	if text := string(o.Body); isText(o.Body) {
 		l.Body = &text
@@ -55,7 +56,7 @@ func isText(body []byte) bool {
 }
 
 // encode writes what is outdated as compressed lines.
-func encode(all []event.Outdated) ([]byte, error) {
+func encode(all []retention.Outdated) ([]byte, error) {
 	return compressed(func(w io.Writer) error {
 		lines := json.NewEncoder(w)
 		lines.SetEscapeHTML(false)

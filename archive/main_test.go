@@ -19,6 +19,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/moving"
@@ -158,7 +159,7 @@ func died(t *testing.T, store *persistence.Store, r event.Receipt, body []byte) 
 }
 
 // purge removes all that is older than now.
-func purge(t *testing.T, k *archive.Keeper, kept event.Kept) (removed int64) {
+func purge(t *testing.T, k *archive.Keeper, kept retention.Kept) (removed int64) {
 	t.Helper()
 	for {
 		n, err := k.PurgeBatch(t.Context(), kept, time.Now().Add(time.Hour))
@@ -187,7 +188,7 @@ func lines(t *testing.T, b archive.Bucket) (all []moving.Line) {
 // bring imports an archive.
 func bring(t *testing.T, store *persistence.Store, b archive.Bucket) operation.ImportCounts {
 	t.Helper()
-	var items []event.ImportItem
+	var items []operation.ImportItem
 	for _, l := range lines(t, b) {
 		items = append(items, l.Items...)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 )
 
 // asStored is all that an installation has of its events and dead letters, but for what is its own: the numbers of dead letters.
@@ -73,10 +73,10 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 
 	out, err = i.run(t, "purge", "--json", "--reason", "disk")
 	require.NoError(t, err, out)
-	var removed map[event.Kept]int64
+	var removed map[retention.Kept]int64
 	require.NoError(t, json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &removed), out)
-	require.EqualValues(t, 3, removed[event.KeptEvents])
-	require.EqualValues(t, 1, removed[event.KeptDeadLetters])
+	require.EqualValues(t, 3, removed[retention.Events])
+	require.EqualValues(t, 1, removed[retention.DeadLetters])
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events")+i.count(t, "SELECT count(*) FROM dead_letters"))
 	files := filesBelow(t, archive)
 	require.Len(t, files, 3, "one of each, and the mark")
@@ -86,7 +86,7 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 	fresh := newInstallation(t, definitions...)
 	m := fresh.start(t, "serve")
 	done := fresh.imports(t, "file://"+archive)
-	require.Equal(t, operation.ImportCounts{event.ImportEvent: {New: 3}, event.ImportDeadLetter: {New: 1}}, done.Counts)
+	require.Equal(t, operation.ImportCounts{operation.ImportEvent: {New: 3}, operation.ImportDeadLetter: {New: 1}}, done.Counts)
 	is := ""
 	fresh.query(t, asStored, nil, &is)
 	require.Equal(t, was, is)

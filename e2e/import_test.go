@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"holdfast/event"
 	"holdfast/event/operation"
 )
 
@@ -64,7 +63,7 @@ func TestACompanyMovesIn(t *testing.T) {
 	first := i.imports(t, file)
 	require.Equal(t, operation.Completed, first.State)
 	require.Equal(t, operation.ImportCounts{
-		event.ImportKey: {New: 1}, event.ImportEvent: {New: 1}, event.ImportDeadLetter: {New: 1}, event.ImportEntity: {New: 1},
+		operation.ImportKey: {New: 1}, operation.ImportEvent: {New: 1}, operation.ImportDeadLetter: {New: 1}, operation.ImportEntity: {New: 1},
 	}, first.Counts)
 	require.JSONEq(t, `{"customer":"ada","total":150}`, i.entity(t, "acme", "order", "o1"))
 	send("known", 1)

@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 )
 
@@ -20,7 +21,7 @@ import (
 type rebuilt struct {
 	operation.Rebuild
 
-	Diff []event.EntityDiff `json:"diff"`
+	Diff []fold.EntityDiff `json:"diff"`
 }
 
 // rebuild runs a rebuild from the command line to its end.
@@ -65,9 +66,9 @@ func TestABadDefinitionIsRepaired(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int64{orders, orders, 0, 10}, []int64{dry.Read, dry.Changed, dry.Unreadable, dry.Entities})
 	require.Len(t, dry.Diff, 10)
-	require.Equal(t, event.EntityDiff{
+	require.Equal(t, fold.EntityDiff{
 		EntityRef: event.EntityRef{Provider: "acme", Kind: "order", ExternalID: "o3"},
-		Fields:    []event.FieldDiff{{Path: "/total", Old: json.RawMessage("1"), New: json.RawMessage("7")}},
+		Fields:    []fold.FieldDiff{{Path: "/total", Old: json.RawMessage("1"), New: json.RawMessage("7")}},
 	}, dry.Diff[3])
 	require.JSONEq(t, `{"total":1}`, i.entity(t, "acme", "order", "o3"))
 

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -69,4 +70,22 @@ func (e *StateError) Error() string {
 		return fmt.Sprintf("dead letter %d is replaced by event %s", e.ID, e.ReplacedBy)
 	}
 	return fmt.Sprintf("dead letter %d is %s", e.ID, e.State)
+}
+
+// EvaluateField begins the text of an error of an expression, and the field of the definition ends it.
+const EvaluateField = "evaluate "
+
+// maxRule is how long the name of a field may be, in bytes: an index holds it.
+const maxRule = 200
+
+// Rule is the field of the definition that the failure names, as "entities[0].id"; "" if it names none.
+func (f Failure) Rule() string {
+	if !strings.HasPrefix(f.Code, "jq_") && !strings.HasPrefix(f.Code, "bad_") {
+		return ""
+	}
+	_, field, _ := strings.Cut(f.Message, ": "+EvaluateField)
+	if strings.Contains(field, " ") || len(field) > maxRule {
+		return ""
+	}
+	return field
 }

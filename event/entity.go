@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -61,14 +62,6 @@ func (c Change) Mentions() bool {
 	return len(c.State) == 0 || opens && string(bytes.TrimSpace(inside)) == "}"
 }
 
-// Order is the place of a change in the life of its entity. Changes are applied in this order, whatever the order in which
-// they arrive: by version (none comes before any), then the time of the event, then the event's ID.
-type Order struct {
-	Version    *int64
-	OccurredAt time.Time
-	EventID    string
-}
-
 // Entity is the folded state of one entity.
 type Entity struct {
 	EntityRef
@@ -84,3 +77,18 @@ type Entity struct {
 	// than their retention. Nil: nothing is, or this is a state as of a moment.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
 }
+
+// CollapsedError says that what was asked for is known no more: retention has folded the history of the entity before a moment
+// into one state. It is an ErrNotFound.
+type CollapsedError struct {
+	// Before is the first moment of which the state is known.
+	Before time.Time
+}
+
+func (e *CollapsedError) Error() string {
+	return fmt.Sprintf("its history before %s is collapsed: the events are older than their retention",
+		e.Before.UTC().Format(time.RFC3339Nano))
+}
+
+// Is makes it an ErrNotFound.
+func (e *CollapsedError) Is(target error) bool { return target == ErrNotFound }

@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// Order is the place of a change in the life of its entity. Changes are applied in this order, whatever the order in which
+// they arrive: by version (none comes before any), then the time of the event, then the event's ID.
+type Order struct {
+	Version    *int64
+	OccurredAt time.Time
+	EventID    string
+}
+
+// OrderedChange is a change with its place in the life of its entity.
+type OrderedChange struct {
+	Order  Order
+	Change Change
+}
+
 // TimePrecision is the finest step of time that orders changes: PostgreSQL keeps microseconds.
 const TimePrecision = time.Microsecond
 

@@ -33,3 +33,6 @@ const (
 	PriorityHigh     Priority = "high"
 	PriorityNormal   Priority = "normal"
 )
+
+// Parser reads what the definition of an event's provider says of it.
+type Parser func(r Receipt, body []byte) (Parsed, error)

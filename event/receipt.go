@@ -63,3 +63,13 @@ const (
 
 // WorkflowID is the ID of the workflow that processes the event.
 func (r Receipt) WorkflowID() string { return WorkflowID(r.Provider, r.Key) }
+
+// Imported is what an event keeps of the system that it comes from.
+type Imported struct {
+	// ID is that of the import.
+	ID string `json:"id"`
+	// Attempts is how often that system had tried it.
+	Attempts int `json:"attempts,omitempty"`
+	// OccurredAt is when it occurred, for an event whose body does not say so.
+	OccurredAt time.Time `json:"occurred_at,omitzero"`
+}

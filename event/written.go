@@ -16,3 +16,36 @@ type Written struct {
 	// Verdict is why nothing was done, where an operator has decided about the event; Outcome is its.
 	Verdict *Verdict
 }
+
+// Persisted is the result of the persist step.
+type Persisted struct {
+	// Duplicate is set if another event owns the key: nothing was stored.
+	Duplicate bool `json:"duplicate,omitempty"`
+	// Owner is the ID of the event that owns the key, if Duplicate.
+	Owner string `json:"owner,omitempty"`
+	// Conflict is set, too, if it is not that event that came again.
+	Conflict *Conflict `json:"conflict,omitempty"`
+	// OwnerWaits says that a dead letter of the owner waits: this is its redelivery.
+	OwnerWaits bool `json:"owner_waits,omitempty"`
+	// Processed is set if the entities were upserted in the same transaction: no step is left.
+	Processed bool `json:"processed,omitempty"`
+	// WithoutEffect is how many changes came too late to show, if Processed.
+	WithoutEffect int `json:"without_effect,omitempty"`
+	// Verdict is set if an operator has decided about the event: nothing was stored.
+	Verdict *Verdict `json:"verdict,omitempty"`
+}
+
+// Batched says what became of an event that a batch has taken from the inbox.
+type Batched struct {
+	Receipt Receipt
+	// Type is that of the parse step; "" for an event that it did not come to.
+	Type string
+	// Outcome is OutcomeProcessed, OutcomeIgnored, OutcomeDuplicate or OutcomeLeft.
+	Outcome Outcome
+	// Owner is the ID of the event that owns the key, if Outcome is OutcomeDuplicate.
+	Owner string
+	// WithoutEffect is how many changes came too late to show.
+	WithoutEffect int
+	// Reason is why the event left the batch, if Outcome is OutcomeLeft; nil otherwise.
+	Reason error
+}

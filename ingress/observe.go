@@ -19,7 +19,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/providers"
-	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 // The headers by which a sender can name a request and the chain that it belongs to.
@@ -50,7 +50,7 @@ type observation struct {
 	events  int
 	// client is the address that the request comes from, and denied why it is not authentic.
 	client netip.Addr
-	denied *auth.Error
+	denied *denial.Error
 }
 
 type observationKey struct{}

@@ -11,6 +11,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 // To examine a request takes some twenty times as long as to refuse it, so strangers can have that only so often, and only for
@@ -23,8 +24,8 @@ const (
 
 // examine looks closer at why a signature is no good, where there is time for it.
 func (s *Server) examine(p *providers.Provider, r *auth.Request, err error) error {
-	var denied *auth.Error
-	if !errors.As(err, &denied) || denied.Reason != auth.ReasonBadSignature || len(r.Body) > maxExamined {
+	var denied *denial.Error
+	if !errors.As(err, &denied) || denied.Reason != denial.BadSignature || len(r.Body) > maxExamined {
 		return err
 	}
 	if !s.examinations.AllowN(s.now(), 1) {
@@ -71,7 +72,7 @@ func (o *observation) denial() (fields []slog.Attr) {
 	return fields
 }
 
-func skewOf(denied *auth.Error) *int64 {
+func skewOf(denied *denial.Error) *int64 {
 	if denied.Skew == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"holdfast/event/oversight"
-	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 const (
@@ -159,15 +159,15 @@ func (of *refusalsOf) sum(name string, now time.Time) oversight.ProviderRefusals
 }
 
 // causeOf says what a reason means, be it of authentication or a code.
-func causeOf(reason string) auth.Cause {
+func causeOf(reason string) denial.Cause {
 	if own, ok := causes[code(reason)]; ok {
 		return own
 	}
-	return auth.Reason(reason).Cause()
+	return denial.Reason(reason).Cause()
 }
 
 // causes are those of the codes for which a request can be refused that stands on no event's way.
-var causes = map[code]auth.Cause{
+var causes = map[code]denial.Cause{
 	codeMethodNotAllowed: {
 		Means: "it was no POST", Next: "nothing: a browser, a scanner or a probe; for probes there is GET /health",
 	},

@@ -18,6 +18,7 @@ import (
 	"holdfast/event"
 	"holdfast/intake"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 // Requests that are refused for causes of all kinds:
@@ -44,11 +45,11 @@ func TestTheOperatorLearnsTheCauseAndTheSenderDoesNot(t *testing.T) {
 	var answers []string
 	for _, c := range []struct {
 		r     *auth.Request
-		cause auth.Reason
+		cause denial.Reason
 	}{
-		{unsigned, auth.ReasonMissingSignature}, {foreign, auth.ReasonMalformedHeader}, {forged, auth.ReasonBadSignature},
-		{spaced, auth.ReasonModifiedBody}, {sent(body, secret, now.Add(-time.Hour)), auth.ReasonStaleTimestamp},
-		{sent(body, secret, now.Add(time.Hour)), auth.ReasonTimestampFromFuture},
+		{unsigned, denial.MissingSignature}, {foreign, denial.MalformedHeader}, {forged, denial.BadSignature},
+		{spaced, denial.ModifiedBody}, {sent(body, secret, now.Add(-time.Hour)), denial.StaleTimestamp},
+		{sent(body, secret, now.Add(time.Hour)), denial.TimestampFromFuture},
 	} {
 		c.r.Header["x-request-id"], c.r.Header["x-"+canary], c.r.Header["user-agent"] = []string{"r-cause"}, []string{canary}, []string{canary}
 		answer := d.post(t, c.r)
@@ -139,8 +140,8 @@ func TestRefusalsTakeBoundedMemory(t *testing.T) {
 		request.SetBodyString(strings.Repeat("b", 500) + fmt.Sprint(n))
 		o := &observation{
 			receivedAt: clock, outcome: outcomeRefused, provider: fmt.Sprintf("provider-%d", n%50),
-			reason: string(auth.Reasons()[n%len(auth.Reasons())]), client: netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}),
-			denied: &auth.Error{Reason: auth.ReasonBadSignature, Part: "header x-s", Tried: []string{"a form"}},
+			reason: string(denial.Reasons()[n%len(denial.Reasons())]), client: netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}),
+			denied: &denial.Error{Reason: denial.BadSignature, Part: "header x-s", Tried: []string{"a form"}},
 		}
 		all.count(o.provider, o.reason, clock)
 		all.keep(o.provider, o.refusal(401, &request))
@@ -194,7 +195,7 @@ func TestExaminationsAreBounded(t *testing.T) {
 			r.Body = []byte(strings.ReplaceAll(string(r.Body), "\x00", "\n"))
 		}
 		err := server.examine(stripe, r, stripe.Authenticate(r, server.now()))
-		if auth.ReasonOf(err) == auth.ReasonModifiedBody {
+		if denial.ReasonOf(err) == denial.ModifiedBody {
 			require.NotZero(t, n, "the first is too large")
 			examined++
 		}

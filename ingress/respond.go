@@ -13,7 +13,7 @@ import (
 	"holdfast/event"
 	"holdfast/intake"
 	"holdfast/providers"
-	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 	"holdfast/runs"
 )
 
@@ -149,7 +149,7 @@ func (s *Server) refuseUnauthenticated(c *fiber.Ctx, err error) error {
 	if errors.As(err, &o.denied) {
 		o.reason = string(o.denied.Reason)
 	}
-	if o.denied != nil && o.denied.Reason == auth.ReasonNoCertificate { // it may well be authentic
+	if o.denied != nil && o.denied.Reason == denial.NoCertificate { // it may well be authentic
 		return s.refuse(c, codeUnavailable)
 	}
 	return s.refuse(c, codeUnauthenticated)

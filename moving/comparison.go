@@ -15,7 +15,7 @@ import (
 // Shelf is what is here.
 type Shelf interface {
 	// CompareImport says in what each of some things differs from what is here, in their order.
-	CompareImport(ctx context.Context, items []event.ImportItem) ([]operation.ImportCompared, error)
+	CompareImport(ctx context.Context, items []operation.ImportItem) ([]operation.ImportCompared, error)
 	// EventsBetween are the events of a provider after an ID, and up to another, by ID.
 	EventsBetween(ctx context.Context, provider, after, last string, limit int) ([]event.Receipt, error)
 }
@@ -33,7 +33,7 @@ type Comparison struct {
 	Differs func(operation.ImportDifference)
 
 	// Counts are by record, in things of the file; those of DiffersExtra are events here.
-	Counts map[event.ImportRecord]ComparedCount
+	Counts map[operation.ImportRecord]ComparedCount
 
 	spans map[string]span
 	found [][16]byte
@@ -51,9 +51,9 @@ type ComparedCount struct {
 type span struct{ first, last time.Time }
 
 // Add compares some things of a file.
-func (c *Comparison) Add(ctx context.Context, items []event.ImportItem) error {
+func (c *Comparison) Add(ctx context.Context, items []operation.ImportItem) error {
 	if c.Counts == nil {
-		c.Counts, c.spans = map[event.ImportRecord]ComparedCount{}, map[string]span{}
+		c.Counts, c.spans = map[operation.ImportRecord]ComparedCount{}, map[string]span{}
 	}
 	all, err := c.Shelf.CompareImport(ctx, items)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Comparison) Add(ctx context.Context, items []event.ImportItem) error {
 	return nil
 }
 
-func (c *Comparison) count(record event.ImportRecord, differences []operation.ImportDifference) {
+func (c *Comparison) count(record operation.ImportRecord, differences []operation.ImportDifference) {
 	n := c.Counts[record]
 	switch {
 	case len(differences) == 0:
@@ -83,8 +83,8 @@ func (c *Comparison) count(record event.ImportRecord, differences []operation.Im
 }
 
 // remember keeps which events the file names, and of what time they are.
-func (c *Comparison) remember(item event.ImportItem, eventID string) {
-	if item.Record != event.ImportEvent && item.Record != event.ImportDeadLetter {
+func (c *Comparison) remember(item operation.ImportItem, eventID string) {
+	if item.Record != operation.ImportEvent && item.Record != operation.ImportDeadLetter {
 		return
 	}
 	at, name := item.Receipt.ReceivedAt, item.Receipt.Provider
@@ -125,11 +125,11 @@ func (c *Comparison) extrasOf(ctx context.Context, provider string, s span) erro
 		}
 		for _, r := range page {
 			if after = r.ID; !c.names(r.ID) {
-				n := c.Counts[event.ImportEvent]
+				n := c.Counts[operation.ImportEvent]
 				n.Extra++
-				c.Counts[event.ImportEvent] = n
+				c.Counts[operation.ImportEvent] = n
 				c.Differs(operation.ImportDifference{
-					Record: event.ImportEvent, Differ: operation.DiffersExtra, Provider: provider, Name: r.Key, EventID: r.ID,
+					Record: operation.ImportEvent, Differ: operation.DiffersExtra, Provider: provider, Name: r.Key, EventID: r.ID,
 				})
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/word"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )
@@ -21,7 +23,7 @@ const (
 var statuses = []string{statusProcessed, statusPending, statusProcessing, statusFailed, statusPermanent}
 
 // readKey is a key as the system before had it, or the keys of a stored body.
-func (r *Reader) readKey(of *record, now time.Time) (items []event.ImportItem, isExpired bool) {
+func (r *Reader) readKey(of *record, now time.Time) (items []operation.ImportItem, isExpired bool) {
 	p, ok := r.provider(of)
 	seen, expires := of.past("first_seen", true), of.time("expires_at")
 	receipts := r.receipts(of, p, seen)
@@ -33,7 +35,7 @@ func (r *Reader) readKey(of *record, now time.Time) (items []event.ImportItem, i
 	}
 	for _, found := range receipts {
 		key := event.Receipt{
-			ID: event.KeyHolderID(p.Name(), found.Key), Provider: p.Name(), Key: found.Key, KeyFrom: found.KeyFrom, ReceivedAt: seen,
+			ID: operation.KeyHolderID(p.Name(), found.Key), Provider: p.Name(), Key: found.Key, KeyFrom: found.KeyFrom, ReceivedAt: seen,
 			DedupeWindow: found.DedupeWindow,
 		}
 		if !expires.IsZero() {
@@ -43,13 +45,13 @@ func (r *Reader) readKey(of *record, now time.Time) (items []event.ImportItem, i
 			isExpired = true
 			continue
 		}
-		items = append(items, event.ImportItem{Record: event.ImportKey, Line: of.line, Receipt: key})
+		items = append(items, operation.ImportItem{Record: operation.ImportKey, Line: of.line, Receipt: key})
 	}
 	return items, isExpired
 }
 
 // readEvent is an event that was handled, or one that waits: a dead letter.
-func (r *Reader) readEvent(of *record, kind event.ImportRecord) (items []event.ImportItem) {
+func (r *Reader) readEvent(of *record, kind operation.ImportRecord) (items []operation.ImportItem) {
 	p, ok := r.provider(of)
 	received := of.past("received_at", true)
 	origin := event.Imported{OccurredAt: of.past("occurred_at", false)}
@@ -68,11 +70,11 @@ func (r *Reader) readEvent(of *record, kind event.ImportRecord) (items []event.I
 	for _, found := range receipts {
 		imported := origin
 		found.Imported, found.CorrelationID = &imported, correlation
-		found.ID = event.ImportedID(p.Name(), found.Key, received)
-		item := event.ImportItem{Record: event.ImportEvent, Line: of.line, Receipt: found.Receipt, Body: found.body}
+		found.ID = operation.ImportedID(p.Name(), found.Key, received)
+		item := operation.ImportItem{Record: operation.ImportEvent, Line: of.line, Receipt: found.Receipt, Body: found.body}
 		if trouble != nil {
 			one := *trouble
-			item.Record, item.Trouble = event.ImportDeadLetter, &one
+			item.Record, item.Trouble = operation.ImportDeadLetter, &one
 		}
 		items = append(items, item)
 	}
@@ -83,21 +85,23 @@ func (r *Reader) readEvent(of *record, kind event.ImportRecord) (items []event.I
 const maxAttempts = 1_000_000
 
 // readTrouble is what had gone wrong; nil for an event that was handled.
-func readTrouble(of *record, kind event.ImportRecord, received time.Time, attempts int) *event.ImportTrouble {
+func readTrouble(of *record, kind operation.ImportRecord, received time.Time, attempts int) *operation.ImportTrouble {
 	status := of.text("status")
 	if status == "" {
-		status = map[event.ImportRecord]string{event.ImportEvent: statusProcessed, event.ImportDeadLetter: statusFailed}[kind]
+		status = map[operation.ImportRecord]string{
+			operation.ImportEvent: statusProcessed, operation.ImportDeadLetter: statusFailed,
+		}[kind]
 	}
-	t := &event.ImportTrouble{
+	t := &operation.ImportTrouble{
 		Exhausted: status == statusPermanent, Attempts: attempts, Error: of.text("error"),
 		FirstFailedAt: of.past("first_failed_at", false), LastFailedAt: of.past("last_failed_at", false),
 	}
-	if _, err := event.Choose(status, statuses); err != nil {
+	if _, err := word.Choose(status, statuses); err != nil {
 		of.wrong("status", "want one of %s", strings.Join(statuses, ", "))
 		return nil
 	}
 	if status == statusProcessed {
-		if kind == event.ImportDeadLetter {
+		if kind == operation.ImportDeadLetter {
 			of.wrong("status", "a dead letter is not processed: it is an event")
 		}
 		return nil

@@ -12,7 +12,7 @@ import (
 // Books keeps imports.
 type Books interface {
 	// StageImport keeps things for an import that is yet to be made, from a number on.
-	StageImport(ctx context.Context, id string, from int64, items []event.ImportItem) error
+	StageImport(ctx context.Context, id string, from int64, items []operation.ImportItem) error
 	// DropImport removes what an import has kept and not applied. It leaves one alone that runs or is paused.
 	DropImport(ctx context.Context, id string) error
 	// CreateImport makes an import of what was kept under its ID, and audits it.

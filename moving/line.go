@@ -6,21 +6,23 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/word"
 	"holdfast/providers"
 )
 
 // RecordSubscription is who gets events. It is no record of an import: it is handed to whoever keeps subscriptions.
-const RecordSubscription event.ImportRecord = "subscription"
+const RecordSubscription operation.ImportRecord = "subscription"
 
 // Records are all that a line may be.
-func Records() []event.ImportRecord { return append(event.ImportRecords(), RecordSubscription) }
+func Records() []operation.ImportRecord { return append(operation.ImportRecords(), RecordSubscription) }
 
 // Line is what one line of a file says.
 type Line struct {
 	N      int64
-	Record event.ImportRecord
+	Record operation.ImportRecord
 	// Items are more than one where the body of an event is an envelope.
-	Items        []event.ImportItem
+	Items        []operation.ImportItem
 	Subscription *Subscription
 	// IsExpired: its key means nothing any more.
 	IsExpired bool
@@ -33,7 +35,7 @@ type Reader struct {
 	// Lookup finds definitions.
 	Lookup func(name string) (*providers.Provider, bool)
 	// Record is what a line is that does not say so; "" is none.
-	Record event.ImportRecord
+	Record operation.ImportRecord
 	// Provider is that of a line that names none.
 	Provider string
 	Format   Format
@@ -61,9 +63,9 @@ func (r *Reader) readInto(l *Line, of *record, now time.Time) {
 	if name == "" {
 		name = string(r.Record)
 	}
-	record, err := event.Choose(name, Records())
+	record, err := word.Choose(name, Records())
 	if err != nil || name == "" {
-		of.wrong("record", "want one of %s", event.Alternatives(Records()))
+		of.wrong("record", "want one of %s", word.Alternatives(Records()))
 		of.taken = allTaken(of)
 		return
 	}
@@ -71,9 +73,9 @@ func (r *Reader) readInto(l *Line, of *record, now time.Time) {
 	switch record {
 	case RecordSubscription:
 		l.Subscription = readSubscription(of)
-	case event.ImportEntity:
+	case operation.ImportEntity:
 		l.Items = r.readEntity(of)
-	case event.ImportKey:
+	case operation.ImportKey:
 		l.Items, l.IsExpired = r.readKey(of, now)
 	default:
 		if of.take("stored") != nil {
@@ -113,9 +115,9 @@ func (r *Reader) provider(of *record) (*providers.Provider, bool) {
 	return p, ok
 }
 
-func (r *Reader) readEntity(of *record) []event.ImportItem {
+func (r *Reader) readEntity(of *record) []operation.ImportItem {
 	p, ok := r.provider(of)
-	s := event.ImportSnapshot{
+	s := operation.ImportSnapshot{
 		EntityRef: event.EntityRef{Kind: of.needed("kind"), ExternalID: of.needed("id")}, State: of.object("state"),
 		Deleted: of.flag("deleted", false), Version: of.whole("version"), AsOf: of.past("as_of", false),
 	}
@@ -130,7 +132,7 @@ func (r *Reader) readEntity(of *record) []event.ImportItem {
 		return nil
 	}
 	s.Provider = p.Name()
-	return []event.ImportItem{{Record: event.ImportEntity, Line: of.line, Entity: &s}}
+	return []operation.ImportItem{{Record: operation.ImportEntity, Line: of.line, Entity: &s}}
 }
 
 // readNames are the lesser names of an entity, by rank: [["MD1", "MD2"], ["SB1"]].

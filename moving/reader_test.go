@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/moving"
 	"holdfast/providers"
 )
@@ -43,7 +44,7 @@ func mistakes(lines []moving.Line) (all []string) {
 }
 
 // item is the only thing of the only line.
-func item(t *testing.T, lines []moving.Line) event.ImportItem {
+func item(t *testing.T, lines []moving.Line) operation.ImportItem {
 	t.Helper()
 	require.Empty(t, mistakes(lines))
 	require.Len(t, lines, 1)
@@ -66,9 +67,9 @@ func TestKeysAreFoundInBodies(t *testing.T) {
 			t.Parallel()
 			one := item(t, read(t, reader(t), `{"record":"key","provider":"stripe","first_seen":"2025-11-20T10:00:00Z",`+
 				`"expires_at":"2990-01-02T00:00:00Z",`+body+`}`))
-			require.Equal(t, event.ImportKey, one.Record)
+			require.Equal(t, operation.ImportKey, one.Record)
 			require.Equal(t, "evt_1", one.Receipt.Key)
-			require.Equal(t, event.KeyHolderID("stripe", "evt_1"), one.Receipt.ID)
+			require.Equal(t, operation.KeyHolderID("stripe", "evt_1"), one.Receipt.ID)
 		})
 	}
 }
@@ -85,7 +86,7 @@ func TestEventsKeepWhatTheyWere(t *testing.T) {
 	require.Contains(t, one.Receipt.Key, "w_1")
 	require.Equal(t, map[string]string{"x-webhook-id": "w_1"}, one.Receipt.Headers, "what the definition does not keep is not kept")
 	require.Equal(t, &event.Imported{Attempts: 3, OccurredAt: time.Unix(1763620000, 0).UTC()}, one.Receipt.Imported)
-	require.Equal(t, event.ImportedID("rentprog", one.Receipt.Key, at), one.Receipt.ID)
+	require.Equal(t, operation.ImportedID("rentprog", one.Receipt.Key, at), one.Receipt.ID)
 	made, ok := event.TimeOfID(one.Receipt.ID)
 	require.True(t, ok)
 	require.Equal(t, at, made.UTC())
@@ -120,13 +121,13 @@ func TestStatusesBecomeDeadLetters(t *testing.T) {
 	} {
 		one := item(t, read(t, reader(t), fmt.Sprintf(`{"record":"event","provider":"stripe","received_at":"2025-11-20T10:00:00Z",`+
 			`"status":%q,"attempts":"4","error":"refused","last_failed_at":"2025-11-20T11:00:00Z","body":%s}`, status, stripeBody)))
-		require.Equal(t, event.ImportDeadLetter, one.Record)
-		require.Equal(t, &event.ImportTrouble{
+		require.Equal(t, operation.ImportDeadLetter, one.Record)
+		require.Equal(t, &operation.ImportTrouble{
 			Exhausted: isExhausted, Attempts: 4, Error: "refused", FirstFailedAt: time.Date(2025, 11, 20, 11, 0, 0, 0, time.UTC),
 			LastFailedAt: time.Date(2025, 11, 20, 11, 0, 0, 0, time.UTC),
 		}, one.Trouble)
 	}
-	require.Equal(t, event.ImportDeadLetter, item(t, read(t, reader(t), `{"record":"dead_letter","provider":"stripe",`+
+	require.Equal(t, operation.ImportDeadLetter, item(t, read(t, reader(t), `{"record":"dead_letter","provider":"stripe",`+
 		`"received_at":"2025-11-20T10:00:00Z","body":`+stripeBody+`}`)).Record)
 }
 
@@ -184,7 +185,7 @@ func TestMistakesAreNamed(t *testing.T) {
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	r.Format, r.Record, r.Provider = moving.FormatCSV, event.ImportEvent, "stripe"
+	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportEvent, "stripe"
 	lines := read(t, r, "received_at,attempts,headers,body,status\n"+
 		"2025-11-20T10:00:00Z,,,\"{\"\"id\"\":\"\"evt_1\"\",\n \"\"type\"\":\"\"x\"\"}\",\n"+
 		"2025-11-20T10:00:00Z,2,\"{\"\"a\"\":\"\"b\"\"}\",\"{\"\"id\"\":\"\"evt_2\"\"}\",failed\n"+
@@ -192,7 +193,7 @@ func TestCSV(t *testing.T) {
 		"yesterday,,,{},\n")
 	require.Equal(t, "evt_1", lines[0].Items[0].Receipt.Key)
 	require.Equal(t, "{\"id\":\"evt_1\",\n \"type\":\"x\"}", string(lines[0].Items[0].Body))
-	require.Equal(t, event.ImportDeadLetter, lines[1].Items[0].Record)
+	require.Equal(t, operation.ImportDeadLetter, lines[1].Items[0].Record)
 	require.Equal(t, []string{
 		"line 5: wrong number of fields",
 		"line 6: received_at: want a time with its zone such as 2026-11-22T10:00:00Z, or seconds since 1970",
@@ -204,7 +205,7 @@ func TestCSV(t *testing.T) {
 func TestALineEndInACellIsNotExact(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	r.Format, r.Record, r.Provider = moving.FormatCSV, event.ImportKey, "evolution"
+	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportKey, "evolution"
 	const want = "line 2: body: the key of this event is the hash of its bytes, and a cell of CSV does not keep those of a line end: " +
 		"give body_base64, or a key"
 	for _, end := range []string{"\r\n", "\n"} {
@@ -220,7 +221,7 @@ func TestALineEndInACellIsNotExact(t *testing.T) {
 func TestARowOfCSVThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	r.Format, r.Record, r.Provider = moving.FormatCSV, event.ImportKey, "stripe"
+	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportKey, "stripe"
 	row := "evt_1" + strings.Repeat("x", 9000) + ",1763620000\n"
 	file := io.MultiReader(strings.NewReader("key,first_seen\n"+row+"\"evt_2"), endless{})
 	n := 0
@@ -255,7 +256,7 @@ func TestABodyHasToBeThere(t *testing.T) {
 func TestCSVWithoutAHeading(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	r.Format, r.Record, r.Provider = moving.FormatCSV, event.ImportKey, "stripe"
+	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportKey, "stripe"
 	err := r.Each(strings.NewReader("evt_1,S3cret 1\nevt_2,S3cret 2\n"), func(moving.Line) error { return nil })
 	require.EqualError(t, err, "read the heading: column 2 has no name of a field: the first line names the columns")
 	require.Equal(t, []string{"line 1: provider: is missing", "line 1: key: is missing, and there is no body to find it in"}[:1],
@@ -278,7 +279,7 @@ func TestEntitiesAndSubscriptions(t *testing.T) {
 	lines := read(t, reader(t), `{"record":"entity","provider":"stripe","kind":"customer","id":7,"state":"{\"a\":1.10}","deleted":"t"}
 {"record":"subscription","name":"crm","url":"https://crm.example.com","event_types":"{customer.*,order.paid}","secret":"whsec_x","rate_limit":10,"active":false}`)
 	require.Empty(t, mistakes(lines))
-	require.Equal(t, &event.ImportSnapshot{
+	require.Equal(t, &operation.ImportSnapshot{
 		EntityRef: event.EntityRef{Provider: "stripe", Kind: "customer", ExternalID: "7"}, State: json.RawMessage(`{"a":1.10}`),
 		Deleted: true, AsOf: time.Unix(0, 0).UTC(),
 	}, lines[0].Items[0].Entity)

@@ -10,13 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/retention"
 )
 
 // readStored is a line of an archive: an event or a dead letter as a Holdfast has stored it, with its own ID, key and receipt.
 // Nothing is looked for in its body.
-func (r *Reader) readStored(of *record, kind event.ImportRecord) []event.ImportItem {
-	item := event.ImportItem{Record: kind, Line: of.line, Stored: &event.Stored{}}
-	if kind == event.ImportEvent {
+func (r *Reader) readStored(of *record, kind operation.ImportRecord) []operation.ImportItem {
+	item := operation.ImportItem{Record: kind, Line: of.line, Stored: &retention.Stored{}}
+	if kind == operation.ImportEvent {
 		item.Stored.Event = storedAs[event.Record](of)
 	} else {
 		item.Stored.DeadLetter = storedAs[event.DeadLetter](of)
@@ -39,7 +41,7 @@ func (r *Reader) readStored(of *record, kind event.ImportRecord) []event.ImportI
 	} else {
 		item.Stored.DeadLetter.Receipt = event.Receipt{}
 	}
-	return []event.ImportItem{item}
+	return []operation.ImportItem{item}
 }
 
 func storedAs[T any](of *record) *T {
@@ -51,7 +53,7 @@ func storedAs[T any](of *record) *T {
 }
 
 // checkStored refuses what no archive holds.
-func (r *Reader) checkStored(of *record, item event.ImportItem) {
+func (r *Reader) checkStored(of *record, item operation.ImportItem) {
 	receipt := item.Receipt
 	id, err := uuid.Parse(receipt.ID)
 	made, ok := event.TimeOfID(receipt.ID)

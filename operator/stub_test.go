@@ -16,6 +16,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/feed"
@@ -234,8 +235,8 @@ func (s *stub) EntityList(_ context.Context, q event.EntityQuery) (event.FoundEn
 	return event.FoundEntities{Entities: []event.Entity{e}, LookedTo: q.After, ChangedSince: q.Since}, s.call("entities")
 }
 
-func (s *stub) Effects(context.Context, event.TimelineQuery) ([]event.Effect, error) {
-	return []event.Effect{{Link: someLink(), Fields: []event.FieldDiff{{Path: "/card", New: json.RawMessage(`"4242"`)}}}}, s.call("effects")
+func (s *stub) Effects(context.Context, event.TimelineQuery) ([]fold.Effect, error) {
+	return []fold.Effect{{Link: someLink(), Fields: []fold.FieldDiff{{Path: "/card", New: json.RawMessage(`"4242"`)}}}}, s.call("effects")
 }
 
 func (s *stub) TimelinePage(context.Context, event.TimelineQuery) ([]event.Link, error) {
@@ -285,9 +286,9 @@ func (s *stub) Redrives(context.Context, int) ([]operation.Redrive, error) {
 func someImport() operation.Import {
 	return operation.Import{
 		ID: "20261122-220000-abcd", Name: "old.ndjson", Rate: 500, State: operation.Running, Total: 3, Read: 2, StartedBy: "ada",
-		Counts: operation.ImportCounts{event.ImportKey: {New: 1, There: 1}, event.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
+		Counts: operation.ImportCounts{operation.ImportKey: {New: 1, There: 1}, operation.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
 		Problems: []operation.ImportProblem{{
-			Line: 2, Record: event.ImportEvent, Class: event.ClassRejected, Code: "entity_too_large", Message: "too large",
+			Line: 2, Record: operation.ImportEvent, Class: event.ClassRejected, Code: "entity_too_large", Message: "too large",
 		}},
 	}
 }
@@ -328,10 +329,10 @@ func (s *stub) Rebuilds(context.Context, int) ([]operation.Rebuild, error) {
 	return []operation.Rebuild{someRebuild()}, s.call("rebuilds")
 }
 
-func (s *stub) RebuildDiff(context.Context, string) ([]event.EntityDiff, error) {
-	return []event.EntityDiff{{
+func (s *stub) RebuildDiff(context.Context, string) ([]fold.EntityDiff, error) {
+	return []fold.EntityDiff{{
 		EntityRef: event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "1"},
-		Fields:    []event.FieldDiff{{Path: "/name", Old: json.RawMessage(`"Ada"`)}},
+		Fields:    []fold.FieldDiff{{Path: "/name", Old: json.RawMessage(`"Ada"`)}},
 	}}, s.call("rebuild diff")
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/feed"
 	"holdfast/ledger"
 )
@@ -267,7 +268,7 @@ func TestOldDaysOfTheFeedGo(t *testing.T) {
 	all, next := db.told(at, 1)
 	require.Len(t, all, 1)
 	purge := func(before time.Time) int64 {
-		n, err := db.PurgeBatchBy(t.Context(), event.KeptChanges, before, ada)
+		n, err := db.PurgeBatchBy(t.Context(), retention.Changes, before, ada)
 		require.NoError(t, err)
 		return n
 	}
@@ -294,7 +295,7 @@ func TestAnIdleReaderIsNeverBehind(t *testing.T) {
 	_, at := db.told(feed.Cursor{}, 1)
 	_, at = db.told(at, 0) // it asks again, and nothing has come
 	db.exec(`UPDATE changes SET at = now() - interval '8 days'`)
-	n, err := db.PurgeBatchBy(t.Context(), event.KeptChanges, time.Now().Add(-7*24*time.Hour), ada)
+	n, err := db.PurgeBatchBy(t.Context(), retention.Changes, time.Now().Add(-7*24*time.Hour), ada)
 	require.NoError(t, err)
 	require.Positive(t, n)
 	_, err = db.Changes(t.Context(), at, 10)

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/fold"
+	"holdfast/event/retention"
 )
 
 // lives are a few entities that live long, beside what a naive fold says that they are.
@@ -199,7 +201,7 @@ SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_vers
 	if l.random.IntN(2) == 0 {
 		cut = l.random.Int64N(all)
 	}
-	l.purge(event.KeptEvents, time.UnixMilli(cut))
+	l.purge(retention.Events, time.UnixMilli(cut))
 	require.Equal(l.t, before, value[string](l.database, entities))
 	l.collapse()
 	rows, err := l.sql.Query(l.t.Context(), `SELECT event_id::text, position FROM event_entities`)
@@ -325,7 +327,7 @@ func (l *lives) requireModel(when string) {
 		case err == nil && counts > 0:
 			l.requireTally(ref, links, when)
 		case err == nil: // its last change may be a mention
-			want, err := event.Fold(ref, links)
+			want, err := fold.Of(ref, links)
 			require.NoError(l.t, err)
 			got.Last = want.Last
 		}
@@ -359,7 +361,7 @@ func (l *lives) requireFold(
 		return
 	}
 	require.NoError(l.t, err, when)
-	want, err := event.Fold(ref, links)
+	want, err := fold.Of(ref, links)
 	require.NoError(l.t, err)
 	require.JSONEq(l.t, string(want.State), string(got.State), when)
 	require.Equal(l.t, want.Deleted, got.Deleted, when)

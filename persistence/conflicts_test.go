@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/retention"
 )
 
 // sameKey is another event of the key, received later.
@@ -54,7 +55,7 @@ func TestAnEventWithTheKeyOfAnotherIsAConflict(t *testing.T) {
 	require.EqualValues(t, 2, d.conflicts()[0].Times)
 	require.Equal(t, other.ReceivedAt, d.conflicts()[0].FirstSeen)
 	require.Equal(t, again.ReceivedAt, d.conflicts()[0].LastSeen)
-	require.EqualValues(t, 1, d.purge(event.KeptErrors, again.ReceivedAt.Add(time.Second)))
+	require.EqualValues(t, 1, d.purge(retention.Errors, again.ReceivedAt.Add(time.Second)))
 	require.Empty(t, d.conflicts())
 }
 

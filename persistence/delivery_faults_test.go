@@ -13,6 +13,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 	"holdfast/ledger"
 	"holdfast/persistence"
 	"holdfast/persistence/ledgers"
@@ -352,13 +353,13 @@ func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 	letter := db.buryDelivery(1)
 	db.queue(1, 1)
 	later := time.Now().Add(time.Hour)
-	n, err := db.PurgeBatch(ctx, event.KeptEvents, later)
+	n, err := db.PurgeBatch(ctx, retention.Events, later)
 	require.NoError(t, err)
 	require.Zero(t, n)
 
 	require.NoError(t, db.discardLetter(letter.ID))
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
-	n, err = db.PurgeBatch(ctx, event.KeptEvents, later)
+	n, err = db.PurgeBatch(ctx, retention.Events, later)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, n)
 }
@@ -389,13 +390,13 @@ SELECT ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 1, 1, 'deli
   FROM generate_series(1, 10) AS i`
 	db.exec(old)
 	db.exec(`DELETE FROM events`)
-	n, err := db.PurgeBatch(ctx, event.KeptEvents, time.Now().Add(-time.Hour))
+	n, err := db.PurgeBatch(ctx, retention.Events, time.Now().Add(-time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, 10, n)
 	require.Equal(t, 7, partitions())
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries`))
 
-	_, err = db.PurgeBatch(ctx, event.KeptEvents, time.Now().Add(8*24*time.Hour))
+	_, err = db.PurgeBatch(ctx, retention.Events, time.Now().Add(8*24*time.Hour))
 	require.NoError(t, err)
 	require.Less(t, partitions(), 7)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM deliveries`))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/persistence"
 )
 
@@ -86,9 +87,9 @@ func TestCountsOfDuplicatesGoWithTheirEvents(t *testing.T) {
 	c := db.NewDuplicateCounter()
 	c.Count(again(r, r.ID, noon))
 	require.NoError(t, c.Stop(context.Background()))
-	db.purge(event.KeptEvents, time.Now().Add(-time.Hour))
+	db.purge(retention.Events, time.Now().Add(-time.Hour))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_duplicates`))
-	for db.purge(event.KeptEvents, time.Now().Add(time.Hour)) > 0 {
+	for db.purge(retention.Events, time.Now().Add(time.Hour)) > 0 {
 	}
 	require.Zero(t, value[int](db, `SELECT count(*) FROM event_duplicates`))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 // Whatever page of a timeline is asked for, with checkpoints and without: before it is what the model folds, so its effects are
@@ -35,9 +36,9 @@ func TestEffectsOfAPageAreThoseOfTheWholeTimeline(t *testing.T) {
 		q := event.TimelineQuery{Entity: thing("1"), AsOf: asOf}
 		links, err := db.TimelinePage(t.Context(), q)
 		require.NoError(t, err)
-		want, err := event.Effects(event.Entity{}, true, links)
+		want, err := fold.Effects(event.Entity{}, true, links)
 		require.NoError(t, err)
-		var got []event.Effect
+		var got []fold.Effect
 		for q.Limit = 7; ; {
 			page, err := db.Effects(t.Context(), q)
 			require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestAStateBehindTooManyChanges(t *testing.T) {
 INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
 SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, CASE i WHEN 1500 THEN 'snapshot' ELSE 'patch' END,
        jsonb_build_object('n', i), $1::timestamptz + i * interval '1 s' FROM generate_series(1, 2600) AS i`, noon)
-	page := func(at int) []event.Effect {
+	page := func(at int) []fold.Effect {
 		place := &event.LinkCursor{OccurredAt: noon.Add(time.Duration(at) * time.Second), EventID: fmt.Sprintf("%08d-0000-0000-0000-000000000000", 0), Position: 1}
 		effects, err := db.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Before: place, Limit: 2})
 		require.NoError(t, err)
@@ -74,7 +75,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', 1, CASE i WHEN 1500
 	require.False(t, page(900)[1].Unknown, "the beginning is near")
 	require.True(t, page(1400)[1].Unknown)
 	require.False(t, page(2400)[1].Unknown, "the snapshot is near")
-	require.Equal(t, []event.FieldDiff{{Path: "/n", Old: []byte("2398"), New: []byte("2399")}}, page(2400)[0].Fields)
+	require.Equal(t, []fold.FieldDiff{{Path: "/n", Old: []byte("2398"), New: []byte("2399")}}, page(2400)[0].Fields)
 	require.True(t, page(2600)[1].Unknown)
 	db.exec(`
 INSERT INTO entity_checkpoints (provider, kind, external_id, links, occurred_at, event_id, latest_at, state, deleted)
@@ -101,7 +102,7 @@ VALUES ('acme', 'thing', '1', 1, $1, $2, $1, '{"base":true,"n":7}', false, 1, $2
 	for _, limit := range []int{2, 3} {
 		effects, err := db.Effects(t.Context(), event.TimelineQuery{Entity: thing("1"), Limit: limit})
 		require.NoError(t, err)
-		require.Equal(t, []event.FieldDiff{{Path: "/n", Old: []byte("7"), New: []byte("1")}}, effects[1].Fields)
+		require.Equal(t, []fold.FieldDiff{{Path: "/n", Old: []byte("7"), New: []byte("1")}}, effects[1].Fields)
 		require.Equal(t, limit == 3, effects[limit-1].WithoutEffect)
 		require.False(t, effects[limit-1].Unknown)
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/persistence"
 )
 
@@ -137,7 +138,7 @@ func requireFolded(t *rapid.T, db *database, events []arrival, names []string) {
 			continue
 		}
 		require.NoError(t, err)
-		want, err := event.Fold(thing(name), changes)
+		want, err := fold.Of(thing(name), changes)
 		require.NoError(t, err)
 		require.Equal(t, want.Deleted, got.Deleted)
 		require.Equal(t, want.Last, got.Last)

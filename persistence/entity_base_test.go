@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/persistence"
 )
 
@@ -35,7 +36,7 @@ func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 	db := open(t)
 	db.CheckpointEvery(2)
 	all := db.patchDaily("1", 5)
-	require.EqualValues(t, 3, db.purge(event.KeptEvents, noon.Add(-60*time.Hour)))
+	require.EqualValues(t, 3, db.purge(retention.Events, noon.Add(-60*time.Hour)))
 	db.requireStates(map[string]string{"1": `{"n1":1,"n2":2,"n3":3,"n4":4,"n5":5}`})
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
 	require.Equal(t, 3, value[int](db, `SELECT collapsed FROM entity_bases`))
@@ -86,7 +87,7 @@ func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 
 	_, err = db.Expunge(t.Context(), below.receipt.ID, 0, ada)
 	require.NoError(t, err)
-	db.purge(event.KeptEvents, noon.Add(time.Hour))
+	db.purge(retention.Events, noon.Add(time.Hour))
 	db.requireStates(map[string]string{"1": `{"n1":1,"n2":2,"n3":0,"n4":4,"n5":5}`})
 	require.Zero(t, value[int](db, `SELECT count(*) FROM event_entities`))
 }
@@ -105,7 +106,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', n, 'patch', CASE n 
   FROM generate_series(1, $1::integer) AS i, generate_series(1, 2) AS n`, changes, first.parsed.OccurredAt)
 	db.exec(`UPDATE entities SET state = '{"n":1,"n1":1}', links = NULL`)
 	seen.forget()
-	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 	require.Equal(t, changes+1, value[int](db, `SELECT collapsed FROM entity_bases`))
 	require.JSONEq(t, `{"n":1,"n1":1}`, value[string](db, `SELECT state::text FROM entity_bases`))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities`), "the last mention")
@@ -130,12 +131,12 @@ func TestWhatIsNotPurgedIsNotCollapsed(t *testing.T) {
 		_, err := worker.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon.Add(-100*time.Hour)))
+	require.EqualValues(t, 1, db.purge(retention.Events, noon.Add(-100*time.Hour)))
 	require.Zero(t, value[int](db, `SELECT count(*) FROM entity_bases`))
 	_, err := worker.Exec(t.Context(), `COMMIT`)
 	require.NoError(t, err)
 
-	require.EqualValues(t, 3, db.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 3, db.purge(retention.Events, noon))
 	require.Equal(t, 2, value[int](db, `SELECT collapsed FROM entity_bases`))
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM event_entities`))
 	db.requireStates(map[string]string{"1": `{"n1":1,"n2":2,"n3":3,"n4":4,"n5":5}`})
@@ -153,7 +154,7 @@ func TestAPurgeLeavesOneMention(t *testing.T) {
 		last = receiptAt(p.OccurredAt)
 		db.process(last, p)
 	}
-	require.EqualValues(t, 3, db.purge(event.KeptEvents, noon.Add(150*time.Minute)))
+	require.EqualValues(t, 3, db.purge(retention.Events, noon.Add(150*time.Minute)))
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
 	_, err := db.Expunge(t.Context(), last.ID, 0, ada)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 )
 
 // unnamed is a change of a member as it was parsed before its kind had several names.
@@ -28,7 +29,7 @@ func TestWithoutEffectBesideNames(t *testing.T) {
 		e.receipt = receiptAt(noon.Add(-time.Hour))
 		b.mustProcess(e.receipt, e.parsed)
 	}
-	require.EqualValues(t, 3, b.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 3, b.purge(retention.Events, noon))
 	late := at(1, member(`{"late":1}`, "CU1"))
 	require.Equal(t, event.Persisted{Processed: true, WithoutEffect: 1}, b.mustProcess(late.receipt, late.parsed))
 }

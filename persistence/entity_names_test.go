@@ -13,6 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/retention"
 	"holdfast/persistence"
 	"holdfast/providers"
 )
@@ -247,7 +248,7 @@ func TestWhatIsCollapsedIsNotMerged(t *testing.T) {
 		e.receipt = receiptAt(noon.Add(-time.Hour))
 		b.mustProcess(e.receipt, e.parsed)
 	}
-	require.EqualValues(t, 3, b.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 3, b.purge(retention.Events, noon))
 	require.Equal(t, 1, value[int](b.database, `SELECT count(*) FROM entity_bases`))
 
 	b.process(b.sent(202), at(4, member(`{"b":1}`, "CU1", "MD1")).parsed)
@@ -270,7 +271,7 @@ func TestAMergeIntoWhatIsCollapsed(t *testing.T) {
 		e.receipt = receiptAt(noon.Add(-time.Hour))
 		b.mustProcess(e.receipt, e.parsed)
 	}
-	require.EqualValues(t, 3, b.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 3, b.purge(retention.Events, noon))
 	b.process(b.sent(202), at(1, member(`{"early":1}`, "", "MD1")).parsed)
 	b.process(b.sent(202), at(7, member(`{"after":1}`, "", "MD1")).parsed)
 	b.process(b.sent(202), at(8, member(`{"b":1}`, "CU1", "MD1")).parsed)

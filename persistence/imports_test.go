@@ -12,8 +12,10 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/moving"
 )
 
@@ -29,7 +31,7 @@ type mover struct {
 func newMover(db *database, n int) *mover { return &mover{database: db, n: n} }
 
 // stage keeps things, and makes their import.
-func (m *mover) stage(items ...event.ImportItem) string {
+func (m *mover) stage(items ...operation.ImportItem) string {
 	m.t.Helper()
 	m.made++
 	id := fmt.Sprintf("%s-%04d", time.Now().UTC().Format("20060102-150405"), m.made)
@@ -41,7 +43,7 @@ func (m *mover) stage(items ...event.ImportItem) string {
 }
 
 // bring imports things to the end.
-func (m *mover) bring(items ...event.ImportItem) operation.Import {
+func (m *mover) bring(items ...operation.ImportItem) operation.Import {
 	m.t.Helper()
 	return m.finish(m.stage(items...))
 }
@@ -81,35 +83,35 @@ func patchBody(id, state string) []byte {
 func (m *mover) receipt(key string, at time.Time) event.Receipt {
 	m.line++
 	return event.Receipt{
-		ID: event.ImportedID("acme", key, at), Provider: "acme", Key: key, KeyFrom: event.KeyFromEvent, Type: "thing.changed",
+		ID: operation.ImportedID("acme", key, at), Provider: "acme", Key: key, KeyFrom: event.KeyFromEvent, Type: "thing.changed",
 		ReceivedAt: at, Imported: &event.Imported{Attempts: 2},
 	}
 }
 
-func (m *mover) event(key string, at time.Time, body []byte) event.ImportItem {
-	return event.ImportItem{Record: event.ImportEvent, Receipt: m.receipt(key, at), Body: body, Line: m.line}
+func (m *mover) event(key string, at time.Time, body []byte) operation.ImportItem {
+	return operation.ImportItem{Record: operation.ImportEvent, Receipt: m.receipt(key, at), Body: body, Line: m.line}
 }
 
-func (m *mover) key(key string, at time.Time) event.ImportItem {
+func (m *mover) key(key string, at time.Time) operation.ImportItem {
 	r := m.receipt(key, at)
-	r.ID, r.Imported = event.KeyHolderID("acme", key), nil
-	return event.ImportItem{Record: event.ImportKey, Receipt: r, Line: m.line}
+	r.ID, r.Imported = operation.KeyHolderID("acme", key), nil
+	return operation.ImportItem{Record: operation.ImportKey, Receipt: r, Line: m.line}
 }
 
-func (m *mover) letter(key string, at time.Time, body []byte, isExhausted bool) event.ImportItem {
-	return event.ImportItem{
-		Record: event.ImportDeadLetter, Receipt: m.receipt(key, at), Body: body, Line: m.line,
-		Trouble: &event.ImportTrouble{
+func (m *mover) letter(key string, at time.Time, body []byte, isExhausted bool) operation.ImportItem {
+	return operation.ImportItem{
+		Record: operation.ImportDeadLetter, Receipt: m.receipt(key, at), Body: body, Line: m.line,
+		Trouble: &operation.ImportTrouble{
 			Exhausted: isExhausted, Attempts: 4, Error: "connection refused", FirstFailedAt: at, LastFailedAt: at.Add(time.Hour),
 		},
 	}
 }
 
-func (m *mover) snapshot(id, state string, at time.Time) event.ImportItem {
+func (m *mover) snapshot(id, state string, at time.Time) operation.ImportItem {
 	m.line++
-	return event.ImportItem{
-		Record: event.ImportEntity, Line: m.line,
-		Entity: &event.ImportSnapshot{EntityRef: thing(id), State: json.RawMessage(state), AsOf: at},
+	return operation.ImportItem{
+		Record: operation.ImportEntity, Line: m.line,
+		Entity: &operation.ImportSnapshot{EntityRef: thing(id), State: json.RawMessage(state), AsOf: at},
 	}
 }
 
@@ -146,7 +148,7 @@ func TestImportsAreIdempotent(t *testing.T) {
 			says := func(id string, at time.Time, c event.Change, eventID string) {
 				all[thing(id)] = append(all[thing(id)], event.OrderedChange{Order: event.Order{OccurredAt: at, EventID: eventID}, Change: c})
 			}
-			var items []event.ImportItem
+			var items []operation.ImportItem
 			for n := range 60 {
 				id, key := fmt.Sprint(random.IntN(5)), fmt.Sprintf("old_%d", n)
 				at := noon.Add(-time.Duration(random.IntN(1000)) * time.Minute)
@@ -183,7 +185,7 @@ func TestImportsAreIdempotent(t *testing.T) {
 			require.Equal(t, "60 of 60: 60 new, 0 there, 0 unreadable, 0 failed (completed)", summary(first))
 			require.Equal(t, counts, first.Counts)
 			for ref, changes := range all {
-				want, err := event.Fold(ref, changes)
+				want, err := fold.Of(ref, changes)
 				require.NoError(t, err)
 				require.JSONEq(t, string(want.State), m.stateOf(ref), "%v", ref)
 			}
@@ -229,14 +231,14 @@ func TestARedeliveryOfWhatWasImportedIsADuplicate(t *testing.T) {
 	key, stored, dead := m.key("key", old), m.event("event", old, patchBody("1", `{"n":1}`)), m.letter("dead", old, patchBody("1", `{"n":2}`), false)
 	m.bring(key, stored, dead)
 	before := m.everything()
-	for _, of := range []event.ImportItem{key, stored, dead} {
+	for _, of := range []operation.ImportItem{key, stored, dead} {
 		_, persisted := m.live(of.Receipt.Key, noon, patchBody("1", `{"n":3}`))
 		require.True(t, persisted.Duplicate, of.Record)
 		require.Equal(t, of.Receipt.ID, persisted.Owner)
-		require.Equal(t, of.Record == event.ImportDeadLetter, persisted.OwnerWaits)
+		require.Equal(t, of.Record == operation.ImportDeadLetter, persisted.OwnerWaits)
 	}
 	inbox := m.NewInboxWriter()
-	for _, of := range []event.ImportItem{key, stored} {
+	for _, of := range []operation.ImportItem{key, stored} {
 		r := receipt()
 		r.Key = of.Receipt.Key
 		_, err := inbox.Spool(t.Context(), event.LaneBulk, r, patchBody("1", `{"n":3}`), false)
@@ -293,7 +295,7 @@ func TestImportedDeadLetters(t *testing.T) {
 	old := noon.Add(-time.Hour)
 	open, given := m.letter("open", old, patchBody("1", `{"n":1}`), false), m.letter("given", old, patchBody("2", `{"n":1}`), true)
 	i := m.bring(open, given)
-	require.Equal(t, operation.ImportCount{New: 2}, i.Counts[event.ImportDeadLetter])
+	require.Equal(t, operation.ImportCount{New: 2}, i.Counts[operation.ImportDeadLetter])
 	d := m.deadLetterOf(open.Receipt)
 	require.Equal(t, event.DeadLetterOpen, d.State)
 	require.Equal(t, event.Failure{
@@ -336,7 +338,7 @@ func TestAnImportedEntityIsWhole(t *testing.T) {
 	require.JSONEq(t, `{"plate":"A 1","mileage":160}`, m.stateOf(thing("car")))
 
 	i := m.bring(m.snapshot("car", `{"plate":"A 2"}`, moved), m.snapshot("car", `{"plate":"A 0"}`, time.Unix(0, 0)))
-	require.Equal(t, operation.ImportCount{New: 2}, i.Counts[event.ImportEntity])
+	require.Equal(t, operation.ImportCount{New: 2}, i.Counts[operation.ImportEntity])
 	require.JSONEq(t, `{"plate":"A 2","mileage":160}`, m.stateOf(thing("car")))
 
 	gone := m.snapshot("gone", `{"plate":"A 3"}`, moved)
@@ -372,7 +374,7 @@ func TestAnImportNamesWhatItCannotTake(t *testing.T) {
 func TestAnImportGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 4)
-	var items []event.ImportItem
+	var items []operation.ImportItem
 	for n := range 10 {
 		items = append(items, m.event(fmt.Sprint(n), noon.Add(time.Duration(n)*time.Second), patchBody("1", fmt.Sprintf(`{"n":%d}`, n))))
 	}
@@ -415,7 +417,7 @@ func TestAnImportCanBePausedAndCanceled(t *testing.T) {
 	_, err = m.ChangeImport(t.Context(), id, operation.Running, ada)
 	require.Equal(t, "import_ended", event.CodeOf(err))
 
-	require.NoError(t, m.StageImport(t.Context(), "20200101-000000-dead", 0, []event.ImportItem{m.key("c", noon)}))
+	require.NoError(t, m.StageImport(t.Context(), "20200101-000000-dead", 0, []operation.ImportItem{m.key("c", noon)}))
 	m.bring(m.key("a", noon))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
 	require.Equal(t, []string{"import.start", "import.pause", "import.cancel", "import.start"},
@@ -437,7 +439,7 @@ func TestARunningImportLosesNoRow(t *testing.T) {
 	id = m.stage(m.key("c", noon), m.key("d", noon))
 	require.NoError(t, m.CancelImport(t.Context(), id))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
-	require.NoError(t, m.StageImport(t.Context(), id+"x", 0, []event.ImportItem{m.key("e", noon)}))
+	require.NoError(t, m.StageImport(t.Context(), id+"x", 0, []operation.ImportItem{m.key("e", noon)}))
 	require.NoError(t, m.DropImport(t.Context(), id+"x"))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
 }
@@ -468,7 +470,7 @@ func TestAnImportIsCompared(t *testing.T) {
 	waits := m.event("waits here", noon, patchBody("car", `{}`))
 	handled := m.letter("handled here", noon, patchBody("car", `{}`), false)
 	same, other, gone := m.snapshot("car", `{"plate":"A 1"}`, noon), m.snapshot("car", `{"mileage":100}`, noon), m.snapshot("bus", `{}`, noon)
-	items := []event.ImportItem{m.event("both", noon, nil), waits, handled, dead, m.key("key", noon), m.key("no", noon), same, other, gone}
+	items := []operation.ImportItem{m.event("both", noon, nil), waits, handled, dead, m.key("key", noon), m.key("no", noon), same, other, gone}
 	before := m.everything()
 	all, err := m.CompareImport(t.Context(), items)
 	require.NoError(t, err)
@@ -501,14 +503,14 @@ func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 	extra, _ := m.live("extra", at, patchBody("1", `{}`))
 	var told []operation.ImportDifference
 	c := moving.Comparison{Shelf: m.Store, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
-	require.NoError(t, c.Add(t.Context(), []event.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
+	require.NoError(t, c.Add(t.Context(), []operation.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
 	looked, err := c.Extras(t.Context())
 	require.NoError(t, err)
 	require.True(t, looked)
 	require.Equal(t, []operation.ImportDifference{{
-		Record: event.ImportEvent, Differ: operation.DiffersExtra, Provider: "acme", Name: "extra", EventID: extra.ID,
+		Record: operation.ImportEvent, Differ: operation.DiffersExtra, Provider: "acme", Name: "extra", EventID: extra.ID,
 	}}, told)
-	require.Equal(t, moving.ComparedCount{Same: 2, Extra: 1}, c.Counts[event.ImportEvent])
+	require.Equal(t, moving.ComparedCount{Same: 2, Extra: 1}, c.Counts[operation.ImportEvent])
 }
 
 // Retention removes what was imported, as it removes any old event: its entity stays whole, and what comes next folds on top.
@@ -520,7 +522,7 @@ func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 	for n := range 5 {
 		m.bring(m.event(fmt.Sprint(n), noon.Add(time.Duration(n+1)*time.Hour), patchBody("car", fmt.Sprintf(`{"mileage":%d}`, 100+n))))
 	}
-	removed, err := m.PurgeBatch(t.Context(), event.KeptEvents, noon.Add(24*time.Hour))
+	removed, err := m.PurgeBatch(t.Context(), retention.Events, noon.Add(24*time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, removed)
 	require.Equal(t, 6, value[int](m.database, `SELECT collapsed FROM entity_bases`), "with the snapshot")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/ledger"
 )
 
@@ -260,7 +261,7 @@ func TestALedgerOverABase(t *testing.T) {
 			b := newBookkeeper(t)
 			b.CheckpointEvery(2)
 			b.patchDaily("1", 5)
-			require.EqualValues(t, 5, b.purge(event.KeptEvents, noon))
+			require.EqualValues(t, 5, b.purge(retention.Events, noon))
 			for i := range 3 {
 				p := parsed(patch("1", fmt.Sprintf(`{"b%d":1}`, i)))
 				p.OccurredAt = noon.Add(time.Duration(i) * time.Second)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 // club has members with several names: of each person at most one customer, some mandates, some subscriptions. An event has one
@@ -158,7 +159,7 @@ func (c *club) requireModel(when string) {
 		if err == nil && value[int](c.database, `SELECT count(links) FROM entities WHERE external_id = $1`, of) > 0 {
 			c.requireTally(memberNamed(of), links, when)
 		} else if err == nil {
-			want, err := event.Fold(memberNamed(of), links)
+			want, err := fold.Of(memberNamed(of), links)
 			require.NoError(c.t, err)
 			got.Last = want.Last
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/migrations"
 	"holdfast/persistence"
 )
@@ -145,7 +146,7 @@ func TestAllWorksBehindPgBouncer(t *testing.T) {
 	require.NoError(t, d.SettleAlerts(t.Context(), claim, alerts, true))
 	_, err = d.Expunge(t.Context(), value[string](d, `SELECT id::text FROM events ORDER BY id LIMIT 1`), 0, ada)
 	require.NoError(t, err)
-	require.Positive(t, d.purge(event.KeptEvents, time.Now().Add(time.Hour)))
+	require.Positive(t, d.purge(retention.Events, time.Now().Add(time.Hour)))
 
 	require.ErrorIs(t, migrations.Up(t.Context(), pgbouncer(t, direct.url, "cache_describe", "")), migrations.ErrPooler)
 	have, want, err := migrations.Current(t.Context(), pgbouncer(t, direct.url, "cache_describe", ""))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/migrations"
 	"holdfast/persistence"
 	"holdfast/persistence/postgres"
@@ -46,7 +47,7 @@ func TestPurgeOrDrop(t *testing.T) {
 	wal, begin := value[string](db, `SELECT pg_current_wal_lsn()::text`), time.Now()
 	beside := db.under(t, func(ctx context.Context) {
 		for removed < int64(share) && ctx.Err() == nil {
-			n, err := db.PurgeBatch(ctx, event.KeptEvents, noon)
+			n, err := db.PurgeBatch(ctx, retention.Events, noon)
 			if err != nil || n == 0 {
 				return
 			}
@@ -153,7 +154,7 @@ func (d *database) plansOfPurge(t *testing.T, seen *statements) (plans []string)
 	t.Helper()
 	ctx := t.Context()
 	seen.forget()
-	_, err := d.PurgeBatch(ctx, event.KeptEvents, noon)
+	_, err := d.PurgeBatch(ctx, retention.Events, noon)
 	require.NoError(t, err)
 	tx, err := d.sql.Begin(ctx)
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 )
@@ -106,10 +107,10 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 	require.Equal(t, before, db.everything())
 	diffs, err := db.RebuildDiff(t.Context(), "dry", today.parse)
 	require.NoError(t, err)
-	require.Equal(t, []event.EntityDiff{
-		{EntityRef: thing("1"), Fields: []event.FieldDiff{{Path: "/right", New: json.RawMessage(`4`)}}},
-		{EntityRef: thing("2"), Fields: []event.FieldDiff{{Path: "/right", New: json.RawMessage(`5`)}}},
-		{EntityRef: thing("same"), Fields: []event.FieldDiff{{Path: "/n", Old: json.RawMessage(`1`), New: json.RawMessage(`1.0`)}}},
+	require.Equal(t, []fold.EntityDiff{
+		{EntityRef: thing("1"), Fields: []fold.FieldDiff{{Path: "/right", New: json.RawMessage(`4`)}}},
+		{EntityRef: thing("2"), Fields: []fold.FieldDiff{{Path: "/right", New: json.RawMessage(`5`)}}},
+		{EntityRef: thing("same"), Fields: []fold.FieldDiff{{Path: "/n", Old: json.RawMessage(`1`), New: json.RawMessage(`1.0`)}}},
 	}[:2], diffs[:2])
 
 	first, err := db.Event(t.Context(), receipts[0].ID)
@@ -313,7 +314,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 				Change: event.Change{Kind: l.Kind, ExternalID: l.ExternalID, Op: l.Op, State: l.State},
 			})
 		}
-		folded, err := event.Fold(ref, changes)
+		folded, err := fold.Of(ref, changes)
 		require.NoError(t, err)
 		require.JSONEq(t, string(folded.State), db.stateOf(ref))
 		require.NotContains(t, string(folded.State), "wrong")

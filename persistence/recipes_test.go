@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/moving"
 	"holdfast/providers"
 )
@@ -61,8 +62,8 @@ func TestTheRecipesOfTheOldSystems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMover(open(t), 10)
-			counts := map[event.ImportRecord]int{}
-			var items []event.ImportItem
+			counts := map[operation.ImportRecord]int{}
+			var items []operation.ImportItem
 			for _, l := range m.readRecipe(name, catalogue.Lookup) {
 				counts[l.Record]++
 				items = append(items, l.Items...)
@@ -78,7 +79,7 @@ func TestTheRecipesOfTheOldSystems(t *testing.T) {
 	}
 }
 
-func countText(counts map[event.ImportRecord]int) string {
+func countText(counts map[operation.ImportRecord]int) string {
 	var all []string
 	for _, record := range moving.Records() {
 		if n := counts[record]; n > 0 {

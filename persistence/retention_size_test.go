@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/persistence"
 )
 
@@ -22,7 +22,7 @@ func TestAPurgeReadsWhatItRemoves(t *testing.T) {
 	db.purgeable(events, entities)
 
 	for range 3 {
-		n, err := db.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		n, err := db.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.NoError(t, err)
 		require.EqualValues(t, 500, n)
 	}
@@ -44,7 +44,7 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	db.purgeable(events, 1000)
 	pages := func() int {
 		seen.forget()
-		n, err := db.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		n, err := db.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.NoError(t, err)
 		require.EqualValues(t, 500, n)
 		return blocksRead(t, seen.planOf(t, db, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ",
@@ -52,13 +52,13 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	}
 	first := pages()
 	for range 40 {
-		_, err := db.PurgeBatch(t.Context(), event.KeptEvents, time.Now())
+		_, err := db.PurgeBatch(t.Context(), retention.Events, time.Now())
 		require.NoError(t, err)
 	}
 	require.Less(t, pages(), first+30)
 
 	db.exec(`UPDATE events SET id = lpad(to_hex(7), 32, '0')::uuid WHERE id = (SELECT id FROM events ORDER BY id DESC LIMIT 1)`)
-	db.purge(event.KeptEvents, time.Now())
+	db.purge(retention.Events, time.Now())
 	require.Zero(t, value[int](db, `SELECT count(*) FROM events`))
 }
 
@@ -71,7 +71,7 @@ func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
 	last := receiptAt(noon)
 	p := parsed(snapshot("branch", `{}`))
 	db.process(last, p)
-	require.EqualValues(t, events+1, db.purge(event.KeptEvents, noon.Add(time.Hour)))
+	require.EqualValues(t, events+1, db.purge(retention.Events, noon.Add(time.Hour)))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = 'branch'`))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM event_entities WHERE external_id = 'e0'`))
 }

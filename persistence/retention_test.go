@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 )
 
 // receiptAt is of an event that was received then.
@@ -24,7 +26,7 @@ func receiptAt(at time.Time) event.Receipt {
 }
 
 // purge removes all that is old enough.
-func (d *database) purge(kept event.Kept, before time.Time) (total int64) {
+func (d *database) purge(kept retention.Kept, before time.Time) (total int64) {
 	d.t.Helper()
 	for {
 		n, err := d.PurgeBatch(d.t.Context(), kept, before)
@@ -74,7 +76,7 @@ func foldOf(t *testing.T, ref event.EntityRef, all []stored) event.Entity {
 			}
 		}
 	}
-	e, err := event.Fold(ref, changes)
+	e, err := fold.Of(ref, changes)
 	require.NoError(t, err)
 	return e
 }
@@ -112,7 +114,7 @@ func TestAPurgeChangesNoEntity(t *testing.T) {
 		}
 		cut := noon.Add(time.Duration(random.IntN(30)) * 24 * time.Hour)
 		links := value[int](db, `SELECT count(*) FROM event_entities`)
-		gone := db.purge(event.KeptEvents, cut)
+		gone := db.purge(retention.Events, cut)
 		require.Equal(t, len(half)-int(gone), value[int](db, `SELECT count(*) FROM events`))
 		require.LessOrEqual(t, value[int](db, `SELECT count(*) FROM event_entities`), links)
 		db.requireEntities(half, fmt.Sprintf("seed %d: after the purge", seed))
@@ -121,7 +123,7 @@ func TestAPurgeChangesNoEntity(t *testing.T) {
 			db.process(s.receipt, s.parsed)
 		}
 		db.requireEntities(all, fmt.Sprintf("seed %d: after late events", seed))
-		db.purge(event.KeptEvents, cut)
+		db.purge(retention.Events, cut)
 		for i, s := range all {
 			if !s.receipt.ReceivedAt.Before(cut) { // a corrected definition finds nothing in it any more
 				all[i].parsed.Changes = nil
@@ -144,7 +146,7 @@ func TestAPurgeRemovesWhatNoFoldReads(t *testing.T) {
 		p.OccurredAt = noon.Add(time.Duration(day) * 24 * time.Hour)
 		db.process(receiptAt(p.OccurredAt), p)
 	}
-	require.EqualValues(t, 4, db.purge(event.KeptEvents, noon.Add(80*time.Hour)))
+	require.EqualValues(t, 4, db.purge(retention.Events, noon.Add(80*time.Hour)))
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM event_entities`), "the last purged snapshot and what follows")
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
 	require.Equal(t, 5, value[int](db, `SELECT count(*) FROM idempotency_keys`), "keys outlive their events")
@@ -166,11 +168,11 @@ func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
 	id := value[int64](db, `SELECT id FROM dead_letters WHERE event_id = $1`, given.ID)
 	require.NoError(t, db.DiscardDeadLetter(t.Context(), id, ada))
 
-	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM events WHERE id IN ($1, $2)`, stuck.ID, dead.ID))
-	require.EqualValues(t, 1, db.purge(event.KeptDeadLetters, time.Now().Add(time.Hour)))
+	require.EqualValues(t, 1, db.purge(retention.DeadLetters, time.Now().Add(time.Hour)))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
-	require.Zero(t, db.purge(event.KeptKeys, time.Now()), "these keys are for ever")
+	require.Zero(t, db.purge(retention.Keys, time.Now()), "these keys are for ever")
 }
 
 func deadLetterOf(r event.Receipt) event.DeadLetter {
@@ -188,18 +190,18 @@ func TestLogsAndKeysArePurgedByAge(t *testing.T) {
 	brief.DedupeWindow = event.Duration(time.Hour)
 	_, err := db.Persist(t.Context(), brief, body, parsed(), runOf(brief))
 	require.NoError(t, err)
-	require.Zero(t, db.purge(event.KeptKeys, noon.Add(59*time.Minute)))
-	require.EqualValues(t, 1, db.purge(event.KeptKeys, noon.Add(61*time.Minute)))
+	require.Zero(t, db.purge(retention.Keys, noon.Add(59*time.Minute)))
+	require.EqualValues(t, 1, db.purge(retention.Keys, noon.Add(61*time.Minute)))
 
 	for age := range 21 {
 		require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon.Add(-time.Duration(age) * time.Hour), Code: "x"}}))
 	}
-	require.EqualValues(t, 10, db.purge(event.KeptErrors, noon.Add(-10*time.Hour)))
+	require.EqualValues(t, 10, db.purge(retention.Errors, noon.Add(-10*time.Hour)))
 	require.Equal(t, 11, value[int](db, `SELECT count(*) FROM error_log`))
 
 	db.exec(`INSERT INTO audit_log (at, actor, role, action, object, request_id, reason)
 	         SELECT $1::timestamptz - i * interval '1 day', 'ada', '', 'x', 'y', '', '' FROM generate_series(1, 1200) AS i`, noon)
-	require.EqualValues(t, 1100, db.purge(event.KeptAudit, noon.Add(-100*24*time.Hour)))
+	require.EqualValues(t, 1100, db.purge(retention.Audit, noon.Add(-100*24*time.Hour)))
 	_, err = db.sql.Exec(t.Context(), `DELETE FROM audit_log`)
 	require.ErrorContains(t, err, "append-only")
 }
@@ -211,7 +213,7 @@ func TestAPurgeByAnOperatorIsOnRecord(t *testing.T) {
 	for range 3 {
 		db.process(receiptAt(noon.Add(-time.Hour)), parsed())
 	}
-	for want, kept := range []event.Kept{event.KeptErrors, event.KeptEvents} {
+	for want, kept := range []retention.Kept{retention.Errors, retention.Events} {
 		_, err := db.PurgeBatchBy(t.Context(), kept, noon, ada)
 		require.NoError(t, err)
 		require.Len(t, db.audit(), want)
@@ -232,9 +234,9 @@ func TestAPurgeDoesNotWait(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), `UPDATE events SET type = type WHERE id = $1`, held.ID)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 	require.NoError(t, tx.Rollback(t.Context()))
-	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 }
 
 // An event is expunged: its content is nowhere, its entity is as if it had never been, its redelivery is a duplicate.
@@ -257,7 +259,7 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	require.Equal(t, []string{secret.WorkflowID()}, workflows)
 	gone, err := db.Expunge(t.Context(), secret.ID, 0, ada)
 	require.NoError(t, err)
-	require.Equal(t, event.Expunged{EventID: secret.ID, Provider: "acme", WorkflowIDs: workflows, Events: 1, Changes: 2,
+	require.Equal(t, retention.Expunged{EventID: secret.ID, Provider: "acme", WorkflowIDs: workflows, Events: 1, Changes: 2,
 		Errors: 1, Entities: 2}, gone)
 
 	for _, table := range []string{
@@ -294,7 +296,7 @@ func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
 
 	old := receiptAt(noon.Add(-time.Hour))
 	db.process(old, parsed(snapshot("1", `{"n":1}`)))
-	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon))
+	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 	id, err := db.EventOfWorkflow(t.Context(), old.WorkflowID())
 	require.NoError(t, err)
 	require.Equal(t, old.ID, id)
@@ -317,7 +319,7 @@ func TestAPurgeKeepsTheCountOfChanges(t *testing.T) {
 	}
 	db.process(receiptAt(noon), parsed(patch(`{"a":1}`), snapshot("1", `{"n":1}`), patch(`{"b":1}`)))
 	require.Equal(t, 2, value[int](db, `SELECT links FROM entities`))
-	db.purge(event.KeptEvents, noon.Add(time.Hour))
+	db.purge(retention.Events, noon.Add(time.Hour))
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_entities`))
 }
 
@@ -332,8 +334,8 @@ func TestAPurgeLeavesAnEventThatIsWorkedOn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = worker.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, r.ID)
 	require.NoError(t, err)
-	require.Zero(t, db.purge(event.KeptEvents, noon.Add(time.Hour)))
+	require.Zero(t, db.purge(retention.Events, noon.Add(time.Hour)))
 	_, err = worker.Exec(t.Context(), `COMMIT`)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, db.purge(event.KeptEvents, noon.Add(time.Hour)))
+	require.EqualValues(t, 1, db.purge(retention.Events, noon.Add(time.Hour)))
 }

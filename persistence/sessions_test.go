@@ -10,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 )
 
 func session(n int, until time.Time) oversight.Session {
@@ -53,6 +54,6 @@ func TestSessionsAreBoundedAndPurged(t *testing.T) {
 	require.Equal(t, 100, value[int](db, `SELECT count(*) FROM sessions`))
 	_, err := db.Session(t.Context(), session(104, time.Time{}).ID)
 	require.NoError(t, err, "the youngest stays")
-	require.EqualValues(t, 45, db.purge(event.KeptKeys, time.Now().Add(49*time.Minute+30*time.Second)))
+	require.EqualValues(t, 45, db.purge(retention.Keys, time.Now().Add(49*time.Minute+30*time.Second)))
 	require.Equal(t, 55, value[int](db, `SELECT count(*) FROM sessions`))
 }

@@ -14,6 +14,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 )
 
 // requireVerdict is for what was tried with an event on which there is a verdict.
@@ -248,13 +249,13 @@ func TestAnExpungeIsOnRecord(t *testing.T) {
 	db.process(r, parsed(snapshot("1", `{"n":1}`)))
 	db.record(died(r, time.Now().Add(time.Second)))
 	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID}}))
-	last := func() (e event.Expunged) {
+	last := func() (e retention.Expunged) {
 		require.NoError(t, json.Unmarshal(db.audit()[0].Detail, &e))
 		return e
 	}
 	gone, err := db.Expunge(t.Context(), r.ID, 3, ada)
 	require.NoError(t, err)
-	require.Equal(t, event.Expunged{EventID: r.ID, Provider: "acme", WorkflowIDs: []string{r.WorkflowID()}, Events: 1,
+	require.Equal(t, retention.Expunged{EventID: r.ID, Provider: "acme", WorkflowIDs: []string{r.WorkflowID()}, Events: 1,
 		DeadLetters: 1, Changes: 1, Errors: 1, Entities: 1, Runs: 3}, gone)
 	require.Equal(t, gone, last())
 	db.requireUntouchable(r, event.OutcomeExpunged, ada.Reason)

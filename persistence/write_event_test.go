@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/persistence"
 )
 
@@ -212,7 +213,7 @@ func TestProcessFoldsUnderConcurrency(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	for ref, changes := range all {
-		want, err := event.Fold(ref, changes)
+		want, err := fold.Of(ref, changes)
 		require.NoError(t, err)
 		got, err := db.Entity(t.Context(), ref)
 		require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/persistence/postgres"
 )
 
@@ -79,7 +80,7 @@ func (m *model) entities(t *testing.T) map[event.EntityRef]string {
 		}
 	}
 	for ref, of := range changes {
-		e, err := event.Fold(ref, of)
+		e, err := fold.Of(ref, of)
 		require.NoError(t, err)
 		all[ref] = entityText(t, e)
 	}

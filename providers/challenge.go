@@ -91,7 +91,7 @@ func (p *Provider) Answers(method string) bool {
 
 // Handshake answers a request that is one before anybody looks at the definition's own schemes: one that comes by another method
 // than POST, one with a scheme of its own, or one that is open to all. Nothing of it is stored. isOne is false for any other
-// request, and for a POST whose handshake is not authentic, which may still be an event; the error is an *auth.Error.
+// request, and for a POST whose handshake is not authentic, which may still be an event; the error is a *denial.Error.
 func (p *Provider) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne bool, err error) {
 	for i := range p.challenges {
 		ch := &p.challenges[i]

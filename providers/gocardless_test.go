@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 // gocardlessFold gives the entities after some events of GoCardless: resource type, action and links, in the order in which they
@@ -50,7 +51,7 @@ func gocardlessFold(t require.TestingT, p *Provider, events [][3]string, arrived
 	}
 	entities := map[string]event.Entity{}
 	for ref, all := range changes {
-		e, err := event.Fold(ref, all)
+		e, err := fold.Of(ref, all)
 		require.NoError(t, err)
 		entities[ref.Kind+"/"+ref.ExternalID] = e
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 // arrive turns what would be sent into what the receiver reads: everything that the URL says is taken from the URL.
@@ -92,7 +93,7 @@ func TestSecretsStayWithTheirScheme(t *testing.T) {
 	p, _ := catalogueOf(t).Lookup("stripe")
 	r, err := p.Sample("customer.updated", "x", clock)
 	require.NoError(t, err)
-	require.Equal(t, auth.ReasonNoSecret, auth.ReasonOf(p.SignWithSecrets(r, clock)))
+	require.Equal(t, denial.NoSecret, denial.ReasonOf(p.SignWithSecrets(r, clock)))
 }
 
 // At another system the path is not ours to choose.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 )
@@ -20,7 +21,7 @@ type RebuildBooks interface {
 	// Rebuilds are the latest, newest first.
 	Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error)
 	// RebuildDiff shows what would become of some entities that a dry run has found to differ.
-	RebuildDiff(ctx context.Context, id string, parse event.Parser) ([]event.EntityDiff, error)
+	RebuildDiff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error)
 }
 
 // RebuildRuns starts the workflows of rebuilds.
@@ -88,6 +89,6 @@ func (s *Rebuilds) Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild
 
 // RebuildDiff shows what would become of some of the entities that a dry run has found to differ. It holds their states. Only the
 // latest rebuild has one, and only if it is a dry run.
-func (s *Rebuilds) RebuildDiff(ctx context.Context, id string) ([]event.EntityDiff, error) {
+func (s *Rebuilds) RebuildDiff(ctx context.Context, id string) ([]fold.EntityDiff, error) {
 	return s.Books.RebuildDiff(ctx, id, s.Parse)
 }

@@ -19,6 +19,7 @@ import (
 
 	"holdfast/activities"
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/persistence"
@@ -304,7 +305,7 @@ func (s *schedule) requireFold(when string, changes []event.OrderedChange) {
 		return
 	}
 	require.NoError(s.t, err, "%s: %s", when, s.told())
-	want, err := event.Fold(s.entity, changes)
+	want, err := fold.Of(s.entity, changes)
 	require.NoError(s.t, err)
 	require.JSONEq(s.t, string(want.State), string(entity.State), "%s: %s", when, s.told())
 	require.Equal(s.t, want.Deleted, entity.Deleted, "%s: %s", when, s.told())

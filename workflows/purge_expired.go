@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities/operations"
-	"holdfast/event"
+	"holdfast/event/retention"
 )
 
 // purgeTurns bounds what one run removes of a kind, to about an hour of work; the next run goes on.
@@ -22,23 +22,23 @@ var upkeep *operations.Upkeep
 const archiveTries = 30 * time.Minute
 
 // purgeOrder ends with what may have to go to an archive.
-func purgeOrder(ctx workflow.Context) []event.Kept {
-	all := event.AllKept()
+func purgeOrder(ctx workflow.Context) []retention.Kept {
+	all := retention.All()
 	if workflow.GetVersion(ctx, versionPurgeArchivedLast, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return all
 	}
-	archived := slices.DeleteFunc(slices.Clone(all), func(k event.Kept) bool { return !isArchived(k) })
+	archived := slices.DeleteFunc(slices.Clone(all), func(k retention.Kept) bool { return !isArchived(k) })
 	return append(slices.DeleteFunc(all, isArchived), archived...)
 }
 
-func isArchived(k event.Kept) bool { return k == event.KeptEvents || k == event.KeptDeadLetters }
+func isArchived(k retention.Kept) bool { return k == retention.Events || k == retention.DeadLetters }
 
 // PurgeExpired removes what has been kept for long enough, one kind after the other. A schedule starts it; the result says how
 // much of each has gone. The error is the first one: a kind that cannot be removed leaves the others to be.
-func PurgeExpired(ctx workflow.Context) (removed map[event.Kept]int64, failed error) {
-	removed = map[event.Kept]int64{}
+func PurgeExpired(ctx workflow.Context) (removed map[retention.Kept]int64, failed error) {
+	removed = map[retention.Kept]int64{}
 	for _, kept := range purgeOrder(ctx) {
-		if kept == event.KeptChanges &&
+		if kept == retention.Changes &&
 			workflow.GetVersion(ctx, versionPurgeChanges, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 			continue
 		}
@@ -49,7 +49,7 @@ func PurgeExpired(ctx workflow.Context) (removed map[event.Kept]int64, failed er
 	return removed, failed
 }
 
-func purgeKept(ctx workflow.Context, kept event.Kept) (removed int64, err error) {
+func purgeKept(ctx workflow.Context, kept retention.Kept) (removed int64, err error) {
 	lane := withOperationLane(ctx, "purge "+string(kept))
 	if isArchived(kept) {
 		lane = workflow.WithScheduleToCloseTimeout(lane, archiveTries)

@@ -17,12 +17,13 @@ import (
 	"holdfast/activities/operations"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/workflows"
 )
 
 // household is a store with something to purge and somebody to tell, which fails as its scripts say.
 type household struct {
-	rows    map[event.Kept]int64
+	rows    map[retention.Kept]int64
 	batches []error
 	alerts  []oversight.Alert
 	told    []oversight.Alert
@@ -35,12 +36,12 @@ type household struct {
 	// fails says that the run does.
 	fails bool
 	// bounds are for how long activities are tried.
-	bounds map[event.Kept]time.Duration
+	bounds map[retention.Kept]time.Duration
 	// unwritable says why something cannot be purged now; nil is never.
-	unwritable func(event.Kept) error
+	unwritable func(retention.Kept) error
 }
 
-func (h *household) PurgeBatch(ctx context.Context, kept event.Kept, _ time.Time) (int64, error) {
+func (h *household) PurgeBatch(ctx context.Context, kept retention.Kept, _ time.Time) (int64, error) {
 	if h.bounds != nil {
 		h.bounds[kept] = activity.GetInfo(ctx).ScheduleToCloseTimeout
 	}
@@ -107,7 +108,7 @@ type sink struct{ entries []oversight.ErrorEntry }
 
 func (s *sink) Record(e oversight.ErrorEntry) { s.entries = append(s.entries, e) }
 
-func (h *household) run(t *testing.T, workflow string, keep event.Retention, log *sink, result any) {
+func (h *household) run(t *testing.T, workflow string, keep retention.Times, log *sink, result any) {
 	t.Helper()
 	classify, err := activities.NewInterceptor(log)
 	require.NoError(t, err)
@@ -130,24 +131,24 @@ func (h *household) run(t *testing.T, workflow string, keep event.Retention, log
 // An archive that cannot be written stops nothing but what has to go there: what needs none goes first.
 func TestWhatNeedsNoArchiveIsPurgedFirst(t *testing.T) {
 	t.Parallel()
-	h := &household{rows: map[event.Kept]int64{}}
-	for _, kept := range event.AllKept() {
+	h := &household{rows: map[retention.Kept]int64{}}
+	for _, kept := range retention.All() {
 		h.rows[kept] = 1
 	}
-	h.unwritable = func(kept event.Kept) error {
-		if kept != event.KeptEvents || h.rows[event.KeptErrors]+h.rows[event.KeptAudit]+h.rows[event.KeptKeys]+h.rows[event.KeptChanges] == 0 {
+	h.unwritable = func(kept retention.Kept) error {
+		if kept != retention.Events || h.rows[retention.Errors]+h.rows[retention.Audit]+h.rows[retention.Keys]+h.rows[retention.Changes] == 0 {
 			return nil
 		}
 		return errors.New("no space left in the archive")
 	}
-	keep := event.Retention{}
-	for _, kept := range event.AllKept() {
+	keep := retention.Times{}
+	for _, kept := range retention.All() {
 		keep[kept] = time.Hour
 	}
 	log := &sink{}
-	var removed map[event.Kept]int64
+	var removed map[retention.Kept]int64
 	h.run(t, workflows.TypePurgeExpired, keep, log, &removed)
-	require.Len(t, removed, len(event.AllKept()))
+	require.Len(t, removed, len(retention.All()))
 	require.Empty(t, log.entries)
 }
 
@@ -158,15 +159,15 @@ func TestWhatNeedsNoArchiveIsPurgedFirst(t *testing.T) {
 func TestAPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	h := &household{
-		rows:    map[event.Kept]int64{event.KeptEvents: 1700, event.KeptErrors: 3, event.KeptAudit: 9, event.KeptKeys: 1},
+		rows:    map[retention.Kept]int64{retention.Events: 1700, retention.Errors: 3, retention.Audit: 9, retention.Keys: 1},
 		batches: []error{errOutage, errOutage},
 	}
 	log := &sink{}
-	var removed map[event.Kept]int64
-	h.run(t, workflows.TypePurgeExpired, event.Retention{event.KeptEvents: time.Hour, event.KeptErrors: time.Hour}, log, &removed)
-	require.Equal(t, map[event.Kept]int64{event.KeptEvents: 1700, event.KeptErrors: 3, event.KeptKeys: 1,
-		event.KeptAudit: 0, event.KeptDeadLetters: 0, event.KeptChanges: 0}, removed)
-	require.EqualValues(t, 9, h.rows[event.KeptAudit])
+	var removed map[retention.Kept]int64
+	h.run(t, workflows.TypePurgeExpired, retention.Times{retention.Events: time.Hour, retention.Errors: time.Hour}, log, &removed)
+	require.Equal(t, map[retention.Kept]int64{retention.Events: 1700, retention.Errors: 3, retention.Keys: 1,
+		retention.Audit: 0, retention.DeadLetters: 0, retention.Changes: 0}, removed)
+	require.EqualValues(t, 9, h.rows[retention.Audit])
 	require.Len(t, log.entries, 2)
 	require.Equal(t, event.PhaseUpkeep, log.entries[0].Phase)
 }
@@ -231,18 +232,18 @@ func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
 // again. Dead letters are tried whatever becomes of events.
 func TestAPurgeEndsWhereAnArchiveIsAway(t *testing.T) {
 	t.Parallel()
-	h := &household{rows: map[event.Kept]int64{event.KeptDeadLetters: 7}, fails: true, bounds: map[event.Kept]time.Duration{}}
-	h.unwritable = func(kept event.Kept) error {
-		if kept == event.KeptEvents {
+	h := &household{rows: map[retention.Kept]int64{retention.DeadLetters: 7}, fails: true, bounds: map[retention.Kept]time.Duration{}}
+	h.unwritable = func(kept retention.Kept) error {
+		if kept == retention.Events {
 			return errOutage
 		}
 		return nil
 	}
-	keep := event.Retention{event.KeptEvents: time.Hour, event.KeptDeadLetters: time.Hour}
+	keep := retention.Times{retention.Events: time.Hour, retention.DeadLetters: time.Hour}
 	h.run(t, workflows.TypePurgeExpired, keep, &sink{}, nil)
-	require.Zero(t, h.rows[event.KeptDeadLetters])
-	require.Equal(t, 30*time.Minute, h.bounds[event.KeptEvents])
-	require.Equal(t, 30*time.Minute, h.bounds[event.KeptDeadLetters])
+	require.Zero(t, h.rows[retention.DeadLetters])
+	require.Equal(t, 30*time.Minute, h.bounds[retention.Events])
+	require.Equal(t, 30*time.Minute, h.bounds[retention.DeadLetters])
 }
 
 // A report that nobody takes for twelve hours is a run that fails: else nobody sees that the channel does not work.

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"holdfast/activities"
-	"holdfast/event"
+	"holdfast/event/retention"
 )
 
 // purgeTurn bounds one execution, so that a purge of millions is many of them, each of which is seen to progress.
@@ -24,7 +24,7 @@ type PurgeTurn struct {
 
 // PurgeExpired removes what has been kept for long enough, batch by batch. After each it pauses as long as that has taken,
 // so that it never has more than half of one connection's work, and leaves the rest to the events.
-func (u *Upkeep) PurgeExpired(ctx context.Context, kept event.Kept) (turn PurgeTurn, err error) {
+func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn PurgeTurn, err error) {
 	before, ok := u.Keep.Until(kept, time.Now())
 	if !ok {
 		return PurgeTurn{Drained: true}, nil

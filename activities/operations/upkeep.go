@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 )
 
 // Upkeep are the activities that belong to no event: they remove what has been kept for long enough, and tell people what
@@ -13,7 +13,7 @@ import (
 type Upkeep struct {
 	Retention RetentionStore
 	// Keep says how long what is kept.
-	Keep     event.Retention
+	Keep     retention.Times
 	Alerts   AlertStore
 	Notifier Notifier
 	Reports  ReportStore
@@ -26,7 +26,7 @@ type Upkeep struct {
 // RetentionStore removes what is old.
 type RetentionStore interface {
 	// PurgeBatch removes some of what was kept since before a time; 0 means that nothing is left to remove.
-	PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (int64, error)
+	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
 }
 
 // AlertStore knows what nobody has been told of.

@@ -19,6 +19,7 @@ import (
 	"holdfast/internal/cli/moving"
 	"holdfast/internal/cli/operate"
 	"holdfast/internal/cli/outbound"
+	"holdfast/internal/cli/stored"
 )
 
 func main() {
@@ -34,12 +35,12 @@ func rootCommand() *cobra.Command {
 	return cli.NewRoot(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		listen.Command(),
-		operate.EventCommand(), operate.InboxCommand(), operate.EntityCommand(),
-		deadletter.Command(), deadletter.RedriveCommand(), operate.RebuildCommand(),
+		stored.EventCommand(), stored.InboxCommand(), stored.EntityCommand(),
+		deadletter.Command(), deadletter.RedriveCommand(), stored.RebuildCommand(),
 		outbound.SubscriptionCommand(), outbound.DestinationCommand(), outbound.DeliveryCommand(), outbound.ResendCommand(),
 		definition.Command(), moving.ImportCommand(), moving.CompareCommand(),
 		load.SendCommand(), load.BenchCommand(), load.VerifyLedgerCommand(),
-		operate.AuditCommand(), operate.ConflictCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
+		operate.AuditCommand(), stored.ConflictCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
 		operate.ErrorCommand(), operate.StatsCommand(), operate.ReportCommand(), operate.DoctorCommand(),
 		operate.PurgeCommand(), operate.ReconcileCommand(),
 		operate.ConfigCommand(), operate.HealthCommand(), operate.VersionCommand(),

@@ -12,6 +12,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -146,10 +147,10 @@ func (all *signers) sign(r *auth.Request, declared json.RawMessage, secrets []st
 
 // signCode names why a request cannot be signed.
 func signCode(err error) string {
-	var unusable *auth.Error
+	var unusable *denial.Error
 	switch {
 	case errors.Is(err, errNoSecret):
-		return string(auth.ReasonNoSecret)
+		return string(denial.NoSecret)
 	case errors.As(err, &unusable):
 		return string(unusable.Reason)
 	}

@@ -2,8 +2,6 @@ package operation
 
 import (
 	"encoding/json"
-
-	"holdfast/event"
 )
 
 // What an import would find different.
@@ -21,9 +19,9 @@ const (
 // ImportDifference is one thing in which what another system has is not what is here.
 type ImportDifference struct {
 	// Line is where the file says so; 0 of what is not in it.
-	Line   int64              `json:"line,omitempty"`
-	Record event.ImportRecord `json:"record"`
-	Differ string             `json:"differs"`
+	Line   int64        `json:"line,omitempty"`
+	Record ImportRecord `json:"record"`
+	Differ string       `json:"differs"`
 	// Provider and Name say what it is: the key of an event, or the kind and ID of an entity.
 	Provider string `json:"provider"`
 	Name     string `json:"name"`

@@ -44,10 +44,10 @@ func (i Import) Share() float64 {
 }
 
 // ImportCounts are counts by record.
-type ImportCounts map[event.ImportRecord]ImportCount
+type ImportCounts map[ImportRecord]ImportCount
 
 // Add adds what became of one thing.
-func (c ImportCounts) Add(r event.ImportRecord, became ImportOutcome) {
+func (c ImportCounts) Add(r ImportRecord, became ImportOutcome) {
 	n := c[r]
 	switch became {
 	case ImportNew:
@@ -106,9 +106,9 @@ const (
 
 // ImportProblem is a line that could not be applied, and why. The message holds no payload.
 type ImportProblem struct {
-	Line    int64              `json:"line"`
-	Record  event.ImportRecord `json:"record"`
-	Class   event.Class        `json:"class"`
-	Code    string             `json:"code"`
-	Message string             `json:"message"`
+	Line    int64        `json:"line"`
+	Record  ImportRecord `json:"record"`
+	Class   event.Class  `json:"class"`
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
 }

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/word"
 )
 
 // Flags that know which values they can have refuse the others as soon as they are read: a filter that cannot match would say
@@ -23,13 +24,13 @@ type choice[T ~string] struct {
 func (f choice[T]) String() string { return string(*f.to) }
 func (f choice[T]) Type() string   { return "string" }
 func (f choice[T]) Set(text string) (err error) {
-	*f.to, err = event.Choose(text, f.all)
+	*f.to, err = word.Choose(text, f.all)
 	return err
 }
 
 // AddChoiceFlag adds a flag whose help names the values that it takes.
 func AddChoiceFlag[T ~string](c *cobra.Command, to *T, name, usage string, all []T) {
-	c.Flags().Var(choice[T]{to, all}, name, usage+": "+event.Alternatives(all))
+	c.Flags().Var(choice[T]{to, all}, name, usage+": "+word.Alternatives(all))
 	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(Words(all), cobra.ShellCompDirectiveNoFileComp)) // it is new
 }
 

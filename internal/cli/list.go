@@ -104,3 +104,11 @@ func tellNext(c *cobra.Command, next string) error {
 	_, err := fmt.Fprintf(c.ErrOrStderr(), "there are more: --cursor %s\n", next)
 	return err
 }
+
+// Behind is the number that ended the page before; 0 is none.
+func Behind(after *int64) int64 {
+	if after == nil {
+		return 0
+	}
+	return *after
+}

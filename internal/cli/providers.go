@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/word"
 	"holdfast/internal/config"
 	"holdfast/providers"
 )
@@ -16,7 +16,7 @@ func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string)
 	if provider, ok := catalogue.Lookup(name); ok {
 		return provider, nil
 	}
-	if near := event.Nearest(name, catalogue.Names()); near != "" {
+	if near := word.Nearest(name, catalogue.Names()); near != "" {
 		return nil, Misuse(c, fmt.Errorf("no provider %q; did you mean %s?", name, near))
 	}
 	return nil, Misuse(c, fmt.Errorf("no provider %q; there are: %s", name, strings.Join(catalogue.Names(), ", ")))
@@ -36,7 +36,7 @@ func DoubtProvider(c *cobra.Command, cfg config.Config, name string, found int) 
 		return
 	}
 	doubt := fmt.Sprintf("holdfast: no definition has the name %q", name)
-	if near := event.Nearest(name, catalogue.Names()); near != "" {
+	if near := word.Nearest(name, catalogue.Names()); near != "" {
 		doubt += "; did you mean " + near + "?"
 	}
 	fmt.Fprintln(c.ErrOrStderr(), doubt)

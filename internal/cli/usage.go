@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"holdfast/event"
+	"holdfast/event/word"
 )
 
 // The exit codes beside 0.
@@ -120,15 +120,15 @@ func helpOrRefuse(c *cobra.Command, args []string) error {
 	return unknownCommand(c, args[0])
 }
 
-func unknownCommand(c *cobra.Command, word string) error {
+func unknownCommand(c *cobra.Command, typed string) error {
 	var names []string
 	for _, below := range c.Commands() {
 		if below.IsAvailableCommand() {
 			names = append(names, below.Name())
 		}
 	}
-	err := fmt.Errorf("unknown command %q for %q", word, c.CommandPath())
-	if near := event.Nearest(word, names); near != "" {
+	err := fmt.Errorf("unknown command %q for %q", typed, c.CommandPath())
+	if near := word.Nearest(typed, names); near != "" {
 		err = fmt.Errorf("%w: did you mean %s?", err, near)
 	}
 	return Misuse(c, err)
@@ -141,7 +141,7 @@ func nearFlag(c *cobra.Command, err error) error {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := event.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+	if near := word.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		return fmt.Errorf("%w: did you mean --%s?", err, near)
 	}
 	return err

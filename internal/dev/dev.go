@@ -20,6 +20,7 @@ import (
 	"holdfast/internal/devstack/child"
 	"holdfast/internal/installation"
 	"holdfast/internal/process"
+	"holdfast/internal/process/operators"
 	"holdfast/workflows"
 )
 
@@ -56,7 +57,7 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, verbose bool)
 	if err := installation.Prepare(ctx, cfg); err != nil {
 		return err
 	}
-	link, tickets, err := process.ConsoleLink(cfg.Operator)
+	link, tickets, err := operators.Link(cfg.Operator)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"holdfast/archive"
-	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/internal/config"
 	"holdfast/persistence"
 )
@@ -15,9 +15,9 @@ import (
 // Purger removes what is outdated.
 type Purger interface {
 	// PurgeBatch removes some of what was kept since before a time; 0 means that nothing is left to remove.
-	PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (int64, error)
+	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
 	// PurgeBatchBy is PurgeBatch for an operator.
-	PurgeBatchBy(ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor) (int64, error)
+	PurgeBatchBy(ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor) (int64, error)
 }
 
 // NewPurger removes what is outdated, after it is in the archive where there is one.

@@ -1,17 +1,17 @@
 package installation
 
 import (
-	"holdfast/event"
+	"holdfast/event/retention"
 	"holdfast/internal/config"
 )
 
 // Retention says how long what is kept.
-func Retention(cfg config.Config) event.Retention {
-	return event.Retention{
-		event.KeptEvents:      cfg.Retention.Events,
-		event.KeptDeadLetters: cfg.Retention.DeadLetters,
-		event.KeptErrors:      cfg.Retention.ErrorLog,
-		event.KeptAudit:       cfg.Retention.AuditLog,
-		event.KeptChanges:     cfg.Retention.Changes,
+func Retention(cfg config.Config) retention.Times {
+	return retention.Times{
+		retention.Events:      cfg.Retention.Events,
+		retention.DeadLetters: cfg.Retention.DeadLetters,
+		retention.Errors:      cfg.Retention.ErrorLog,
+		retention.Audit:       cfg.Retention.AuditLog,
+		retention.Changes:     cfg.Retention.Changes,
 	}
 }

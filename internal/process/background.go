@@ -3,9 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
-
-	"holdfast/migrations"
 )
 
 // prepare starts, in the background, what may have to wait for its stores: workers and the drain. An ingress serves without
@@ -59,19 +56,4 @@ func (p *process) report(ctx context.Context, ready <-chan error) {
 	if err := <-ready; err != nil && ctx.Err() == nil {
 		p.failed <- err
 	}
-}
-
-// requireMigrations waits for the database and refuses one whose schema is behind.
-func (p *process) requireMigrations(ctx context.Context) error {
-	if err := waitFor(ctx, "the database", p.store.Ping); err != nil {
-		return err
-	}
-	have, want, err := migrations.Current(ctx, p.cfg.Database.URL.Reveal())
-	if err != nil {
-		return err
-	}
-	if have < want {
-		return fmt.Errorf("the database is at migration %d and this program needs %d: run `holdfast migrate`", have, want)
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"holdfast/delivery/webhook"
 	"holdfast/ingress"
 	"holdfast/intake"
+	"holdfast/runs"
 )
 
 func (p *process) startIngress() error {
@@ -68,4 +69,23 @@ func (p *process) warnOfSecrets() {
 			slog.Debug("provider.closed", "provider", name, "error", err.Error(), "variables", provider.SecretNames())
 		}
 	}
+}
+
+// selfTest is nil where it is turned off.
+func (p *process) selfTest() *ingress.SelfTest {
+	if !p.cfg.Ingress.SelfTest {
+		return nil
+	}
+	stores := map[string]func(context.Context) error{"temporal": p.probeTemporal()}
+	if p.side != nil {
+		stores["database"] = p.side.Ping
+	}
+	test := &ingress.SelfTest{
+		Stores: stores,
+		Queues: runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
+	}
+	if p.inboxDepth != nil {
+		test.Inbox = p.inboxDepth.Read
+	}
+	return test
 }

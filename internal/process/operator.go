@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"holdfast/internal/buildinfo"
+	"holdfast/internal/process/operators"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/operator/access"
@@ -30,19 +31,25 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	p.addRefusals(&options)
 	if roles.has(RoleOperator) {
 		options.TemporalWeb = p.cfg.Operator.TemporalWeb
-		if options.Tokens, err = p.operatorTokens(); err != nil {
+		if options.Tokens, err = operators.Tokens(p.cfg.Operator); err != nil {
 			return err
 		}
-		store, err := p.operatorStore(ctx)
+		store, err := operators.OpenStore(ctx, p.cfg, p.telemetry)
 		if err != nil {
 			return err
 		}
-		options.API, options.Sessions, options.Tickets = p.operatorAPI(store), store, p.tickets
+		p.onStop("operators' database", func(context.Context) error { store.Close(); return nil })
+		side := operators.Side{
+			Config: p.cfg, Catalogue: p.catalogue, Codec: p.codec, Temporal: p.temporal, Starter: p.starter(),
+		}
+		api, closeDesk := side.API(store)
+		p.onStop("operators' Temporals", func(context.Context) error { closeDesk(); return nil })
+		options.API, options.Sessions, options.Tickets = api, store, p.tickets
 		options.Prefix = string(p.cfg.Operator.Prefix)
 		if err := operator.CheckPrefix(options.Prefix); err != nil {
 			return fmt.Errorf("HOLDFAST_OPERATOR_PREFIX: %w", err)
 		}
-		options.Site = p.console(options, store, history).Site()
+		options.Site = side.Console(options, store, history).Site()
 	}
 	p.operator = operator.New(options)
 	p.onStop("operator side", p.operator.Shutdown)

@@ -144,14 +144,10 @@ func (p *process) serveOn(name, address string, serve func(net.Listener) error) 
 	return nil
 }
 
-// openStore makes the pool; it connects when it is first used.
-func (p *process) openStore(ctx context.Context) error {
-	store, err := installation.OpenStore(ctx, p.cfg, p.telemetry)
-	if err != nil {
-		return err
+// typeLabel is the type of an event as metrics have it.
+func (p *process) typeLabel(provider, eventType string) string {
+	if d, ok := p.catalogue.Lookup(provider); ok {
+		return d.TypeLabel(eventType)
 	}
-	p.store = store
-	p.onStop("database", func(context.Context) error { store.Close(); return nil })
-	return errors.Join(p.telemetry.ObservePool(store.Pool()), p.telemetry.ObserveDeadLetters(store.OpenDeadLetters),
-		p.telemetry.ObserveFeed(store.FeedBehind))
+	return providers.OtherType
 }

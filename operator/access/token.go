@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"holdfast/event"
+	"holdfast/event/word"
 )
 
 // Token is what is known of a bearer token: its name, its role and the SHA-256 of its text, never the text itself. The
@@ -41,7 +41,7 @@ func NewToken(name string, role Role) (text string, token Token, err error) {
 		return "", Token{}, fmt.Errorf("%q is no name for a token: up to 100 letters, digits and . _ @ -", name)
 	}
 	if !role.known() {
-		return "", Token{}, fmt.Errorf("%q is no role: want %s", role, event.Alternatives(Roles()))
+		return "", Token{}, fmt.Errorf("%q is no role: want %s", role, word.Alternatives(Roles()))
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -83,7 +83,7 @@ func parseToken(entry string) (t Token, err error) {
 		return t, fmt.Errorf("its name is not made of letters, digits and . _ @ -")
 	}
 	if !t.Role.known() {
-		return t, fmt.Errorf("its role is none of %s", event.Alternatives(Roles()))
+		return t, fmt.Errorf("its role is none of %s", word.Alternatives(Roles()))
 	}
 	hash, err := hex.DecodeString(parts[2])
 	if err != nil || len(hash) != sha256.Size {

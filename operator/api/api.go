@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/feed"
@@ -91,7 +92,7 @@ type EntityStore interface {
 	EntityList(ctx context.Context, q event.EntityQuery) (event.FoundEntities, error)
 	TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error)
 	// Effects is a page of the timeline with what each change made of the entity.
-	Effects(ctx context.Context, q event.TimelineQuery) ([]event.Effect, error)
+	Effects(ctx context.Context, q event.TimelineQuery) ([]fold.Effect, error)
 }
 
 // AuditLog reads what operators did.
@@ -143,7 +144,7 @@ type Rebuilder interface {
 	// Rebuilds are the latest ones, newest first.
 	Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error)
 	// RebuildDiff is what a dry run, if it is the latest rebuild, would make of some entities; event.ErrNotFound otherwise.
-	RebuildDiff(ctx context.Context, id string) ([]event.EntityDiff, error)
+	RebuildDiff(ctx context.Context, id string) ([]fold.EntityDiff, error)
 	// ChangeRebuild pauses, resumes (running) or cancels a rebuild that has not ended.
 	ChangeRebuild(ctx context.Context, id string, to operation.State, by oversight.Actor) (operation.Rebuild, error)
 }

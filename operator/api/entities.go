@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/operator/exchange"
 )
 
@@ -178,7 +179,7 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 }
 
 // Effects is a page of a timeline with what each change made of the entity. Who may not see the states gets the changes alone.
-func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list exchange.List[event.Effect], err error) {
+func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list exchange.List[fold.Effect], err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	q.Limit++ // one more says that there is a next page
@@ -187,10 +188,10 @@ func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list exchange.List[e
 		return list, err
 	}
 	hidden := a.hidesState(exchange.IsViewer(c), q.Entity.Provider)
-	return exchange.Cut(rows, q.Limit-1, func(e event.Effect) event.Effect {
+	return exchange.Cut(rows, q.Limit-1, func(e fold.Effect) fold.Effect {
 		if hidden {
 			e.State, e.Fields = nil, nil
 		}
 		return e
-	}, func(e event.Effect) event.LinkCursor { return e.Cursor() }), nil
+	}, func(e fold.Effect) event.LinkCursor { return e.Cursor() }), nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/operator/exchange"
 )
@@ -61,8 +61,8 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 }
 
 func (a *API) showRebuildDiff(c *fiber.Ctx) error {
-	return exchange.SendOperation(c, func(ctx context.Context, id string) (exchange.List[event.EntityDiff], error) {
+	return exchange.SendOperation(c, func(ctx context.Context, id string) (exchange.List[fold.EntityDiff], error) {
 		diffs, err := a.Rebuilds.RebuildDiff(ctx, id)
-		return exchange.List[event.EntityDiff]{Items: append([]event.EntityDiff{}, diffs...)}, err
+		return exchange.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}, err
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/word"
 	"holdfast/operator/exchange"
 )
 
@@ -37,13 +38,13 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if body.Source != "" && body.Provider == "" {
 		return body, exchange.MissingField("provider") // a source is one of a provider
 	}
-	if _, err := event.Choose(string(body.Class), event.Classes()); err != nil {
+	if _, err := word.Choose(string(body.Class), event.Classes()); err != nil {
 		return body, exchange.RefuseChoice(exchange.CodeBadField, "class", err)
 	}
-	if _, err := event.Choose(string(body.Step), event.Steps()); err != nil {
+	if _, err := word.Choose(string(body.Step), event.Steps()); err != nil {
 		return body, exchange.RefuseChoice(exchange.CodeBadField, "step", err)
 	}
-	if _, err := event.Choose(string(body.State), waitingStates); err != nil {
+	if _, err := word.Choose(string(body.State), waitingStates); err != nil {
 		return body, exchange.RefuseChoice(exchange.CodeBadField, "state", err)
 	}
 	if !exchange.HoldsTime(body.Since, body.Until) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
@@ -64,8 +64,8 @@ type entityPage struct {
 	api.EntityView
 
 	Text    bodyView
-	Origins []event.Origin
-	Effects []event.Effect
+	Origins []fold.Origin
+	Effects []fold.Effect
 	Pager   frame.Pager
 	// AsOfText is what was asked for.
 	AsOfText string
@@ -99,7 +99,7 @@ func (c *Console) showEntity(ctx *fiber.Ctx) error {
 		Pager: c.Pager(ctx, effects.Next), AsOfText: ctx.Query("as_of"), IsFirst: wanted.Before == nil,
 	}
 	if data.IsFirst && !view.Redacted {
-		if data.Origins, err = event.Origins(view.State, effects.Items); err != nil {
+		if data.Origins, err = fold.Origins(view.State, effects.Items); err != nil {
 			return err
 		}
 	}

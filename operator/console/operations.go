@@ -213,7 +213,7 @@ func ofImport(i operation.Import) operationView {
 		Rate: i.Rate, StartedAt: i.StartedAt, EndedAt: i.EndedAt, StartedBy: i.StartedBy,
 		Counts: []frame.Fact{count("Total", i.Total), count("Applied", i.Read)}, Lines: i.Problems,
 	}
-	for _, record := range event.ImportRecords() {
+	for _, record := range operation.ImportRecords() {
 		if n, ok := i.Counts[record]; ok {
 			o.Counts = append(o.Counts, frame.Fact{string(record), fmt.Sprintf("%d new, %d there, %d unreadable, %d failed",
 				n.New, n.There, n.Unreadable, n.Failed)})

@@ -12,6 +12,7 @@ import (
 	"holdfast/operator/exchange"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/lint"
 )
 
@@ -35,7 +36,7 @@ func (c *Console) providerRoutes() []route {
 // secret says whether anybody can be authenticated, and why nobody can.
 type secret struct {
 	Secret  auth.SecretState
-	Because auth.Reason
+	Because denial.Reason
 }
 
 func secretOf(p *providers.Provider) (s secret) {

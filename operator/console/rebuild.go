@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
@@ -111,7 +112,7 @@ func (c *Console) startRebuild(ctx *fiber.Ctx) error {
 type diffPage struct {
 	ID    string
 	Gone  bool
-	Diffs []event.EntityDiff
+	Diffs []fold.EntityDiff
 }
 
 func (c *Console) showDiff(ctx *fiber.Ctx) error {

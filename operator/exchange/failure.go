@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/word"
 	"holdfast/feed"
 )
 
@@ -118,7 +119,7 @@ func MissingField(field string) error { return refuseField(CodeMissingField, fie
 // RefuseChoice says which values there are.
 func RefuseChoice(c Code, field string, err error) *RefusalError {
 	r := &RefusalError{Code: c, Field: field}
-	var choice *event.ChoiceError
+	var choice *word.ChoiceError
 	if errors.As(err, &choice) {
 		r.Detail = choice.Advice()
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event"
+	"holdfast/event/word"
 )
 
 // Query are the parameters of a request, each at most once.
@@ -57,7 +57,7 @@ func (q *Query) Source() string {
 
 // Choose is a value out of a closed set, or "".
 func Choose[T ~string](q *Query, name string, all []T) T {
-	value, err := event.Choose(q.values.Get(name), all)
+	value, err := word.Choose(q.values.Get(name), all)
 	if err != nil && q.Err == nil {
 		q.Err = RefuseChoice(CodeBadParameter, name, err)
 	}

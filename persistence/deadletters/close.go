@@ -12,6 +12,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
@@ -70,7 +71,7 @@ DELETE FROM dead_letters WHERE id IN (
 )
 
 // ScanOutdated reads a row of Outdated.
-func ScanOutdated(row pgx.Row) (o event.Outdated, err error) {
+func ScanOutdated(row pgx.Row) (o retention.Outdated, err error) {
 	d, err := scanDeadLetter(row, &o.Body, &o.UnreadReceipt, &o.Version)
 	o.DeadLetter = &d
 	return o, err

@@ -4,6 +4,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -20,7 +21,7 @@ VALUES ($1::uuid, $2, $3, $4, $5::json, $6::bytea, $7, $8, $9, $10, $11, $12::in
 type Imported struct{ columns []any }
 
 // NewImported encodes the dead letter of an event with the failure that it had.
-func NewImported(item event.ImportItem, f event.Failure) (*Imported, error) {
+func NewImported(item operation.ImportItem, f event.Failure) (*Imported, error) {
 	r, state, first := item.Receipt, event.DeadLetterOpen, f.At
 	receipt, err := postgres.ReceiptColumn(r)
 	if err != nil {

@@ -3,7 +3,7 @@ package deadletters
 import (
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -36,7 +36,7 @@ SELECT $1::uuid, $2::timestamptz, coalesce((` + subscriptionOfName + `), 0), $4:
 type Restored struct{ columns []any }
 
 // NewRestored encodes it.
-func NewRestored(item event.ImportItem) (*Restored, error) {
+func NewRestored(item operation.ImportItem) (*Restored, error) {
 	r, d, f := item.Receipt, item.Stored.DeadLetter, item.Stored.DeadLetter.Failure
 	receipt, err := postgres.ReceiptColumn(r)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 const (
@@ -90,7 +91,7 @@ func (c checkpoint) agreesWith(h *History, reset event.Order) bool {
 
 // SameJSON says whether two documents say the same.
 func SameJSON(a, b json.RawMessage) bool {
-	x, errX := event.Canonical(a)
-	y, errY := event.Canonical(b)
+	x, errX := fold.Canonical(a)
+	y, errY := fold.Canonical(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 )
 
 const (
@@ -91,10 +92,10 @@ func (of Histories) readBases(ctx context.Context, tx pgx.Tx, refs []event.Entit
 	return rows.Err()
 }
 
-// Fold is the entity by the model that is specified in package event.
+// Fold is the entity by the model that is specified in package fold.
 func (h *History) Fold(ref event.EntityRef) (event.Entity, error) {
 	if h.base == nil {
-		return event.Fold(ref, h.Changes)
+		return fold.Of(ref, h.Changes)
 	}
-	return h.base.Apply(h.Changes...)
+	return fold.Apply(h.base.Entity, h.Changes...)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/feed"
 )
 
@@ -97,7 +98,7 @@ func (l *Life) end(every int64) {
 }
 
 func (l *Life) apply(changes []event.OrderedChange) (err error) {
-	l.Entity, err = l.Apply(changes...)
+	l.Entity, err = fold.Apply(l.Entity, changes...)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
@@ -44,7 +45,7 @@ type compared struct {
 }
 
 // CompareImport says in what each of some things differs from what is here, in their order.
-func (s *Store) CompareImport(ctx context.Context, items []event.ImportItem) ([]operation.ImportCompared, error) {
+func (s *Store) CompareImport(ctx context.Context, items []operation.ImportItem) ([]operation.ImportCompared, error) {
 	here := make([]compared, len(items))
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
@@ -57,7 +58,7 @@ func (s *Store) CompareImport(ctx context.Context, items []event.ImportItem) ([]
 	for i, item := range items {
 		var err error
 		all[i].EventID = here[i].eventID
-		if item.Record == event.ImportEntity {
+		if item.Record == operation.ImportEntity {
 			all[i].Differences, err = differencesOfEntity(item, here[i].entity)
 		} else {
 			all[i].Differences = differencesOfEvent(item, here[i])
@@ -69,11 +70,11 @@ func (s *Store) CompareImport(ctx context.Context, items []event.ImportItem) ([]
 	return all, nil
 }
 
-func queueLookAtKeys(b *pgx.Batch, items []event.ImportItem, here []compared) {
+func queueLookAtKeys(b *pgx.Batch, items []operation.ImportItem, here []compared) {
 	var providers, keys, workflows []string
 	var at []int
 	for i, item := range items {
-		if r := item.Receipt; item.Record != event.ImportEntity {
+		if r := item.Receipt; item.Record != operation.ImportEntity {
 			providers, keys = append(providers, postgres.Clean(r.Provider)), append(keys, postgres.Clean(r.Key))
 			workflows, at = append(workflows, postgres.Clean(r.WorkflowID())), append(at, i)
 		}
@@ -86,7 +87,7 @@ func queueLookAtKeys(b *pgx.Batch, items []event.ImportItem, here []compared) {
 	})
 }
 
-func queueLookAtStates(b *pgx.Batch, items []event.ImportItem, here []compared) {
+func queueLookAtStates(b *pgx.Batch, items []operation.ImportItem, here []compared) {
 	var providers, kinds, ids []string
 	var at []int
 	for i, item := range items {
@@ -108,15 +109,15 @@ func queueLookAtStates(b *pgx.Batch, items []event.ImportItem, here []compared) 
 	})
 }
 
-func differencesOfEvent(item event.ImportItem, c compared) []operation.ImportDifference {
+func differencesOfEvent(item operation.ImportItem, c compared) []operation.ImportDifference {
 	d := operation.ImportDifference{
 		Line: item.Line, Record: item.Record, Provider: item.Receipt.Provider, Name: item.Receipt.Key, EventID: c.eventID,
 	}
-	waitsThere := item.Record == event.ImportDeadLetter
+	waitsThere := item.Record == operation.ImportDeadLetter
 	switch {
 	case c.eventID == "" && !c.waits:
 		d.Differ = operation.DiffersMissing
-	case item.Record != event.ImportKey && c.waits != waitsThere && (c.waits || c.status != ""):
+	case item.Record != operation.ImportKey && c.waits != waitsThere && (c.waits || c.status != ""):
 		d.Differ, d.Field = operation.DiffersStatus, "status"
 		d.There, d.Here = nameOfWait(waitsThere, ""), nameOfWait(c.waits, c.status)
 	default:
@@ -132,7 +133,7 @@ func nameOfWait(waits bool, status event.Status) json.RawMessage {
 	return json.RawMessage(`"` + string(cmp.Or(status, event.StatusProcessed)) + `"`)
 }
 
-func differencesOfEntity(item event.ImportItem, here *event.Entity) (all []operation.ImportDifference, err error) {
+func differencesOfEntity(item operation.ImportItem, here *event.Entity) (all []operation.ImportDifference, err error) {
 	d := operation.ImportDifference{
 		Line: item.Line, Record: item.Record, Provider: item.Entity.Provider, Name: item.Entity.Kind + " " + item.Entity.ExternalID,
 	}
@@ -140,7 +141,7 @@ func differencesOfEntity(item event.ImportItem, here *event.Entity) (all []opera
 		d.Differ = operation.DiffersMissing
 		return []operation.ImportDifference{d}, nil
 	}
-	fields, err := event.DiffEntities(event.Entity{State: item.Entity.State, Deleted: item.Entity.Deleted}, *here)
+	fields, err := fold.Diff(event.Entity{State: item.Entity.State, Deleted: item.Entity.Deleted}, *here)
 	if err != nil {
 		return nil, err
 	}

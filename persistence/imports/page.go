@@ -96,7 +96,7 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 // kept are rows of an import.
 type kept struct {
 	seqs  []int64
-	items []event.ImportItem
+	items []operation.ImportItem
 }
 
 func (k *kept) collect(rows pgx.Rows) error {
@@ -107,7 +107,7 @@ func (k *kept) collect(rows pgx.Rows) error {
 		if err := rows.Scan(&seq, &encoded, &body); err != nil {
 			return err
 		}
-		var item event.ImportItem
+		var item operation.ImportItem
 		if err := json.Unmarshal(encoded, &item); err != nil {
 			return fmt.Errorf("decode line of an import: %w", err)
 		}
@@ -120,7 +120,7 @@ func (k *kept) collect(rows pgx.Rows) error {
 // TryImport says what would become of things if they were imported now, and changes nothing: its transactions are rolled back.
 // Two things of the same key in two calls are both new.
 func (s *Store) TryImport(
-	ctx context.Context, items []event.ImportItem, parse event.Parser,
+	ctx context.Context, items []operation.ImportItem, parse event.Parser,
 ) (counts operation.ImportCounts, problems []operation.ImportProblem, err error) {
 	counts = operation.ImportCounts{}
 	for len(items) > 0 {
@@ -137,7 +137,7 @@ func (s *Store) TryImport(
 	return counts, problems, nil
 }
 
-func (s *Store) tryTrial(ctx context.Context, items []event.ImportItem, parse event.Parser, fault error) (*page, error) {
+func (s *Store) tryTrial(ctx context.Context, items []operation.ImportItem, parse event.Parser, fault error) (*page, error) {
 	p, err := newPage("", items, parse, fault)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -22,7 +23,7 @@ UPDATE events AS e
 
 // restored is what a thing was in the archive from which it comes.
 type restored struct {
-	item    event.ImportItem
+	item    operation.ImportItem
 	letter  *deadletters.Restored // nil for an event
 	isThere bool                  // the dead letter is
 }
@@ -33,7 +34,7 @@ func parsedOf(r event.Record) event.Parsed {
 }
 
 // restoreLetter brings a dead letter that is closed, beside the key of its event.
-func (t *thing) restoreLetter(item event.ImportItem) {
+func (t *thing) restoreLetter(item operation.ImportItem) {
 	if t.restored.letter, t.failed = deadletters.NewRestored(item); t.failed == nil {
 		t.brought, t.failed = writer.NewBrought(item, event.Parsed{})
 	}

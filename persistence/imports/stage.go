@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -43,7 +43,7 @@ DELETE FROM import_rows
 
 // StageImport keeps things for an import that is yet to be made: the first of them has the number from, in the order in which
 // they are to be applied.
-func (s *Store) StageImport(ctx context.Context, id string, from int64, items []event.ImportItem) error {
+func (s *Store) StageImport(ctx context.Context, id string, from int64, items []operation.ImportItem) error {
 	seqs, rows, bodies := make([]int64, len(items)), make(postgres.ByteaArray, len(items)), make(postgres.ByteaArray, len(items))
 	for i, item := range items {
 		encoded, err := json.Marshal(item)

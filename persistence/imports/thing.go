@@ -21,7 +21,7 @@ type page struct {
 
 // thing is one of them: brought to the writer, or failed.
 type thing struct {
-	record       event.ImportRecord
+	record       operation.ImportRecord
 	line         int64
 	brought      *writer.Brought
 	letter       *deadletters.Imported // what goes with it, if it is new; nil if it is no dead letter
@@ -39,7 +39,7 @@ func (t *thing) isNew() bool {
 }
 
 // newPage prepares things up to the first that shares an identity with one before. The fault is that of the only one.
-func newPage(importID string, items []event.ImportItem, parse event.Parser, fault error) (*page, error) {
+func newPage(importID string, items []operation.ImportItem, parse event.Parser, fault error) (*page, error) {
 	p := &page{counts: operation.ImportCounts{}}
 	ids, keys := map[string]bool{}, map[[2]string]bool{}
 	for _, item := range items {
@@ -60,7 +60,7 @@ func newPage(importID string, items []event.ImportItem, parse event.Parser, faul
 }
 
 // newThing prepares one. The error says that it cannot be judged here and now.
-func newThing(importID string, item event.ImportItem, parse event.Parser, fault error) (t thing, err error) {
+func newThing(importID string, item operation.ImportItem, parse event.Parser, fault error) (t thing, err error) {
 	t = thing{record: item.Record, line: item.Line, failed: fault}
 	if t.failed != nil {
 		return t, nil //nolint:nilerr // it is named, and passed over
@@ -73,7 +73,7 @@ func newThing(importID string, item event.ImportItem, parse event.Parser, fault 
 	if item.Stored != nil {
 		t.restored = &restored{item: item}
 	}
-	if item.Record == event.ImportEvent {
+	if item.Record == operation.ImportEvent {
 		err = t.readEvent(item, parse)
 		return t, err
 	}
@@ -81,7 +81,7 @@ func newThing(importID string, item event.ImportItem, parse event.Parser, fault 
 		t.restoreLetter(item)
 		return t, nil
 	}
-	if item.Record == event.ImportDeadLetter {
+	if item.Record == operation.ImportDeadLetter {
 		t.bringLetter(item, failureOf(*item.Trouble))
 		return t, nil
 	}
@@ -90,7 +90,7 @@ func newThing(importID string, item event.ImportItem, parse event.Parser, fault 
 }
 
 // readEvent reads an event with its definition. What that cannot read waits as a dead letter for one that can.
-func (t *thing) readEvent(item event.ImportItem, parse event.Parser) error {
+func (t *thing) readEvent(item operation.ImportItem, parse event.Parser) error {
 	if t.restored != nil && item.Stored.Event.Status == event.StatusDead {
 		t.brought, t.failed = writer.NewBrought(item, parsedOf(*item.Stored.Event))
 		return nil
@@ -101,7 +101,7 @@ func (t *thing) readEvent(item event.ImportItem, parse event.Parser) error {
 		return err
 	case err != nil:
 		t.isUnreadable, t.restored = true, nil
-		item.Record = event.ImportDeadLetter
+		item.Record = operation.ImportDeadLetter
 		t.bringLetter(item, unreadable(err))
 	default:
 		t.brought, t.failed = writer.NewBrought(item, p)
@@ -109,7 +109,7 @@ func (t *thing) readEvent(item event.ImportItem, parse event.Parser) error {
 	return nil
 }
 
-func (t *thing) bringLetter(item event.ImportItem, f event.Failure) {
+func (t *thing) bringLetter(item operation.ImportItem, f event.Failure) {
 	if t.letter, t.failed = deadletters.NewImported(item, f); t.failed == nil {
 		t.brought, t.failed = writer.NewBrought(item, event.Parsed{})
 	}
@@ -124,7 +124,7 @@ func unreadable(err error) event.Failure {
 }
 
 // failureOf is the failure that the system before had.
-func failureOf(t event.ImportTrouble) event.Failure {
+func failureOf(t operation.ImportTrouble) event.Failure {
 	return event.Failure{
 		Step: event.StepStart, Class: event.ClassFailed, Code: "imported", Message: t.Error, Attempts: t.Attempts,
 		At: t.LastFailedAt.UTC(),

@@ -42,7 +42,7 @@ SELECT f.provider, f.kind, f.external_id
 )
 
 // checkFolds folds each entity that an event of the ledger has touched from all its links, by the model that is specified
-// in package event, and compares it with its row and its checkpoints.
+// in package fold, and compares it with its row and its checkpoints.
 func checkFolds(ctx context.Context, tx pgx.Tx) (found []ledger.Finding, err error) {
 	folds := ledger.Finding{Invariant: ledger.Fold, Examples: []string{}}
 	checkpoints := ledger.Finding{Invariant: ledger.Checkpoints, Examples: []string{}}

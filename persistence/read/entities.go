@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
@@ -40,7 +41,7 @@ func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link
 }
 
 // Effects is a page of the timeline of an entity, as TimelinePage has it, with what each change made of the entity.
-func (s *Store) Effects(ctx context.Context, q event.TimelineQuery) ([]event.Effect, error) {
+func (s *Store) Effects(ctx context.Context, q event.TimelineQuery) ([]fold.Effect, error) {
 	links, err := s.TimelinePage(ctx, q)
 	if err != nil || len(links) == 0 {
 		return nil, err
@@ -50,7 +51,7 @@ func (s *Store) Effects(ctx context.Context, q event.TimelineQuery) ([]event.Eff
 	if err != nil {
 		return nil, postgres.Failure("compare timeline of "+entities.NameOf(q.Entity), err)
 	}
-	effects, err := event.Effects(before, known, links)
+	effects, err := fold.Effects(before, known, links)
 	return effects, postgres.Failure("compare timeline of "+entities.NameOf(q.Entity), err)
 }
 

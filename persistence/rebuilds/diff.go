@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
@@ -29,19 +30,19 @@ SELECT count(*) FROM (
 // RebuildDiff shows what would become of the first entities that a dry run has found to differ, at most event.MaxDiffs: their
 // links, folded as they are and with those of the events that differ replaced by what parse says now. Those of another rebuild
 // than the latest are not known any more, and those of a rebuild that was none are as they should be: event.ErrNotFound.
-func (s *Store) RebuildDiff(ctx context.Context, id string, parse event.Parser) ([]event.EntityDiff, error) {
+func (s *Store) RebuildDiff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
 	diffs, err := s.rebuildDiff(ctx, id, parse)
 	return diffs, postgres.Failure("read diff of rebuild "+postgres.Clean(id), err)
 }
 
 // differing is an entity that differs, and events that say so.
 type differing struct {
-	event.EntityDiff
+	fold.EntityDiff
 
 	events []string
 }
 
-func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) ([]event.EntityDiff, error) {
+func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
 	r, err := s.Rebuild(ctx, id)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) 
 	if err != nil {
 		return nil, err
 	}
-	diffs := make([]event.EntityDiff, len(found))
+	diffs := make([]fold.EntityDiff, len(found))
 	for i, d := range found {
 		if diffs[i], err = diffEntity(ctx, tx, d, parse); err != nil {
 			return nil, err
@@ -70,10 +71,10 @@ func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) 
 	return diffs, nil
 }
 
-func diffEntity(ctx context.Context, tx pgx.Tx, d differing, parse event.Parser) (event.EntityDiff, error) {
+func diffEntity(ctx context.Context, tx pgx.Tx, d differing, parse event.Parser) (fold.EntityDiff, error) {
 	var links int
 	err := tx.QueryRow(ctx, countLinks, d.Provider, d.Kind, d.ExternalID, operation.MaxLinksOfDiff+1).Scan(&links)
-	if d.Fields = []event.FieldDiff{}; err != nil || d.TooLong || links > operation.MaxLinksOfDiff {
+	if d.Fields = []fold.FieldDiff{}; err != nil || d.TooLong || links > operation.MaxLinksOfDiff {
 		d.TooLong = true
 		return d.EntityDiff, err
 	}
@@ -94,7 +95,7 @@ func diffEntity(ctx context.Context, tx pgx.Tx, d differing, parse event.Parser)
 	if err != nil {
 		return d.EntityDiff, err
 	}
-	d.Fields, err = event.DiffEntities(before, after)
+	d.Fields, err = fold.Diff(before, after)
 	return d.EntityDiff, err
 }
 

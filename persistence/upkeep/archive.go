@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
@@ -63,8 +64,8 @@ SELECT (SELECT count(*) FROM archive_files), (SELECT max(at) FROM archive_files)
 
 // Outdated reads some of what was kept since before a time, the oldest first, and changes nothing. Only events and dead letters
 // are read so.
-func (s *Store) Outdated(ctx context.Context, kept event.Kept, before time.Time) (all []event.Outdated, err error) {
-	if kept == event.KeptEvents {
+func (s *Store) Outdated(ctx context.Context, kept retention.Kept, before time.Time) (all []retention.Outdated, err error) {
+	if kept == retention.Events {
 		err = s.fromLastPurge(func(from string) (int, error) {
 			all, err = s.readOutdated(ctx, scanOutdatedEvent, outdatedEvents, event.FirstIDAt(before), archivedRows, archivedBytes,
 				from)
@@ -77,15 +78,15 @@ func (s *Store) Outdated(ctx context.Context, kept event.Kept, before time.Time)
 }
 
 func (s *Store) readOutdated(
-	ctx context.Context, scan func(pgx.Row) (event.Outdated, error), sql string, args ...any,
-) (all []event.Outdated, err error) {
+	ctx context.Context, scan func(pgx.Row) (retention.Outdated, error), sql string, args ...any,
+) (all []retention.Outdated, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) error { return collectOutdated(rows, &all, scan) })
 	return all, s.db.SendOnly(ctx, b)
 }
 
-func collectOutdated(rows pgx.Rows, all *[]event.Outdated, scan func(pgx.Row) (event.Outdated, error)) error {
+func collectOutdated(rows pgx.Rows, all *[]retention.Outdated, scan func(pgx.Row) (retention.Outdated, error)) error {
 	defer rows.Close()
 	for bytes := 0; bytes < archivedBytes && rows.Next(); {
 		o, err := scan(rows)
@@ -99,7 +100,7 @@ func collectOutdated(rows pgx.Rows, all *[]event.Outdated, scan func(pgx.Row) (e
 	return rows.Err()
 }
 
-func scanOutdatedEvent(row pgx.Row) (o event.Outdated, err error) {
+func scanOutdatedEvent(row pgx.Row) (o retention.Outdated, err error) {
 	r, err := records.Scan(row, &o.Body, &o.Version)
 	o.Event = &r
 	return o, err
@@ -108,11 +109,11 @@ func scanOutdatedEvent(row pgx.Row) (o event.Outdated, err error) {
 // PurgeOutdated removes what was read, as far as it is still the same, and says how many rows have gone. Of nothing, it removes
 // what goes with events that are gone. By is nil for the schedule.
 func (s *Store) PurgeOutdated(
-	ctx context.Context, kept event.Kept, before time.Time, all []event.Outdated, by *oversight.Actor,
+	ctx context.Context, kept retention.Kept, before time.Time, all []retention.Outdated, by *oversight.Actor,
 ) (removed int64, err error) {
 	p := purge{kept: kept, before: before, by: by}
 	if len(all) == 0 {
-		if kept == event.KeptEvents {
+		if kept == retention.Events {
 			removed, err = s.purgeWithEvents(ctx, p)
 		}
 		return removed, postgres.Failure("purge "+string(kept), err)
@@ -126,12 +127,12 @@ func (s *Store) PurgeOutdated(
 	return removed, postgres.Failure("purge "+string(kept), err)
 }
 
-func (s *Store) purgeRead(ctx context.Context, p purge, all []event.Outdated) (removed int64, err error) {
+func (s *Store) purgeRead(ctx context.Context, p purge, all []retention.Outdated) (removed int64, err error) {
 	versions := make([]string, len(all))
 	for i, o := range all {
 		versions[i] = o.Version
 	}
-	if p.kept == event.KeptEvents {
+	if p.kept == retention.Events {
 		ids := make([]string, len(all))
 		for i, o := range all {
 			ids[i] = o.Event.Receipt.ID
@@ -146,22 +147,22 @@ func (s *Store) purgeRead(ctx context.Context, p purge, all []event.Outdated) (r
 }
 
 // AddArchiveFile notes a file before it is written, and once it is: whoever was slow finds it forgotten, and notes it again.
-func (s *Store) AddArchiveFile(ctx context.Context, f event.ArchiveFile) error {
+func (s *Store) AddArchiveFile(ctx context.Context, f retention.ArchiveFile) error {
 	_, err := s.db.Exec(ctx, addFile, f.Name, f.FirstID, f.LastID, f.Lines, f.Expunges, f.At, f.Looked)
 	return postgres.Failure("note file "+f.Name, err)
 }
 
 // DueArchiveFiles are some files that may hold what was expunged, by name, from behind a name on.
-func (s *Store) DueArchiveFiles(ctx context.Context, after string) ([]event.ArchiveFile, error) {
+func (s *Store) DueArchiveFiles(ctx context.Context, after string) ([]retention.ArchiveFile, error) {
 	rows := s.db.Rows(ctx, dueFiles, filesPerLook, after)
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f event.ArchiveFile, err error) {
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f retention.ArchiveFile, err error) {
 		return f, row.Scan(&f.Name, &f.FirstID, &f.LastID, &f.Lines, &f.Expunges, &f.Looked, &f.At)
 	})
 	return all, postgres.Failure("list files of the archive", err)
 }
 
 // SettleArchiveFile says that what was expunged is not in a file, unless something was expunged since the file was read.
-func (s *Store) SettleArchiveFile(ctx context.Context, f event.ArchiveFile) error {
+func (s *Store) SettleArchiveFile(ctx context.Context, f retention.ArchiveFile) error {
 	_, err := s.db.Exec(ctx, settleFile, f.Name, f.Expunges)
 	return postgres.Failure("settle file "+f.Name, err)
 }
@@ -179,7 +180,7 @@ func (s *Store) ExpungedBetween(ctx context.Context, first, last string) ([]stri
 }
 
 // ArchiveStats is what is known of the archive.
-func (s *Store) ArchiveStats(ctx context.Context) (a event.ArchiveStats, err error) {
+func (s *Store) ArchiveStats(ctx context.Context) (a retention.ArchiveStats, err error) {
 	var newest, oldest *time.Time
 	err = s.db.QueryRow(ctx, archiveStats).Scan(&a.Files, &newest, &a.Due, &oldest)
 	if newest != nil {

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
@@ -123,13 +124,13 @@ func scanTrace(row pgx.CollectableRow) (t trace, err error) {
 // have answered to its deliveries, those of them that wait, and what it did to entities, which are folded again as if it had
 // never been. What stays is its key, so that a redelivery is a duplicate, the verdict, and an audit row that counts what has
 // gone, with the runs that the caller has had deleted. It may be repeated, and then says who was the first.
-func (s *Store) Expunge(ctx context.Context, id string, runs int, by oversight.Actor) (event.Expunged, error) {
-	e := event.Expunged{EventID: id, Runs: runs}
+func (s *Store) Expunge(ctx context.Context, id string, runs int, by oversight.Actor) (retention.Expunged, error) {
+	e := retention.Expunged{EventID: id, Runs: runs}
 	err := s.expunge(ctx, &e, by)
 	return e, postgres.Failure("expunge event "+postgres.Clean(id), err)
 }
 
-func (s *Store) expunge(ctx context.Context, e *event.Expunged, by oversight.Actor) error {
+func (s *Store) expunge(ctx context.Context, e *retention.Expunged, by oversight.Actor) error {
 	var (
 		traces  []trace
 		verdict *event.Verdict
@@ -165,7 +166,7 @@ func (s *Store) expunge(ctx context.Context, e *event.Expunged, by oversight.Act
 }
 
 func (s *Store) expungeKnown(
-	ctx context.Context, t *postgres.Transaction, e *event.Expunged, traces []trace, by oversight.Actor,
+	ctx context.Context, t *postgres.Transaction, e *retention.Expunged, traces []trace, by oversight.Actor,
 ) error {
 	var receipts []event.Receipt
 	for _, known := range traces {
@@ -187,7 +188,7 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
 	outbox.QueueExpunge(b, e.EventID)
 	b.Queue(markFiles, e.EventID).Exec(postgres.CountInto(&e.ArchiveFiles))
-	b.Queue(mayHold, postgres.Clean(e.Provider), e.EventID, event.MaxCollapsed).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(mayHold, postgres.Clean(e.Provider), e.EventID, retention.MaxCollapsed).Query(func(rows pgx.Rows) (err error) {
 		e.Collapsed, err = pgx.AppendRows(e.Collapsed, rows, entities.ScanRef)
 		return err
 	})
@@ -195,7 +196,7 @@ func (s *Store) expungeKnown(
 }
 
 // providerOfKey is for an event of which nothing is left but its key. Event.ErrNotFound: not even that.
-func providerOfKey(ctx context.Context, t *postgres.Transaction, e *event.Expunged) error {
+func providerOfKey(ctx context.Context, t *postgres.Transaction, e *retention.Expunged) error {
 	b := &pgx.Batch{}
 	b.Queue(keysOfEvent, e.EventID).Query(func(rows pgx.Rows) error {
 		var key string
@@ -211,7 +212,7 @@ func providerOfKey(ctx context.Context, t *postgres.Transaction, e *event.Expung
 	return nil
 }
 
-func auditExpunge(ctx context.Context, t *postgres.Transaction, e *event.Expunged, by oversight.Actor) error {
+func auditExpunge(ctx context.Context, t *postgres.Transaction, e *retention.Expunged, by oversight.Actor) error {
 	onRecord := *e
 	onRecord.Collapsed = nil // an entity's ID may be personal
 	detail, err := json.Marshal(onRecord)

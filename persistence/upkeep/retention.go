@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
@@ -103,20 +104,20 @@ DELETE FROM idempotency_keys WHERE (provider, key) IN (
 
 // PurgeBatch removes some of what was kept since before a time, the oldest first, in one short transaction, and says how
 // many rows of it have gone. When it says 0, nothing is left to remove. It may run beside itself.
-func (s *Store) PurgeBatch(ctx context.Context, kept event.Kept, before time.Time) (removed int64, err error) {
+func (s *Store) PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (removed int64, err error) {
 	return s.purgeBatch(ctx, purge{kept: kept, before: before})
 }
 
 // PurgeBatchBy is PurgeBatch for an operator: the transaction that removes rows has an audit row that counts them.
 func (s *Store) PurgeBatchBy(
-	ctx context.Context, kept event.Kept, before time.Time, by oversight.Actor,
+	ctx context.Context, kept retention.Kept, before time.Time, by oversight.Actor,
 ) (removed int64, err error) {
 	return s.purgeBatch(ctx, purge{kept: kept, before: before, by: &by})
 }
 
 // purge is what one batch is to remove, and for whom; nobody is the schedule.
 type purge struct {
-	kept   event.Kept
+	kept   retention.Kept
 	before time.Time
 	by     *oversight.Actor
 }
@@ -131,26 +132,26 @@ func (p purge) queueAudit(b *pgx.Batch, removed int64) {
 
 func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {
 	switch p.kept {
-	case event.KeptEvents:
+	case retention.Events:
 		removed, err = s.purgeNextEvents(ctx, p)
 		if err == nil && removed == 0 {
 			removed, err = s.purgeWithEvents(ctx, p)
 		}
-	case event.KeptDeadLetters:
+	case retention.DeadLetters:
 		removed, err = s.removeOld(ctx, p, deadletters.CleanDeadLetters, p.before, "", purgeRows)
-	case event.KeptErrors:
+	case retention.Errors:
 		removed, err = s.removeOld(ctx, p, purgeErrors, p.before, purgeRows)
 		if err == nil && removed == 0 { // they are reported as errors are, and kept for as long
 			removed, err = s.removeOld(ctx, p, journal.PurgeConflicts, p.before, purgeRows)
 		}
-	case event.KeptAudit:
+	case retention.Audit:
 		removed, err = s.removeOld(ctx, p, purgeAudit, p.before, purgeRows)
-	case event.KeptKeys:
+	case retention.Keys:
 		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
 		if err == nil && removed == 0 { // they have an end of their own, too
 			removed, err = s.removeOld(ctx, p, journal.PurgeSessions, p.before, purgeRows)
 		}
-	case event.KeptChanges:
+	case retention.Changes:
 		removed, err = s.purgeChanges(ctx, p)
 	}
 	return removed, postgres.Failure("purge "+string(p.kept), err)

@@ -7,30 +7,31 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
 // Brought is one thing that an import brings, on its way through the writer.
 type Brought struct {
-	event.ImportItem
+	operation.ImportItem
 
 	write *write
 }
 
 // NewBrought prepares everything that needs no database. Of an event, p is what its definition says of it.
-func NewBrought(item event.ImportItem, p event.Parsed) (b *Brought, err error) {
+func NewBrought(item operation.ImportItem, p event.Parsed) (b *Brought, err error) {
 	b = &Brought{ImportItem: item}
 	r := item.Receipt
 	run := event.Run{WorkflowID: r.WorkflowID()} // as a run has it that Temporal has forgotten
 	switch item.Record {
-	case event.ImportEvent:
+	case operation.ImportEvent:
 		extent := wholeEvent
 		if item.Stored != nil && item.Stored.Event.Status == event.StatusDead {
 			extent = rowOnly // it was given up, and has done nothing
 		}
 		b.write, err = newWrite(r, item.Body, p, run, extent)
-	case event.ImportEntity:
+	case operation.ImportEntity:
 		b.write, err = newSnapshot(*item.Entity)
 	default:
 		b.write, err = newClaim(r)
@@ -53,7 +54,7 @@ func newClaim(r event.Receipt) (*write, error) {
 }
 
 // newSnapshot is a write of what an entity was, without an event.
-func newSnapshot(s event.ImportSnapshot) (*write, error) {
+func newSnapshot(s operation.ImportSnapshot) (*write, error) {
 	c := event.Change{
 		Kind: s.Kind, ExternalID: s.ExternalID, Op: event.OpSnapshot, State: s.State, Version: s.Version,
 	}
@@ -75,7 +76,7 @@ func (b *Brought) Identity() (id string, key [2]string) {
 
 // IsNew says whether the transaction has written it. It is false for what was there, or is decided about.
 func (b *Brought) IsNew() bool {
-	if b.Record == event.ImportEntity {
+	if b.Record == operation.ImportEntity {
 		return b.write.relinks()
 	}
 	return b.write.owns()
@@ -89,9 +90,9 @@ func (w *write) ownsImported() bool {
 	switch {
 	case f.verdict != nil:
 		return false
-	case w.brought == event.ImportEntity:
+	case w.brought == operation.ImportEntity:
 		return true
-	case w.brought == event.ImportEvent:
+	case w.brought == operation.ImportEvent:
 		return f.status == "" && (f.claimed || (f.isDead || w.isStored) && f.owner == w.receipt.ID ||
 			f.owner != w.receipt.ID && f.ownerReceived != nil && w.receipt.BeforeWindowOf(*f.ownerReceived))
 	default:
@@ -100,7 +101,7 @@ func (w *write) ownsImported() bool {
 }
 
 // hasRow says whether the event gets a row.
-func (w *write) hasRow() bool { return w.brought == "" || w.brought == event.ImportEvent }
+func (w *write) hasRow() bool { return w.brought == "" || w.brought == operation.ImportEvent }
 
 // queueImportedClaims notes which keys are claimed.
 func queueImportedClaims(b *pgx.Batch, ws []*write) {

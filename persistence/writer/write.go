@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/feed"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
@@ -40,7 +41,7 @@ type write struct {
 	// run change.
 	isRebuild bool
 	// brought is what an import brings; "" of what comes by itself.
-	brought event.ImportRecord
+	brought operation.ImportRecord
 	// isStored: an import brings it back from an archive, with its own ID.
 	isStored bool
 	changes  []event.OrderedChange // in the order of the definition; none where nothing is folded

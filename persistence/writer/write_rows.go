@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
@@ -115,7 +116,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 // rescues says whether the dead letter of the event that waits is resolved.
 func (w *write) rescues() bool {
 	switch {
-	case !w.found.isDead || w.isRebuild || w.isStored && w.brought == event.ImportDeadLetter:
+	case !w.found.isDead || w.isRebuild || w.isStored && w.brought == operation.ImportDeadLetter:
 		return false
 	case w.brought != "":
 		return w.owns()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -43,19 +44,19 @@ func parseNetwork(text string) (netip.Prefix, bool) {
 func (s *addressScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	networks := s.networks(k)
 	if len(networks) == 0 {
-		return deny(ReasonNoSecret)
+		return denial.Of(denial.NoSecret)
 	}
 	for _, network := range networks {
 		if network.Contains(r.RemoteIP.Unmap()) {
 			return nil
 		}
 	}
-	return denyAt(ReasonAddress, "address of the sender")
+	return denial.At(denial.Address, "address of the sender")
 }
 
 func (s *addressScheme) ready(k keyring) error {
 	if len(s.networks(k)) == 0 {
-		return deny(ReasonNoSecret)
+		return denial.Of(denial.NoSecret)
 	}
 	return nil
 }
@@ -66,6 +67,6 @@ func (s *addressScheme) covers() Coverage  { return Coverage{All: true} }
 func (s *addressScheme) hidden() (headers, query, path []string) { return nil, nil, nil }
 
 // sign cannot choose the address that a request comes from.
-func (s *addressScheme) sign(*Request, []string, time.Time) error { return deny(ReasonAddress) }
+func (s *addressScheme) sign(*Request, []string, time.Time) error { return denial.Of(denial.Address) }
 
 func (s *addressScheme) name() string { return "address of the sender" }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -53,17 +54,17 @@ func (a *Authenticator) AdmittingAny() *Authenticator {
 	return &with
 }
 
-// Authenticate is nil if one of the definition's schemes accepts the request, and an *Error otherwise. It fails
+// Authenticate is nil if one of the definition's schemes accepts the request, and a *denial.Error otherwise. It fails
 // closed: without a usable secret nobody is authentic. It notes in r which scheme has passed, for Covered.
 func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
-	worst := deny(ReasonNoSecret)
+	worst := denial.Of(denial.NoSecret)
 	for i, s := range a.schemes {
 		err := s.authenticate(a.keyring, r, now)
 		if err == nil {
 			r.passed = s
 			return nil
 		}
-		if i == 0 || further(err, worst) {
+		if i == 0 || denial.Further(err, worst) {
 			worst = a.told(err, i)
 		}
 	}
@@ -72,7 +73,7 @@ func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
 
 // told is the error with the scheme that it is of.
 func (a *Authenticator) told(err error, i int) error {
-	var e *Error
+	var e *denial.Error
 	if errors.As(err, &e) {
 		e.Scheme, e.SignsURL = a.nameOf(i), a.schemes[i].covers().URL
 	}

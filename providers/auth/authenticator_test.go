@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"holdfast/providers/auth/denial"
 	"maps"
 	"net/http"
 	"slices"
@@ -45,7 +46,7 @@ type attempt struct {
 	name   string
 	change func(*Request)
 	after  time.Duration // how much later than signed the request arrives
-	reason Reason        // "" is authentic
+	reason denial.Reason // "" is authentic
 }
 
 func judge(t *testing.T, provider string, attempts []attempt) {
@@ -64,7 +65,7 @@ func judge(t *testing.T, provider string, attempts []attempt) {
 				return
 			}
 			require.Error(t, err)
-			require.Equal(t, a.reason, ReasonOf(err))
+			require.Equal(t, a.reason, denial.ReasonOf(err))
 		})
 	}
 }
@@ -76,41 +77,41 @@ func TestStripeSignatures(t *testing.T) {
 	judge(t, "stripe", []attempt{
 		{name: "as signed"},
 		{name: "300 s old", after: 300 * time.Second},
-		{name: "301 s old", after: 301 * time.Second, reason: ReasonStaleTimestamp},
+		{name: "301 s old", after: 301 * time.Second, reason: denial.StaleTimestamp},
 		{name: "300 s in the future", after: -300 * time.Second},
-		{name: "301 s in the future", after: -301 * time.Second, reason: ReasonTimestampFromFuture},
-		{name: "no header", change: func(r *Request) { delete(r.Header, h) }, reason: ReasonMissingSignature},
-		{name: "empty header", change: set(h, ""), reason: ReasonMissingSignature},
+		{name: "301 s in the future", after: -301 * time.Second, reason: denial.TimestampFromFuture},
+		{name: "no header", change: func(r *Request) { delete(r.Header, h) }, reason: denial.MissingSignature},
+		{name: "empty header", change: set(h, ""), reason: denial.MissingSignature},
 		{name: "two headers", change: func(r *Request) { r.Header[h] = append(r.Header[h], r.Header[h][0]) },
-			reason: ReasonAmbiguousHeader},
+			reason: denial.AmbiguousHeader},
 		{name: "empty v1", change: edit(h, func(s string) string { return s[:strings.Index(s, "v1=")+3] }),
-			reason: ReasonMalformedSignature},
-		{name: "truncated v1", change: edit(h, func(s string) string { return s[:len(s)-2] }), reason: ReasonMalformedSignature},
-		{name: "one nibble less", change: edit(h, func(s string) string { return s[:len(s)-1] }), reason: ReasonMalformedSignature},
-		{name: "longer v1", change: edit(h, func(s string) string { return s + "00" }), reason: ReasonMalformedSignature},
+			reason: denial.MalformedSignature},
+		{name: "truncated v1", change: edit(h, func(s string) string { return s[:len(s)-2] }), reason: denial.MalformedSignature},
+		{name: "one nibble less", change: edit(h, func(s string) string { return s[:len(s)-1] }), reason: denial.MalformedSignature},
+		{name: "longer v1", change: edit(h, func(s string) string { return s + "00" }), reason: denial.MalformedSignature},
 		{name: "upper-case hex", change: edit(h, func(s string) string {
 			k, v, _ := strings.Cut(s, "v1=")
 			return k + "v1=" + strings.ToUpper(v)
 		})},
 		{name: "wrong v1 before the right one", change: replace(h, ",v1=", ",v1="+bad+",v1=")},
-		{name: "only v0", change: replace(h, "v1=", "v0="), reason: ReasonMalformedHeader},
-		{name: "space after the comma", change: replace(h, ",v1", ", v1"), reason: ReasonMalformedHeader},
+		{name: "only v0", change: replace(h, "v1=", "v0="), reason: denial.MalformedHeader},
+		{name: "space after the comma", change: replace(h, ",v1", ", v1"), reason: denial.MalformedHeader},
 		{name: "20 signatures, the last one right", change: replace(h, ",v1=", strings.Repeat(",v1="+bad, 19)+",v1="),
-			reason: ReasonTooManySignatures},
+			reason: denial.TooManySignatures},
 		{name: "10 signatures, the last one right", change: replace(h, ",v1=", strings.Repeat(",v1="+bad, 9)+",v1=")},
 		{name: "no timestamp", change: edit(h, func(s string) string { return s[strings.Index(s, "v1="):] }),
-			reason: ReasonMissingTimestamp},
-		{name: "two timestamps", change: edit(h, func(s string) string { return "t=1," + s }), reason: ReasonMalformedHeader},
-		{name: "leading zero", change: replace(h, "t=1", "t=01"), reason: ReasonMalformedTimestamp},
-		{name: "sign", change: replace(h, "t=1", "t=+1"), reason: ReasonMalformedTimestamp},
-		{name: "float", change: replace(h, ",v1", ".0,v1"), reason: ReasonMalformedTimestamp},
-		{name: "2^63", change: replace(h, "t=1", "t=92233720368547758081"), reason: ReasonMalformedTimestamp},
-		{name: "10 KB of digits", change: replace(h, "t=1", "t="+strings.Repeat("1", 10_000)), reason: ReasonMalformedHeader},
-		{name: "other timestamp", change: replace(h, "t=1", "t=2"), reason: ReasonBadSignature},
-		{name: "element without =", change: edit(h, func(s string) string { return s + ",x" }), reason: ReasonMalformedHeader},
-		{name: "one byte more", change: func(r *Request) { r.Body = append(r.Body, ' ') }, reason: ReasonBadSignature},
-		{name: "one byte changed", change: func(r *Request) { r.Body[3] ^= 1 }, reason: ReasonBadSignature},
-		{name: "no body", change: func(r *Request) { r.Body = nil }, reason: ReasonBadSignature},
+			reason: denial.MissingTimestamp},
+		{name: "two timestamps", change: edit(h, func(s string) string { return "t=1," + s }), reason: denial.MalformedHeader},
+		{name: "leading zero", change: replace(h, "t=1", "t=01"), reason: denial.MalformedTimestamp},
+		{name: "sign", change: replace(h, "t=1", "t=+1"), reason: denial.MalformedTimestamp},
+		{name: "float", change: replace(h, ",v1", ".0,v1"), reason: denial.MalformedTimestamp},
+		{name: "2^63", change: replace(h, "t=1", "t=92233720368547758081"), reason: denial.MalformedTimestamp},
+		{name: "10 KB of digits", change: replace(h, "t=1", "t="+strings.Repeat("1", 10_000)), reason: denial.MalformedHeader},
+		{name: "other timestamp", change: replace(h, "t=1", "t=2"), reason: denial.BadSignature},
+		{name: "element without =", change: edit(h, func(s string) string { return s + ",x" }), reason: denial.MalformedHeader},
+		{name: "one byte more", change: func(r *Request) { r.Body = append(r.Body, ' ') }, reason: denial.BadSignature},
+		{name: "one byte changed", change: func(r *Request) { r.Body[3] ^= 1 }, reason: denial.BadSignature},
+		{name: "no body", change: func(r *Request) { r.Body = nil }, reason: denial.BadSignature},
 	})
 }
 
@@ -119,24 +120,24 @@ func TestStandardWebhooksSignatures(t *testing.T) {
 	const h = "webhook-signature"
 	judge(t, "standard-webhooks", []attempt{
 		{name: "as signed"},
-		{name: "301 s old", after: 301 * time.Second, reason: ReasonStaleTimestamp},
-		{name: "301 s in the future", after: -301 * time.Second, reason: ReasonTimestampFromFuture},
-		{name: "empty v1", change: set(h, "v1,"), reason: ReasonMalformedHeader},
-		{name: "half a signature", change: edit(h, func(s string) string { return s[:24] }), reason: ReasonMalformedSignature},
+		{name: "301 s old", after: 301 * time.Second, reason: denial.StaleTimestamp},
+		{name: "301 s in the future", after: -301 * time.Second, reason: denial.TimestampFromFuture},
+		{name: "empty v1", change: set(h, "v1,"), reason: denial.MalformedHeader},
+		{name: "half a signature", change: edit(h, func(s string) string { return s[:24] }), reason: denial.MalformedSignature},
 		{name: "extra spaces", change: edit(h, func(s string) string { return "  " + s + "   v9,x " })},
-		{name: "unknown version", change: replace(h, "v1,", "v2,"), reason: ReasonMalformedHeader},
-		{name: "HMAC under the version of ed25519", change: replace(h, "v1,", "v1a,"), reason: ReasonMalformedHeader},
+		{name: "unknown version", change: replace(h, "v1,", "v2,"), reason: denial.MalformedHeader},
+		{name: "HMAC under the version of ed25519", change: replace(h, "v1,", "v1a,"), reason: denial.MalformedHeader},
 		{name: "20 signatures", change: edit(h, func(s string) string { return strings.Repeat("v1,AAAA ", 19) + s }),
-			reason: ReasonTooManySignatures},
-		{name: "other id", change: set("webhook-id", "msg_other"), reason: ReasonBadSignature},
-		{name: "id with a dot", change: set("webhook-id", "msg.1"), reason: ReasonMalformedHeader},
-		{name: "no id", change: func(r *Request) { delete(r.Header, "webhook-id") }, reason: ReasonMissingID},
+			reason: denial.TooManySignatures},
+		{name: "other id", change: set("webhook-id", "msg_other"), reason: denial.BadSignature},
+		{name: "id with a dot", change: set("webhook-id", "msg.1"), reason: denial.MalformedHeader},
+		{name: "no id", change: func(r *Request) { delete(r.Header, "webhook-id") }, reason: denial.MissingID},
 		{name: "two ids", change: func(r *Request) { r.Header["webhook-id"] = []string{"a", "b"} },
-			reason: ReasonAmbiguousHeader},
+			reason: denial.AmbiguousHeader},
 		{name: "no timestamp", change: func(r *Request) { delete(r.Header, "webhook-timestamp") },
-			reason: ReasonMissingTimestamp},
+			reason: denial.MissingTimestamp},
 		{name: "milliseconds", change: edit("webhook-timestamp", func(s string) string { return s + "000" }),
-			reason: ReasonBadSignature},
+			reason: denial.BadSignature},
 	})
 }
 
@@ -148,7 +149,7 @@ func TestRotationOfSecrets(t *testing.T) {
 		after := senderOf(t, name, secretOfTests)
 		r := signedRequest(t, both, oldSecret)
 		require.NoError(t, both.Authenticate(r, clock))
-		require.Equal(t, ReasonBadSignature, ReasonOf(after.Authenticate(r, clock)))
+		require.Equal(t, denial.BadSignature, denial.ReasonOf(after.Authenticate(r, clock)))
 		require.NoError(t, both.Authenticate(signedRequest(t, both, secretOfTests), clock))
 		require.Error(t, both.Authenticate(signedRequest(t, both, otherSecret), clock))
 	}
@@ -168,9 +169,9 @@ func TestSendersSignWithSeveralSecrets(t *testing.T) {
 			if room {
 				require.NoError(t, err)
 			} else {
-				require.Equal(t, ReasonBadSignature, ReasonOf(err))
+				require.Equal(t, denial.BadSignature, denial.ReasonOf(err))
 			}
-			require.Equal(t, ReasonNoSecret, ReasonOf(p.SignWithAll(r, nil, clock)))
+			require.Equal(t, denial.NoSecret, denial.ReasonOf(p.SignWithAll(r, nil, clock)))
 		})
 	}
 }
@@ -180,31 +181,31 @@ func TestNoSecretFailsClosed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		secrets []string
-		reason  Reason
+		reason  denial.Reason
 	}{
-		{nil, ReasonNoSecret},
-		{[]string{""}, ReasonNoSecret},
-		{[]string{" \n"}, ReasonNoSecret},
-		{[]string{"whsec_"}, ReasonPlaceholderSecret},
-		{[]string{"changeme"}, ReasonPlaceholderSecret},
-		{[]string{"secret"}, ReasonPlaceholderSecret},
-		{[]string{"whsec_test_secret"}, ReasonPlaceholderSecret},
-		{[]string{"no-secret-provided"}, ReasonPlaceholderSecret},
-		{[]string{"", "CHANGEME"}, ReasonPlaceholderSecret},
-		{[]string{"a"}, ReasonShortSecret},
-		{[]string{"whsec_MDEyMzQ1Nj"}, ReasonShortSecret},
-		{[]string{"changeme", "elevenchars"}, ReasonShortSecret},
+		{nil, denial.NoSecret},
+		{[]string{""}, denial.NoSecret},
+		{[]string{" \n"}, denial.NoSecret},
+		{[]string{"whsec_"}, denial.PlaceholderSecret},
+		{[]string{"changeme"}, denial.PlaceholderSecret},
+		{[]string{"secret"}, denial.PlaceholderSecret},
+		{[]string{"whsec_test_secret"}, denial.PlaceholderSecret},
+		{[]string{"no-secret-provided"}, denial.PlaceholderSecret},
+		{[]string{"", "CHANGEME"}, denial.PlaceholderSecret},
+		{[]string{"a"}, denial.ShortSecret},
+		{[]string{"whsec_MDEyMzQ1Nj"}, denial.ShortSecret},
+		{[]string{"changeme", "elevenchars"}, denial.ShortSecret},
 	} {
 		p := senderOf(t, "stripe", c.secrets...)
 		for _, secret := range append(c.secrets, "x") {
 			r := signedRequest(t, p, secretOfTests)
 			_ = p.Sign(r, secret, clock)
-			require.Equal(t, c.reason, ReasonOf(p.Authenticate(r, clock)), "%q", c.secrets)
+			require.Equal(t, c.reason, denial.ReasonOf(p.Authenticate(r, clock)), "%q", c.secrets)
 		}
-		require.Equal(t, c.reason, ReasonOf(p.CheckSecrets()))
+		require.Equal(t, c.reason, denial.ReasonOf(p.CheckSecrets()))
 	}
 	p := builtIn(t)["stripe"]
-	require.Equal(t, ReasonNoSecret, ReasonOf(p.Authenticate(signedRequest(t, p, secretOfTests), clock)))
+	require.Equal(t, denial.NoSecret, denial.ReasonOf(p.Authenticate(signedRequest(t, p, secretOfTests), clock)))
 }
 
 // A key of the wrong kind is no key at all: text that is not base64 where base64 is needed, a private key, a public one
@@ -213,7 +214,7 @@ func TestUnusableSecrets(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{"whsec_this is not base64!", "whsk_aG9sZGZhc3QgaG9sZGZhc3Q=", "whpk_aG9sZGZhc3QgaG9sZGZhc3Q="} {
 		p := senderOf(t, "standard-webhooks", secret)
-		require.Equal(t, ReasonUnusableSecret, ReasonOf(p.CheckSecrets()), secret)
+		require.Equal(t, denial.UnusableSecret, denial.ReasonOf(p.CheckSecrets()), secret)
 		require.Error(t, p.Authenticate(signedRequest(t, p, secretOfTests), clock))
 	}
 }

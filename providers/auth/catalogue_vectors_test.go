@@ -24,6 +24,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -50,7 +51,7 @@ type publishedVector struct {
 	// Certificate is the public key of the certificate that the request names, as PEM; "" if it cannot be fetched.
 	Certificate string `yaml:"certificate"`
 	// Refused is the cause; "" where the request is authentic.
-	Refused Reason `yaml:"refused"`
+	Refused denial.Reason `yaml:"refused"`
 }
 
 func vectorsOf(t *testing.T, name string) (vectors []publishedVector) {
@@ -135,7 +136,7 @@ func TestVectorsOfTheCatalogue(t *testing.T) {
 					err := v.as(s).Authenticate(r, v.now())
 					if v.Refused != "" {
 						require.Error(t, err)
-						require.Equal(t, v.Refused, ReasonOf(err))
+						require.Equal(t, v.Refused, denial.ReasonOf(err))
 						return
 					}
 					require.NoError(t, err)
@@ -151,10 +152,10 @@ func TestVectorsOfTheCatalogue(t *testing.T) {
 // refuseWhatIsOff changes one thing about an authentic request at a time.
 func refuseWhatIsOff(t *testing.T, s *sender, v publishedVector, passed scheme) {
 	t.Helper()
-	refused := func(what string, v publishedVector, r *Request, at time.Time) Reason {
+	refused := func(what string, v publishedVector, r *Request, at time.Time) denial.Reason {
 		err := v.as(s).Authenticate(r, at)
 		require.Error(t, err, "with %s", what)
-		return ReasonOf(err)
+		return denial.ReasonOf(err)
 	}
 	other := v
 	other.Secret, other.Secrets = v.otherSecret(passed.reference()), nil
@@ -208,17 +209,17 @@ func (v publishedVector) otherBody() []byte {
 }
 
 // lifeOf is how long a request of the scheme is good, and what it is refused for then; 0 is for ever.
-func lifeOf(s scheme) (time.Duration, Reason) {
+func lifeOf(s scheme) (time.Duration, denial.Reason) {
 	switch s := s.(type) {
 	case *hmacScheme:
-		return s.time.tolerance, ReasonStaleTimestamp
+		return s.time.tolerance, denial.StaleTimestamp
 	case *publicKeyScheme:
-		return s.time.tolerance, ReasonStaleTimestamp
+		return s.time.tolerance, denial.StaleTimestamp
 	case *jwtScheme:
 		if s.timeless {
 			return 0, ""
 		}
-		return 100 * 365 * 24 * time.Hour, ReasonExpired
+		return 100 * 365 * 24 * time.Hour, denial.Expired
 	}
 	return 0, ""
 }

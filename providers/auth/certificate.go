@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -89,7 +90,7 @@ func (s *certificateScheme) authenticate(k keyring, r *Request, now time.Time) e
 	}
 	signature, err := base64.StdEncoding.DecodeString(o.signatures[0])
 	if err != nil || len(signature) < minRSABits/8 {
-		return denyAt(ReasonMalformedSignature, s.header.part())
+		return denial.At(denial.MalformedSignature, s.header.part())
 	}
 	if err := s.time.check(o.at, now); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (s *certificateScheme) checkAccount(r *Request, secrets []string) error {
 	}
 	value, part, err := valueAt(r, s.account)
 	if err == nil && !slices.Contains(secrets, value) {
-		err = denyAt(ReasonOtherAccount, part)
+		err = denial.At(denial.OtherAccount, part)
 	}
 	return err
 }
@@ -122,14 +123,14 @@ func (s *certificateScheme) key(k keyring, r *Request) (*rsa.PublicKey, error) {
 		return nil, err
 	}
 	if !s.allows(address) {
-		return nil, denyAt(ReasonForeignCertificate, part)
+		return nil, denial.At(denial.ForeignCertificate, part)
 	}
 	if k.certificates == nil {
-		return nil, denyAt(ReasonNoCertificate, part)
+		return nil, denial.At(denial.NoCertificate, part)
 	}
 	key, err := k.certificates(address)
 	if err != nil || key == nil || key.N.BitLen() < minRSABits {
-		return nil, denyAt(ReasonNoCertificate, part)
+		return nil, denial.At(denial.NoCertificate, part)
 	}
 	return key, nil
 }
@@ -194,7 +195,7 @@ func (s *certificateScheme) sign(r *Request, secrets []string, now time.Time) er
 	v.secret = secrets[0]
 	signature, err := rsa.SignPKCS1v15(rand.Reader, trialRSA(), s.hash, s.content.sum(s.newHash(), v))
 	if err != nil {
-		return deny(ReasonNoCertificate)
+		return denial.Of(denial.NoCertificate)
 	}
 	return s.header.put(r, v.timestamp, []string{base64.StdEncoding.EncodeToString(signature)})
 }

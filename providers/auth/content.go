@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 )
@@ -154,7 +155,7 @@ func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
 	}
 	found, err := decode.Places(contentType, r.Body, paths)
 	if err != nil {
-		return nil, denyAt(ReasonMalformedHeader, partOfBody(strings.Join(paths, ", ")))
+		return nil, denial.At(denial.MalformedHeader, partOfBody(strings.Join(paths, ", ")))
 	}
 	places := make(map[string]decode.Place, len(paths))
 	for i, path := range paths {
@@ -184,7 +185,7 @@ func (c content) checkBody(r *Request) (modified bool, err error) {
 		return false, nil
 	}
 	if len(r.Header["content-type"]) > 1 { // it decides what is covered
-		return false, denyAt(ReasonAmbiguousHeader, partOf("content-type"))
+		return false, denial.At(denial.AmbiguousHeader, partOf("content-type"))
 	}
 	switch declared := r.Query[c.bodyHash]; {
 	case len(declared) > 0:
@@ -200,7 +201,7 @@ func (c content) checkBody(r *Request) (modified bool, err error) {
 			return false, nil
 		}
 	}
-	return false, denyAt(ReasonUnsignedBody, "body")
+	return false, denial.At(denial.UnsignedBody, "body")
 }
 
 // urls are the forms of the request's URL that a sender may have signed: as called, without its port, and with the

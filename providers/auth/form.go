@@ -2,8 +2,13 @@ package auth
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"holdfast/providers/auth/denial"
 )
 
 // Examine looks closer at a request that was refused for its signature. If that is good for another form of the body, or for
@@ -12,8 +17,8 @@ import (
 // either case, and no form of the body is kept.
 //
 // It verifies about twenty times. Who answers strangers bounds how often that happens, and for which size of body.
-func (a *Authenticator) Examine(r *Request, now time.Time, refused *Error) *Error {
-	if refused.Reason != ReasonBadSignature {
+func (a *Authenticator) Examine(r *Request, now time.Time, refused *denial.Error) *denial.Error {
+	if refused.Reason != denial.BadSignature {
 		return refused
 	}
 	found := *refused
@@ -38,7 +43,7 @@ func (a *Authenticator) isSigned(r *Request, now time.Time) bool {
 			continue
 		}
 		switch err := s.authenticate(a.keyring, r, now); {
-		case err == nil, ReasonOf(err) == ReasonStaleTimestamp, ReasonOf(err) == ReasonTimestampFromFuture:
+		case err == nil, denial.ReasonOf(err) == denial.StaleTimestamp, denial.ReasonOf(err) == denial.TimestampFromFuture:
 			return true
 		}
 	}
@@ -59,7 +64,7 @@ func signs(s scheme) bool {
 // form is another form of a request. change is false where it would be the same, or is not to be had.
 type form struct {
 	name   string
-	reason Reason
+	reason denial.Reason
 	change func(*Request) bool
 }
 
@@ -73,9 +78,9 @@ var forms = append([]form{
 		return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	}),
 	ofBody("the body without its byte order mark", func(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }),
-	{"the URL with the other of http and https", ReasonOtherURL, swapProtocol},
-	{"the URL as https at the host of the request", ReasonOtherURL, func(r *Request) bool { return r.atOwnHost("https") }},
-	{"the URL as http at the host of the request", ReasonOtherURL, func(r *Request) bool { return r.atOwnHost("http") }},
+	{"the URL with the other of http and https", denial.OtherURL, swapProtocol},
+	{"the URL as https at the host of the request", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("https") }},
+	{"the URL as http at the host of the request", denial.OtherURL, func(r *Request) bool { return r.atOwnHost("http") }},
 }, jsonForms()...)
 
 // jsonForms are the ways in which libraries write one JSON document: three layouts, in each of which what is not ASCII stands as
@@ -108,7 +113,7 @@ func jsonForms() (all []form) {
 
 // ofBody is a form of the body; write gives nil where it has none.
 func ofBody(name string, write func([]byte) []byte) form {
-	return form{name, ReasonModifiedBody, func(r *Request) bool {
+	return form{name, denial.ModifiedBody, func(r *Request) bool {
 		body := write(r.Body)
 		same := body == nil || bytes.Equal(body, r.Body)
 		r.Body = body
@@ -142,4 +147,114 @@ func (r *Request) atOwnHost(protocol string) bool {
 	before := r.URL
 	r.URL = protocol + "://" + host + rest[i:]
 	return r.URL != before
+}
+
+func compact(body []byte) []byte {
+	var out bytes.Buffer
+	if json.Compact(&out, body) != nil {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// spaced takes compact JSON.
+func spaced(body []byte) []byte {
+	out := make([]byte, 0, len(body)+len(body)/8)
+	eachByte(body, func(b byte, isText bool) {
+		out = append(out, b)
+		if !isText && (b == ',' || b == ':') {
+			out = append(out, ' ')
+		}
+	})
+	return out
+}
+
+// maxIndent is how deep JSON may be that is indented: what is deeper would grow beyond measure.
+const maxIndent = 20
+
+// indented takes compact JSON.
+func indented(body []byte) []byte {
+	depth, deepest := 0, 0
+	eachByte(body, func(b byte, isText bool) {
+		switch {
+		case isText:
+		case b == '{' || b == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case b == '}' || b == ']':
+			depth--
+		}
+	})
+	var out bytes.Buffer
+	if deepest > maxIndent || json.Indent(&out, body, "", "  ") != nil {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// eachByte says of each byte of a JSON document whether it is of a text.
+func eachByte(body []byte, see func(b byte, isText bool)) {
+	isText, isEscaped := false, false
+	for _, b := range body {
+		isQuote := b == '"' && !isEscaped
+		see(b, isText || isQuote)
+		if isQuote {
+			isText = !isText
+		}
+		isEscaped = isText && b == '\\' && !isEscaped
+	}
+}
+
+// escapeText writes what is not ASCII as \uXXXX. Outside of texts JSON has nothing of that kind.
+func escapeText(body []byte) []byte {
+	var out []byte
+	for len(body) > 0 {
+		r, size := utf8.DecodeRune(body)
+		if r < utf8.RuneSelf || r == utf8.RuneError && size == 1 {
+			out = append(out, body[0])
+		} else {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				out = append(out, '\\', 'u', hexDigits[unit>>12], hexDigits[unit>>8&15], hexDigits[unit>>4&15], hexDigits[unit&15])
+			}
+		}
+		body = body[size:]
+	}
+	return out
+}
+
+const hexDigits = "0123456789abcdef"
+
+// unescapeText writes as it is what need not be escaped: letters and the slash.
+func unescapeText(body []byte) []byte {
+	out := make([]byte, 0, len(body))
+	for len(body) > 0 {
+		text, size := body[:1], 1
+		if body[0] == '\\' {
+			text, size = unescape(body)
+		}
+		out, body = append(out, text...), body[size:]
+	}
+	return out
+}
+
+// unescape gives what the escape at the beginning of a text stands for, or the escape itself where that must stay one.
+func unescape(body []byte) (text []byte, size int) {
+	if len(body) < 2 {
+		return body, len(body)
+	}
+	if body[1] == '/' {
+		return body[1:2], 2
+	}
+	if body[1] != 'u' || len(body) < 6 {
+		return body[:2], 2
+	}
+	size = 6
+	if len(body) >= 12 && body[6] == '\\' && body[7] == 'u' && strings.ContainsRune("dD", rune(body[2])) {
+		size = 12
+	}
+	var s string
+	if json.Unmarshal([]byte(`"`+string(body[:size])+`"`), &s) != nil || strings.ContainsAny(s, "\"\\\ufffd") || s < " " {
+		return body[:size], size
+	}
+	return []byte(s), size
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -53,18 +54,18 @@ func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
 		return err
 	}
 	if token == "" {
-		return denyAt(ReasonMissingToken, s.part())
+		return denial.At(denial.MissingToken, s.part())
 	}
 	content, sig, ok := cutToken(token)
 	if !ok || len(token) > maxToken {
-		return denyAt(ReasonMalformedToken, s.part())
+		return denial.At(denial.MalformedToken, s.part())
 	}
 	for _, secret := range secrets {
 		if hmac.Equal(sig, jwtSum(content, secret)) {
 			return s.checkClaims(r, content, now)
 		}
 	}
-	return denyAt(ReasonBadToken, s.part())
+	return denial.At(denial.BadToken, s.part())
 }
 
 // cutToken splits a token into what is signed and the signature. Only HS256 is taken: the token does not choose.
@@ -100,14 +101,14 @@ func (s *jwtScheme) checkClaims(r *Request, content string, now time.Time) error
 	_, payload, _ := strings.Cut(content, ".")
 	var claims map[string]any
 	if !readPart(payload, &claims) {
-		return denyAt(ReasonMalformedToken, s.part())
+		return denial.At(denial.MalformedToken, s.part())
 	}
 	if err := s.checkTime(claims, now); err != nil {
 		return err
 	}
 	for name, want := range s.claims {
 		if got, _ := claims[name].(string); got != want {
-			return denyAt(ReasonWrongClaim, s.part())
+			return denial.At(denial.WrongClaim, s.part())
 		}
 	}
 	return s.checkHashes(r, claims)
@@ -117,7 +118,7 @@ func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
 	expires, ok := claims["exp"].(float64)
 	if issued, isThere := claims["iat"].(float64); !ok && isThere && s.maxAge > 0 {
 		if issued > float64(now.Add(s.maxAge).Unix()) {
-			return s.denyTime(ReasonTimestampFromFuture, issued, now)
+			return s.denyTime(denial.TimestampFromFuture, issued, now)
 		}
 		expires, ok = issued+s.maxAge.Seconds(), true
 	}
@@ -125,13 +126,13 @@ func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
 	case !ok && s.timeless && !issued:
 		return nil
 	case !ok:
-		return denyAt(ReasonExpired, s.part())
+		return denial.At(denial.Expired, s.part())
 	}
 	if now.Add(-s.leeway).Unix() >= int64(expires) {
-		return s.denyTime(ReasonExpired, expires, now)
+		return s.denyTime(denial.Expired, expires, now)
 	}
 	if notBefore, ok := claims["nbf"].(float64); ok && now.Add(s.leeway).Unix() < int64(notBefore) {
-		return s.denyTime(ReasonTimestampFromFuture, notBefore, now)
+		return s.denyTime(denial.TimestampFromFuture, notBefore, now)
 	}
 	return nil
 }
@@ -141,14 +142,14 @@ func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
 func (s *jwtScheme) checkHashes(r *Request, claims map[string]any) error {
 	isHashed := func(url string) bool { return claims[s.urlHash] == hashText([]byte(url)) }
 	if s.urlHash != "" && !slices.ContainsFunc(urlsOf(r), isHashed) {
-		return denyAt(ReasonBadSignature, s.part())
+		return denial.At(denial.BadSignature, s.part())
 	}
 	if s.bodyHash == "" {
 		return nil
 	}
 	want, ok := claims[s.bodyHash].(string)
 	if (ok || len(r.Body) > 0) && want != hashText(r.Body) {
-		return denyAt(ReasonBadSignature, s.part())
+		return denial.At(denial.BadSignature, s.part())
 	}
 	return nil
 }
@@ -166,9 +167,9 @@ func (s *jwtScheme) covers() Coverage {
 }
 
 // denyTime says how far a time in the token, in unix seconds, lies behind ours.
-func (s *jwtScheme) denyTime(why Reason, at float64, now time.Time) error {
+func (s *jwtScheme) denyTime(why denial.Reason, at float64, now time.Time) error {
 	skew := now.Sub(time.Unix(int64(at), 0))
-	return &Error{Reason: why, Part: s.part(), Skew: &skew, Tolerance: s.leeway}
+	return &denial.Error{Reason: why, Part: s.part(), Skew: &skew, Tolerance: s.leeway}
 }
 
 // jwtLife is how long a token of our own making is valid.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"holdfast/providers/auth/denial"
 	"net/netip"
 )
 
@@ -32,7 +33,7 @@ func (r *Request) header(name string) (string, error) {
 	case 1:
 		return values[0], nil
 	default:
-		return "", denyAt(ReasonAmbiguousHeader, partOf(name))
+		return "", denial.At(denial.AmbiguousHeader, partOf(name))
 	}
 }
 
@@ -51,3 +52,9 @@ func (r *Request) SetHeader(name, value string) {
 	}
 	r.Header[name] = []string{value}
 }
+
+// partOf names a header.
+func partOf(header string) string { return "header " + header }
+
+// partOfBody names a place in the body.
+func partOfBody(path string) string { return "field " + path + " of the body" }

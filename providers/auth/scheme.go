@@ -9,7 +9,7 @@ import (
 
 // scheme is one way to authenticate a request.
 type scheme interface {
-	// authenticate is nil if the request is authentic, and an *Error otherwise.
+	// authenticate is nil if the request is authentic, and a *denial.Error otherwise.
 	authenticate(k keyring, r *Request, now time.Time) error
 	// ready is nil if there is a secret with which a request could be authentic.
 	ready(k keyring) error

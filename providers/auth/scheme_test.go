@@ -2,6 +2,7 @@ package auth
 
 import (
 	"encoding/base64"
+	"holdfast/providers/auth/denial"
 	"net/netip"
 	"strings"
 	"testing"
@@ -93,11 +94,11 @@ func TestSchemes(t *testing.T) {
 				require.Error(t, p.Authenticate(bare, clock))
 				doubled := signedRequest(t, p, secretOfTests)
 				doubled.Header[name] = append(doubled.Header[name], doubled.Header[name][0])
-				require.Equal(t, ReasonAmbiguousHeader, ReasonOf(p.Authenticate(doubled, clock)))
+				require.Equal(t, denial.AmbiguousHeader, denial.ReasonOf(p.Authenticate(doubled, clock)))
 			}
 			if strings.Contains(scheme, "hmac") {
 				r.Body = append(r.Body, 'x')
-				require.Equal(t, ReasonBadSignature, ReasonOf(p.Authenticate(r, clock)))
+				require.Equal(t, denial.BadSignature, denial.ReasonOf(p.Authenticate(r, clock)))
 			}
 		})
 	}
@@ -110,9 +111,9 @@ func TestEd25519(t *testing.T) {
 	r := signedRequest(t, p, private)
 	require.Contains(t, r.Header["webhook-signature"][0], "v1a,")
 	require.NoError(t, p.Authenticate(r, clock))
-	require.Equal(t, ReasonStaleTimestamp, ReasonOf(p.Authenticate(r, clock.Add(time.Hour))))
+	require.Equal(t, denial.StaleTimestamp, denial.ReasonOf(p.Authenticate(r, clock.Add(time.Hour))))
 	r.Body[0] = ' '
-	require.Equal(t, ReasonBadSignature, ReasonOf(p.Authenticate(r, clock)))
+	require.Equal(t, denial.BadSignature, denial.ReasonOf(p.Authenticate(r, clock)))
 	hmacOnly := senderOf(t, "standard-webhooks", secretOfTests)
 	require.Error(t, hmacOnly.Authenticate(signedRequest(t, p, private), clock))
 	require.Error(t, p.Authenticate(signedRequest(t, hmacOnly, secretOfTests), clock))
@@ -129,20 +130,20 @@ func TestJWT(t *testing.T) {
 	const head = `{"alg":"HS256"}`
 	for name, c := range map[string]struct {
 		r      *Request
-		reason Reason
+		reason denial.Reason
 	}{
-		"expired":       {token(head, `{"exp":1777895999,"app":"acme"}`, secretOfTests), ReasonExpired},
-		"no expiry":     {token(head, `{"app":"acme"}`, secretOfTests), ReasonExpired},
-		"not yet":       {token(head, `{"exp":1777896600,"nbf":1777896100,"app":"acme"}`, secretOfTests), ReasonTimestampFromFuture},
-		"other claim":   {token(head, `{"exp":1777896600,"app":"x"}`, secretOfTests), ReasonWrongClaim},
-		"other secret":  {token(head, `{"exp":1777896600,"app":"acme"}`, otherSecret), ReasonBadToken},
-		"alg none":      {token(`{"alg":"none"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ReasonMalformedToken},
-		"alg HS512":     {token(`{"alg":"HS512"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ReasonMalformedToken},
-		"two parts":     {&Request{Header: map[string][]string{"authorization": {"Bearer a.b"}}}, ReasonMalformedToken},
-		"other scheme":  {&Request{Header: map[string][]string{"authorization": {"Basic abc"}}}, ReasonMalformedToken},
-		"no header":     {&Request{}, ReasonMissingToken},
+		"expired":       {token(head, `{"exp":1777895999,"app":"acme"}`, secretOfTests), denial.Expired},
+		"no expiry":     {token(head, `{"app":"acme"}`, secretOfTests), denial.Expired},
+		"not yet":       {token(head, `{"exp":1777896600,"nbf":1777896100,"app":"acme"}`, secretOfTests), denial.TimestampFromFuture},
+		"other claim":   {token(head, `{"exp":1777896600,"app":"x"}`, secretOfTests), denial.WrongClaim},
+		"other secret":  {token(head, `{"exp":1777896600,"app":"acme"}`, otherSecret), denial.BadToken},
+		"alg none":      {token(`{"alg":"none"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), denial.MalformedToken},
+		"alg HS512":     {token(`{"alg":"HS512"}`, `{"exp":1777896600,"app":"acme"}`, secretOfTests), denial.MalformedToken},
+		"two parts":     {&Request{Header: map[string][]string{"authorization": {"Bearer a.b"}}}, denial.MalformedToken},
+		"other scheme":  {&Request{Header: map[string][]string{"authorization": {"Basic abc"}}}, denial.MalformedToken},
+		"no header":     {&Request{}, denial.MissingToken},
 		"good":          {token(head, `{"exp":1777896600,"app":"acme"}`, secretOfTests), ""},
-		"empty payload": {token(head, ``, secretOfTests), ReasonMalformedToken},
+		"empty payload": {token(head, ``, secretOfTests), denial.MalformedToken},
 	} {
 		err := p.Authenticate(c.r, clock)
 		if c.reason == "" {
@@ -150,7 +151,7 @@ func TestJWT(t *testing.T) {
 			continue
 		}
 		require.Error(t, err, name)
-		require.Equal(t, c.reason, ReasonOf(err), name)
+		require.Equal(t, c.reason, denial.ReasonOf(err), name)
 	}
 }
 
@@ -170,7 +171,7 @@ func TestAddresses(t *testing.T) {
 	require.NoError(t, check("203.0.113.0/24, 2001:db8::/32", "203.0.113.7"))
 	require.NoError(t, check("203.0.113.7", "::ffff:203.0.113.7"))
 	require.NoError(t, check("203.0.113.0/24 2001:db8::/32", "2001:db8::1"))
-	require.Equal(t, ReasonAddress, ReasonOf(check("203.0.113.0/24", "198.51.100.9")))
-	require.Equal(t, ReasonAddress, ReasonOf(check("203.0.113.0/24", "")))
-	require.Equal(t, ReasonNoSecret, ReasonOf(check("0.0.0.0/0, ::/0, nonsense", "203.0.113.7")))
+	require.Equal(t, denial.Address, denial.ReasonOf(check("203.0.113.0/24", "198.51.100.9")))
+	require.Equal(t, denial.Address, denial.ReasonOf(check("203.0.113.0/24", "")))
+	require.Equal(t, denial.NoSecret, denial.ReasonOf(check("0.0.0.0/0, ::/0, nonsense", "203.0.113.7")))
 }

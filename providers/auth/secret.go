@@ -1,10 +1,21 @@
 package auth
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+
+	"holdfast/providers/auth/denial"
 )
 
 // Secrets gives the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid at once while
@@ -56,28 +67,28 @@ func (k keyring) raw(reference string) []string {
 	return k.source(reference)
 }
 
-// usable are the secrets of a reference that can prove anything. The error is an *Error.
+// usable are the secrets of a reference that can prove anything. The error is a *denial.Error.
 func (k keyring) usable(reference string) ([]string, error) {
 	var usable []string
-	reason := ReasonNoSecret
+	reason := denial.NoSecret
 	for _, s := range k.raw(reference) {
 		switch {
 		case strings.TrimSpace(s) == "":
 		case isPlaceholder(s) && !k.placeholders:
-			reason = ReasonPlaceholderSecret
+			reason = denial.PlaceholderSecret
 		case isShortSecret(s) && !k.placeholders:
-			reason = ReasonShortSecret
+			reason = denial.ShortSecret
 		default:
 			usable = append(usable, s)
 		}
 	}
 	if len(usable) == 0 {
-		return nil, &Error{Reason: reason}
+		return nil, &denial.Error{Reason: reason}
 	}
 	return usable, nil
 }
 
-// keysOf are the usable secrets of a reference as keys. The error is an *Error.
+// keysOf are the usable secrets of a reference as keys. The error is a *denial.Error.
 func keysOf[K any](k keyring, reference string, read func(secret string) (K, bool)) ([]K, error) {
 	secrets, err := k.usable(reference)
 	if err != nil {
@@ -90,7 +101,7 @@ func keysOf[K any](k keyring, reference string, read func(secret string) (K, boo
 		}
 	}
 	if len(keys) == 0 {
-		return nil, deny(ReasonUnusableSecret)
+		return nil, denial.Of(denial.UnusableSecret)
 	}
 	return keys, nil
 }
@@ -110,7 +121,7 @@ func (a *Authenticator) CheckSecrets() error {
 		if err == nil {
 			return nil
 		}
-		if first == nil || further(err, first) {
+		if first == nil || denial.Further(err, first) {
 			first = err
 		}
 	}
@@ -128,12 +139,12 @@ const (
 )
 
 // SecretState is what CheckSecrets says in a word, and why the secrets are of no use.
-func (a *Authenticator) SecretState() (state SecretState, because Reason) {
+func (a *Authenticator) SecretState() (state SecretState, because denial.Reason) {
 	err := a.CheckSecrets()
 	if err == nil {
 		return SecretConfigured, ""
 	}
-	if because = ReasonOf(err); because == ReasonNoSecret {
+	if because = denial.ReasonOf(err); because == denial.NoSecret {
 		return SecretMissing, because
 	}
 	return SecretUnusable, because
@@ -183,9 +194,53 @@ func (a *Authenticator) isNetwork(name string) bool {
 
 func (a *Authenticator) unusable(name string) bool {
 	for _, s := range a.schemes {
-		if s.reference() == name && ReasonOf(s.ready(a.keyring)) != ReasonUnusableSecret {
+		if s.reference() == name && denial.ReasonOf(s.ready(a.keyring)) != denial.UnusableSecret {
 			return false
 		}
 	}
 	return true
+}
+
+// NewSecrets makes secrets for every scheme but those by certificate: text and base64 behind a prefix, base64 alone, hex, and
+// pairs of keys, of which the private one stands behind "whsk_" and before its public one.
+func NewSecrets() []string { return secretsWith(newRSA()) }
+
+// TrialSecrets are NewSecrets that this process has made, for trying a definition out.
+func TrialSecrets() []string { return slices.Clone(trialSecrets()) }
+
+// TrialCertificates has the key with which this process signs what a sender would sign by certificate, whatever the URL.
+func TrialCertificates(string) (*rsa.PublicKey, error) { return &trialRSA().PublicKey, nil }
+
+var (
+	trialRSA     = sync.OnceValue(newRSA)
+	trialSecrets = sync.OnceValue(func() []string { return secretsWith(trialRSA()) })
+)
+
+// newRSA and the like never fail: the only error is one of the random numbers, which ends the process.
+func newRSA() *rsa.PrivateKey {
+	key, _ := rsa.GenerateKey(rand.Reader, minRSABits)
+	return key
+}
+
+func secretsWith(rsaKey crypto.Signer) []string {
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed)
+	ecdsaKey, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	text, public := base64.StdEncoding.EncodeToString(seed), ed25519.NewKeyFromSeed(seed)[ed25519.PublicKeySize:]
+	all := []string{
+		"whsec_" + text, text, hex.EncodeToString(seed),
+		privatePrefix + text, "whpk_" + base64.StdEncoding.EncodeToString(public), hex.EncodeToString(public),
+	}
+	return slices.Concat(all, pairOf(ecdsaKey), pairOf(rsaKey))
+}
+
+func pairOf(key crypto.Signer) []string {
+	private, err1 := x509.MarshalPKCS8PrivateKey(key)
+	public, err2 := x509.MarshalPKIXPublicKey(key.Public())
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	return []string{
+		privatePrefix + base64.StdEncoding.EncodeToString(private), base64.StdEncoding.EncodeToString(public),
+	}
 }

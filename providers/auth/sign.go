@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/decode"
 )
 
 // Sign adds to r what makes it authentic with this secret, by the first of the definition's schemes that can use it: the
 // headers of a signature, or a token in its place. A token in the path or the query, and the hash of a body that only the
-// URL covers, also change r.Path, r.Query and r.URL. The error is an *Error if no scheme can.
+// URL covers, also change r.Path, r.Query and r.URL. The error is a *denial.Error if no scheme can.
 func (a *Authenticator) Sign(r *Request, secret string, now time.Time) error {
 	return a.SignWithAll(r, []string{secret}, now)
 }
@@ -22,7 +23,7 @@ func (a *Authenticator) Sign(r *Request, secret string, now time.Time) error {
 // SignWithAll is Sign for the time in which one secret replaces another: a header that has room for several signatures gets one
 // of each secret, any other that of the first.
 func (a *Authenticator) SignWithAll(r *Request, secrets []string, now time.Time) error {
-	err := deny(ReasonNoSecret)
+	err := denial.Of(denial.NoSecret)
 	if len(secrets) == 0 {
 		return err
 	}
@@ -37,7 +38,7 @@ func (a *Authenticator) SignWithAll(r *Request, secrets []string, now time.Time)
 // SignWithSecrets is Sign with the provider's own secrets: each scheme is tried with those that it names. A definition that
 // accepts addresses needs nothing added. A placeholder is taken, too: it is up to the receiver to refuse it.
 func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
-	err := deny(ReasonNoSecret)
+	err := denial.Of(denial.NoSecret)
 	for _, s := range a.schemes {
 		if s, ok := s.(*addressScheme); ok && len(s.networks(a.keyring)) > 0 {
 			return nil
@@ -132,7 +133,7 @@ func (r *Request) setBody(path, value string) error {
 	}
 	tree, err := decode.JSON(r.Body)
 	if err != nil || !setIn(tree, strings.Split(path, "."), value) {
-		return deny(ReasonMalformedToken)
+		return denial.Of(denial.MalformedToken)
 	}
 	r.Body, err = json.Marshal(tree)
 	return err

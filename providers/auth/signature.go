@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -68,25 +69,25 @@ func checkSeparator(p *definition.Problems, field, separator string) (spaced boo
 	return spaced
 }
 
-// read finds the signatures in the request's header. An error is an *Error; with none there is at least one.
+// read finds the signatures in the request's header. An error is a *denial.Error; with none there is at least one.
 func (s signatureHeader) read(r *Request) (signatures, error) {
 	value, err := s.value(r)
 	switch {
 	case err != nil:
 		return signatures{}, err
 	case value == "":
-		return signatures{}, denyAt(ReasonMissingSignature, s.part())
+		return signatures{}, denial.At(denial.MissingSignature, s.part())
 	case len(value) > maxSignatureHeader:
-		return signatures{}, denyAt(ReasonMalformedHeader, s.part())
+		return signatures{}, denial.At(denial.MalformedHeader, s.part())
 	}
 	found, err := s.parse(value)
 	switch {
 	case err != nil:
 		return found, err
 	case len(found.values) == 0:
-		return found, denyAt(ReasonMalformedHeader, s.part()) // there are others, or none in this grammar
+		return found, denial.At(denial.MalformedHeader, s.part()) // there are others, or none in this grammar
 	case len(found.values) > maxSignatures:
-		return found, denyAt(ReasonTooManySignatures, s.part())
+		return found, denial.At(denial.TooManySignatures, s.part())
 	}
 	return found, nil
 }
@@ -105,7 +106,7 @@ func (s signatureHeader) parse(value string) (signatures, error) {
 	case "prefix":
 		sig, ok := strings.CutPrefix(value, s.Prefix)
 		if !ok {
-			return signatures{}, denyAt(ReasonMalformedHeader, s.part())
+			return signatures{}, denial.At(denial.MalformedHeader, s.part())
 		}
 		return signatures{values: []string{sig}}, nil
 	case "pairs":
@@ -133,7 +134,7 @@ func (s signatureHeader) elements(value string) []string {
 func (s signatureHeader) parseList(value string) (found signatures, err error) {
 	found.values = s.elements(value)
 	if len(found.values) > maxPairs {
-		return signatures{}, denyAt(ReasonMalformedHeader, s.part())
+		return signatures{}, denial.At(denial.MalformedHeader, s.part())
 	}
 	if s.timestampField != "" {
 		found.timestamp, found.values = found.values[0], found.values[1:]
@@ -147,14 +148,14 @@ func (s signatureHeader) parsePairs(value string) (signatures, error) {
 	var found signatures
 	elements := s.elements(value)
 	if len(elements) > maxPairs || (s.Exact && !s.isExact(elements)) {
-		return found, denyAt(ReasonMalformedHeader, s.part())
+		return found, denial.At(denial.MalformedHeader, s.part())
 	}
 	stamps := 0
 	for _, element := range elements {
 		k, v, ok := strings.Cut(element, s.Assign)
 		switch {
 		case !ok || strings.Contains(v, s.Assign):
-			return found, denyAt(ReasonMalformedHeader, s.part())
+			return found, denial.At(denial.MalformedHeader, s.part())
 		case k == s.timestampField:
 			found.timestamp = v
 			stamps++
@@ -163,7 +164,7 @@ func (s signatureHeader) parsePairs(value string) (signatures, error) {
 		}
 	}
 	if stamps > 1 {
-		return found, denyAt(ReasonMalformedHeader, s.part())
+		return found, denial.At(denial.MalformedHeader, s.part())
 	}
 	return found, nil
 }

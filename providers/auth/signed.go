@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -107,7 +108,7 @@ func (s signed) checkHeaders(r *Request) error {
 		case err != nil:
 			return err
 		case value == "":
-			return denyAt(ReasonMissingID, partOf(name))
+			return denial.At(denial.MissingID, partOf(name))
 		}
 	}
 	return s.checkListed(r)
@@ -117,7 +118,7 @@ func (s signed) checkHeaders(r *Request) error {
 func (s signed) checkListed(r *Request) error {
 	for _, part := range s.content.parts {
 		if part.variable == "listed" && s.time.header != "" && !slices.Contains(listed(r, part.of), s.time.header) {
-			return denyAt(ReasonMissingTimestamp, partOf(part.of))
+			return denial.At(denial.MissingTimestamp, partOf(part.of))
 		}
 	}
 	return nil
@@ -131,7 +132,7 @@ func (s signed) verify(r *Request, now time.Time, isGood func(v signedParts, off
 	}
 	offered := s.decoded(o.signatures)
 	if len(offered) == 0 {
-		return denyAt(ReasonMalformedSignature, s.header.part())
+		return denial.At(denial.MalformedSignature, s.header.part())
 	}
 	return s.judge(o, slices.ContainsFunc(s.content.urls(r), func(url string) bool {
 		o.parts.url = url
@@ -154,9 +155,9 @@ func (s signed) decoded(texts []string) (all [][]byte) {
 func (s signed) judge(o offer, good bool, now time.Time) error {
 	switch {
 	case !good:
-		return s.time.deny(ReasonBadSignature, s.header.part(), o.at, now)
+		return s.time.deny(denial.BadSignature, s.header.part(), o.at, now)
 	case o.modified:
-		return s.time.deny(ReasonModifiedBody, "query parameter "+s.content.bodyHash, o.at, now)
+		return s.time.deny(denial.ModifiedBody, "query parameter "+s.content.bodyHash, o.at, now)
 	}
 	return s.time.check(o.at, now)
 }
@@ -172,9 +173,9 @@ func (s signed) readID(r *Request) (string, error) {
 	case err != nil:
 		return "", err
 	case id == "":
-		return "", denyAt(ReasonMissingID, partOf(s.idHeader))
+		return "", denial.At(denial.MissingID, partOf(s.idHeader))
 	case len(id) > maxSignedID || strings.Contains(id, "."):
-		return "", denyAt(ReasonMalformedHeader, partOf(s.idHeader))
+		return "", denial.At(denial.MalformedHeader, partOf(s.idHeader))
 	}
 	return id, nil
 }
@@ -224,12 +225,12 @@ func (s signed) signWith(
 		}
 		signature, ok := sign(key, v)
 		if !ok {
-			return deny(ReasonUnusableSecret)
+			return denial.Of(denial.UnusableSecret)
 		}
 		signatures = append(signatures, s.encoding.encode(signature))
 	}
 	if len(signatures) == 0 {
-		return deny(ReasonUnusableSecret)
+		return denial.Of(denial.UnusableSecret)
 	}
 	return s.header.put(r, v.timestamp, signatures)
 }

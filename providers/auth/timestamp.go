@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -56,11 +57,11 @@ func (t signedTime) read(r *Request, found signatures) (text string, at time.Tim
 		return "", time.Time{}, err
 	}
 	if text == "" {
-		return "", time.Time{}, denyAt(ReasonMissingTimestamp, t.part)
+		return "", time.Time{}, denial.At(denial.MissingTimestamp, t.part)
 	}
 	at, ok := t.parse(text)
 	if !ok {
-		return "", time.Time{}, denyAt(ReasonMalformedTimestamp, t.part)
+		return "", time.Time{}, denial.At(denial.MalformedTimestamp, t.part)
 	}
 	return text, at, nil
 }
@@ -110,16 +111,16 @@ func (t signedTime) check(at, now time.Time) error {
 	case !t.present:
 		return nil
 	case now.Sub(at) > t.tolerance:
-		return t.deny(ReasonStaleTimestamp, t.part, at, now)
+		return t.deny(denial.StaleTimestamp, t.part, at, now)
 	case at.Sub(now) > t.tolerance:
-		return t.deny(ReasonTimestampFromFuture, t.part, at, now)
+		return t.deny(denial.TimestampFromFuture, t.part, at, now)
 	}
 	return nil
 }
 
 // deny says beside the reason how far the time is away, which is only claimed where the signature is not good.
-func (t signedTime) deny(why Reason, part string, at, now time.Time) error {
-	e := &Error{Reason: why, Part: part}
+func (t signedTime) deny(why denial.Reason, part string, at, now time.Time) error {
+	e := &denial.Error{Reason: why, Part: part}
 	if t.present {
 		skew := now.Sub(at)
 		e.Skew, e.Tolerance = &skew, t.tolerance

@@ -3,10 +3,12 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"net/url"
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 )
@@ -44,12 +46,12 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 		value, err := r.header("authorization")
 		token, ok := cutScheme(value, "bearer")
 		if err == nil && value != "" && !ok {
-			err = denyAt(ReasonMalformedToken, s.part())
+			err = denial.At(denial.MalformedToken, s.part())
 		}
 		return token, err
 	case "query":
 		if len(r.Query[s.field]) > 1 {
-			return "", denyAt(ReasonMalformedToken, s.part())
+			return "", denial.At(denial.MalformedToken, s.part())
 		}
 		return url.Values(r.Query).Get(s.field), nil
 	case "path":
@@ -57,7 +59,7 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 	case "body":
 		token, err := decode.TextField(r.Body, s.field)
 		if err != nil {
-			return "", denyAt(ReasonMalformedToken, s.part())
+			return "", denial.At(denial.MalformedToken, s.part())
 		}
 		return token, nil
 	}
@@ -95,9 +97,9 @@ func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	case err != nil:
 		return err
 	case token == "":
-		return denyAt(ReasonMissingToken, s.part())
+		return denial.At(denial.MissingToken, s.part())
 	case len(token) > maxToken || !anyEqual(secrets, token):
-		return denyAt(ReasonBadToken, s.part())
+		return denial.At(denial.BadToken, s.part())
 	}
 	return nil
 }
@@ -153,3 +155,46 @@ func (s *tokenScheme) sign(r *Request, secrets []string, _ time.Time) error {
 }
 
 func (s *tokenScheme) name() string { return strings.TrimSpace("token in " + s.in + " " + s.field) }
+
+// basicScheme is a token in the form of HTTP basic authentication.
+type basicScheme struct {
+	tokenScheme
+	user string
+}
+
+func newBasic(p *definition.Problems, field string, d *definition.Basic) scheme {
+	p.SecretName(field+".secrets", d.Secrets)
+	p.Required(field+".user", d.User)
+	return &basicScheme{tokenScheme{secretsName: d.Secrets, in: "bearer"}, d.User}
+}
+
+func (s *basicScheme) authenticate(k keyring, r *Request, _ time.Time) error {
+	secrets, err := k.usable(s.secretsName)
+	if err != nil {
+		return err
+	}
+	value, err := r.header("authorization")
+	if err != nil {
+		return err
+	}
+	if value == "" {
+		return denial.At(denial.MissingToken, s.part())
+	}
+	encoded, ok := cutScheme(value, "basic")
+	text, err := base64.StdEncoding.DecodeString(encoded)
+	user, password, found := strings.Cut(string(text), ":")
+	switch {
+	case !ok || err != nil || !found || password == "" || len(password) > maxToken:
+		return denial.At(denial.MalformedToken, s.part())
+	case !anyEqual([]string{s.user}, user) || !anyEqual(secrets, password):
+		return denial.At(denial.BadToken, s.part())
+	}
+	return nil
+}
+
+func (s *basicScheme) sign(r *Request, secrets []string, _ time.Time) error {
+	r.SetHeader("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.user+":"+secrets[0])))
+	return nil
+}
+
+func (s *basicScheme) name() string { return "basic, user " + s.user }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/decode"
 )
 
@@ -23,18 +24,18 @@ func TestTwilioCoversTheWholeBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		url, signed, sent string
 		kinds             []string
-		reason            Reason
+		reason            denial.Reason
 	}{
 		"as signed":                   {address, "MessageSid=SM1", "MessageSid=SM1", []string{form}, ""},
 		"no body at all":              {address, "", "", []string{form}, ""},
-		"a broken escape":             {address, "", "%zz=1", []string{form}, ReasonUnsignedBody},
-		"a semicolon":                 {address, "", "MessageSid=SM1;x", []string{form}, ReasonUnsignedBody},
-		"a broken escape in the end":  {address, "MessageSid=SM1", "MessageSid=SM1&%", []string{form}, ReasonUnsignedBody},
-		"separators alone":            {address, "", "&&&", []string{form}, ReasonUnsignedBody},
+		"a broken escape":             {address, "", "%zz=1", []string{form}, denial.UnsignedBody},
+		"a semicolon":                 {address, "", "MessageSid=SM1;x", []string{form}, denial.UnsignedBody},
+		"a broken escape in the end":  {address, "MessageSid=SM1", "MessageSid=SM1&%", []string{form}, denial.UnsignedBody},
+		"separators alone":            {address, "", "&&&", []string{form}, denial.UnsignedBody},
 		"JSON that is hashed":         {hashed, "", `{"id":"1"}`, []string{"application/json"}, ""},
-		"nothing in place of JSON":    {hashed, "", "", []string{"application/json"}, ReasonModifiedBody},
-		"separators in place of JSON": {hashed, "", "&", []string{form}, ReasonModifiedBody},
-		"two types of content":        {address, "MessageSid=SM1", "MessageSid=SM1", []string{form, "a/b"}, ReasonAmbiguousHeader},
+		"nothing in place of JSON":    {hashed, "", "", []string{"application/json"}, denial.ModifiedBody},
+		"separators in place of JSON": {hashed, "", "&", []string{form}, denial.ModifiedBody},
+		"two types of content":        {address, "MessageSid=SM1", "MessageSid=SM1", []string{form, "a/b"}, denial.AmbiguousHeader},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +52,7 @@ func TestTwilioCoversTheWholeBody(t *testing.T) {
 				return
 			}
 			require.Error(t, err)
-			require.Equal(t, c.reason, ReasonOf(err))
+			require.Equal(t, c.reason, denial.ReasonOf(err))
 		})
 	}
 }

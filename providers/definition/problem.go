@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/event"
+	"holdfast/event/word"
 )
 
 // Error is one mistake in a definition.
@@ -69,7 +69,7 @@ func (p *Problems) OneOf(field, value string, wanted ...string) string {
 
 // didYouMean is a question after a text that is none of those that there are; "" where none is near.
 func didYouMean(text string, names []string) string {
-	if near := event.Nearest(text, names); near != "" {
+	if near := word.Nearest(text, names); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

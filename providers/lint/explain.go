@@ -11,6 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
 )
@@ -23,7 +24,7 @@ type Explanation struct {
 	// Elsewhere is set if the path of its URL is none of the provider's.
 	Elsewhere string `json:"elsewhere,omitempty"`
 	// Refused says why the request would be refused; "" if it would not.
-	Refused auth.Reason `json:"refused,omitempty"`
+	Refused denial.Reason `json:"refused,omitempty"`
 	// Refusal is what was found, and what to do about it; nil if the request would not be refused.
 	Refusal *ExplainedRefusal `json:"refusal,omitempty"`
 	// Scheme is the one that has accepted the request.
@@ -39,12 +40,12 @@ type Explanation struct {
 
 // The reasons for a refusal that have nothing to do with authenticity.
 const (
-	ReasonTooLarge auth.Reason = "body_too_large"
-	ReasonDeadline auth.Reason = "jq_deadline"
+	ReasonTooLarge denial.Reason = "body_too_large"
+	ReasonDeadline denial.Reason = "jq_deadline"
 )
 
 // causes are those of the reasons above.
-var causes = map[auth.Reason]auth.Cause{
+var causes = map[denial.Reason]denial.Cause{
 	ReasonTooLarge: {
 		Means: "the body is larger than the definition lets it be",
 		Next:  "raise body_limit in the definition, or have less sent at once",
@@ -142,7 +143,7 @@ func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation 
 	return e
 }
 
-func (e Explanation) refused(why auth.Reason, status int) Explanation {
+func (e Explanation) refused(why denial.Reason, status int) Explanation {
 	e.Refused, e.Status = why, status
 	e.Refusal = &ExplainedRefusal{Means: causes[why].Means, Next: causes[why].Next}
 	return e
@@ -150,7 +151,7 @@ func (e Explanation) refused(why auth.Reason, status int) Explanation {
 
 // unauthentic looks as closely as can be at what was wrong: nobody waits for the answer.
 func (e Explanation) unauthentic(p *providers.Provider, r *auth.Request, now time.Time, err error) Explanation {
-	found := &auth.Error{Reason: auth.ReasonOf(err)}
+	found := &denial.Error{Reason: denial.ReasonOf(err)}
 	if errors.As(err, &found) {
 		found = p.Examine(r, now, found)
 	}
@@ -159,7 +160,7 @@ func (e Explanation) unauthentic(p *providers.Provider, r *auth.Request, now tim
 	e.Refusal = &ExplainedRefusal{
 		Means: cause.Means, Next: cause.Next, Scheme: found.Scheme, Detail: found.Detail(), Tried: found.Tried,
 	}
-	if found.Reason == auth.ReasonPlaceholderSecret || found.Reason == auth.ReasonShortSecret {
+	if found.Reason == denial.PlaceholderSecret || found.Reason == denial.ShortSecret {
 		e.Refusal.Otherwise = otherwise(p, r, now)
 	}
 	return e
@@ -172,7 +173,7 @@ func otherwise(p *providers.Provider, r *auth.Request, now time.Time) string {
 	if err == nil {
 		return "the request is right for this secret: take a better one at both ends"
 	}
-	return "the request would be refused all the same: " + string(auth.ReasonOf(err))
+	return "the request would be refused all the same: " + string(denial.ReasonOf(err))
 }
 
 // elsewhere says that a request has come to none of the provider's paths: a proxy may have rewritten its URL. It is explained as

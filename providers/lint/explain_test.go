@@ -8,7 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers"
-	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
 )
@@ -43,18 +43,18 @@ func TestExplainRefusals(t *testing.T) {
 	r := signedSample(t, p, "payments.confirmed", "x1")
 	r.Body = append(r.Body, ' ')
 	e := Explain(p, r, clock)
-	require.Equal(t, auth.ReasonModifiedBody, e.Refused)
+	require.Equal(t, denial.ModifiedBody, e.Refused)
 	require.Contains(t, e.Refusal.Detail, "the body without the white space around it")
 	require.Equal(t, 498, e.Status)
 	require.Empty(t, e.Events)
 	r.Body[0] = ' '
 	e = Explain(p, r, clock)
-	require.Equal(t, auth.ReasonBadSignature, e.Refused)
-	require.Equal(t, auth.ReasonBadSignature.Cause().Next, e.Refusal.Next)
+	require.Equal(t, denial.BadSignature, e.Refused)
+	require.Equal(t, denial.BadSignature.Cause().Next, e.Refusal.Next)
 	require.Equal(t, "auth[0]: HMAC in webhook-signature, with GOCARDLESS_WEBHOOK_SECRET", e.Refusal.Scheme)
 	require.NotEmpty(t, e.Refusal.Tried)
 	e = Explain(providerOf(t, "gocardless"), r, clock)
-	require.Equal(t, auth.ReasonNoSecret, e.Refused)
+	require.Equal(t, denial.NoSecret, e.Refused)
 	r.Body = make([]byte, p.BodyLimit()+1)
 	require.Equal(t, ReasonTooLarge, Explain(p, r, clock).Refused)
 	require.NotEmpty(t, Explain(p, r, clock).Refusal.Next)
@@ -62,7 +62,7 @@ func TestExplainRefusals(t *testing.T) {
 
 	stale := providerOf(t, "stripe", secretOfTests)
 	e = Explain(stale, signedSample(t, stale, "customer.updated", "x1"), clock.Add(10*time.Minute))
-	require.Equal(t, auth.ReasonStaleTimestamp, e.Refused)
+	require.Equal(t, denial.StaleTimestamp, e.Refused)
 }
 
 // What is behind a key, an override, a question, a handshake and a dead letter.

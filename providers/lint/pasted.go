@@ -13,6 +13,7 @@ import (
 
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 // Pasted is a request as somebody has copied it from a log, a terminal or a browser.
@@ -199,7 +200,7 @@ func ExplainPasted(p *providers.Provider, r *auth.Request, now time.Time) (e Exp
 		other := *r
 		other.Body = []byte(form.body)
 		switch err := p.Authenticate(&other, now); {
-		case err == nil, auth.ReasonOf(err) == auth.ReasonStaleTimestamp, auth.ReasonOf(err) == auth.ReasonTimestampFromFuture:
+		case err == nil, denial.ReasonOf(err) == denial.StaleTimestamp, denial.ReasonOf(err) == denial.TimestampFromFuture:
 			return Explain(p, &other, now), form.as
 		}
 	}

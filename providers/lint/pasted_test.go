@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 // Whatever somebody has at hand is read: a command, a request as HTTP has it, headers and a body, or the body alone.
@@ -81,7 +82,7 @@ func TestAPastedBodyIsTakenAsItWasSigned(t *testing.T) {
 		require.Empty(t, e.Refused, "%q", sent)
 		require.Equal(t, as, taken)
 		e, _ = ExplainPasted(p, request, clock.Add(time.Hour))
-		require.Equal(t, auth.ReasonStaleTimestamp, e.Refused)
+		require.Equal(t, denial.StaleTimestamp, e.Refused)
 	}
 }
 

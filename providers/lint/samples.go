@@ -158,7 +158,7 @@ func (l *linter) checkEvent(field string, item *providers.Item, e ExplainedEvent
 	}
 }
 
-// signForLint makes a sample authentic by the first scheme that can. The error is an *auth.Error.
+// signForLint makes a sample authentic by the first scheme that can. The error is a *denial.Error.
 func signForLint(trial *providers.Provider, r *auth.Request) error {
 	r.RemoteIP = lintAddress
 	if err := trial.SignWithSecrets(r, lintTime); err != nil {

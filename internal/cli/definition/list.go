@@ -11,6 +11,7 @@ import (
 	"holdfast/operator/exchange"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -22,7 +23,7 @@ type listedProvider struct {
 	Secrets []string `json:"secrets"`
 	// Secret says whether anybody can be authenticated, and Because why nobody can.
 	Secret  auth.SecretState  `json:"secret"`
-	Because auth.Reason       `json:"because,omitempty"`
+	Because denial.Reason     `json:"because,omitempty"`
 	Source  definition.Origin `json:"source"`
 	// Evidence is "" for a definition without sources.
 	Evidence definition.Evidence `json:"evidence,omitempty"`

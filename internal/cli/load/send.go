@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/word"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/providers"
@@ -106,7 +106,7 @@ func newSender(stdin io.Reader, cfg config.Config, p *providers.Provider, o send
 		s.eventType = p.DefaultSample()
 	}
 	if o.file == "" {
-		if _, err := event.Choose(s.eventType, p.SampleTypes()); err != nil {
+		if _, err := word.Choose(s.eventType, p.SampleTypes()); err != nil {
 			return nil, fmt.Errorf("sample of %s: %w", p.Name(), err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
@@ -46,9 +45,9 @@ type compareOptions struct {
 
 // comparison is what was found.
 type comparison struct {
-	Lines    int64                                       `json:"lines"`
-	Mistaken int64                                       `json:"mistaken"`
-	Counts   map[event.ImportRecord]moving.ComparedCount `json:"counts"`
+	Lines    int64                                           `json:"lines"`
+	Mistaken int64                                           `json:"mistaken"`
+	Counts   map[operation.ImportRecord]moving.ComparedCount `json:"counts"`
 	// Differing counts all differences; the first of them are listed.
 	Differing   int64                        `json:"differing"`
 	Differences []operation.ImportDifference `json:"differences"`
@@ -98,7 +97,7 @@ func writeComparison(w io.Writer, f comparison) error {
 		fmt.Fprintf(w, "events that are only here were not looked for: FILE has more than %d\n", moving.MaxCompared)
 	}
 	table := cli.NewTable(w, "RECORD", "SAME", "MISSING", "DIFFER", "ONLY HERE")
-	for _, record := range event.ImportRecords() {
+	for _, record := range operation.ImportRecords() {
 		if n, ok := f.Counts[record]; ok {
 			table.Row(string(record), cli.Number(n.Same), cli.Number(n.Missing), cli.Number(n.Differ), cli.Number(n.Extra))
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/archive"
-	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
@@ -57,7 +56,7 @@ func ImportCommand() *cobra.Command {
 // source is a file that is to be read.
 type source struct {
 	format   moving.Format
-	record   event.ImportRecord
+	record   operation.ImportRecord
 	provider string
 }
 

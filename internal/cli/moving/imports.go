@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
@@ -77,7 +76,7 @@ func writeCounts(w io.Writer, counts operation.ImportCounts) error {
 		return nil
 	}
 	table := cli.NewTable(w, "RECORD", "NEW", "THERE", "UNREADABLE", "FAILED")
-	for _, record := range event.ImportRecords() {
+	for _, record := range operation.ImportRecords() {
 		if n, ok := counts[record]; ok {
 			table.Row(string(record), cli.Number(n.New), cli.Number(n.There), cli.Number(n.Unreadable), cli.Number(n.Failed))
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/outbound"
@@ -30,14 +29,14 @@ type reading struct {
 	id    string
 	store moving.Books
 	out   io.Writer
-	page  func(context.Context, []event.ImportItem) error
+	page  func(context.Context, []operation.ImportItem) error
 
-	items         []event.ImportItem
+	items         []operation.ImportItem
 	bytes         int
 	subscriptions []moving.Subscription
 
 	lines, expired, mistaken, staged int64
-	counts                           map[event.ImportRecord]int64
+	counts                           map[operation.ImportRecord]int64
 }
 
 // take takes the next line.
@@ -120,7 +119,7 @@ func (r *reading) errMistakes() error {
 }
 
 func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) error {
-	r.counts = map[event.ImportRecord]int64{}
+	r.counts = map[operation.ImportRecord]int64{}
 	r.out = c.ErrOrStderr()
 	if err := s.each(c, t, file, func(l moving.Line) error { return r.take(c.Context(), l) }); err != nil {
 		return err
@@ -131,7 +130,7 @@ func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) e
 // stage reads a file and keeps it. On an error nothing of it is left.
 func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*reading, error) {
 	r := &reading{id: operation.NewID(), store: t.Store}
-	r.page = func(ctx context.Context, items []event.ImportItem) error {
+	r.page = func(ctx context.Context, items []operation.ImportItem) error {
 		return t.Store.StageImport(ctx, r.id, r.staged, items)
 	}
 	err := o.read(c, t, file, r)
@@ -163,7 +162,7 @@ func (r *reading) found() tried {
 func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 	counts, problems := operation.ImportCounts{}, []operation.ImportProblem(nil)
 	r := &reading{store: t.Store}
-	r.page = func(ctx context.Context, items []event.ImportItem) error {
+	r.page = func(ctx context.Context, items []operation.ImportItem) error {
 		more, wrong, err := t.Store.TryImport(ctx, items, t.Rebuilds().Parse)
 		counts.AddAll(more)
 		problems = append(problems, wrong[:min(len(wrong), operation.MaxProblems-len(problems))]...)

@@ -68,7 +68,7 @@ func errorListCommand() *cobra.Command {
 			"  holdfast error list --json | jq -r '.items[].code' | sort | uniq -c",
 		Limit: 50, Place: func(e oversight.ErrorEntry) int64 { return e.ID },
 		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) (_ []oversight.ErrorEntry, err error) {
-			query.Limit, query.Before = limit, behind(after)
+			query.Limit, query.Before = limit, cli.Behind(after)
 			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
 				return nil, err
 			}
@@ -89,12 +89,4 @@ func errorListCommand() *cobra.Command {
 	cli.AddEventFlag(command, &about, "only its own")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command
-}
-
-// behind is the number that ended the page before; 0 is none.
-func behind(after *int64) int64 {
-	if after == nil {
-		return 0
-	}
-	return *after
 }

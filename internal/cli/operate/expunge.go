@@ -11,6 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
 	"holdfast/runs"
@@ -38,7 +39,7 @@ func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by oversight.
 }
 
 // cleanArchive takes the event out of the files of the archive. What it cannot do now the next purge does.
-func cleanArchive(c *cobra.Command, t *cli.Tools, gone event.Expunged) error {
+func cleanArchive(c *cobra.Command, t *cli.Tools, gone retention.Expunged) error {
 	if gone.ArchiveFiles == 0 {
 		return nil
 	}
@@ -57,7 +58,7 @@ func cleanArchive(c *cobra.Command, t *cli.Tools, gone event.Expunged) error {
 	return nil
 }
 
-func printExpunged(c *cobra.Command, gone event.Expunged) error {
+func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 	return cli.Print(c, gone, func(w io.Writer) error {
 		if gone.Earlier != nil {
 			fmt.Fprintf(w, "%s\n", &event.VerdictError{Verdict: *gone.Earlier})
@@ -78,7 +79,7 @@ func writeCollapsed(w io.Writer, refs []event.EntityRef) error {
 		fmt.Fprintf(w, "  holdfast entity show %s %s %s\n",
 			cli.Printable(ref.Provider), cli.Printable(ref.Kind), cli.Printable(ref.ExternalID))
 	}
-	if len(refs) < event.MaxCollapsed {
+	if len(refs) < retention.MaxCollapsed {
 		return nil
 	}
 	_, err := fmt.Fprintln(w, "  and there may be more")

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/retention"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
 )
@@ -44,13 +44,13 @@ func PurgeCommand() *cobra.Command {
 }
 
 func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
-	keep, removed := installation.Retention(t.Cfg), map[event.Kept]int64{}
+	keep, removed := installation.Retention(t.Cfg), map[retention.Kept]int64{}
 	purger, err := installation.NewPurger(t.Cfg, t.Store)
 	if err != nil {
 		return err
 	}
 	var failed error
-	for _, kept := range event.AllKept() {
+	for _, kept := range retention.All() {
 		before, ok := keep.Until(kept, time.Now())
 		if !ok {
 			continue
@@ -61,10 +61,10 @@ func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
 	return errors.Join(failed, printPurged(c, removed))
 }
 
-func printPurged(c *cobra.Command, removed map[event.Kept]int64) error {
+func printPurged(c *cobra.Command, removed map[retention.Kept]int64) error {
 	return cli.Print(c, removed, func(w io.Writer) error {
 		table := cli.NewTable(w, "KEPT", "REMOVED")
-		for _, kept := range event.AllKept() {
+		for _, kept := range retention.All() {
 			if n, ok := removed[kept]; ok {
 				table.Row(string(kept), strconv.FormatInt(n, 10))
 			} else {
@@ -76,7 +76,7 @@ func printPurged(c *cobra.Command, removed map[event.Kept]int64) error {
 }
 
 func purgeAll(
-	ctx context.Context, purger installation.Purger, kept event.Kept, before time.Time, by oversight.Actor,
+	ctx context.Context, purger installation.Purger, kept retention.Kept, before time.Time, by oversight.Actor,
 ) (total int64, err error) {
 	for {
 		n, err := purger.PurgeBatchBy(ctx, kept, before, by)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event"
+	"holdfast/event/word"
 	"holdfast/internal/cli"
 	"holdfast/operator/access"
 )
@@ -22,11 +22,11 @@ func tokenNewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "new NAME ROLE",
 		Short:   "Make a token, which is shown once and kept nowhere",
-		Long:    "Make a token, which is shown once and kept nowhere. ROLE is " + event.Alternatives(access.Roles()) + ".",
+		Long:    "Make a token, which is shown once and kept nowhere. ROLE is " + word.Alternatives(access.Roles()) + ".",
 		Example: "  holdfast token new ada operator\n  holdfast token new grafana viewer --json | jq -r .token",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			role, err := event.Choose(args[1], access.Roles())
+			role, err := word.Choose(args[1], access.Roles())
 			if err != nil {
 				return cli.Misuse(c, err)
 			}

@@ -1,0 +1,147 @@
+package fold
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast/event"
+)
+
+// Effect is a change in the timeline of its entity, with what it made of it.
+type Effect struct {
+	event.Link
+	// Fields differ between the states before and after the change.
+	Fields []FieldDiff `json:"fields"`
+	// Unknown says that they could not be compared: the state before lies behind too many changes, or the states are too large.
+	Unknown bool `json:"unknown,omitempty"`
+}
+
+// maxCompared bounds the states that Effects compares, in bytes.
+const maxCompared = 4 << 20
+
+// Effects folds a part of a timeline, the latest change first and with none missing, and compares what comes of each. Before
+// is the entity before all of them, if that is known. Where the states are large only the latest are compared.
+func Effects(before event.Entity, known bool, links []event.Link) ([]Effect, error) {
+	effects := make([]Effect, len(links))
+	at := walk{entity: before, known: known}
+	newest := compared(before, links)
+	if err := at.pass(links[newest:]); err != nil {
+		return nil, err
+	}
+	for i, l := range slices.Backward(links) {
+		effects[i] = Effect{Link: l, Fields: []FieldDiff{}}
+		switch {
+		case ordered(l).Change.Mentions() || l.WithoutEffect:
+		case i >= newest:
+			effects[i].Unknown = true
+		default:
+			if err := at.take(&effects[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return effects, nil
+}
+
+// compared is how many of the latest changes have states that may be compared.
+func compared(before event.Entity, links []event.Link) int {
+	room := maxCompared
+	for i, l := range links {
+		if room -= 2 * max(len(before.State), len(l.State)); room < 0 {
+			return i
+		}
+	}
+	return len(links)
+}
+
+// walk is the entity on the way through its timeline.
+type walk struct {
+	entity event.Entity
+	known  bool
+}
+
+// pass goes past changes in one fold.
+func (w *walk) pass(links []event.Link) (err error) {
+	var changes []event.OrderedChange
+	for _, l := range slices.Backward(links) {
+		if c := ordered(l); !l.WithoutEffect {
+			changes = append(changes, c)
+			w.known = w.known || c.Change.Resets()
+		}
+	}
+	if w.known {
+		w.entity, err = Apply(w.entity, changes[lastReset(changes):]...)
+	}
+	return err
+}
+
+// take goes past one change, and compares what was before it with what comes of it.
+func (w *walk) take(e *Effect) error {
+	c := ordered(e.Link)
+	if e.Unknown = !w.known; !w.known && !c.Change.Resets() {
+		return nil
+	}
+	after, err := Apply(w.entity, c)
+	if err == nil && w.known {
+		e.Fields, err = Diff(w.entity, after)
+	}
+	w.entity, w.known = after, true
+	return err
+}
+
+// ordered is the change with its place.
+func ordered(l event.Link) event.OrderedChange {
+	return event.OrderedChange{
+		Order:  event.Order{Version: l.Version, OccurredAt: l.OccurredAt, EventID: l.EventID},
+		Change: event.Change{Kind: l.Kind, ExternalID: l.ExternalID, Op: l.Op, State: l.State, Version: l.Version},
+	}
+}
+
+// Origin is where a field of a state has its value from.
+type Origin struct {
+	Field string          `json:"field"`
+	Value json.RawMessage `json:"value"`
+	// By is the change that made the value what it is; nil where it lies further back than was looked.
+	By *event.Link `json:"by,omitempty"`
+}
+
+// Origins says of each field of a state, in the order of their names, which of the effects that led to it, the latest first,
+// gave it its value: one that says the same again did not.
+func Origins(state json.RawMessage, effects []Effect) ([]Origin, error) {
+	decoded, err := decodeExact(orEmpty(state))
+	if err != nil {
+		return nil, err
+	}
+	fields, _ := decoded.(map[string]any)
+	by := originsOf(effects)
+	origins := make([]Origin, 0, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value, err := encodeExact(fields[name])
+		if err != nil {
+			return nil, err
+		}
+		origins = append(origins, Origin{Field: name, Value: value, By: by[pointerTo(name)]})
+	}
+	return origins, nil
+}
+
+// originsOf are the last changes of fields, by their names as in pointers. What is before an effect that is not known is not
+// known.
+func originsOf(effects []Effect) map[string]*event.Link {
+	by := map[string]*event.Link{}
+	for _, e := range effects {
+		if e.Unknown {
+			break
+		}
+		for _, f := range e.Fields {
+			path, isField := strings.CutPrefix(f.Path, "/")
+			name, _, _ := strings.Cut(path, "/")
+			if isField && by[name] == nil {
+				by[name] = &e.Link
+			}
+		}
+	}
+	return by
+}

@@ -1,0 +1,30 @@
+package word
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+)
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"opn":                          `"opn" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean open?`,
+		"Exhausted":                    `"Exhausted" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean exhausted?`,
+		"redrive":                      `"redrive" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean redriving?`,
+		"re":                           `"re" is unknown: want open, redriving, resolved, exhausted or discarded; did you mean redriving?`,
+		"bogus":                        `"bogus" is unknown: want open, redriving, resolved, exhausted or discarded`,
+		strings.Repeat("x", 1<<20)[1:]: `"` + strings.Repeat("x", 50) + `…" is unknown: want open, redriving, resolved, exhausted or discarded`,
+	} {
+		_, err := Choose(text, event.DeadLetterStates())
+		require.EqualError(t, err, wanted)
+	}
+	for _, state := range append(event.DeadLetterStates(), "") {
+		got, err := Choose(string(state), event.DeadLetterStates())
+		require.NoError(t, err)
+		require.Equal(t, state, got)
+	}
+}

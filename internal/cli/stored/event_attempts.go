@@ -1,0 +1,44 @@
+package stored
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/cli"
+	"holdfast/internal/cli/outbound"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
+)
+
+func eventAttemptsCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "attempts ID",
+		Short:   "Show the attempts to deliver one event",
+		Example: "  holdfast event attempts stripe:evt_123",
+		Args:    cobra.ExactArgs(1),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			id, err := t.FindEvent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			all, err := t.Store.AttemptsOf(c.Context(), id)
+			if err != nil {
+				return err
+			}
+			page := exchange.List[outgoing.AttemptView]{Items: []outgoing.AttemptView{}}
+			for _, a := range all {
+				page.Items = append(page.Items, outgoing.WholeAttempt(a))
+			}
+			return cli.Print(c, page, func(w io.Writer) error {
+				if len(all) == 0 {
+					fmt.Fprintln(w, "none yet: holdfast event show "+id)
+				}
+				return outbound.WriteAttempts(w, all)
+			})
+		}),
+	}
+	cli.AddJSONFlag(command)
+	return command
+}

@@ -1,0 +1,192 @@
+package stored
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/internal/cli"
+	"holdfast/internal/cli/deadletter"
+	"holdfast/internal/cli/outbound"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
+)
+
+func eventShowCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one event: where it stands, its entities, its body",
+		Long: "Show one event: where it stands, its entities, its body. ID is its own, that of its\n" +
+			"workflow (provider:key), its key, the number of its dead letter, or the ID of its\n" +
+			"request.",
+		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
+			ids, err := t.FindEvents(c.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case len(ids) > 1:
+				return printRequest(c, args[0], ids)
+			}
+			return showEvent(c, t, ids[0])
+		}),
+	}
+	cli.AddJSONFlag(command)
+	return command
+}
+
+// printRequest names the events of a request that has brought several, or those of a key that several providers have.
+func printRequest(c *cobra.Command, name string, events []string) error {
+	brought := struct {
+		RequestID string   `json:"request_id"`
+		EventIDs  []string `json:"event_ids"`
+	}{name, events}
+	return cli.Print(c, brought, func(w io.Writer) error {
+		fmt.Fprintf(w, "%s names %d events:\n", cli.Printable(name), len(events))
+		for _, e := range events {
+			fmt.Fprintln(w, e)
+		}
+		return nil
+	})
+}
+
+// showEvent shows the event wherever it is: it may wait in the inbox still, have died before it had a row, or be gone but for the
+// verdict on it.
+func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
+	api := api.API{
+		Events: t.Store, DeadLetters: t.Store, Errors: t.Store, Outbound: &outgoing.API{Deliveries: t.Store},
+	}
+	detail, err := api.EventDetail(c.Context(), id, false)
+	if err != nil {
+		return showRest(c, t, id, err)
+	}
+	return cli.Print(c, detail, func(w io.Writer) error {
+		if waiting, err := t.Store.WaitingEvent(c.Context(), id); err == nil {
+			return writeWaiting(w, waiting)
+		}
+		if detail.PersistedAt.IsZero() && len(detail.DeadLetters) > 0 {
+			return deadletter.WriteWhole(c.Context(), w, t, detail.DeadLetters[0].ID)
+		}
+		return writeEvent(w, detail)
+	})
+}
+
+// showRest shows what is left of an event that is nowhere.
+func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
+	var verdict *event.VerdictError
+	if errors.As(err, &verdict) {
+		return cli.Print(c, verdict.Verdict, func(w io.Writer) error { return writeVerdict(w, verdict.Verdict) })
+	}
+	if conflict, err := t.Store.ConflictOfEvent(c.Context(), id); err == nil {
+		return cli.Print(c, conflict, func(w io.Writer) error { return writeDropped(w, conflict) })
+	}
+	if !errors.Is(err, event.ErrNotFound) {
+		return err
+	}
+	return cli.Missing("there is no event %s: it is on its way, or it was sent again and dropped, for which no row is kept; "+
+		"by its workflow (provider:key) you see the one that counts", id)
+}
+
+func writeDropped(w io.Writer, c event.Conflict) error {
+	return cli.WriteFields(w,
+		"event", c.EventID,
+		"status", "dropped: another event has its key",
+		"provider", c.Provider,
+		"source", c.Source,
+		"key", c.Key,
+		"owner of the key", c.Owner,
+		"received", c.LastSeen.Format(time.RFC3339Nano),
+	)
+}
+
+func writeVerdict(w io.Writer, v event.Verdict) error {
+	return cli.WriteFields(w,
+		"event", v.EventID,
+		"status", string(v.Outcome),
+		"by", v.By,
+		"at", v.At.Format(time.RFC3339Nano),
+		"because", v.Reason,
+		"replaced by event", v.ReplacedBy,
+	)
+}
+
+func writeEvent(w io.Writer, e api.EventDetail) error {
+	var processed string
+	if e.ProcessedAt != nil {
+		processed = fmt.Sprintf("%s (%s after receipt)",
+			e.ProcessedAt.Format(time.RFC3339Nano), e.ProcessedAt.Sub(e.ReceivedAt).Round(time.Millisecond))
+	}
+	status := string(e.Status)
+	if e.Outcome != "" {
+		status += " (" + string(e.Outcome) + ")"
+	}
+	err := cli.WriteFields(w,
+		"event", e.ID,
+		"status", status,
+		"provider", e.Provider,
+		"source", e.Source,
+		"type", e.Type,
+		"key", fmt.Sprintf("%s (from %s)", e.Key, e.Receipt.KeyFrom),
+		"workflow", e.Run.WorkflowID,
+		"run", e.Run.RunID,
+		"occurred", e.OccurredAt.Format(time.RFC3339Nano),
+		"received", e.ReceivedAt.Format(time.RFC3339Nano),
+		"processed", processed,
+		"came again", cameAgain(e.Duplicates),
+		"request", e.Receipt.RequestID,
+		"correlation", e.Receipt.CorrelationID,
+		"projection", e.PayloadNote,
+		"replaces event", e.Replaces,
+	)
+	if err != nil {
+		return err
+	}
+	if v := e.Verdict; v != nil {
+		err := cli.WriteFields(w, "decided", string(v.Outcome), "by", v.By, "at", v.At.Format(time.RFC3339Nano), "because", v.Reason,
+			"replaced by event", v.ReplacedBy)
+		if err != nil {
+			return err
+		}
+	}
+	if err := deadletter.WriteShort(w, e.DeadLetters); err != nil {
+		return err
+	}
+	if err := writeLinks(w, e.Entities); err != nil {
+		return err
+	}
+	var deliveries []delivery.Delivery
+	for _, d := range e.Deliveries {
+		deliveries = append(deliveries, d.Delivery)
+	}
+	if err := outbound.WriteDeliveries(w, deliveries); err != nil {
+		return err
+	}
+	return cli.WriteBody(w, e.Body.Raw)
+}
+
+// cameAgain is how often an event came again; "" for never.
+func cameAgain(d *event.Duplicates) string {
+	if d == nil {
+		return ""
+	}
+	first, last := d.FirstSeen.Format(time.RFC3339Nano), d.LastSeen.Format(time.RFC3339Nano)
+	return fmt.Sprintf("%d × (first %s, last %s)", d.Times, first, last)
+}
+
+func writeLinks(w io.Writer, links []api.Change) error {
+	if len(links) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	table := cli.NewTable(w, "ENTITY!", "CHANGE", "STATE")
+	for _, l := range links {
+		table.Row(l.Kind+" "+l.ExternalID, string(l.Op), cli.Shorten(string(l.State)))
+	}
+	return table.Flush()
+}

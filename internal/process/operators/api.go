@@ -1,0 +1,102 @@
+package operators
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+
+	"holdfast/delivery/desk"
+	"holdfast/event"
+	"holdfast/feed"
+	"holdfast/internal/config"
+	"holdfast/internal/installation"
+	"holdfast/internal/payloadcodec"
+	"holdfast/internal/telemetry"
+	"holdfast/moving"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
+	"holdfast/persistence"
+	"holdfast/providers"
+	"holdfast/redrive"
+	"holdfast/runs"
+)
+
+// Side is what the API and the console of a process are made of.
+type Side struct {
+	Config    config.Config
+	Catalogue *providers.Live
+	Codec     *payloadcodec.Codec
+	Temporal  client.Client
+	Starter   *runs.Starter
+}
+
+// Tokens reads who may call the API, and refuses an address that nobody should reach without a token.
+func Tokens(cfg config.Operator) (access.Tokens, error) {
+	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("HOLDFAST_OPERATOR_TOKENS: %w", err)
+	}
+	if err := operator.CheckAddress(cfg.Addr, tokens); err != nil {
+		return nil, fmt.Errorf("HOLDFAST_OPERATOR_ADDR: %w", err)
+	}
+	if len(tokens) == 0 {
+		slog.Info("operator.open", "reason", "no tokens are configured: whoever is on this machine may do everything",
+			"address", cfg.Addr)
+	}
+	return tokens, nil
+}
+
+// OpenStore opens a pool of their own, so that operators and events never wait for each other's connections.
+func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {
+	c := installation.StoreConfig(cfg)
+	c.MaxConns, c.StatementTimeout = cfg.Operator.MaxConns, cfg.Operator.StatementTimeout
+	c.LockTimeout = min(c.LockTimeout, c.StatementTimeout)
+	c.ApplicationName, c.Tracer = "holdfast-operator", t.DatabaseTracer()
+	return persistence.Open(ctx, c)
+}
+
+// API is the operator API over a store; closeDesk closes the Temporals of destinations that it has called.
+func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
+	redrives := &redrive.Service{Letters: store, Books: store, Runs: s.Starter}
+	rebuilds := &redrive.Rebuilds{Books: store, Runs: s.Starter, Parse: providers.Parser(s.Catalogue.Lookup)}
+	imports := &moving.Imports{Books: store, Runs: s.Starter}
+	outbound, closeDesk := s.outbound(store)
+	all = &api.API{
+		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
+		Stats:   installation.NewStatistics(s.Config, store, s.Temporal),
+		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Imports: imports, Redactor: redactor{s.Catalogue},
+		Outbound: outbound, Changes: store, Live: feed.NewHub(store, 0),
+	}
+	all.Payloads = s.Codec
+	return all, closeDesk
+}
+
+// outbound is what operators see and change of what goes out.
+func (s Side) outbound(store *persistence.Store) (out *outgoing.API, closeDesk func()) {
+	samples := desk.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
+	d := installation.NewDesk(s.Config, store, s.Temporal, samples)
+	return &outgoing.API{
+		Destinations: store, Changes: d, Subscriptions: store, Trials: d.Trials, Deliveries: store, Resends: d.Resends,
+	}, d.Close
+}
+
+// redactor hides what the definitions of providers hide; of a provider that is not known, everything.
+type redactor struct{ catalogue *providers.Live }
+
+func (r redactor) Redacts(provider string) bool {
+	p, ok := r.catalogue.Lookup(provider)
+	return !ok || p.Redacts()
+}
+
+func (r redactor) Redact(receipt event.Receipt, body []byte) (json.RawMessage, error) {
+	p, ok := r.catalogue.Lookup(receipt.Provider)
+	if !ok {
+		return json.RawMessage("null"), nil
+	}
+	return p.Redact(receipt, body)
+}

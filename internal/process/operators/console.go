@@ -1,0 +1,80 @@
+package operators
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+
+	"holdfast/internal/config"
+	"holdfast/internal/doctor"
+	"holdfast/internal/telemetry"
+	"holdfast/operator"
+	"holdfast/operator/access"
+	"holdfast/operator/console"
+	"holdfast/operator/console/plot"
+	"holdfast/persistence"
+)
+
+// Console is the API as pages.
+func (s Side) Console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
+	shown := console.Options{
+		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store, Receivers: store,
+		Doctor: examine(doctor.NewWatch(s.Config, store, s.Temporal)), History: historyOf(history),
+		Definitions: s.Catalogue, Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
+		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,
+	}
+	if len(o.TemporalWeb) > 0 {
+		shown.TemporalWeb = o.TemporalWeb[0]
+	}
+	return console.New(shown)
+}
+
+// examine gives the findings of a watch in the console's words.
+func examine(watch *doctor.Watch) console.Doctor {
+	return func(ctx context.Context) (time.Time, []console.Finding) {
+		look := watch.Last(ctx)
+		var all []console.Finding
+		for _, f := range look.Findings {
+			all = append(all, console.Finding{
+				Check: f.Check, Verdict: string(f.Verdict), Detail: f.Detail, Advice: f.Advice, Since: f.Since,
+			})
+		}
+		return look.At, all
+	}
+}
+
+func historyOf(history *telemetry.History) plot.History {
+	return func(prefix string, since time.Duration) (time.Duration, []plot.Series) {
+		read := history.Read(prefix, since)
+		all := make([]plot.Series, 0, len(read.Series))
+		for _, s := range read.Series {
+			all = append(all, plot.Series{Name: s.Name, Labels: s.Labels, Values: s.Values})
+		}
+		return time.Duration(read.StepSeconds * float64(time.Second)), all
+	}
+}
+
+// Link is where the console of such a process will stand. Where it asks for tokens, the link logs in, once and for some
+// minutes, as who may do the most: by a ticket, which the process has to know. It is "" where the port is not known yet.
+func Link(cfg config.Operator) (link string, tickets *access.Tickets, err error) {
+	tickets = &access.Tickets{}
+	tokens, err := access.ParseTokens(cfg.Tokens.Reveal())
+	if err != nil {
+		return "", nil, fmt.Errorf("HOLDFAST_OPERATOR_TOKENS: %w", err)
+	}
+	if _, port, _ := net.SplitHostPort(cfg.Addr); port == "0" {
+		return "", tickets, nil
+	}
+	home := "http://" + cfg.Addr + string(cfg.Prefix) + console.Home
+	if len(tokens) == 0 {
+		return home, tickets, nil
+	}
+	most := slices.MaxFunc(tokens, func(a, b access.Token) int {
+		return slices.Index(access.Roles(), a.Role) - slices.Index(access.Roles(), b.Role)
+	})
+	return home + "/login?" + url.Values{"ticket": {tickets.Make(most.Name)}}.Encode(), tickets, nil
+}

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"holdfast/internal/installation"
+	"holdfast/migrations"
+)
+
+// openStore makes the pool; it connects when it is first used.
+func (p *process) openStore(ctx context.Context) error {
+	store, err := installation.OpenStore(ctx, p.cfg, p.telemetry)
+	if err != nil {
+		return err
+	}
+	p.store = store
+	p.onStop("database", func(context.Context) error { store.Close(); return nil })
+	return errors.Join(p.telemetry.ObservePool(store.Pool()), p.telemetry.ObserveDeadLetters(store.OpenDeadLetters),
+		p.telemetry.ObserveFeed(store.FeedBehind))
+}
+
+// probeTemporal looks whether Temporal answers and, until it once was so, whether the namespace is prepared.
+func (p *process) probeTemporal() func(context.Context) error {
+	var prepared atomic.Bool
+	return func(ctx context.Context) error {
+		if prepared.Load() {
+			_, err := p.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+			return err
+		}
+		if err := installation.RequireSearchAttributes(ctx, p.temporal, p.cfg.Temporal.Namespace); err != nil {
+			return err
+		}
+		prepared.Store(true)
+		return nil
+	}
+}
+
+// patience is the pause between two looks at something that has to be there.
+const patience = 2 * time.Second
+
+// waitFor waits, as long as it takes, for something that a role cannot start without: the order in which the parts of an
+// installation start must not matter. Its error is only ever that of the context.
+func waitFor(ctx context.Context, name string, probe func(context.Context) error) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, patience)
+		err := probe(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		slog.WarnContext(ctx, "process.waiting", "for", name, "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(patience):
+		}
+	}
+}
+
+// requireMigrations waits for the database and refuses one whose schema is behind.
+func (p *process) requireMigrations(ctx context.Context) error {
+	if err := waitFor(ctx, "the database", p.store.Ping); err != nil {
+		return err
+	}
+	have, want, err := migrations.Current(ctx, p.cfg.Database.URL.Reveal())
+	if err != nil {
+		return err
+	}
+	if have < want {
+		return fmt.Errorf("the database is at migration %d and this program needs %d: run `holdfast migrate`", have, want)
+	}
+	return nil
+}
