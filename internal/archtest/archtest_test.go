@@ -17,6 +17,7 @@ func TestTheModuleKeepsItsImportTable(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, packages)
 	require.Empty(t, Check(withoutRoot(packages), Table), "the table stands in internal/archtest/table.go")
+	require.Empty(t, Unused(packages, Table), "the table stands in internal/archtest/table.go")
 }
 
 // withoutRoot leaves out the module's own directory, whose files are the top level's business.

@@ -34,6 +34,28 @@ func Check(packages []Package, table []Rule) []string {
 	return breaches
 }
 
+// Unused gives a sentence for each direction that the table has and nobody goes.
+func Unused(packages []Package, table []Rule) []string {
+	imports := map[string][]string{}
+	for _, p := range packages {
+		imports[p.Path] = p.Imports
+	}
+	var unused []string
+	for _, r := range table {
+		used, exists := imports[r.Package]
+		if !exists {
+			unused = append(unused, r.Package+" has a rule, and is no package")
+			continue
+		}
+		for _, ours := range r.Ours {
+			if ours != anything && !slices.Contains(used, module+"/"+ours) {
+				unused = append(unused, fmt.Sprintf("%s may import %s, and does not: take it out of the rule", r.Package, ours))
+			}
+		}
+	}
+	return unused
+}
+
 func (r Rule) check(p Package, rules map[string]Rule) []string {
 	var breaches []string
 	if r.OnlyTests && p.HasCode {
@@ -92,12 +114,18 @@ func isForTests(ours string) bool { return strings.HasPrefix(ours, "internal/dev
 
 // buildsOn follows the table, not the code, so that a test cannot turn a direction around that nobody uses yet.
 func buildsOn(upper, lower string, rules map[string]Rule) bool {
-	for _, direct := range rules[upper].Ours {
-		if direct == anything || direct == lower || buildsOn(direct, lower, rules) {
-			return true
+	seen := map[string]bool{} // Go has no cycles of packages, but the table may have one by mistake
+	var builds func(string) bool
+	builds = func(upper string) bool {
+		if seen[upper] {
+			return false
 		}
+		seen[upper] = true
+		return slices.ContainsFunc(rules[upper].Ours, func(direct string) bool {
+			return direct == anything || direct == lower || builds(direct)
+		})
 	}
-	return false
+	return builds(upper)
 }
 
 // below gives the path below this module.

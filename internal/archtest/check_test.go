@@ -95,6 +95,22 @@ func TestWhatTheTableAllowsIsNoBreach(t *testing.T) {
 	}, Table))
 }
 
+func TestDirectionsThatNobodyGoesAreFound(t *testing.T) {
+	t.Parallel()
+	table := []Rule{{Package: "a", Ours: []string{"b", "c", anything}}, {Package: "b"}, {Package: "gone"}}
+	packages := []Package{{Path: "a", Imports: []string{"holdfast/b"}}, {Path: "b"}}
+	require.Equal(t, []string{
+		"a may import c, and does not: take it out of the rule",
+		"gone has a rule, and is no package",
+	}, Unused(packages, table))
+}
+
+func TestACycleOfTheTableEnds(t *testing.T) {
+	t.Parallel()
+	table := []Rule{{Package: "a", Ours: []string{"b"}}, {Package: "b", Ours: []string{"a"}}, {Package: "c"}}
+	require.Empty(t, Check([]Package{{Path: "c", TestImports: []string{"holdfast/a"}}}, table))
+}
+
 func TestOldVersionsAreFound(t *testing.T) {
 	t.Parallel()
 	floors := []Floor{{"example.org/a", "v1.9.2", "a hole"}}
