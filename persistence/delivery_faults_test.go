@@ -161,35 +161,101 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	require.Len(t, lease(), 2)
 }
 
-// A lease is committed, and its connection is cut before anybody is told: nobody has these deliveries, so they must not fill the
-// destination until their leases end.
-func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
-	t.Parallel()
+// openCut opens a store of which lose makes leases that are committed without anybody being told.
+func openCut(t *testing.T) (db *database, lose func()) {
 	tap := &wiretap{}
-	db := open(t, func(c *persistence.Config) {
+	db = open(t, func(c *persistence.Config) {
 		tap.server = c.URL
 		c.URL = tap.listen(t)
 	})
+	return db, func() {
+		tap.cuts.Store(true)
+		defer tap.cuts.Store(false)
+		_, _, err := db.Lease(t.Context(), delivery.Want{Limit: 10, Share: 10})
+		require.Error(t, err)
+	}
+}
+
+func (d *database) leased() int {
+	return value[int](d, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL`)
+}
+
+// A lease is committed, and its connection is cut before anybody is told: nobody has these deliveries, so they must not fill the
+// destination until their leases end. Those that somebody has stay his.
+func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
+	t.Parallel()
+	db, lose := openCut(t)
 	db.destination(1, delivery.Destination{InFlight: 4})
 	db.queue(1, 6)
-	want := delivery.Want{Limit: 10, Share: 10}
-	tap.cuts.Store(true)
-	_, _, err := db.Lease(t.Context(), want)
-	require.Error(t, err)
-	tap.cuts.Store(false)
-	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL`))
+	first := db.lease(1, 10)
+	require.Len(t, first, 1)
+	lose()
+	require.Equal(t, 4, db.leased())
 
 	db.exec(`BEGIN`)
 	db.exec(`SELECT FROM destination_states FOR UPDATE`) // as the transaction itself has, while it goes on
 	require.Empty(t, db.lease(10, 10))
 	db.exec(`COMMIT`)
 	jobs := db.lease(10, 10)
-	require.Len(t, jobs, 4)
+	require.Len(t, jobs, 3)
 	for _, j := range jobs {
 		require.Zero(t, j.Tries, "nobody has tried it")
 	}
-	db.settle(each(jobs, delivery.OK, "200")...)
+	require.Equal(t, 4, db.leased())
+	db.settle(each(append(jobs, first...), delivery.OK, "200")...)
 	require.Len(t, db.lease(10, 10), 2)
+}
+
+// Somebody holds one of these deliveries: the others are given back, other destinations are served, and it follows.
+func TestWhatIsGivenBackWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	db, lose := openCut(t)
+	db.destination(1, delivery.Destination{InFlight: 4})
+	db.destination(2, delivery.Destination{})
+	db.queue(1, 4)
+	lose()
+	db.queue(2, 2)
+	db.exec(`BEGIN`)
+	db.exec(`SELECT FROM delivery_queue WHERE lease IS NOT NULL LIMIT 1 FOR UPDATE`)
+	require.Len(t, db.lease(10, 10), 5)
+	db.exec(`COMMIT`)
+	require.Len(t, db.lease(10, 10), 1)
+}
+
+// The database is away when it is to be given back; later the lease would have ended anyway.
+func TestWhatCannotBeGivenBackYetIsKept(t *testing.T) {
+	t.Parallel()
+	db, lose := openCut(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 2)
+	lose()
+	lose() // of the give-back the answer is lost as well
+	require.Len(t, db.lease(10, 10), 2)
+}
+
+// What nobody was sent has taken none of the rate.
+func TestWhatIsGivenBackGivesItsTokensBack(t *testing.T) {
+	t.Parallel()
+	db, lose := openCut(t)
+	db.destination(1, delivery.Destination{Rate: &delivery.Rate{Requests: 4, Per: event.Duration(time.Hour)}})
+	db.queue(1, 6)
+	lose()
+	require.Len(t, db.lease(10, 10), 4)
+	require.Empty(t, db.lease(10, 10))
+}
+
+// An outcome was kept while the database was away, and is due long ago when it is settled.
+func TestWhatIsSettledLateIsFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 1)
+	late := became(db.lease(10, 10)[0], delivery.Ours, "away")
+	late.DueAt = time.Now().Add(-40 * time.Second)
+	db.exec(`UPDATE destination_states SET next_at = now()`)
+	require.Empty(t, db.lease(10, 10))
+	db.settle(late)
+	require.Len(t, db.lease(10, 10), 1)
 }
 
 // Below what a lease has seen nothing is looked for, unless it was committed late.

@@ -151,9 +151,7 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
 func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
-	if err := s.giveBackLost(ctx); err != nil {
-		return nil, time.Now().Add(latest), postgres.Failure("give back deliveries", err)
-	}
+	s.giveBackLost(ctx)
 	want.Limit, want.Share = max(want.Limit, 1), max(want.Share, 1)
 	look := look{want: want, began: time.Now(), lease: uuid.NewString(), most: s.depth.destinations(want.Limit)}
 	jobs, err = s.lease(ctx, &look)
@@ -174,7 +172,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 		}
 	}()
 	b := &pgx.Batch{}
-	b.Queue(loseLater)
+	b.Queue(postgres.LoseLater)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	if len(armed) > 0 {
 		b.Queue(arm, armed)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"holdfast/persistence/postgres"
 )
 
 // lockLost passes over the destinations that somebody holds: it may be the very transaction whose answer is missing.
@@ -15,15 +17,26 @@ SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
 // giveBack is another statement than lockLost, so that it sees what was committed before the lock was free. What nobody has tried
-// does not count as tried.
+// counts as tried neither in the delivery nor in the tokens of its destination. A row that somebody holds is passed over: nobody
+// else is to wait for it meanwhile.
 const giveBack = `
-WITH back AS (
-     UPDATE delivery_queue SET lease = NULL, leases = leases - 1, due_at = statement_timestamp()
-      WHERE destination_id = ANY ($1::bigint[]) AND lease IS NOT NULL AND due_at > statement_timestamp() AND lease = $2::uuid
-  RETURNING destination_id
+WITH mine AS MATERIALIZED (
+     SELECT event_id, subscription_id FROM delivery_queue
+      WHERE ` + ofLost + ` FOR UPDATE SKIP LOCKED
+), back AS (
+     UPDATE delivery_queue AS q SET lease = NULL, leases = q.leases - 1, due_at = statement_timestamp()
+       FROM mine WHERE q.event_id = mine.event_id AND q.subscription_id = mine.subscription_id
+  RETURNING q.destination_id
 )
-UPDATE destination_states SET held = '', next_at = statement_timestamp()
- WHERE destination_id IN (SELECT destination_id FROM back) AND held IN ('', 'full')`
+UPDATE destination_states AS s SET held = '', next_at = statement_timestamp(), tokens = s.tokens + b.n
+  FROM (SELECT destination_id, count(*) AS n FROM back GROUP BY destination_id) AS b
+ WHERE s.destination_id = b.destination_id AND s.held IN ('', 'full', 'rate')`
+
+// ofLost are the deliveries of the lost lease $2 among destinations, while it lasts.
+const ofLost = `destination_id = ANY ($1::bigint[]) AND lease IS NOT NULL AND due_at > statement_timestamp() AND lease = $2::uuid`
+
+// leftOfLost are the destinations of which giveBack has passed something over.
+const leftOfLost = `SELECT DISTINCT destination_id FROM delivery_queue WHERE ` + ofLost
 
 // lostLease is one whose answer has not come. It may have been committed, or be so any moment; nobody has its deliveries, and
 // until it ends they count as under way.
@@ -65,43 +78,41 @@ func (l *look) lost() lostLease {
 }
 
 // giveBackLost makes due again what the lost leases of this process have taken. What it cannot give back yet it tries at the next
-// look, until the lease would have ended anyway.
-func (s *Store) giveBackLost(ctx context.Context) error {
-	all := s.lost.take()
-	for i, lost := range all {
-		if time.Now().After(lost.until) {
-			continue
-		}
-		left, err := s.giveBack(ctx, lost)
-		if err != nil {
-			s.lost.add(all[i:]...)
-			return err
-		}
-		if len(left.destinations) > 0 {
+// look, until the lease has ended.
+func (s *Store) giveBackLost(ctx context.Context) {
+	for _, lost := range s.lost.take() {
+		if left := s.giveBack(ctx, lost); len(left.destinations) > 0 && time.Now().Before(left.until) {
 			s.lost.add(left)
 		}
 	}
-	return nil
 }
 
-func (s *Store) giveBack(ctx context.Context, lost lostLease) (left lostLease, err error) {
-	var free []int64
+// giveBack gives what is left of it: all of it where the database could not be asked, which the lease that follows will tell.
+func (s *Store) giveBack(ctx context.Context, lost lostLease) (left lostLease) {
+	var free, passed []int64
 	b := &pgx.Batch{}
-	b.Queue(loseLater)
-	b.Queue(lockLost, lost.destinations).Query(func(rows pgx.Rows) (err error) {
-		free, err = pgx.CollectRows(rows, pgx.RowTo[int64])
-		return err
-	})
+	b.Queue(postgres.LoseLater)
+	b.Queue(lockLost, lost.destinations).Query(collectIDs(&free))
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
-		return lost, err
+		return lost
 	}
 	defer tx.Rollback(ctx)
 	last := &pgx.Batch{}
 	last.Queue(giveBack, free, lost.id)
+	last.Queue(leftOfLost, free, lost.id).Query(collectIDs(&passed))
 	if err := tx.Commit(ctx, last); err != nil {
-		return lost, err
+		return lost
 	}
-	lost.destinations = slices.DeleteFunc(lost.destinations, func(id int64) bool { return slices.Contains(free, id) })
-	return lost, nil
+	lost.destinations = slices.DeleteFunc(lost.destinations, func(id int64) bool {
+		return slices.Contains(free, id) && !slices.Contains(passed, id)
+	})
+	return lost
+}
+
+func collectIDs(into *[]int64) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	}
 }

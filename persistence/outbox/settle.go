@@ -202,7 +202,7 @@ func inTime(s delivery.Settled, local, now time.Time) delivery.Settled {
 	case s.DueAt.IsZero():
 		s.DueAt = now.Add(latest)
 	default:
-		s.DueAt = now.Add(s.DueAt.Sub(local))
+		s.DueAt = now.Add(max(0, s.DueAt.Sub(local))) // below low_at nobody looks
 	}
 	return s
 }

@@ -46,9 +46,6 @@ ON CONFLICT (destination_id) DO UPDATE
    SET next_at = CASE s.held WHEN '' THEN least(s.next_at, excluded.next_at) ELSE s.next_at END,
        low_at = least(s.low_at, excluded.next_at)`
 
-// loseLater lets a transaction commit before it is on disk: what it has written is made good by itself if the server dies.
-const loseLater = `SELECT set_config('synchronous_commit', 'off', true)`
-
 // madeDue are the destinations for which this process has made deliveries due that nobody has been woken for.
 type madeDue struct {
 	mu  sync.Mutex
@@ -96,7 +93,7 @@ func (s *Store) Signal() {
 // makes good.
 func (s *Store) wake(ctx context.Context, destination int64) {
 	b := &pgx.Batch{}
-	b.Queue(loseLater)
+	b.Queue(postgres.LoseLater)
 	b.Queue(arm, []int64{destination})
 	_ = s.db.SendOnly(ctx, b)
 	s.Signal()

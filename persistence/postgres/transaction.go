@@ -29,6 +29,9 @@ const SettingsOfPlans = `
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
+// LoseLater lets a transaction commit before it is on disk: what it has written is made good by itself if the server dies.
+const LoseLater = `SELECT set_config('synchronous_commit', 'off', true)`
+
 // Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT travel with the statements.
 type Transaction struct {
 	conn *pgxpool.Conn // nil once it has ended
