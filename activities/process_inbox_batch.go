@@ -24,7 +24,7 @@ type BatchStore interface {
 // names every event.
 const (
 	batchesPerRun = 6 // full ones; of smaller ones there are more
-	runFor        = time.Second
+	runFor        = 700 * time.Millisecond
 	// gatherFor lets events gather behind a batch that was less than half full. A second look that finds none ends the run.
 	gatherFor = 25 * time.Millisecond
 )
@@ -62,8 +62,9 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 		if len(events) == 0 && quiet {
 			break
 		}
-		quiet = len(events) == 0
-		reportBatch(ctx, events, time.Since(begun))
+		if quiet = len(events) == 0; !quiet {
+			reportBatch(ctx, events, time.Since(begun))
+		}
 		for _, e := range events {
 			if e.Outcome == event.OutcomeDuplicate {
 				a.countDuplicate(e.Receipt, e.Owner)

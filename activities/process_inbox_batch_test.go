@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.temporal.io/sdk/testsuite"
 
 	"holdfast/event"
@@ -95,4 +98,24 @@ func TestRunTellsWhatItHasCommitted(t *testing.T) {
 		require.Equal(t, 13, result.Taken)
 		require.Equal(t, []int{7}, l.sizes)
 	})
+}
+
+// The look that ends a run is no batch.
+func TestALookThatFindsNoneIsNotCounted(t *testing.T) { //nolint:paralleltest // it sets the meters of the process
+	reader, before := metric.NewManualReader(), otel.GetMeterProvider()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+	defer otel.SetMeterProvider(before)
+	synctest.Test(t, func(t *testing.T) {
+		_, _, err := runBatches(t, &fullLane{sizes: []int{1}})
+		require.NoError(t, err)
+	})
+	var all metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &all))
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if m.Name == "holdfast_batch_size" {
+			require.EqualValues(t, 1, m.Data.(metricdata.Histogram[int64]).DataPoints[0].Count)
+			return
+		}
+	}
+	t.Fatal("no batch was counted")
 }

@@ -13,13 +13,15 @@ const (
 	idlePoll = 500 * time.Millisecond
 	// busyFor is how long after an event the lane counts as busy.
 	busyFor = 5 * time.Second
+	// lookFor bounds a look: a connection that was forgotten on the way has no answer.
+	lookFor = 2 * time.Second
 	// batchRetry is the pause after a run that could not be started, or has failed.
 	batchRetry = time.Second
 )
 
-// BulkQueue knows whether events wait in the bulk lane that no batch has taken.
+// BulkQueue knows the bulk lane: the place of the oldest event that no batch has taken, 0 where none waits, and of the newest.
 type BulkQueue interface {
-	BulkWaits(ctx context.Context) (bool, error)
+	BulkSpan(ctx context.Context) (oldest, newest int64, err error)
 }
 
 // Batches starts runs of batches.
@@ -93,7 +95,7 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 		case <-b.ctx.Done():
 			return
 		}
-		if waits, err := b.queue.BulkWaits(b.ctx); err != nil || !waits {
+		if oldest, _, err := b.look(); err != nil || oldest == 0 {
 			continue // what cannot be seen now, the poll finds
 		}
 		taken, err := b.batches.Run(b.ctx, b.limit)
@@ -110,14 +112,25 @@ func (b *BulkStarter) work(signal <-chan struct{}) {
 	}
 }
 
-// poll looks for events of other processes, and for what a process has left that is gone.
+func (b *BulkStarter) look() (oldest, newest int64, err error) {
+	ctx, cancel := context.WithTimeout(b.ctx, lookFor)
+	defer cancel()
+	return b.queue.BulkSpan(ctx)
+}
+
+// poll looks for events of other processes, and for what a process has left that is gone: one that was there at the look before
+// waits for no batch that is under way.
 func (b *BulkStarter) poll() {
 	var busy time.Time
+	var seen int64
 	for b.ctx.Err() == nil {
-		waits, err := b.queue.BulkWaits(b.ctx)
-		if err == nil && waits {
+		oldest, newest, err := b.look()
+		if err == nil && oldest > 0 {
 			busy = time.Now()
-			b.Wake()
+			if oldest <= seen {
+				b.Wake()
+			}
+			seen = newest
 		}
 		if time.Since(busy) < busyFor {
 			rest(b.ctx, busyPoll, nil)

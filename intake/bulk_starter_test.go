@@ -108,7 +108,12 @@ func (l lane) Run(ctx context.Context, _ int) (int, error) {
 	}
 }
 
-func (l lane) BulkWaits(context.Context) (bool, error) { return l.waits.Load(), nil }
+func (l lane) BulkSpan(context.Context) (oldest, newest int64, err error) {
+	if l.waits.Load() {
+		return 1, 1, nil
+	}
+	return 0, 0, nil
+}
 
 // One run is under way at a time, until a batch is full.
 func TestFullBatchesCallForHelp(t *testing.T) {
@@ -166,4 +171,48 @@ func TestNoRunStartsForNothing(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, fake.running, 1)
 	})
+}
+
+// looks answer one after the other, the last one from then on; a nil one has no answer.
+type looks struct {
+	spans [][]int64
+	asked int
+}
+
+func (l *looks) BulkSpan(ctx context.Context) (oldest, newest int64, err error) {
+	span := l.spans[min(l.asked, len(l.spans)-1)]
+	if l.asked++; span == nil {
+		<-ctx.Done()
+		return 0, 0, ctx.Err()
+	}
+	return span[0], span[1], nil
+}
+
+// The batches of other processes take what has just come; what was there a look ago, nobody takes. A look that has no answer holds
+// up the next one for a while, and no longer.
+func TestThePollFindsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spans [][]int64
+		wakes bool
+	}{
+		"nothing comes":                   {[][]int64{{0, 0}}, false},
+		"each is taken":                   {[][]int64{{1, 2}, {3, 5}, {6, 6}, {0, 0}}, false},
+		"one stays":                       {[][]int64{{1, 1}, {1, 1}, {0, 0}}, true},
+		"more comes than is taken":        {[][]int64{{1, 9}, {4, 20}, {0, 0}}, true},
+		"the answer to a look never came": {[][]int64{nil, {1, 1}, {1, 1}, {0, 0}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := NewBulkStarter(&looks{spans: c.spans}, nil, 10, 1)
+				go p.poll()
+				elapse(10 * time.Second)
+				synctest.Wait()
+				require.Equal(t, c.wakes, len(p.wakes) == 1)
+				p.Stop()
+				synctest.Wait()
+			})
+		})
+	}
 }

@@ -140,9 +140,10 @@ func TestBatchesOfARun(t *testing.T) {
 	require.Equal(t, []any{first.ID, first.Key, first.Provider, "thing.changed", event.OutcomeProcessed},
 		[]any{got.Receipt.ID, got.Receipt.Key, got.Receipt.Provider, got.Type, got.Outcome})
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM inbox`))
-	waits, err := db.BulkWaits(t.Context())
+	oldest, newest, err := db.BulkSpan(t.Context())
 	require.NoError(t, err)
-	require.True(t, waits)
+	require.Positive(t, oldest)
+	require.Equal(t, oldest, newest)
 
 	record, err := db.EventByKey(t.Context(), first.Provider, first.Key)
 	require.NoError(t, err)

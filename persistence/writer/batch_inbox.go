@@ -36,9 +36,11 @@ UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1) 
 SELECT id::text, provider, key, received_at, type, outcome FROM events
  WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' ORDER BY id`
 
-	// bulkWaits passes over what a batch has taken.
-	bulkWaits = `
-SELECT EXISTS (SELECT FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 FOR KEY SHARE SKIP LOCKED)`
+	// bulkSpan passes over what a batch has taken. A batch passes over the row that it locks, so it ends without waiting for the
+	// disk.
+	bulkSpan = `
+SELECT coalesce((SELECT seq FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 FOR KEY SHARE SKIP LOCKED), 0),
+       coalesce((SELECT max(seq) FROM inbox WHERE lane = 'bulk'), 0)`
 )
 
 // batched is an event that a batch has taken: its row is locked until the transaction ends.
@@ -162,8 +164,11 @@ func queueGone(b *pgx.Batch, taken []*batched) {
 	}
 }
 
-// BulkWaits says whether an event waits in the bulk lane that no batch has taken.
-func (s *Store) BulkWaits(ctx context.Context) (waits bool, err error) {
-	err = s.db.QueryRow(ctx, bulkWaits).Scan(&waits)
-	return waits, postgres.Failure("look into the inbox", err)
+// BulkSpan is the place in the bulk lane of the oldest event that no batch has taken, 0 where none waits, and of the newest.
+func (s *Store) BulkSpan(ctx context.Context) (oldest, newest int64, err error) {
+	b := &pgx.Batch{}
+	b.Queue(postgres.LoseLater)
+	b.Queue(bulkSpan).QueryRow(func(row pgx.Row) error { return row.Scan(&oldest, &newest) })
+	err = s.db.SendOnly(ctx, b)
+	return oldest, newest, postgres.Failure("look into the inbox", err)
 }
