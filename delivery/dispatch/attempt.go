@@ -62,7 +62,11 @@ func (d *Dispatcher) aim(want delivery.Want, jobs []delivery.Job) []ready {
 	}
 	ctx, cancel := context.WithTimeout(d.sending, queueLimit)
 	defer cancel()
+	began := time.Now()
 	targets, failed := d.queue.Targets(ctx, ids)
+	for id, err := range failed {
+		failed[id] = &unreadError{err, time.Since(began)}
+	}
 	all := make([]ready, len(jobs))
 	for i, s := range d.slots.take(want, jobs) {
 		j := jobs[i]
@@ -95,10 +99,11 @@ func (d *Dispatcher) beginPage(events []string, byEvent map[string][]ready) (rea
 	}
 	ctx, cancel := context.WithTimeout(d.sending, queueLimit)
 	defer cancel()
+	began := time.Now()
 	messages, read, err := d.queue.Messages(ctx, events, page)
 	if err != nil || read == 0 {
 		d.memory.Release(page)
-		return 0, errors.Join(err, errNothingRead(read))
+		return 0, &unreadError{errors.Join(err, errNothingRead(read)), time.Since(began)}
 	}
 	left := int64(page)
 	for _, id := range events[:read] {
@@ -143,25 +148,40 @@ func (d *Dispatcher) holdFor(n int, bytes int64) (done func()) {
 
 // giveBack lets deliveries wait again that were leased, and cannot be attempted: nothing can be read, or the process stops.
 func (d *Dispatcher) giveBack(events []string, byEvent map[string][]ready, err error) {
-	code := codeStopped
+	const text = "the event could not be read"
+	result := ours(codeStopped, text)
 	if d.working.Err() == nil {
-		code = codeOfUnread(err)
+		result = unread(err, text)
 		slog.Warn("dispatch.read_failed", "error", err.Error())
 	}
 	var back []outcome
 	for _, id := range events {
 		for _, r := range byEvent[id] {
-			back = append(back, r.end(ours(code, "the event could not be read")))
+			back = append(back, r.end(result))
 		}
 	}
 	d.settler.add(back...)
 }
 
-func codeOfUnread(err error) string {
+// unreadError is why something could not be read, and after how long.
+type unreadError struct {
+	error
+
+	took time.Duration
+}
+
+func (e *unreadError) Unwrap() error { return e.error }
+
+// unread is the result of what could not be read: away if the database could not be asked, unread if what it has is of no use.
+func unread(err error, text string) delivery.Result {
+	result := ours(codeUnread, text)
 	if event.ClassOf(err) == event.ClassTransient {
-		return codeAway
+		result.Code = codeAway
 	}
-	return codeUnread
+	if failed, ok := errors.AsType[*unreadError](err); ok {
+		result.Took = failed.took
+	}
+	return result
 }
 
 func ours(code, text string) delivery.Result {
@@ -185,7 +205,7 @@ func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
 	case errors.Is(r.again, event.ErrNotFound):
 		result = final(delivery.CodeDeleted, "the subscription has been deleted")
 	case r.again != nil:
-		result = ours(codeOfUnread(r.again), "the destination could not be read")
+		result = unread(r.again, "the destination could not be read")
 	case !found:
 		result = final(delivery.CodeExpunged, "the event has been removed")
 	default:

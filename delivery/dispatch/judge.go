@@ -12,7 +12,7 @@ import (
 const (
 	oursPause     = time.Minute
 	cutOffPause   = 10 * time.Second
-	awayPause     = time.Second
+	awayPause     = time.Second // at least; see pauseOfOurs
 	maxRetryAfter = 24 * time.Hour
 )
 
@@ -37,19 +37,21 @@ func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.T
 		s.Dead = n >= policy.Attempts
 		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, maxRetryAfter)))
 	case delivery.Ours:
-		s.DueAt = now.Add(pauseOfOurs(r.Code))
+		s.DueAt = now.Add(pauseOfOurs(r))
 	}
 	return s
 }
 
-func pauseOfOurs(code string) time.Duration {
-	switch code {
+// pauseOfOurs is short where the database was away for a moment: its outcome could be settled, so it is there again. It is four
+// times what a read took that has failed, so that one which always fails late has a fifth of the time for itself.
+func pauseOfOurs(r delivery.Result) time.Duration {
+	switch r.Code {
 	case codeStopped:
 		return 0
 	case codeCutOff:
 		return spread(event.Duration(cutOffPause), 0.5)
-	case codeAway: // its outcome could be settled, so the database is there again
-		return spread(event.Duration(awayPause), 0.5)
+	case codeAway:
+		return spread(event.Duration(min(max(awayPause, 4*r.Took), oursPause)), 0.5)
 	default:
 		return spread(event.Duration(oursPause), 0.5)
 	}
