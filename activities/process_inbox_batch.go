@@ -26,7 +26,7 @@ const (
 	batchesPerRun = 6 // full ones; of smaller ones there are more
 	runFor        = 700 * time.Millisecond
 	// gatherFor lets events gather behind a batch that was less than half full. A second look that finds none ends the run.
-	gatherFor = 25 * time.Millisecond
+	gatherFor = 20 * time.Millisecond
 )
 
 // BatchResult is what a batch leaves in the history: what became of each event.
