@@ -6,7 +6,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/event/word"
+	"holdfast/internal/word"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )

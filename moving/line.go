@@ -7,7 +7,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/event/word"
+	"holdfast/internal/word"
 	"holdfast/providers"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/event/word"
+	"holdfast/internal/word"
 )
 
 // Flags that know which values they can have refuse the others as soon as they are read: a filter that cannot match would say

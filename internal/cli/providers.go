@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event/word"
 	"holdfast/internal/config"
+	"holdfast/internal/word"
 	"holdfast/providers"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"holdfast/event/word"
+	"holdfast/internal/word"
 )
 
 // The exit codes beside 0.

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"holdfast/internal/word"
 )
 
 const (
@@ -42,7 +44,7 @@ func suggestion(name string, known []string) string {
 	const tooFar = 8
 	best, least := "", tooFar
 	for _, candidate := range known {
-		if d := distance(name, candidate); d < least {
+		if d := word.Distance(name, candidate); d < least {
 			best, least = candidate, d
 		}
 	}
@@ -50,25 +52,4 @@ func suggestion(name string, known []string) string {
 		return "; docs/configuration.md lists all of them"
 	}
 	return "; did you mean " + best + "?"
-}
-
-// distance is the number of single-byte edits between two names (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"holdfast/event/word"
+	"holdfast/internal/word"
 )
 
 // Token is what is known of a bearer token: its name, its role and the SHA-256 of its text, never the text itself. The

@@ -5,7 +5,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/event/word"
+	"holdfast/internal/word"
 	"holdfast/operator/exchange"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/event/word"
 	"holdfast/feed"
+	"holdfast/internal/word"
 )
 
 // Code names an error for programs. What it says to people, and its HTTP status, stand in one table.

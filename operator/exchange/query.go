@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event/word"
+	"holdfast/internal/word"
 )
 
 // Query are the parameters of a request, each at most once.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/event/word"
+	"holdfast/internal/word"
 )
 
 // Error is one mistake in a definition.

@@ -15,9 +15,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"holdfast/event/word"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
+	"holdfast/internal/word"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )

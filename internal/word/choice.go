@@ -68,15 +68,15 @@ func Nearest(text string, names []string) string {
 		if len(text) > 1 && strings.HasPrefix(strings.ToLower(name), text) {
 			return name
 		}
-		if n := changes(text, strings.ToLower(name)); n < least {
+		if n := Distance(text, strings.ToLower(name)); n < least {
 			best, least = name, n
 		}
 	}
 	return best
 }
 
-// changes is the distance of Levenshtein in bytes. Names are short; of a long text no more counts than could be near.
-func changes(a, b string) int {
+// Distance is that of Levenshtein, in bytes. Names are short; of a long text no more counts than could be near.
+func Distance(a, b string) int {
 	const most = 100
 	a = a[:min(len(a), most)]
 	row := make([]int, len(b)+1)
