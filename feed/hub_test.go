@@ -212,6 +212,8 @@ func TestALostPlaceEndsWhoFollows(t *testing.T) {
 	require.ErrorIs(t, err, feed.ErrResync)
 	one := follow(t, h, feed.Cursor{}, feed.Filter{})
 	<-one.batches
+	b.write(1)
+	one.until(t, 1) // from here on it reads nothing by itself
 	b.mu.Lock()
 	b.fails = errors.New("away") // for a while
 	b.mu.Unlock()
