@@ -58,6 +58,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 		"HOLDFAST_LOG_FORMAT=xml",
 		"HOLDFAST_DEV_TEMPORAL_PORT=70000",
 		"HOLDFAST_WROKER_GRACE=5s",
+		"HOLDFAST_DATABASE_URL=postgres://nobody@127.0.0.1/x",
 		"HOLDFAST_FROBNICATE_THE_WHOLE_THING=1",
 		"DATABASE_URL=mysql://root:hunter2@db/x?y=%zz",
 	})
@@ -81,6 +82,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 			`(example: HOLDFAST_LOG_FORMAT=json)`,
 		"HOLDFAST_DEV_TEMPORAL_PORT": `HOLDFAST_DEV_TEMPORAL_PORT is "70000", which is not a port: a whole number from 0 ` +
 			`to 65535 (example: HOLDFAST_DEV_TEMPORAL_PORT=7233)`,
+		"HOLDFAST_DATABASE_URL": `HOLDFAST_DATABASE_URL is not a variable of Holdfast; did you mean DATABASE_URL?`,
 		"HOLDFAST_WROKER_GRACE": `HOLDFAST_WROKER_GRACE is not a variable of Holdfast; did you mean HOLDFAST_WORKER_GRACE?`,
 		"HOLDFAST_FROBNICATE_THE_WHOLE_THING": `HOLDFAST_FROBNICATE_THE_WHOLE_THING is not a variable of Holdfast; ` +
 			`docs/configuration.md lists all of them`,

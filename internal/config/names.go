@@ -39,12 +39,12 @@ func sortedNames(vars environment) []string {
 	return names
 }
 
-// suggestion names the nearest known variable, if there is one that could have been meant.
+// suggestion names the nearest known variable, if there is one that could have been meant. Not all of them have the prefix.
 func suggestion(name string, known []string) string {
 	const tooFar = 8
 	best, least := "", tooFar
 	for _, candidate := range known {
-		if d := word.Distance(name, candidate); d < least {
+		if d := word.Distance(strings.TrimPrefix(name, prefix), strings.TrimPrefix(candidate, prefix)); d < least {
 			best, least = candidate, d
 		}
 	}
