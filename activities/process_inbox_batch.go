@@ -62,9 +62,8 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 		if len(events) == 0 && quiet {
 			break
 		}
-		if quiet = len(events) == 0; !quiet {
-			reportBatch(ctx, events, time.Since(begun))
-		}
+		quiet = len(events) == 0
+		reportBatch(ctx, events, time.Since(begun))
 		for _, e := range events {
 			if e.Outcome == event.OutcomeDuplicate {
 				a.countDuplicate(e.Receipt, e.Owner)
@@ -99,6 +98,9 @@ func batchResult(events []event.Batched) BatchResult {
 
 // reportBatch counts what a transaction has done, and times each of its events from its receipt, as a workflow does that has one.
 func reportBatch(ctx context.Context, events []event.Batched, took time.Duration) {
+	if len(events) == 0 {
+		return // a look, and no batch
+	}
 	batchCounters().record(ctx, events, took)
 	type kind struct{ provider, eventType, outcome string }
 	now, timers := time.Now(), map[kind]func(time.Duration){}
