@@ -16,6 +16,9 @@ type Recorded struct {
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 }
 
+// unknownOwner stands for the event that has the key, which the failure names.
+const unknownOwner = "unknown"
+
 // RecordDeadLetter is the compensation: it keeps an event that the policies could not save, with its raw body and the
 // reason, for an operator to replay. The result is null unless there is a verdict or the run wants the dead letter's number:
 // older runs do not, and take any result for a verdict.
@@ -23,6 +26,9 @@ func (a *Activities) RecordDeadLetter(
 	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue, named bool,
 ) (*Recorded, error) {
 	run := currentRun(ctx)
+	if f.Class == event.ClassConflict && r.ConflictsWith == "" {
+		r = r.Apart(unknownOwner) // a replay must not meet the same conflict again
+	}
 	verdict, err := verdictOf(a.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
 		Receipt:     r,
 		Body:        body.Payload().GetData(),

@@ -1,6 +1,10 @@
 package event
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
 
 // Duplicates say how often an event came again. What came in the last seconds may be missing, and what a process had counted when
 // it was killed is.
@@ -63,6 +67,19 @@ func (r Receipt) ConflictWith(owner, fingerprint string) *Conflict {
 		FirstSeen: r.ReceivedAt, LastSeen: r.ReceivedAt, Times: 1,
 	}
 }
+
+// Apart gives the event a key of its own, since an owner with other content has the certain key that it came with. Another
+// delivery of the same content gets the same key.
+func (r Receipt) Apart(owner string) Receipt {
+	sum := sha256.Sum256([]byte(r.Fingerprint))
+	r.Earlier = &EarlierKey{Key: r.Key, Fingerprint: r.Fingerprint}
+	r.Key = CanonicalKey(r.Provider, r.Key+":conflict:"+hex.EncodeToString(sum[:8]))
+	r.ConflictsWith = owner
+	return r
+}
+
+// IsConflict reports whether the conflict must not be dropped: the key is certain, so this is another event.
+func (r Receipt) IsConflict(c *Conflict) bool { return c != nil && r.Certain && r.ConflictsWith == "" }
 
 // ApartFrom says that an event of the same key, received at a time, lies a dedupe window or more from this one, on either side:
 // they are two events.

@@ -16,10 +16,20 @@ const (
 	ClassRejected Class = "rejected"
 	// ClassFailed is anything else: retried, and counted against the provider's policy.
 	ClassFailed Class = "failed"
+	// ClassInDoubt is an event that may repeat another one, and that its definition holds: a replay accepts it.
+	ClassInDoubt Class = "in_doubt"
+	// ClassConflict is an event whose certain key belongs to an event with other content: a replay accepts it under a key of its
+	// own.
+	ClassConflict Class = "conflict"
 )
 
 // Classes are all of them.
-func Classes() []Class { return []Class{ClassTransient, ClassRejected, ClassFailed} }
+func Classes() []Class {
+	return []Class{ClassTransient, ClassRejected, ClassFailed, ClassInDoubt, ClassConflict}
+}
+
+// IsFinal reports whether another try by itself would end the same way: only an operator can change that.
+func (c Class) IsFinal() bool { return c == ClassRejected || c == ClassInDoubt || c == ClassConflict }
 
 // Error is an error with its class. Its text reaches logs, histories and dead letters, so whoever makes one keeps payloads
 // and secrets out of it.

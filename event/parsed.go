@@ -17,6 +17,8 @@ type Parsed struct {
 	Changes []Change `json:"changes,omitempty"`
 	// Policy bounds the durable lane of the steps that follow.
 	Policy Policy `json:"policy"`
+	// Repeats is set if the key is guessed.
+	Repeats *Repeats `json:"repeats,omitempty"`
 	// RejectRedelivery says that the redelivery of a dead event does not run it again.
 	RejectRedelivery bool `json:"reject_redelivery,omitempty"`
 }

@@ -24,6 +24,16 @@ type Receipt struct {
 	// the body is the key, the sender's name of the delivery. An event with the same key and another fingerprint is a conflict;
 	// "" is compared with nothing.
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// Certain is set if the key identifies one event: an authenticated ID, or a combination that the provider documents as unique.
+	// An event with the same certain key and another fingerprint becomes a dead letter.
+	Certain bool `json:"certain,omitempty"`
+	// Content is the hash of the body without what varies between deliveries, in hex, if the key is guessed; "" otherwise. Two
+	// events with equal content may be one.
+	Content string `json:"content,omitempty"`
+	// Earlier is the key that the release before gave this event; nil where it is the same.
+	Earlier *EarlierKey `json:"earlier,omitempty"`
+	// ConflictsWith is the ID of the event that has the key which this one came with; empty where there is no conflict.
+	ConflictsWith string `json:"conflicts_with,omitempty"`
 	// Type is the event type as the ingress read it; "" if it could not.
 	Type string `json:"type,omitempty"`
 	// Priority is the task queue class that the definition gives events of this type.
@@ -46,6 +56,24 @@ type Receipt struct {
 	// Imported is set if the event was received by the system before, and brought here.
 	Imported *Imported `json:"imported,omitempty"`
 }
+
+// EarlierKey is another key under which an event may already be known. It is the same event only if the fingerprint, too, is
+// that of the key's owner.
+type EarlierKey struct {
+	Key         string `json:"key"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// Repeats says what becomes of an event with a guessed key whose content has been seen before.
+type Repeats struct {
+	// Hold makes it a dead letter of ClassInDoubt; otherwise it is accepted and marked.
+	Hold bool `json:"hold,omitempty"`
+	// Flood is how many events of one content a day are accepted at most; the rest are held. 0 means DefaultFlood.
+	Flood int `json:"flood,omitempty"`
+}
+
+// DefaultFlood is in events a day.
+const DefaultFlood = 100
 
 // KeyOrigin says what an idempotency key was made of.
 type KeyOrigin string

@@ -15,6 +15,11 @@ type Written struct {
 	WithoutEffect int
 	// Verdict is why nothing was done, where an operator has decided about the event; Outcome is its.
 	Verdict *Verdict
+	// Held is why nothing was done, where only an operator may accept the event: ClassInDoubt or ClassConflict.
+	Held *Error
+	// PossibleDuplicateOf is the ID of the first event with the same content in 30 days, if the key is guessed; "" if there is
+	// none.
+	PossibleDuplicateOf string
 }
 
 // Persisted is the result of the persist step.
@@ -25,6 +30,8 @@ type Persisted struct {
 	Owner string `json:"owner,omitempty"`
 	// Conflict is set, too, if it is not that event that came again.
 	Conflict *Conflict `json:"conflict,omitempty"`
+	// PossibleDuplicateOf is the ID of an earlier event with the same content, if the key is guessed: this one was accepted.
+	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
 	// OwnerWaits says that a dead letter of the owner waits: this is its redelivery.
 	OwnerWaits bool `json:"owner_waits,omitempty"`
 	// Processed is set if the entities were upserted in the same transaction: no step is left.

@@ -37,7 +37,11 @@ const operationTimeout = 5 * time.Minute
 const heartbeatTimeout = 15 * time.Second
 
 // counted are the error types that end an activity, for the workflow to decide by.
-func counted() []string { return []string{string(event.ClassFailed), string(event.ClassRejected)} }
+func counted() []string {
+	return []string{
+		string(event.ClassFailed), string(event.ClassRejected), string(event.ClassInDoubt), string(event.ClassConflict),
+	}
+}
 
 // overtime is the server's name for an attempt that took longer than it may. The end of a worker is another: it is noticed by the
 // missing heartbeat, and retried whatever the definition says.

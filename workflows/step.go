@@ -32,7 +32,7 @@ func (s step) run(ctx workflow.Context, result any, args ...any) *event.Failure 
 		if class == event.ClassFailed {
 			counted++
 		}
-		if class == event.ClassRejected || counted >= s.policy.Attempts || ctx.Err() != nil {
+		if class.IsFinal() || counted >= s.policy.Attempts || ctx.Err() != nil {
 			return s.failure(ctx, err, counted)
 		}
 		if class == event.ClassFailed {
@@ -78,7 +78,7 @@ func classOf(err error) event.Class {
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {
 		switch class := event.Class(application.Type()); class {
-		case event.ClassTransient, event.ClassRejected, event.ClassFailed:
+		case event.ClassTransient, event.ClassRejected, event.ClassFailed, event.ClassInDoubt, event.ClassConflict:
 			return class
 		}
 		return event.ClassFailed

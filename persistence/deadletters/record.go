@@ -96,5 +96,6 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, f.At,
 		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()))
 	b.Queue(markDead, r.ID, runID)
+	writer.QueueContents(b, r)
 	return nil
 }

@@ -98,7 +98,7 @@ func isObject(raw []byte) bool {
 // KnownClass makes sure that a dead letter is never refused for its class.
 func KnownClass(c event.Class) string {
 	switch c {
-	case event.ClassTransient, event.ClassRejected, event.ClassFailed:
+	case event.ClassTransient, event.ClassRejected, event.ClassFailed, event.ClassInDoubt, event.ClassConflict:
 		return string(c)
 	default:
 		return string(event.ClassFailed)

@@ -95,6 +95,10 @@ func (e *batched) conclude() {
 		return
 	}
 	w := e.write.Written
+	if w.Held != nil {
+		e.leave(w.Held)
+		return
+	}
 	if w.Verdict != nil || w.OwnerWaits || w.Conflict != nil || w.OwnerStatus != "" && w.OwnerStatus != event.StatusProcessed {
 		e.leave(errInTrouble)
 		return

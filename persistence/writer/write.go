@@ -48,7 +48,8 @@ type write struct {
 	row      eventRow              // not of entitiesOnly
 	routed   subscriptions.Routed
 
-	found found
+	found   found
+	content content
 	event.Written
 }
 
@@ -103,6 +104,9 @@ func (w *write) provider() string { return postgres.Clean(w.receipt.Provider) }
 // own even if its window has passed and another event has the key by now; or that one came a dedupe window or more after it,
 // while it waited.
 func (w *write) owns() bool {
+	if w.Held != nil {
+		return false
+	}
 	if w.brought != "" {
 		return w.ownsImported()
 	}
@@ -192,6 +196,7 @@ func queueSettings(b *pgx.Batch, p patience) { b.Queue(setTransaction, p.lock, p
 // commits.
 func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	t.told = nil
+	t.compareContents()
 	for _, w := range t.events {
 		if err := w.judge(); err != nil {
 			return err
@@ -232,21 +237,27 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 
 // judge says how the event will have ended once the transaction has committed.
 func (w *write) judge() error {
+	w.Written = event.Written{}
+	conflict := w.receipt.ConflictWith(w.found.owner, w.found.ownerFingerprint)
 	switch {
 	case w.found.verdict != nil:
 		w.Written = event.Written{Outcome: w.found.verdict.Outcome, Verdict: w.found.verdict}
+	case w.owns() && w.held() != nil:
+		w.Written = event.Written{Held: w.held()}
 	case w.owns() && w.finishes():
-		w.Written = event.Written{Outcome: outcomeOf(w.parsed)}
+		w.Written = event.Written{Outcome: outcomeOf(w.parsed), PossibleDuplicateOf: w.marks()}
 	case w.owns() || w.isRebuild:
-		w.Written = event.Written{}
+		w.Written = event.Written{PossibleDuplicateOf: w.marks()}
 	case w.extent == entitiesOnly:
 		return errNotPersisted
 	case w.found.owner == "":
 		return errKeyVanished
+	case w.brought == "" && w.receipt.IsConflict(conflict):
+		w.Written = event.Written{Held: conflictWith(w.found.owner), Conflict: conflict}
 	default:
 		w.Written = event.Written{
 			Outcome: event.OutcomeDuplicate, Owner: w.found.owner, OwnerStatus: w.found.ownerStatus,
-			OwnerWaits: w.found.ownerWaits, Conflict: w.receipt.ConflictWith(w.found.owner, w.found.ownerFingerprint),
+			OwnerWaits: w.found.ownerWaits, Conflict: conflict,
 		}
 	}
 	return nil

@@ -61,7 +61,11 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 	if w.Verdict != nil {
 		return event.Persisted{}, &event.VerdictError{Verdict: *w.Verdict}
 	}
+	if w.Held != nil {
+		return event.Persisted{}, w.Held
+	}
 	return event.Persisted{
+		PossibleDuplicateOf: w.PossibleDuplicateOf,
 		Duplicate: w.Outcome == event.OutcomeDuplicate, Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict,
 		Processed: w.Outcome == event.OutcomeProcessed, WithoutEffect: w.WithoutEffect,
 	}, nil

@@ -84,6 +84,7 @@ func (t *writing) queueLook(b *pgx.Batch) {
 	}
 	b.Queue(lockEvents, ids)
 	t.queueClaims(b, sift(byKey, func(w *write) bool { return w.extent != entitiesOnly }))
+	t.queueContents(b)
 	b.Queue(lookAtEvents, ids, providers, keys).Query(func(rows pgx.Rows) error {
 		var n int
 		var f found
@@ -148,6 +149,7 @@ func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
 	switch {
 	case len(ws) == 0:
 	case ws[0].brought == "":
+		queueEarlierClaims(b, ws)
 		b.Queue(claimKeys, columnsOfClaims(ws)...)
 	default:
 		queueImportedClaims(b, ws)

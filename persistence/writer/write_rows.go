@@ -15,10 +15,11 @@ const (
 	insertEvents = `
 INSERT INTO events (
        id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
-       occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id, processed_at)
+       occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id, possible_duplicate_of,
+       processed_at)
 SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), raw_body, headers::jsonb, receipt::json,
        payload::jsonb, payload_note, occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id,
-       correlation_id,
+       correlation_id, nullif(possible_duplicate_of, '')::uuid,
        CASE WHEN status = 'processed' THEN clock_timestamp() END
   FROM ` + eventRows
 
@@ -37,9 +38,10 @@ UPDATE events AS e
 
 	eventRows = `unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
        $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::boolean[], $16::timestamptz[], $17::text[],
-       $18::text[], $19::text[], $20::text[])
+       $18::text[], $19::text[], $20::text[], $21::text[])
        AS row (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
-               occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id)`
+               occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id,
+               possible_duplicate_of)`
 
 	// finishEvents marks events processed, as the latest parse understands them. The time of the first success stays, and
 	// the run where none is given.
@@ -106,6 +108,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 		}
 		b.Queue(resolveDeadLetters, ids, runs)
 	}
+	t.queueContentRows(b)
 	for _, w := range ws {
 		if w.Conflict != nil {
 			journal.QueueConflict(b, *w.Conflict)
@@ -116,7 +119,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 // rescues says whether the dead letter of the event that waits is resolved.
 func (w *write) rescues() bool {
 	switch {
-	case !w.found.isDead || w.isRebuild || w.isStored && w.brought == operation.ImportDeadLetter:
+	case !w.found.isDead || w.Held != nil || w.isRebuild || w.isStored && w.brought == operation.ImportDeadLetter:
 		return false
 	case w.brought != "":
 		return w.owns()
@@ -133,7 +136,7 @@ func columnsOfRows(ws []*write) []any {
 		payloads                                                          []*string
 		occurred, received                                                []time.Time
 		missing                                                           []bool
-		workflows, runs, requests, correlations                           []string
+		workflows, runs, requests, correlations, duplicates               []string
 	)
 	for _, w := range ws {
 		r, p := &w.receipt, &w.parsed
@@ -148,10 +151,11 @@ func columnsOfRows(ws []*write) []any {
 		received = append(received, r.ReceivedAt)
 		workflows, runs = append(workflows, postgres.Clean(w.run.WorkflowID)), append(runs, postgres.Clean(w.run.RunID))
 		requests, correlations = append(requests, postgres.Clean(r.RequestID)), append(correlations, postgres.Clean(r.CorrelationID))
+		duplicates = append(duplicates, w.PossibleDuplicateOf)
 	}
 	return []any{
 		ids, providers, sources, keys, origins, types, statuses, outcomes, bodies, headers, receipts, payloads, notes,
-		occurred, missing, received, workflows, runs, requests, correlations,
+		occurred, missing, received, workflows, runs, requests, correlations, duplicates,
 	}
 }
 

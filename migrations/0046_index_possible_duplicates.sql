@@ -1,0 +1,15 @@
+-- The index by which lists find events that may repeat another one. It holds only those.
+--
+-- Locks: nothing that readers or writers wait for. There is no transaction around the file, so each statement can be run again.
+
+-- +goose NO TRANSACTION
+-- +goose Up
+SET lock_timeout = '10min';
+SET statement_timeout = 0;
+
+-- An index that was not finished is there, and serves nobody.
+DROP INDEX CONCURRENTLY IF EXISTS events_possible_duplicates;
+CREATE INDEX CONCURRENTLY events_possible_duplicates ON events (received_at, id) WHERE possible_duplicate_of IS NOT NULL;
+
+RESET lock_timeout;
+RESET statement_timeout;

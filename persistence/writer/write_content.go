@@ -1,0 +1,234 @@
+package writer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// Events with a guessed key are compared by content: two with equal content may be one event that came twice, or two events that
+// look alike. Both are kept; the second one is marked, or held if its definition says so. The lock makes sure that of two such
+// events, one sees the other.
+const (
+	lockContents = `
+SELECT pg_advisory_xact_lock(h) FROM (
+       SELECT DISTINCT hashtextextended('content:' || provider || ':' || content, 0) AS h
+         FROM unnest($1::text[], $2::text[]) AS wanted (provider, content) ORDER BY h) AS in_one_order`
+
+	// lookAtContents finds the first event with the same content in 30 days, counts those of the last day up to one more than are
+	// accepted, and says whether an operator is replaying this one to accept it.
+	lookAtContents = `
+SELECT wanted.n,
+       coalesce((SELECT c.event_id::text FROM event_contents AS c
+                  WHERE c.provider = wanted.provider AND c.content = wanted.content AND c.event_id <> wanted.id
+                    AND c.received_at BETWEEN wanted.received - interval '30 days' AND wanted.received + interval '30 days'
+                  ORDER BY c.received_at, c.event_id LIMIT 1), ''),
+       (SELECT count(*) FROM (
+               SELECT FROM event_contents AS c
+                WHERE c.provider = wanted.provider AND c.content = wanted.content AND c.event_id <> wanted.id
+                  AND c.received_at BETWEEN wanted.received - interval '1 day' AND wanted.received + interval '1 day'
+                LIMIT wanted.flood) AS of_a_day),
+       EXISTS (SELECT FROM dead_letters
+                WHERE event_id = wanted.id AND subscription_id = 0 AND state = 'redriving'
+                  AND error_class IN ('in_doubt', 'conflict'))
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::integer[]) WITH ORDINALITY
+       AS wanted (id, provider, content, received, flood, n)`
+
+	insertContents = `
+INSERT INTO event_contents (event_id, provider, content, received_at)
+SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[])
+ON CONFLICT DO NOTHING`
+
+	// claimEarlier claims the key that the release before gave an event, so that a run which that release has started, and which
+	// is still under way, finds it taken.
+	claimEarlier = `
+INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
+SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
+       nullif(fingerprint, '')
+  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
+       AS claim (provider, key, event_id, seen, microseconds, fingerprint)
+ON CONFLICT DO NOTHING`
+
+	// adoptEarlier gives the key of an event to the owner of its earlier key, if that is the same event.
+	adoptEarlier = `
+INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
+SELECT held.provider, claim.key, held.event_id, held.first_seen, held.expires_at, nullif(claim.fingerprint, '')
+  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])
+       AS claim (provider, key, event_id, seen, fingerprint, earlier_key, earlier_fingerprint)
+  JOIN idempotency_keys AS held ON held.provider = claim.provider AND held.key = claim.earlier_key
+ WHERE held.fingerprint = claim.earlier_fingerprint AND held.event_id <> claim.event_id
+   AND (held.expires_at IS NULL OR held.expires_at > claim.seen)
+ON CONFLICT DO NOTHING`
+)
+
+// asksAboutContent reports whether the transaction decides if the event may repeat another one. What has its row was accepted
+// before; an import, a rebuild and an edit are an operator's decision.
+func (w *write) asksAboutContent() bool {
+	return w.extent != entitiesOnly && w.brought == "" && !w.isRebuild && w.receipt.Replaces == "" &&
+		(w.receipt.Content != "" || w.receipt.ConflictsWith != "")
+}
+
+// queueContents locks and reads the contents of the events with a guessed key.
+func (t *writing) queueContents(b *pgx.Batch) {
+	ws := sift(t.events, (*write).asksAboutContent)
+	if len(ws) == 0 {
+		return
+	}
+	var ids, providers, contents []string
+	var received []time.Time
+	var floods []int
+	for _, w := range ws {
+		ids, providers = append(ids, w.receipt.ID), append(providers, w.provider())
+		contents = append(contents, postgres.Clean(w.receipt.Content))
+		received, floods = append(received, w.receipt.ReceivedAt), append(floods, w.flood())
+	}
+	b.Queue(lockContents, providers, contents)
+	b.Queue(lookAtContents, ids, providers, contents, received, floods).Query(func(rows pgx.Rows) error {
+		var n int
+		var c content
+		_, err := pgx.ForEachRow(rows, []any{&n, &c.first, &c.count, &c.accepted}, func() error {
+			ws[n-1].content = c
+			return nil
+		})
+		return err
+	})
+}
+
+// content is what is known of events with the same content.
+type content struct {
+	first    string // the ID of the first one in 30 days; "" if there is none
+	count    int    // of others within a day, up to the number that is accepted
+	accepted bool   // an operator replays the event
+}
+
+func (w *write) flood() int {
+	if r := w.parsed.Repeats; r != nil {
+		return cmp.Or(r.Flood, event.DefaultFlood)
+	}
+	return event.DefaultFlood
+}
+
+// compareContents lets the events of one transaction see each other, in the order in which they were received.
+func (t *writing) compareContents() {
+	type key struct{ provider, content string }
+	seen := map[key][]*write{}
+	for _, w := range slices.SortedFunc(slices.Values(sift(t.events, (*write).asksAboutContent)), func(a, b *write) int {
+		return cmp.Or(a.receipt.ReceivedAt.Compare(b.receipt.ReceivedAt), cmp.Compare(a.receipt.ID, b.receipt.ID))
+	}) {
+		if w.receipt.Content == "" {
+			continue
+		}
+		k := key{w.provider(), w.receipt.Content}
+		if others := seen[k]; len(others) > 0 {
+			w.content.first = cmp.Or(w.content.first, others[0].receipt.ID)
+			w.content.count += len(others)
+		}
+		seen[k] = append(seen[k], w)
+	}
+}
+
+// held is the reason why only an operator may accept an event that owns its key; nil if it may be processed.
+func (w *write) held() *event.Error {
+	if !w.asksAboutContent() || w.found.status != "" || w.content.accepted {
+		return nil
+	}
+	repeats := w.parsed.Repeats
+	switch {
+	case w.receipt.ConflictsWith != "":
+		return conflictWith(w.receipt.ConflictsWith)
+	case w.content.first == "":
+		return nil
+	case repeats != nil && repeats.Hold:
+		return &event.Error{
+			Class: event.ClassInDoubt, Code: "possible_duplicate",
+			Text: "event " + w.content.first + " has the same content, and the provider gives no certain ID: compare the two, then " +
+				"replay this one to accept it, or discard it",
+		}
+	case w.content.count >= w.flood():
+		return &event.Error{
+			Class: event.ClassInDoubt, Code: "repeat_flood",
+			Text: "too many events with the same content within a day, the first is " + w.content.first +
+				": find out what sends them, then replay or discard them",
+		}
+	}
+	return nil
+}
+
+func conflictWith(owner string) *event.Error {
+	return &event.Error{
+		Class: event.ClassConflict, Code: "key_conflict",
+		Text: "event " + owner + " has the same ID and other content: compare the two, then replay this one to accept it under a " +
+			"key of its own, or discard it",
+	}
+}
+
+// marks reports whether the event's row names an event with the same content.
+func (w *write) marks() string {
+	if w.asksAboutContent() && w.receipt.Content != "" {
+		return w.content.first
+	}
+	return ""
+}
+
+// queueContentRows keeps the contents of the events that the transaction has stored or held.
+func (t *writing) queueContentRows(b *pgx.Batch) {
+	var receipts []event.Receipt
+	for _, w := range t.events {
+		if w.extent != entitiesOnly && !w.isRebuild && (w.owns() || w.Held != nil) {
+			receipts = append(receipts, w.receipt)
+		}
+	}
+	QueueContents(b, receipts...)
+}
+
+// QueueContents keeps the contents of events with a guessed key, so that later ones are compared with them.
+func QueueContents(b *pgx.Batch, receipts ...event.Receipt) {
+	var ids, providers, contents []string
+	var received []time.Time
+	for _, r := range receipts {
+		if r.Content != "" {
+			ids, providers = append(ids, r.ID), append(providers, postgres.Clean(r.Provider))
+			contents, received = append(contents, postgres.Clean(r.Content)), append(received, r.ReceivedAt)
+		}
+	}
+	if len(ids) > 0 {
+		b.Queue(insertContents, ids, providers, contents, received)
+	}
+}
+
+// queueEarlierClaims looks for events under the keys that the release before gave them.
+func queueEarlierClaims(b *pgx.Batch, ws []*write) {
+	var claimed []*write
+	var providers, keys, ids, fingerprints, earlier, earlierFingerprints []string
+	var seen []time.Time
+	for _, w := range ws {
+		r := &w.receipt
+		if r.Earlier == nil {
+			continue
+		}
+		if r.ConflictsWith == "" { // else the earlier key is the other event's, whether or not it has claimed it yet
+			claimed = append(claimed, &write{receipt: event.Receipt{
+				ID: r.ID, Provider: r.Provider, Key: r.Earlier.Key, ReceivedAt: r.ReceivedAt, DedupeWindow: r.DedupeWindow,
+				Fingerprint: r.Earlier.Fingerprint,
+			}})
+		}
+		providers, keys, ids = append(providers, w.provider()), append(keys, postgres.Clean(r.Key)), append(ids, r.ID)
+		seen, fingerprints = append(seen, r.ReceivedAt), append(fingerprints, postgres.Clean(r.Fingerprint))
+		earlier = append(earlier, postgres.Clean(r.Earlier.Key))
+		earlierFingerprints = append(earlierFingerprints, postgres.Clean(r.Earlier.Fingerprint))
+	}
+	if len(claimed) > 0 {
+		slices.SortFunc(claimed, func(a, b *write) int {
+			return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
+		})
+		b.Queue(claimEarlier, columnsOfClaims(claimed)...)
+	}
+	if len(providers) > 0 {
+		b.Queue(adoptEarlier, providers, keys, ids, seen, fingerprints, earlier, earlierFingerprints)
+	}
+}
