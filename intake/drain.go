@@ -174,7 +174,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	ctx, cancel := runs.WithTimeout(ctx, d.limit)
 	defer cancel()
 	started, err := safely("start workflow "+row.Receipt.WorkflowID(), func() (runs.Started, error) {
-		return d.starter.Start(ctx, row.Receipt, row.Body, row.Reject)
+		return startApart(ctx, d.starter, row)
 	})
 	pass.end(err)
 	switch {
@@ -197,6 +197,18 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 		d.metrics.count(ctx, row.Receipt.Provider, "failed")
 	}
 	return s
+}
+
+// startApart starts an event, under a key of its own if another event has its certain key.
+func startApart(ctx context.Context, starter EventStarter, row event.Waiting) (runs.Started, error) {
+	started, err := starter.Start(ctx, row.Receipt, row.Body, row.Reject)
+	if err != nil || !row.Receipt.IsConflict(started.Conflict) {
+		return started, err
+	}
+	found := started.Conflict
+	started, err = starter.Start(ctx, row.Receipt.Apart(found.Owner), row.Body, row.Reject)
+	started.Conflict = found
+	return started, err
 }
 
 // isAtFault says of an event that was refused once more whether that lies in the event.

@@ -154,9 +154,23 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started,
 	return started, group.Wait()
 }
 
-// commitOnce commits an event. Requests with the same key that are here at the same time share one commit: all but the first
-// are duplicates of it, and a storm of them costs a store no more than one.
+// commitOnce commits an event. One whose certain key belongs to an event with other content gets a key of its own, and its run
+// makes it a dead letter.
 func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
+	started, err := i.commitShared(ctx, a)
+	if err != nil || !a.Receipt.IsConflict(started.Conflict) {
+		return started, err
+	}
+	found := started.Conflict
+	a.Receipt = a.Receipt.Apart(found.Owner)
+	started, err = i.commitShared(ctx, a)
+	started.Conflict = found
+	return started, err
+}
+
+// commitShared commits an event. Requests with the same key that are here at the same time share one commit: all but the first
+// are duplicates of it, and a storm of them costs a store no more than one.
+func (i *Intake) commitShared(ctx context.Context, a arrival) (runs.Started, error) {
 	first := false
 	id := a.Receipt.WorkflowID()
 	result, err, _ := i.starts.Do(id, func() (any, error) {

@@ -32,7 +32,11 @@ type Item struct {
 	DedupeWindow event.Duration
 	// Fingerprint is that of the receipt.
 	Fingerprint string
-	Redelivery  Redelivery
+	// Certain, Content and Earlier are those of the receipt, too.
+	Certain    bool
+	Content    string
+	Earlier    *event.EarlierKey
+	Redelivery Redelivery
 	// Headers, Query and Path are what the receipt keeps.
 	Headers, Query, Path map[string]string
 }
@@ -110,6 +114,10 @@ func (p *Provider) identify(ctx context.Context, item *Item, in jq.Input, decode
 		return p.typeOf.Failed(err)
 	}
 	item.Key, item.KeyFrom, item.Fingerprint = event.CanonicalKey(p.name, id.Key), id.From, id.Fingerprint
+	item.Certain, item.Content = id.Certain, id.Content
+	if id.Earlier != nil {
+		item.Earlier = &event.EarlierKey{Key: event.CanonicalKey(p.name, id.Earlier.Key), Fingerprint: id.Earlier.Fingerprint}
+	}
 	item.Priority, item.Lane, item.DedupeWindow = r.Priority, r.LaneOf(len(item.Body)+len(item.Root)), id.Window
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Claim locks an event that nothing will run, and claims its key. It says whether the event owns the key. Should it not, and be
-// no duplicate of the one that does, the conflict is kept.
+// Claim locks an event that nothing will run, and claims its key. It reports whether the event must be kept: it owns the key, or
+// its key is certain and belongs to an event with other content. Any other conflict is only recorded.
 func Claim(ctx context.Context, t *postgres.Transaction, r event.Receipt) (owns bool, err error) {
 	claiming := &writing{events: []*write{{receipt: r, extent: rowOnly}}}
 	b := &pgx.Batch{}
@@ -28,7 +28,7 @@ func Claim(ctx context.Context, t *postgres.Transaction, r event.Receipt) (owns 
 		journal.QueueConflict(b, *w.Conflict)
 		err = t.Send(ctx, b)
 	}
-	return w.owns(), err
+	return w.owns() || w.Held != nil, err
 }
 
 // QueueClaim claims the key of an event whose lock the transaction holds, and says nothing of who has it.

@@ -108,8 +108,24 @@ type Key struct {
 	FallbackWindow *Duration `yaml:"fallback_window"`
 	// Varies are the dotted paths of values in the body that may differ between deliveries of one event; * is the whole body.
 	Varies []string `yaml:"varies"`
-	// Delivery is what the sender calls a delivery: the same body under another name is a conflict, where the body is the key.
+	// Delivery is the sender's ID of the delivery, the same in every retry. It is part of a guessed key. Where nothing says that the
+	// key is guessed, the same body with another delivery ID is a conflict.
 	Delivery JQ `yaml:"delivery"`
+	// Certainty is certain if the parts identify one event: an authenticated ID, or a combination that the provider documents as
+	// unique per event and stable across retries. It is guessed if two events can have the same parts: then the delivery ID, if
+	// there is one, and the hash of the body without Varies are part of the key. Left out, the key is made as before there was
+	// this field.
+	Certainty string `yaml:"certainty"`
+	// InDoubt says what becomes of an event with a guessed key whose content arrived before: accept marks it, hold makes it a dead
+	// letter of class in_doubt.
+	InDoubt string `yaml:"in_doubt"`
+	// RetrySpan is the documented time from the first to the last attempt of one delivery. A guessed key without a delivery ID
+	// counts as a duplicate for this long plus an hour.
+	RetrySpan *Duration `yaml:"retry_span"`
+	// Flood is how many events with equal content a day are accepted; the rest are held. The default is 100.
+	Flood int `yaml:"flood"`
+	// Before is the key that the release before made. Events that have it are recognized until it is removed here.
+	Before *Key `yaml:"before"`
 	// Unsigned is the reason why the key may come from something that the signature does not cover.
 	Unsigned string `yaml:"unsigned"`
 }

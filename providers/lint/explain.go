@@ -226,7 +226,7 @@ func explain(
 func receiptOf(p *providers.Provider, item *providers.Item, now time.Time) event.Receipt {
 	return event.Receipt{
 		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-		Fingerprint: item.Fingerprint, Type: item.Type, Priority: item.Priority, ReceivedAt: now, Headers: item.Headers,
+		Fingerprint: item.Fingerprint, Certain: item.Certain, Content: item.Content, Type: item.Type, Priority: item.Priority, ReceivedAt: now, Headers: item.Headers,
 		Query: item.Query, Path: item.Path, Root: item.Root,
 	}
 }

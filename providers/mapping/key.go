@@ -40,6 +40,12 @@ type keyRule struct {
 	// hashed: the hash of the body is the last part.
 	hashed      bool
 	fingerprint fingerprintRule
+	// certain: the parts identify one event. guessed: they do not, nor does the fallback.
+	certain, guessed bool
+	// repeats is set if some events have a guessed key.
+	repeats *event.Repeats
+	span    event.Duration // how long a guessed key without a delivery ID counts
+	before  *keyRule       // of the release before; nil if it made the same
 }
 
 type keyPart struct {
@@ -55,6 +61,10 @@ type Identity struct {
 	Window event.Duration
 	// Fingerprint is what the deliveries of the event have in common beside the key.
 	Fingerprint string
+	// Certain, Content and Earlier are those of the receipt.
+	Certain bool
+	Content string
+	Earlier *event.EarlierKey
 	// isFallback: the key is not what the definition makes of an event, and has a window of its own.
 	isFallback bool
 }
@@ -72,13 +82,35 @@ func (r *Rules) Identify(
 	if err != nil {
 		return id, err
 	}
-	if r.key != nil {
+	if r.key != nil && id.Content == "" {
 		id.Fingerprint, err = r.key.fingerprint.of(ctx, id, in, body)
 	}
-	if !id.isFallback {
+	if !id.isFallback && id.Content == "" {
 		id.Window = r.Dedupe
 	}
+	if err == nil && r.key != nil && r.key.before != nil {
+		id.Earlier, err = r.key.before.earlier(ctx, in, proven, decoded, scope, body)
+	}
 	return id, err
+}
+
+// earlier is the key of an event by the rule of the release before; nil if that release could not tell it from others.
+func (k *keyRule) earlier(
+	ctx context.Context, in jq.Input, proven auth.Coverage, decoded bool, scope string, body []byte,
+) (*event.EarlierKey, error) {
+	visible := in
+	if !k.unsigned && !k.onlyBody {
+		visible = Within(proven, in)
+	}
+	id, err := k.identify(ctx, visible, decoded, scope, body)
+	if err != nil || id.From == event.KeyFromNothing {
+		return nil, err
+	}
+	fingerprint, err := k.fingerprint.of(ctx, id, in, body)
+	if err != nil || fingerprint == "" {
+		return nil, err
+	}
+	return &event.EarlierKey{Key: id.Key, Fingerprint: fingerprint}, nil
 }
 
 // CanIdentify reports whether the rules give an event a key by now, whatever is proven.
@@ -90,11 +122,12 @@ func (r *Rules) CanIdentify(ctx context.Context, in jq.Input, body []byte) (bool
 func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 	k := &keyRule{unsigned: d.Unsigned != "", window: defaultFallbackWindow, onlyBody: true}
 	k.fingerprint = c.newFingerprint(field, d)
+	c.setCertainty(field, d, k)
 	k.fallback = d.Fallback != "" && c.OneOf(field+".fallback", d.Fallback, bodyHash) != ""
 	if d.FallbackWindow != nil {
 		k.window = event.Duration(*d.FallbackWindow)
 	}
-	if len(d.Parts) == 0 && !k.fallback {
+	if len(d.Parts) == 0 && !k.fallback && !k.guessed {
 		c.Add(field, "want parts, or a fallback, or both")
 	}
 	parts := d.Parts
@@ -118,11 +151,11 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 		}
 		k.parts = append(k.parts, keyPart{expr: x, optional: part.Optional})
 	}
-	if (k.hashed || k.fallback) && c.Coverage.Body != nil && !k.unsigned {
+	if (k.hashed || k.fallback || k.guessed) && c.Coverage.Body != nil && !k.unsigned {
 		c.Add(field, "is made of the hash of a body that the signature does not cover: name the parts that it covers, or say why not "+
 			"under `unsigned`")
 	}
-	if len(d.Parts) > 0 && needed == 0 && !k.hashed {
+	if len(d.Parts) > 0 && needed == 0 && !k.hashed && !k.guessed {
 		c.Add(field+".parts", "are all optional: at least one must identify the event")
 	}
 	return k
@@ -131,11 +164,17 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 // identify gives the key. A body that could not be decoded has no identity of its own unless the key is made of headers alone.
 func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
 	hash := func() string { return hashOf(scope, body) }
+	if k != nil && k.guessed {
+		return k.guess(ctx, in, decoded, scope, body)
+	}
 	if k != nil && (decoded || !k.readsBody) {
 		id, err := k.join(ctx, in, hash)
-		if err != nil || id.Key != "" {
+		if id.Certain = k.certain; err != nil || id.Key != "" {
 			return id, err
 		}
+	}
+	if k != nil && k.fallback && k.repeats != nil {
+		return k.guess(ctx, in, false, scope, body)
 	}
 	if k != nil && k.fallback {
 		return Identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody, isFallback: true, Window: k.window}, nil

@@ -163,6 +163,11 @@ func (m *Set) KeyExpressions() (expressions []*jq.Expression) {
 			expressions = append(expressions, part.expr)
 		}
 		expressions = append(expressions, r.key.fingerprint.delivery)
+		if b := r.key.before; b != nil {
+			for _, part := range b.parts {
+				expressions = append(expressions, part.expr)
+			}
+		}
 	}
 	return expressions
 }
@@ -180,6 +185,9 @@ func (r *Rules) Parse(ctx context.Context, receipt event.Receipt, eventType stri
 	if r.ignore {
 		parsed.Outcome = event.OutcomeIgnored
 		return parsed, nil
+	}
+	if r.key != nil && receipt.Content != "" {
+		parsed.Repeats = r.key.repeats
 	}
 	if parsed.Changes, err = changesOf(ctx, r.entities, eventType, in); err != nil {
 		return event.Parsed{}, err

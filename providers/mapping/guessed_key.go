@@ -1,0 +1,125 @@
+package mapping
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"holdfast/event"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// retryMargin is added to the documented span of a provider's retries.
+const retryMargin = event.Duration(time.Hour)
+
+// The certainties of a key, and what becomes of an event that may repeat another one.
+const (
+	certain = "certain"
+	guessed = "guessed"
+	accept  = "accept"
+	hold    = "hold"
+)
+
+// setCertainty reads how certain a key is. A definition that says nothing of it keeps the key that it had.
+func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
+	says := d.Certainty != ""
+	if says {
+		k.guessed = c.OneOf(field+".certainty", d.Certainty, certain, guessed) == guessed
+		k.certain = !k.guessed
+	}
+	if k.certain && len(d.Parts) == 0 {
+		c.Add(field+".certainty", "is certain, but the key has no parts: name the ID in parts, or say guessed")
+	}
+	if d.InDoubt != "" {
+		k.repeats = &event.Repeats{Hold: c.OneOf(field+".in_doubt", d.InDoubt, accept, hold) == hold, Flood: d.Flood}
+	}
+	switch {
+	case k.guessed && k.repeats == nil:
+		c.Add(field+".in_doubt", "is missing: a guessed key needs accept or hold")
+	case !says && k.repeats != nil:
+		c.Add(field+".certainty", "is missing: say certain or guessed beside in_doubt")
+	case k.certain && k.repeats != nil && d.Fallback == "":
+		c.Add(field+".in_doubt", "has no effect: every key of this definition is certain")
+	}
+	if d.Flood < 0 {
+		c.Add(field+".flood", "must be at least 1")
+	}
+	if d.RetrySpan != nil && k.repeats == nil {
+		c.Add(field+".retry_span", "has no effect: only guessed keys use it")
+	}
+	if k.repeats != nil {
+		c.setGuessedWindow(field, d, k)
+	}
+	if d.Before == nil {
+		return
+	}
+	if d.Before.Certainty != "" || d.Before.Before != nil {
+		c.Add(field+".before", "is the key of an earlier release: leave out certainty and before")
+	}
+	k.before = c.newKey(field+".before", d.Before)
+}
+
+func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule) {
+	if d.FallbackWindow != nil {
+		c.Add(field+".fallback_window", "has no effect with in_doubt: give the provider's retry_span instead")
+	}
+	k.span = retryMargin
+	if d.RetrySpan != nil {
+		k.span += event.Duration(*d.RetrySpan)
+	}
+	for _, path := range d.Varies {
+		if path == everything && k.guessed {
+			c.Add(field+".varies", "cannot be * in a guessed key: nothing of the body would be left to tell events apart")
+		}
+	}
+	if d.Delivery != "" && d.Unsigned == "" && !c.Coverage.All {
+		c.Add(field+".unsigned", "is missing: say why the delivery ID may be used although the signature does not cover it")
+	}
+}
+
+// guess gives a key that may belong to two events: its parts, the sender's delivery ID if there is one, and the hash of the body.
+// Equal keys are equal deliveries as far as anybody can tell.
+func (k *keyRule) guess(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
+	var texts []string
+	if k.guessed && (decoded || !k.readsBody) {
+		for _, part := range k.parts {
+			v, err := part.expr.First(ctx, in, nil)
+			if jq.IsDeadline(err) {
+				return Identity{}, err
+			}
+			s, _ := jq.Text(v)
+			texts = append(texts, s)
+		}
+	}
+	v, err := k.fingerprint.delivery.First(ctx, in, nil)
+	if jq.IsDeadline(err) {
+		return Identity{}, err
+	}
+	id := Identity{From: event.KeyFromBody, Content: k.contentOf(scope, body), Window: k.span}
+	if name, _ := jq.Text(v); name != "" {
+		texts, id.Window = append(texts, CleanText(name, maxFingerprint)), 0
+	}
+	if id.Key = bodyKeyPrefix + id.Content; len(texts) > 0 {
+		id.Key = joinKey(append(texts, id.Content))
+	}
+	return id, nil
+}
+
+// contentOf is the hash of a body without what varies between deliveries.
+func (k *keyRule) contentOf(scope string, body []byte) string {
+	if len(k.fingerprint.varies) == 0 || k.fingerprint.ignored {
+		return hashOf(scope, body)
+	}
+	h := sha256.New()
+	if scope != "" {
+		fmt.Fprintf(h, "%d:%s", len(scope), scope)
+	}
+	if !decode.WriteWithout(h, body, k.fingerprint.varies) {
+		return hashOf(scope, body)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
