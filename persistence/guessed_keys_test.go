@@ -1,0 +1,277 @@
+package persistence_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+	"holdfast/event/oversight"
+)
+
+// guessed is an event whose key its definition guesses.
+func guessed(content string, later time.Duration) event.Receipt {
+	r := receipt()
+	r.Content, r.ReceivedAt = content, r.ReceivedAt.Add(later)
+	return r
+}
+
+func repeats(hold bool, flood int) event.Parsed {
+	p := parsed()
+	p.Repeats = &event.Repeats{Hold: hold, Flood: flood}
+	return p
+}
+
+func requireClass(t testing.TB, err error, class event.Class, code string) {
+	t.Helper()
+	require.Error(t, err)
+	require.Equal(t, class, event.ClassOf(err), err)
+	require.Equal(t, code, event.CodeOf(err))
+}
+
+func (d *database) duplicateOf(r event.Receipt) string {
+	d.t.Helper()
+	return value[string](d, `SELECT coalesce(possible_duplicate_of::text, '') FROM events WHERE id = $1::uuid`, r.ID)
+}
+
+func (d *database) fail(r event.Receipt, err error, run string) {
+	d.t.Helper()
+	require.NoError(d.t, d.RecordDeadLetter(d.t.Context(), event.DeadLetter{
+		Receipt: r, Body: body, Run: event.Run{WorkflowID: r.WorkflowID(), RunID: run},
+		Failure: event.Failure{
+			Step: event.StepPersist, Class: event.ClassOf(err), Code: event.CodeOf(err), Message: err.Error(), Attempts: 1, At: r.ReceivedAt,
+		},
+	}))
+}
+
+// Two events have equal content and keys of their own:
+//   - the second is stored and names the first, in whatever way it comes
+//   - what came more than 30 days before is another matter, and so is another provider's
+//   - a retry of the second changes nothing
+func TestAnEventWithEqualContentIsMarked(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first, second, later := guessed("same", 0), guessed("same", time.Hour), guessed("same", 30*24*time.Hour+30*time.Minute)
+	stranger := guessed("same", time.Minute)
+	stranger.Provider = "other"
+	for _, r := range []event.Receipt{first, second, stranger, second, later} {
+		persisted, err := d.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+		require.NoError(t, err)
+		require.True(t, persisted.Processed)
+	}
+	require.Empty(t, d.duplicateOf(first))
+	require.Equal(t, first.ID, d.duplicateOf(second))
+	require.Empty(t, d.duplicateOf(stranger))
+	require.Equal(t, second.ID, d.duplicateOf(later), "the first one in 30 days")
+
+	stepwise, batched := guessed("same", 2*time.Hour), guessed("same", 3*time.Hour)
+	d.process(stepwise, repeats(false, 0))
+	d.bulk(batched)
+	d.batch(event.Run{WorkflowID: "batch/1", RunID: "1"}, nil)
+	require.Equal(t, first.ID, d.duplicateOf(stepwise))
+	require.Equal(t, first.ID, d.duplicateOf(batched))
+}
+
+// Of events with equal content that come at the same time, one is the first, and all others name it.
+func TestEventsThatComeTogetherSeeEachOther(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	var together errgroup.Group
+	for range 20 {
+		r := guessed("same", 0)
+		together.Go(func() error {
+			_, err := d.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+			return err
+		})
+	}
+	require.NoError(t, together.Wait())
+	require.EqualValues(t, 1, value[int64](d, `SELECT count(*) FROM events WHERE possible_duplicate_of IS NULL`))
+	require.EqualValues(t, 19, value[int64](d, `
+SELECT count(*) FROM events WHERE possible_duplicate_of NOT IN (SELECT id FROM events WHERE possible_duplicate_of IS NOT NULL)`),
+		"they name an event that came before them")
+}
+
+// A definition holds what may be a repeat:
+//   - nothing of it is stored, folded or sent on, and it stays a dead letter however often it is tried
+//   - others of its group are stored
+//   - the replay of an operator accepts it
+func TestAHeldEventWaitsForAnOperator(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first, second, other := guessed("same", 0), guessed("same", time.Hour), guessed("another", 0)
+	hold := repeats(true, 0)
+	hold.Changes = parsed(snapshot("1", `{"n":1}`)).Changes
+	for _, r := range []event.Receipt{first, other} {
+		_, err := d.Process(t.Context(), r, body, hold, runOf(r))
+		require.NoError(t, err)
+	}
+	for range 2 {
+		_, err := d.Process(t.Context(), second, body, hold, runOf(second))
+		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+		require.Contains(t, err.Error(), first.ID)
+		_, err = d.Persist(t.Context(), second, body, hold, runOf(second))
+		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+		d.fail(second, err, "run-1")
+	}
+	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM events`))
+	require.Equal(t, "open", value[string](d, `SELECT state FROM dead_letters`))
+	require.Equal(t, "in_doubt", value[string](d, `SELECT error_class FROM dead_letters`))
+
+	letter, err := d.DeadLetterOfEvent(t.Context(), second.ID)
+	require.NoError(t, err)
+	_, err = d.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	require.NoError(t, err)
+	_, err = d.Process(t.Context(), letter.Receipt, body, hold, event.Run{WorkflowID: second.WorkflowID(), RunID: "run-2"})
+	require.NoError(t, err)
+	require.Equal(t, first.ID, d.duplicateOf(second))
+	require.Equal(t, "resolved", value[string](d, `SELECT state FROM dead_letters`))
+}
+
+// A dead letter that is replayed for another reason is not accepted by that.
+func TestOnlyTheReplayOfAHeldEventAcceptsIt(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first, second := guessed("same", 0), guessed("same", time.Hour)
+	d.process(first, repeats(true, 0))
+	d.fail(second, event.Rejectf("malformed_json", "no JSON"), "run-1")
+	letter, err := d.DeadLetterOfEvent(t.Context(), second.ID)
+	require.NoError(t, err)
+	_, err = d.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	require.NoError(t, err)
+	_, err = d.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+}
+
+// The first event is dead before it is stored: the second is marked or held all the same.
+func TestADeadEventCountsAsTheFirst(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first, second, third := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour)
+	d.fail(first, event.Rejectf("contract", "a field is missing"), "run-1")
+	d.process(second, repeats(false, 0))
+	require.Equal(t, first.ID, d.duplicateOf(second))
+	_, err := d.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
+	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+	require.Equal(t, "open", value[string](d, `SELECT state FROM dead_letters`), "the first stays dead")
+}
+
+// More events of one content than are accepted a day are held, and those of the next day are not.
+func TestAFloodOfOneContentIsHeld(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for i := range 4 {
+		r := guessed("same", time.Duration(i)*time.Minute)
+		_, err := d.Process(t.Context(), r, body, repeats(false, 3), runOf(r))
+		if i < 3 {
+			require.NoError(t, err, i)
+			continue
+		}
+		requireClass(t, err, event.ClassInDoubt, "repeat_flood")
+	}
+	next := guessed("same", 48*time.Hour)
+	d.process(next, repeats(false, 3))
+	require.EqualValues(t, 4, value[int64](d, `SELECT count(*) FROM events`))
+}
+
+// A certain key, and another content:
+//   - the event is held as a conflict, which is recorded, and the owner keeps the key
+//   - under its own key it is held until an operator replays it
+//   - a redelivery of the owner under such a key is its duplicate
+func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first := receipt()
+	first.Certain, first.Fingerprint = true, "sha256:a"
+	d.process(first, parsed())
+	second := sameKey(first, time.Minute)
+	second.Certain, second.Fingerprint = true, "sha256:b"
+	for _, write := range []func() error{
+		func() error { _, err := d.Process(t.Context(), second, body, parsed(), runOf(second)); return err },
+		func() error { _, err := d.Persist(t.Context(), second, body, parsed(), runOf(second)); return err },
+	} {
+		err := write()
+		requireClass(t, err, event.ClassConflict, "key_conflict")
+		require.Contains(t, err.Error(), first.ID)
+	}
+	require.Len(t, d.conflicts(), 1)
+
+	apart := second.Apart(first.ID)
+	require.NotEqual(t, second.Key, apart.Key)
+	_, err := d.Process(t.Context(), apart, body, parsed(), runOf(apart))
+	requireClass(t, err, event.ClassConflict, "key_conflict")
+	d.fail(apart, err, "run-1")
+	letter, err := d.DeadLetterOfEvent(t.Context(), second.ID)
+	require.NoError(t, err)
+	_, err = d.TakeForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
+	require.NoError(t, err)
+	persisted, err := d.Process(t.Context(), letter.Receipt, body, parsed(), runOf(apart))
+	require.NoError(t, err)
+	require.False(t, persisted.Duplicate)
+	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM events WHERE status = 'processed'`))
+
+	redelivery := sameKey(first, time.Hour)
+	redelivery.Certain, redelivery.Fingerprint = true, first.Fingerprint
+	redelivery = redelivery.Apart(second.ID)
+	persisted, err = d.Process(t.Context(), redelivery, body, parsed(), runOf(redelivery))
+	require.NoError(t, err)
+	require.True(t, persisted.Duplicate)
+	require.Equal(t, first.ID, persisted.Owner)
+}
+
+// The batch leaves a held event to a workflow of its own, and processes the others.
+func TestAHeldEventLeavesTheBatch(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first, second, other := receipt(), receipt(), receipt()
+	first.Certain, first.Fingerprint = true, "sha256:a"
+	d.process(first, parsed())
+	second.Key, second.Certain, second.Fingerprint = first.Key, true, "sha256:b"
+	d.bulk(second)
+	d.bulk(other)
+	outcomes := map[string]event.Outcome{}
+	for _, e := range d.batch(event.Run{WorkflowID: "batch/1", RunID: "1"}, nil) {
+		outcomes[e.Receipt.ID] = e.Outcome
+	}
+	require.Equal(t, map[string]event.Outcome{second.ID: event.OutcomeLeft, other.ID: event.OutcomeProcessed}, outcomes)
+	require.Equal(t, "overflow", value[string](d, `SELECT lane FROM inbox`))
+}
+
+// A redelivery that comes after an upgrade has another key:
+//   - it is a duplicate of the event that has the earlier key and the same fingerprint
+//   - with another fingerprint it is an event of its own
+//   - an event of the release before that is still under way is a duplicate of the redelivery
+func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	old := receipt()
+	old.Fingerprint = "guid-1"
+	d.process(old, parsed())
+	renamed := func(from event.Receipt, fingerprint string) event.Receipt {
+		r := guessed(fmt.Sprint("content of ", from.Key), time.Minute)
+		r.Earlier = &event.EarlierKey{Key: from.Key, Fingerprint: fingerprint}
+		return r
+	}
+	again := renamed(old, "guid-1")
+	for range 2 {
+		persisted, err := d.Process(t.Context(), again, body, repeats(false, 0), runOf(again))
+		require.NoError(t, err)
+		require.True(t, persisted.Duplicate)
+		require.Equal(t, old.ID, persisted.Owner)
+	}
+	another := renamed(old, "guid-2")
+	persisted, err := d.Process(t.Context(), another, body, repeats(false, 0), runOf(another))
+	require.NoError(t, err)
+	require.True(t, persisted.Processed)
+
+	waiting := receipt()
+	waiting.Fingerprint = "guid-3"
+	first := renamed(waiting, "guid-3")
+	d.process(first, repeats(false, 0))
+	persisted, err = d.Process(t.Context(), waiting, body, parsed(), runOf(waiting))
+	require.NoError(t, err)
+	require.True(t, persisted.Duplicate)
+	require.Equal(t, first.ID, persisted.Owner)
+}
