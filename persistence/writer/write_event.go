@@ -66,7 +66,7 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 	}
 	return event.Persisted{
 		PossibleDuplicateOf: w.PossibleDuplicateOf,
-		Duplicate: w.Outcome == event.OutcomeDuplicate, Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict,
+		Duplicate:           w.Outcome == event.OutcomeDuplicate, Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict,
 		Processed: w.Outcome == event.OutcomeProcessed, WithoutEffect: w.WithoutEffect,
 	}, nil
 }
