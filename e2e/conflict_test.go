@@ -27,7 +27,7 @@ func (a answer) told(t *testing.T) (whole, first bool) {
 }
 
 // A sender that uses an ID twice, for two events:
-//   - the second is answered as a duplicate, and as a conflict, while the first is processed and afterwards
+//   - the second is accepted as a conflict, while the first is processed and afterwards, and becomes a dead letter
 //   - another delivery of the first is none, though it counts its endpoints differently
 //   - the log, the metrics and the list tell whose key it is, and how often that happened
 func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
@@ -44,21 +44,24 @@ func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 		whole, first := a.told(t)
 		require.Equal(t, []bool{want, want}, []bool{whole, first}, string(a.body))
 		if want {
-			require.Equal(t, 200, a.status)
-			require.True(t, a.Duplicate)
+			require.False(t, a.Duplicate)
+			require.Contains(t, a.Events[0].WorkflowID, ":conflict:")
 		}
 	}
 	release := i.lock(t, "entities")
 	first := n.send(t, body("Ada", 2))
 	require.Equal(t, "accepted", first.state())
 	requireConflict(false, first)
-	requireConflict(true, n.send(t, body("Eve", 2)))
+	held := n.send(t, body("Eve", 2))
+	requireConflict(true, held)
+	i.awaitStatus(t, held.Events[0].WorkflowID, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 	release()
 	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	requireConflict(true, n.send(t, body("Eve", 2)))
 	requireConflict(false, n.send(t, body("Ada", 1)))
 
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE error_class = 'conflict' AND state = 'open'"))
 	require.Contains(t, n.metrics(t), `holdfast_event_conflicts_total{provider="stripe"} 2`)
 	out, err := i.run(t, "conflict", "list", "--provider", "stripe", "--key", id, "--json")
 	require.NoError(t, err, out)
@@ -69,13 +72,13 @@ func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 	require.EqualValues(t, 2, list[0].Times)
 	require.Equal(t, first.Events[0].EventID, list[0].Owner)
 	require.NotEqual(t, list[0].Fingerprint, list[0].OwnerFingerprint)
-	out, err = i.run(t, "event", "show", list[0].EventID)
+	out, err = i.run(t, "event", "show", held.Events[0].EventID)
 	require.NoError(t, err, out)
-	require.Contains(t, out, first.Events[0].EventID, "the ID of what was dropped leads to the event that has its key")
+	require.Contains(t, out, first.Events[0].EventID, "the failure names the event that has its key")
 }
 
 // An event that has died, and another one with its ID:
-//   - the other one does not run in its place
+//   - the other one does not run in its place, and is a dead letter of its own
 func TestAConflictDoesNotReplaceWhatHasDied(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -84,11 +87,13 @@ func TestAConflictDoesNotReplaceWhatHasDied(t *testing.T) {
 	n.send(t, fmt.Appendf(nil, `{"id":"%s","type":"a","data":{"object":{"object":"no kind at all","id":"x"}}}`, id))
 	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 	again := n.send(t, customerUpdated(id, uniqueID("cus"), "Eve", time.Now()))
-	require.Equal(t, "dead", again.state(), string(again.body))
+	require.Equal(t, "accepted", again.state(), string(again.body))
+	i.awaitStatus(t, again.Events[0].WorkflowID, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 	whole, _ := again.told(t)
 	require.True(t, whole)
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events WHERE status = 'processed'"))
-	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open'"))
+	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open'"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE error_class = 'conflict'"))
 }
 
 // The run of an event is open for longer than its dedupe window:

@@ -11,6 +11,30 @@ import (
 	"holdfast/runs"
 )
 
+// A certain key belongs to an event with other content:
+//   - the event is started under a key of its own, and another delivery of it is its duplicate
+func TestAConflictUnderACertainKeyIsStarted(t *testing.T) {
+	t.Parallel()
+	c := newCommitter(t, newFakeInbox())
+	commit := func(n int, fingerprint string) runs.Started {
+		r := waiting(1)
+		r.ID, r.Certain, r.Fingerprint = waiting(n).ID, true, fingerprint
+		started, err := c.commitOnce(t.Context(),
+			arrival{Event: Event{Receipt: r}, slowAt: time.Now().Add(time.Minute), slots: make(chan struct{}, 1)})
+		require.NoError(t, err)
+		return started
+	}
+	first, second, again := commit(1, "sha256:a"), commit(2, "sha256:b"), commit(3, "sha256:b")
+	require.Equal(t, runs.StateAccepted, second.State)
+	require.NotEqual(t, first.WorkflowID, second.WorkflowID)
+	require.NotNil(t, second.Conflict)
+	require.Equal(t, second.WorkflowID, again.WorkflowID)
+	require.Equal(t, second.EventID, again.EventID)
+	require.False(t, IsNew(again.State))
+	held := c.temporal.all()[second.WorkflowID]
+	require.Equal(t, first.EventID, held.ConflictsWith)
+}
+
 // Two events of one key are on their way at the same time, and share a commit:
 //   - the second is a conflict if it is another event, and a duplicate if it is not
 func TestAConflictAmongRequestsAtTheSameTime(t *testing.T) {
