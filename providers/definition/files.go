@@ -99,7 +99,7 @@ func (f File) upon(name string, below File) File {
 		f.Text = below.Text
 	}
 	f.Replaced = replaced(name, below.Tree, f.Tree)
-	f.Tree = merge(below.Tree, f.Tree)
+	f.Tree = inherit(below.Tree, f.Tree)
 	if f.Tree["extends"] = below.Tree["extends"]; f.Tree["extends"] == nil {
 		delete(f.Tree, "extends")
 	}
@@ -143,7 +143,7 @@ func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]
 	delete(inherited, "paths")
 	delete(inherited, "samples")
 	delete(inherited, "sources")
-	return merge(inherited, tree)
+	return inherit(inherited, tree)
 }
 
 // readFiles reads the definitions of one folder, by name.

@@ -47,6 +47,28 @@ func merge(base, over map[string]any) map[string]any {
 	return out
 }
 
+// inherit merges a definition with the one that it extends. A definition that changes how the key is made, and doesn't say how
+// certain it is, gets a key as it was before definitions could say so.
+func inherit(base, over map[string]any) map[string]any {
+	below, _ := base["key"].(map[string]any)
+	above, _ := over["key"].(map[string]any)
+	changes := slices.ContainsFunc([]string{"parts", "fallback", "fallback_window"}, func(field string) bool {
+		_, ok := above[field]
+		return ok
+	})
+	if _, says := above["certainty"]; below == nil || !changes || says {
+		return merge(base, over)
+	}
+	key := maps.Clone(below)
+	if before, ok := key["before"].(map[string]any); ok {
+		key = maps.Clone(before)
+	}
+	for _, field := range []string{"certainty", "in_doubt", "retry_span", "flood", "before"} {
+		delete(key, field)
+	}
+	return merge(merge(base, map[string]any{"key": nil}), merge(map[string]any{"key": key}, over))
+}
+
 // fill writes a tree into a definition, strictly, and reports every field that is unknown or of the wrong kind, where a
 // decoder of the library would stop at the first one.
 func (p *Problems) fill(field string, tree any, to reflect.Value) {
