@@ -73,9 +73,9 @@ keep: {headers: [x-delivery]}
 		require.Equal(t, "accepted", a.state(), string(a.body))
 		return a
 	}
-	first, second := send("one"), answer{}
+	first := send("one")
 	i.awaitStatus(t, first.Events[0].WorkflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
-	second = send("two")
+	second := send("two")
 	i.awaitStatus(t, second.Events[0].WorkflowID, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 	out, err := i.run(t, "dlq", "list", "--class", "in_doubt", "--json")
 	require.NoError(t, err, out)

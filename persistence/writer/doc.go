@@ -20,7 +20,8 @@
 //
 // Everybody takes locks in one order, so that no two transactions wait for each other:
 //
-//	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ contents (advisory, by hash) ─▶ names of entities (advisory, by hash) ─▶ entities (bytewise) ─▶ deliveries
+//	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ contents (advisory, by hash) ─▶ names of entities (advisory, by hash)
+//	 ─▶ entities (bytewise) ─▶ deliveries
 //
 // What is told (package changes) locks nothing.
 //
