@@ -13,8 +13,8 @@ import (
 	"holdfast/delivery"
 )
 
-// Reserved lists what a hand-off may not use in Holdfast's own namespace: with it, whoever may change subscriptions could start or
-// signal Holdfast's own workflows.
+// Reserved lists what a hand-off may not use in Holdfast's own namespace. Otherwise a user who can change subscriptions could start
+// or signal Holdfast's own workflows.
 type Reserved struct {
 	TaskQueues    []string
 	WorkflowTypes []string
@@ -30,14 +30,15 @@ const systemPrefix = "temporal-sys-"
 // conflict says what an order uses that is reserved, and what to use instead; "" if nothing is.
 func (r Reserved) conflict(o *order) string {
 	if slices.Contains(r.TaskQueues, o.taskQueue) || strings.HasPrefix(o.taskQueue, systemPrefix) {
-		return fmt.Sprintf("task queue %q is reserved in Holdfast's own namespace: use a queue that only your own workers poll", o.taskQueue)
+		return fmt.Sprintf("task queue %q is reserved in Holdfast's own namespace: use a queue that only your own workers poll",
+			o.taskQueue)
 	}
 	if o.start != nil && (slices.Contains(r.WorkflowTypes, o.start.Type) || strings.HasPrefix(o.start.Type, systemPrefix)) {
 		return fmt.Sprintf("workflow type %q is reserved in Holdfast's own namespace: give your workflow another name", o.start.Type)
 	}
 	if prefix := r.prefixOf(o.workflowID); prefix != "" {
-		return fmt.Sprintf("workflow IDs that begin with %q are reserved in Holdfast's own namespace: begin yours with another word, "+
-			"such as \"order:\"", prefix)
+		return fmt.Sprintf("workflow IDs that begin with %q are reserved in Holdfast's own namespace: begin yours with another "+
+			"word, such as \"order:\"", prefix)
 	}
 	return ""
 }
@@ -56,8 +57,8 @@ func (r Reserved) prefixOf(id string) string {
 	return ""
 }
 
-// guard refuses an order that uses what is reserved, if the link leads to Holdfast's own namespace; nil lets it through. Only such
-// an order needs to know which namespace that is.
+// guard refuses an order that uses a reserved name if the link leads to Holdfast's own namespace; nil lets it through. Other orders
+// don't need to know which namespace that is.
 func (s *Sender) guard(ctx context.Context, to *link, o *order) *delivery.Result {
 	conflict := s.reserved.conflict(o)
 	if conflict == "" {
