@@ -183,7 +183,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 		d.conflicts.report(ctx, started.Conflict)
 		countDuplicate(d.Duplicates, row.Receipt, started)
 		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
-	case errors.Is(err, runs.ErrTooLarge) || runs.IsRefused(err) && d.isAtFault(row):
+	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)
 		d.metrics.count(ctx, row.Receipt.Provider, "dead")
 		slog.ErrorContext(ctx, "event.dead_lettered", "event_id", row.Receipt.ID, "provider", row.Receipt.Provider,
@@ -235,14 +235,18 @@ func resultOf(s runs.Started) string {
 	return "duplicate"
 }
 
-// whyRefused is the failure of an event that Temporal does not take, with Temporal's own reason.
+// whyRefused returns the failure of an event that can't be started: another workflow has its ID, or Temporal refuses it and says
+// why.
 func whyRefused(row event.Waiting, err error) *event.Failure {
-	message := "Temporal refuses to start it"
-	if why := runs.WhyRefused(err); why != "" {
+	code, message := "not_startable", "Temporal refuses to start it"
+	var taken *runs.IDTakenError
+	if errors.As(err, &taken) {
+		code, message = "workflow_id_taken", taken.Error()
+	} else if why := runs.WhyRefused(err); why != "" {
 		message += ": " + why
 	}
 	return &event.Failure{
-		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: message,
+		Step: event.StepStart, Class: event.ClassRejected, Code: code, Message: message,
 		Attempts: row.Attempts + 1, At: time.Now().UTC(),
 	}
 }

@@ -179,6 +179,34 @@ func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
 	}
 }
 
+// A workflow that processes no events has the workflow ID of an event:
+//   - the first drain buries the event, and the reason names the workflow
+//   - Temporal doesn't count as down
+func TestDrainBuriesAnEventWhoseIDIsTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table, temporal, breaker := newFakeInbox(), newFakeStarter(), NewBreaker(32)
+		temporal.before = func(r event.Receipt) error {
+			return &runs.IDTakenError{WorkflowID: r.WorkflowID(), RunID: "run-1", Type: "OrderWorkflow"}
+		}
+		const many = 2 * tripAfter
+		for n := range many {
+			_, _ = table.Spool(t.Context(), event.LaneOverflow, waiting(n), nil, false)
+		}
+		stop := runDrain(t, table, temporal, breaker)
+		defer stop()
+		elapse(drainRetry)
+		require.Len(t, table.graves(), many)
+		require.False(t, breaker.isDown())
+		buried := table.graves()["stripe:evt_0"]
+		require.Equal(t, event.ClassRejected, buried.Class)
+		require.Equal(t, "workflow_id_taken", buried.Code)
+		require.Equal(t, 1, buried.Attempts)
+		require.Contains(t, buried.Message, `"stripe:evt_0"`)
+		require.Contains(t, buried.Message, "OrderWorkflow")
+	})
+}
+
 // Temporal takes events, then refuses them all, since a search attribute is gone, and takes them again once that is corrected;
 // some have waited for long already, for another reason:
 //   - none becomes a dead letter, and somebody is told

@@ -9,13 +9,16 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+
+	"holdfast/workflows"
 )
 
 // ErrStillRunning is returned for a workflow whose latest run is open.
 var ErrStillRunning = errors.New("its latest run is still open: let it end, or cancel it, first")
 
-// Delete has Temporal delete every run of a workflow, with its history, and says how many it was told to delete. Temporal does
-// so within seconds. A workflow that it does not know is deleted already.
+// Delete has Temporal delete every run of an event's workflow, with its history, and says how many it was told to delete. Temporal
+// does so within seconds. A workflow that it does not know is deleted already. Runs of another type that have the same workflow ID
+// belong to another application and are kept.
 func Delete(ctx context.Context, c client.Client, namespace, workflowID string) (int, error) {
 	doing := "delete runs of workflow " + workflowID
 	latest, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
@@ -26,14 +29,17 @@ func Delete(ctx context.Context, c client.Client, namespace, workflowID string) 
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
 	info := latest.GetWorkflowExecutionInfo()
-	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	isEvents := info.GetType().GetName() == workflows.TypeProcessEvent
+	if isEvents && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return 0, fmt.Errorf("%s: %w", doing, ErrStillRunning)
 	}
 	runs, err := runIDs(ctx, c, workflowID)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
-	runs[info.GetExecution().GetRunId()] = true // the list may not have it yet
+	if isEvents {
+		runs[info.GetExecution().GetRunId()] = true // the list may not have it yet
+	}
 	for id := range runs {
 		_, err := c.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 			Namespace:         namespace,
@@ -48,7 +54,8 @@ func Delete(ctx context.Context, c client.Client, namespace, workflowID string) 
 
 func runIDs(ctx context.Context, c client.Client, workflowID string) (map[string]bool, error) {
 	runs := map[string]bool{}
-	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowId = %q", workflowID)}
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
+		"WorkflowId = %q AND WorkflowType = '%s'", workflowID, workflows.TypeProcessEvent)}
 	for {
 		page, err := c.ListWorkflow(ctx, request)
 		if err != nil {

@@ -68,7 +68,8 @@ const maxStarts = 3
 // Start runs the event, or finds the run that has it already. A redelivery of a failed event runs it again under the event's
 // first ID, unless reject is set; one that comes a dedupe window later, or earlier, is an event of its own. One with the same key
 // that is another event all the same is dropped as a conflict, and never run in place of the one that has failed. An event whose
-// own run has failed is no redelivery: that it had been started was not known.
+// own run has failed is no redelivery: that it had been started was not known. The error is an *IDTakenError if the workflow with
+// the event's ID is not the run of an event.
 func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error) {
 	own := r.ID
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
@@ -87,6 +88,9 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		}
 		if err != nil {
 			return Started{}, err
+		}
+		if earlier.workflowType != workflows.TypeProcessEvent {
+			return Started{}, &IDTakenError{WorkflowID: r.WorkflowID(), RunID: started.RunId, Type: earlier.workflowType}
 		}
 		earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
 		switch {
@@ -161,6 +165,7 @@ var (
 type earlierRun struct {
 	Started
 
+	workflowType string
 	// receivedAt is when its event came, which may have waited before it was started.
 	receivedAt time.Time
 }
@@ -179,7 +184,8 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 			State:       stateOf(info.GetStatus()),
 			Fingerprint: memoOfRun(info, s.converter, workflows.MemoFingerprint),
 		},
-		receivedAt: info.GetStartTime().AsTime(),
+		workflowType: info.GetType().GetName(),
+		receivedAt:   info.GetStartTime().AsTime(),
 	}
 	if id, err := uuid.Parse(earlier.EventID); err == nil && id.Version() == 7 {
 		earlier.receivedAt = time.Unix(id.Time().UnixTime())
@@ -216,7 +222,12 @@ func (s *Starter) result(ctx context.Context, run event.Run) (result workflows.P
 // outcomeTimeout bounds the look at an earlier result.
 const outcomeTimeout = 500 * time.Millisecond
 
+// memoEventID returns the ID of the event that a run processes. A workflow that a subscription has started has the same memo
+// field, but isn't the run of that event.
 func memoEventID(info *workflowpb.WorkflowExecutionInfo, from converter.DataConverter) string {
+	if info.GetType().GetName() != workflows.TypeProcessEvent {
+		return ""
+	}
 	return memoOfRun(info, from, workflows.MemoEventID)
 }
 

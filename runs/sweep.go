@@ -124,7 +124,7 @@ func (r *Reader) HasRuns(ctx context.Context) (bool, error) {
 	return count.GetCount() > 0, nil
 }
 
-// LatestRun is the latest run of a workflow; the zero value if there is none.
+// LatestRun returns the latest run of an event's workflow; the zero value if there is none, or if it doesn't process events.
 func (r *Reader) LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error) {
 	response, err := r.client.DescribeWorkflowExecution(ctx, workflowID, "")
 	if isNotFound(err) {
@@ -134,6 +134,9 @@ func (r *Reader) LatestRun(ctx context.Context, workflowID string) (operation.La
 		return operation.LatestRun{}, fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
 	info := response.GetWorkflowExecutionInfo()
+	if info.GetType().GetName() != workflows.TypeProcessEvent {
+		return operation.LatestRun{}, nil
+	}
 	state := stateOf(info.GetStatus())
 	return operation.LatestRun{
 		Run:       event.Run{WorkflowID: workflowID, RunID: info.GetExecution().GetRunId()},

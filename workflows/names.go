@@ -98,19 +98,19 @@ func Queue(p event.Priority) string {
 }
 
 // RedriveWorkflowID is the ID of the workflow of a bulk redrive. It has no colon, so that it is never an event's.
-func RedriveWorkflowID(id string) string { return "redrive/" + id }
+func RedriveWorkflowID(id string) string { return redrivePrefix + id }
 
 // RebuildWorkflowID is the ID of the workflow of a rebuild.
-func RebuildWorkflowID(id string) string { return "rebuild/" + id }
+func RebuildWorkflowID(id string) string { return rebuildPrefix + id }
 
 // ResendWorkflowID is the ID of the workflow of a resend.
-func ResendWorkflowID(id string) string { return "resend/" + id }
+func ResendWorkflowID(id string) string { return resendPrefix + id }
 
 // ImportWorkflowID is the ID of the workflow of an import.
-func ImportWorkflowID(id string) string { return "import/" + id }
+func ImportWorkflowID(id string) string { return importPrefix + id }
 
 // ReceiverWorkflowID is the ID of the workflow of a destination in trouble.
-func ReceiverWorkflowID(destination string) string { return "destination/" + destination }
+func ReceiverWorkflowID(destination string) string { return destinationPrefix + destination }
 
 // Queues are the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }
@@ -118,4 +118,22 @@ func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} 
 // AllQueues are all task queues, those of events first.
 func AllQueues() []string {
 	return append(Queues(), QueueBulk, QueueRedrive, QueueDeadLetter, QueueOperations)
+}
+
+// The beginnings of the IDs of operations. They have no colon, so that none is ever an event's.
+const (
+	redrivePrefix     = "redrive/"
+	rebuildPrefix     = "rebuild/"
+	resendPrefix      = "resend/"
+	importPrefix      = "import/"
+	destinationPrefix = "destination/"
+)
+
+// IDPrefixes returns the beginnings of the IDs of every workflow that Holdfast starts, except those of events. A scheduled run has
+// the ID of its schedule and a time.
+func IDPrefixes() []string {
+	return []string{
+		redrivePrefix, rebuildPrefix, resendPrefix, importPrefix, destinationPrefix, event.BatchWorkflowID(""),
+		SchedulePurge, ScheduleNotify, ScheduleReport, ScheduleRedrive, ScheduleSweep,
+	}
 }

@@ -35,8 +35,8 @@ type Trials struct {
 	HTTP, Temporal Sender
 	// Samples have events of the definitions.
 	Samples Samples
-	// Look examines a task queue of a Temporal.
-	Look func(ctx context.Context, t delivery.Target) ([]delivery.Finding, error)
+	// Look examines a task queue of a Temporal, with a sample of an event; nil where there is none.
+	Look func(ctx context.Context, t delivery.Target, sample *delivery.Message) ([]delivery.Finding, error)
 }
 
 // Choice says which event a trial sends: a stored one, or a sample of a provider and a type. Without all of them it is a sample
@@ -141,23 +141,26 @@ func (t *Trials) Check(ctx context.Context, subscription string) ([]delivery.Fin
 	if err != nil {
 		return nil, err
 	}
-	found := []delivery.Finding{t.checkEvents(ctx, target.Subscription)}
+	var sample *delivery.Message
+	if m, err := t.Samples.Of(target.Subscription.Events); err == nil {
+		sample = &m
+	}
+	found := []delivery.Finding{checkEvents(ctx, target.Subscription, sample)}
 	if target.Destination.HTTP != nil {
 		return append(found, checkSecrets(target)), nil
 	}
-	more, err := t.Look(ctx, target)
+	more, err := t.Look(ctx, target, sample)
 	return append(found, more...), err
 }
 
-func (t *Trials) checkEvents(ctx context.Context, s delivery.Subscription) delivery.Finding {
+func checkEvents(ctx context.Context, s delivery.Subscription, sample *delivery.Message) delivery.Finding {
 	f := delivery.Finding{About: "events"}
-	m, err := t.Samples.Of(s.Events)
-	if err != nil {
+	if sample == nil {
 		f.Text = "no definition has a sample of an event that it asks for: mind the names of providers and types"
 		return f
 	}
-	what := m.Receipt.Provider + " " + m.Type
-	matches, err := wants(ctx, s, m)
+	what := sample.Receipt.Provider + " " + sample.Type
+	matches, err := wants(ctx, s, *sample)
 	switch {
 	case err != nil:
 		f.Text = "the filter could not be tried: " + err.Error()

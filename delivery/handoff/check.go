@@ -18,20 +18,39 @@ import (
 )
 
 // Check looks whether a subscription can reach somebody: that Temporal answers and has the namespace, that a worker polls the
-// task queue, and that the search attributes are registered. Its last finding is the command that does the same. The error says
+// task queue, that the search attributes are registered, and that nothing is used that belongs to Holdfast. A sample of an event
+// shows what the workflow ID looks like; nil where there is none. Its last finding is the command that does the same. The error says
 // that the profile cannot be used at all.
-func (s *Sender) Check(ctx context.Context, t delivery.Target) ([]delivery.Finding, error) {
+func (s *Sender) Check(ctx context.Context, t delivery.Target, sample *delivery.Message) ([]delivery.Finding, error) {
 	to, err := s.profiles.of(t.Destination.Temporal.Profile)
 	if err != nil {
 		return nil, err
 	}
 	c := &check{link: to, target: t}
 	if c.lookAtNamespace(ctx) {
+		if refused := s.guard(ctx, to, s.sampleOrder(ctx, t, sample)); refused != nil {
+			c.found(refused.Code, false, refused.Error, "")
+		}
 		c.lookAtQueue(ctx)
 		c.lookAtAttributes(ctx)
 	}
 	c.found("command", true, "does the same, with what the expressions see in input.json", command(t))
 	return c.findings, nil
+}
+
+// sampleOrder is the order of a sample. Without one, or where the expressions fail on it, it has what the subscription fixes.
+func (s *Sender) sampleOrder(ctx context.Context, t delivery.Target, sample *delivery.Message) *order {
+	if sample != nil {
+		j := delivery.Job{Key: delivery.Key{EventID: sample.Receipt.ID, SubscriptionID: t.Subscription.ID}}
+		if o, err := s.orderOf(ctx, t, j, *sample); err == nil {
+			return o
+		}
+	}
+	fixed := &order{taskQueue: t.Destination.Temporal.TaskQueue, start: t.Subscription.Start}
+	if with := t.Subscription.SignalWithStart; with != nil {
+		fixed.start = &with.Start
+	}
+	return fixed
 }
 
 type check struct {

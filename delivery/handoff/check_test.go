@@ -21,7 +21,7 @@ import (
 // about are the findings by what they are about.
 func about(t *testing.T, s *Sender, target delivery.Target) map[string][]delivery.Finding {
 	t.Helper()
-	findings, err := s.Check(t.Context(), target)
+	findings, err := s.Check(t.Context(), target, nil)
 	require.NoError(t, err)
 	all := map[string][]delivery.Finding{}
 	for _, f := range findings {
@@ -70,7 +70,7 @@ func TestCheckOfATemporalThatIsNotThere(t *testing.T) {
 		require.NotEmpty(t, found["namespace"][0].Command)
 		require.Empty(t, found["task_queue"])
 	}
-	_, err := NewSender(Options{ConfigFile: "/nowhere"}).Check(t.Context(), withProfile("nobody", starting()))
+	_, err := NewSender(Options{ConfigFile: "/nowhere"}).Check(t.Context(), withProfile("nobody", starting()), nil)
 	require.ErrorContains(t, err, "nobody")
 }
 

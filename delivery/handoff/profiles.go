@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -25,6 +26,8 @@ type link struct {
 	// codec is that of the profile; nil without one.
 	codec *envconfig.ClientConfigCodec
 	close func()
+	// compared is the last comparison with Holdfast's own namespace; nil before the first.
+	compared atomic.Pointer[comparison]
 }
 
 // profiles give the Temporal of each, made when it is first asked for.

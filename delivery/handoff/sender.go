@@ -20,6 +20,8 @@ type Options struct {
 	// EventsURL is where an event is read, with its ID behind it: what is too large for Temporal is sent as a reference. "" means
 	// the path on the operator port, "/events/".
 	EventsURL string
+	// Reserved is what no hand-off may use in Holdfast's own namespace.
+	Reserved Reserved
 	// Logger is for what the clients of profiles say; nil drops it.
 	Logger log.Logger
 }
@@ -29,6 +31,7 @@ type Sender struct {
 	profiles    *profiles
 	expressions *delivery.Expressions
 	eventsURL   string
+	reserved    Reserved
 }
 
 // NewSender makes a sender. Profiles are read, and their clients made, when they are first used.
@@ -36,7 +39,7 @@ func NewSender(o Options) *Sender {
 	if o.EventsURL == "" {
 		o.EventsURL = "/events/"
 	}
-	return &Sender{profiles: newProfiles(o), expressions: delivery.NewExpressions(), eventsURL: o.EventsURL}
+	return &Sender{profiles: newProfiles(o), expressions: delivery.NewExpressions(), eventsURL: o.EventsURL, reserved: o.Reserved}
 }
 
 // Close closes the clients of profiles.
@@ -58,6 +61,9 @@ func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job,
 	o, err := s.orderOf(ctx, t, j, m)
 	if err != nil {
 		return unmade(err)
+	}
+	if refused := s.guard(ctx, to, o); refused != nil {
+		return *refused
 	}
 	if err := to.encode(ctx, o); err != nil {
 		return delivery.Result{Kind: delivery.Bad, Code: "codec", Error: "the codec of the profile does not encode"}

@@ -13,6 +13,7 @@ import (
 	"holdfast/internal/telemetry"
 	"holdfast/persistence"
 	"holdfast/runs"
+	"holdfast/workflows"
 )
 
 // Desk is what an operator does about what goes out.
@@ -29,7 +30,7 @@ type Desk struct {
 func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client, samples desk.Samples) *Desk {
 	queues := handoff.NewSender(handoff.Options{
 		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
-		Logger: telemetry.TemporalLogger(slog.Default()),
+		Reserved: Reserved(samples.Names), Logger: telemetry.TemporalLogger(slog.Default()),
 	})
 	endpoints := webhook.NewSender(webhook.SenderOptions{
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Version: buildinfo.Read().Version,
@@ -39,6 +40,13 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 		Trials:   &desk.Trials{Books: store, HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		Resends:  &desk.Resends{ResendBooks: store, Runs: runs.NewStarter(temporal, cfg.PayloadCodec().DataConverter())},
 		temporal: queues,
+	}
+}
+
+// Reserved is what belongs to Holdfast in its own namespace.
+func Reserved(providers func() []string) handoff.Reserved {
+	return handoff.Reserved{
+		TaskQueues: workflows.AllQueues(), WorkflowTypes: workflows.Types(), IDPrefixes: workflows.IDPrefixes(), Providers: providers,
 	}
 }
 

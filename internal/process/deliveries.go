@@ -12,6 +12,7 @@ import (
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/internal/buildinfo"
+	"holdfast/internal/installation"
 	"holdfast/internal/telemetry"
 )
 
@@ -42,7 +43,8 @@ func (p *process) startDispatcher() error {
 	http := webhook.NewSender(webhook.SenderOptions{AllowedNetworks: cfg.AllowedNetworks, Version: buildinfo.Read().Version})
 	temporal := handoff.NewSender(handoff.Options{
 		Client: p.temporal, Namespace: p.cfg.Temporal.Namespace, ConfigFile: p.cfg.TemporalConfigFile(),
-		Logger: telemetry.TemporalLogger(slog.Default()),
+		Reserved: installation.Reserved(func() []string { return p.catalogue.Catalogue().Names() }),
+		Logger:   telemetry.TemporalLogger(slog.Default()),
 	})
 	p.closeSenders = func() { http.Close(); temporal.Close() }
 	d, err := dispatch.New(dispatch.Options{
