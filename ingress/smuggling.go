@@ -13,8 +13,9 @@ import (
 var errAmbiguous = errors.New("the end of the body can be read in two ways")
 
 // couldSmuggle says that a proxy in front may see the end of the body elsewhere than we do, so that what is body to one of us is
-// a request to the other: chunks together with a length, chunks in HTTP/1.0, which has none, encodings other than chunks, and any
-// version that is not 1.0 or 1.1. fasthttp takes all of these, each in one of its ways.
+// a request to the other: chunks together with a length, chunks in HTTP/1.0, which has none, encodings other than chunks, any
+// version that is not 1.0 or 1.1, and a header that continues on a second line (obs-fold, which RFC 9112 tells servers to refuse):
+// a proxy may read that line as a header of its own. fasthttp takes all of these, each in one of its ways.
 func couldSmuggle(h *fasthttp.RequestHeader) bool {
 	if version := string(h.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return true
@@ -23,6 +24,8 @@ func couldSmuggle(h *fasthttp.RequestHeader) bool {
 	for line := range bytes.Lines(h.RawHeaders()) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch {
+		case line[0] == ' ' || line[0] == '\t':
+			return true
 		case bytes.EqualFold(name, []byte(fasthttp.HeaderContentLength)):
 			length = true
 		case bytes.EqualFold(name, []byte(fasthttp.HeaderTransferEncoding)):

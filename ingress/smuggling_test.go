@@ -27,6 +27,15 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 		"an encoding, none, a length":   "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\nContent-Length: 1\r\n\r\nx",
 		"two encodings in one":          "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
 		"an encoding with a tab before": "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\tchunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n",
+		"a folded header":               "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX-Note: a\r\n b\r\nContent-Length: 0\r\n\r\n",
+		"a header folded with a tab":    "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX-Note: a\r\n\tb\r\nContent-Length: 0\r\n\r\n",
+		"a folded length":               "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nX-Note: a\r\n Content-Length: 1\r\n\r\n",
+		"a folded encoding":             "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+		"a folded first line":           "POST /webhooks/stripe HTTP/1.1\r\n X-Note: a\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		"a line of white space":         "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\n \r\nContent-Length: 0\r\n\r\n",
+		"a fold behind a bare LF":       "POST /webhooks/stripe HTTP/1.1\r\nHost: x\nX-Note: a\n b\r\nContent-Length: 0\r\n\r\n",
+		"a space before the colon":      "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length : 0\r\n\r\n",
+		"a tab before the colon":        "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n",
 		"a version of the future":       "POST /webhooks/stripe HTTP/1.7\r\nHost: x\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
 	} {
 		answer := d.raw(t, request+smuggled)

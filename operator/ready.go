@@ -52,7 +52,11 @@ func (s *Server) readyz(c *fiber.Ctx) error {
 }
 
 func (s *Server) readiness() readiness {
-	answer := readiness{Checks: s.probes.run()}
+	var answer readiness
+	var all sync.WaitGroup
+	all.Go(func() { answer.Checks = s.probes.run() })
+	all.Go(func() { answer.Inbox = s.countInbox() })
+	all.Wait()
 	good := 0
 	for _, r := range answer.Checks {
 		if r.OK {
@@ -64,12 +68,21 @@ func (s *Server) readiness() readiness {
 		answer.Ready = false
 		answer.Checks = append(answer.Checks, result{Name: "process", Error: string(now)})
 	}
-	if s.inbox != nil {
-		if depth, err := s.inbox(context.Background()); err == nil {
-			answer.Inbox = depth
-		}
-	}
 	return answer
+}
+
+// countInbox gives nil where there is no inbox, or no count of it within the time of a check.
+func (s *Server) countInbox() event.InboxDepth {
+	if s.inbox == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.probes.timeout)
+	defer cancel()
+	depth, err := s.inbox(ctx)
+	if err != nil {
+		return nil
+	}
+	return depth
 }
 
 // probes runs the checks. A check that never returns costs one goroutine, however often it is asked for: calls that come

@@ -76,7 +76,8 @@ const (
 	writeTimeout        = 30 * time.Second
 	idleTimeout         = 60 * time.Second
 	bodyLimit           = 64 << 10
-	maxConnections      = 256
+	// maxConnections leaves room for requests that are being served beside maxWaiting, and for connections that are being closed.
+	maxConnections = 512
 	// maxHeaders is in bytes; proxies and tracing add to the 4 KiB that are Fiber's default.
 	maxHeaders = 16 << 10
 )
@@ -181,6 +182,7 @@ func newApp(fail fiber.ErrorHandler) *fiber.App {
 	server := app.Server()
 	server.SecureErrorLogMessage = true // the text of fasthttp's errors quotes headers
 	server.CloseOnShutdown = true
+	limitWaiting(server)
 	return app
 }
 

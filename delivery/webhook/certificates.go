@@ -17,7 +17,8 @@ import (
 )
 
 // The bounds of what strangers can have us fetch. They may name any certificate at an allowed host: a cache that is full forgets
-// what it has not fetched itself lately, and a miss costs one of a few fetches a minute.
+// misses first, and a URL that is new costs one of a few fetches a minute. A URL that has had a certificate is fetched once a minute
+// at most, whatever strangers have used up.
 const (
 	maxCertificates     = 64
 	maxCertificateBytes = 64 << 10
@@ -45,6 +46,8 @@ type Certificates struct {
 type keptCertificate struct {
 	key   *rsa.PublicKey // nil if nothing usable did
 	until time.Time
+	// wasGood says that the URL has had a certificate, now or before.
+	wasGood bool
 }
 
 // NewCertificates makes one that has none yet.
@@ -71,14 +74,15 @@ func (c *Certificates) Key(url string) (*rsa.PublicKey, error) {
 		if found, ok := c.lookup(url); ok { // somebody has just been there
 			return found.key, nil
 		}
-		if !c.budget.AllowN(c.now(), 1) {
+		before, _ := c.lookup(url)
+		if !before.wasGood && !c.budget.AllowN(c.now(), 1) {
 			return nil, errTooMany
 		}
 		key, until, err := c.fetch(url)
 		if err != nil {
 			key, until = nil, c.now().Add(certificateMissLife)
 		}
-		c.keep(url, keptCertificate{key, until})
+		c.keep(url, keptCertificate{key, until, before.wasGood || key != nil})
 		return key, nil
 	})
 	if err != nil {
@@ -101,13 +105,12 @@ func (c *Certificates) lookup(url string) (keptCertificate, bool) {
 	return found, ok && c.now().Before(found.until)
 }
 
-// keep makes room by forgetting what has run out, then what failed, then any.
+// keep makes room by forgetting URLs that never had a certificate, then any.
 func (c *Certificates) keep(url string, found keptCertificate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, goes := range []func(keptCertificate) bool{
-		func(k keptCertificate) bool { return !c.now().Before(k.until) },
-		func(k keptCertificate) bool { return k.key == nil },
+		func(k keptCertificate) bool { return !k.wasGood },
 		func(keptCertificate) bool { return true },
 	} {
 		for other, k := range c.kept {

@@ -102,6 +102,16 @@ func TestCertificatesAreFetchedWithinBounds(t *testing.T) {
 	require.Equal(t, before+certificatesAtOnce, asked.Load())
 	require.LessOrEqual(t, len(c.kept), maxCertificates)
 
+	c = fresh()
+	_, err = c.Key(server.URL + "/valid.pem")
+	require.NoError(t, err)
+	c.now = func() time.Time { return time.Now().Add(25 * time.Hour) } // beyond what is believed without another look
+	for i := range 200 {
+		_, _ = c.Key(server.URL + "/other" + strconv.Itoa(i) + ".pem")
+	}
+	_, err = c.Key(server.URL + "/valid.pem")
+	require.NoError(t, err, "a URL that has been good needs nothing of what strangers use up")
+
 	before = asked.Load()
 	_, err = newCertificates(newHTTP(newDialer(guard{}), &tls.Config{RootCAs: roots}), roots).Key(server.URL + "/valid.pem")
 	require.Error(t, err)

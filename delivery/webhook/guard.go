@@ -41,13 +41,14 @@ func (g guard) allows(a netip.Addr) bool {
 		slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// notPublic are the special-purpose networks of IANA's registries for IPv4 and IPv6, those that translate to IPv4 included:
-// behind them can stand any address.
+// notPublic lists the special-purpose networks of IANA's registries for IPv4 and IPv6, including those that translate to IPv4
+// (NAT64, SIIT, 6to4, Teredo): they can lead to any address. 168.63.129.16 is Azure's WireServer, which every machine there can
+// reach although the address belongs to the public internet.
 var notPublic = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-	"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+	"168.63.129.16/32", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
 	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+	"::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 	"5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 )
 
@@ -61,5 +62,11 @@ func prefixes(texts ...string) []netip.Prefix {
 
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	return !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) })
+	return !isISATAP(a) && !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// isISATAP reports whether the last 64 bits tunnel to an IPv4 address (RFC 5214), which any network can do.
+func isISATAP(a netip.Addr) bool {
+	b := a.As16()
+	return a.Is6() && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }

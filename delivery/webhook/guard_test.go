@@ -22,10 +22,15 @@ func TestOnlyThePublicInternetIsReached(t *testing.T) {
 		"::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "100::1",
 		"2001::1", "2001:db8::1", "2002:a9fe:a9fe::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0",
 		"fec0::1", "ff02::1",
+		"168.63.129.16", "::ffff:168.63.129.16", // Azure's WireServer, in the address space of the public internet
+		"::ffff:0:127.0.0.1", "::ffff:0:a9fe:a9fe", // SIIT
+		"64:ff9b::7f00:1", "64:ff9b:1:7f00:0:100::", "2002:7f00:1::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "::10.0.0.1",
+		"2606:4700::5efe:127.0.0.1", "2606:4700::200:5efe:10.0.0.1", "2606:4700:1:2:0:5efe:a9fe:a9fe", // ISATAP
 	} {
 		require.False(t, (guard{}).allows(netip.MustParseAddr(address)), address)
 	}
-	for _, address := range []string{"1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "::ffff:1.1.1.1"} {
+	for _, address := range []string{"1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "::ffff:1.1.1.1",
+		"168.63.129.15", "2606:4700:5efe::1"} {
 		require.True(t, (guard{}).allows(netip.MustParseAddr(address)), address)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -98,10 +99,26 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return &DB{Pool: pool, Pooled: pooled}, nil
 }
 
-// Ping says whether the database answers.
+// Ping says whether the database answers. While every connection of the pool is in use it opens one of its own, so that a busy
+// process doesn't pass for one without a database. If the server then refuses because the role has no connection left, it has
+// answered.
 func (d *DB) Ping(ctx context.Context) error {
-	return Failure("ping database", d.Pool.Ping(ctx))
+	if s := d.Stat(); s.AcquiredConns() < s.MaxConns() {
+		return Failure("ping database", d.Pool.Ping(ctx))
+	}
+	conn, err := pgx.ConnectConfig(ctx, d.Config().ConnConfig)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == tooManyConnections {
+		return nil
+	}
+	if err != nil {
+		return Failure("ping database", err)
+	}
+	return Failure("ping database", errors.Join(conn.Ping(ctx), conn.Close(ctx)))
 }
+
+// tooManyConnections is the SQLSTATE of a server, database or role whose limit of connections is reached.
+const tooManyConnections = "53300"
 
 func milliseconds(d, def time.Duration) string {
 	return strconv.FormatInt(max(cmp.Or(d, def).Milliseconds(), 1), 10)

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"hash"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ func newCertificate(p *definition.Problems, field string, d *definition.Certific
 		p.Add(field+".account", "must be given if, and only if, {secret} is not signed: the sender signs for everybody")
 	}
 	if len(d.Hosts) == 0 || slices.ContainsFunc(d.Hosts, func(h string) bool { return strings.Count(h, ".") < 2 }) {
-		p.Add(field+".hosts", "want names such as sns.*.amazonaws.com: the certificate must come from nowhere else")
+		p.Add(field+".hosts", "want names such as sns.*.amazonaws.com, whose * is a region: the certificate must come from nowhere else")
 	}
 	if !strings.HasPrefix(d.Path, "/") {
 		p.Add(field+".path", "want a pattern that begins with /")
@@ -149,15 +150,18 @@ func (s *certificateScheme) allows(address string) bool {
 		definition.NewGlob(s.path).Match(u.Path) && strings.Count(s.path, "/") == strings.Count(u.Path, "/")
 }
 
-// hostFits compares label by label; a * is one label of letters, digits and dashes.
+// isRegion takes us-east-1 and us-gov-west-1. What isn't a region can be somebody else's: sns.s3.amazonaws.com and
+// sns.s3-us-west-2.amazonaws.com are a bucket called sns.
+var isRegion = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}$`).MatchString
+
+// hostFits compares label by label; a * is one label, which is a region of AWS.
 func hostFits(pattern, host string) bool {
 	want, got := strings.Split(pattern, "."), strings.Split(host, ".")
 	if len(want) != len(got) {
 		return false
 	}
 	for i := range want {
-		isLabel := got[i] != "" && strings.Trim(got[i], "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
-		if !isLabel || want[i] != "*" && want[i] != got[i] {
+		if want[i] != got[i] && (want[i] != "*" || !isRegion(got[i])) {
 			return false
 		}
 	}

@@ -26,12 +26,16 @@ type content struct {
 }
 
 // contentPart is literal text, or a variable with what stands behind its colon.
-type contentPart struct{ literal, variable, of string }
+type contentPart struct {
+	literal, variable, of string
+	// allowed are the only values of a line; empty for any.
+	allowed []string
+}
 
 // contentVariables are those that stand alone; contentPlaces name a header or a dotted path of the body behind a colon.
 var (
 	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "secret"}
-	contentPlaces    = []string{"header", "listed", "field", "line"}
+	contentPlaces    = []string{"header", "listed", "field", "line", "lines"}
 )
 
 func newContent(p *definition.Problems, field, template string) content {
@@ -48,13 +52,13 @@ func newContent(p *definition.Problems, field, template string) content {
 		part, ok := newVariable(name)
 		if !closed || !ok {
 			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {path}, {params}, {method}, {crc32}, {secret}, {header:NAME}, "+
-				"{listed:NAME}, {field:PATH} or {line:PATH} between braces")
+				"{listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} between braces")
 			break
 		}
 		if part.variable == "header" || part.variable == "listed" {
 			part.of = p.HeaderName(field, part.of)
 		}
-		if (part.variable == "field" || part.variable == "line") && !slices.Contains(c.places, part.of) {
+		if (part.variable == "field" || part.isLine()) && !slices.Contains(c.places, part.of) {
 			c.places = append(c.places, part.of)
 		}
 		c.parts = append(c.parts, part)
@@ -65,6 +69,14 @@ func newContent(p *definition.Problems, field, template string) content {
 
 func newVariable(text string) (contentPart, bool) {
 	name, of, placed := strings.Cut(text, ":")
+	if placed && name == "line" {
+		path, values, limited := strings.Cut(of, "=")
+		part := contentPart{variable: name, of: path}
+		if limited {
+			part.allowed = strings.Split(values, "|")
+		}
+		return part, path != ""
+	}
 	if placed {
 		return contentPart{variable: name, of: of}, slices.Contains(contentPlaces, name) && of != ""
 	}
@@ -101,7 +113,7 @@ func (c content) write(h io.Writer, v signedParts) {
 		switch part.variable {
 		case "body":
 			_, _ = h.Write(v.request.Body)
-		case "line": // AWS: a name and its value, where there is one
+		case "line", "lines": // AWS: a name and its value, where there is one
 			if place := v.places[part.of]; place.Found {
 				_, _ = io.WriteString(h, part.of+"\n"+place.Text+"\n")
 			}

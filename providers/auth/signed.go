@@ -94,6 +94,9 @@ func (s signed) read(r *Request) (offer, error) {
 	if o.parts.places, err = s.content.readPlaces(r); err != nil {
 		return offer{}, err
 	}
+	if err = s.content.checkLines(o.parts.places); err != nil {
+		return offer{}, err
+	}
 	if err = s.checkHeaders(r); err != nil {
 		return offer{}, err
 	}

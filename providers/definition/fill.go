@@ -16,6 +16,9 @@ import (
 
 // readTree reads YAML into plain maps, lists and scalars. Twice the same key is a mistake.
 func readTree(data []byte) (map[string]any, error) {
+	if err := CheckNesting(data); err != nil {
+		return nil, err
+	}
 	var tree map[string]any
 	documents := yaml.NewDecoder(bytes.NewReader(data))
 	if err := documents.Decode(&tree); err != nil && !errors.Is(err, io.EOF) {

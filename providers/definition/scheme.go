@@ -18,7 +18,7 @@ type Scheme struct {
 type Signing struct {
 	Secrets string `yaml:"secrets"`
 	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {path} {params} {method} {crc32} {secret},
-	// {header:NAME}, {listed:NAME}, {field:PATH} and {line:PATH}, and anything literal.
+	// {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and {lines:PATH}, and anything literal.
 	Signed string `yaml:"signed"`
 	// Partial is the reason why the signature may leave out parts of the body.
 	Partial string `yaml:"partial"`
@@ -52,7 +52,7 @@ type Certificate struct {
 	Algorithm string `yaml:"algorithm"` // sha256 (default), sha1
 	// URL says where the request names the certificate.
 	URL Where `yaml:"url"`
-	// Hosts may serve it: names whose * stands for one label. Path is a pattern of its path.
+	// Hosts may serve it: names whose * stands for a region of AWS. Path is a pattern of its path.
 	Hosts []string `yaml:"hosts"`
 	Path  string   `yaml:"path"`
 	// Account is a value of the request that must be one of the secrets, since the sender signs for everybody.

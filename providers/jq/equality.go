@@ -20,7 +20,7 @@ type Equality struct {
 // give true: it is all of it (alone), or one of the parts that "and" joins. ok is false where there is none, or the source is no
 // jq.
 func RequiredEquality(source string) (e Equality, alone, ok bool) {
-	query, err := gojq.Parse(source)
+	query, err := parse(source)
 	if err != nil {
 		return Equality{}, false, false
 	}

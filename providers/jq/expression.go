@@ -69,9 +69,9 @@ func compile(field, source string, change func(*gojq.Query)) (*Expression, error
 	if source == "" {
 		return nil, nil
 	}
-	query, err := gojq.Parse(source)
+	query, err := parse(source)
 	if err != nil {
-		return nil, fmt.Errorf("is not jq: %w", err)
+		return nil, err
 	}
 	if reason := forbidden(query); reason != "" {
 		return nil, errors.New(reason)

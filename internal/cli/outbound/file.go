@@ -38,6 +38,9 @@ func (a *activeSubscription) UnmarshalYAML(read func(any) error) error {
 // readFile reads subscriptions.yaml. A field that is not known, is there twice or has no usable value is told with its line.
 func readFile(data []byte) (file, error) {
 	var f file
+	if err := definition.CheckNesting(data); err != nil {
+		return f, err
+	}
 	documents := yaml.NewDecoder(bytes.NewReader(data), decoding()...)
 	if err := documents.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
 		return f, errors.Join(everyMistake(data, err)...)

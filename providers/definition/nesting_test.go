@@ -1,0 +1,33 @@
+package definition
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A definition that is nothing but nesting is refused before it is parsed, which would take hours. Nesting within the limit, and
+// brackets in text, are read.
+func TestNestingIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, level := range map[string][2]string{
+		"lists": {"[", "]"}, "open lists": {"[", ""}, "maps": {"{a: ", "}"}, "both": {"[{a: ", "}]"}, "anchors": {"&a [", "]"},
+		"entries": {"- ", ""},
+	} {
+		nested := func(depth int) error {
+			text := "name: x\na:\n  " + strings.Repeat(level[0], depth) + strings.Repeat(level[1], depth)
+			_, err := readFiles(fstest.MapFS{"x.yaml": {Data: []byte(text)}})
+			return err
+		}
+		require.ErrorContains(t, nested(100_000), "line 3: nested deeper than 64 levels", name)
+		require.ErrorContains(t, nested(maxNesting+1), "nested deeper", name)
+		if name != "open lists" {
+			require.NoError(t, nested(maxNesting/2), name)
+		}
+	}
+	brackets := strings.Repeat("[", 1000)
+	_, err := readTree([]byte("a: '" + brackets + "'\nb: |\n  " + brackets + "\n# " + brackets + "\n"))
+	require.NoError(t, err)
+}
