@@ -129,8 +129,8 @@ const (
 	destinationPrefix = "destination/"
 )
 
-// IDPrefixes returns the beginnings of the IDs of every workflow that Holdfast starts, except those of events. A scheduled run has
-// the ID of its schedule and a time.
+// IDPrefixes returns the beginnings of the IDs of every workflow that Holdfast starts, except those of events. A scheduled run
+// has the ID of its schedule and a time.
 func IDPrefixes() []string {
 	return []string{
 		redrivePrefix, rebuildPrefix, resendPrefix, importPrefix, destinationPrefix, event.BatchWorkflowID(""),

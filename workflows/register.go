@@ -10,8 +10,8 @@ import (
 
 const stays, goesOver = workflow.VersioningBehaviorPinned, workflow.VersioningBehaviorAutoUpgrade
 
-// registered are the workflows by type. Where workers have versions, a run stays with the build that has begun it; one that may go
-// on for days goes over to the next build, so that it keeps no old one alive.
+// registered are the workflows by type. Where workers have versions, a run stays with the build that has begun it; one that may
+// go on for days goes over to the next build, so that it keeps no old one alive.
 var registered = map[string]struct {
 	definition any
 	build      workflow.VersioningBehavior

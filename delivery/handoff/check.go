@@ -19,8 +19,8 @@ import (
 
 // Check looks whether a subscription can reach somebody: that Temporal answers and has the namespace, that a worker polls the
 // task queue, that the search attributes are registered, and that nothing is used that belongs to Holdfast. A sample of an event
-// shows what the workflow ID looks like; nil where there is none. Its last finding is the command that does the same. The error says
-// that the profile cannot be used at all.
+// shows what the workflow ID looks like; nil where there is none. Its last finding is the command that does the same. The error
+// says that the profile cannot be used at all.
 func (s *Sender) Check(ctx context.Context, t delivery.Target, sample *delivery.Message) ([]delivery.Finding, error) {
 	to, err := s.profiles.of(t.Destination.Temporal.Profile)
 	if err != nil {

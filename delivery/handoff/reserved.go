@@ -13,8 +13,8 @@ import (
 	"holdfast/delivery"
 )
 
-// Reserved lists what a hand-off may not use in Holdfast's own namespace. Otherwise a user who can change subscriptions could start
-// or signal Holdfast's own workflows.
+// Reserved lists what a hand-off may not use in Holdfast's own namespace. Otherwise a user who can change subscriptions could
+// start or signal Holdfast's own workflows.
 type Reserved struct {
 	TaskQueues    []string
 	WorkflowTypes []string
@@ -57,8 +57,8 @@ func (r Reserved) prefixOf(id string) string {
 	return ""
 }
 
-// guard refuses an order that uses a reserved name if the link leads to Holdfast's own namespace; nil lets it through. Other orders
-// don't need to know which namespace that is.
+// guard refuses an order that uses a reserved name if the link leads to Holdfast's own namespace; nil lets it through. Other
+// orders don't need to know which namespace that is.
 func (s *Sender) guard(ctx context.Context, to *link, o *order) *delivery.Result {
 	conflict := s.reserved.conflict(o)
 	if conflict == "" {
