@@ -60,7 +60,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	p.decoders.Projection = projectionOf(p)
 	p.challenges = c.newChallenges(d.Challenges, p.paths)
 	p.questions = c.newQuestions(d.Questions)
-	p.redact = c.newRedaction(d.Redact)
+	p.redact = c.newRedaction(slices.Concat(d.Redact, tokensInBody(d.Auth)))
 	p.samples = c.newSamples(d.Samples)
 	p.typeLabels = newTypeLabels(d)
 }

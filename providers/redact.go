@@ -32,6 +32,17 @@ func (c *compiler) newRedaction(paths []definition.JQ) *jq.Expression {
 	return c.NewExpression("redact", definition.JQ(source+" | .body"))
 }
 
+// tokensInBody are the paths of the tokens that authenticate a request from within its body: viewers don't see them, as they
+// don't see those in headers.
+func tokensInBody(schemes []definition.Scheme) (paths []definition.JQ) {
+	for _, s := range schemes {
+		if s.Token != nil && s.Token.In == "body" {
+			paths = append(paths, definition.JQ(fmt.Sprintf(".body[%q]", s.Token.Name)))
+		}
+	}
+	return paths
+}
+
 // Redacts says whether the definition takes anything out.
 func (p *Provider) Redacts() bool { return p.redact != nil }
 
