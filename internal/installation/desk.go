@@ -32,7 +32,7 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 		Logger: telemetry.TemporalLogger(slog.Default()),
 	})
 	endpoints := webhook.NewSender(webhook.SenderOptions{
-		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Version: buildinfo.Read().Version,
+		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
 	})
 	return &Desk{
 		Desk:     &desk.Desk{Books: store, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature},
