@@ -50,7 +50,8 @@ func (h Headers) Over(stored Headers) (whole Headers, missing string) {
 	return whole, missing
 }
 
-// UnmarshalJSON reads an object over the headers that are there, like any map, or a list of names, which is how settings are stored.
+// UnmarshalJSON reads an object over the headers that are there, like any map, or a list of names, which is how settings are
+// stored.
 func (h *Headers) UnmarshalJSON(text []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
 		var names []string

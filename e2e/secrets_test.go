@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -49,30 +47,28 @@ const asToken = `"signature":{"token":{"in":"header","name":"x-secret"}}`
 func TestAnIntegratorReadsNoSecret(t *testing.T) {
 	t.Parallel()
 	mine, theirs := newCollector(t), newCollector(t)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "acme.yaml"), []byte(acme), 0o600))
 	o := newOperators(t)
 	const secret = "hunter2-hunter2-hunter2"
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN=token-of-the-test", "CRM_SECRET="+secret, "OTHER_SECRET=other-"+secret,
+	i := newInstallation(t, "CRM_SECRET="+secret, "OTHER_SECRET=other-"+secret,
 		"HOLDFAST_OPERATOR_TOKENS="+o.entries, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8")
 	n := i.start(t, "serve")
 	admin, integrator, viewer := api{n.operator, o.tokens["admin"]}, api{n.operator, o.tokens["integrator"]}, api{n.operator, o.tokens["viewer"]}
 	try := func(subscription string) (result struct{ OK bool }) {
-		admin.call(t, "POST", "/subscriptions/"+subscription+"/test", `{"provider":"acme"}`, 200, &result)
+		integrator.call(t, "POST", "/subscriptions/"+subscription+"/test", `{"provider":"stripe"}`, 200, &result)
 		return result
 	}
 
 	integrator.call(t, "POST", "/destinations", fmt.Sprintf(
 		`{"name":"spy","http":{"url":%q,"secrets":"DATABASE_URL",%s}}`, mine.URL, asToken), 403, nil)
 	integrator.call(t, "POST", "/destinations", fmt.Sprintf(`{"name":"spy","http":{"url":%q,%s}}`, mine.URL, asToken), 201, nil)
-	integrator.call(t, "POST", "/subscriptions", `{"name":"spy","to":"spy","events":{"providers":["acme"]}}`, 201, nil)
+	integrator.call(t, "POST", "/subscriptions", `{"name":"spy","to":"spy","events":{"providers":["stripe"]}}`, 201, nil)
 	integrator.call(t, "PATCH", "/destinations/spy", `{"http":{"secrets":"CRM_SECRET"}}`, 403, nil)
 	require.True(t, try("spy").OK)
 	require.NotContains(t, mine.all(), "hunter2")
 
 	admin.call(t, "POST", "/destinations", fmt.Sprintf(
 		`{"name":"crm","http":{"url":%q,"secrets":"CRM_SECRET","headers":{"X-Key":"header-hunter2"},%s}}`, theirs.URL, asToken), 201, nil)
-	admin.call(t, "POST", "/subscriptions", `{"name":"crm","to":"crm","events":{"providers":["acme"]}}`, 201, nil)
+	admin.call(t, "POST", "/subscriptions", `{"name":"crm","to":"crm","events":{"providers":["stripe"]}}`, 201, nil)
 	require.True(t, try("crm").OK)
 	sent := theirs.all()
 	require.Contains(t, sent, secret)
@@ -94,7 +90,7 @@ func TestAnIntegratorReadsNoSecret(t *testing.T) {
 	require.NotContains(t, string(viewer.call(t, "GET", "/destinations/crm", "", 200, nil).body), "hunter2")
 
 	admin.call(t, "POST", "/destinations", fmt.Sprintf(`{"name":"own","http":{"url":%q,"headers":{"X-Key":"header-hunter2"}},
-		"secret":"stored-hunter2"}`, theirs.URL), 201, nil)
+		"secret":"stored-hunter2-hunter2"}`, theirs.URL), 201, nil)
 	for _, change := range []string{fmt.Sprintf(`{"http":{"url":%q}}`, mine.URL), `{"http":{` + asToken + `}}`} {
 		refused := integrator.call(t, "PATCH", "/destinations/own", change, 400, nil)
 		require.NotContains(t, string(refused.body), "hunter2")
