@@ -64,7 +64,7 @@ type HTTP struct {
 	// Signature is how requests are signed, as definitions of providers declare it (hmac, ed25519, token, basic …), in JSON; nil is
 	// Standard Webhooks.
 	Signature json.RawMessage `json:"signature,omitempty"`
-	// CA says who may have signed the endpoint's certificate: certificates in PEM, or a file with them. Certificate and Key are files
+	// CA says who has signed the endpoint's certificate: certificates in PEM, or a file with them. Certificate and Key are files
 	// in PEM, which the client shows. Files are below the one folder that the configuration names.
 	CA          string `json:"ca,omitempty"`
 	Certificate string `json:"certificate,omitempty"`

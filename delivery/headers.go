@@ -11,7 +11,7 @@ import (
 // the names, and are read for attempts alone. Everywhere else a stored value reads as MaskedHeader.
 type Headers map[string]string
 
-// MaskedHeader stands for a value that is stored. A destination that is applied with it, or with an empty value, keeps that value.
+// MaskedHeader stands for a value that is stored. A destination that is applied with it, or an empty value, keeps that value.
 const MaskedHeader = "[redacted]"
 
 // keepsStored reports whether a value that is applied stands for the stored one.
@@ -32,8 +32,8 @@ func (h Headers) Masked() Headers {
 	return masked
 }
 
-// Over returns the headers with the stored value in place of each one that stands for it. The first name without a stored value is
-// returned as missing.
+// Over returns the headers with the stored value in place of each one that stands for it. The first name without a stored value
+// is returned as missing.
 func (h Headers) Over(stored Headers) (whole Headers, missing string) {
 	whole = make(Headers, len(h))
 	for _, name := range h.Names() {

@@ -39,8 +39,8 @@ func newClients(dialer *net.Dialer, certificates string) *clients {
 	return &clients{dialer: dialer, folder: folder(certificates), shared: newHTTP(dialer, nil), own: own}
 }
 
-// of gives the client of a destination. Files are read again when they have changed, and never while others wait. An error names no
-// file.
+// of gives the client of a destination. Files are read again when they have changed, and never while others wait. An error names
+// no file.
 func (c *clients) of(h *delivery.HTTP) (*http.Client, error) {
 	t := trust{h.CA, h.Certificate, h.Key}
 	if t == (trust{}) {

@@ -36,7 +36,8 @@ func NewSender(o SenderOptions) *Sender {
 
 func newSender(o SenderOptions, dialer *net.Dialer) *Sender {
 	s := &Sender{
-		agent: "Holdfast", clients: newClients(dialer, o.Certificates), signers: newSigners(), expressions: delivery.NewExpressions(), now: time.Now,
+		agent: "Holdfast", clients: newClients(dialer, o.Certificates), signers: newSigners(),
+		expressions: delivery.NewExpressions(), now: time.Now,
 	}
 	if o.Version != "" {
 		s.agent += "/" + o.Version

@@ -12,8 +12,8 @@ import (
 	"holdfast/delivery"
 )
 
-// trust is whom a destination's certificate may be signed by, and what the client shows: a certificate authority, as PEM text or a
-// file, and files with a certificate and its key; "" where there is none.
+// trust is whom a destination's certificate may be signed by, and what the client shows: a certificate authority, as PEM text or
+// a file, and files with a certificate and its key; "" where there is none.
 type trust struct{ ca, certificate, key string }
 
 // stamp tells two states of a file apart.

@@ -41,8 +41,8 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	d.examineVariables(ctx)
 }
 
-// examineVariables: a destination may have named one of Holdfast's own variables, or a secret itself, before either was refused; and
-// one that isn't listed signs nothing. What was pasted is never repeated.
+// examineVariables: a destination may have named one of Holdfast's own variables, or a secret itself, before either was refused;
+// and one that isn't listed signs nothing. What was pasted is never repeated.
 func (d *doctor) examineVariables(ctx context.Context) {
 	named, err := d.store.NamedVariables(ctx)
 	if err != nil {

@@ -129,7 +129,7 @@ func (s *Store) queueSealed(b *pgx.Batch, id int64, settings []byte) error {
 	var values delivery.Headers
 	if json.Unmarshal(settings, &all) != nil || json.Unmarshal(all["http"], &http) != nil ||
 		json.Unmarshal(http["headers"], &values) != nil {
-		return nil // what can't be read waits until it is applied again
+		return nil //nolint:nilerr // what can't be read waits until it is applied again
 	}
 	headers, err := s.seal(values)
 	if err != nil {

@@ -49,7 +49,8 @@ func (s *Store) newVariable(d delivery.Destination, f *found, actor oversight.Ac
 		return "", err
 	}
 	if s.cfg.Reserved != nil && s.cfg.Reserved(name) {
-		return "", event.Rejectf("invalid_destination", "http.secrets: %s configures Holdfast itself, so no destination may use it", name)
+		return "", event.Rejectf("invalid_destination",
+			"http.secrets: %s configures Holdfast itself, so no destination may use it", name)
 	}
 	return name, nil
 }

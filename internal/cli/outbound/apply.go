@@ -92,8 +92,8 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 	}), err)
 }
 
-// readStored reads what there is. Header values are never read: those of the file that are stored already are masked, too, so that
-// both compare as the same.
+// readStored reads what there is. Header values are never read: those of the file that are stored already are masked, too, so
+// that both compare as the same.
 func readStored(ctx context.Context, t *tools, f file) (there stored, err error) {
 	for name, d := range f.Destinations {
 		if f.Destinations[name], err = t.Store.MaskHeaders(ctx, d); err != nil {
