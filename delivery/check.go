@@ -119,6 +119,10 @@ func (h HTTP) check(p *definition.Problems) {
 	if (h.Certificate == "") != (h.Key == "") {
 		p.Add("http.certificate", "and key go together")
 	}
+	checkCA(p, h.CA)
+	if IsPEM(h.Certificate) || IsPEM(h.Key) {
+		p.Add("http.certificate", "and key must be files: a key isn't stored here")
+	}
 }
 
 func checkURL(p *definition.Problems, field, text string) {

@@ -35,24 +35,37 @@ type Destination struct {
 	Version int64 `json:"version,omitempty"`
 }
 
-// Settings are the destination without what has columns of its own.
+// Settings are the destination without what has columns of its own. Of headers they have the names, as a list.
 func (d Destination) Settings() (json.RawMessage, error) {
+	type withNames struct {
+		*HTTP
+
+		Headers []string `json:"headers,omitempty"`
+	}
 	d.ID, d.Name, d.Version = 0, "", 0
-	return json.Marshal(d)
+	if d.HTTP == nil {
+		return json.Marshal(d)
+	}
+	return json.Marshal(struct {
+		Destination
+
+		HTTP withNames `json:"http"`
+	}{d, withNames{d.HTTP, d.HTTP.Headers.Names()}})
 }
 
 // HTTP is an endpoint.
 type HTTP struct {
 	URL string `json:"url"`
-	// Secrets names variables with secrets, as in definitions of providers. Where it is empty the secrets are those that the API has
-	// made or was given.
+	// Secrets names the environment variable with the secrets, as in definitions of providers. Only an admin names one, and only
+	// those on the list that the database keeps resolve. Where it is empty the secrets are those that the API has made or was given.
 	Secrets string `json:"secrets,omitempty"`
 	// Headers are sent with each request.
-	Headers map[string]string `json:"headers,omitempty"`
+	Headers Headers `json:"headers,omitempty"`
 	// Signature is how requests are signed, as definitions of providers declare it (hmac, ed25519, token, basic …), in JSON; nil is
 	// Standard Webhooks.
 	Signature json.RawMessage `json:"signature,omitempty"`
-	// CA, Certificate and Key are files in PEM: who may have signed the endpoint's certificate, and what the client shows.
+	// CA says who has signed the endpoint's certificate: certificates in PEM, or a file with them. Certificate and Key are files
+	// in PEM, which the client shows. Files are below the one folder that the configuration names.
 	CA          string `json:"ca,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`

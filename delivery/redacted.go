@@ -2,17 +2,26 @@ package delivery
 
 import "net/url"
 
-// Redacted is a destination without what can be a secret: values of headers, and what stands behind the host of its address.
+// Redacted is a destination without what can be a secret: values of headers, what stands behind the host of its address, and a
+// secret that was pasted where the name of a variable belongs.
 func (d Destination) Redacted() Destination {
+	if d = d.Shown(); d.HTTP != nil {
+		d.HTTP.URL = hostOf(d.HTTP.URL)
+	}
+	return d
+}
+
+// Shown is a destination as it may be shown to whoever changes it.
+func (d Destination) Shown() Destination {
 	if d.HTTP == nil {
 		return d
 	}
-	hidden := *d.HTTP
-	hidden.URL, hidden.Headers = hostOf(hidden.URL), map[string]string{}
-	for name := range d.HTTP.Headers {
-		hidden.Headers[name] = "[redacted]"
+	shown := *d.HTTP
+	shown.Headers = shown.Headers.Masked()
+	if shown.Secrets != "" && !IsVariable(shown.Secrets) {
+		shown.Secrets = MaskedHeader
 	}
-	d.HTTP = &hidden
+	d.HTTP = &shown
 	return d
 }
 

@@ -31,7 +31,7 @@ func newOperators(t *testing.T) operators {
 	t.Helper()
 	o := operators{tokens: map[string]string{}}
 	var entries []string
-	for _, role := range []string{"viewer", "operator", "admin"} {
+	for _, role := range []string{"viewer", "operator", "integrator", "admin"} {
 		out, err := (&installation{}).run(t, "token", "new", "the-"+role, role)
 		require.NoError(t, err, out)
 		for line := range strings.SplitSeq(out, "\n") {

@@ -16,7 +16,7 @@ func someDestination() delivery.Destination {
 	return delivery.Destination{
 		ID: 3, Name: "crm", Version: 9, InFlight: 4,
 		HTTP: &delivery.HTTP{
-			URL: "https://crm.example.com/hooks/hunter2?key=hunter2", Headers: map[string]string{"X-Key": "hunter2"},
+			URL: "https://crm.example.com/hooks/hunter2?key=hunter2", Headers: delivery.Headers{"X-Key": "hunter3"},
 		},
 		Rate: &delivery.Rate{Requests: 50, Per: event.Duration(time.Second)},
 	}

@@ -64,6 +64,7 @@ func TestSecretsAreNeverShownAgain(t *testing.T) {
 			r := ask(t, "GET", base+path, "", bearer(texts[role])...)
 			require.Equal(t, 200, r.status, path)
 			require.NotContains(t, string(r.body), "whsec_", "%s as %s", path, role)
+			require.NotContains(t, string(r.body), "hunter3", "%s as %s", path, role)
 			if role == access.RoleViewer {
 				require.NotContains(t, string(r.body), "hunter2", path)
 				require.NotContains(t, string(r.body), "4242", path)

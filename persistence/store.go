@@ -94,7 +94,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	}
 	e := entities.New(db, folding)
 	o := outbox.New(db)
-	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets})
+	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets, Reserved: cfg.Reserved})
 	w := writer.New(db, e, to, writing)
 	return &Store{
 		db: db, folds: e, writes: w, rereads: rebuilds.New(db, w), letters: deadletters.New(db, w), inboxes: inbox.New(db),

@@ -178,7 +178,8 @@ func checkSecrets(t delivery.Target) delivery.Finding {
 	}
 	text := "there is none, so that nothing can be sent: rotate the secret of " + t.Destination.Name
 	if name := t.Destination.HTTP.Secrets; name != "" {
-		text = "there is none in the variable " + name
+		text = "the variable " + name + " isn't set, or isn't on the list of variables that destinations may use: " +
+			"set it, and apply the destination as an admin"
 	}
 	return delivery.Finding{About: "secrets", Text: text}
 }

@@ -1,14 +1,12 @@
 package webhook
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"sync"
-	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -18,16 +16,14 @@ import (
 // maxOwnClients is how many clients with certificates of their own are kept.
 const maxOwnClients = 256
 
-// clients are those of all destinations: one that most share, and one for each set of files with certificates.
+// clients are those of all destinations: one that most share, and one for each set of certificates.
 type clients struct {
 	dialer *net.Dialer
+	folder folder
 	shared *http.Client
 	mu     sync.Mutex
-	own    *lru.Cache[files, ownClient]
+	own    *lru.Cache[[sha256.Size]byte, ownClient]
 }
-
-// files are in PEM: a certificate authority, and what the client shows; "" where there is none.
-type files struct{ ca, certificate, key string }
 
 // ownClient is one made of files as they were.
 type ownClient struct {
@@ -35,43 +31,53 @@ type ownClient struct {
 	from [3]stamp
 }
 
-// stamp tells two states of a file apart.
-type stamp struct {
-	changed time.Time
-	size    int64
-}
-
-func newClients(dialer *net.Dialer) *clients {
-	own, err := lru.NewWithEvict(maxOwnClients, func(_ files, old ownClient) { old.http.CloseIdleConnections() })
+func newClients(dialer *net.Dialer, certificates string) *clients {
+	own, err := lru.NewWithEvict(maxOwnClients, func(_ [sha256.Size]byte, old ownClient) { old.http.CloseIdleConnections() })
 	if err != nil {
 		panic(err) // only a size below 1 is an error
 	}
-	return &clients{dialer: dialer, shared: newHTTP(dialer, nil), own: own}
+	return &clients{dialer: dialer, folder: folder(certificates), shared: newHTTP(dialer, nil), own: own}
 }
 
-// of gives the client of a destination. Files are read again when they have changed. An error names no file.
+// of gives the client of a destination. Files are read again when they have changed, and never while others wait. An error names
+// no file.
 func (c *clients) of(h *delivery.HTTP) (*http.Client, error) {
-	f := files{h.CA, h.Certificate, h.Key}
-	if f == (files{}) {
+	t := trust{h.CA, h.Certificate, h.Key}
+	if t == (trust{}) {
 		return c.shared, nil
 	}
-	from, err := f.stamps()
+	from, err := t.stamps(c.folder)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if made, ok := c.own.Get(f); ok && made.from == from {
+	id := t.id()
+	if made, ok := c.made(id); ok && made.from == from {
 		return made.http, nil
 	}
-	config, err := f.config()
+	config, err := t.config(c.folder)
 	if err != nil {
 		return nil, err
 	}
-	c.own.Remove(f)
+	return c.keep(id, from, config), nil
+}
+
+func (c *clients) made(id [sha256.Size]byte) (ownClient, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.own.Get(id)
+}
+
+// keep gives the client that another attempt has made of the same files in the meantime, if one has.
+func (c *clients) keep(id [sha256.Size]byte, from [3]stamp, config *tls.Config) *http.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if made, ok := c.own.Get(id); ok && made.from == from {
+		return made.http
+	}
+	c.own.Remove(id)
 	made := ownClient{http: newHTTP(c.dialer, config), from: from}
-	c.own.Add(f, made)
-	return made.http, nil
+	c.own.Add(id, made)
+	return made.http
 }
 
 func (c *clients) close() {
@@ -79,35 +85,9 @@ func (c *clients) close() {
 	c.own.Purge()
 }
 
-func (f files) stamps() (all [3]stamp, err error) {
-	for i, name := range []string{f.ca, f.certificate, f.key} {
-		if name == "" {
-			continue
-		}
-		info, err := os.Stat(name)
-		if err != nil {
-			return all, errors.New("a file of its certificates cannot be read")
-		}
-		all[i] = stamp{info.ModTime(), info.Size()}
-	}
-	return all, nil
-}
-
-func (f files) config() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
-		config.RootCAs = x509.NewCertPool()
-		if err != nil || !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("the file of its certificate authority holds no certificate")
-		}
-	}
-	if f.certificate != "" || f.key != "" {
-		pair, err := tls.LoadX509KeyPair(f.certificate, f.key)
-		if err != nil {
-			return nil, errors.New("the files of the client's certificate and key do not fit each other")
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, nil
-}
+var (
+	errFiles = errors.New("a file of its certificates can't be read: it must be below the folder of " +
+		"HOLDFAST_DELIVERIES_CERTIFICATES and have at most 1 MiB")
+	errAuthority = errors.New("its certificate authority holds no certificate")
+	errPair      = errors.New("the files of the client's certificate and key don't fit each other")
+)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,9 +24,9 @@ const (
 // loopback lets a sender reach the servers of tests.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-func newTestSender(t *testing.T) *Sender {
+func newTestSender(t *testing.T, certificates ...string) *Sender {
 	t.Helper()
-	s := NewSender(SenderOptions{AllowedNetworks: loopback, Version: "1.2.3"})
+	s := NewSender(SenderOptions{AllowedNetworks: loopback, Certificates: strings.Join(certificates, ""), Version: "1.2.3"})
 	t.Cleanup(s.Close)
 	return s
 }

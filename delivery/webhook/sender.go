@@ -14,6 +14,8 @@ import (
 type SenderOptions struct {
 	// AllowedNetworks are reached although they are not of the public internet: those of internal receivers.
 	AllowedNetworks []netip.Prefix
+	// Certificates is the folder with the files that destinations name; "" is none.
+	Certificates string
 	// Version stands in the user agent: "Holdfast/VERSION"; "" is none.
 	Version string
 }
@@ -34,7 +36,8 @@ func NewSender(o SenderOptions) *Sender {
 
 func newSender(o SenderOptions, dialer *net.Dialer) *Sender {
 	s := &Sender{
-		agent: "Holdfast", clients: newClients(dialer), signers: newSigners(), expressions: delivery.NewExpressions(), now: time.Now,
+		agent: "Holdfast", clients: newClients(dialer, o.Certificates), signers: newSigners(),
+		expressions: delivery.NewExpressions(), now: time.Now,
 	}
 	if o.Version != "" {
 		s.agent += "/" + o.Version

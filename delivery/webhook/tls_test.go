@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,7 +107,8 @@ func newTLSReceiver(t *testing.T, shown tls.Certificate, clients *x509.CertPool)
 func TestCertificatesOfADestination(t *testing.T) {
 	t.Parallel()
 	one, two := newAuthority(t), newAuthority(t)
-	s, folder := newTestSender(t), t.TempDir()
+	folder := t.TempDir()
+	s := newTestSender(t, folder)
 	first := newTLSReceiver(t, one.sign(nil), one.pool())
 	second := newTLSReceiver(t, two.sign(nil), nil)
 	target := to(first.URL)
@@ -131,12 +134,57 @@ func TestCertificatesOfADestination(t *testing.T) {
 	require.Equal(t, "tls_files", send().Code)
 }
 
+// An authority is PEM text, or a file of at most 1 MiB below one folder. Nothing else is read, and what can't be read holds up nobody.
+func TestWhereAnAuthorityStands(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	receiver := newTLSReceiver(t, a.sign(nil), nil)
+	target := to(receiver.URL)
+	h := target.Destination.HTTP
+	parent := t.TempDir()
+	folder := filepath.Join(parent, "certificates")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "..data"), 0o700))
+	s := newTestSender(t, folder)
+	outside := a.file(filepath.Join(parent, "outside.pem"))
+	inside := a.file(filepath.Join(folder, "..data", "inside.pem"))
+	require.NoError(t, os.Symlink("..data/inside.pem", filepath.Join(folder, "mounted.pem")))
+	for name, ca := range map[string]string{
+		"absolute": inside, "relative": "..data/inside.pem", "a link that stays": "mounted.pem",
+		"text": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})),
+	} {
+		h.CA = ca
+		require.Equal(t, delivery.OK, s.Send(t.Context(), target, jobOf(0), messageOf(`{}`)).Kind, name)
+	}
+
+	require.NoError(t, os.Symlink(outside, filepath.Join(folder, "link.pem")))
+	require.NoError(t, os.Symlink("../outside.pem", filepath.Join(folder, "up.pem")))
+	text, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	large := append(text, bytes.Repeat([]byte("\n"), delivery.MaxPEM)...)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "large.pem"), large, 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "pipe.pem"), 0o600))
+	for _, ca := range []string{
+		outside, "../outside.pem", "..data/../../outside.pem", "link.pem", "up.pem", "large.pem", "pipe.pem", "..data", "none.pem",
+	} {
+		h.CA = ca
+		result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
+		require.Equal(t, "tls_files", result.Code, ca)
+		require.NotContains(t, result.Error, ".pem")
+	}
+	h.CA = ""
+	h.Certificate, h.Key = writePair(t, parent, a.sign(nil))
+	require.Equal(t, "tls_files", s.Send(t.Context(), target, jobOf(0), messageOf(`{}`)).Code, "a key outside of it")
+	h.CA, h.Certificate, h.Key = inside, "", ""
+	require.Equal(t, "tls_files", newTestSender(t).Send(t.Context(), target, jobOf(0), messageOf(`{}`)).Code, "no folder is configured")
+}
+
 // A certificate that does not hold is trouble of the endpoint, in words that do not name it.
 func TestCertificatesThatDoNotHold(t *testing.T) {
 	t.Parallel()
 	trusted, unknown := newAuthority(t), newAuthority(t)
-	s := newTestSender(t)
-	ca := trusted.file(filepath.Join(t.TempDir(), "ca.pem"))
+	folder := t.TempDir()
+	s := newTestSender(t, folder)
+	ca := trusted.file(filepath.Join(folder, "ca.pem"))
 	for says, shown := range map[string]tls.Certificate{
 		"unknown authority": unknown.sign(nil),
 		"another name": trusted.sign(func(c *x509.Certificate) {

@@ -18,6 +18,9 @@ type Actor struct {
 	Reason string
 }
 
+// IsAdmin reports whether the actor may do everything: an admin, or someone at the command line, who has the database.
+func (a Actor) IsAdmin() bool { return a.Role == "" || a.Role == "admin" }
+
 // Did is the entry for one change: what was done ("dead_letter.discard") to what ("dead_letter:7"). The detail is a JSON
 // object or nil; like all of an entry it holds no payload, header value or secret.
 func (a Actor) Did(action AuditAction, object string, detail json.RawMessage) AuditEntry {

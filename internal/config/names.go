@@ -30,6 +30,18 @@ func (m *mistakes) checkNames(vars environment, fields []field) {
 	}
 }
 
+// reservedPrefixes are those of variables that configure Holdfast and the libraries it connects with: Temporal, OpenTelemetry,
+// PostgreSQL, and S3 for the archive.
+var reservedPrefixes = []string{prefix, "TEMPORAL_", "OTEL_", "PGPASS", "AWS_"}
+
+// IsReserved reports whether a variable configures Holdfast itself. No destination may take its secrets from one.
+func IsReserved(name string) bool {
+	name = strings.TrimSuffix(name, fileSuffix)
+	isDeclared := slices.ContainsFunc(declaredFields(), func(f field) bool { return f.name == name })
+	isOurs := func(p string) bool { return strings.HasPrefix(name, p) }
+	return isDeclared || !strings.HasPrefix(name, secretPrefix) && slices.ContainsFunc(reservedPrefixes, isOurs)
+}
+
 func sortedNames(vars environment) []string {
 	names := make([]string, 0, len(vars))
 	for name := range vars {

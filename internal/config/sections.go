@@ -181,6 +181,9 @@ type Deliveries struct {
 	// AllowedNetworks are addresses and networks (CIDR), separated by commas, that endpoints may stand in although they are not of
 	// the public internet. Empty: none. `holdfast dev` allows loopback.
 	AllowedNetworks NetworkList `env:"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS" example:"10.20.0.0/16,192.168.1.7"`
+	// Certificates is the folder with the files that destinations may name as http.ca, http.certificate and http.key: an absolute
+	// path. Neither a path nor a link leads out of it, and a file of more than 1 MiB isn't read. Empty: destinations name no files.
+	Certificates string `env:"HOLDFAST_DELIVERIES_CERTIFICATES" example:"/etc/holdfast/certificates"`
 	// Grace is how long attempts that have begun may take to finish after a stop signal. What is not finished by then is
 	// attempted again elsewhere, and counts nowhere.
 	Grace time.Duration `env:"HOLDFAST_DELIVERIES_GRACE" envDefault:"15s"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ func (m *mistakes) validate(c Config) {
 	m.validateWorker(c.Worker)
 	m.atLeast("HOLDFAST_DELIVERIES_SLOTS", c.Deliveries.Slots, 0)
 	m.notNegative("HOLDFAST_DELIVERIES_GRACE", c.Deliveries.Grace)
+	if folder := c.Deliveries.Certificates; folder != "" && !filepath.IsAbs(folder) {
+		m.add("HOLDFAST_DELIVERIES_CERTIFICATES", "isn't an absolute path", "/etc/holdfast/certificates")
+	}
 	m.validateRedrive(c.Redrive)
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)

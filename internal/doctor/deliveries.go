@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/delivery"
+	"holdfast/internal/config"
 )
 
 // How long a delivery may be due before nobody seems to deliver: the first is odd, the second wrong.
@@ -37,6 +38,32 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	}
 	d.found("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
 	d.examineSubscriptions(ctx)
+	d.examineVariables(ctx)
+}
+
+// examineVariables: a destination may have named one of Holdfast's own variables, or a secret itself, before either was refused;
+// and one that isn't listed signs nothing. What was pasted is never repeated.
+func (d *doctor) examineVariables(ctx context.Context) {
+	named, err := d.store.NamedVariables(ctx)
+	if err != nil {
+		d.found("destination secrets", verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	var wrong []string
+	for _, v := range named {
+		switch {
+		case config.IsReserved(v.Name):
+			wrong = append(wrong, v.Destination+" signs with "+v.Name+", which configures Holdfast itself")
+		case !v.IsListed && !delivery.IsVariable(v.Name):
+			wrong = append(wrong, v.Destination+" has no name of a variable in http.secrets, perhaps a pasted secret")
+		case !v.IsListed:
+			wrong = append(wrong, v.Destination+" names "+v.Name+", which no admin has allowed")
+		}
+	}
+	if len(wrong) > 0 {
+		d.found("destination secrets", verdictFail, strings.Join(wrong, "; "),
+			"apply the destination as an admin, with a variable of its own; change a secret that may have been seen")
+	}
 }
 
 // examineSubscriptions: one that this release cannot read is given nothing.

@@ -33,7 +33,7 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 		Reserved: Reserved(samples.Names), Logger: telemetry.TemporalLogger(slog.Default()),
 	})
 	endpoints := webhook.NewSender(webhook.SenderOptions{
-		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Version: buildinfo.Read().Version,
+		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
 	})
 	return &Desk{
 		Desk:     &desk.Desk{Books: store, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature},

@@ -19,7 +19,7 @@ func Prepare(ctx context.Context, cfg config.Config) error {
 	if err := migrations.Up(ctx, cfg.Database.URL.Reveal()); err != nil {
 		return err
 	}
-	if err := enforceVerdicts(ctx, cfg); err != nil {
+	if err := finish(ctx, cfg); err != nil {
 		return err
 	}
 	temporal, err := NewTemporalClient(cfg, nil, nil)
@@ -41,14 +41,17 @@ func Await(ctx context.Context, cfg config.Config, tell func(reason string)) err
 	return migrations.Await(ctx, cfg.Database.URL.Reveal(), tell)
 }
 
-// enforceVerdicts takes back what events that were given up before there were verdicts have left on entities: a fold is no task
-// for SQL.
-func enforceVerdicts(ctx context.Context, cfg config.Config) error {
+// finish does what is no task for SQL: it takes back what events that were given up before there were verdicts have left on
+// entities, and encrypts the header values that destinations had in clear.
+func finish(ctx context.Context, cfg config.Config) error {
 	store, err := OpenStore(ctx, cfg, nil)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	_, err = store.EnforceVerdicts(ctx)
+	if _, err = store.EnforceVerdicts(ctx); err != nil {
+		return err
+	}
+	_, err = store.SealHeaders(ctx)
 	return err
 }

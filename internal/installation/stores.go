@@ -28,8 +28,8 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 	return persistence.Open(ctx, c)
 }
 
-// StoreConfig is what all stores of an installation have in common. The secrets of destinations are encrypted with the payload
-// keys, where there are any.
+// StoreConfig is what all stores of an installation have in common. The secrets and header values of destinations are encrypted
+// with the payload keys, where there are any.
 func StoreConfig(cfg config.Config) persistence.Config {
 	c := persistence.Config{
 		URL:              cfg.Database.URL.Reveal(),
@@ -37,6 +37,7 @@ func StoreConfig(cfg config.Config) persistence.Config {
 		StatementTimeout: cfg.Database.StatementTimeout,
 		LockTimeout:      cfg.Database.LockTimeout,
 		Secrets:          cfg.Secrets,
+		Reserved:         config.IsReserved,
 	}
 	if codec := cfg.PayloadCodec(); codec.Encrypts() {
 		c.Sealer = codec

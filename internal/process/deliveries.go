@@ -40,7 +40,9 @@ func (p *process) startDispatcher() error {
 	if cfg.Slots == 0 {
 		return nil
 	}
-	http := webhook.NewSender(webhook.SenderOptions{AllowedNetworks: cfg.AllowedNetworks, Version: buildinfo.Read().Version})
+	http := webhook.NewSender(webhook.SenderOptions{
+		AllowedNetworks: cfg.AllowedNetworks, Certificates: cfg.Certificates, Version: buildinfo.Read().Version,
+	})
 	temporal := handoff.NewSender(handoff.Options{
 		Client: p.temporal, Namespace: p.cfg.Temporal.Namespace, ConfigFile: p.cfg.TemporalConfigFile(),
 		Reserved: installation.Reserved(func() []string { return p.catalogue.Catalogue().Names() }),

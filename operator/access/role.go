@@ -14,7 +14,7 @@ const (
 	RoleOperator Role = "operator"
 	// RoleIntegrator also makes and changes destinations and subscriptions, and rotates their secrets.
 	RoleIntegrator Role = "integrator"
-	// RoleAdmin also removes.
+	// RoleAdmin also removes, and names the environment variables with the secrets of destinations.
 	RoleAdmin Role = "admin"
 )
 

@@ -156,6 +156,8 @@ func shown(err error) *RefusalError {
 		return Refuse(CodeUnavailable)
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected && strings.HasPrefix(classed.Code, "invalid_"):
 		return &RefusalError{Code: CodeBadField, Detail: classed.Text} // it names fields, and why they cannot be so
+	case errors.As(err, &classed) && classed.Code == event.CodeNeedsAdmin:
+		return &RefusalError{Code: CodeForbidden, Detail: classed.Text}
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected:
 		return &RefusalError{Code: CodeRefused, Detail: classed.Code}
 	case errors.As(err, &fibers):

@@ -27,10 +27,12 @@ type Config struct {
 	ApplicationName string
 	// Tracer sees every statement; nil means none.
 	Tracer pgx.QueryTracer
-	// Sealer encrypts the secrets of destinations; nil leaves them in clear.
+	// Sealer encrypts the secrets and header values of destinations; nil leaves them in clear.
 	Sealer Sealer
 	// Secrets gives the secrets that a variable holds, the newest first, for destinations that name one; nil gives none.
 	Secrets func(name string) []string
+	// Reserved reports whether a variable is Holdfast's own, so that no destination may name it; nil reserves none.
+	Reserved func(name string) bool
 }
 
 // Sealer encrypts what is stored, and decrypts it. Open is given what Seal has made, by this key or an earlier one.

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	destinationColumns = `SELECT id, name, settings, version, secrets, deleted_at IS NOT NULL FROM destinations`
+	destinationColumns = `SELECT id, name, settings, version, secrets, headers, deleted_at IS NOT NULL FROM destinations`
 
 	selectDestinations = destinationColumns + ` WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2`
 
@@ -28,11 +28,12 @@ const (
 
 	sameDestination = `SELECT settings = $2::jsonb FROM destinations WHERE deleted_at IS NULL AND name = $1`
 
-	insertDestination = `INSERT INTO destinations (name, settings, secrets, version) VALUES ($1, $2::jsonb, $3, $4) RETURNING id`
+	insertDestination = `
+INSERT INTO destinations (name, settings, secrets, version, headers) VALUES ($1, $2::jsonb, $3, $4, $5) RETURNING id`
 
 	updateDestination = `
 UPDATE destinations
-   SET settings = $2::jsonb, secrets = $3, version = $4, changed_at = clock_timestamp(),
+   SET settings = $2::jsonb, secrets = $3, version = $4, headers = $5, changed_at = clock_timestamp(),
        secrets_at = CASE WHEN secrets IS DISTINCT FROM $3 THEN clock_timestamp() ELSE secrets_at END
  WHERE id = $1`
 
@@ -41,10 +42,10 @@ UPDATE destinations
 INSERT INTO destination_states AS s (destination_id) VALUES ($1)
     ON CONFLICT (destination_id) DO UPDATE SET next_at = least(s.next_at, clock_timestamp()) WHERE s.held <> 'open'`
 
-	// deleteDestination forgets its secrets, and keeps its name for the deliveries that have ended.
+	// deleteDestination forgets its secrets and header values, and keeps its name for the deliveries that have ended.
 	deleteDestination = `
 UPDATE destinations
-   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, version = $2 WHERE id = $1`
+   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, version = $2 WHERE id = $1`
 
 	// subscriptionsOf bounds how many names an error repeats.
 	subscriptionsOf = `
@@ -71,53 +72,96 @@ func (s *Store) applyDestination(
 	if err != nil {
 		return d, event.Rejectf("invalid_destination", "it cannot be written as JSON")
 	}
-	var before *destination
-	same := false
-	c, err := s.beginChange(ctx, func(b *pgx.Batch) {
-		queueDestination(b, d.Name, &before)
-		b.Queue(sameDestination, d.Name, string(settings)).Query(firstInto(&same))
-	})
+	found := &found{}
+	c, err := s.beginChange(ctx, func(b *pgx.Batch) { found.queue(b, d, string(settings)) })
 	if err != nil {
 		return d, err
 	}
 	defer c.Rollback(ctx)
-	if before != nil && before.Name != d.Name {
-		before = nil // that one has the name for its number
+	found.isOf(d.Name)
+	if err := found.permit(d, secrets != nil, actor); err != nil {
+		return d, err
 	}
-	if before != nil && same && secrets == nil {
-		return before.Destination, before.err
-	}
-	d.Version = c.version
-	sealed, err := s.sealFor(d, before, secrets)
+	headers, sameHeaders, err := s.headersFor(d, found.before)
 	if err != nil {
 		return d, err
 	}
-	b := &pgx.Batch{}
-	if before == nil {
-		b.Queue(insertDestination, d.Name, string(settings), sealed, c.version).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&d.ID)
-		})
-	} else {
-		d.ID = before.ID
-		if err := c.checkSubscriptionsOf(ctx, d); err != nil {
-			return d, err
-		}
-		b.Queue(updateDestination, d.ID, string(settings), sealed, c.version)
-	}
-	if err := c.Send(ctx, b); err != nil {
+	variable, err := s.newVariable(d, found, actor)
+	if err != nil {
 		return d, err
 	}
-	b = &pgx.Batch{}
+	if found.same && sameHeaders && secrets == nil && variable == "" {
+		return found.before.Destination, found.before.err
+	}
+	d.Version = c.version
+	sealed, err := s.sealFor(d, found.before, secrets)
+	if err != nil {
+		return d, err
+	}
+	if d.ID, err = c.store(ctx, d, found.before, string(settings), sealed, headers); err != nil {
+		return d, err
+	}
+	detail := map[string]any{"version": c.version, "new": found.before == nil, "kind": kindOf(d), "secrets": secrets != nil}
+	b := &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
-	detail := journal.DetailOf(map[string]any{
-		"version": c.version, "new": before == nil, "kind": kindOf(d), "secrets": secrets != nil,
-	})
-	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationApply, auditObject("destination", d.Name), detail))
+	queueVariable(b, variable, actor, detail)
+	journal.QueueAudit(b,
+		actor.Did(oversight.AuditDestinationApply, auditObject("destination", d.Name), journal.DetailOf(detail)))
 	if err := c.Commit(ctx, b); err != nil {
 		return d, err
 	}
 	s.outbox.Signal()
-	return d, nil
+	return d.Shown(), nil
+}
+
+// found is what a change of a destination finds in the database.
+type found struct {
+	before *destination
+	// same: the settings are what they are to be; isListed: the variable that they name is on the list.
+	same, isListed bool
+}
+
+func (f *found) queue(b *pgx.Batch, d delivery.Destination, settings string) {
+	queueDestination(b, d.Name, &f.before)
+	b.Queue(sameDestination, d.Name, settings).Query(firstInto(&f.same))
+	b.Queue(isListed, variableOf(d)).Query(firstInto(&f.isListed))
+}
+
+// isOf leaves out a destination that has the name for its number.
+func (f *found) isOf(name string) {
+	if f.before != nil && f.before.Name != name {
+		f.before, f.same = nil, false
+	}
+}
+
+func (f *found) permit(d delivery.Destination, givesSecret bool, actor oversight.Actor) error {
+	if actor.IsAdmin() {
+		return nil
+	}
+	var was *delivery.Destination
+	if f.before != nil {
+		was = &f.before.Destination
+	}
+	return delivery.CheckChange(was, d, givesSecret)
+}
+
+// store writes the row of a destination.
+func (c *change) store(
+	ctx context.Context, d delivery.Destination, before *destination, settings string, secrets, headers []byte,
+) (id int64, err error) {
+	b := &pgx.Batch{}
+	if before == nil {
+		b.Queue(insertDestination, d.Name, settings, secrets, c.version, headers).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&id)
+		})
+		return id, c.Send(ctx, b)
+	}
+	d.ID = before.ID
+	if err := c.checkSubscriptionsOf(ctx, d); err != nil {
+		return d.ID, err
+	}
+	b.Queue(updateDestination, d.ID, settings, secrets, c.version, headers)
+	return d.ID, c.Send(ctx, b)
 }
 
 func kindOf(d delivery.Destination) string {
@@ -215,7 +259,7 @@ func scanDestination(row pgx.Row, d *destination, gone *bool) error {
 	var id, version int64
 	var name string
 	var settings []byte
-	if err := row.Scan(&id, &name, &settings, &version, &d.secrets, gone); err != nil {
+	if err := row.Scan(&id, &name, &settings, &version, &d.secrets, &d.headers, gone); err != nil {
 		return err
 	}
 	if json.Unmarshal(settings, &d.Destination) != nil {
@@ -224,7 +268,7 @@ func scanDestination(row pgx.Row, d *destination, gone *bool) error {
 		}
 	}
 	d.ID, d.Name, d.Version = id, name, version
-	return nil
+	return d.hideHeaders()
 }
 
 // Destination is one destination, by its name or its number.
@@ -294,6 +338,7 @@ func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor ov
 	}
 	b = &pgx.Batch{}
 	b.Queue(deleteDestination, d.ID, c.version)
+	b.Queue(forgetVariables)
 	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", d.Name), nil))
 	return c.Commit(ctx, b)
 }

@@ -25,7 +25,7 @@ const (
 	// changedDestinations and changedSubscriptions are those that have changed since a version; of all of them, those that are
 	// there.
 	changedDestinations = `
-SELECT id, name, settings, version, secrets, deleted_at IS NOT NULL FROM destinations
+SELECT id, name, settings, version, secrets, headers, deleted_at IS NOT NULL FROM destinations
  WHERE version > $1 AND ($1 > 0 OR deleted_at IS NULL)`
 
 	changedSubscriptions = `
@@ -45,13 +45,15 @@ type known struct {
 	subscriptions map[int64]delivery.Subscription
 	// unreadable are the names of subscriptions that this version of Holdfast cannot read, by ID.
 	unreadable map[int64]string
+	// variables are those on the list.
+	variables map[string]bool
 }
 
-// destination is a destination with its secrets as they are stored.
+// destination is a destination with its secrets and header values as they are stored.
 type destination struct {
 	delivery.Destination
 
-	secrets []byte
+	secrets, headers []byte
 	// err says why its settings cannot be read.
 	err error
 }
@@ -84,6 +86,8 @@ type news struct {
 	destinations  []destination
 	subscriptions []delivery.Subscription
 	unreadable    map[int64]string
+	// variables are all that are on the list.
+	variables map[string]bool
 	// goneDestinations and goneSubscriptions were deleted, or cannot be read.
 	goneDestinations, goneSubscriptions []int64
 }
@@ -118,13 +122,18 @@ func (k *known) apply(c *news) {
 	for _, d := range c.destinations {
 		k.destinations[d.ID] = d
 	}
-	k.version = c.head
+	k.version, k.variables = c.head, c.variables
 }
 
 // queueChanges reads what has changed since a version.
 func queueChanges(b *pgx.Batch, since int64) *news {
-	c := &news{since: since, unreadable: map[int64]string{}}
+	c := &news{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
 	b.Queue(readHead).QueryRow(func(row pgx.Row) error { return row.Scan(&c.head) })
+	b.Queue(listVariables).Query(func(rows pgx.Rows) error {
+		var name string
+		_, err := pgx.ForEachRow(rows, []any{&name}, func() error { c.variables[name] = true; return nil })
+		return err
+	})
 	b.Queue(changedDestinations, since).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := c.scanDestination(rows); err != nil {

@@ -121,9 +121,9 @@ func (s *Store) sealFor(d delivery.Destination, before *destination, secrets []d
 	return s.seal(secrets)
 }
 
-// seal and open keep the texts of errors to themselves, which may say something of a secret.
-func (s *Store) seal(secrets []delivery.Secret) ([]byte, error) {
-	plain, err := json.Marshal(secrets)
+// seal and unseal keep the texts of errors to themselves, which may say something of a secret.
+func (s *Store) seal(v any) ([]byte, error) {
+	plain, err := json.Marshal(v)
 	if err != nil || s.cfg.Sealer == nil {
 		return plain, err
 	}
@@ -134,22 +134,27 @@ func (s *Store) seal(secrets []delivery.Secret) ([]byte, error) {
 	return append([]byte{isSealed}, sealed...), nil
 }
 
-func (s *Store) open(stored []byte) (secrets []delivery.Secret, err error) {
+func (s *Store) unseal(stored []byte, into any) (err error) {
 	if len(stored) == 0 {
-		return nil, nil
+		return nil
 	}
 	if stored[0] == isSealed {
 		if s.cfg.Sealer == nil {
-			return nil, errSealed
+			return errSealed
 		}
 		if stored, err = s.cfg.Sealer.Open(stored[1:]); err != nil {
-			return nil, errSealed
+			return errSealed
 		}
 	}
-	if json.Unmarshal(stored, &secrets) != nil {
-		return nil, errSealed
+	if json.Unmarshal(stored, into) != nil {
+		return errSealed
 	}
-	return secrets, nil
+	return nil
+}
+
+func (s *Store) open(stored []byte) (secrets []delivery.Secret, err error) {
+	err = s.unseal(stored, &secrets)
+	return secrets, err
 }
 
 var errSealed = &event.Error{

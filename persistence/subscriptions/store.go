@@ -11,6 +11,8 @@ import (
 type Config struct {
 	Sealer  Sealer
 	Secrets func(name string) []string
+	// Reserved reports whether a variable is Holdfast's own; nil reserves none.
+	Reserved func(name string) bool
 }
 
 // Sealer encrypts secrets, and decrypts them.

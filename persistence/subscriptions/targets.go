@@ -3,7 +3,6 @@ package subscriptions
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"holdfast/delivery"
@@ -41,35 +40,46 @@ func (s *Store) Targets(ctx context.Context, subscriptionIDs []int64) (map[int64
 
 func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 	const doing = "read target of a delivery"
-	t, stored, err := s.known.target(subscriptionID)
+	t, stored, isListed, err := s.known.target(subscriptionID)
 	if err != nil {
 		return delivery.Target{}, postgres.Failure(doing, err)
 	}
-	secrets, err := s.open(stored)
+	secrets, err := s.open(stored.secrets)
 	if err != nil {
 		return delivery.Target{}, postgres.Failure(doing, err)
 	}
 	for _, one := range inUse(secrets, now()) {
 		t.Secrets = append(t.Secrets, one.Value)
 	}
-	if h := t.Destination.HTTP; h != nil && h.Secrets != "" && s.cfg.Secrets != nil {
+	h := t.Destination.HTTP
+	if h == nil {
+		return t, nil
+	}
+	if h.Secrets != "" && isListed && s.cfg.Secrets != nil {
 		t.Secrets = append(t.Secrets, s.cfg.Secrets(h.Secrets)...)
 	}
+	whole := *h
+	if whole.Headers, err = s.openHeaders(stored.headers); err != nil {
+		return delivery.Target{}, postgres.Failure(doing, err)
+	}
+	t.Destination.HTTP = &whole
 	return t, nil
 }
 
-func (k *known) target(subscriptionID int64) (t delivery.Target, secrets []byte, err error) {
+// target also tells whether the variable that the destination names is on the list.
+func (k *known) target(subscriptionID int64) (t delivery.Target, stored destination, isListed bool, err error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if _, unreadable := k.unreadable[subscriptionID]; unreadable {
-		return t, nil, errUnreadable
+		return t, stored, false, errUnreadable
 	}
 	sub, known := k.subscriptions[subscriptionID]
 	to, hasPlace := k.destinations[sub.DestinationID]
 	if !known || !hasPlace {
-		return t, nil, event.ErrNotFound
+		return t, stored, false, event.ErrNotFound
 	}
-	return delivery.Target{Destination: to.Destination, Subscription: sub}, slices.Clone(to.secrets), to.err
+	t = delivery.Target{Destination: to.Destination, Subscription: sub}
+	return t, to, k.variables[variableOf(to.Destination)], to.err
 }
 
 // refreshTogether lets those who come at the same time share one look at the version: an attempt that begins while a change

@@ -62,7 +62,7 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.file, err)
 	}
-	there, err := readStored(c.Context(), t)
+	there, err := readStored(c.Context(), t, f)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,14 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 	}), err)
 }
 
-func readStored(ctx context.Context, t *tools) (there stored, err error) {
+// readStored reads what there is. Header values are never read: those of the file that are stored already are masked, too, so
+// that both compare as the same.
+func readStored(ctx context.Context, t *tools, f file) (there stored, err error) {
+	for name, d := range f.Destinations {
+		if f.Destinations[name], err = t.Store.MaskHeaders(ctx, d); err != nil {
+			return there, err
+		}
+	}
 	destinations, err := t.Store.Destinations(ctx)
 	if err != nil {
 		return there, err

@@ -97,6 +97,7 @@ func readDestination(c *cobra.Command, t *tools, name string) (shown outgoing.De
 	if shown.Condition, err = t.Store.Condition(ctx, shown.ID); err != nil {
 		return shown, err
 	}
+	shown.Destination = shown.Shown()
 	secrets, err := t.Store.SecretsOf(ctx, shown.ID)
 	for _, s := range secrets {
 		shown.Secrets = append(shown.Secrets, outgoing.SecretView{Fingerprint: desk.Fingerprint(s), Until: s.Until})

@@ -137,8 +137,14 @@ func (f file) check(stored stored, checkSignature func(json.RawMessage) error) e
 	for _, name := range sorted(f.Destinations) {
 		d := f.Destinations[name]
 		add("destinations", name, d.Check())
-		if d.HTTP != nil && d.HTTP.Signature != nil {
+		if d.HTTP == nil {
+			continue
+		}
+		if d.HTTP.Signature != nil {
 			add("destinations", name, checkSignature(d.HTTP.Signature))
+		}
+		if was := stored.destinations[name].HTTP; d.HTTP.Secrets != "" && (was == nil || was.Secrets != d.HTTP.Secrets) {
+			add("destinations", name, delivery.CheckVariable(d.HTTP.Secrets))
 		}
 	}
 	for _, name := range sorted(f.Subscriptions) {

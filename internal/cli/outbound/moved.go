@@ -27,7 +27,7 @@ func ApplyMoved(c *cobra.Command, t *cli.Tools, all []moving.Subscription, isDry
 	if err != nil {
 		return err
 	}
-	there, err := readStored(c.Context(), desk)
+	there, err := readStored(c.Context(), desk, f)
 	if err != nil {
 		return err
 	}

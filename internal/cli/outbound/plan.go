@@ -208,21 +208,23 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// hide takes the values of headers out, which can be secrets: a plan is printed where others read it.
+// hide takes out the values of headers, and a secret that stands where the name of a variable belongs: a plan is printed where
+// others read it.
 func (p *plan) hide() {
 	for _, c := range p.Changes {
 		for i, f := range c.Fields {
-			if !strings.HasPrefix(f.Field, "http.headers.") {
-				continue
-			}
-			if f.Old != nil {
-				c.Fields[i].Old = json.RawMessage(`"[redacted]"`)
-			}
-			if f.New != nil {
-				c.Fields[i].New = json.RawMessage(`"[redacted]"`)
-			}
+			c.Fields[i].Old, c.Fields[i].New = hidden(f.Field, f.Old), hidden(f.Field, f.New)
 		}
 	}
+}
+
+func hidden(field string, value json.RawMessage) json.RawMessage {
+	var name string
+	isPasted := field == "http.secrets" && json.Unmarshal(value, &name) == nil && !delivery.IsVariable(name)
+	if value == nil || !isPasted && !strings.HasPrefix(field, "http.headers.") {
+		return value
+	}
+	return json.RawMessage(`"` + delivery.MaskedHeader + `"`)
 }
 
 func (p *plan) count(of op) (n int) {

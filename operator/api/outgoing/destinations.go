@@ -15,7 +15,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// DestinationView is a destination as a caller may see it: never with its secrets.
+// DestinationView is a destination as a caller may see it: never with its secrets or the values of its headers.
 type DestinationView struct {
 	delivery.Destination
 
@@ -32,12 +32,12 @@ type SecretView struct {
 	Until       *time.Time `json:"until,omitempty"`
 }
 
-// viewDestination hides from viewers what can be a secret.
+// viewDestination hides from everybody the values of headers, and from viewers what else can be a secret.
 func viewDestination(c *fiber.Ctx, d delivery.Destination, how delivery.Condition) DestinationView {
 	if exchange.IsViewer(c) {
 		d = d.Redacted()
 	}
-	return DestinationView{Destination: d, Condition: how}
+	return DestinationView{Destination: d.Shown(), Condition: how}
 }
 
 func (o *API) listDestinations(c *fiber.Ctx) error {

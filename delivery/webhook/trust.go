@@ -1,0 +1,130 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"holdfast/delivery"
+)
+
+// trust is whom a destination's certificate may be signed by, and what the client shows: a certificate authority, as PEM text or
+// a file, and files with a certificate and its key; "" where there is none.
+type trust struct{ ca, certificate, key string }
+
+// stamp tells two states of a file apart.
+type stamp struct {
+	changed time.Time
+	size    int64
+}
+
+// id is short, whatever is declared.
+func (t trust) id() [sha256.Size]byte {
+	return sha256.Sum256([]byte(t.ca + "\x00" + t.certificate + "\x00" + t.key))
+}
+
+func (t trust) stamps(in folder) (all [3]stamp, err error) {
+	for i, name := range []string{t.ca, t.certificate, t.key} {
+		if name == "" || delivery.IsPEM(name) {
+			continue
+		}
+		if all[i], err = in.stamp(name); err != nil {
+			return all, errFiles
+		}
+	}
+	return all, nil
+}
+
+func (t trust) config(in folder) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.ca != "" {
+		text, err := []byte(t.ca), error(nil)
+		if !delivery.IsPEM(t.ca) {
+			text, err = in.read(t.ca)
+		}
+		if err != nil {
+			return nil, errFiles
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, errAuthority
+		}
+	}
+	if t.certificate == "" && t.key == "" {
+		return config, nil
+	}
+	certificate, err := in.read(t.certificate)
+	if err != nil {
+		return nil, errFiles
+	}
+	key, err := in.read(t.key)
+	if err != nil {
+		return nil, errFiles
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, errPair
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}
+
+// folder holds all files that destinations may name; "" holds none. Neither a path nor a link leads out of it.
+type folder string
+
+// open gives a file by its path, which is absolute or begins in the folder. The caller closes both.
+func (f folder) open(name string) (file *os.File, root *os.Root, err error) {
+	if f == "" {
+		return nil, nil, os.ErrNotExist
+	}
+	if filepath.IsAbs(name) {
+		if name, err = filepath.Rel(string(f), name); err != nil {
+			return nil, nil, err
+		}
+	}
+	if root, err = os.OpenRoot(string(f)); err != nil {
+		return nil, nil, err
+	}
+	info, err := root.Stat(name)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > delivery.MaxPEM) {
+		err = os.ErrInvalid // opening a pipe would wait for whoever writes to it
+	}
+	if err == nil {
+		file, err = root.Open(name)
+	}
+	if err != nil {
+		_ = root.Close()
+		return nil, nil, err
+	}
+	return file, root, nil
+}
+
+func (f folder) stamp(name string) (stamp, error) {
+	file, root, err := f.open(name)
+	if err != nil {
+		return stamp{}, err
+	}
+	defer func() { _, _ = file.Close(), root.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.ModTime(), info.Size()}, nil
+}
+
+func (f folder) read(name string) ([]byte, error) {
+	file, root, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _, _ = file.Close(), root.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, delivery.MaxPEM+1))
+	if len(text) > delivery.MaxPEM {
+		return nil, os.ErrInvalid
+	}
+	return text, err
+}

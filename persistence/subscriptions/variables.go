@@ -1,0 +1,78 @@
+package subscriptions
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// listVariables has as many rows as destinations name variables: a handful.
+	listVariables = `SELECT name FROM destination_variables`
+
+	isListed = `SELECT true FROM destination_variables WHERE name = $1`
+
+	addVariable = `INSERT INTO destination_variables (name, added_by) VALUES ($1, $2)`
+
+	// forgetVariables takes off the list what no destination names any more.
+	forgetVariables = `
+DELETE FROM destination_variables AS v
+ WHERE NOT EXISTS (SELECT FROM destinations AS d WHERE d.deleted_at IS NULL AND d.settings -> 'http' ->> 'secrets' = v.name)`
+
+	namedVariables = `
+SELECT d.name, d.settings -> 'http' ->> 'secrets', v.name IS NOT NULL
+  FROM destinations AS d LEFT JOIN destination_variables AS v ON v.name = d.settings -> 'http' ->> 'secrets'
+ WHERE d.deleted_at IS NULL AND d.settings -> 'http' ->> 'secrets' <> ''
+ ORDER BY d.name`
+)
+
+func variableOf(d delivery.Destination) string {
+	if d.HTTP == nil {
+		return ""
+	}
+	return d.HTTP.Secrets
+}
+
+// newVariable returns the variable that a change puts on the list: one that an admin names now. A name that the destination has
+// already and that isn't listed was written by another version, or in SQL; applying it as an admin lists it.
+func (s *Store) newVariable(d delivery.Destination, f *found, actor oversight.Actor) (string, error) {
+	name := variableOf(d)
+	if name == "" || f.isListed || !actor.IsAdmin() {
+		return "", nil
+	}
+	if err := delivery.CheckVariable(name); err != nil {
+		return "", err
+	}
+	if s.cfg.Reserved != nil && s.cfg.Reserved(name) {
+		return "", event.Rejectf("invalid_destination",
+			"http.secrets: %s configures Holdfast itself, so no destination may use it", name)
+	}
+	return name, nil
+}
+
+// queueVariable puts a variable on the list, which the audit entry of the change says, and takes off what is no longer named.
+func queueVariable(b *pgx.Batch, name string, actor oversight.Actor, detail map[string]any) {
+	if name != "" {
+		b.Queue(addVariable, name, actor.Name)
+		detail["variable"] = name
+	}
+	b.Queue(forgetVariables)
+}
+
+// NamedVariable is an environment variable that a destination takes its secrets from.
+type NamedVariable struct {
+	Destination, Name string
+	// IsListed: only then it resolves.
+	IsListed bool
+}
+
+// NamedVariables returns them by destination.
+func (s *Store) NamedVariables(ctx context.Context) ([]NamedVariable, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, namedVariables), pgx.RowToStructByPos[NamedVariable])
+	return all, postgres.Failure("list variables of destinations", err)
+}
