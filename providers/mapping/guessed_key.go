@@ -93,9 +93,9 @@ func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule)
 
 // guess gives a key that may belong to two events: its parts, the sender's delivery ID if there is one, and the hash of the body.
 // Equal keys are equal deliveries as far as anybody can tell.
-func (k *keyRule) guess(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
+func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []byte) (Identity, error) {
 	var texts []string
-	if k.guessed && (decoded || !k.readsBody) {
+	if k.guessed { // what a body that could not be decoded still gives, and the headers, tell events apart, too
 		for _, part := range k.parts {
 			v, err := part.expr.First(ctx, in, nil)
 			if jq.IsDeadline(err) {
