@@ -44,7 +44,7 @@ func (l *linter) checkKey(at string, k *definition.Key, dedupe *definition.Durat
 	switch {
 	case signedTime && time.Duration(*dedupe) < tolerance:
 		l.hint(at+"dedupe", RuleShortWindow, "is shorter than the timestamp tolerance of %s: a request can be replayed in between", tolerance)
-	case !signedTime:
+	case !signedTime && l.provider.Origin() != definition.OriginBuiltIn: // their windows are chosen by what the provider documents
 		l.hint(at+"dedupe", RuleReplay,
 			"ends, and no signature covers a time: a captured request can be replayed later. Use forever if the ID is never reused")
 	}
