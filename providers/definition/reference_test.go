@@ -24,6 +24,10 @@ func fieldsOf(prefix string, kind reflect.Type, into map[string]bool) {
 	case reflect.Map:
 		fieldsOf(prefix+".NAME", kind.Elem(), into)
 	case reflect.Struct:
+		if strings.HasSuffix(prefix, "key.before") { // a key within a key
+			into[prefix] = true
+			return
+		}
 		into[prefix] = false // it has fields of its own, which must be there
 		for _, f := range schemaFields(kind) {
 			fieldsOf(strings.TrimPrefix(prefix+"."+f.name, "."), f.kind, into)

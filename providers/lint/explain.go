@@ -73,6 +73,10 @@ type ExplainedEvent struct {
 	WorkflowID string          `json:"workflow_id"`
 	Key        string          `json:"key"`
 	KeyFrom    event.KeyOrigin `json:"key_from"`
+	// Certainty is certain or guessed, or "" if the definition doesn't state it.
+	Certainty string `json:"certainty,omitempty"`
+	// InDoubt says what happens if an event with equal content arrived before: accept or hold; "" unless the key is guessed.
+	InDoubt string `json:"in_doubt,omitempty"`
 	// KeyParts are the expressions of the key with what each gave.
 	KeyParts []mapping.ExplainedPart `json:"key_parts,omitempty"`
 	Type     string                  `json:"type"`
@@ -218,16 +222,30 @@ func explain(
 		e.DeadLetter = failureOf(err)
 		return e, trace.Silent
 	}
+	e.Certainty, e.InDoubt = certaintyOf(item, parsed.Repeats)
 	e.OccurredAt, e.Outcome, e.Changes = parsed.OccurredAt, parsed.Outcome, parsed.Changes
 	return e, trace.Silent
+}
+
+// certaintyOf says how certain an event's key is, and what happens to an event that may repeat another one.
+func certaintyOf(item *providers.Item, repeats *event.Repeats) (certainty, inDoubt string) {
+	switch {
+	case item.Certain:
+		return "certain", ""
+	case item.Content == "":
+		return "", ""
+	case repeats != nil && repeats.Hold:
+		return guessed, "hold"
+	}
+	return guessed, "accept"
 }
 
 // receiptOf is the one that the ingress would make of the item, as far as the parse step reads it.
 func receiptOf(p *providers.Provider, item *providers.Item, now time.Time) event.Receipt {
 	return event.Receipt{
 		Provider: p.Name(), Source: item.Source, Key: item.Key, KeyFrom: item.KeyFrom, DedupeWindow: item.DedupeWindow,
-		Fingerprint: item.Fingerprint, Certain: item.Certain, Content: item.Content, Type: item.Type, Priority: item.Priority, ReceivedAt: now, Headers: item.Headers,
-		Query: item.Query, Path: item.Path, Root: item.Root,
+		Fingerprint: item.Fingerprint, Certain: item.Certain, Content: item.Content, Type: item.Type, Priority: item.Priority,
+		ReceivedAt: now, Headers: item.Headers, Query: item.Query, Path: item.Path, Root: item.Root,
 	}
 }
 

@@ -29,6 +29,7 @@ func (e Explanation) Facts(p *providers.Provider) []string {
 // Facts are what becomes of the event, in words: names and values in turn. A value may be "".
 func (e *ExplainedEvent) Facts() []string {
 	facts := []string{"workflow", e.WorkflowID, "key", e.Key + " (" + keyOrigin(e) + ")"}
+	facts = append(facts, "certainty", e.Certainty, "in doubt", e.InDoubt)
 	for _, part := range e.KeyParts {
 		facts = append(facts, "  "+part.Field, explainPart(part))
 	}

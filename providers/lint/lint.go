@@ -45,6 +45,10 @@ const (
 	RuleUnsourced   Rule = "unsourced"
 	RuleUnexplained Rule = "unexplained"
 	RuleFewSamples  Rule = "few-samples"
+	RuleRetryFacts  Rule = "retry-facts"
+	RuleShortWindow Rule = "short-window"
+	RuleReplay      Rule = "replay"
+	RuleCounter     Rule = "retry-counter"
 )
 
 // String is "file:line:column: field: message [rule]", behind "advice: " where it is advice.
@@ -110,5 +114,6 @@ func findingsOf(p *providers.Provider) []Finding {
 	l.checkReply()
 	l.checkSamples()
 	l.checkEvidence()
+	l.checkKeys()
 	return l.found
 }

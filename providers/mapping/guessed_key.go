@@ -63,13 +63,23 @@ func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
 	k.before = c.newKey(field+".before", d.Before)
 }
 
+// setGuessedWindow sets how long a guessed key without a delivery ID counts. A provider that sends equal bytes for different events
+// by design, such as a call that only says "fetch this again", can have a shorter fallback_window than its retries take.
 func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule) {
-	if d.FallbackWindow != nil {
-		c.Add(field+".fallback_window", "has no effect with in_doubt: give the provider's retry_span instead")
-	}
 	k.span = retryMargin
 	if d.RetrySpan != nil {
 		k.span += event.Duration(*d.RetrySpan)
+	}
+	if d.FallbackWindow != nil {
+		k.span = event.Duration(*d.FallbackWindow)
+		switch {
+		case k.repeats.Hold:
+			c.Add(field+".fallback_window", "needs in_doubt: accept. To hold repeats, give the provider's retry_span instead")
+		case d.RetrySpan != nil:
+			c.Add(field+".fallback_window", "and retry_span exclude each other: remove one")
+		case k.span <= 0:
+			c.Add(field+".fallback_window", "must be finite: two events can have equal guessed keys")
+		}
 	}
 	for _, path := range d.Varies {
 		if path == everything && k.guessed {
@@ -83,9 +93,9 @@ func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule)
 
 // guess gives a key that may belong to two events: its parts, the sender's delivery ID if there is one, and the hash of the body.
 // Equal keys are equal deliveries as far as anybody can tell.
-func (k *keyRule) guess(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
+func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []byte) (Identity, error) {
 	var texts []string
-	if k.guessed && (decoded || !k.readsBody) {
+	if k.guessed { // what a body that could not be decoded still gives, and the headers, tell events apart, too
 		for _, part := range k.parts {
 			v, err := part.expr.First(ctx, in, nil)
 			if jq.IsDeadline(err) {

@@ -165,7 +165,7 @@ func (c *Compiler) newKey(field string, d *definition.Key) *keyRule {
 func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope string, body []byte) (Identity, error) {
 	hash := func() string { return hashOf(scope, body) }
 	if k != nil && k.guessed {
-		return k.guess(ctx, in, decoded, scope, body)
+		return k.guess(ctx, in, scope, body)
 	}
 	if k != nil && (decoded || !k.readsBody) {
 		id, err := k.join(ctx, in, hash)
@@ -174,7 +174,7 @@ func (k *keyRule) identify(ctx context.Context, in jq.Input, decoded bool, scope
 		}
 	}
 	if k != nil && k.fallback && k.repeats != nil {
-		return k.guess(ctx, in, false, scope, body)
+		return k.guess(ctx, in, scope, body)
 	}
 	if k != nil && k.fallback {
 		return Identity{Key: bodyKeyPrefix + hash(), From: event.KeyFromBody, isFallback: true, Window: k.window}, nil

@@ -1,0 +1,203 @@
+package providers
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+)
+
+// Every built-in definition says whether its key is certain, and what becomes of repeats where a key can be guessed. So does every
+// override with a key of its own.
+func TestEveryDefinitionStatesItsCertainty(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t)
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		keys := map[string]*definition.Key{"key": p.Written().Key}
+		for i, o := range p.Written().Overrides {
+			if o.Key != nil {
+				keys["overrides["+strconv.Itoa(i)+"].key"] = o.Key
+			}
+		}
+		for field, key := range keys {
+			t.Run(name+"/"+field, func(t *testing.T) {
+				t.Parallel()
+				require.Contains(t, []string{"certain", "guessed"}, key.Certainty)
+				if key.Certainty == "guessed" || key.Fallback != "" {
+					require.Contains(t, []string{"accept", "hold"}, key.InDoubt)
+				} else {
+					require.Empty(t, key.InDoubt, "no key of this definition is guessed")
+				}
+			})
+		}
+	}
+}
+
+// sent is one request of a test: headers are names and values in turn.
+type sent struct {
+	body    string
+	headers []string
+}
+
+// itemOfSent is the only event of a request that has been authenticated.
+func itemOfSent(t testing.TB, provider string, s sent) Item {
+	t.Helper()
+	r := &auth.Request{Method: "POST", Header: map[string][]string{}, Body: []byte(s.body)}
+	for i := 0; i < len(s.headers); i += 2 {
+		r.Header[s.headers[i]] = []string{s.headers[i+1]}
+	}
+	items, err := providerOf(t, provider, secretOfTests).SplitStored(r)
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	return items[0]
+}
+
+// each sends one body under several delivery IDs.
+func each(body, header string, ids []string, headers ...string) (all []sent) {
+	for _, id := range ids {
+		all = append(all, sent{body, append([]string{header, id}, headers...)})
+	}
+	return all
+}
+
+func form(pairs ...string) string {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v.Encode()
+}
+
+func adyenReport(account string) sent {
+	return sent{body: `{"live":"false","notificationItems":[{"NotificationRequestItem":{"eventCode":"REPORT_AVAILABLE",` +
+		`"pspReference":"settlement_report.csv","merchantAccountCode":"` + account + `","success":"true"}}]}`}
+}
+
+func metaStatus(participant string) sent {
+	return sent{body: `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"statuses":` +
+		`[{"id":"wamid.1","status":"read","recipient_id":"g1","recipient_participant_id":"` + participant + `","timestamp":"1"}]}}]}]}`}
+}
+
+// Different events of a provider never share a key, though the parts that an earlier release read are the same. Each of them sent
+// again, as the provider's retries do, has the key that it had.
+func TestDifferentEventsHaveDifferentKeys(t *testing.T) {
+	t.Parallel()
+	guids := []string{"guid-1", "guid-2", "guid-3"}
+	github := func(kind, body string) []sent { return each(body, "x-github-delivery", guids, "x-github-event", kind) }
+	wise := func(kind, data string) string { return `{"event_type":"` + kind + `","data":` + data + `}` }
+	twilio := func(pairs ...string) sent { return sent{form(pairs...), []string{"content-type", decode.FormType}} }
+	shopify := func(topic, body string) []sent {
+		return each(body, "x-shopify-event-id", guids, "x-shopify-topic", topic)
+	}
+	member := `{"action":"%","member":{"id":1},"repository":{"id":2},"sender":{"id":3}}`
+	membership := `{"action":"member_added","membership":{"state":"active","user":{"id":1}},"organization":{"id":2},"sender":{"id":3}}`
+	for name, c := range map[string]struct {
+		provider string
+		events   []sent
+	}{
+		"a member is added, removed and added": {"github", []sent{
+			github("member", strings.Replace(member, "%", "added", 1))[0], github("member", strings.Replace(member, "%", "removed", 1))[1],
+			github("member", strings.Replace(member, "%", "added", 1))[2],
+		}},
+		"a user revokes an app twice":     {"github", github("github_app_authorization", `{"action":"revoked","sender":{"id":3}}`)},
+		"a member joins an organization":  {"github", github("organization", membership)},
+		"an organization blocks a user":   {"github", github("org_block", `{"action":"blocked","blocked_user":{"id":1},"organization":{"id":2},"sender":{"id":3}}`)},
+		"a batch payment is charged back": {"wise", []sent{{body: wise("batch-payment-initiations#state-change", `{"resource":{"id":1},"new_status":"COMPLETED"}`)}, {body: wise("batch-payment-initiations#state-change", `{"resource":{"id":1},"new_status":"CHARGED_BACK"}`)}}},
+		"the active cases change": {"wise", []sent{
+			{body: wise("transfers#active-cases", `{"resource":{"id":1},"active_cases":["deposit_amount_less_invoice"]}`)},
+			{body: wise("transfers#active-cases", `{"resource":{"id":1},"active_cases":[]}`)},
+		}},
+		"a card is produced": {"wise", []sent{
+			{body: wise("cards#card-production-status-change", `{"resource":{"id":1},"production_status":"PRODUCED"}`)},
+			{body: wise("cards#card-production-status-change", `{"resource":{"id":1},"production_status":"DISPATCHED"}`)},
+		}},
+		"two cards within one second": {"wise", []sent{
+			{body: wise("cards#card-status-change", `{"resource":{"profile_id":1},"card_token":"a","occurred_at":"2026-05-04T12:00:00Z"}`)},
+			{body: wise("cards#card-status-change", `{"resource":{"profile_id":1},"card_token":"b","occurred_at":"2026-05-04T12:00:00Z"}`)},
+		}},
+		"equal bytes with two delivery IDs": {"wise", each(wise("cards#card-status-change", `{"resource":{"id":1}}`), "x-delivery-id", guids)},
+		"a second Gather": {"twilio", []sent{
+			twilio("CallSid", "CA1", "CallStatus", "in-progress", "Digits", "1"), twilio("CallSid", "CA1", "CallStatus", "in-progress", "Digits", "2"),
+		}},
+		"a second recording": {"twilio", []sent{
+			twilio("CallSid", "CA1", "RecordingSid", "RE1", "RecordingStatus", "completed"),
+			twilio("CallSid", "CA1", "RecordingSid", "RE2", "RecordingStatus", "completed"),
+		}},
+		"a message of a conversation is edited": {"twilio", []sent{
+			twilio("EventType", "onMessageUpdated", "MessageSid", "IM1", "Body", "one"),
+			twilio("EventType", "onMessageUpdated", "MessageSid", "IM1", "Body", "two"),
+		}},
+		"a second conference of a call": {"twilio", []sent{
+			twilio("CallSid", "CA1", "SequenceNumber", "1", "ConferenceSid", "CF1"),
+			twilio("CallSid", "CA1", "SequenceNumber", "1", "ConferenceSid", "CF2"),
+		}},
+		"a report for a second account": {"adyen", []sent{adyenReport("ShopA"), adyenReport("ShopB")}},
+		"a cart is updated":             {"shopify", shopify("carts/update", `{"id":"c1","token":"c1","line_items":[]}`)},
+		"a theme is published":          {"shopify", shopify("themes/publish", `{"id":1,"name":"Dawn","role":"main"}`)},
+		"an app is uninstalled twice":   {"shopify", shopify("app/uninstalled", `{"id":1,"name":"Shop"}`)},
+		"a location is deactivated":     {"shopify", shopify("locations/deactivate", `{"id":1,"active":false}`)},
+		"inventory is connected":        {"shopify", shopify("inventory_levels/connect", `{"inventory_item_id":1,"location_id":2}`)},
+		"an issue is assigned, unassigned and assigned": {"sentry", []sent{
+			{`{"action":"assigned","data":{"issue":{"id":"1"}}}`, []string{"request-id", "r1"}},
+			{`{"action":"unassigned","data":{"issue":{"id":"1"}}}`, []string{"request-id", "r2"}},
+			{`{"action":"assigned","data":{"issue":{"id":"1"}}}`, []string{"request-id", "r3"}},
+		}},
+		"a trigger with a ticket's ID": {"zendesk", []sent{{body: `{"id":7,"status":"open"}`}, {body: `{"id":7,"status":"solved"}`}}},
+		"a trigger with equal bodies":  {"zendesk", each(`{"ticket":7}`, "x-zendesk-webhook-invocation-id", guids)},
+		"two participants read":        {"meta", []sent{metaStatus("p1"), metaStatus("p2")}},
+		"a car moves there and back":   {"rentprog", each(`{"event":"car_update","payload":"{\"id\"=>1}"}`, "x-timestamp", []string{"1", "2"})},
+		"a car moves, with its time": {"rentprog", []sent{
+			{body: `{"event":"car_update","timestamp":1,"payload":"{\"id\"=>1}"}`}, {body: `{"event":"car_update","timestamp":2,"payload":"{\"id\"=>1}"}`},
+		}},
+	} {
+		t.Run(c.provider+"/"+name, func(t *testing.T) {
+			t.Parallel()
+			seen := map[string]int{}
+			for i, s := range c.events {
+				first, retry := itemOfSent(t, c.provider, s), itemOfSent(t, c.provider, s)
+				require.Equal(t, first.Key, retry.Key)
+				require.NotContains(t, seen, first.Key, "event %d has the key of event %d", i, seen[first.Key])
+				seen[first.Key] = i
+			}
+		})
+	}
+}
+
+// Some providers send equal bytes for different events by design. Only the time tells those apart, so that their window is shorter
+// than the first pause between retries, and what comes after it is accepted.
+func TestEventsWithEqualBytesCountTwiceAfterAShortWindow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		provider, body string
+		at             time.Duration
+		headers        []string
+	}{
+		"paystack identification": {"paystack", `{"event":"customeridentification.failed","data":{"customer_code":"C1","reason":"no match"}}`, time.Second, nil},
+		"paystack subscription":   {"paystack", `{"event":"subscription.disable","data":{"subscription_code":"S1"}}`, time.Second, nil},
+		"mollie":                  {"mollie", "id=tr_1", time.Second, []string{"content-type", decode.FormType}},
+		"clickup":                 {"clickup", `{"event":"goalUpdated","goal_id":"g1","webhook_id":"w1"}`, time.Minute, nil},
+		"retell":                  {"retell", `{"event":"call_inbound","call_inbound":{"from_number":"1","to_number":"2"}}`, 10 * time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			item := itemOfSent(t, c.provider, sent{c.body, c.headers})
+			require.Equal(t, event.Duration(c.at), item.DedupeWindow)
+			require.NotEmpty(t, item.Content, "a repeat is marked")
+			p := providerOf(t, c.provider, secretOfTests)
+			receipt := receiptOfTest(p, item)
+			receipt.Content = item.Content
+			parsed, err := p.Parse(receipt, item.Body)
+			require.NoError(t, err)
+			require.False(t, parsed.Repeats.Hold)
+		})
+	}
+}

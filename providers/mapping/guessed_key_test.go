@@ -1,0 +1,86 @@
+package mapping
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/decode"
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+)
+
+// identityOf is what a key makes of a body and a delivery ID.
+func identityOf(t *testing.T, k definition.Key, body, delivery string) Identity {
+	t.Helper()
+	c := &Compiler{Coverage: auth.Coverage{All: true}, ReceiptFields: ReceiptFields{headers: []string{"x-delivery"}}}
+	set := c.Compile(&definition.Definition{Key: &k})
+	decoded, err := decode.JSONExactly([]byte(body))
+	require.NoError(t, err)
+	in := jq.NewInput(map[string]string{"x-delivery": delivery}, nil, nil, decoded, nil)
+	id, err := set.For("").Identify(context.Background(), in, auth.Coverage{All: true}, true, "", []byte(body))
+	require.NoError(t, err)
+	return id
+}
+
+// A guessed key without a delivery ID counts for the span of retries and an hour; with one, for ever. What varies between
+// deliveries is no part of the hash.
+func TestGuessedKeys(t *testing.T) {
+	t.Parallel()
+	span := definition.Duration(24 * time.Hour)
+	k := definition.Key{
+		Certainty: "guessed", InDoubt: "accept", RetrySpan: &span, Varies: []string{"attempt"},
+		Parts: []definition.Part{{Expr: ".body.id"}}, Delivery: `.headers["x-delivery"] | select(. != "")`,
+	}
+	first := identityOf(t, k, `{"id":"a","attempt":1}`, "")
+	require.Equal(t, first, identityOf(t, k, `{"id":"a","attempt":2}`, ""))
+	require.Equal(t, event.Duration(25*time.Hour), first.Window)
+	require.True(t, strings.HasPrefix(first.Key, "a:"), first.Key)
+	require.NotEqual(t, first.Key, identityOf(t, k, `{"id":"a","other":1}`, "").Key)
+
+	named := identityOf(t, k, `{"id":"a","attempt":1}`, "d1")
+	require.Zero(t, named.Window)
+	require.Equal(t, first.Content, named.Content)
+	require.Equal(t, named.Key, identityOf(t, k, `{"id":"a","attempt":2}`, "d1").Key)
+	require.NotEqual(t, named.Key, identityOf(t, k, `{"id":"a","attempt":1}`, "d2").Key)
+	require.Nil(t, named.Earlier)
+}
+
+// The key of the release before leads to the event only with what that release compared.
+func TestBeforeGivesTheEarlierKey(t *testing.T) {
+	t.Parallel()
+	delivery := definition.JQ(`.headers["x-delivery"] | select(. != "")`)
+	k := definition.Key{Certainty: "guessed", InDoubt: "accept", Delivery: delivery, Before: &definition.Key{
+		Parts: []definition.Part{{Expr: "body_sha256"}}, Delivery: delivery,
+	}}
+	one := identityOf(t, k, `{"id":"a"}`, "d1")
+	require.Equal(t, &event.EarlierKey{Key: "sha256:" + one.Content, Fingerprint: "d1"}, one.Earlier)
+	require.Nil(t, identityOf(t, k, `{"id":"a"}`, "").Earlier, "nothing was compared")
+}
+
+// A shorter window is for events that are accepted, and ends.
+func TestAGuessedWindowMayBeShort(t *testing.T) {
+	t.Parallel()
+	short := definition.Duration(time.Second)
+	k := definition.Key{Certainty: "guessed", InDoubt: "accept", FallbackWindow: &short}
+	require.Equal(t, event.Duration(time.Second), identityOf(t, k, `{}`, "").Window)
+	for name, change := range map[string]func(*definition.Key){
+		"hold":       func(k *definition.Key) { k.InDoubt = "hold" },
+		"retry span": func(k *definition.Key) { k.RetrySpan = &short },
+		"for ever":   func(k *definition.Key) { k.FallbackWindow = new(definition.Duration) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := k
+			change(&other)
+			c := &Compiler{Coverage: auth.Coverage{All: true}}
+			c.Compile(&definition.Definition{Key: &other})
+			require.Contains(t, c.Err().Error(), "fallback_window")
+		})
+	}
+}
