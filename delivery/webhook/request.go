@@ -18,7 +18,7 @@ import (
 const (
 	headerID      = "webhook-id"
 	headerContent = "content-type"
-	// headerDuplicate is the ID of the first event with the same content. It is not signed, as webhook-id is.
+	// headerDuplicate is the ID of the first event with the same content. The signature of Standard Webhooks doesn't cover it.
 	headerDuplicate = "holdfast-possible-duplicate-of"
 	contentJSON     = "application/json"
 )
