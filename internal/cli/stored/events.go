@@ -40,10 +40,10 @@ func eventListCommand() *cobra.Command {
 			return t.Store.Events(c.Context(), query)
 		},
 		View:    func(r event.Record) any { return api.ViewEvent(r) },
-		Heading: []string{"ID!", "STATUS", "PROVIDER", "SOURCE+", "TYPE", "RECEIVED/AGE~", "POSSIBLE DUPLICATE OF!", "WORKFLOW+"},
+		Heading: []string{"ID!", "STATUS", "PROVIDER", "SOURCE+", "TYPE", "RECEIVED/AGE~", "POSSIBLE DUPLICATE OF+", "WORKFLOW+"},
 		Cells: func(e event.Record) []string {
 			return []string{
-				e.Receipt.ID, string(e.Status), e.Receipt.Provider, e.Receipt.Source, e.Type,
+				e.Receipt.ID, statusOf(e), e.Receipt.Provider, e.Receipt.Source, e.Type,
 				e.Receipt.ReceivedAt.Format(time.RFC3339), e.PossibleDuplicateOf, e.Run.WorkflowID,
 			}
 		},
@@ -57,6 +57,14 @@ func eventListCommand() *cobra.Command {
 	command.Flags().StringVar(&changed, "entity", "", "only those that changed this entity, KIND/ID (with --provider)")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command
+}
+
+// statusOf marks an event that may repeat an earlier one.
+func statusOf(e event.Record) string {
+	if e.PossibleDuplicateOf != "" {
+		return string(e.Status) + " (possible duplicate)"
+	}
+	return string(e.Status)
 }
 
 // entityOfProvider reads KIND/ID; "" is no entity.
