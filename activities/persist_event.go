@@ -37,7 +37,7 @@ func (a *Activities) PersistEvent(
 // reportConflict logs and counts an event that was acknowledged before it was known that another one has its key.
 func reportConflict(ctx context.Context, c event.Conflict) {
 	count, err := otel.Meter("holdfast/activities").Int64Counter("holdfast_event_conflicts_total",
-		metric.WithDescription("Events whose key belongs to an event with other content, by provider: dead letters where the key is certain, else dropped."))
+		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))
 	if err == nil {
 		count.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", c.Provider)))
 	}

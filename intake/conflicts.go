@@ -27,7 +27,7 @@ type conflicts struct {
 func newConflicts(book ConflictBook) (c conflicts, err error) {
 	c.book = book
 	c.count, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_event_conflicts_total",
-		metric.WithDescription("Events whose key belongs to an event with other content, by provider: dead letters where the key is certain, else dropped."))
+		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))
 	return c, err
 }
 

@@ -16,7 +16,7 @@ type repeats struct{ undecidable metric.Int64Counter }
 
 func newRepeats() (r repeats, err error) {
 	r.undecidable, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_undecidable_duplicates_total",
-		metric.WithDescription("Duplicates by content alone, within the span of the sender's retries, by provider: perhaps two events."))
+		metric.WithDescription("Duplicates by content alone, within the span of the sender's retries, by provider."))
 	return r, err
 }
 
