@@ -29,6 +29,7 @@ func (a *Activities) PersistEvent(
 		a.countDuplicate(r, persisted.Owner)
 	}
 	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
+	reportPossibleDuplicate(ctx, r.Provider, persisted.PossibleDuplicateOf, err)
 	persisted.Verdict, err = verdictOf(err)
 	return persisted, err
 }
@@ -36,7 +37,7 @@ func (a *Activities) PersistEvent(
 // reportConflict logs and counts an event that was acknowledged before it was known that another one has its key.
 func reportConflict(ctx context.Context, c event.Conflict) {
 	count, err := otel.Meter("holdfast/activities").Int64Counter("holdfast_event_conflicts_total",
-		metric.WithDescription("Events that were dropped because another event has their key, by provider."))
+		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))
 	if err == nil {
 		count.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", c.Provider)))
 	}

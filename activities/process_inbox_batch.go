@@ -109,6 +109,7 @@ func reportBatch(ctx context.Context, events []event.Batched, took time.Duration
 			continue // its own workflow tells
 		}
 		reportWithoutEffect(ctx, e.Receipt.Provider, e.WithoutEffect)
+		reportPossibleDuplicate(ctx, e.Receipt.Provider, e.PossibleDuplicateOf, nil)
 		k := kind{e.Receipt.Provider, e.Type, string(e.Outcome)}
 		if timers[k] == nil {
 			tags := map[string]string{"provider": k.provider, "event_type": k.eventType, "outcome": k.outcome}

@@ -113,6 +113,8 @@ type Message struct {
 	Type       string
 	OccurredAt time.Time
 	Body       []byte
+	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed; "" if there is none.
+	PossibleDuplicateOf string
 }
 
 // Kind says what became of an attempt.

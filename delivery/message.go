@@ -63,6 +63,9 @@ func (m Message) inputOf(body, root any) jq.Input {
 		"id": r.ID, "provider": r.Provider, "source": r.Source, "type": m.Type, "key": r.Key,
 		"received_at": stamp(r.ReceivedAt), "occurred_at": stamp(m.OccurredAt), "workflow_id": r.WorkflowID(),
 	}
+	if m.PossibleDuplicateOf != "" {
+		in.Value["event"].(map[string]any)["possible_duplicate_of"] = m.PossibleDuplicateOf
+	}
 	return in
 }
 
@@ -99,7 +102,7 @@ func (m Message) Envelope() ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(envelope{
 		ID: r.ID, Type: m.Type, Provider: r.Provider, Source: r.Source, OccurredAt: stamp(m.OccurredAt),
-		ReceivedAt: stamp(r.ReceivedAt), Key: r.Key, Data: data,
+		ReceivedAt: stamp(r.ReceivedAt), Key: r.Key, PossibleDuplicateOf: m.PossibleDuplicateOf, Data: data,
 	})
 	if err != nil {
 		return nil, event.Rejectf("malformed_json", "the event cannot be put into an envelope")
@@ -108,12 +111,13 @@ func (m Message) Envelope() ([]byte, error) {
 }
 
 type envelope struct {
-	ID         string          `json:"id"`
-	Type       string          `json:"type"`
-	Provider   string          `json:"provider"`
-	Source     string          `json:"source"`
-	OccurredAt string          `json:"occurred_at"`
-	ReceivedAt string          `json:"received_at"`
-	Key        string          `json:"key"`
-	Data       json.RawMessage `json:"data"`
+	ID                  string          `json:"id"`
+	Type                string          `json:"type"`
+	Provider            string          `json:"provider"`
+	Source              string          `json:"source"`
+	OccurredAt          string          `json:"occurred_at"`
+	ReceivedAt          string          `json:"received_at"`
+	Key                 string          `json:"key"`
+	PossibleDuplicateOf string          `json:"possible_duplicate_of,omitempty"`
+	Data                json.RawMessage `json:"data"`
 }

@@ -68,3 +68,17 @@ func TestTheEnvelopeHoldsTheBody(t *testing.T) {
 			`"received_at":"2026-11-22T12:00:00.005Z","key":"evt_1","data":`+data+`}`, string(got))
 	}
 }
+
+func TestAPossibleDuplicateNamesTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	m := message(`{}`)
+	m.PossibleDuplicateOf = "0192"
+	envelope, err := m.Envelope()
+	require.NoError(t, err)
+	require.Contains(t, string(envelope), `"key":"evt_1","possible_duplicate_of":"0192","data":{}`)
+	x, err := jq.Compile("x", `.event.possible_duplicate_of`)
+	require.NoError(t, err)
+	v, err := x.Once(m.Input())
+	require.NoError(t, err)
+	require.Equal(t, "0192", v)
+}

@@ -117,6 +117,7 @@ var comesLater = map[string]string{
 	"holdfast_deliveries_open":               "a delivery that waits",
 	"holdfast_destination_in_trouble":        "a destination in trouble",
 	"holdfast_event_conflicts_total":         "a conflict",
+	"holdfast_possible_duplicates_total":     "an event with the content of an earlier one",
 	"holdfast_events_spooled_total":          "an event in the inbox",
 	"holdfast_inbox_drained_total":           "an event in the inbox",
 	"holdfast_questions_answered_total":      "a question",

@@ -18,11 +18,13 @@ type Record struct {
 	// Outcome is empty until the event has been processed.
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Run is the last run that persisted or processed the event.
-	Run               Run        `json:"run"`
-	OccurredAt        time.Time  `json:"occurred_at"`
-	OccurredAtMissing bool       `json:"occurred_at_missing,omitempty"`
-	PersistedAt       time.Time  `json:"persisted_at"`
-	ProcessedAt       *time.Time `json:"processed_at,omitempty"`
+	Run               Run       `json:"run"`
+	OccurredAt        time.Time `json:"occurred_at"`
+	OccurredAtMissing bool      `json:"occurred_at_missing,omitempty"`
+	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed; "" if there is none.
+	PossibleDuplicateOf string     `json:"possible_duplicate_of,omitempty"`
+	PersistedAt         time.Time  `json:"persisted_at"`
+	ProcessedAt         *time.Time `json:"processed_at,omitempty"`
 	// Body is what was received, byte for byte; nil in lists.
 	Body []byte `json:"-"`
 	// Payload is the projection of Body for queries: not exact, and nil if Body is no JSON. PayloadNote says how it
@@ -58,6 +60,8 @@ type RecordQuery struct {
 	Status Status
 	// Key is the idempotency key, as the provider gave it or canonical.
 	Key string
+	// PossibleDuplicates selects the events that name another one with the same content.
+	PossibleDuplicates bool
 	// Entity selects the events that changed it; nil does not restrict.
 	Entity *EntityRef
 	// Since and Until bound when the event was accepted, to the millisecond: Since ≤ time < Until. It is the time in the

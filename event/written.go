@@ -53,6 +53,8 @@ type Batched struct {
 	Owner string
 	// WithoutEffect is how many changes came too late to show.
 	WithoutEffect int
+	// PossibleDuplicateOf is the ID of the first event with the same content, if this one was accepted; "" if there is none.
+	PossibleDuplicateOf string
 	// Reason is why the event left the batch, if Outcome is OutcomeLeft; nil otherwise.
 	Reason error
 }

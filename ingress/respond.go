@@ -22,7 +22,8 @@ type acknowledgement struct {
 	OK        bool `json:"ok"`
 	Queued    bool `json:"queued"`
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Conflict: an event of the request is no duplicate of the one that has its key, and was dropped all the same.
+	// Conflict says that the key of an event belongs to an event with other content. If the key is certain, the event is accepted
+	// and becomes a dead letter; otherwise it is dropped.
 	Conflict  bool   `json:"conflict,omitempty"`
 	RequestID string `json:"request_id"`
 	// DurationMS is the time from the request's arrival to this answer.
@@ -46,7 +47,7 @@ type acknowledgedEvent struct {
 	Status    runs.State `json:"status"`
 	// Outcome is the result of the earlier run, if it has one.
 	Outcome event.Outcome `json:"outcome,omitempty"`
-	// Conflict says that the key belongs to another event.
+	// Conflict says that the key belongs to an event with other content.
 	Conflict bool `json:"conflict,omitempty"`
 }
 

@@ -18,7 +18,7 @@ type ConflictBook interface {
 	RecordConflict(ctx context.Context, c event.Conflict) error
 }
 
-// conflicts report events that were dropped because another one has their key.
+// conflicts report events whose key another one has.
 type conflicts struct {
 	book  ConflictBook // nil where no database is configured
 	count metric.Int64Counter
@@ -27,7 +27,7 @@ type conflicts struct {
 func newConflicts(book ConflictBook) (c conflicts, err error) {
 	c.book = book
 	c.count, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_event_conflicts_total",
-		metric.WithDescription("Events that were dropped because another event has their key, by provider."))
+		metric.WithDescription("Events whose key belongs to an event with other content, by provider."))
 	return c, err
 }
 

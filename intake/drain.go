@@ -56,6 +56,7 @@ type Drain struct {
 	metrics drainMetrics
 	// conflicts report what was acknowledged before it was known whose key it has.
 	conflicts conflicts
+	repeats   repeats
 	waited    time.Duration // for which the oldest event of the last page had waited
 
 	stop, stopped chan struct{}
@@ -71,8 +72,12 @@ func NewDrain(
 		return nil, err
 	}
 	conflicts, err := newConflicts(book)
+	if err != nil {
+		return nil, err
+	}
+	repeats, err := newRepeats()
 	return &Drain{
-		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts,
+		queue: queue, starter: starter, breaker: breaker, limit: startTimeout, metrics: metrics, conflicts: conflicts, repeats: repeats,
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, err
 }
@@ -181,7 +186,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	case err == nil:
 		s.Started = true
 		d.conflicts.report(ctx, started.Conflict)
-		countDuplicate(d.Duplicates, row.Receipt, started)
+		d.repeats.count(ctx, d.Duplicates, row.Receipt, started)
 		d.metrics.count(ctx, row.Receipt.Provider, resultOf(started))
 	case errors.Is(err, runs.ErrTooLarge) || runs.IsIDTaken(err) || runs.IsRefused(err) && d.isAtFault(row):
 		s.Dead = whyRefused(row, err)

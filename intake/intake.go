@@ -59,8 +59,9 @@ type Intake struct {
 	starts singleflight.Group // by workflow ID
 	inbox  *inbox
 	late   *lateConfirmations
-	// conflicts report what was dropped.
+	// conflicts report events whose key another event has.
 	conflicts conflicts
+	repeats   repeats
 	spools    metric.Int64Counter
 }
 
@@ -71,6 +72,9 @@ func New(o Options) (i *Intake, err error) {
 		return nil, err
 	}
 	if i.conflicts, err = newConflicts(o.Conflicts); err != nil {
+		return nil, err
+	}
+	if i.repeats, err = newRepeats(); err != nil {
 		return nil, err
 	}
 	i.spools, err = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
@@ -118,17 +122,9 @@ func (i *Intake) Commit(ctx context.Context, events []Event) ([]runs.Started, er
 	}
 	for n, e := range started {
 		i.conflicts.report(ctx, e.Conflict)
-		countDuplicate(i.Duplicates, events[n].Receipt, e)
+		i.repeats.count(ctx, i.Duplicates, events[n].Receipt, e)
 	}
 	return started, nil
-}
-
-// countDuplicate counts an event that came again. One that is another event all the same is a conflict, and is kept as that.
-func countDuplicate(counter DuplicateCounter, r event.Receipt, e runs.Started) {
-	if counter == nil || IsNew(e.State) || e.Conflict != nil || e.EventID == r.ID {
-		return
-	}
-	counter.Count(event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: e.EventID, At: r.ReceivedAt})
 }
 
 // commitAll has no goroutine for a lone event, which is a tenth of what it costs.

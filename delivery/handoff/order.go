@@ -38,8 +38,9 @@ type order struct {
 	signalInput []*commonpb.Payload
 	ifClosed    string
 
-	eventID string
-	trace   *commonpb.Payload
+	eventID             string
+	possibleDuplicateOf string
+	trace               *commonpb.Payload
 	// shown are the texts of the event that an error of the server could repeat.
 	shown []string
 }
@@ -72,6 +73,7 @@ func (s *Sender) orderOf(
 		name: func(field string, source delivery.JQ) (any, error) { return s.expressions.Name(ctx, field, source, in) },
 		order: &order{
 			requestID: requestID(j), taskQueue: t.Destination.Temporal.TaskQueue, eventID: j.EventID, trace: traceOf(ctx),
+			possibleDuplicateOf: m.PossibleDuplicateOf,
 		},
 	}
 	sub := t.Subscription
@@ -198,14 +200,17 @@ func (o *order) payloads() []*commonpb.Payload {
 
 // memo says for whom the workflow was started. It goes on with the workflow where a request id does not, as into a new run.
 func (o *order) memo() *commonpb.Memo {
-	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{
-		memoEventID: jsonPayload(o.eventID), memoDelivery: jsonPayload(o.requestID),
-	}}
+	fields := map[string]*commonpb.Payload{memoEventID: jsonPayload(o.eventID), memoDelivery: jsonPayload(o.requestID)}
+	if o.possibleDuplicateOf != "" {
+		fields[memoDuplicate] = jsonPayload(o.possibleDuplicateOf)
+	}
+	return &commonpb.Memo{Fields: fields}
 }
 
 const (
-	memoEventID  = "event_id"
-	memoDelivery = "delivery"
+	memoDuplicate = "possible_duplicate_of"
+	memoEventID   = "event_id"
+	memoDelivery  = "delivery"
 )
 
 func (o *order) attributes() *commonpb.SearchAttributes {

@@ -18,7 +18,9 @@ import (
 const (
 	headerID      = "webhook-id"
 	headerContent = "content-type"
-	contentJSON   = "application/json"
+	// headerDuplicate is the ID of the first event with the same content. The signature of Standard Webhooks doesn't cover it.
+	headerDuplicate = "holdfast-possible-duplicate-of"
+	contentJSON     = "application/json"
 )
 
 // maxBody bounds what an expression may make of an event, in bytes.
@@ -46,6 +48,9 @@ func (s *Sender) request(
 		unsigned.SetHeader(strings.ToLower(name), value)
 	}
 	unsigned.SetHeader(headerID, j.ID())
+	if m.PossibleDuplicateOf != "" {
+		unsigned.SetHeader(headerDuplicate, m.PossibleDuplicateOf)
+	}
 	if err := s.signers.sign(unsigned, h.Signature, t.Secrets, j.ID(), s.now()); err != nil {
 		return nil, misconfigured(signCode(err), err.Error())
 	}

@@ -66,6 +66,17 @@ func TestReceiversByTheBook(t *testing.T) {
 	require.NoError(t, byTheBook(newestSecret).Verify(again.body, again.Header))
 }
 
+// A receiver learns that an event may repeat an earlier one, and of which one; of other events it hears nothing of the kind.
+func TestAReceiverLearnsOfAPossibleDuplicate(t *testing.T) {
+	t.Parallel()
+	receiver := newReceiver(t, nil)
+	s := newTestSender(t)
+	m := messageOf(`{}`)
+	require.Empty(t, receiver.deliver(t, s, to(receiver.URL), m).Header.Values("Holdfast-Possible-Duplicate-Of"))
+	m.PossibleDuplicateOf = "01a20420-8214-7954-a306-37620c4044b5"
+	require.Equal(t, m.PossibleDuplicateOf, receiver.deliver(t, s, to(receiver.URL), m).Header.Get("Holdfast-Possible-Duplicate-Of"))
+}
+
 func TestNewSecretsDiffer(t *testing.T) {
 	t.Parallel()
 	one, other := NewSecret(), NewSecret()

@@ -31,6 +31,8 @@ type EventView struct {
 	ProcessedAt       *time.Time    `json:"processed_at,omitempty"`
 	Run               event.Run     `json:"run"`
 	Replaces          string        `json:"replaces,omitempty"`
+	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed.
+	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
 }
 
 // ViewEvent is a stored event as lists show it.
@@ -39,7 +41,7 @@ func ViewEvent(r event.Record) EventView {
 		ID: r.Receipt.ID, Provider: r.Receipt.Provider, Source: r.Receipt.Source, Key: r.Receipt.Key, Type: r.Type,
 		Status: r.Status, Outcome: r.Outcome, OccurredAt: r.OccurredAt, OccurredAtMissing: r.OccurredAtMissing,
 		ReceivedAt: r.Receipt.ReceivedAt, PersistedAt: r.PersistedAt, ProcessedAt: r.ProcessedAt, Run: r.Run,
-		Replaces: r.Receipt.Replaces,
+		Replaces: r.Receipt.Replaces, PossibleDuplicateOf: r.PossibleDuplicateOf,
 	}
 }
 
@@ -88,11 +90,12 @@ func (a *API) listEvents(c *fiber.Ctx) error {
 // EventQuery is what a request for a list of events asks for.
 func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 	q := exchange.QueryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
-		"limit", "cursor")
+		"possible_duplicate", "limit", "cursor")
 	wanted := event.RecordQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Key: q.Text("key"), Text: q.Text("text"),
-		Status: exchange.Choose(q, "status", event.Statuses()),
-		Limit:  q.Limit(),
+		Status:             exchange.Choose(q, "status", event.Statuses()),
+		PossibleDuplicates: exchange.Choose(q, "possible_duplicate", []string{"true"}) != "",
+		Limit:              q.Limit(),
 	}
 	wanted.Since, wanted.Until = q.Period()
 	kind, id := q.Text("entity_kind"), q.Text("entity_id")

@@ -166,6 +166,11 @@ type letterPage struct {
 	CanReopen, IsClosed bool
 }
 
+// NeedsComparison reports whether the dead letter may repeat another event, so that an operator has to compare the two.
+func (p letterPage) NeedsComparison() bool {
+	return p.Failure.Class == event.ClassInDoubt || p.Failure.Class == event.ClassConflict
+}
+
 // maxErrors is how many errors of its event a page shows.
 const maxErrors = 50
 

@@ -53,6 +53,9 @@ func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.L
 		}
 		list.Where(touchesEntity, entity.Provider, entity.Kind, entity.ExternalID)
 	}
+	if q.PossibleDuplicates {
+		list.Where("possible_duplicate_of IS NOT NULL")
+	}
 	acceptedBetween(list, q)
 	if q.Before != "" {
 		list.Where("id < %s::uuid", postgres.Clean(q.Before))

@@ -13,7 +13,7 @@ import (
 // Columns select what Scan reads of the row of an event.
 const Columns = `
 SELECT receipt, headers, type, status, coalesce(outcome, ''), workflow_id, run_id,
-       occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note`
+       occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note, coalesce(possible_duplicate_of::text, '')`
 
 // Scan reads the row of an event without its body, and what else was selected.
 func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
@@ -21,6 +21,7 @@ func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
 	columns := []any{
 		&receipt, &headers, &r.Type, &r.Status, &r.Outcome, &r.Run.WorkflowID, &r.Run.RunID,
 		&r.OccurredAt, &r.OccurredAtMissing, &r.PersistedAt, &r.ProcessedAt, &r.PayloadNote,
+		&r.PossibleDuplicateOf,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return event.Record{}, err

@@ -18,7 +18,8 @@ WITH sized AS MATERIALIZED (
      SELECT i.id, i.n, sum(coalesce(octet_length(e.raw_body), 0)) OVER (ORDER BY i.n) AS bytes
        FROM unnest($1::uuid[]) WITH ORDINALITY AS i (id, n) LEFT JOIN events AS e ON e.id = i.id
 )
-SELECT s.id::text, e.id IS NOT NULL, e.receipt, e.headers, coalesce(e.type, ''), e.occurred_at, e.raw_body
+SELECT s.id::text, e.id IS NOT NULL, e.receipt, e.headers, coalesce(e.type, ''), e.occurred_at, e.raw_body,
+       coalesce(e.possible_duplicate_of::text, '')
   FROM sized AS s LEFT JOIN events AS e ON e.id = s.id
  WHERE s.n = 1 OR s.bytes <= $2
  ORDER BY s.n`
@@ -47,7 +48,7 @@ func addMessage(messages map[string]delivery.Message, row pgx.CollectableRow) er
 		m                delivery.Message
 		occurred         *time.Time
 	)
-	if err := row.Scan(&id, &there, &receipt, &headers, &m.Type, &occurred, &m.Body); err != nil || !there {
+	if err := row.Scan(&id, &there, &receipt, &headers, &m.Type, &occurred, &m.Body, &m.PossibleDuplicateOf); err != nil || !there {
 		return err
 	}
 	if err := json.Unmarshal(receipt, &m.Receipt); err != nil {

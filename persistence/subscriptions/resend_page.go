@@ -22,7 +22,8 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
   FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id WHERE s.id = $1`
 
 	// resentColumns are what addMessage reads, without the body where nobody needs it.
-	resentColumns = `e.id::text, true, e.receipt, e.headers, e.type, e.occurred_at, CASE WHEN $1 THEN e.raw_body END`
+	resentColumns = `e.id::text, true, e.receipt, e.headers, e.type, e.occurred_at, CASE WHEN $1 THEN e.raw_body END,
+       coalesce(e.possible_duplicate_of::text, '')`
 
 	// mayBeSent: an operator who has decided about an event has not meant that it be sent again.
 	mayBeSent = `

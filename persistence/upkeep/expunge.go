@@ -50,6 +50,7 @@ SELECT provider, kind, external_id FROM entity_bases
 	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
 	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
 	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
+	expungeContents    = `DELETE FROM event_contents WHERE event_id = $1::uuid`
 	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
 )
 
@@ -185,6 +186,7 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeEvent, e.EventID).Exec(postgres.CountInto(&e.Events))
 	b.Queue(expungeDeadLetters, e.EventID).Exec(postgres.CountInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(postgres.CountInto(&e.Errors))
+	b.Queue(expungeContents, e.EventID)
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
 	outbox.QueueExpunge(b, e.EventID)
 	b.Queue(markFiles, e.EventID).Exec(postgres.CountInto(&e.ArchiveFiles))

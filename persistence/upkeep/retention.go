@@ -98,9 +98,16 @@ DELETE FROM idempotency_keys WHERE (provider, key) IN (
        SELECT provider, key FROM idempotency_keys WHERE expires_at < $1
         ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
+	purgeContents = `
+DELETE FROM event_contents WHERE ctid = ANY (ARRAY (
+       SELECT ctid FROM event_contents WHERE received_at < $1 ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED))`
+
 	// The table refuses removals unless a transaction says that it means it.
 	allowAuditPurge = `SELECT set_config('holdfast.purge_audit_log', 'on', true)`
 )
+
+// keepContents is how long contents of events are kept: the 30 days in which events are compared, and a day for those that wait.
+const keepContents = 31 * 24 * time.Hour
 
 // PurgeBatch removes some of what was kept since before a time, the oldest first, in one short transaction, and says how
 // many rows of it have gone. When it says 0, nothing is left to remove. It may run beside itself.
@@ -150,6 +157,9 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
 		if err == nil && removed == 0 { // they have an end of their own, too
 			removed, err = s.removeOld(ctx, p, journal.PurgeSessions, p.before, purgeRows)
+		}
+		if err == nil && removed == 0 {
+			removed, err = s.removeOld(ctx, p, purgeContents, p.before.Add(-keepContents), purgeRows)
 		}
 	case retention.Changes:
 		removed, err = s.purgeChanges(ctx, p)

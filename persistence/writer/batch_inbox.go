@@ -104,6 +104,7 @@ func (e *batched) conclude() {
 		return
 	}
 	e.Outcome, e.Owner, e.WithoutEffect = w.Outcome, w.Owner, w.WithoutEffect
+	e.PossibleDuplicateOf = w.PossibleDuplicateOf
 }
 
 func queueTake(b *pgx.Batch, limit int, into *[]*batched) {

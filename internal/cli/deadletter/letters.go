@@ -168,6 +168,10 @@ func advice(d event.DeadLetter) string {
 		return fmt.Sprintf("\nTo take that back: holdfast dlq reopen %d\n", d.ID)
 	case !waits:
 		return ""
+	case d.Failure.Class == event.ClassInDoubt || d.Failure.Class == event.ClassConflict:
+		return "\nCompare it with the event that the reason names (holdfast event show ID), then\n" +
+			"  accept it as an event of its own:  " + replay +
+			fmt.Sprintf("  or give it up:                     holdfast dlq discard %d --reason WHY\n", d.ID)
 	case d.Failure.Class != event.ClassRejected || d.Failure.Step == event.StepDeliver:
 		return "\nOnce the cause is gone: " + replay
 	}

@@ -12,7 +12,7 @@ import (
 
 // ConflictCommand is `holdfast conflict`.
 func ConflictCommand() *cobra.Command {
-	group := cli.Group("conflict", "See events that were dropped, as another has their key",
+	group := cli.Group("conflict", "See events whose key belongs to an event with other content",
 		"  holdfast conflict list --provider stripe --since 24h",
 		conflictListCommand())
 	group.Aliases = []string{"conflicts"}

@@ -139,6 +139,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		"received", e.ReceivedAt.Format(time.RFC3339Nano),
 		"processed", processed,
 		"came again", cameAgain(e.Duplicates),
+		"possible duplicate of", possibleDuplicate(e.PossibleDuplicateOf),
 		"request", e.Receipt.RequestID,
 		"correlation", e.Receipt.CorrelationID,
 		"projection", e.PayloadNote,
@@ -177,6 +178,14 @@ func cameAgain(d *event.Duplicates) string {
 	}
 	first, last := d.FirstSeen.Format(time.RFC3339Nano), d.LastSeen.Format(time.RFC3339Nano)
 	return fmt.Sprintf("%d × (first %s, last %s)", d.Times, first, last)
+}
+
+// possibleDuplicate names an event with the same content, and how to compare the two.
+func possibleDuplicate(of string) string {
+	if of == "" {
+		return ""
+	}
+	return of + " (same content; to compare: holdfast event show " + of + ")"
 }
 
 func writeLinks(w io.Writer, links []api.Change) error {

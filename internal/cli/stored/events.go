@@ -40,11 +40,11 @@ func eventListCommand() *cobra.Command {
 			return t.Store.Events(c.Context(), query)
 		},
 		View:    func(r event.Record) any { return api.ViewEvent(r) },
-		Heading: []string{"ID!", "STATUS", "PROVIDER", "SOURCE+", "TYPE", "RECEIVED/AGE~", "WORKFLOW+"},
+		Heading: []string{"ID!", "STATUS", "PROVIDER", "SOURCE+", "TYPE", "RECEIVED/AGE~", "POSSIBLE DUPLICATE OF+", "WORKFLOW+"},
 		Cells: func(e event.Record) []string {
 			return []string{
-				e.Receipt.ID, string(e.Status), e.Receipt.Provider, e.Receipt.Source, e.Type,
-				e.Receipt.ReceivedAt.Format(time.RFC3339), e.Run.WorkflowID,
+				e.Receipt.ID, statusOf(e), e.Receipt.Provider, e.Receipt.Source, e.Type,
+				e.Receipt.ReceivedAt.Format(time.RFC3339), e.PossibleDuplicateOf, e.Run.WorkflowID,
 			}
 		},
 	}.Command()
@@ -52,9 +52,19 @@ func eventListCommand() *cobra.Command {
 	cli.AddTypeFlag(command, &query.Type)
 	cli.AddChoiceFlag(command, &query.Status, "status", "only those of this status", event.Statuses())
 	cli.AddKeyFlag(command, &query.Key)
+	command.Flags().BoolVar(&query.PossibleDuplicates, "possible-duplicates", false,
+		"only those with the same content as an earlier event")
 	command.Flags().StringVar(&changed, "entity", "", "only those that changed this entity, KIND/ID (with --provider)")
 	cli.AddPeriodFlags(command, &query.Since, &query.Until)
 	return command
+}
+
+// statusOf marks an event that may repeat an earlier one.
+func statusOf(e event.Record) string {
+	if e.PossibleDuplicateOf != "" {
+		return string(e.Status) + " (possible duplicate)"
+	}
+	return string(e.Status)
 }
 
 // entityOfProvider reads KIND/ID; "" is no entity.
