@@ -15,10 +15,10 @@ import (
 func TestPingWithoutAFreeConnection(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	d.exec("CREATE ROLE crowded LOGIN CONNECTION LIMIT 2")
+	d.exec("CREATE ROLE crowded LOGIN PASSWORD 'crowded' CONNECTION LIMIT 2")
 	crowded, err := url.Parse(d.url)
 	require.NoError(t, err)
-	crowded.User = url.User("crowded")
+	crowded.User = url.UserPassword("crowded", "crowded")
 	for name, address := range map[string]string{"pool": d.url, "role": crowded.String()} {
 		store, err := persistence.Open(t.Context(), persistence.Config{URL: address, MaxConns: 2})
 		require.NoError(t, err)
