@@ -9,7 +9,7 @@ SET statement_timeout = 0;
 
 -- An index that was not finished is there, and serves nobody.
 DROP INDEX CONCURRENTLY IF EXISTS events_possible_duplicates;
-CREATE INDEX CONCURRENTLY events_possible_duplicates ON events (received_at, id) WHERE possible_duplicate_of IS NOT NULL;
+CREATE INDEX CONCURRENTLY events_possible_duplicates ON events (id) WHERE possible_duplicate_of IS NOT NULL;
 
 RESET lock_timeout;
 RESET statement_timeout;

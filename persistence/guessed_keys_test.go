@@ -14,8 +14,8 @@ import (
 
 // guessed is an event whose key its definition guesses.
 func guessed(content string, later time.Duration) event.Receipt {
-	r := receipt()
-	r.Content, r.ReceivedAt = content, r.ReceivedAt.Add(later)
+	r := receiptAt(noon.Add(later))
+	r.Content = content
 	return r
 }
 
@@ -242,7 +242,8 @@ func TestAHeldEventLeavesTheBatch(t *testing.T) {
 // A redelivery that comes after an upgrade has another key:
 //   - it is a duplicate of the event that has the earlier key and the same fingerprint
 //   - with another fingerprint it is an event of its own
-//   - an event of the release before that is still under way is a duplicate of the redelivery
+//   - an event of the release before that is still under way is a duplicate of its redelivery, and not of another event
+//   - two new events that only the earlier key calls one are two
 func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -274,4 +275,19 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.Equal(t, first.ID, persisted.Owner)
+
+	stranger := receipt()
+	stranger.Fingerprint = "guid-5"
+	d.process(renamed(stranger, "guid-4"), repeats(false, 0))
+	persisted, err = d.Process(t.Context(), stranger, body, parsed(), runOf(stranger))
+	require.NoError(t, err)
+	require.True(t, persisted.Processed)
+
+	one, two := renamed(receipt(), "sha256:same"), guessed("another", time.Hour)
+	two.Earlier = one.Earlier
+	for _, r := range []event.Receipt{one, two} {
+		persisted, err = d.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+		require.NoError(t, err)
+		require.True(t, persisted.Processed)
+	}
 }

@@ -10,13 +10,6 @@ import (
 	"holdfast/event/retention"
 )
 
-// guessed is an event with a guessed key, received some time after noon.
-func guessed(content string, later time.Duration) event.Receipt {
-	r := receiptAt(noon.Add(later))
-	r.Content = content
-	return r
-}
-
 // An event that was accepted although its content arrived before names the first one: on its own, in lists, and to receivers. The
 // filter finds such events only.
 func TestPossibleDuplicatesAreShown(t *testing.T) {

@@ -71,6 +71,9 @@ func redrivable(l *postgres.List, f operation.RedriveFilter) {
 	l.OfSource(f.Source)
 	l.Equal("type", f.Type)
 	l.Equal("error_class", string(f.Class))
+	if f.Class == "" && f.Code == "" { // a redrive accepts these, so they must be asked for
+		l.Where("error_class NOT IN ('in_doubt', 'conflict')")
+	}
 	l.Equal("error_code", f.Code)
 	l.Equal("step", string(f.Step))
 	l.Equal("rule", f.Rule)

@@ -2,6 +2,8 @@ package writer
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -44,9 +46,8 @@ INSERT INTO event_contents (event_id, provider, content, received_at)
 SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[])
 ON CONFLICT DO NOTHING`
 
-	// claimEarlier claims the key that the release before gave an event, so that a run which that release has started, and which
-	// is still under way, finds it taken.
-	claimEarlier = `
+	// markEarlier keeps under which key, and with which fingerprint, the release before would have known an event.
+	markEarlier = `
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
 SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
        nullif(fingerprint, '')
@@ -54,7 +55,7 @@ SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + mic
        AS claim (provider, key, event_id, seen, microseconds, fingerprint)
 ON CONFLICT DO NOTHING`
 
-	// adoptEarlier gives the key of an event to the owner of its earlier key, if that is the same event.
+	// adoptEarlier gives the key of an event to the owner of its earlier key, or of its mark, if that is the same event.
 	adoptEarlier = `
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
 SELECT held.provider, claim.key, held.event_id, held.first_seen, held.expires_at, nullif(claim.fingerprint, '')
@@ -201,34 +202,46 @@ func QueueContents(b *pgx.Batch, receipts ...event.Receipt) {
 	}
 }
 
-// queueEarlierClaims looks for events under the keys that the release before gave them.
+// queueEarlierClaims looks for events under the keys that the release before gave them. An event of this release marks the pair of
+// its earlier key and fingerprint: a run that the release before has started, and that is still under way, finds the mark. It never
+// claims the earlier key itself, since another event may have that.
 func queueEarlierClaims(b *pgx.Batch, ws []*write) {
-	var claimed []*write
+	var marks []*write
 	var providers, keys, ids, fingerprints, earlier, earlierFingerprints []string
 	var seen []time.Time
 	for _, w := range ws {
 		r := &w.receipt
-		if r.Earlier == nil {
+		key, fingerprint := earlierMark(r.Key, r.Fingerprint), r.Fingerprint
+		switch {
+		case r.Earlier != nil:
+			key, fingerprint = r.Earlier.Key, r.Earlier.Fingerprint
+		case r.Certain || r.Content != "" || r.Fingerprint == "":
 			continue
 		}
-		if r.ConflictsWith == "" { // else the earlier key is the other event's, whether or not it has claimed it yet
-			claimed = append(claimed, &write{receipt: event.Receipt{
-				ID: r.ID, Provider: r.Provider, Key: r.Earlier.Key, ReceivedAt: r.ReceivedAt, DedupeWindow: r.DedupeWindow,
-				Fingerprint: r.Earlier.Fingerprint,
+		if r.Earlier != nil && r.ConflictsWith == "" {
+			marks = append(marks, &write{receipt: event.Receipt{
+				ID: r.ID, Provider: r.Provider, Key: earlierMark(key, fingerprint), ReceivedAt: r.ReceivedAt,
+				DedupeWindow: r.DedupeWindow, Fingerprint: fingerprint,
 			}})
 		}
 		providers, keys, ids = append(providers, w.provider()), append(keys, postgres.Clean(r.Key)), append(ids, r.ID)
 		seen, fingerprints = append(seen, r.ReceivedAt), append(fingerprints, postgres.Clean(r.Fingerprint))
-		earlier = append(earlier, postgres.Clean(r.Earlier.Key))
-		earlierFingerprints = append(earlierFingerprints, postgres.Clean(r.Earlier.Fingerprint))
+		earlier, earlierFingerprints = append(earlier, postgres.Clean(key)), append(earlierFingerprints, postgres.Clean(fingerprint))
 	}
-	if len(claimed) > 0 {
-		slices.SortFunc(claimed, func(a, b *write) int {
+	if len(marks) > 0 {
+		slices.SortFunc(marks, func(a, b *write) int {
 			return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 		})
-		b.Queue(claimEarlier, columnsOfClaims(claimed)...)
+		b.Queue(markEarlier, columnsOfClaims(marks)...)
 	}
 	if len(providers) > 0 {
 		b.Queue(adoptEarlier, providers, keys, ids, seen, fingerprints, earlier, earlierFingerprints)
 	}
+}
+
+// earlierMark stands for one event of the release before among the keys of a provider. No event has it as its key, since it has a
+// character that keys don't have.
+func earlierMark(key, fingerprint string) string {
+	sum := sha256.Sum256([]byte(key + "\n" + fingerprint))
+	return "earlier/" + hex.EncodeToString(sum[:16])
 }
