@@ -14,7 +14,7 @@ import (
 // reportPossibleDuplicate counts an event with the same content as an earlier one, by what the persist step decided: accepted
 // (and marked), held for an operator, or held because there were too many (flood).
 func reportPossibleDuplicate(ctx context.Context, provider, first string, err error) {
-	result := ""
+	var result string
 	var failure *event.Error
 	switch {
 	case errors.As(err, &failure) && failure.Code == "possible_duplicate":

@@ -14,8 +14,8 @@ var errAmbiguous = errors.New("the end of the body can be read in two ways")
 
 // couldSmuggle says that a proxy in front may see the end of the body elsewhere than we do, so that what is body to one of us is
 // a request to the other: chunks together with a length, chunks in HTTP/1.0, which has none, encodings other than chunks, any
-// version that is not 1.0 or 1.1, and a header that continues on a second line (obs-fold, which RFC 9112 tells servers to refuse):
-// a proxy may read that line as a header of its own. fasthttp takes all of these, each in one of its ways.
+// version that is not 1.0 or 1.1, and a header that continues on a second line (obs-fold, which RFC 9112 forbids): a proxy may
+// read that line as a header of its own. fasthttp takes all of these, each in one of its ways.
 func couldSmuggle(h *fasthttp.RequestHeader) bool {
 	if version := string(h.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return true

@@ -17,8 +17,8 @@ import (
 )
 
 // The bounds of what strangers can have us fetch. They may name any certificate at an allowed host: a cache that is full forgets
-// misses first, and a URL that is new costs one of a few fetches a minute. A URL that has had a certificate is fetched once a minute
-// at most, whatever strangers have used up.
+// misses first, and a URL that is new costs one of a few fetches a minute. A URL that has had a certificate is fetched at most once
+// a minute, whatever strangers have used up.
 const (
 	maxCertificates     = 64
 	maxCertificateBytes = 64 << 10

@@ -26,8 +26,8 @@ type OpenRun struct {
 	TaskAttempts int `json:"task_attempts"`
 }
 
-// LatestRun is the latest run of the workflow of an event. The zero value means that there is none (any more), or that the workflow
-// with this ID does not process events.
+// LatestRun is the latest run of the workflow of an event. The zero value means that there is none (any more), or that the
+// workflow with this ID does not process events.
 type LatestRun struct {
 	Run event.Run
 	// EventID is the event that it is a run of; empty if the run does not say.

@@ -168,9 +168,9 @@ func conflictWith(owner string) *event.Error {
 	}
 }
 
-// marks reports whether the event's row names an event with the same content.
+// marks returns the ID of the event with the same content that a new row names; "" if there is none.
 func (w *write) marks() string {
-	if w.asksAboutContent() && w.receipt.Content != "" {
+	if w.asksAboutContent() && w.receipt.Content != "" && w.found.status == "" {
 		return w.content.first
 	}
 	return ""
@@ -202,9 +202,9 @@ func QueueContents(b *pgx.Batch, receipts ...event.Receipt) {
 	}
 }
 
-// queueEarlierClaims looks for events under the keys that the release before gave them. An event of this release marks the pair of
-// its earlier key and fingerprint: a run that the release before has started, and that is still under way, finds the mark. It never
-// claims the earlier key itself, since another event may have that.
+// queueEarlierClaims looks for events under the keys that the release before gave them. An event of this release marks the pair
+// of its earlier key and fingerprint, so that a run of the release before that is still under way finds the mark. It never claims
+// the earlier key itself, since another event may have that.
 func queueEarlierClaims(b *pgx.Batch, ws []*write) {
 	var marks []*write
 	var providers, keys, ids, fingerprints, earlier, earlierFingerprints []string

@@ -47,7 +47,8 @@ func newCertificate(p *definition.Problems, field string, d *definition.Certific
 		p.Add(field+".account", "must be given if, and only if, {secret} is not signed: the sender signs for everybody")
 	}
 	if len(d.Hosts) == 0 || slices.ContainsFunc(d.Hosts, func(h string) bool { return strings.Count(h, ".") < 2 }) {
-		p.Add(field+".hosts", "want names such as sns.*.amazonaws.com, whose * is a region: the certificate must come from nowhere else")
+		p.Add(field+".hosts", "want names such as sns.*.amazonaws.com, whose * is a region: the certificate must come from nowhere "+
+			"else")
 	}
 	if !strings.HasPrefix(d.Path, "/") {
 		p.Add(field+".path", "want a pattern that begins with /")

@@ -26,6 +26,7 @@ func CheckNesting(text []byte) error {
 				line, entries = t.Position.Line, 0
 			}
 			entries++
+		default:
 		}
 		if max(brackets, entries) > maxNesting {
 			return fmt.Errorf("not YAML: line %d: nested deeper than %d levels", t.Position.Line, maxNesting)

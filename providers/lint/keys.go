@@ -43,7 +43,8 @@ func (l *linter) checkKey(at string, k *definition.Key, dedupe *definition.Durat
 	tolerance, signedTime := l.signedTime()
 	switch {
 	case signedTime && time.Duration(*dedupe) < tolerance:
-		l.hint(at+"dedupe", RuleShortWindow, "is shorter than the timestamp tolerance of %s: a request can be replayed in between", tolerance)
+		l.hint(at+"dedupe", RuleShortWindow,
+			"is shorter than the timestamp tolerance of %s: a request can be replayed in between", tolerance)
 	case !signedTime && l.provider.Origin() != definition.OriginBuiltIn: // their windows are chosen by what the provider documents
 		l.hint(at+"dedupe", RuleReplay,
 			"ends, and no signature covers a time: a captured request can be replayed later. Use forever if the ID is never reused")
@@ -84,7 +85,8 @@ func signingsOf(s definition.Scheme) []definition.Signing {
 
 // counters are the names of fields that count the attempts of a delivery.
 var counters = []string{
-	"attempt", "attempts", "attempt_number", "delivery_attempt", "delivery_attempts", "retry", "retries", "retry_count", "retry_number",
+	"attempt", "attempts", "attempt_number", "delivery_attempt", "delivery_attempts", "retry", "retries", "retry_count",
+	"retry_number",
 }
 
 // checkCounter looks for a field that counts attempts in a sample whose hash is part of the key.

@@ -63,8 +63,9 @@ func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
 	k.before = c.newKey(field+".before", d.Before)
 }
 
-// setGuessedWindow sets how long a guessed key without a delivery ID counts. A provider that sends equal bytes for different events
-// by design, such as a call that only says "fetch this again", can have a shorter fallback_window than its retries take.
+// setGuessedWindow sets how long a guessed key without a delivery ID counts. A provider that sends equal bytes for different
+// events by design, such as a call that only says "fetch this again", can have a fallback_window that is shorter than the time in
+// which it retries.
 func (c *Compiler) setGuessedWindow(field string, d *definition.Key, k *keyRule) {
 	k.span = retryMargin
 	if d.RetrySpan != nil {
