@@ -228,6 +228,9 @@ func (l *leftovers) add(x threat, accepted []received) {
 		for _, e := range r.Events {
 			switch {
 			case e.Status != "accepted": // a duplicate leaves nothing
+			case e.Conflict:
+				x.stored = "dead key_conflict"
+				l.dead[e.EventID] = leftover{x, r.sent}
 			case x.stored == "event":
 				l.events[e.EventID] = leftover{x, r.sent}
 			default: // of a row that says that nothing is stored, too: there is no dead letter of the reason ""
@@ -269,7 +272,8 @@ func (i *installation) assertLeft(t *testing.T, l leftovers, polite int) {
 	}
 	require.Equal(t, len(l.dead), i.count(t, openDeadLetters))
 	require.Equal(t, len(l.events)+polite, i.count(t, "SELECT count(*) FROM events"))
-	require.Equal(t, len(l.events)+polite, i.count(t, "SELECT count(*) FROM idempotency_keys"))
+	conflicts := i.count(t, "SELECT count(*) FROM dead_letters WHERE error_class = 'conflict'")
+	require.Equal(t, len(l.events)+polite+conflicts, i.count(t, "SELECT count(*) FROM idempotency_keys"))
 }
 
 // assertLogIsClean says that each line is one record, and that none has a secret or a piece of what was sent.

@@ -43,6 +43,7 @@ type answer struct {
 		EventHash  string `json:"event_hash"`
 		Status     string `json:"status"`
 		Outcome    string `json:"outcome"`
+		Conflict   bool   `json:"conflict"`
 	} `json:"events"`
 	Error struct {
 		Code string `json:"code"`

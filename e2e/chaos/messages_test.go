@@ -63,14 +63,14 @@ func contact(id string, n int, at time.Time) message {
 		at.UTC().Format(time.RFC3339Nano), n, canary, id)}
 }
 
-// issue has its body for a key: GitHub signs nothing else.
+// issue has the delivery and its body for a key: GitHub signs only the body.
 func issue(id string, n int, at time.Time) message {
 	body := fmt.Appendf(nil,
 		`{"action":"edited","issue":{"id":%d,"number":%d,"title":"%s %s","state":"open","updated_at":%q},
 "repository":{"id":186,"full_name":"acme/app"}}`, 1000+n, n, canary, id, at.UTC().Format(time.RFC3339))
 	sum := sha256.Sum256(body)
 	return message{
-		provider: "github", key: "sha256:" + hex.EncodeToString(sum[:]), body: body,
+		provider: "github", key: id + ":" + hex.EncodeToString(sum[:]), body: body,
 		header: map[string]string{"X-Github-Event": "issues", "X-Github-Delivery": id},
 	}
 }

@@ -118,7 +118,7 @@ func TestSendAFile(t *testing.T) {
 		"--url", r.URL+"/webhooks/github", "--secret", secretOfTests)
 	require.NoError(t, err)
 	sum := sha256.Sum256(body)
-	require.Equal(t, map[string]int{"github:sha256:" + hex.EncodeToString(sum[:]): 1}, r.keys)
+	require.Equal(t, map[string]int{"github:mine:" + hex.EncodeToString(sum[:]): 1}, r.keys)
 	_, err = run(t, `{"id":"evt_7","type":"x"}`, "send", "stripe", "--file", "-", "--url", r.URL, "--secret", secretOfTests)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.keys["stripe:evt_7"])
