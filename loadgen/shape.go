@@ -41,6 +41,8 @@ type itemPattern struct {
 	body, key pattern
 	// hashed: the key ends with the hash of the body.
 	hashed bool
+	// content is the hash that a guessed key ends with; nil where the key is not guessed.
+	content func(body []byte) string
 }
 
 // unsent is a request that is not signed yet, with its events.
@@ -115,15 +117,22 @@ func (s *shape) cut(body []byte, items []providers.Item) {
 		}
 		from = start + len(items[i].Body)
 		to = from
-		s.items = append(s.items, newItem(&items[i]))
+		s.items = append(s.items, s.newItem(&items[i]))
 	}
 	s.after = newPattern(body[to:])
 }
 
-func newItem(i *providers.Item) itemPattern {
+func (s *shape) newItem(i *providers.Item) itemPattern {
 	sum := sha256.Sum256(i.Body)
-	key, hashed := strings.CutSuffix(i.Key, hex.EncodeToString(sum[:]))
-	return itemPattern{body: newPattern(i.Body), key: newPattern([]byte(key)), hashed: hashed}
+	p := itemPattern{body: newPattern(i.Body)}
+	hash := hex.EncodeToString(sum[:])
+	if i.Content != "" {
+		hash = i.Content
+		p.content = func(body []byte) string { return s.provider.ContentOf(i.Type, body) }
+	}
+	key, hashed := strings.CutSuffix(i.Key, hash)
+	p.key, p.hashed = newPattern([]byte(key)), hashed
+	return p
 }
 
 // isExact compares the template with the sample for other values than those that it was made of.
@@ -192,7 +201,10 @@ func (s *shape) header(id, entity string) map[string][]string {
 func (p *itemPattern) event(provider string, body []byte, id, entity string) ledger.Event {
 	e := ledger.Event{Provider: provider, SHA256: sha256.Sum256(body)}
 	key := p.key.append(make([]byte, 0, 80), id, entity)
-	if p.hashed {
+	switch {
+	case p.hashed && p.content != nil:
+		key = append(key, p.content(body)...)
+	case p.hashed:
 		key = hex.AppendEncode(key, e.SHA256[:])
 	}
 	e.Key = string(key)

@@ -131,6 +131,11 @@ func (p *Provider) ClientRate() *Rate { return p.clientRate }
 // Policy is the retry policy of a type of event.
 func (p *Provider) Policy(eventType string) event.Policy { return p.mapping.For(eventType).Policy }
 
+// ContentOf returns the hash of a body, in hex, that is part of the key of an event of this type, if its key is guessed.
+func (p *Provider) ContentOf(eventType string, body []byte) string {
+	return p.mapping.For(eventType).ContentOf(body)
+}
+
 // DedupeWindow is how long a redelivery of an event of this type is a duplicate; 0 means for ever.
 func (p *Provider) DedupeWindow(eventType string) event.Duration {
 	return p.mapping.For(eventType).Dedupe

@@ -120,6 +120,14 @@ func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []b
 	return id, nil
 }
 
+// ContentOf returns the hash of a body, in hex, as a guessed key has it where the body alone tells the source.
+func (r *Rules) ContentOf(body []byte) string {
+	if r.key == nil {
+		return hashOf("", body)
+	}
+	return r.key.contentOf("", body)
+}
+
 // contentOf is the hash of a body without what varies between deliveries.
 func (k *keyRule) contentOf(scope string, body []byte) string {
 	if len(k.fingerprint.varies) == 0 || k.fingerprint.ignored {
