@@ -115,7 +115,7 @@ func TestUmnico_isKeyedByMessage(t *testing.T) {
 		`{"type":"message.incoming","accountId":9,"leadId":8,"message":{"messageId":"m1","datetime":1700000000000,"sa":{"id":3},"sender":{"customerId":4}}}`))
 	require.Equal(t, 200, got.status)
 	r := d.only(t, "umnico")
-	require.Equal(t, "message.incoming:9:m1", r.Key)
+	require.True(t, strings.HasPrefix(r.Key, "message.incoming:9:m1:"), "the hash of the body follows")
 	require.Equal(t, event.PriorityHigh, r.Priority)
 	require.ElementsMatch(t, []string{"message 9:m1", "lead 9:8", "customer 9:4", "channel 9:3"}, entities(d.parse(t, r)))
 }
@@ -137,7 +137,7 @@ func TestEvolution_hasAPathForEachInstanceAndAKeyForEachMessage(t *testing.T) {
 	again := d.deliver(t, "evolution", "/webhooks/evolution/fleet-1", evolution("messages.upsert", upsert), true)
 	require.True(t, again.Duplicate)
 	for _, r := range d.receipts("evolution") {
-		require.Equal(t, event.Duration(24*time.Hour), r.DedupeWindow)
+		require.Equal(t, event.Duration(90*time.Minute), r.DedupeWindow, "half an hour of retries, and an hour")
 		require.Contains(t, strings.Join(entities(d.parse(t, r)), ","), "instance fleet-1")
 	}
 }
@@ -155,6 +155,7 @@ func TestEvolution_takesDataInEveryForm(t *testing.T) {
 	}
 }
 
+// A guessed key counts for the time in which the sender retries, and an hour; a certain one as long as on the platform.
 func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -165,12 +166,12 @@ func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
 		timeout, firstGap time.Duration
 		attempts          int
 	}{
-		{"retell", `{"event":"call_ended","call":{"call_id":"c","end_timestamp":1700000000000}}`, 7 * day, "high", 2 * time.Minute, time.Minute, 5},
-		{"retell", `{"event":"call_analyzed","call":{"call_id":"c"}}`, 3 * day, "normal", 3 * time.Minute, time.Minute, 5},
-		{"retell", `{"event":"call_started","call":{"call_id":"c"}}`, day, "normal", 3 * time.Minute, time.Minute, 5},
-		{"retell", inboundCall, day, "critical", time.Minute, 0, 1},
-		{"calcom", `{"triggerEvent":"BOOKING_CREATED","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 2 * day, "high", 2 * time.Minute, 30 * time.Second, 4},
-		{"calcom", `{"triggerEvent":"BOOKING_PAID","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 2 * day, "high", 3 * time.Minute, 30 * time.Second, 4},
+		{"retell", `{"event":"call_ended","call":{"call_id":"c","end_timestamp":1700000000000}}`, time.Hour, "high", 2 * time.Minute, time.Minute, 5},
+		{"retell", `{"event":"call_analyzed","call":{"call_id":"c"}}`, time.Hour, "normal", 3 * time.Minute, time.Minute, 5},
+		{"retell", `{"event":"call_started","call":{"call_id":"c"}}`, time.Hour, "normal", 3 * time.Minute, time.Minute, 5},
+		{"retell", inboundCall, 10 * time.Second, "critical", time.Minute, 0, 1},
+		{"calcom", `{"triggerEvent":"BOOKING_CREATED","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 2 * time.Minute, 30 * time.Second, 4},
+		{"calcom", `{"triggerEvent":"BOOKING_PAID","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 3 * time.Minute, 30 * time.Second, 4},
 		{"stripe", `{"id":"evt_1","type":"payment_intent.succeeded","created":1700000000}`, 30 * day, "critical", time.Minute, 10 * time.Second, 4},
 		{"stripe", `{"id":"evt_1","type":"customer.updated","created":1700000000}`, 30 * day, "critical", 3 * time.Minute, 10 * time.Second, 4},
 	} {
