@@ -221,7 +221,7 @@ func queueEarlierClaims(b *pgx.Batch, ws []*write) {
 		if r.Earlier != nil && r.ConflictsWith == "" {
 			marks = append(marks, &write{receipt: event.Receipt{
 				ID: r.ID, Provider: r.Provider, Key: earlierMark(key, fingerprint), ReceivedAt: r.ReceivedAt,
-				DedupeWindow: r.DedupeWindow, Fingerprint: fingerprint,
+				DedupeWindow: marksLast, Fingerprint: fingerprint,
 			}})
 		}
 		providers, keys, ids = append(providers, w.provider()), append(keys, postgres.Clean(r.Key)), append(ids, r.ID)
@@ -238,6 +238,9 @@ func queueEarlierClaims(b *pgx.Batch, ws []*write) {
 		b.Queue(adoptEarlier, providers, keys, ids, seen, fingerprints, earlier, earlierFingerprints)
 	}
 }
+
+// marksLast is longer than a run of the release before goes on after an upgrade; then a purge removes the mark.
+const marksLast = event.Duration(7 * 24 * time.Hour)
 
 // earlierMark stands for one event of the release before among the keys of a provider. No event has it as its key, since it has a
 // character that keys don't have.
