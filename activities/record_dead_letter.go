@@ -16,7 +16,7 @@ type Recorded struct {
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 }
 
-// unknownOwner stands for the event that has the key, which the failure names.
+// unknownOwner replaces the ID of the event that has the key; the failure's message names that event.
 const unknownOwner = "unknown"
 
 // RecordDeadLetter is the compensation: it keeps an event that the policies could not save, with its raw body and the

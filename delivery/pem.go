@@ -14,7 +14,7 @@ const MaxPEM = 1 << 20
 // IsPEM reports whether a certificate authority is given as text, and not as the path of a file.
 func IsPEM(ca string) bool { return strings.HasPrefix(strings.TrimSpace(ca), "-----BEGIN ") }
 
-// checkCA never repeats the text: somebody may have pasted a key. What a file holds is for whoever reads it.
+// checkCA checks PEM text and never repeats it in an error: a user may have pasted a key. Files are checked when they are read.
 func checkCA(p *definition.Problems, ca string) {
 	if len(ca) > MaxPEM {
 		p.Add("http.ca", "is longer than %d bytes", MaxPEM)

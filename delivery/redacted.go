@@ -11,7 +11,7 @@ func (d Destination) Redacted() Destination {
 	return d
 }
 
-// Shown is a destination as it may be shown to whoever changes it.
+// Shown returns the destination as users who may change it see it.
 func (d Destination) Shown() Destination {
 	if d.HTTP == nil {
 		return d

@@ -204,7 +204,7 @@ func (d *Drain) settleOne(ctx context.Context, row event.Waiting) (s event.Settl
 	return s
 }
 
-// startApart starts an event, under a key of its own if another event has its certain key.
+// startApart starts an event. If another event has its certain key, the event gets a separate key.
 func startApart(ctx context.Context, starter EventStarter, row event.Waiting) (runs.Started, error) {
 	started, err := starter.Start(ctx, row.Receipt, row.Body, row.Reject)
 	if err != nil || !row.Receipt.IsConflict(started.Conflict) {

@@ -134,7 +134,8 @@ func TestCertificatesOfADestination(t *testing.T) {
 	require.Equal(t, "tls_files", send().Code)
 }
 
-// An authority is PEM text, or a file of at most 1 MiB below one folder. Nothing else is read, and what can't be read holds up nobody.
+// An authority is PEM text, or a file of at most 1 MiB below one folder. Nothing else is read, and an unreadable file blocks no other
+// destination.
 func TestWhereAnAuthorityStands(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)

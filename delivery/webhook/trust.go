@@ -16,7 +16,7 @@ import (
 // a file, and files with a certificate and its key; "" where there is none.
 type trust struct{ ca, certificate, key string }
 
-// stamp tells two states of a file apart.
+// stamp identifies one state of a file.
 type stamp struct {
 	changed time.Time
 	size    int64
@@ -91,7 +91,7 @@ func (f folder) open(name string) (file *os.File, root *os.Root, err error) {
 	}
 	info, err := root.Stat(name)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > delivery.MaxPEM) {
-		err = os.ErrInvalid // opening a pipe would wait for whoever writes to it
+		err = os.ErrInvalid // opening a pipe would wait for a writer
 	}
 	if err == nil {
 		file, err = root.Open(name)
