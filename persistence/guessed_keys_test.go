@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/event/oversight"
 )
 
@@ -97,6 +98,7 @@ SELECT count(*) FROM events WHERE possible_duplicate_of NOT IN (SELECT id FROM e
 // A definition holds what may be a repeat:
 //   - nothing of it is stored, folded or sent on, and it stays a dead letter however often it is tried
 //   - others of its group are stored
+//   - a bulk redrive takes it only if it is asked for
 //   - the replay of an operator accepts it
 func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
@@ -119,6 +121,12 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM events`))
 	require.Equal(t, "open", value[string](d, `SELECT state FROM dead_letters`))
 	require.Equal(t, "in_doubt", value[string](d, `SELECT error_class FROM dead_letters`))
+
+	for class, count := range map[event.Class]int64{"": 0, event.ClassInDoubt: 1} {
+		plan, err := d.PlanRedrive(t.Context(), operation.RedriveFilter{Provider: "acme", Class: class})
+		require.NoError(t, err)
+		require.Equal(t, count, plan.Count, class)
+	}
 
 	letter, err := d.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
