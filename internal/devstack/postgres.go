@@ -33,6 +33,9 @@ type PostgresOptions struct {
 	Port int
 	// Database is created when it does not exist; "": none.
 	Database string
+	// StandbyOf makes a new cluster a streaming standby of that server, which names it by its port ("standby_5433") in
+	// synchronous_standby_names; nil: a cluster of its own.
+	StandbyOf *Postgres
 	// Settings are server parameters such as {"fsync": "off"}; they win over those that the dev stack sets.
 	Settings map[string]string
 	// Log tells about restarts and downloads; nil: slog.Default(). The server's own log is Dir/postgres.log.
@@ -92,7 +95,9 @@ func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, erro
 	if err := endPostgres(ctx, p.data); err != nil {
 		return nil, err
 	}
-	if p.password, err = ensureSecret(filepath.Join(dir, "password")); err != nil {
+	if opts.StandbyOf != nil {
+		p.password = opts.StandbyOf.password // it has the roles of its primary
+	} else if p.password, err = ensureSecret(filepath.Join(dir, "password")); err != nil {
 		return nil, err
 	}
 	if p.options.Port, err = child.EnsurePort(filepath.Join(dir, "port"), opts.Port); err != nil {
@@ -137,6 +142,14 @@ func (p *Postgres) Kill() {
 func (p *Postgres) Abort() {
 	p.child.Signal(syscall.SIGQUIT)
 	<-p.child.Done()
+}
+
+// Name is what a primary calls this server in synchronous_standby_names.
+func (p *Postgres) Name() string { return "standby_" + strconv.Itoa(p.options.Port) }
+
+// Promote makes a standby a primary, and returns when it takes writes.
+func (p *Postgres) Promote(ctx context.Context) error {
+	return p.query(ctx, "SELECT pg_promote()")
 }
 
 // Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
