@@ -49,7 +49,11 @@ type database struct {
 
 func open(t testing.TB, change ...func(*persistence.Config)) *database {
 	t.Helper()
-	url := cluster.Database(t)
+	return openURL(t, cluster.Database(t), change...)
+}
+
+func openURL(t testing.TB, url string, change ...func(*persistence.Config)) *database {
+	t.Helper()
 	cfg := persistence.Config{URL: url, MaxConns: 10}
 	for _, c := range change {
 		c(&cfg)

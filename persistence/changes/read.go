@@ -125,7 +125,7 @@ func (s *Store) read(ctx context.Context, after feed.Cursor, limit int) (h head,
 		return err
 	})
 	b.Queue(readHead).QueryRow(func(r pgx.Row) error { return r.Scan(h.columns()...) })
-	return h, rows, end, s.db.SendOnly(ctx, b)
+	return h, rows, end, s.db.Look(ctx, b)
 }
 
 // raise begins a new epoch, unless somebody else has just done so.

@@ -63,12 +63,13 @@ func (s *Store) Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]o
 		provider, key, _ := event.SplitWorkflowID(run.Run.WorkflowID)
 		providers[i], keys[i] = postgres.Clean(provider), postgres.Clean(key)
 	}
-	rows, err := s.db.Query(ctx, selectUnrecorded, ids, runIDs, failed, closed, providers, keys)
-	if err != nil {
-		return nil, postgres.Failure("compare runs", err)
-	}
-	positions, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	if err != nil {
+	var positions []int
+	b := &pgx.Batch{}
+	b.Queue(selectUnrecorded, ids, runIDs, failed, closed, providers, keys).Query(func(rows pgx.Rows) (err error) {
+		positions, err = pgx.CollectRows(rows, pgx.RowTo[int])
+		return err
+	})
+	if err := s.db.SendOnly(ctx, b); err != nil {
 		return nil, postgres.Failure("compare runs", err)
 	}
 	unrecorded := make([]operation.ClosedRun, len(positions))
@@ -92,14 +93,14 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	for i, id := range ids {
 		wanted[i] = idOf(id)
 	}
-	rows, err := s.db.Query(ctx, selectStored, wanted)
-	if err != nil {
-		return nil, postgres.Failure("compare events", err)
-	}
 	stored := map[string]bool{}
-	var id string
-	_, err = pgx.ForEachRow(rows, []any{&id}, func() error { stored[id] = true; return nil })
-	return stored, postgres.Failure("compare events", err)
+	b := &pgx.Batch{}
+	b.Queue(selectStored, wanted).Query(func(rows pgx.Rows) error {
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { stored[id] = true; return nil })
+		return err
+	})
+	return stored, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
 }
 
 // StaleRedrives are the first n dead letters that have been redriving for more than 15 minutes, without their bodies. Those

@@ -156,7 +156,7 @@ func (s *Store) Collapse(ctx context.Context, purged []string, bound string) err
 		refs, err = pgx.CollectRows(rows, ScanRef)
 		return err
 	})
-	if err := s.db.SendOnly(ctx, b); err != nil {
+	if err := s.db.Look(ctx, b); err != nil {
 		return err
 	}
 	for _, ref := range refs {

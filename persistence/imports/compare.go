@@ -51,7 +51,7 @@ func (s *Store) CompareImport(ctx context.Context, items []operation.ImportItem)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	queueLookAtKeys(b, items, here)
 	queueLookAtStates(b, items, here)
-	if err := s.db.SendOnly(ctx, b); err != nil {
+	if err := s.db.Look(ctx, b); err != nil {
 		return nil, postgres.Failure("compare with an import", err)
 	}
 	all := make([]operation.ImportCompared, len(items))

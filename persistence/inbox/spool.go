@@ -3,7 +3,6 @@ package inbox
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,15 +40,16 @@ SELECT w, e, l, p, r, b, j, t, now() + leave, d, nullif(f, '')
     ON CONFLICT (workflow_id, dedupe_from) DO NOTHING
 RETURNING event_id`
 
-// waitingOwner is the event that was there first.
-const waitingOwner = `
-SELECT event_id::text, coalesce(fingerprint, '') FROM inbox WHERE workflow_id = $1 AND dedupe_from = $2::timestamptz`
+// waitingOwners are the events that were there before some of those that were to be stored.
+const waitingOwners = `
+SELECT u.e, i.event_id::text, coalesce(i.fingerprint, '')
+  FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS u(w, e, d)
+  JOIN inbox AS i ON i.workflow_id = u.w AND i.dedupe_from = u.d AND i.event_id <> u.e`
 
 // InboxWriter commits events to the inbox. Callers that come at the same time share one statement and one commit; a lone one
 // waits for nobody. It is safe for concurrent use.
 type InboxWriter struct {
 	insert func(context.Context, []*inboxRow) error
-	owner  func(context.Context, *inboxRow) (id, fingerprint string, err error)
 
 	mu       sync.Mutex
 	waiting  []*inboxGroup // the last one gathers
@@ -61,7 +61,7 @@ type InboxWriter struct {
 type inboxGroup struct {
 	rows  []*inboxRow
 	bytes int
-	done  chan struct{} // closed once err and the rows' stored are set
+	done  chan struct{} // closed once err is set, and of the rows stored, owner and fingerprint
 	err   error
 }
 
@@ -79,6 +79,8 @@ type inboxRow struct {
 	leave      time.Duration // until the drain may take it
 	stored     bool
 	left       bool // nobody waits for it any more
+
+	owner, fingerprint string // of the event that was there before; "" where there is none
 }
 
 // size is about what a row takes.
@@ -93,7 +95,7 @@ func (r *inboxRow) failure(err error) error {
 
 // NewInboxWriter makes a writer on the store's pool.
 func (s *Store) NewInboxWriter() *InboxWriter {
-	return &InboxWriter{insert: s.insertInbox, owner: s.waitingOwner}
+	return &InboxWriter{insert: s.insertInbox}
 }
 
 // errInboxBusy: the database takes less than comes.
@@ -136,7 +138,7 @@ func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, er
 		if group.err != nil || row.stored || row.event.Fingerprint == "" {
 			return row.stored, row.failure(group.err)
 		}
-		return false, w.conflict(ctx, row)
+		return false, row.conflict()
 	case <-ctx.Done():
 		w.leave(row)
 		return false, row.failure(context.Cause(ctx))
@@ -145,25 +147,14 @@ func (w *InboxWriter) spool(ctx context.Context, row *inboxRow) (stored bool, er
 
 // conflict is the *event.ConflictError of an event that is no duplicate of the one that waits; nil if it is one, or if that has
 // gone meanwhile.
-func (w *InboxWriter) conflict(ctx context.Context, row *inboxRow) error {
-	owner, fingerprint, err := w.owner(ctx, row)
-	if err != nil || owner == "" {
-		return row.failure(err)
+func (r *inboxRow) conflict() error {
+	if r.owner == "" {
+		return nil
 	}
-	if c := row.event.ConflictWith(owner, fingerprint); c != nil {
+	if c := r.event.ConflictWith(r.owner, r.fingerprint); c != nil {
 		return &event.ConflictError{Conflict: *c}
 	}
 	return nil
-}
-
-func (s *Store) waitingOwner(ctx context.Context, row *inboxRow) (id, fingerprint string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, insertLimit)
-	defer cancel()
-	err = s.db.QueryRow(ctx, waitingOwner, row.workflowID, row.dedupeFrom).Scan(&id, &fingerprint)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", "", nil
-	}
-	return id, fingerprint, err
 }
 
 // newInboxRow refuses what the table would, so that no row can spoil the others of its group.
@@ -276,21 +267,31 @@ func (s *Store) insertInbox(ctx context.Context, rows []*inboxRow) error {
 		receipts[i], bodies[i], rejects[i], times[i], leaves[i] = r.receipt, r.body, r.reject, r.receivedAt, r.leave
 		windows[i], fingerprints[i] = r.dedupeFrom, postgres.Clean(r.event.Fingerprint)
 	}
-	result, err := s.db.Query(
-		ctx, insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves, windows, fingerprints)
-	if err != nil {
-		return err
-	}
-	defer result.Close()
 	at := 0
-	for result.Next() {
-		var id pgtype.UUID
-		if err := result.Scan(&id); err != nil {
+	b := &pgx.Batch{}
+	b.Queue(insertInbox, workflowIDs, ids, lanes, providers, receipts, bodies, rejects, times, leaves, windows, fingerprints).
+		Query(func(found pgx.Rows) error {
+			var id pgtype.UUID
+			_, err := pgx.ForEachRow(found, []any{&id}, func() error { at = markStored(rows, at, id); return nil })
 			return err
+		})
+	b.Queue(waitingOwners, workflowIDs, ids, windows).Query(func(found pgx.Rows) error { return markOwners(rows, found) })
+	return s.db.SendOnly(ctx, b)
+}
+
+// markOwners notes who was there before.
+func markOwners(rows []*inboxRow, found pgx.Rows) error {
+	var id pgtype.UUID
+	var owner, fingerprint string
+	_, err := pgx.ForEachRow(found, []any{&id, &owner, &fingerprint}, func() error {
+		for _, r := range rows {
+			if r.id == id {
+				r.owner, r.fingerprint = owner, fingerprint
+			}
 		}
-		at = markStored(rows, at, id)
-	}
-	return result.Err()
+		return nil
+	})
+	return err
 }
 
 // markStored looks for a row from one place on, since they come back in the order in which they were sent, and gives the place

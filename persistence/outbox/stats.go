@@ -83,7 +83,7 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		return err
 	})
 	b.Queue(countUndelivered).QueryRow(func(row pgx.Row) error { return row.Scan(&stats.DeadLetters) })
-	return stats, postgres.Failure("count deliveries", s.db.SendOnly(ctx, b))
+	return stats, postgres.Failure("count deliveries", s.db.Look(ctx, b))
 }
 
 // A destination that is ready and may be looked at is looked at within seconds, if anybody dispatches at all.
@@ -99,5 +99,5 @@ func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int
 	b := &pgx.Batch{}
 	b.Queue(longestDue).QueryRow(func(row pgx.Row) error { return row.Scan(&overdue) })
 	b.Queue(countFanOuts).QueryRow(func(row pgx.Row) error { return row.Scan(&fanOuts) })
-	return overdue, fanOuts, postgres.Failure("look for deliveries that nobody makes", s.db.SendOnly(ctx, b))
+	return overdue, fanOuts, postgres.Failure("look for deliveries that nobody makes", s.db.Look(ctx, b))
 }

@@ -85,6 +85,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		params["lock_timeout"] = milliseconds(cfg.LockTimeout, defaultLockTimeout)
 	}
 	pc.ConnConfig.Tracer = cfg.Tracer
+	pc.ConnConfig.OnNotice = noteWarning
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		if !pooled && !strings.Contains(cfg.URL, execModeNamed) {
 			if err := refusePooler(ctx, c); err != nil {

@@ -102,6 +102,7 @@ var conditions = map[string]string{
 	"28P01": "invalid_password",
 	"3D000": "invalid_catalog_name",
 	"40001": "serialization_failure",
+	"40003": "statement_completion_unknown",
 	"40P01": "deadlock_detected",
 	"42501": "insufficient_privilege",
 	"42601": "syntax_error",

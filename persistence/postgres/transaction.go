@@ -44,9 +44,20 @@ func (d *DB) Rows(ctx context.Context, sql string, args ...any) pgx.Rows {
 }
 
 // SendOnly runs a batch as one transaction in one round trip: statements that are sent together without a BEGIN are
-// one transaction (PostgreSQL's manual, 55.2.4, "Pipelining").
+// one transaction (PostgreSQL's manual, 55.2.4, "Pipelining"). What it has read is on the synchronous standby.
 func (d *DB) SendOnly(ctx context.Context, b *pgx.Batch) error {
-	return d.SendBatch(ctx, b).Close()
+	b.Queue(Confirm)
+	return d.Look(ctx, b)
+}
+
+// Look is SendOnly for what nobody relies on, such as a list for an operator: it doesn't wait for a standby.
+func (d *DB) Look(ctx context.Context, b *pgx.Batch) error {
+	conn, err := d.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return send(ctx, conn, b)
 }
 
 // Begin opens a transaction with its first statements. On an error there is none.
@@ -74,7 +85,7 @@ func (d *DB) Begin(ctx context.Context, b *pgx.Batch) (*Transaction, error) {
 
 // Send runs further statements.
 func (t *Transaction) Send(ctx context.Context, b *pgx.Batch) error {
-	return t.conn.SendBatch(ctx, b).Close()
+	return send(ctx, t.conn, b)
 }
 
 // Flush runs the statements of a batch, and empties it.
@@ -89,8 +100,9 @@ func CountInto(n *int64) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error { *n = tag.RowsAffected(); return nil }
 }
 
-// Commit runs the last statements and commits.
+// Commit runs the last statements and commits. What the transaction has written and read is on the synchronous standby then.
 func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
+	b.Queue(Confirm)
 	b.Queue("commit")
 	if err := t.Send(ctx, b); err != nil {
 		return err
@@ -103,13 +115,14 @@ func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
 // of those is no error.
 func (t *Transaction) CommitThen(ctx context.Context, b, then *pgx.Batch) error {
 	committed := false
+	b.Queue(Confirm)
 	b.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
 		committed = tag.String() == "COMMIT"
 		return nil
 	})
 	b.QueuedQueries = append(b.QueuedQueries, then.QueuedQueries...)
 	err := t.Send(ctx, b)
-	if !committed {
+	if !committed || errors.Is(err, errUnreplicated) {
 		return cmp.Or(err, errNotCommitted)
 	}
 	t.Rollback(ctx) // only the connection is given back

@@ -215,7 +215,7 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if head == seen && s.known.isRead() {
 		return nil
 	}
-	return postgres.Failure("read subscriptions", s.follow(ctx, s.db.SendOnly, seen))
+	return postgres.Failure("read subscriptions", s.follow(ctx, s.db.Look, seen))
 }
 
 // Unreadable are the names of subscriptions that this version of Holdfast cannot read, so that nothing is delivered for them

@@ -74,7 +74,7 @@ func (s *Store) planResend(ctx context.Context, nameOrID string, since, until ti
 }
 
 func (s *Store) planPage(ctx context.Context, of resent, ids []string, p *delivery.ResendPlan) error {
-	page, err := of.read(ctx, s.db.SendOnly, resentOf, ids)
+	page, err := of.read(ctx, s.db.Look, resentOf, ids)
 	if err != nil {
 		return err
 	}

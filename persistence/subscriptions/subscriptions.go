@@ -174,7 +174,7 @@ func (s *Store) subscription(ctx context.Context, nameOrID string) (delivery.Sub
 	var sub *delivery.Subscription
 	b := &pgx.Batch{}
 	queueSubscription(b, nameOrID, &sub)
-	if err := s.db.SendOnly(ctx, b); err != nil {
+	if err := s.db.Look(ctx, b); err != nil {
 		return delivery.Subscription{}, err
 	}
 	if sub == nil {

@@ -174,6 +174,6 @@ func (s *Store) BulkSpan(ctx context.Context) (oldest, newest int64, err error) 
 	b := &pgx.Batch{}
 	b.Queue(postgres.LoseLater)
 	b.Queue(bulkSpan).QueryRow(func(row pgx.Row) error { return row.Scan(&oldest, &newest) })
-	err = s.db.SendOnly(ctx, b)
+	err = s.db.Look(ctx, b)
 	return oldest, newest, postgres.Failure("look into the inbox", err)
 }

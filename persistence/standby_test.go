@@ -1,0 +1,168 @@
+package persistence_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/internal/devstack/stacktest"
+	"holdfast/migrations"
+)
+
+// replicatedDatabase is one whose commits wait for a standby.
+type replicatedDatabase struct {
+	*database
+	primary *stacktest.Cluster
+	standby *stacktest.Standby
+}
+
+func openReplicated(t *testing.T) *replicatedDatabase {
+	t.Helper()
+	primary := stacktest.NewCluster(t)
+	url := primary.Database(t)
+	require.NoError(t, migrations.Up(t.Context(), url))
+	standby := primary.NewStandby(t)
+	require.NoError(t, primary.Require(standby))
+	d := &replicatedDatabase{database: openURL(t, url), primary: primary, standby: standby}
+	require.Eventually(t, func() bool {
+		return value[bool](d.database, `SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
+	}, time.Minute, 10*time.Millisecond)
+	t.Cleanup(func() { _ = primary.RequireNone() }) // dropping the database would wait
+	return d
+}
+
+// waiting is how many commits wait for the standby.
+func (d *replicatedDatabase) waiting() int64 {
+	return value[int64](d.database, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+}
+
+// waits runs what has to wait for the standby, until it does; result is that of its end.
+func (d *replicatedDatabase) waits(do func() error) (result <-chan error) {
+	d.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- do() }()
+	require.Eventually(d.t, func() bool { return d.waiting() > 0 || len(ended) > 0 }, time.Minute, time.Millisecond)
+	require.Empty(d.t, ended, "it did not wait for the standby")
+	return ended
+}
+
+// isVisible leaves the server with a commit that everybody sees and the standby doesn't have.
+func (d *replicatedDatabase) isVisible(do func(context.Context) error) {
+	d.t.Helper()
+	ctx, cancel := context.WithCancel(d.t.Context())
+	defer cancel()
+	ended := d.waits(func() error { return do(ctx) })
+	cancel() // the driver has the server cancel the statement
+	require.Error(d.t, <-ended)
+	require.Eventually(d.t, func() bool { return d.waiting() == 0 }, time.Minute, time.Millisecond)
+}
+
+func (d *replicatedDatabase) onStandby(table, id string) bool {
+	d.t.Helper()
+	name := value[string](d.database, `SELECT current_database()`)
+	var is bool
+	err := connect(d.t, d.standby.URL(name)).QueryRow(d.t.Context(),
+		`SELECT EXISTS (SELECT FROM `+table+` WHERE event_id = $1::uuid)`, id).Scan(&is)
+	require.NoError(d.t, err)
+	return is
+}
+
+// An event that waits in the inbox of a primary alone is no reason to call another one its duplicate.
+func TestADuplicateInTheInboxIsOnTheStandby(t *testing.T) {
+	t.Parallel()
+	d := openReplicated(t)
+	require.NoError(t, d.standby.Stop())
+	w := d.NewInboxWriter()
+	first, second := receipt(), receipt()
+	second.Key = first.Key
+	spool := func(r event.Receipt) (bool, error) { return w.Spool(t.Context(), event.LaneOverflow, r, body, false) }
+
+	_, err := spool(first)
+	require.Error(t, err, "its insert waited until it was cancelled")
+	require.Eventually(t, func() bool { return value[bool](d.database, `SELECT EXISTS (SELECT FROM inbox)`) },
+		time.Minute, time.Millisecond, "but it is there")
+	for range 2 {
+		_, err := spool(second)
+		require.Error(t, err)
+		require.False(t, event.ClassOf(err) == event.ClassRejected)
+	}
+	require.NoError(t, d.standby.Start(d.primary))
+	stored, err := spool(second)
+	require.NoError(t, err)
+	require.False(t, stored)
+	require.True(t, d.onStandby("inbox", first.ID))
+}
+
+// What an event finds done already is on the standby before its step ends.
+func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
+	t.Parallel()
+	d := openReplicated(t)
+	steps := map[string]func(context.Context, event.Receipt) error{
+		"process": func(ctx context.Context, r event.Receipt) error {
+			_, err := d.Process(ctx, r, body, parsed(), runOf(r))
+			return err
+		},
+		"persist": func(ctx context.Context, r event.Receipt) error {
+			_, err := d.Persist(ctx, r, body, parsed(), runOf(r))
+			return err
+		},
+		"record dead letter": func(ctx context.Context, r event.Receipt) error {
+			return d.RecordDeadLetter(ctx, deadLetter(r))
+		},
+	}
+	for name, step := range steps {
+		require.NoError(t, d.standby.Stop())
+		r := receipt()
+		d.isVisible(func(ctx context.Context) error { return step(ctx, r) })
+		again := d.waits(func() error { return step(t.Context(), r) })
+		require.NoError(t, d.standby.Start(d.primary))
+		require.NoError(t, <-again, name)
+	}
+}
+
+// A verdict that the standby may not have is none to end an event by.
+func TestAVerdictIsOnTheStandby(t *testing.T) {
+	t.Parallel()
+	d := openReplicated(t)
+	r, id := d.letter()
+	require.NoError(t, d.standby.Stop())
+	d.isVisible(func(ctx context.Context) error { return d.DiscardDeadLetter(ctx, id, ada) })
+	for _, step := range []func() error{
+		func() error { _, err := d.Persist(t.Context(), r, body, parsed(), runOf(r)); return err },
+		func() error { return d.RecordDeadLetter(t.Context(), deadLetter(r)) },
+	} {
+		ended := d.waits(step)
+		require.NoError(t, d.standby.Start(d.primary))
+		var verdict *event.VerdictError
+		require.ErrorAs(t, <-ended, &verdict)
+		require.NoError(t, d.standby.Stop())
+	}
+}
+
+// A commit whose wait somebody cancels has an unknown outcome. PostgreSQL calls it a success, with a warning.
+func TestACommitThatIsNotAwaitedFails(t *testing.T) {
+	t.Parallel()
+	d := openReplicated(t)
+	waits := d.spool(event.LaneOverflow, 1)[0]
+	require.NoError(t, d.standby.Stop())
+	for name, do := range map[string]func() error{
+		"transaction": func() error {
+			_, err := d.Persist(t.Context(), receipt(), body, parsed(), runOf(receipt()))
+			return err
+		},
+		"batch": func() error { r := receipt(); return d.RecordDeadLetter(t.Context(), deadLetter(r)) },
+		"rows": func() error {
+			_, err := d.RemoveFromInbox(t.Context(), []string{waits.WorkflowID()}, []string{waits.ID})
+			return err
+		},
+	} {
+		ended := d.waits(do)
+		d.exec(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+		err := <-ended
+		require.Equal(t, "statement_completion_unknown", event.CodeOf(err), name)
+		require.Equal(t, event.ClassTransient, event.ClassOf(err), name)
+	}
+}
