@@ -2,11 +2,13 @@ package persistence_test
 
 import (
 	"context"
+	"net/url"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
@@ -22,11 +24,11 @@ type replicatedDatabase struct {
 func openReplicated(t *testing.T) *replicatedDatabase {
 	t.Helper()
 	primary := stacktest.NewCluster(t)
-	url := primary.Database(t)
-	require.NoError(t, migrations.Up(t.Context(), url))
+	database := primary.Database(t)
+	require.NoError(t, migrations.Up(t.Context(), database))
 	standby := primary.NewStandby(t)
 	require.NoError(t, primary.Require(standby))
-	d := &replicatedDatabase{database: openURL(t, url), primary: primary, standby: standby}
+	d := &replicatedDatabase{database: openURL(t, database), primary: primary, standby: standby}
 	require.Eventually(t, func() bool {
 		return value[bool](d.database, `SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
 	}, time.Minute, 10*time.Millisecond)
@@ -165,4 +167,52 @@ func TestACommitThatIsNotAwaitedFails(t *testing.T) {
 		require.Equal(t, "statement_completion_unknown", event.CodeOf(err), name)
 		require.Equal(t, event.ClassTransient, event.ClassOf(err), name)
 	}
+}
+
+// A failover to an asynchronous standby takes back changes of subscriptions, and gives their versions to others.
+func TestAFailoverChangesWhatASubscriptionIs(t *testing.T) {
+	t.Parallel()
+	primary := stacktest.NewCluster(t)
+	database := primary.Database(t)
+	require.NoError(t, migrations.Up(t.Context(), database))
+	standby := primary.NewStandby(t)
+	d := openURL(t, bothServers(t, database, standby.URL("")))
+	identity := value[string](d, `SELECT feed_identity()`)
+	d.subscribe("both", delivery.Events{Types: []string{"thing.*"}})
+	require.Eventually(t, func() bool {
+		return value[bool](d, `SELECT count(*) = 1 FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()`)
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, standby.Stop())
+	lost := d.subscribe("lost", delivery.Events{Types: []string{"thing.*"}})
+	r := receipt()
+	d.mustProcess(r, parsed())
+	require.Contains(t, d.queued(r), lost.ID)
+
+	require.NoError(t, primary.Stop())
+	require.NoError(t, standby.Start(primary))
+	require.NoError(t, standby.Promote(t.Context()))
+	d.sql = connect(t, d.url)
+	require.NotEqual(t, identity, value[string](d, `SELECT feed_identity()`), "the feed's clients begin anew at once")
+	kept := d.another().subscribe("kept", delivery.Events{Types: []string{"thing.*"}})
+	r = receipt()
+	require.Eventually(t, func() bool { // its connections have broken
+		_, err := d.Process(t.Context(), r, body, parsed(), runOf(r))
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	require.Contains(t, d.queued(r), kept.ID)
+	require.Len(t, d.queued(r), 2)
+}
+
+// bothServers is the URL of a database on whichever of two servers takes writes.
+func bothServers(t *testing.T, primary, standby string) string {
+	t.Helper()
+	both, err := url.Parse(primary)
+	require.NoError(t, err)
+	other, err := url.Parse(standby)
+	require.NoError(t, err)
+	both.Host += "," + other.Host
+	query := both.Query()
+	query.Set("target_session_attrs", "read-write")
+	both.RawQuery = query.Encode()
+	return both.String()
 }

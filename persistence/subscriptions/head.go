@@ -14,10 +14,11 @@ import (
 
 const (
 	// HeadVersion is the version of the last change of a destination or a subscription that has committed, as a value of a
-	// statement. Who has read it has seen all changes up to it, since they commit one after the other.
-	HeadVersion = `(SELECT version FROM subscriptions_head WHERE one)`
+	// statement. Who has read it has seen all changes up to it, since they commit one after the other. Its upper bits are the
+	// server's timeline: a failover may take back changes, and give their versions to others.
+	HeadVersion = `(SELECT version + (server_timeline() << 40) FROM subscriptions_head WHERE one)`
 
-	readHead = `SELECT version FROM subscriptions_head WHERE one`
+	readHead = `SELECT ` + HeadVersion
 
 	// raiseHead comes first in each transaction that changes one of them, and makes the next one wait for its end.
 	raiseHead = `UPDATE subscriptions_head SET version = version + 1 WHERE one RETURNING version`
@@ -125,6 +126,12 @@ func (k *known) apply(c *news) {
 	k.version, k.variables = c.head, c.variables
 }
 
+// timelineOf is the server's timeline that a version is of.
+func timelineOf(version int64) int64 { return version >> 40 }
+
+// withoutTimeline is a version as the tables have it.
+func withoutTimeline(version int64) int64 { return version & (1<<40 - 1) }
+
 // queueChanges reads what has changed since a version.
 func queueChanges(b *pgx.Batch, since int64) *news {
 	c := &news{since: since, unreadable: map[int64]string{}, variables: map[string]bool{}}
@@ -134,7 +141,7 @@ func queueChanges(b *pgx.Batch, since int64) *news {
 		_, err := pgx.ForEachRow(rows, []any{&name}, func() error { c.variables[name] = true; return nil })
 		return err
 	})
-	b.Queue(changedDestinations, since).Query(func(rows pgx.Rows) error {
+	b.Queue(changedDestinations, withoutTimeline(since)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := c.scanDestination(rows); err != nil {
 				return err
@@ -142,7 +149,7 @@ func queueChanges(b *pgx.Batch, since int64) *news {
 		}
 		return rows.Err()
 	})
-	b.Queue(changedSubscriptions, since).Query(func(rows pgx.Rows) error {
+	b.Queue(changedSubscriptions, withoutTimeline(since)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := c.scanSubscription(rows); err != nil {
 				return err
@@ -193,7 +200,7 @@ func (s *Store) follow(ctx context.Context, send func(context.Context, *pgx.Batc
 	if err := send(ctx, b); err != nil {
 		return err
 	}
-	if c.head < seen {
+	if c.head < seen || seen > 0 && timelineOf(c.head) != timelineOf(seen) {
 		b = &pgx.Batch{}
 		c = queueChanges(b, 0)
 		if err := send(ctx, b); err != nil {
