@@ -8,6 +8,8 @@
 -- Locks: the function's row in the catalogue, for a moment.
 
 -- +goose Up
+SET LOCAL lock_timeout = '5s';
+
 -- +goose StatementBegin
 DO $make$
 BEGIN
