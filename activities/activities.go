@@ -21,6 +21,8 @@ type Activities struct {
 	Entities    EntityStore
 	DeadLetters DeadLetterStore
 	Batches     BatchStore
+	// Inputs are what the runs of large events were started with.
+	Inputs InputReader
 	// Duplicates counts the events that came again, as only the database has known; nil counts none.
 	Duplicates DuplicateCounter
 }

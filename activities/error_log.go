@@ -23,13 +23,13 @@ const alertAttempt = 3
 // phaseOf is the phase that an activity belongs to, by its name.
 func phaseOf(activityName string) event.Phase {
 	switch activityName {
-	case "ParseEvent":
+	case "ParseEvent", "ParseLargeEvent":
 		return event.PhaseParse
-	case "PersistEvent", "ProcessInboxBatch":
+	case "PersistEvent", "PersistLargeEvent", "ProcessInboxBatch":
 		return event.PhasePersist
-	case "UpsertEntities":
+	case "UpsertEntities", "UpsertLargeEntities":
 		return event.PhaseUpsert
-	case "RecordDeadLetter":
+	case "RecordDeadLetter", "RecordLargeDeadLetter":
 		return event.PhaseDeadLetter
 	}
 	if strings.Contains(activityName, "Redrive") {

@@ -10,9 +10,14 @@ import (
 )
 
 // ParseEvent reads the event as its provider's definition says. Its result carries everything that the later steps need of
-// the definition, so a run that is reset to its start picks up a corrected one.
+// the definition, so a run that is reset to its start picks up a corrected one. Where the event's changes are too large for that
+// the result only says so.
 func (a *Activities) ParseEvent(_ context.Context, r event.Receipt, body converter.RawValue) (event.Parsed, error) {
-	return a.parse(r, body.Payload().GetData())
+	p, err := a.parse(r, body.Payload().GetData())
+	if isLarge(p) {
+		return event.Parsed{Large: true}, err
+	}
+	return p, err
 }
 
 func (a *Activities) parse(r event.Receipt, body []byte) (event.Parsed, error) {

@@ -18,9 +18,13 @@ import (
 func (a *Activities) PersistEvent(
 	ctx context.Context, r event.Receipt, body converter.RawValue, p event.Parsed,
 ) (event.Persisted, error) {
-	persisted, err := a.Events.Process(ctx, r, body.Payload().GetData(), p, currentRun(ctx))
+	return a.persist(ctx, r, body.Payload().GetData(), p)
+}
+
+func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed) (event.Persisted, error) {
+	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))
 	if err != nil {
-		persisted, err = a.Events.Persist(ctx, r, body.Payload().GetData(), p, currentRun(ctx))
+		persisted, err = a.Events.Persist(ctx, r, body, p, currentRun(ctx))
 	}
 	if err == nil && persisted.Conflict != nil {
 		reportConflict(ctx, *persisted.Conflict)

@@ -25,13 +25,19 @@ const unknownOwner = "unknown"
 func (a *Activities) RecordDeadLetter(
 	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue, named bool,
 ) (*Recorded, error) {
+	return a.recordDeadLetter(ctx, r, f, body.Payload().GetData(), named)
+}
+
+func (a *Activities) recordDeadLetter(
+	ctx context.Context, r event.Receipt, f event.Failure, body []byte, named bool,
+) (*Recorded, error) {
 	run := currentRun(ctx)
 	if f.Class == event.ClassConflict && r.ConflictsWith == "" {
 		r = r.Apart(unknownOwner) // a replay must not meet the same conflict again
 	}
 	verdict, err := verdictOf(a.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
 		Receipt:     r,
-		Body:        body.Payload().GetData(),
+		Body:        body,
 		State:       event.DeadLetterOpen,
 		Run:         run,
 		Failure:     f,

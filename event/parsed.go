@@ -21,6 +21,8 @@ type Parsed struct {
 	Repeats *Repeats `json:"repeats,omitempty"`
 	// RejectRedelivery says that the redelivery of a dead event does not run it again.
 	RejectRedelivery bool `json:"reject_redelivery,omitempty"`
+	// Large is set if Changes are too large for the history. Nothing else is set then.
+	Large bool `json:"large,omitempty"`
 }
 
 // MaxTypeLength is in bytes: the width of a keyword search attribute in Temporal's SQL visibility store.

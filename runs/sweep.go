@@ -165,7 +165,7 @@ func (r *Reader) DeadLetterOf(ctx context.Context, run operation.ClosedRun, rest
 	d := event.DeadLetter{
 		Run: run.Run, State: event.DeadLetterOpen, Failures: 1, Failure: *failure, FirstFailed: failure.At, LastFailed: failure.At,
 	}
-	if err := r.readInput(first, &d); err != nil {
+	if d.Receipt, d.Body, err = r.inputOf(first); err != nil {
 		return nil, event.Rejectf("unreadable_run", "read input of workflow %s: %s", run.Run.WorkflowID, err)
 	}
 	if run.EventID != "" {
@@ -203,18 +203,33 @@ func (r *Reader) failureOf(run operation.ClosedRun, last *historypb.HistoryEvent
 	return f, nil
 }
 
-// readInput reads what the run was started with. The error of a converter can quote its input, so it is not handed on.
-func (r *Reader) readInput(first *historypb.HistoryEvent, d *event.DeadLetter) error {
+// Input returns what a run of ProcessEvent was started with. Its errors are transient: the run itself has read its input.
+func (r *Reader) Input(ctx context.Context, run event.Run) (receipt event.Receipt, body []byte, err error) {
+	first, err := r.historyEvent(ctx, run, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if err == nil && first == nil {
+		err = errors.New("the run is gone")
+	}
+	if err == nil {
+		receipt, body, err = r.inputOf(first)
+	}
+	if err != nil {
+		return receipt, nil, &event.Error{Class: event.ClassTransient, Code: "unreadable_run",
+			Err: fmt.Errorf("read input of workflow %s: %w", run.WorkflowID, err)}
+	}
+	return receipt, body, nil
+}
+
+// inputOf reads the first event of a history. The error of a converter can quote its input, so it is not handed on.
+func (r *Reader) inputOf(first *historypb.HistoryEvent) (receipt event.Receipt, body []byte, err error) {
 	input := first.GetWorkflowExecutionStartedEventAttributes().GetInput()
 	if n := len(input.GetPayloads()); n != 2 {
-		return fmt.Errorf("it has %d parts", n)
+		return receipt, nil, fmt.Errorf("it has %d parts", n)
 	}
-	var body converter.RawValue
-	if r.converter.FromPayloads(input, &d.Receipt, &body) != nil {
-		return errors.New("it is malformed, or its payload key is missing")
+	var raw converter.RawValue
+	if r.converter.FromPayloads(input, &receipt, &raw) != nil {
+		return receipt, nil, errors.New("it is malformed, or its payload key is missing")
 	}
-	d.Body = body.Payload().GetData()
-	return nil
+	return receipt, raw.Payload().GetData(), nil
 }
 
 func (r *Reader) historyEvent(

@@ -3,7 +3,6 @@ package workflows
 import (
 	"strconv"
 
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -20,21 +19,16 @@ type died struct {
 
 // deadLetter records the event and gives the error that the run fails with, or the verdict on the event if there is one. It works
 // on a context of its own, so that a canceled run is recorded too.
-func deadLetter(
-	ctx workflow.Context, receipt event.Receipt, body converter.RawValue, failed event.Failure,
-) (verdict *event.Verdict, err error) {
+func deadLetter(ctx workflow.Context, in input, failed event.Failure) (verdict *event.Verdict, err error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	args := []any{receipt, failed, body}
-	if workflow.GetVersion(ctx, versionNameDeadLetter, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
-		args = append(args, true)
-	}
+	record := in.record(ctx, failed)
 	var recorded activities.Recorded
-	err = workflow.ExecuteActivity(withDeadLetterLane(ctx), do.RecordDeadLetter, args...).Get(ctx, &recorded)
+	err = workflow.ExecuteActivity(withDeadLetterLane(ctx), record.activity, record.args...).Get(ctx, &recorded)
 	if err != nil || recorded.Verdict != nil {
 		return recorded.Verdict, err // an error only an operator who fails the activity by hand gets here
 	}
-	reportDeadLetter(ctx, receipt, failed)
+	reportDeadLetter(ctx, in.receipt, failed)
 	message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
 	if recorded.DeadLetterID != 0 { // an older worker may have recorded it
 		message = "dead letter " + strconv.FormatInt(recorded.DeadLetterID, 10) + ": " + message

@@ -19,11 +19,8 @@ type BatchResult = activities.BatchResult
 func ProcessBatch(ctx workflow.Context, limit int) (BatchResult, error) {
 	started := workflow.Now(ctx)
 	var result BatchResult
-	batch := step{
-		name: event.StepBatch, activity: do.ProcessInboxBatch, policy: defaultPolicy(),
-		eventID: workflow.GetInfo(ctx).WorkflowExecution.ID,
-	}
-	if failed := batch.run(ctx, &result, limit); failed != nil {
+	batch := step{name: event.StepBatch, policy: defaultPolicy(), eventID: workflow.GetInfo(ctx).WorkflowExecution.ID}
+	if failed := batch.run(ctx, &result, call{do.ProcessInboxBatch, []any{limit}}); failed != nil {
 		message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
 		return result, temporal.NewApplicationErrorWithOptions(message, ErrorBatchFailed,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{failed}})

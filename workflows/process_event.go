@@ -38,34 +38,31 @@ func (r ProcessResult) decided(v *event.Verdict) ProcessResult {
 // ExecutionStatus="Failed". An event that an operator has decided about ends with the outcome of the verdict, whatever becomes of
 // its steps.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
-	result, parsed, failed := process(ctx, receipt, body)
-	if result.rescues && takesOver(ctx, &receipt, result.Owner) {
-		result, parsed, failed = process(ctx, receipt, body)
+	in := inputOf(ctx, receipt, body)
+	result, parsed, failed := process(ctx, &in)
+	if result.rescues && takesOver(ctx, &in.receipt, result.Owner) {
+		result, parsed, failed = process(ctx, &in)
 	}
 	if failed != nil {
-		verdict, err := deadLetter(ctx, receipt, body, *failed)
+		verdict, err := deadLetter(ctx, in, *failed)
 		if verdict == nil {
 			return ProcessResult{}, err
 		}
 		result = result.decided(verdict)
 	}
-	reportProcessed(ctx, receipt, parsed, result)
+	reportProcessed(ctx, in.receipt, parsed, result)
 	return result, nil
 }
 
-func process(
-	ctx workflow.Context, receipt event.Receipt, body converter.RawValue,
-) (result ProcessResult, parsed event.Parsed, failed *event.Failure) {
-	result = ProcessResult{EventID: receipt.ID, Outcome: event.OutcomeProcessed}
-
-	parse := step{name: event.StepParse, activity: do.ParseEvent, policy: defaultPolicy(), eventID: receipt.ID}
-	if failed = parse.run(ctx, &parsed, receipt, body); failed != nil {
+func process(ctx workflow.Context, in *input) (result ProcessResult, parsed event.Parsed, failed *event.Failure) {
+	result = ProcessResult{EventID: in.receipt.ID, Outcome: event.OutcomeProcessed}
+	if parsed, failed = parse(ctx, in); failed != nil {
 		return result, parsed, failed
 	}
 
 	var persisted event.Persisted
-	persist := step{name: event.StepPersist, activity: do.PersistEvent, policy: parsed.Policy, eventID: receipt.ID}
-	if failed = persist.run(ctx, &persisted, receipt, body, parsed); failed != nil {
+	persist := step{name: event.StepPersist, policy: parsed.Policy, eventID: in.receipt.ID}
+	if failed = persist.run(ctx, &persisted, in.persist(parsed)); failed != nil {
 		return result, parsed, failed
 	}
 	if persisted.Verdict != nil {
@@ -84,18 +81,29 @@ func process(
 		return result, parsed, nil
 	}
 
-	upsert := step{name: event.StepUpsert, activity: do.UpsertEntities, policy: parsed.Policy, eventID: receipt.ID}
+	upsert := step{name: event.StepUpsert, policy: parsed.Policy, eventID: in.receipt.ID}
 	var verdict *event.Verdict
-	if failed = upsert.run(ctx, &verdict, receipt, parsed); failed == nil && verdict != nil {
+	if failed = upsert.run(ctx, &verdict, in.upsert(parsed)); failed == nil && verdict != nil {
 		result = result.decided(verdict)
 	}
 	return result, parsed, failed
 }
 
+// parse runs the parse step, once more if it finds only that the event is large.
+func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
+	s := step{name: event.StepParse, policy: defaultPolicy(), eventID: in.receipt.ID}
+	failed = s.run(ctx, &parsed, in.parse())
+	if failed == nil && parsed.Large {
+		in.large, parsed = isVersioned(ctx, versionLargeChanges), event.Parsed{}
+		failed = s.run(ctx, &parsed, in.parse())
+	}
+	return parsed, failed
+}
+
 // takesOver makes the run one of the dead event that owns the key, as the ingress does where Temporal still knows that one. The
 // memo says so to everybody who asks whose run this is.
 func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
-	if workflow.GetVersion(ctx, versionTakeOver, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !isVersioned(ctx, versionTakeOver) {
 		return false
 	}
 	receipt.ID = owner

@@ -3,12 +3,14 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -115,7 +117,9 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 	env.SetTestTimeout(30 * time.Second)
 	store.now = env.Now
 	workflows.Register(env)
-	env.RegisterActivity(&activities.Activities{Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store})
+	env.RegisterActivity(&activities.Activities{
+		Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store, Inputs: &inputs{body: body, away: 3},
+	})
 	for _, f := range arrange {
 		f(env)
 	}
@@ -406,4 +410,59 @@ func TestProcessEvent_survivesAPanic(t *testing.T) {
 	require.Equal(t, 4, failed.Attempts)
 	require.Equal(t, "panic", failed.Code)
 	require.NotContains(t, failed.Message, errPanic.Error())
+}
+
+// inputs is what the run of a test was started with.
+type inputs struct {
+	body string
+	away int // calls that fail first
+}
+
+func (i *inputs) Input(context.Context, event.Run) (event.Receipt, []byte, error) {
+	if i.away > 0 {
+		i.away--
+		return event.Receipt{}, nil, errOutage
+	}
+	return receipt(), []byte(i.body), nil
+}
+
+// The store is away:
+//   - the steps of an event whose body and changes are below the limit are given both; those of a larger one read it, however often
+//     Temporal is away
+//   - so do those of a run that an older worker has begun and that learns of the changes now
+func TestProcessEvent_passesNoLargeBodyOn(t *testing.T) {
+	t.Parallel()
+	const empty = `{"id":"evt_1","object":"event","type":"customer.updated","created":1700000000,` +
+		`"data":{"object":{"id":"cus_1","object":"customer","name":""}}}`
+	of := func(size int) string {
+		return strings.Replace(empty, `"name":"`, `"name":"`+strings.Repeat("x", size-len(empty)), 1)
+	}
+	for name, c := range map[string]struct {
+		size    int
+		version workflow.Version
+		passed  bool
+	}{
+		"both below":              {activities.LargeInput - 1000, 1, true},
+		"changes beyond it":       {activities.LargeInput, 1, false},
+		"both beyond":             {activities.LargeInput + 1, 1, false},
+		"both beyond, older runs": {activities.LargeInput + 1, workflow.DefaultVersion, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &scriptedStore{persist: []error{errOutage, errOutage}, upsert: []error{errRejected}, record: []error{errOutage}}
+			largest := 0
+			process(t, store, of(c.size), outcome{errorType: workflows.ErrorDeadLettered, persists: 3, upserts: 1, deadLetters: 2},
+				func(env *testsuite.TestWorkflowEnvironment) {
+					env.OnGetVersion("large-events", workflow.DefaultVersion, workflow.Version(1)).Return(c.version)
+					env.OnGetVersion(mock.Anything, workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
+					env.SetOnActivityStartedListener(func(_ *activity.Info, _ context.Context, args converter.EncodedValues) {
+						passed, ok := args.(interface{ Payloads() *commonpb.Payloads })
+						require.True(t, ok)
+						largest = max(largest, passed.Payloads().Size())
+					})
+				})
+			require.Equal(t, c.passed, largest > activities.LargeInput/2, "%d bytes are passed on", largest)
+			require.Len(t, store.deadLetters[1].Body, c.size)
+		})
+	}
 }

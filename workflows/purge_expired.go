@@ -24,7 +24,7 @@ const archiveTries = 30 * time.Minute
 // purgeOrder ends with what may have to go to an archive.
 func purgeOrder(ctx workflow.Context) []retention.Kept {
 	all := retention.All()
-	if workflow.GetVersion(ctx, versionPurgeArchivedLast, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !isVersioned(ctx, versionPurgeArchivedLast) {
 		return all
 	}
 	archived := slices.DeleteFunc(slices.Clone(all), func(k retention.Kept) bool { return !isArchived(k) })
@@ -39,7 +39,7 @@ func PurgeExpired(ctx workflow.Context) (removed map[retention.Kept]int64, faile
 	removed = map[retention.Kept]int64{}
 	for _, kept := range purgeOrder(ctx) {
 		if kept == retention.Changes &&
-			workflow.GetVersion(ctx, versionPurgeChanges, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			!isVersioned(ctx, versionPurgeChanges) {
 			continue
 		}
 		n, err := purgeKept(ctx, kept)

@@ -18,15 +18,14 @@ import (
 // history with its reason. Trouble of the infrastructure is retried inside the activity, by the server, without limit and
 // without a trace in the history, so that an outage of days costs no event its attempts.
 type step struct {
-	name     event.Step
-	activity any
-	policy   event.Policy
-	eventID  string
+	name    event.Step
+	policy  event.Policy
+	eventID string
 }
 
 // run executes the step until it succeeds or its policy is used up; nil means success.
-func (s step) run(ctx workflow.Context, result any, args ...any) *event.Failure {
-	err := workflow.ExecuteLocalActivity(withFastLane(ctx, s.name), s.activity, args...).Get(ctx, result)
+func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
+	err := workflow.ExecuteLocalActivity(withFastLane(ctx, s.name), c.activity, c.args...).Get(ctx, result)
 	for counted := 0; err != nil; {
 		class := classOf(err)
 		if class == event.ClassFailed {
@@ -41,7 +40,7 @@ func (s step) run(ctx workflow.Context, result any, args ...any) *event.Failure 
 			}
 		}
 		lane := withDurableLane(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", s.name, counted+1, s.policy.Attempts))
-		err = workflow.ExecuteActivity(lane, s.activity, args...).Get(ctx, result)
+		err = workflow.ExecuteActivity(lane, c.activity, c.args...).Get(ctx, result)
 		if s.policy.FailOnTimeout && isOvertime(err) {
 			return s.overtime(ctx, counted)
 		}

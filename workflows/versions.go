@@ -1,9 +1,11 @@
 package workflows
 
+import "go.temporal.io/sdk/workflow"
+
 // This file is the ledger of changes to workflow code that a run may meet half way. A change that alters the commands of a
 // workflow gets a change ID here, with the reason and the release that brought it, and is asked for where it applies:
 //
-//	if workflow.GetVersion(ctx, versionX, workflow.DefaultVersion, 1) == workflow.DefaultVersion { … the old way … }
+//	if !isVersioned(ctx, versionX) { … the old way … }
 //
 // That workers may have versions (a pinned run meets no other build than its own) makes no entry needless: most installations run
 // without, a run that goes over to another build replays there, and so does one that is reset.
@@ -26,6 +28,18 @@ const versionPurgeChanges = "purge-changes"
 // before, it began with events.
 const versionPurgeArchivedLast = "purge-archived-last"
 
+// versionLargeEvents: the steps of a large event read it from the first event of the history; before, each was given all of it.
+const versionLargeEvents = "large-events"
+
+// versionLargeChanges: so do the steps of an event whose body isn't large but whose changes are. No older worker says so of an
+// event; the version keeps them from going on with it.
+const versionLargeChanges = "large-changes"
+
 // versionNameDeadLetter: a run that dies asks for the number of its dead letter and fails with it; before, it failed without. To
 // a run that does not ask, any result of RecordDeadLetter is a verdict.
 const versionNameDeadLetter = "name-dead-letter"
+
+// isVersioned says whether the run is on the new side of a change.
+func isVersioned(ctx workflow.Context, changeID string) bool {
+	return workflow.GetVersion(ctx, changeID, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}

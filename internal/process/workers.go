@@ -95,6 +95,7 @@ func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
 		Catalogue: p.catalogue, Events: p.store, Entities: p.store, DeadLetters: p.store,
 		Batches: batchStore{p.store, p.bulkStarter}, Duplicates: p.duplicates,
+		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()),
 	}
 }
 

@@ -1,0 +1,67 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast/activities"
+	"holdfast/event"
+)
+
+// input is what a run works on, and how its steps get it: as their arguments or, of a large event, from the first event of the
+// run's history.
+type input struct {
+	receipt event.Receipt
+	body    converter.RawValue
+	large   bool
+}
+
+// call is an activity and what it is given.
+type call struct {
+	activity any
+	args     []any
+}
+
+func inputOf(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) input {
+	size := len(body.Payload().GetData()) + len(receipt.Root)
+	return input{receipt: receipt, body: body, large: size > activities.LargeInput && isVersioned(ctx, versionLargeEvents)}
+}
+
+// small is the receipt without what can be large.
+func (in input) small() event.Receipt {
+	r := in.receipt
+	r.Root = nil
+	return r
+}
+
+func (in input) parse() call {
+	if in.large {
+		return call{do.ParseLargeEvent, []any{in.small()}}
+	}
+	return call{do.ParseEvent, []any{in.receipt, in.body}}
+}
+
+func (in input) persist(p event.Parsed) call {
+	if in.large {
+		return call{do.PersistLargeEvent, []any{in.small()}}
+	}
+	return call{do.PersistEvent, []any{in.receipt, in.body, p}}
+}
+
+func (in input) upsert(p event.Parsed) call {
+	if in.large {
+		return call{do.UpsertLargeEntities, []any{in.small()}}
+	}
+	return call{do.UpsertEntities, []any{in.receipt, p}}
+}
+
+func (in input) record(ctx workflow.Context, f event.Failure) call {
+	switch {
+	case in.large:
+		return call{do.RecordLargeDeadLetter, []any{in.small(), f}}
+	case isVersioned(ctx, versionNameDeadLetter):
+		return call{do.RecordDeadLetter, []any{in.receipt, f, in.body, true}}
+	default:
+		return call{do.RecordDeadLetter, []any{in.receipt, f, in.body}}
+	}
+}
