@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -93,7 +94,7 @@ func TestLargeEventsOutlastAnOutage(t *testing.T) {
 			}
 			var stored []byte
 			i.query(t, "SELECT raw_body FROM "+table+" WHERE key = $1", []any{e.id}, &stored)
-			require.True(t, e.body == string(stored), "%s has other bytes", e.id)
+			require.True(t, bytes.Equal([]byte(e.body), stored), "%s has other bytes", e.id)
 			require.Less(t, i.historySize(t, "bulky:"+e.id), len(e.body)+2*(512<<10)+64<<10, e.id)
 		}
 		require.Equal(t, 6+2+5+13, i.count(t, "SELECT count(*) FROM entities"))
