@@ -26,8 +26,8 @@ var changedWorkflow = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(holdfast), "changed")
 	return path, program.Build(context.Background(), root, path, program.Edit{
 		File: "workflows/process_event.go",
-		Old:  "	result, parsed, failed := process(ctx, receipt, body)\n",
-		New:  "	_ = workflow.Sleep(ctx, 20_000_000)\n	result, parsed, failed := process(ctx, receipt, body)\n",
+		Old:  "	result, parsed, failed := process(ctx, &in)\n",
+		New:  "	_ = workflow.Sleep(ctx, 20_000_000)\n	result, parsed, failed := process(ctx, &in)\n",
 	})
 })
 

@@ -33,11 +33,11 @@ func (v *variant) build(t testing.TB) string {
 // nextRelease has one more thing to wait for in the workflow of every event, with a version as versions.go asks for it.
 var nextRelease = &variant{name: "next", edits: []edit{{
 	File: "workflows/process_event.go",
-	Old:  "	result, parsed, failed := process(ctx, receipt, body)\n",
+	Old:  "	result, parsed, failed := process(ctx, &in)\n",
 	New: `	if workflow.GetVersion(ctx, "chaos-next", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
 		_ = workflow.Sleep(ctx, 50_000_000)
 	}
-	result, parsed, failed := process(ctx, receipt, body)
+	result, parsed, failed := process(ctx, &in)
 `,
 }}}
 
@@ -47,8 +47,8 @@ func perilous(name, library, what string, odds int) *variant {
 	v := &variant{name: name}
 	for _, step := range []struct{ file, old, new string }{
 		{
-			"persist_event.go", "	persisted, err := a.Events.Process(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\n",
-			"PERIL	persisted, err := a.Events.Process(ctx, r, body.Payload().GetData(), p, currentRun(ctx))\nPERIL",
+			"persist_event.go", "	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))\n",
+			"PERIL	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))\nPERIL",
 		},
 		{
 			"upsert_entities.go", "	return verdictOf(a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx)))\n",
@@ -67,3 +67,11 @@ var (
 	crashing  = perilous("crashing", "	\"os\"\n", "os.Exit(137)", 15)
 	panicking = perilous("panicking", "", `panic("chaos")`, 40)
 )
+
+// The edits of each variant apply to today's sources, and what they make compiles.
+func TestVariantsCompile(t *testing.T) {
+	t.Parallel()
+	for _, v := range []*variant{nextRelease, crashing, panicking} {
+		require.NoError(t, program.Compile(t.Context(), root, t.TempDir(), v.edits...), v.name)
+	}
+}
