@@ -116,6 +116,9 @@ func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, made, name)
 		require.Equal(t, c.want == "", s.secrets == nil, "%s: nil keeps what there is", name)
+		if c.given != "" {
+			require.Equal(t, c.given, s.secrets[0].Value, "%s: stored as given, whatever the signature is later", name)
+		}
 	}
 }
 

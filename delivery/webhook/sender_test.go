@@ -37,10 +37,13 @@ func TestReceiversByTheBook(t *testing.T) {
 		{"one secret", []string{newestSecret}, []string{newestSecret}, []string{olderSecret}},
 		{"while one rotates", []string{newestSecret, olderSecret}, []string{newestSecret, olderSecret}, []string{made}},
 		{"one of our making", []string{made}, []string{made}, []string{newestSecret}},
-		{"one without its prefix", []string{strings.TrimPrefix(made, "whsec_")}, []string{made}, nil},
+		{"one of a variable, without its prefix", []string{strings.TrimPrefix(made, "whsec_")}, []string{made}, nil},
 	} {
 		target := to(receiver.URL)
 		target.Secrets = c.signed
+		if strings.Contains(c.name, "variable") {
+			target.Destination.HTTP.Secrets = "CRM_SECRET"
+		}
 		got := receiver.deliver(t, s, target, messageOf(`{"a": 1}`))
 		require.Len(t, strings.Fields(got.Header.Get("Webhook-Signature")), len(c.signed), c.name)
 		for _, secret := range c.accepts {
