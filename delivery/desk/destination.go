@@ -39,6 +39,23 @@ type Desk struct {
 	NewSecret func() string
 	// CheckSignature says what is wrong with a declared signature.
 	CheckSignature func(declared json.RawMessage) error
+	// CheckAddress reports why no request is sent to a URL, as far as the URL shows it; nil if it doesn't.
+	CheckAddress func(url string) error
+	// Providers are the names of the definitions.
+	Providers func() []string
+}
+
+// Warnings names what is probably a mistake in a destination, or in a subscription. Either can be nil.
+func (d *Desk) Warnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
+	if to != nil && to.HTTP != nil {
+		if err := d.CheckAddress(to.HTTP.URL); err != nil {
+			warnings = append(warnings, "http.url: "+err.Error())
+		}
+	}
+	if s != nil {
+		warnings = append(warnings, s.Events.Warnings(d.Providers())...)
+	}
+	return warnings
 }
 
 // The bounds of a secret that somebody gives, in bytes, and of the time for which the one before it is used as well.
