@@ -301,9 +301,13 @@ func TestWhichSignaturesCanBeDeclared(t *testing.T) {
 	t.Parallel()
 	for declared, says := range map[string]string{
 		`null`: "", ``: "", standardWebhooks: "",
-		`{"token": {"in": "bearer"}}`:      "",
-		`{"basic": {"user": "holdfast"}}`:  "",
-		`{"hmac": {"signed": "{body}"}}`:   "http.signature: hmac.signature.header is missing",
+		`{"token": {"in": "bearer"}}`:     "",
+		`{"basic": {"user": "holdfast"}}`: "",
+		`{"hmac": {"signed": "{body}"}}`:  "http.signature: hmac.signature.header is missing",
+		`{"hmac": {"signed": "{body}", "signature": {"header": "X-Sig", "prefix": "sha256="}}}`: "hmac.signature.prefix isn't used by " +
+			"grammar plain: set grammar to prefix, or remove it",
+		`{"hmac": {"signed": "{body}", "signature": {"header": "X-Sig", "field": "v1", "separator": ","}}}`: "hmac.signature.separator " +
+			"isn't used by grammar plain: set grammar to pairs or list, or remove it",
 		`{"hmak": {"signed": "{body}"}}`:   "http.signature: hmak is not a field",
 		`{"address": {"networks": "NET"}}`: "http.signature: address and certificate prove nothing",
 		`{}`:                               "want exactly one of",
