@@ -301,16 +301,21 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	}
 }
 
-// The first event is dead, and a later one with the same content is held because of it: the first can still be rescued, also
-// automatically. It would be held because of the second one, and neither could go on.
+// The first event is dead, and later ones with the same content are held because of it: the first can still be rescued, also
+// automatically. It would be held because of the others, and none could go on.
 func TestTheFirstEventIsNotHeldForALaterOneThatIsHeld(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	first, second := guessed("same", 0), guessed("same", time.Hour)
+	first, second, third := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour)
 	d.fail(first, &event.Error{Class: event.ClassFailed, Code: "upstream", Text: "it failed"}, "run-1")
 	_, err := d.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 	d.fail(second, err, "run-2")
+	_, err = d.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
+	d.fail(third, err, "run-3")
+	letter, err := d.DeadLetterOfEvent(t.Context(), third.ID)
+	require.NoError(t, err)
+	require.NoError(t, d.discardLetter(letter.ID))
 
 	persisted, err := d.Process(t.Context(), first, body, repeats(true, 0), runOf(first))
 	require.NoError(t, err)

@@ -24,7 +24,8 @@ SELECT pg_advisory_xact_lock(h) FROM (
 
 	// lookAtContents finds the first event with the same content in 30 days, counts those of the last day up to one more than are
 	// accepted, and says whether an operator is replaying this one to accept it, and whether it was compared before. A later event
-	// that is held, perhaps because of this one, is no reason to hold this one: neither could go on.
+	// that is dead, perhaps held because of this one, is no reason to hold this one, since neither could go on. Nor is one that an
+	// operator has given up.
 	lookAtContents = `
 SELECT wanted.n,
        coalesce((SELECT c.event_id::text FROM event_contents AS c
@@ -32,8 +33,8 @@ SELECT wanted.n,
                     AND c.received_at BETWEEN wanted.received - interval '30 days' AND wanted.received + interval '30 days'
                     AND ((c.received_at, c.event_id) < (wanted.received, wanted.id)
                          OR NOT EXISTS (SELECT FROM dead_letters AS d
-                                         WHERE d.event_id = c.event_id AND d.subscription_id = 0 AND d.error_class = 'in_doubt'
-                                           AND d.state IN ('open', 'redriving', 'exhausted')))
+                                         WHERE d.event_id = c.event_id AND d.subscription_id = 0 AND d.state ` + waits + `)
+                            AND NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = c.event_id))
                   ORDER BY c.received_at, c.event_id LIMIT 1), ''),
        (SELECT count(*) FROM (
                SELECT FROM event_contents AS c
