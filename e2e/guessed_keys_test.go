@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -95,4 +97,89 @@ keep: {headers: [x-delivery]}
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events WHERE possible_duplicate_of = $1 AND status = 'processed'",
 		first.Events[0].EventID))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'resolved'"))
+}
+
+// Three equal items in one request are three events, in both lanes:
+//   - each is processed, and the second and third name the first
+//   - the request sent again adds none
+func TestEqualItemsOfOneRequestAreProcessed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, lane := range map[string]string{"lists": "", "hose": "lane: bulk\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(`name: `+name+`
+title: Lists
+auth: [{hmac: {signed: "{body}", signature: {header: x-signature}, secrets: LISTS_SECRET}}]
+batch: {items: .}
+type: .body.type
+key: {certainty: guessed, in_doubt: accept, retry_span: 1h}
+dedupe: forever
+`+lane), 0o600))
+	}
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	n := i.start(t, "serve", "LISTS_SECRET="+secret)
+	item := fmt.Sprintf(`{"type":"note.written","id":%q}`, uniqueID("n"))
+	body := "[" + item + "," + item + "," + item + "]"
+	for _, provider := range []string{"lists", "hose"} {
+		send := func() answer {
+			a, err := n.post("/webhooks/"+provider, []byte(body), "X-Signature", hexMAC(secret, body))
+			require.NoError(t, err)
+			require.Less(t, a.status, 300, string(a.body))
+			return a
+		}
+		first := send()
+		require.Equal(t, 3, first.Counts.Accepted, string(first.body))
+		i.awaitCount(t, time.Minute, 3, "SELECT count(*) FROM events WHERE status = 'processed' AND provider = '"+provider+"'")
+		require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events WHERE provider = $1 AND possible_duplicate_of = ("+
+			"SELECT id FROM events WHERE provider = $1 AND possible_duplicate_of IS NULL)", provider))
+		again := send()
+		if provider == "lists" {
+			require.Equal(t, 3, again.Counts.Duplicate, string(again.body))
+		}
+		i.awaitCount(t, time.Minute, 0, bulkInbox)
+		require.Equal(t, 3, i.count(t, "SELECT count(*) FROM events WHERE provider = $1", provider))
+	}
+}
+
+// The token that authenticates a request from within its body is shown to no viewer, whether the body is one event or the envelope
+// of several. The stored bytes have it.
+func TestNoViewerSeesATokenInTheBody(t *testing.T) {
+	t.Parallel()
+	const token = "token-in-the-body-0123456789"
+	dir := t.TempDir()
+	for name, batch := range map[string]string{"single": "", "envelope": "batch: {items: events}\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(`name: `+name+`
+title: Tokens
+secrets: TOKENS_SECRET
+auth: [{token: {in: body, name: token}}]
+`+batch+`type: .body.type
+key: {certainty: certain, parts: [.body.id]}
+dedupe: forever
+entities: [{kind: note, id: .body.id, op: snapshot, state: .body}]
+`), 0o600))
+	}
+	o := newOperators(t)
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
+	n := i.start(t, "serve", "TOKENS_SECRET="+token, "HOLDFAST_OPERATOR_TOKENS="+o.entries)
+	for provider, body := range map[string]string{
+		"single":   `{"token":"` + token + `","type":"note.written","id":"1"}`,
+		"envelope": `{"token":"` + token + `","events":[{"type":"note.written","id":"1"},{"token":"` + token + `","type":"note.written","id":"2"}]}`,
+	} {
+		a, err := n.post("/webhooks/"+provider, []byte(body))
+		require.NoError(t, err)
+		require.Equal(t, 202, a.status, string(a.body))
+		for _, e := range a.Events {
+			i.awaitStatus(t, e.WorkflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+			for _, path := range []string{
+				"/events/" + e.EventID, "/events?provider=" + provider, "/entities/" + provider + "/note/1",
+				"/entities?provider=" + provider,
+			} {
+				shown, err := (api{n.operator, o.tokens["viewer"]}).do("GET", path, "")
+				require.NoError(t, err)
+				require.Equal(t, 200, shown.status, "%s: %s", path, shown.body)
+				require.NotContains(t, string(shown.body), token, path)
+				require.NotContains(t, string(shown.body), base64.StdEncoding.EncodeToString([]byte(token))[:20], path)
+			}
+		}
+	}
+	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events WHERE position(convert_to($1, 'UTF8') IN raw_body) > 0", token))
 }
