@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -391,4 +392,40 @@ func TestAnEditIsNoDuplicateByTheEarlierKey(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.True(t, persisted.Processed)
+}
+
+// No more than a day's share of one content is accepted, also if its events come at the same time, or in one batch.
+func TestAFloodIsHeldHoweverItComes(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	const share, many = 5, 40
+	var together errgroup.Group
+	var held atomic.Int64
+	for range many {
+		r := guessed("same", 0)
+		together.Go(func() error {
+			_, err := d.Process(t.Context(), r, body, repeats(false, share), runOf(r))
+			if event.CodeOf(err) == "repeat_flood" {
+				held.Add(1)
+				return nil
+			}
+			return err
+		})
+	}
+	require.NoError(t, together.Wait())
+	require.EqualValues(t, many-share, held.Load())
+	for range many {
+		d.bulk(guessed("another", 0))
+	}
+	outcomes := map[event.Outcome]int{}
+	for range 2 {
+		batch, err := d.ProcessBatch(t.Context(), many, event.Run{WorkflowID: "batch/1", RunID: "1"},
+			func(event.Receipt, []byte) (event.Parsed, error) { return repeats(false, share), nil })
+		require.NoError(t, err)
+		for _, e := range batch {
+			outcomes[e.Outcome]++
+		}
+	}
+	require.Equal(t, map[event.Outcome]int{event.OutcomeProcessed: share, event.OutcomeLeft: many - share}, outcomes)
+	require.EqualValues(t, 2*share, value[int64](d, `SELECT count(*) FROM events`))
 }
