@@ -94,9 +94,9 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 // alike counts the equal items of a request that have a guessed key.
 type alike map[[sha256.Size]byte]int
 
-// tellApart gives the second and each further one of equal items a key of its own: no sender retries within a request. The request
-// sent again has the same keys, since they go by the order of the items. Items that differ in what varies between deliveries, such
-// as the number of the subscription, are deliveries of one event.
+// tellApart gives the second and each further one of equal items a key of its own: no sender retries within a request. The same
+// request sent again has the same keys, since they go by the order of the items. Items that differ in what varies between
+// deliveries, such as the number of the subscription, are deliveries of one event.
 func (a alike) tellApart(provider string, item *Item) {
 	if item.Content == "" {
 		return
