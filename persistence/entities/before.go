@@ -20,7 +20,7 @@ SELECT op <> 'patch', version, occurred_at, event_id::text, position FROM event_
      < (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid, $7::integer)
    AND occurred_at <= $8
  ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
-       event_id DESC, position DESC
+       event_entities.event_id DESC, position DESC
  LIMIT $9`
 
 	// checkpointBefore is the last one before an order that covers nothing which occurred after a moment.

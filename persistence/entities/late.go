@@ -21,7 +21,7 @@ SELECT version, occurred_at, event_id::text FROM event_entities
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
      > (coalesce($5::bigint::numeric, '-Infinity'), $6::timestamptz, $7::uuid)
  ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
-       event_id DESC, position DESC
+       event_entities.event_id DESC, position DESC
  LIMIT 1`
 
 	// nextChanges is a page of what an entity is folded from. The expression over version is that of the index.
@@ -31,7 +31,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, posi
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position)
      > (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid, $7::integer)
    AND occurred_at <= $8
- ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
+ ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_entities.event_id, position
  LIMIT $9`
 
 	isLinked = `
