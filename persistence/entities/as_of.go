@@ -63,7 +63,7 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 		return event.Entity{}, err
 	}
 	defer tx.Rollback(ctx)
-	if err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every); err != nil {
+	if _, err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every, time.Time{}); err != nil {
 		return event.Entity{}, err
 	}
 	if a.isLost() {

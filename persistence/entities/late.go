@@ -164,15 +164,18 @@ func (a *late) growFrom(rows pgx.Rows, every int64) error {
 	return a.grow(some, every)
 }
 
-// foldLate sends b, and folds entities again.
-func foldLate(ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*late, every int64) error {
+// foldLate sends b, and folds entities again. Those that need another page of changes after until are given back as slow, and
+// nothing is folded; a zero until lets all go on.
+func foldLate(
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*late, every int64, until time.Time,
+) (slow []*late, err error) {
 	before := b.Len()
 	for _, a := range all {
 		a.queueStart(b, every)
 	}
 	if b.Len() > before {
 		if err := t.Flush(ctx, b); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for open := slices.DeleteFunc(slices.Clone(all), (*late).isLost); len(open) > 0; {
@@ -180,9 +183,12 @@ func foldLate(ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []
 			a.queuePage(b, every)
 		}
 		if err := t.Flush(ctx, b); err != nil {
-			return err
+			return nil, err
 		}
 		open = unfinished(open)
+		if !until.IsZero() && len(open) > 0 && time.Now().After(until) {
+			return open, nil
+		}
 	}
 	for _, a := range all {
 		a.end(every)
@@ -191,9 +197,9 @@ func foldLate(ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []
 		}
 	}
 	if b.Len() == 0 {
-		return nil
+		return nil, nil
 	}
-	return t.Flush(ctx, b)
+	return nil, t.Flush(ctx, b)
 }
 
 func unfinished(all []*late) (open []*late) {

@@ -135,7 +135,7 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID s
 	taken.Entities = len(all)
 	b := &pgx.Batch{}
 	b.Queue(deleteLinks, []string{eventID})
-	told, err := s.entities.Fold(ctx, t, b, all, held, 0) // it makes none
+	told, err := s.entities.Fold(ctx, t, b, all, held, 0, time.Time{}) // it makes none
 	if err != nil {
 		return taken, err
 	}
