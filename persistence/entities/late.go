@@ -102,6 +102,9 @@ func (a *late) queueReset(b *pgx.Batch) {
 		}
 		return rows.Err()
 	})
+	if !a.until.IsZero() {
+		queuePurged(b, PurgedReset, a.EntityRef, a.losesTo)
+	}
 }
 
 func (a *late) collectStart(rows pgx.Rows) error {
