@@ -73,13 +73,13 @@ type Entity struct {
 	Revision int64 `json:"revision,omitempty"`
 	// Last is the order of the latest change that was folded in, mentions aside; zero if there was none.
 	Last Order `json:"-"`
-	// CollapsedUntil is the first moment of which the state is known: earlier changes are not kept, since their events are older than
-	// their retention, or were never imported. Nil: all are kept, or this is a state as of a moment.
+	// CollapsedUntil is the first moment of which the state is known: earlier changes are not kept, since their events are older
+	// than their retention, or were never imported. Nil: all are kept, or this is a state as of a moment.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
 }
 
-// CollapsedError says that the state of an entity at a moment is not known: changes that had an effect then are not kept. It is an
-// ErrNotFound.
+// CollapsedError says that the state of an entity at a moment is not known: changes that had an effect then are not kept. It is
+// an ErrNotFound.
 type CollapsedError struct {
 	// Before is the first moment of which the state is known.
 	Before time.Time

@@ -107,8 +107,8 @@ func statementOf(t *testing.T, file, begin string) string {
 	t.Helper()
 	text, err := os.ReadFile("../migrations/" + file)
 	require.NoError(t, err)
-	at := strings.Index(string(text), begin)
-	require.GreaterOrEqual(t, at, 0)
-	statement, _, _ := strings.Cut(string(text)[at:], ";\n")
-	return statement
+	_, rest, found := strings.Cut(string(text), begin)
+	require.True(t, found)
+	statement, _, _ := strings.Cut(rest, ";\n")
+	return begin + statement
 }

@@ -24,7 +24,7 @@ func TestAFigureIsReadOnceInItsAge(t *testing.T) {
 			synctest.Wait()
 		}
 		require.Equal(t, 1, reads)
-		time.Sleep(time.Minute) // of the bubble
+		<-time.After(time.Minute) // of the bubble
 		last, err := look()
 		require.NoError(t, err)
 		require.Equal(t, 1, last, "what was read last is given at once")

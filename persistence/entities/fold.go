@@ -40,8 +40,8 @@ func (t Touches) Of(ref event.EntityRef) *Touch {
 }
 
 // Fold brings entities up to date, whose rows are locked, and tells what has become of them. Those that it makes begin with the
-// given revision. Where that takes more than their rows, b is sent. A fold that needs another page of changes after until ends with
-// a *SlowError; a zero until lets it go on.
+// given revision. Where that takes more than their rows, b is sent. A fold that needs another page of changes after until ends
+// with a *SlowError; a zero until lets it go on.
 func (s *Store) Fold(
 	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life, revision int64,
 	until time.Time,

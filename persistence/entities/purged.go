@@ -6,11 +6,11 @@ import (
 	"holdfast/event"
 )
 
-// A purge removes what comes before a purged snapshot or delete, and leaves that one. So its row says what is not known any more: a
-// state that begins before it. An imported snapshot is such a row as well: what its entity was before is not here.
+// A purge removes what comes before a purged snapshot or delete, and leaves that one. So its row says what is not known any more:
+// a state that begins before it. An imported snapshot is such a row as well: what its entity was before is not here.
 const (
-	// PurgedReset is the last snapshot or delete of an entity whose event is purged. It begins at the last of all, which the row has,
-	// unless it is of a release that did not count.
+	// PurgedReset is the last snapshot or delete of an entity whose event is purged. It begins at the last of all, which the row
+	// has, unless it is of a release that did not count.
 	PurgedReset = `
 SELECT last.version, last.occurred_at, last.event_id::text
   FROM entities AS e CROSS JOIN LATERAL (

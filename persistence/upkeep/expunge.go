@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
-	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/persistence/entities"
@@ -131,15 +130,18 @@ func scanImported(row pgx.CollectableRow) (t trace, err error) {
 	if err := row.Scan(&encoded); err != nil {
 		return t, err
 	}
-	var item operation.ImportItem
-	err = json.Unmarshal(encoded, &item)
-	return trace{receipt: item.Receipt, workflowID: item.Receipt.WorkflowID()}, err
+	var item struct{ Receipt event.Receipt }
+	if err := json.Unmarshal(encoded, &item); err != nil {
+		return t, err
+	}
+	return trace{receipt: item.Receipt, workflowID: item.Receipt.WorkflowID()}, nil
 }
 
 // Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, the lines of
 // imports that have yet to bring it, what receivers have answered to its deliveries, those of them that wait, and what it did to
-// entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a duplicate, the verdict, and an audit row that counts what has
-// gone, with the runs that the caller has had deleted. It may be repeated, and then says who was the first.
+// entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a duplicate, the
+// verdict, and an audit row that counts what has gone, with the runs that the caller has had deleted. It may be repeated, and
+// then says who was the first.
 func (s *Store) Expunge(ctx context.Context, id string, runs int, by oversight.Actor) (retention.Expunged, error) {
 	e := retention.Expunged{EventID: id, Runs: runs}
 	err := s.expunge(ctx, &e, by)

@@ -47,6 +47,6 @@
 // Nobody waits in company: with others a lock is waited for 50 ms, alone 500 ms, and only by a few at once. What still waits then
 // goes on by Persist and UpsertEntities, which wait as long as the store allows.
 //
-// In a batch, which holds rows of the inbox, what fails, is locked by others or folds for too long leaves for the overflow lane, and
-// the others stay.
+// In a batch, which holds rows of the inbox, what fails, is locked by others or folds for too long leaves for the overflow lane,
+// and the others stay.
 package writer
