@@ -73,20 +73,20 @@ type Entity struct {
 	Revision int64 `json:"revision,omitempty"`
 	// Last is the order of the latest change that was folded in, mentions aside; zero if there was none.
 	Last Order `json:"-"`
-	// CollapsedUntil is the first moment of which the state is known: the history before it is collapsed, since its events are older
-	// than their retention. Nil: nothing is, or this is a state as of a moment.
+	// CollapsedUntil is the first moment of which the state is known: earlier changes are not kept, since their events are older
+	// than their retention, or were never imported. Nil: all are kept, or this is a state as of a moment.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
 }
 
-// CollapsedError says that what was asked for is known no more: retention has folded the history of the entity before a moment
-// into one state. It is an ErrNotFound.
+// CollapsedError says that the state of an entity at a moment is not known: changes that had an effect then are not kept. It is
+// an ErrNotFound.
 type CollapsedError struct {
 	// Before is the first moment of which the state is known.
 	Before time.Time
 }
 
 func (e *CollapsedError) Error() string {
-	return fmt.Sprintf("its history before %s is collapsed: the events are older than their retention",
+	return fmt.Sprintf("its state is known from %s on: earlier changes are not kept",
 		e.Before.UTC().Format(time.RFC3339Nano))
 }
 

@@ -36,6 +36,9 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	if shown.Field != "" {
 		answer["field"] = shown.Field
 	}
+	if !shown.KnownFrom.IsZero() {
+		answer["known_from"] = shown.KnownFrom.UTC()
+	}
 	if shown.Detail != "" {
 		answer["detail"] = shown.Detail
 	}

@@ -35,6 +35,8 @@ type lives struct {
 	collapsed map[event.EntityRef][]event.OrderedChange
 	ends      map[event.EntityRef]event.Order
 	seen      int // checkpoints
+	broken    map[event.EntityRef]bool
+	unknown   int // states as of a moment
 	arrived   []string
 	ids       []string            // of entities that may be aged
 	keeps     bool                // nothing is purged
@@ -45,6 +47,7 @@ func newLives(t *testing.T, seed uint64) *lives {
 	l := &lives{
 		database: open(t), random: rand.New(rand.NewPCG(seed, 12)), clock: noon, every: 2 + int64(seed%4),
 		said: map[string]stored{}, given: map[string]stored{}, purged: map[string]map[int]bool{}, ids: []string{"0", "1", "2"},
+		broken:    map[event.EntityRef]bool{},
 		collapsed: map[event.EntityRef][]event.OrderedChange{}, ends: map[event.EntityRef]event.Order{},
 	}
 	l.change = l.changeOfThing
@@ -150,11 +153,13 @@ func (l *lives) knows(s stored) {
 	if _, is := l.said[s.receipt.ID]; !is {
 		l.arrived = append(l.arrived, s.receipt.ID)
 	}
+	l.breaks(l.said[s.receipt.ID])
 	l.said[s.receipt.ID] = s
 	delete(l.purged, s.receipt.ID)
 }
 
 func (l *lives) take(id string) {
+	l.breaks(l.said[id])
 	delete(l.said, id)
 	l.arrived = slices.DeleteFunc(l.arrived, func(other string) bool { return other == id })
 }
@@ -333,15 +338,46 @@ func (l *lives) requireModel(when string) {
 		}
 		l.requireFold(ref, links, mentioned, got, err, when)
 		at := noon.Add(time.Duration(l.random.Int64N(int64(l.clock.Sub(noon)) + 2)))
-		links, mentioned = l.links(ref, func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) })
-		got, err = l.EntityAsOf(l.t.Context(), ref, at)
-		if before, isLost := l.lostBefore(ref, links, at); isLost {
-			var collapsed *event.CollapsedError
-			require.ErrorAs(l.t, err, &collapsed, when)
-			require.Equal(l.t, before, collapsed.Before, when)
-			continue
+		l.requireAsOf(ref, at, when+", as of "+at.String())
+	}
+}
+
+// requireAsOf: a state at a moment is that of all that had occurred, whatever of it is purged, or the answer says from when on it is
+// known.
+func (l *lives) requireAsOf(ref event.EntityRef, at time.Time, when string) {
+	l.t.Helper()
+	until := func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) }
+	links, mentioned := l.links(ref, until)
+	got, err := l.EntityAsOf(l.t.Context(), ref, at)
+	var collapsed *event.CollapsedError
+	if errors.As(err, &collapsed) {
+		require.True(l.t, collapsed.Before.After(at), when)
+		require.NotEmpty(l.t, l.purged, when)
+		if _, err := l.EntityAsOf(l.t.Context(), ref, collapsed.Before); err != nil {
+			require.NotErrorAs(l.t, err, &collapsed, when)
 		}
-		l.requireFold(ref, links, mentioned, got, err, when+", as of "+at.String())
+		l.unknown++
+		return
+	}
+	before, isLost := l.lostBefore(ref, links, at)
+	require.False(l.t, isLost, "%s: known from %s on", when, before)
+	l.requireFold(ref, links, mentioned, got, err, when)
+	if !l.broken[ref] {
+		purged := l.purged
+		l.purged = map[string]map[int]bool{}
+		links, mentioned = l.links(ref, until)
+		l.purged = purged
+		l.requireFold(ref, links, mentioned, got, err, when+", with what is purged")
+	}
+}
+
+// breaks notes that an event is taken back or says something else which may be the last purged snapshot of its entities: what is
+// purged below it is of no use any more then.
+func (l *lives) breaks(s stored) {
+	for _, c := range s.parsed.Changes {
+		if len(l.purged) > 0 && c.Resets() {
+			l.broken[event.EntityRef{Provider: s.receipt.Provider, Kind: c.Kind, ExternalID: c.ExternalID}] = true
+		}
 	}
 }
 

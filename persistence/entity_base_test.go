@@ -80,7 +80,7 @@ func TestAPurgeCollapsesTheLifeOfAnEntity(t *testing.T) {
 	base := noon.Add(-72 * time.Hour)
 	_, err = db.EntityAsOf(t.Context(), thing("1"), base.Add(-time.Microsecond))
 	require.ErrorIs(t, err, event.ErrNotFound)
-	require.ErrorContains(t, err, "its history before 2025-11-18T12:00:00Z is collapsed")
+	require.ErrorContains(t, err, "its state is known from 2025-11-18T12:00:00Z on")
 	was, err := db.EntityAsOf(t.Context(), thing("1"), base)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"n3":3,"n4":4,"n5":5}`, string(was.State))

@@ -1,15 +1,12 @@
 package persistence_test
 
 import (
-	"context"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
@@ -264,68 +261,6 @@ SELECT 'named ' || i, id, '{}', false, 1 FROM d CROSS JOIN generate_series(1, 50
 func second[T any](_ T, err error) error { return err }
 
 func third[S, T any](_ S, _ T, err error) error { return err }
-
-// statements keeps what a store sends.
-type statements struct {
-	mu   sync.Mutex
-	sent []statement
-}
-
-type statement struct {
-	sql  string
-	args []any
-}
-
-func (s *statements) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sent = nil
-}
-
-func (s *statements) keep(sql string, args []any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sent = append(s.sent, statement{sql, args})
-}
-
-func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
-	s.keep(q.SQL, q.Args)
-	return ctx
-}
-
-func (s *statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (s *statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-
-func (s *statements) TraceBatchQuery(_ context.Context, _ *pgx.Conn, q pgx.TraceBatchQueryData) {
-	s.keep(q.SQL, q.Args)
-}
-
-func (s *statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
-
-// plan is the plan of the first statement.
-func (s *statements) plan(t *testing.T, db *database) string {
-	t.Helper()
-	return s.planOf(t, db, "EXPLAIN (COSTS OFF) ", func(sql string) bool { return !strings.Contains(sql, "entity_names") })
-}
-
-func (s *statements) planOf(t *testing.T, db *database, explain string, wanted func(sql string) bool) string {
-	t.Helper()
-	for _, sent := range s.sent {
-		if !wanted(sent.sql) {
-			continue
-		}
-		rows, err := db.sql.Query(t.Context(), explain+sent.sql, sent.args...)
-		require.NoError(t, err)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
-		return strings.Join(lines, "\n")
-	}
-	require.Fail(t, "the statement was not sent")
-	return ""
-}
 
 // What the steps of an event send stays cheap when the tables are large, for an event that is new and for one that comes again.
 func TestStepsUseAnIndexForEverything(t *testing.T) {

@@ -16,6 +16,8 @@ type Expunged struct {
 	Errors      int64    `json:"errors"`
 	// Waiting is 1 if it waited in the inbox.
 	Waiting int64 `json:"waiting"`
+	// ImportLines are lines of imports that have yet to be applied.
+	ImportLines int64 `json:"import_lines,omitempty"`
 	// Entities is how many entities were folded again, without the event.
 	Entities int `json:"entities"`
 	// Collapsed are entities whose base may hold what the event did, the first MaxCollapsed of them: retention had folded its

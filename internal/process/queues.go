@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// queuesAge is how long a look at the task queues is given again, and queuesLimit bounds one: it takes two calls a queue.
-	queuesAge   = 15 * time.Second
-	queuesLimit = 2 * time.Second
+	// queuesAge is how long a look at the task queues is given again.
+	queuesAge = 15 * time.Second
+	// lookLimit bounds a look of which nobody waits for the end.
+	lookLimit = 10 * time.Second
 )
 
 // observeQueues makes the sizes of the task queues a metric of the workers: they are there wherever events are processed.
@@ -52,7 +53,7 @@ func recently[T any](age time.Duration, read func(context.Context) (T, error)) f
 	var last T
 	var failed error
 	refresh := func() {
-		ctx, cancel := context.WithTimeout(context.Background(), queuesLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
 		defer cancel()
 		stats, err := read(ctx)
 		mu.Lock()

@@ -27,7 +27,7 @@ type EntityView struct {
 	// Revision is that of the feed of changes; not of a state as of a moment.
 	Revision int64      `json:"revision,omitempty"`
 	AsOf     *time.Time `json:"as_of,omitempty"`
-	// CollapsedUntil is the first moment of which the state is known; none where no history is collapsed.
+	// CollapsedUntil is the first moment of which the state is known; none where all changes are kept.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
 	Redacted       bool       `json:"redacted,omitempty"`
 }

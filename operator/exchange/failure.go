@@ -3,6 +3,7 @@ package exchange
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -97,6 +98,8 @@ var ofFiber = map[int]Code{
 type RefusalError struct {
 	Code          Code
 	Field, Detail string
+	// KnownFrom is the first moment of which is known what was asked for; zero: there is none.
+	KnownFrom time.Time
 }
 
 // Error is the code.
@@ -139,7 +142,7 @@ func shown(err error) *RefusalError {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &collapsed):
-		return &RefusalError{Code: CodeNoSuchThing, Detail: collapsed.Error()}
+		return &RefusalError{Code: CodeNoSuchThing, Detail: collapsed.Error(), KnownFrom: collapsed.Before}
 	case errors.Is(err, event.ErrNotFound):
 		return Refuse(CodeNoSuchThing)
 	case errors.Is(err, feed.ErrResync):
@@ -176,6 +179,8 @@ type Failure struct {
 	// Field and Detail may be empty.
 	Field, Detail string
 	RequestID     string
+	// KnownFrom is the first moment of which is known what was asked for; zero: there is none.
+	KnownFrom time.Time
 }
 
 // FailureOf is an error as programs are told of it.
@@ -184,5 +189,6 @@ func FailureOf(c *fiber.Ctx, err error) Failure {
 	entry := failures[s.Code]
 	return Failure{
 		Status: entry.status, Code: s.Code, Message: entry.message, Field: s.Field, Detail: s.Detail, RequestID: RequestID(c),
+		KnownFrom: s.KnownFrom,
 	}
 }

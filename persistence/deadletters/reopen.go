@@ -18,7 +18,7 @@ const (
 	// everybody locks them.
 	lockVerdicts = `
 SELECT event_id::text, verdict, coalesce(replaced_by::text, '') FROM verdicts
- WHERE event_id = ANY ($1::uuid[]) ORDER BY event_id FOR UPDATE`
+ WHERE event_id = ANY ($1::uuid[]) ORDER BY verdicts.event_id FOR UPDATE`
 
 	deleteVerdict = `DELETE FROM verdicts WHERE event_id = $1::uuid`
 

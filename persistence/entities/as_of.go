@@ -24,7 +24,8 @@ SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted FR
 )
 
 // EntityAsOf is the state that an entity had at a moment: the fold of the events that had occurred by then, as they are
-// known and understood today. Event.ErrNotFound: none of them had occurred. A *event.CollapsedError: retention has removed them.
+// known and understood today. Event.ErrNotFound: none of them had occurred. A *event.CollapsedError: some of
+// them are not kept.
 func (s *Store) EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error) {
 	named, others, err := Named(ctx, s.db, ref)
 	if err != nil {
@@ -63,8 +64,15 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 		return event.Entity{}, err
 	}
 	defer tx.Rollback(ctx)
-	if err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every); err != nil {
+	if _, err := foldLate(ctx, tx, &pgx.Batch{}, []*late{a}, s.every, time.Time{}); err != nil {
 		return event.Entity{}, err
+	}
+	if a.isGone && !a.isLost() {
+		last := &pgx.Batch{}
+		queuePurged(last, purgedMention, a.EntityRef, a.losesTo)
+		if err := tx.Send(ctx, last); err != nil {
+			return event.Entity{}, err
+		}
 	}
 	if a.isLost() {
 		return event.Entity{}, &event.CollapsedError{Before: a.lostBefore}

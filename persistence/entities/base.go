@@ -58,7 +58,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text,
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
      > (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid)
- ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
+ ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, l.event_id, position
  LIMIT $8`
 
 	writeBase = `

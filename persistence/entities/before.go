@@ -20,7 +20,7 @@ SELECT op <> 'patch', version, occurred_at, event_id::text, position FROM event_
      < (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid, $7::integer)
    AND occurred_at <= $8
  ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
-       event_id DESC, position DESC
+       event_entities.event_id DESC, position DESC
  LIMIT $9`
 
 	// checkpointBefore is the last one before an order that covers nothing which occurred after a moment.
@@ -42,6 +42,7 @@ type before struct {
 	place  event.LinkCursor
 	base   *checkpoint
 	start  *checkpoint
+	purged event.Order   // the last purged reset
 	places []changePlace // the latest first
 }
 
@@ -69,6 +70,7 @@ func StateBefore(
 	}
 	defer tx.Rollback(ctx)
 	n, known := f.begin()
+	known = known && f.purged.Compare(f.after) <= 0 // what came between is gone
 	if !known || n == 0 {
 		return f.Entity, known, nil
 	}
@@ -92,6 +94,7 @@ func (f *before) queueLook(b *pgx.Batch) {
 	b.Queue(checkpointBefore, f.Provider, f.Kind, f.ExternalID, p.Version, p.OccurredAt, p.EventID, f.bound()).
 		Query(f.collect(&f.start))
 	b.Queue(baseOfEntity, f.Provider, f.Kind, f.ExternalID).Query(f.collect(&f.base))
+	queuePurged(b, PurgedReset, f.EntityRef, func(o event.Order) { f.purged = o })
 }
 
 // collect keeps the checkpoint that a statement finds.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,9 +40,11 @@ func (t Touches) Of(ref event.EntityRef) *Touch {
 }
 
 // Fold brings entities up to date, whose rows are locked, and tells what has become of them. Those that it makes begin with the
-// given revision. Where that takes more than their rows, b is sent.
+// given revision. Where that takes more than their rows, b is sent. A fold that needs another page of changes after until ends
+// with a *SlowError; a zero until lets it go on.
 func (s *Store) Fold(
 	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all Touches, held map[event.EntityRef]*Life, revision int64,
+	until time.Time,
 ) ([]feed.Change, error) {
 	var folded []*Life
 	var again []*late
@@ -67,7 +70,11 @@ func (s *Store) Fold(
 		}
 	}
 	if len(again) > 0 {
-		if err := foldLate(ctx, t, b, again, s.every); err != nil {
+		slow, err := foldLate(ctx, t, b, again, s.every, until)
+		if err == nil && len(slow) > 0 {
+			err = all.slowError(slow, held)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ const (
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
   FROM ` + AllLinks + `
  WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
- ORDER BY event_id, position`
+ ORDER BY l.event_id, position`
 
 	basesOf = `
 SELECT links, version, occurred_at, event_id::text, latest_at, state, deleted, provider, kind, external_id FROM entity_bases

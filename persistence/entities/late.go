@@ -21,7 +21,7 @@ SELECT version, occurred_at, event_id::text FROM event_entities
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
      > (coalesce($5::bigint::numeric, '-Infinity'), $6::timestamptz, $7::uuid)
  ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
-       event_id DESC, position DESC
+       event_entities.event_id DESC, position DESC
  LIMIT 1`
 
 	// nextChanges is a page of what an entity is folded from. The expression over version is that of the index.
@@ -31,7 +31,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, posi
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position)
      > (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid, $7::integer)
    AND occurred_at <= $8
- ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
+ ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_entities.event_id, position
  LIMIT $9`
 
 	isLinked = `
@@ -102,6 +102,9 @@ func (a *late) queueReset(b *pgx.Batch) {
 		}
 		return rows.Err()
 	})
+	if !a.until.IsZero() {
+		queuePurged(b, PurgedReset, a.EntityRef, a.losesTo)
+	}
 }
 
 func (a *late) collectStart(rows pgx.Rows) error {
@@ -164,15 +167,18 @@ func (a *late) growFrom(rows pgx.Rows, every int64) error {
 	return a.grow(some, every)
 }
 
-// foldLate sends b, and folds entities again.
-func foldLate(ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*late, every int64) error {
+// foldLate sends b, and folds entities again. Those that need another page of changes after until are given back as slow, and
+// nothing is folded; a zero until lets all go on.
+func foldLate(
+	ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []*late, every int64, until time.Time,
+) (slow []*late, err error) {
 	before := b.Len()
 	for _, a := range all {
 		a.queueStart(b, every)
 	}
 	if b.Len() > before {
 		if err := t.Flush(ctx, b); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for open := slices.DeleteFunc(slices.Clone(all), (*late).isLost); len(open) > 0; {
@@ -180,9 +186,12 @@ func foldLate(ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []
 			a.queuePage(b, every)
 		}
 		if err := t.Flush(ctx, b); err != nil {
-			return err
+			return nil, err
 		}
 		open = unfinished(open)
+		if !until.IsZero() && len(open) > 0 && time.Now().After(until) {
+			return open, nil
+		}
 	}
 	for _, a := range all {
 		a.end(every)
@@ -191,9 +200,9 @@ func foldLate(ctx context.Context, t *postgres.Transaction, b *pgx.Batch, all []
 		}
 	}
 	if b.Len() == 0 {
-		return nil
+		return nil, nil
 	}
-	return t.Flush(ctx, b)
+	return nil, t.Flush(ctx, b)
 }
 
 func unfinished(all []*late) (open []*late) {

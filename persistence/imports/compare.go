@@ -33,7 +33,7 @@ SELECT wanted.n, e.state, e.deleted
     ON e.provider = wanted.provider AND e.kind = wanted.kind AND e.external_id = coalesce(s.external_id, wanted.name)`
 
 	eventsBetween = `
-SELECT id::text, key FROM events WHERE provider = $1 AND id > $2::uuid AND id <= $3::uuid ORDER BY id LIMIT $4`
+SELECT id::text, key FROM events WHERE provider = $1 AND id > $2::uuid AND id <= $3::uuid ORDER BY events.id LIMIT $4`
 )
 
 // compared is what is here of one thing.

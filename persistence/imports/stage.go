@@ -14,8 +14,9 @@ import (
 
 const (
 	insertRows = `
-INSERT INTO import_rows (import_id, seq, item, body)
-SELECT $1, seq, item, body FROM unnest($2::bigint[], $3::bytea[], $4::bytea[]) AS row (seq, item, body)`
+INSERT INTO import_rows (import_id, seq, item, body, event_id)
+SELECT $1, seq, item, body, nullif(event_id, '')::uuid
+  FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::text[]) AS row (seq, item, body, event_id)`
 
 	// dropRows removes some of what an import has kept, unless it still has to apply that: whoever has asked for an import and got
 	// no answer does not know that it was made.
@@ -45,14 +46,15 @@ DELETE FROM import_rows
 // they are to be applied.
 func (s *Store) StageImport(ctx context.Context, id string, from int64, items []operation.ImportItem) error {
 	seqs, rows, bodies := make([]int64, len(items)), make(postgres.ByteaArray, len(items)), make(postgres.ByteaArray, len(items))
+	events := make([]string, len(items))
 	for i, item := range items {
 		encoded, err := json.Marshal(item)
 		if err != nil {
 			return fmt.Errorf("encode line %d of an import: %w", item.Line, err)
 		}
-		seqs[i], rows[i], bodies[i] = from+int64(i), encoded, postgres.Bytea(item.Body)
+		seqs[i], rows[i], bodies[i], events[i] = from+int64(i), encoded, postgres.Bytea(item.Body), item.Receipt.ID
 	}
-	_, err := s.db.Exec(ctx, insertRows, id, seqs, rows, bodies)
+	_, err := s.db.Exec(ctx, insertRows, id, seqs, rows, bodies, events)
 	return postgres.Failure("keep lines of import "+id, err)
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 const selectEntity = entities.EntityColumns + `,
-       (SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3), revision
+       greatest((SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3),
+                (SELECT purged.occurred_at FROM (` + entities.PurgedReset + `) AS purged)), revision
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 // Entity is the folded state of an entity, by any of its names.

@@ -30,7 +30,7 @@ const (
 
 	// lastOfChanged is the change before those that changedSince reads.
 	lastOfChanged = `
-SELECT event_id::text FROM event_entities WHERE event_id >= $1::uuid ORDER BY event_id DESC OFFSET $2 LIMIT 1`
+SELECT event_id::text FROM event_entities WHERE event_id >= $1::uuid ORDER BY event_entities.event_id DESC OFFSET $2 LIMIT 1`
 )
 
 // EntityList is a page of entities in the order of their names, without their states. Each way to ask for one reads a bounded

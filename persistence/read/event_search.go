@@ -57,7 +57,7 @@ SELECT id::text FROM (
        SELECT id, sum(size) OVER newer AS size, row_number() OVER newer AS n, lead(id) OVER newer AS older
          FROM (` + newest + `) AS newest WINDOW newer AS (ORDER BY id DESC ROWS UNBOUNDED PRECEDING)) AS summed
  WHERE older IS NOT NULL AND (size > ` + strconv.Itoa(event.MaxSearchedBytes) + ` OR n >= ` + strconv.Itoa(event.MaxSearched) + `)
- ORDER BY id DESC LIMIT 1`
+ ORDER BY summed.id DESC LIMIT 1`
 	_, err = pgx.ForEachRow(s.db.Rows(ctx, sql, list.Args...), []any{&id}, func() error { return nil })
 	return id, err
 }

@@ -29,7 +29,7 @@ SELECT event_id::text FROM inbox
 const recentEvents = 20_000
 
 // lastOfRecent is the ID before the newest events; no row: there are no more.
-const lastOfRecent = `SELECT id::text FROM events ORDER BY id DESC OFFSET $1 LIMIT 1`
+const lastOfRecent = `SELECT id::text FROM events ORDER BY events.id DESC OFFSET $1 LIMIT 1`
 
 // EventsOfRequest are the IDs of the events that a request brought, in their order: stored, dead or in the inbox. The ID that the
 // ingress has made, a UUIDv7, leads there by its time; one that the sender chose is looked for among the newest 20,000 events.

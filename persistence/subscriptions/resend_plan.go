@@ -18,7 +18,7 @@ const (
 	// sampleEvents takes each $3rd event, so that busy hours weigh as much as they are busy.
 	sampleEvents = `
 SELECT id::text FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM events WHERE id >= $1::uuid AND id < $2::uuid) AS e
- WHERE n % $3 = 0 ORDER BY id`
+ WHERE n % $3 = 0 ORDER BY e.id`
 
 	resentOf = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = ANY ($2::uuid[]) AND` + mayBeSent
 

@@ -24,6 +24,9 @@ SELECT receipt, workflow_id FROM events WHERE id = $1::uuid
  UNION ALL
 SELECT receipt, workflow_id FROM dead_letters WHERE event_id = $1::uuid`
 
+	// whereImported are the lines of imports that have yet to bring it.
+	whereImported = `SELECT item FROM import_rows WHERE event_id = $1::uuid`
+
 	whereWaiting = `SELECT receipt, workflow_id FROM inbox WHERE event_id = $1::uuid`
 	lockWaiting  = whereWaiting + ` FOR UPDATE`
 
@@ -51,6 +54,7 @@ SELECT provider, kind, external_id FROM entity_bases
 	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
 	expungeErrors      = `DELETE FROM error_log WHERE event_id = $1::uuid`
 	expungeContents    = `DELETE FROM event_contents WHERE event_id = $1::uuid`
+	expungeImported    = `DELETE FROM import_rows WHERE event_id = $1::uuid`
 	expungeWaiting     = `DELETE FROM inbox WHERE event_id = $1::uuid`
 )
 
@@ -121,10 +125,23 @@ func scanTrace(row pgx.CollectableRow) (t trace, err error) {
 	return t, nil
 }
 
-// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, what receivers
-// have answered to its deliveries, those of them that wait, and what it did to entities, which are folded again as if it had
-// never been. What stays is its key, so that a redelivery is a duplicate, the verdict, and an audit row that counts what has
-// gone, with the runs that the caller has had deleted. It may be repeated, and then says who was the first.
+func scanImported(row pgx.CollectableRow) (t trace, err error) {
+	var encoded []byte
+	if err := row.Scan(&encoded); err != nil {
+		return t, err
+	}
+	var item struct{ Receipt event.Receipt }
+	if err := json.Unmarshal(encoded, &item); err != nil {
+		return t, err
+	}
+	return trace{receipt: item.Receipt, workflowID: item.Receipt.WorkflowID()}, nil
+}
+
+// Expunge removes the content of one event everywhere: its row, its dead letters, its entries in the error log, the lines of
+// imports that have yet to bring it, what receivers have answered to its deliveries, those of them that wait, and what it did to
+// entities, which are folded again as if it had never been. What stays is its key, so that a redelivery is a duplicate, the
+// verdict, and an audit row that counts what has gone, with the runs that the caller has had deleted. It may be repeated, and
+// then says who was the first.
 func (s *Store) Expunge(ctx context.Context, id string, runs int, by oversight.Actor) (retention.Expunged, error) {
 	e := retention.Expunged{EventID: id, Runs: runs}
 	err := s.expunge(ctx, &e, by)
@@ -145,6 +162,11 @@ func (s *Store) expunge(ctx context.Context, e *retention.Expunged, by oversight
 	b.Queue(lockWaiting, e.EventID).Query(collect) // before the event's lock, as the drain does
 	b.Queue(postgres.EventLock, e.EventID)
 	b.Queue(whereExpunged, e.EventID).Query(collect)
+	b.Queue(whereImported, e.EventID).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, scanImported)
+		traces = append(traces, found...)
+		return err
+	})
 	b.Queue(providerOfLinks, e.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
 	writer.QueueVerdict(b, e.EventID, &verdict)
 	tx, err := s.db.Begin(ctx, b)
@@ -187,6 +209,7 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeDeadLetters, e.EventID).Exec(postgres.CountInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(postgres.CountInto(&e.Errors))
 	b.Queue(expungeContents, e.EventID)
+	b.Queue(expungeImported, e.EventID).Exec(postgres.CountInto(&e.ImportLines))
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
 	outbox.QueueExpunge(b, e.EventID)
 	b.Queue(markFiles, e.EventID).Exec(postgres.CountInto(&e.ArchiveFiles))

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -67,7 +68,7 @@ func (s *Store) beginBatch(ctx context.Context, p patience, hold func(*pgx.Batch
 	queueSettings(b, p)
 	hold(b)
 	tx, err := s.db.Begin(ctx, b)
-	return &writing{Transaction: tx, entities: s.entities, subscriptions: s.subscriptions}, err
+	return &writing{Transaction: tx, entities: s.entities, subscriptions: s.subscriptions, foldFor: s.foldFor}, err
 }
 
 // lookFor bounds the search for events that keep others waiting. What has not been looked at by then stays for the next batch.
@@ -81,6 +82,11 @@ const lookFor = time.Second
 func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched, until time.Time) error {
 	stays := slices.ContainsFunc(events, func(e *batched) bool { return e.Reason == nil })
 	err := t.processTaken(ctx, events)
+	if slow := (*entities.SlowError)(nil); errors.As(err, &slow) {
+		t.Rollback(ctx)
+		leaveLate(events, slow)
+		return s.processAgain(ctx, events, until)
+	}
 	if err == nil || !stays || !isOfOne(err) {
 		return err
 	}
@@ -113,6 +119,15 @@ func (s *Store) processTaken(ctx context.Context, t *writing, events []*batched,
 		return nil
 	}
 	return s.processAgain(ctx, events[middle:], until)
+}
+
+// leaveLate takes the events out of the batch that come so late that their entities take long to fold.
+func leaveLate(events []*batched, slow *entities.SlowError) {
+	for _, e := range events {
+		if e.Reason == nil && slow.IsOf(e.write.receipt.ID) {
+			e.leave(postgres.Failure("process event", slow))
+		}
+	}
 }
 
 // leaveHeldUp takes the events out of the batch that somebody holds up.

@@ -34,7 +34,7 @@ UPDATE inbox SET lane = 'overflow', due_at = now() WHERE workflow_id = ANY ($1) 
 
 	doneByRun = `
 SELECT id::text, provider, key, received_at, type, outcome FROM events
- WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' ORDER BY id`
+ WHERE workflow_id = $1 AND run_id = $2 AND status = 'processed' ORDER BY events.id`
 
 	// bulkSpan passes over what a batch has taken. A batch passes over the row that it locks, so it ends without waiting for the
 	// disk.

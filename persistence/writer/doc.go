@@ -40,10 +40,13 @@
 //	comes ─┬─ nobody writes ──▶ is written at once
 //	       └─ gathers behind the group in flight ──▶ is written with the others ─┬─ all is well ──▶ done
 //	                                                                             ├─ somebody holds what it needs ──▶ alone
+//	                                                                             ├─ it is so late that its entities
+//	                                                                             │  take 500 ms to fold ──▶ Persist, UpsertEntities
 //	                                                                             └─ one is at fault ──▶ halves, each anew
 //
 // Nobody waits in company: with others a lock is waited for 50 ms, alone 500 ms, and only by a few at once. What still waits then
 // goes on by Persist and UpsertEntities, which wait as long as the store allows.
 //
-// In a batch, which holds rows of the inbox, what fails or is held up leaves for the overflow lane, and the others stay.
+// In a batch, which holds rows of the inbox, what fails, is locked by others or folds for too long leaves for the overflow lane,
+// and the others stay.
 package writer

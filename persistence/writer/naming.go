@@ -143,7 +143,7 @@ WITH moved AS (
   RETURNING l.provider, l.kind, l.external_id, l.version, l.occurred_at, l.event_id)
 SELECT DISTINCT ON (provider, kind, external_id) provider, kind, external_id, version, occurred_at, event_id::text
   FROM moved
- ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity'), occurred_at, event_id`
+ ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity'), occurred_at, moved.event_id`
 
 	moveMentions = `UPDATE event_entities AS l SET external_id = t.target ` + movedLinks + ` AND ` + entities.IsMention
 

@@ -45,7 +45,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, prov
 
 	judgedWithLinks = `
 SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
- ORDER BY event_id`
+ ORDER BY v.event_id`
 )
 
 // Verdict is what an operator has decided about an event. Event.ErrNotFound: nothing.
@@ -135,7 +135,7 @@ func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID s
 	taken.Entities = len(all)
 	b := &pgx.Batch{}
 	b.Queue(deleteLinks, []string{eventID})
-	told, err := s.entities.Fold(ctx, t, b, all, held, 0) // it makes none
+	told, err := s.entities.Fold(ctx, t, b, all, held, 0, time.Time{}) // it makes none
 	if err != nil {
 		return taken, err
 	}

@@ -159,22 +159,25 @@ type writing struct {
 	clock         int64   // of the database, in microseconds
 	departs       []subscriptions.Departing
 	told          []feed.Change
-	isTrial       bool // it is rolled back
+	isTrial       bool          // it is rolled back
+	foldFor       time.Duration // bounds how long it folds for what comes late; 0: it takes its time
 }
 
 // writeTogether writes events, of which no two have the same ID or key, in one transaction: all or none. After it each has its
 // Written.
-func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience) (err error) {
+func (s *Store) writeTogether(ctx context.Context, ws []*write, p patience, foldFor time.Duration) (err error) {
 	for range maxRaces {
-		if err = s.tryTogether(ctx, ws, p); !isRace(err) {
+		if err = s.tryTogether(ctx, ws, p, foldFor); !isRace(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience) (err error) {
-	t := &writing{events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions}
+func (s *Store) tryTogether(ctx context.Context, ws []*write, p patience, foldFor time.Duration) (err error) {
+	t := &writing{
+		events: ws, held: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions, foldFor: foldFor,
+	}
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	t.queueLook(b)
@@ -213,7 +216,11 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	}
 	b := &pgx.Batch{}
 	t.queueLinks(b)
-	folded, err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.held, t.clock)
+	var until time.Time
+	if t.foldFor > 0 {
+		until = time.Now().Add(t.foldFor)
+	}
+	folded, err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.held, t.clock, until)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (s *Store) Persist(
 ) (event.Persisted, error) {
 	w, err := newWrite(r, body, p, run, rowOnly)
 	if err == nil {
-		err = s.writeTogether(ctx, []*write{w}, ofStore)
+		err = s.writeTogether(ctx, []*write{w}, ofStore, 0)
 	}
 	persisted, err := resultOf(w, err)
 	return persisted, postgres.Failure("persist event "+postgres.Clean(r.ID), err)
@@ -46,7 +46,7 @@ func (s *Store) UpsertEntities(ctx context.Context, r event.Receipt, p event.Par
 		err = s.routeFirst(ctx, w)
 	}
 	if err == nil {
-		err = s.writeTogether(ctx, []*write{w}, ofStore)
+		err = s.writeTogether(ctx, []*write{w}, ofStore, 0)
 	}
 	_, err = resultOf(w, err)
 	return postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)

@@ -2,11 +2,13 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"holdfast/event"
+	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 )
 
@@ -16,6 +18,8 @@ const (
 	maxBytesOfGroup = 4 << 20
 	// groupTimeout bounds a group with all its halves. It has a context of its own, since it belongs to no caller.
 	groupTimeout = 2 * time.Second
+	// defaultFoldFor leaves most of that time to those that stay once a fold has turned out to be slow.
+	defaultFoldFor = 500 * time.Millisecond
 	// maxAlone is how many events at once wait for locks that somebody holds. The next do not wait for their turn, which may come
 	// too late for them to be stored in time.
 	maxAlone = 4
@@ -63,7 +67,7 @@ func (g *group) write(ctx context.Context, w *write) error {
 		return err
 	}
 	defer func() { <-g.alone }()
-	return g.store.writeTogether(ctx, []*write{w}, alone)
+	return g.store.writeTogether(ctx, []*write{w}, alone, 0)
 }
 
 func (g *group) join(ctx context.Context, w *write) *member {
@@ -138,6 +142,11 @@ func (g *group) writeMembers(ctx context.Context, members []*member) {
 		ws[i] = m.write
 	}
 	err := g.writeSafely(ctx, ws)
+	var slow *entities.SlowError
+	if errors.As(err, &slow) {
+		g.writeMembers(ctx, stayBehind(members, slow))
+		return
+	}
 	if len(members) == 1 || !isOfOne(err) {
 		settle(members, err)
 		return
@@ -151,6 +160,18 @@ func (g *group) writeMembers(ctx context.Context, members []*member) {
 	g.writeMembers(ctx, members[middle:])
 }
 
+// stayBehind are the members that are not late. The others have their answer, and go on by Persist and UpsertEntities.
+func stayBehind(members []*member, slow *entities.SlowError) (others []*member) {
+	for _, m := range members {
+		if slow.IsOf(m.receipt.ID) {
+			m.done <- slow
+		} else {
+			others = append(others, m)
+		}
+	}
+	return others
+}
+
 // writeSafely recovers, since nobody above does in this goroutine. The value of a panic may hold a piece of a payload.
 func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
 	defer func() {
@@ -158,7 +179,7 @@ func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
 			err = &event.Error{Class: event.ClassFailed, Code: "panic", Text: fmt.Sprintf("writing panicked with a %T", value)}
 		}
 	}()
-	return g.store.writeTogether(ctx, ws, inCompany)
+	return g.store.writeTogether(ctx, ws, inCompany, g.store.foldFor)
 }
 
 // free are the members that nobody holds up. The others have their answer.

@@ -70,7 +70,7 @@ SELECT wanted.n, coalesce(e.status, ''),
 
 	lookAtLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text
-  FROM event_entities WHERE event_id = ANY ($1::uuid[]) ORDER BY event_id, position`
+  FROM event_entities WHERE event_id = ANY ($1::uuid[]) ORDER BY event_entities.event_id, position`
 )
 
 // queueLook locks the events, claims their keys, and reads all that the transaction goes by.

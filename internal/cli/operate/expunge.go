@@ -65,6 +65,9 @@ func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 		}
 		_, err := fmt.Fprintf(w, "event %s is expunged: %d row(s), %d dead letter(s), %d change(s) of %d entities, %d run(s)\n",
 			gone.EventID, gone.Events, gone.DeadLetters, gone.Changes, gone.Entities, gone.Runs)
+		if gone.ImportLines > 0 && err == nil {
+			_, err = fmt.Fprintf(w, "%d line(s) of imports that had not been applied are removed\n", gone.ImportLines)
+		}
 		if err != nil || len(gone.Collapsed) == 0 {
 			return err
 		}

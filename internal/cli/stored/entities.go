@@ -126,7 +126,7 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 		return err
 	}
 	if e.CollapsedUntil != nil {
-		fmt.Fprintf(w, "history before %s is collapsed: its events are older than their retention\n\n",
+		fmt.Fprintf(w, "the state is known from %s on: earlier changes are not kept\n\n",
 			e.CollapsedUntil.Format(time.RFC3339))
 	}
 	for _, one := range related {

@@ -1,0 +1,114 @@
+package persistence_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+)
+
+// After an expunge no table of the database holds a piece of the body, whichever of them held it before.
+func TestNoTableHoldsWhatWasExpunged(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.CheckpointEvery(1)
+	const marker = "hush-hush"
+	m := newMover(db, 10)
+	item := m.event("evt_secret", noon, patchBody("1", `{"iban":"`+marker+`"}`))
+	r := item.Receipt
+	r.Headers = map[string]string{"x-name": marker}
+	m.stage(item, m.event("evt_other", noon, patchBody("1", `{"n":1}`)))
+	p, err := readImported(r, item.Body)
+	require.NoError(t, err)
+	persisted, err := db.Process(t.Context(), r, item.Body, p, runOf(r))
+	require.NoError(t, err)
+	require.True(t, persisted.Processed)
+	letter := died(r, time.Now().Add(time.Second))
+	letter.Body = item.Body
+	db.record(letter)
+	_, err = db.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, r, item.Body, false)
+	require.NoError(t, err)
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{{At: noon, Code: "x", EventID: r.ID, Message: marker}}))
+	db.exec(`INSERT INTO delivery_attempts (event_id, subscription_id, lease, at, generation, ok, code, error, ms, answer)
+VALUES ($1, 1, gen_random_uuid(), now(), 0, false, '', '', 1, $2)`, r.ID, []byte(marker))
+	db.exec(`INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at, answer)
+VALUES ($1, 1, 1, 'delivered', '', 1, 0, 1, now(), $2)`, r.ID, []byte(marker))
+
+	before := db.tablesWith(marker)
+	require.Subset(t, before, []string{
+		"events", "event_entities", "entities", "entity_checkpoints", "dead_letters", "inbox", "import_rows", "error_log",
+	})
+	gone, err := db.Expunge(t.Context(), r.ID, 0, ada)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, gone.ImportLines)
+	require.Empty(t, db.tablesWith(marker))
+}
+
+// tablesWith are the tables that hold a text, as it is or as bytes.
+func (d *database) tablesWith(text string) (tables []string) {
+	d.t.Helper()
+	rows, err := d.sql.Query(d.t.Context(), `SELECT relname FROM pg_class
+ WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`)
+	require.NoError(d.t, err)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(d.t, err)
+	for _, table := range all {
+		content := value[string](d, fmt.Sprintf(`SELECT coalesce(string_agg(t::text, ' '), '') FROM %s AS t`, pgx.Identifier{table}.Sanitize()))
+		if strings.Contains(content, text) || strings.Contains(content, hex.EncodeToString([]byte(text))) {
+			tables = append(tables, table)
+		}
+	}
+	return tables
+}
+
+// An event that only an import has, and has yet to bring, is expunged: the import goes on without it.
+func TestAnImportDoesNotBringWhatWasExpunged(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	m := newMover(db, 10)
+	secret := m.event("evt_secret", noon, patchBody("1", `{"iban":"hush"}`))
+	id := m.stage(secret, m.event("evt_other", noon, patchBody("2", `{"n":1}`)))
+	gone, err := db.Expunge(t.Context(), secret.Receipt.ID, 0, ada)
+	require.NoError(t, err)
+	require.Equal(t, []string{secret.Receipt.WorkflowID()}, gone.WorkflowIDs)
+	require.Equal(t, operation.Completed, m.finish(id).State)
+	again := m.bring(m.event("evt_secret", noon, secret.Body))
+	require.EqualValues(t, 1, again.Counts.Sum().There, "the verdict stays")
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
+	_, err = db.Entity(t.Context(), thing("1"))
+	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// What an import had kept before there was a column for it is found as well.
+func TestLinesOfOlderImportsAreFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	m := newMover(db, 10)
+	secret := m.event("evt_secret", noon, patchBody("1", `{"name":"Æ"}`))
+	m.stage(secret, m.snapshot("2", `{}`, noon))
+	was := value[string](db, `SELECT event_id::text FROM import_rows WHERE seq = 0`)
+	db.exec(`UPDATE import_rows SET event_id = NULL`)
+	db.exec(statementOf(t, "0053_find_import_rows_of_events.sql", "UPDATE import_rows"))
+	require.Equal(t, was, value[string](db, `SELECT event_id::text FROM import_rows WHERE seq = 0`))
+	require.Equal(t, 1, value[int](db, `SELECT count(event_id) FROM import_rows`))
+}
+
+// statementOf is the statement of a migration that begins so.
+func statementOf(t *testing.T, file, begin string) string {
+	t.Helper()
+	text, err := os.ReadFile("../migrations/" + file)
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), begin)
+	require.True(t, found)
+	statement, _, _ := strings.Cut(rest, ";\n")
+	return begin + statement
+}
