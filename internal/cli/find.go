@@ -27,7 +27,7 @@ func Missing(format string, args ...any) error { return &missing{fmt.Sprintf(for
 // where it names none.
 func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 	for _, find := range []func(context.Context, string) ([]string, error){
-		t.byNumber, t.byWorkflow, t.byKey, t.byID, t.Store.EventsOfRequest,
+		t.byNumber, t.byWorkflow, t.byKey, t.byID, t.Store.EventsOfRequest, t.acceptedByKey,
 	} {
 		ids, err := find(ctx, text)
 		if len(ids) > 0 || err != nil && !errors.Is(err, event.ErrNotFound) {
@@ -116,7 +116,28 @@ func (t *Tools) byWorkflow(ctx context.Context, text string) ([]string, error) {
 		return []string{waiting.Receipt.ID}[:count(err)], err
 	}
 	id, err := t.Store.EventOfWorkflow(ctx, text)
+	if errors.Is(err, event.ErrNotFound) {
+		return t.acceptedOf(ctx, text)
+	}
 	return []string{id}[:count(err)], err
+}
+
+// acceptedOf looks for the run of a workflow whose event no worker has taken yet.
+func (t *Tools) acceptedOf(ctx context.Context, workflowID string) ([]string, error) {
+	accepted, err := t.Runs().AcceptedOf(ctx, workflowID)
+	return []string{accepted.Receipt.ID}[:count(err)], err
+}
+
+// acceptedByKey looks for events that no worker has taken yet, of all providers, among the newest open runs.
+func (t *Tools) acceptedByKey(ctx context.Context, text string) (ids []string, err error) {
+	if uuid.Validate(text) == nil {
+		return nil, event.ErrNotFound
+	}
+	found, err := t.Runs().AcceptedEvents(ctx, event.RecordQuery{Key: text})
+	for _, r := range found.Records {
+		ids = append(ids, r.Receipt.ID)
+	}
+	return ids, err
 }
 
 // byKey looks at all providers.
