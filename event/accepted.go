@@ -20,5 +20,5 @@ type AcceptedEvents struct {
 	IsCut bool
 }
 
-// StuckTask is how often a workflow task may be tried before its run counts as stuck: a deploy costs one or two attempts.
-const StuckTask = 3
+// FailingTask is how often a workflow task may be tried before it counts as failing: a deploy costs one or two attempts.
+const FailingTask = 3

@@ -132,7 +132,7 @@ func (r *Reader) AcceptedEvent(ctx context.Context, id string) (found event.Acce
 	defer cancel()
 	soon := made.Add(startedAfter)
 	for _, clause := range []string{
-		startedSince(made.Add(-startedBefore)) + " AND StartTime < '" + soon.Format(time.RFC3339Nano) + "'",
+		startedSince(made.Add(-startedBefore)) + startedUntil(soon),
 		startedSince(soon), // it has waited in the inbox
 	} {
 		workflowID, cut, err := r.searchMemo(ctx, openRuns+clause, id)
@@ -205,7 +205,10 @@ func (r *Reader) acceptedOf(ctx context.Context, workflowID string) (found event
 	return found, nil
 }
 
+// CodeUnanswered is the code of the error where Temporal does not answer.
+const CodeUnanswered = "temporal_unavailable"
+
 // unanswered says that Temporal does not answer now.
 func unanswered(doing string, err error) error {
-	return &event.Error{Class: event.ClassTransient, Code: "temporal_unavailable", Err: fmt.Errorf("%s: %w", doing, err)}
+	return &event.Error{Class: event.ClassTransient, Code: CodeUnanswered, Err: fmt.Errorf("%s: %w", doing, err)}
 }

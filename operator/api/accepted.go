@@ -39,7 +39,7 @@ func waitOf(a event.Accepted) *Wait {
 			fmt.Sprintf("its step is being retried (%s, attempt %d)", a.Activity, a.ActivityAttempts),
 			"fix the cause that `holdfast errors list` and `" + show + "` name; the step is retried automatically",
 		}
-	case a.TaskAttempts >= event.StuckTask:
+	case a.TaskAttempts >= event.FailingTask:
 		return &Wait{
 			fmt.Sprintf("its workflow task fails (attempt %d)", a.TaskAttempts),
 			"`" + show + "` shows the failure: start workers with code, and payload keys, that can process it",
@@ -60,7 +60,9 @@ func inboxWait(w event.Waiting) *Wait {
 	if w.Lane == event.LaneBulk {
 		reason = "in the inbox, waiting for a batch"
 	}
-	return &Wait{reason, "`holdfast inbox show " + w.Receipt.ID + "` shows its attempts; `holdfast doctor` checks Temporal and the workers"}
+	return &Wait{
+		reason, "`holdfast inbox show " + w.Receipt.ID + "` shows its attempts; `holdfast doctor` checks Temporal and the workers",
+	}
 }
 
 // FindEvents are the events that a query selects, newest first: stored ones, and those that wait for a worker. The note says
@@ -76,6 +78,7 @@ func (a *API) FindEvents(ctx context.Context, q event.RecordQuery) (found []even
 	}
 	accepted, err := a.Accepted.AcceptedEvents(ctx, q)
 	if err != nil {
+		//nolint:nilerr // the stored events are an answer
 		return found, "Temporal does not answer: events that wait for a worker aren't included.", nil
 	}
 	if accepted.Records, err = a.withoutStored(ctx, accepted.Records); err != nil {
@@ -104,7 +107,7 @@ func (a *API) withoutStored(ctx context.Context, all []event.Record) ([]event.Re
 
 // merged joins two lists, each of them newest first, and keeps the first ones.
 func merged(a, b []event.Record, limit int) []event.Record {
-	all := append(a, b...)
+	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(x, y event.Record) int { return cmp.Compare(y.Receipt.ID, x.Receipt.ID) })
 	if limit > 0 && len(all) > limit {
 		all = all[:limit]
