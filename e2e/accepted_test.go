@@ -97,7 +97,8 @@ func TestPartsOfUnknownThingsAreUnknown(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "serve")
-	known := n.awaitProcessed(t, customerUpdated(uniqueID("evt"), "cus_known", "Ada", time.Now())).Events[0]
+	known := n.send(t, customerUpdated(uniqueID("evt"), "cus_known", "Ada", time.Now())).Events[0]
+	i.awaitCount(t, time.Minute, 1, processedEvents)
 	a, unknown := api{url: n.operator}, uuid.Must(uuid.NewV7()).String()
 	for _, path := range []string{
 		"/events/%s", "/events/%s/attempts", "/deliveries/%s/crm", "/entities/stripe/customer/%s",
@@ -113,4 +114,45 @@ func TestPartsOfUnknownThingsAreUnknown(t *testing.T) {
 	a.call(t, "GET", "/entities/stripe/customer/cus_known/timeline", "", 200, nil)
 	out, err := i.run(t, "event", "attempts", unknown)
 	require.Error(t, err, out)
+}
+
+// One installation has no workers. Another's workers lack the payload key:
+//   - the doctor of each counts the run, names it, and the next command
+//   - `holdfast event show` says what the event waits for, and what to do
+func TestTheDoctorFindsRunsThatAreStuck(t *testing.T) {
+	t.Parallel()
+	idle, broken := newInstallation(t), newInstallation(t, "HOLDFAST_PAYLOAD_KEYS="+newPayloadKey(t, "2026"))
+	unstored := idle.start(t, "ingress").send(t, someEvent()).Events[0].WorkflowID
+	failing := broken.start(t, "ingress").send(t, someEvent()).Events[0].WorkflowID
+	broken.start(t, "worker", "HOLDFAST_PAYLOAD_KEYS="+newPayloadKey(t, "2027"))
+
+	idle.awaitStuck(t, unstored, "1 not stored", "`holdfast event show "+unstored+"`")
+	idle.requireShown(t, unstored, "accepted, waiting for a worker", "holdfast worker")
+	broken.awaitStuck(t, failing, "1 whose workflow task fails", "`temporal workflow describe --workflow-id "+failing+"`")
+	broken.requireShown(t, failing, "accepted, its workflow task fails", "payload keys")
+}
+
+// awaitStuck waits until the doctor finds a run, and the next command.
+func (i *installation) awaitStuck(t *testing.T, workflowID, detail, advice string) {
+	t.Helper()
+	eventually(t, 3*time.Minute, "the doctor finds "+workflowID, func() error {
+		f, _ := i.doctor(t)
+		for _, one := range f.Findings {
+			if one.Check == "open runs" && strings.Contains(one.Detail, detail) && strings.Contains(one.Detail, workflowID) {
+				require.Contains(t, []string{"warn", "fail"}, one.Verdict)
+				require.Contains(t, one.Advice, advice)
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", f.Findings)
+	})
+}
+
+func (i *installation) requireShown(t *testing.T, workflowID string, texts ...string) {
+	t.Helper()
+	out, err := i.run(t, "event", "show", workflowID)
+	require.NoError(t, err, out)
+	for _, text := range texts {
+		require.Contains(t, out, text)
+	}
 }

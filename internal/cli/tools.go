@@ -77,4 +77,6 @@ func (t *Tools) Redrives() *redrive.Service {
 }
 
 // Runs is what Temporal knows of the runs of events.
-func (t *Tools) Runs() *runs.Reader { return runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter()) }
+func (t *Tools) Runs() *runs.Reader {
+	return runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
+}

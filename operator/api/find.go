@@ -47,8 +47,8 @@ func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, e
 	return accepted.Receipt.ID, err
 }
 
-// eventWithoutRow is an event that waits in the inbox or for a worker, or that died before it had a row, as its latest dead letter
-// has it. Where none of them has it there may be a verdict, or the event whose key it wanted.
+// eventWithoutRow is an event that waits in the inbox or for a worker, or that died before it had a row, as its latest dead
+// letter has it. Where none of them has it there may be a verdict, or the event whose key it wanted.
 func (a *API) eventWithoutRow(ctx context.Context, id string) (event.Record, *Wait, error) {
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {

@@ -23,7 +23,7 @@ func eventListCommand() *cobra.Command {
 	var query event.RecordQuery
 	var changed, note string
 	command := cli.Listing[event.Record, string]{
-		Short: "List events, newest first: stored ones, and those that wait for a worker",
+		Short: "List events, stored or waiting for a worker, newest first",
 		Example: "  holdfast event list --provider stripe --type customer.updated --since 24h\n" +
 			"  holdfast event list --provider stripe --entity customer/cus_123\n" +
 			"  holdfast event list --json | jq -r '.items[].id'",
