@@ -81,6 +81,30 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	i.checkBuilds(t, waiting, stuck)
 }
 
+// Workers leave worker versioning, by the commands of docs/upgrades.md:
+//   - workers without versions process new events, with none of the build left
+//   - a run that the build has begun is ended by the build
+func TestWorkersLeaveVersioning(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	n := i.start(t, "ingress")
+	build := i.startBuild(t, holdfast, "v1")
+	i.section(t, n, "The first build")
+	waiting, release := i.sendWaiting(t, n)
+	i.start(t, "worker")
+	i.section(t, n, "Leave worker versioning")
+	release()
+	i.awaitCount(t, time.Minute, 1, processedEvents)
+	build.kill()
+
+	after := n.send(t, someEvent()).Events[0].WorkflowID
+	i.awaitCount(t, time.Minute, 2, processedEvents)
+	for workflowID, want := range map[string]string{waiting: "v1", after: ""} {
+		builds, _ := i.buildsOf(t, event.Run{WorkflowID: workflowID})
+		require.Equal(t, []string{want}, builds, workflowID)
+	}
+}
+
 // sendWaiting sends an event whose run waits on the durable lane until it is released. It waits alone: a load that waited with it
 // would grow until the machine has no time for the rollout.
 func (i *installation) sendWaiting(t *testing.T, n *node) (workflowID string, release func()) {

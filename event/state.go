@@ -3,8 +3,10 @@ package event
 // Status is where a stored event stands.
 type Status string
 
-// The statuses of a row in events.
+// The statuses of an event. Those of a row in events are persisted, processed and dead.
 const (
+	// StatusAccepted: the event is acknowledged, its run is open, and it has no row yet: it waits for a worker.
+	StatusAccepted Status = "accepted"
 	// StatusPersisted: the event is stored; its entities are not yet.
 	StatusPersisted Status = "persisted"
 	// StatusProcessed: every step has committed.
@@ -14,7 +16,9 @@ const (
 )
 
 // Statuses are all of them.
-func Statuses() []Status { return []Status{StatusPersisted, StatusProcessed, StatusDead} }
+func Statuses() []Status {
+	return []Status{StatusAccepted, StatusPersisted, StatusProcessed, StatusDead}
+}
 
 // Outcome is how a run that did not fail has ended.
 type Outcome string

@@ -107,7 +107,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"/dead-letters?state=opne": `want open, redriving, resolved, exhausted or discarded; did you mean open?`,
 		"/errors?phase=receved": `want receive, parse, persist, upsert, dead_letter, redrive, deliver or upkeep; ` +
 			`did you mean receive?`,
-		"/events?status=bogus": `want persisted, processed or dead`,
+		"/events?status=bogus": `want accepted, persisted, processed or dead`,
 	} {
 		require.Equal(t, detail, ask(t, "GET", base+path, "").Error.Detail)
 	}

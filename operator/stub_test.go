@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -342,6 +343,14 @@ func (s *stub) ChangeRebuild(_ context.Context, _ string, _ operation.State, by 
 
 func (s *stub) ChangeRedrive(_ context.Context, _ string, _ operation.State, by oversight.Actor) (operation.Redrive, error) {
 	return someRedrive(), s.changed("change redrive", by)
+}
+
+func (s *stub) WaitingByWorkflow(_ context.Context, id string) (event.Waiting, error) {
+	return event.Waiting{}, cmp.Or(s.call("waiting by workflow "+id), event.ErrNotFound)
+}
+
+func (s *stub) StoredEvents(context.Context, []string) (map[string]bool, error) {
+	return map[string]bool{}, s.call("stored events")
 }
 
 // Redacts and Redact hide a card.

@@ -147,11 +147,14 @@ func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.S
 	}
 }
 
-// memoOf is what a later start of the same key has to know of the event.
+// memoOf is what a later start of the same key, and a list of open runs, have to know of the event.
 func memoOf(r event.Receipt) map[string]any {
 	memo := map[string]any{workflows.MemoEventID: r.ID}
 	if r.Fingerprint != "" {
 		memo[workflows.MemoFingerprint] = r.Fingerprint
+	}
+	if r.Source != "" {
+		memo[workflows.MemoSource] = r.Source
 	}
 	return memo
 }

@@ -69,50 +69,6 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) event.Run {
 	return event.Run{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()}
 }
 
-// OpenRuns are up to limit runs of events that were started before a time and are still open, and how many there are.
-func (r *Reader) OpenRuns(ctx context.Context, before time.Time, limit int) (runs []operation.OpenRun, total int, err error) {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND StartTime < '%s'",
-		workflows.TypeProcessEvent, before.Format(time.RFC3339Nano))
-	count, err := r.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
-	if err != nil || count.GetCount() == 0 {
-		return nil, 0, err
-	}
-	response, err := r.client.ListWorkflow(ctx,
-		&workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(limit)})
-	if err != nil {
-		return nil, 0, fmt.Errorf("list open runs: %w", err)
-	}
-	for _, info := range response.GetExecutions() {
-		run, err := r.openRun(ctx, info)
-		if err != nil {
-			return nil, 0, err
-		}
-		if run != nil {
-			runs = append(runs, *run)
-		}
-	}
-	return runs, max(int(count.GetCount())-(len(response.GetExecutions())-len(runs)), len(runs)), nil
-}
-
-// openRun looks at a run that the list, which comes late, has as open; nil if it has ended.
-func (r *Reader) openRun(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*operation.OpenRun, error) {
-	run := runOf(info)
-	described, err := r.client.DescribeWorkflowExecution(ctx, run.WorkflowID, run.RunID)
-	if isNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("describe workflow %s: %w", run.WorkflowID, err)
-	}
-	if described.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return nil, nil
-	}
-	return &operation.OpenRun{
-		Run: run, EventID: memoEventID(info, r.converter), StartedAt: info.GetStartTime().AsTime(),
-		TaskAttempts: int(described.GetPendingWorkflowTask().GetAttempt()),
-	}, nil
-}
-
 // HasRuns says whether there is any run that handles events, open or ended.
 func (r *Reader) HasRuns(ctx context.Context) (bool, error) {
 	count, err := r.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{

@@ -78,6 +78,8 @@ const (
 	MemoEventID = "event_id"
 	// MemoFingerprint is the entry that tells another event of the key from another delivery of this one.
 	MemoFingerprint = "fingerprint"
+	// MemoSource is the entry that lists of events that wait for a worker are filtered by.
+	MemoSource = "source"
 
 	// ErrorDeadLettered is the type of the error that a run fails with once its dead letter is recorded.
 	ErrorDeadLettered = "EventDeadLettered"

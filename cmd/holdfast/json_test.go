@@ -154,7 +154,7 @@ func TestAnEventIsFoundByWhateverNamesIt(t *testing.T) {
 	}
 	for line, why := range map[string]string{
 		"event show nothing":                "no event is known as \"nothing\": want its ID",
-		"event show " + uuid.NewString():    "it is on its way, or it was sent again and dropped",
+		"event show " + uuid.NewString():    "it may have been sent again and dropped",
 		"dlq show evt_1":                    "has no dead letter",
 		"redrive pause none":                "there is no redrive \"none\": `holdfast redrive list` has them",
 		"redrive show none":                 "there is no redrive \"none\"",

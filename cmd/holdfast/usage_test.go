@@ -44,7 +44,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"rebuild list --limit 1000":               `want a number from 1 to 500`,
 		"entity rebuild --rate fast":              `"fast" is no rate`,
 		"entity rebuild --kin x":                  `unknown flag: --kin: did you mean --kind?`,
-		"event list --status bogus":               `want persisted, processed or dead`,
+		"event list --status bogus":               `want accepted, persisted, processed or dead`,
 		"event list --limit 1000":                 `want a number from 1 to 500`,
 		"event list --cursor evt_1":               `want what the page before has named`,
 		"event list --entity x":                   `--entity "x": want KIND/ID`,

@@ -26,6 +26,56 @@ type OpenRun struct {
 	TaskAttempts int `json:"task_attempts"`
 }
 
+// Stuck is why a run has been open for long.
+type Stuck string
+
+// The reasons, the most urgent first.
+const (
+	// StuckTask: its workflow task fails or times out again and again; the event waits for a deploy.
+	StuckTask Stuck = "workflow_task"
+	// StuckUnstored: the event has been acknowledged and has no row yet.
+	StuckUnstored Stuck = "not_stored"
+	// StuckSlow: it is stored and retried, as its policy says.
+	StuckSlow Stuck = "slow"
+	// StuckUnexamined: beyond those that were looked at.
+	StuckUnexamined Stuck = "unexamined"
+)
+
+// StuckRuns are how many runs are open for one reason, and the oldest of them.
+type StuckRuns struct {
+	Count  int
+	Oldest OpenRun
+}
+
+// CountStuck counts open runs by reason. Stored are the events that have a row; total is how many runs are open, examined or not.
+func CountStuck(runs []OpenRun, stored map[string]bool, total int) map[Stuck]StuckRuns {
+	counts := map[Stuck]StuckRuns{}
+	for _, run := range runs {
+		reason := run.whyStuck(stored)
+		c := counts[reason]
+		if c.Count == 0 || run.StartedAt.Before(c.Oldest.StartedAt) {
+			c.Oldest = run
+		}
+		c.Count++
+		counts[reason] = c
+	}
+	if rest := total - len(runs); rest > 0 {
+		counts[StuckUnexamined] = StuckRuns{Count: rest}
+	}
+	return counts
+}
+
+func (r OpenRun) whyStuck(stored map[string]bool) Stuck {
+	switch {
+	case r.TaskAttempts >= event.FailingTask:
+		return StuckTask
+	case !stored[r.EventID]:
+		return StuckUnstored
+	default:
+		return StuckSlow
+	}
+}
+
 // LatestRun is the latest run of the workflow of an event. The zero value means that there is none (any more), or that the
 // workflow with this ID does not process events.
 type LatestRun struct {

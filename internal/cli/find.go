@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/runs"
 )
 
 // missing is an event.ErrNotFound that says more.
@@ -26,11 +27,17 @@ func Missing(format string, args ...any) error { return &missing{fmt.Sprintf(for
 // letter; all that a request has brought by that request's. They need not be stored any more. The error is event.ErrNotFound
 // where it names none.
 func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
+	var unsearched string
 	for _, find := range []func(context.Context, string) ([]string, error){
-		t.byNumber, t.byWorkflow, t.byKey, t.byID, t.Store.EventsOfRequest,
+		t.byNumber, t.byWorkflow, t.byKey, t.byID, t.Store.EventsOfRequest, t.acceptedByKey,
 	} {
 		ids, err := find(ctx, text)
-		if len(ids) > 0 || err != nil && !errors.Is(err, event.ErrNotFound) {
+		switch {
+		case len(ids) > 0:
+			return ids, err
+		case event.CodeOf(err) == runs.CodeUnanswered:
+			unsearched = "; Temporal does not answer, so events that wait for a worker were not searched"
+		case err != nil && !errors.Is(err, event.ErrNotFound):
 			return ids, err
 		}
 	}
@@ -38,7 +45,7 @@ func (t *Tools) FindEvents(ctx context.Context, text string) ([]string, error) {
 		return []string{text}, nil // something may have been decided about it
 	}
 	return nil, Missing("no event is known as %q: want its ID, its workflow ID (provider:key), its key, the number of its dead "+
-		"letter, or the ID of its request", text)
+		"letter, or the ID of its request%s", text, unsearched)
 }
 
 // FindEvent is the one event that a text names.
@@ -116,7 +123,28 @@ func (t *Tools) byWorkflow(ctx context.Context, text string) ([]string, error) {
 		return []string{waiting.Receipt.ID}[:count(err)], err
 	}
 	id, err := t.Store.EventOfWorkflow(ctx, text)
+	if errors.Is(err, event.ErrNotFound) {
+		return t.acceptedOf(ctx, text)
+	}
 	return []string{id}[:count(err)], err
+}
+
+// acceptedOf looks for the run of a workflow whose event no worker has taken yet.
+func (t *Tools) acceptedOf(ctx context.Context, workflowID string) ([]string, error) {
+	accepted, err := t.Runs().AcceptedOf(ctx, workflowID)
+	return []string{accepted.Receipt.ID}[:count(err)], err
+}
+
+// acceptedByKey looks for events that no worker has taken yet, of all providers, among the newest open runs.
+func (t *Tools) acceptedByKey(ctx context.Context, text string) (ids []string, err error) {
+	if uuid.Validate(text) == nil {
+		return nil, event.ErrNotFound
+	}
+	found, err := t.Runs().AcceptedEvents(ctx, event.RecordQuery{Key: text})
+	for _, r := range found.Records {
+		ids = append(ids, r.Receipt.ID)
+	}
+	return ids, err
 }
 
 // byKey looks at all providers.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"holdfast/event"
 	"holdfast/internal/devstack/stacktest"
@@ -33,7 +34,10 @@ func TestANumberThatNamesTwoEventsNamesBoth(t *testing.T) {
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: cluster.Database(t), MaxConns: 2})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	tools := &Tools{Store: store}
+	temporal, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1"})
+	require.NoError(t, err)
+	t.Cleanup(temporal.Close)
+	tools := &Tools{Store: store, Temporal: temporal}
 
 	dead, died := keyed("evt_1")
 	failed := event.Failure{

@@ -23,6 +23,8 @@ type Listing[Row, Place any] struct {
 	Place func(Row) Place
 	// LookedTo is where Read has stopped looking before its page was full; nil: it does not.
 	LookedTo func() *Place
+	// Note says what the page that Read gave last lacks; nil: nothing.
+	Note func() string
 	// View is a row as the API shows it; nil: as it is.
 	View func(Row) any
 	// Heading is that of a Table, and Cells are a row of it.
@@ -69,13 +71,16 @@ func (l Listing[Row, Place]) show(c *cobra.Command, t *Tools, limit int, after *
 	provider, _ := c.Flags().GetString(providerFlag) // no such flag is no provider
 	DoubtProvider(c, t.Cfg, provider, len(rows))
 	page := l.page(rows, limit)
+	if l.Note != nil {
+		page.Note = l.Note()
+	}
 	return errors.Join(Print(c, page, func(w io.Writer) error {
 		table := NewTable(w, l.Heading...)
 		for _, row := range rows[:len(page.Items)] {
 			table.Row(l.Cells(row)...)
 		}
 		return table.Flush()
-	}), tellNext(c, page.Next))
+	}), tellNote(c, page.Note), tellNext(c, page.Next))
 }
 
 // page cuts the rows to what is shown, and names the next page.
@@ -95,6 +100,14 @@ func (l Listing[Row, Place]) page(rows []Row, limit int) exchange.List[any] {
 		page.GoOn(page.Next == "", l.LookedTo())
 	}
 	return page
+}
+
+func tellNote(c *cobra.Command, note string) error {
+	if note == "" || AsksJSON(c) {
+		return nil
+	}
+	_, err := fmt.Fprintln(c.ErrOrStderr(), note)
+	return err
 }
 
 func tellNext(c *cobra.Command, next string) error {

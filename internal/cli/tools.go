@@ -75,3 +75,8 @@ func (t *Tools) Redrives() *redrive.Service {
 	starter := runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
 	return &redrive.Service{Letters: t.Store, Books: t.Store, Runs: starter}
 }
+
+// Runs is what Temporal knows of the runs of events.
+func (t *Tools) Runs() *runs.Reader {
+	return runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
+}

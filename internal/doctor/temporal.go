@@ -33,7 +33,7 @@ func (d *doctor) examineTemporal(ctx context.Context) {
 // watchTemporal looks, and starts nothing. It is false where Temporal or the namespace is not there.
 func (d *doctor) watchTemporal(ctx context.Context) bool {
 	ping, stop := context.WithTimeout(ctx, doctorLimit)
-	_, err := d.temporal.CheckHealth(ping, &client.CheckHealthRequest{})
+	err := installation.Ping(ping, d.temporal, d.cfg.Temporal.Namespace)
 	stop()
 	if err != nil {
 		d.found("Temporal", verdictFail, err.Error(), "start Temporal, or correct TEMPORAL_ADDRESS")
@@ -46,6 +46,7 @@ func (d *doctor) watchTemporal(ctx context.Context) bool {
 	d.found("search attributes", either(err == nil, verdictFail), textOf(err, "registered"), "run `holdfast migrate`")
 	d.examineSchedules(ctx)
 	d.examineQueues(ctx)
+	d.examineRuns(ctx)
 	d.examineAgreement(ctx)
 	return true
 }

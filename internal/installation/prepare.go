@@ -2,6 +2,7 @@ package installation
 
 import (
 	"context"
+	"errors"
 
 	"holdfast/internal/config"
 	"holdfast/migrations"
@@ -11,7 +12,8 @@ import (
 const UpToDate = "database and namespace are up to date"
 
 // Prepare prepares what an installation stands on: the tables, the namespace's search attributes, the schedules. It may run any
-// number of times.
+// number of times. Where Temporal refuses to add search attributes the rest is prepared, and the error, an *AttributesError,
+// names those that are missing.
 func Prepare(ctx context.Context, cfg config.Config) error {
 	if err := cfg.RequireDatabase(); err != nil {
 		return err
@@ -27,10 +29,12 @@ func Prepare(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer temporal.Close()
-	if err := registerSearchAttributes(ctx, temporal, cfg.Temporal.Namespace); err != nil {
-		return err
+	missing := registerSearchAttributes(ctx, temporal, cfg.Temporal.Namespace)
+	var attributes *AttributesError
+	if missing != nil && !errors.As(missing, &attributes) {
+		return missing
 	}
-	return EnsureSchedules(ctx, temporal, Schedules(cfg)...)
+	return errors.Join(EnsureSchedules(ctx, temporal, Schedules(cfg)...), missing)
 }
 
 // Await waits until another process has brought the tables up to date, and tells what it waits for.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"holdfast/workflows"
@@ -21,33 +25,108 @@ func searchAttributes() map[string]enumspb.IndexedValueType {
 	}
 }
 
-// registerSearchAttributes makes the namespace know them; it may run any number of times.
+// registerSearchAttributes makes the namespace know them; it may run any number of times. The error is an *AttributesError where
+// Temporal does not let this client add them, as Temporal Cloud does.
 func registerSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
-	err := RequireSearchAttributes(ctx, c, namespace)
-	if err == nil {
-		return nil
+	missing, err := missingSearchAttributes(ctx, c, namespace)
+	if err != nil || len(missing) == 0 {
+		return err
 	}
 	_, err = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 		Namespace: namespace, SearchAttributes: searchAttributes(),
 	})
 	var exists *serviceerror.AlreadyExists
-	if err != nil && !errors.As(err, &exists) {
+	switch {
+	case err == nil || errors.As(err, &exists):
+		return nil
+	case isRefused(err):
+		return &AttributesError{Namespace: namespace, Missing: missing, IsRefused: true}
+	default:
 		return fmt.Errorf("register search attributes in namespace %s: %w", namespace, err)
 	}
-	return nil
 }
 
-// RequireSearchAttributes says what to do if the namespace lacks one: without them every start would fail.
+// AttributesError names the search attributes that a namespace lacks. Without them every start fails.
+type AttributesError struct {
+	Namespace string
+	Missing   []string
+	// IsRefused says that Temporal does not let this client add them.
+	IsRefused bool
+}
+
+// Error says what to do.
+func (e *AttributesError) Error() string {
+	lacks := fmt.Sprintf("namespace %s has no search attribute %s of type Keyword", e.Namespace, strings.Join(e.Missing, ", "))
+	if !e.IsRefused {
+		return lacks + ": run `holdfast migrate`"
+	}
+	own, cloud := "temporal operator search-attribute create -n "+e.Namespace, "tcld namespace search-attributes add -n "+e.Namespace
+	for _, name := range e.Missing {
+		own += " --name " + name + " --type Keyword"
+		cloud += " --search-attribute " + name + "=Keyword"
+	}
+	return lacks + ", and Temporal does not let Holdfast add it. Add it, then run `holdfast migrate` again.\n" +
+		"  Temporal Cloud:         " + cloud + "\n" +
+		"  a server of your own:   " + own
+}
+
+// RequireSearchAttributes gives an *AttributesError if the namespace lacks one.
 func RequireSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
+	missing, err := missingSearchAttributes(ctx, c, namespace)
+	if err == nil && len(missing) > 0 {
+		return &AttributesError{Namespace: namespace, Missing: missing}
+	}
+	return err
+}
+
+// missingSearchAttributes are those that the namespace lacks, or has with another type.
+func missingSearchAttributes(ctx context.Context, c client.Client, namespace string) (missing []string, err error) {
 	known, err := c.OperatorService().ListSearchAttributes(ctx,
 		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-	if err != nil {
-		return fmt.Errorf("list search attributes of namespace %s: %w", namespace, err)
+	if err != nil && !isRefused(err) {
+		return nil, fmt.Errorf("list search attributes of namespace %s: %w", namespace, err)
 	}
-	for name, kind := range searchAttributes() {
-		if known.GetCustomAttributes()[name] != kind {
-			return fmt.Errorf("namespace %s has no search attribute %s of type Keyword: run `holdfast migrate`", namespace, name)
+	isListed := err == nil
+	for _, name := range slices.Sorted(maps.Keys(searchAttributes())) {
+		has := known.GetCustomAttributes()[name] == searchAttributes()[name]
+		if !isListed {
+			if has, err = canQuery(ctx, c, name); err != nil {
+				return nil, err
+			}
+		}
+		if !has {
+			missing = append(missing, name)
 		}
 	}
-	return nil
+	return missing, nil
+}
+
+// canQuery says whether runs can be counted by a search attribute, where Temporal does not list them.
+func canQuery(ctx context.Context, c client.Client, name string) (bool, error) {
+	_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: name + " = 'holdfast'"})
+	var invalid *serviceerror.InvalidArgument
+	switch {
+	case errors.As(err, &invalid):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look for search attribute %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// isRefused says that Temporal answers, and does not let this client make the call.
+func isRefused(err error) bool {
+	var denied *serviceerror.PermissionDenied
+	var unknown *serviceerror.Unimplemented
+	return errors.As(err, &denied) || errors.As(err, &unknown)
+}
+
+// Ping says whether Temporal answers. Temporal Cloud refuses a health check to a client with an API key, since it belongs to no
+// namespace: the namespace is asked for then.
+func Ping(ctx context.Context, c client.Client, namespace string) error {
+	_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
+	if isRefused(err) {
+		_, err = c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	}
+	return err
 }

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
 	"holdfast/internal/installation"
 	"holdfast/migrations"
 )
@@ -36,8 +34,7 @@ func (p *process) probeTemporal() func(context.Context) error {
 	var prepared atomic.Bool
 	return func(ctx context.Context) error {
 		if prepared.Load() {
-			_, err := p.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
-			return err
+			return installation.Ping(ctx, p.temporal, p.cfg.Temporal.Namespace)
 		}
 		if err := installation.RequireSearchAttributes(ctx, p.temporal, p.cfg.Temporal.Namespace); err != nil {
 			return err

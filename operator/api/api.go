@@ -16,7 +16,9 @@ import (
 
 // API is what the operator API reads and changes. What is nil is not served.
 type API struct {
-	Events      EventStore
+	Events EventStore
+	// Accepted knows the events that wait for a worker; nil where nobody looks for them.
+	Accepted    AcceptedStore
 	DeadLetters DeadLetterStore
 	Replays     Replayer
 	Entities    EntityStore
@@ -36,6 +38,9 @@ type API struct {
 	Redactor Redactor
 	// Payloads is the codec endpoint of Temporal Web and the command lines.
 	Payloads PayloadCodec
+
+	// WorkflowURL is the page of a run in Temporal Web; nil where that is not configured.
+	WorkflowURL func(event.Run) string
 
 	// Patience is how long one who follows the feed and does not read is waited for; 0 is 10 seconds.
 	Patience time.Duration
@@ -58,6 +63,10 @@ type EventStore interface {
 	Duplicates(ctx context.Context, eventID string) (event.Duplicates, error)
 	// EventOfWorkflow is the ID of the latest event that a workflow has run, stored or not, or event.ErrNotFound.
 	EventOfWorkflow(ctx context.Context, workflowID string) (eventID string, err error)
+	// WaitingByWorkflow is the event of a workflow that waits in the inbox, or event.ErrNotFound.
+	WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error)
+	// StoredEvents are those of the event IDs that have a row.
+	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
 }
 
 // DeadLetterStore reads and closes dead letters. Each change writes one audit entry in its transaction, and is refused
@@ -166,7 +175,7 @@ func (a *API) Routes() []exchange.Route {
 		}
 	}
 	add(a.Events != nil,
-		exchange.Get("/events", "stored events, newest first", a.listEvents),
+		exchange.Get("/events", "events, newest first: stored ones, and those that wait for a worker", a.listEvents),
 		exchange.Get("/events/:id", "one event: body, entities, attempts, dead letters", a.showEvent))
 	add(a.DeadLetters != nil,
 		exchange.Get("/dead-letters", "dead letters, the last failed first", a.listDeadLetters),
@@ -208,6 +217,8 @@ func (a *API) Routes() []exchange.Route {
 		add(true, exchange.Operations("import", i.Imports, i.Import, i.ChangeImport,
 			func(i operation.Import) string { return i.ID })...)
 	}
+	add(a.Events != nil && a.Outbound != nil,
+		exchange.Get("/events/:id/attempts", "attempts to deliver an event", a.listAttempts))
 	if a.Outbound != nil {
 		all = append(all, a.Outbound.Routes()...)
 	}

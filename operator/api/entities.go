@@ -170,6 +170,9 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	defer cancel()
 	wanted.Limit++ // one more says that there is a next page
 	rows, err := a.Entities.TimelinePage(ctx, wanted)
+	if err == nil && len(rows) == 0 {
+		_, err = a.Entities.Entity(ctx, wanted.Entity) // it may not exist
+	}
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,10 @@ type EventDetail struct {
 	Receipt     event.Receipt `json:"receipt"`
 	Body        Content       `json:"body"`
 	PayloadNote string        `json:"payload_note,omitempty"`
+	// Wait says what an event without a row waits for.
+	Wait *Wait `json:"wait,omitempty"`
+	// TemporalWeb is the page of its run.
+	TemporalWeb string `json:"temporal_web,omitempty"`
 	// Verdict is what an operator has decided about it.
 	Verdict  *event.Verdict `json:"verdict,omitempty"`
 	Entities []Change       `json:"entities"`
@@ -126,11 +130,13 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchang
 		return list, err
 	}
 	q.Limit++ // one more says that there is a next page
-	rows, err := a.Events.Events(ctx, q)
+	rows, note, err := a.FindEvents(ctx, q)
 	if err != nil {
 		return list, err
 	}
-	return exchange.Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} }), nil
+	list = exchange.Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
+	list.Note = note
+	return list, nil
 }
 
 func (a *API) showEvent(c *fiber.Ctx) error {
@@ -153,19 +159,19 @@ func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
 
 // EventDetail is all that is known of an event, as far as a viewer, or anybody else, may see it.
 func (a *API) EventDetail(ctx context.Context, id string, viewer bool) (detail EventDetail, err error) {
-	record, err := a.Events.Event(ctx, id)
-	if errors.Is(err, event.ErrNotFound) {
-		record, err = a.eventWithoutRow(ctx, id)
-	}
+	record, wait, err := a.known(ctx, id)
 	if err != nil {
 		return detail, err
 	}
 	detail = EventDetail{
-		EventView: ViewEvent(record), Receipt: receipt(viewer, record.Receipt), PayloadNote: record.PayloadNote,
+		EventView: ViewEvent(record), Wait: wait, Receipt: receipt(viewer, record.Receipt), PayloadNote: record.PayloadNote,
 		Body: a.content(viewer, record.Receipt, record.Body), Entities: make([]Change, 0, len(record.Links)),
 	}
 	for _, l := range record.Links {
 		detail.Entities = append(detail.Entities, a.change(viewer, l))
+	}
+	if a.WorkflowURL != nil && record.Run.WorkflowID != "" {
+		detail.TemporalWeb = a.WorkflowURL(record.Run)
 	}
 	if err := a.addVerdict(ctx, &detail); err != nil {
 		return detail, err
@@ -197,54 +203,9 @@ func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (string, error) {
 		return "", err
 	}
 	if _, _, ok := event.SplitWorkflowID(text); ok {
-		return a.Events.EventOfWorkflow(ctx, text)
+		return a.EventOfWorkflow(ctx, text)
 	}
 	return exchange.PathUUID(c)
-}
-
-// eventWithoutRow is an event that waits in the inbox, or that died before it had a row, as its latest dead letter has it.
-// Where neither has it there may be a verdict, or the event whose key it wanted.
-func (a *API) eventWithoutRow(ctx context.Context, id string) (event.Record, error) {
-	waiting, err := a.Events.WaitingEvent(ctx, id)
-	if err == nil {
-		return recordOf(waiting.Receipt, statusWaiting, event.Run{WorkflowID: waiting.Receipt.WorkflowID()}, waiting.Body), nil
-	}
-	if !errors.Is(err, event.ErrNotFound) || a.DeadLetters == nil {
-		return event.Record{}, err
-	}
-	d, err := a.DeadLetters.DeadLetterOfEvent(ctx, id)
-	if err == nil {
-		return recordOf(d.Receipt, event.StatusDead, d.Run, d.Body), nil
-	}
-	if !errors.Is(err, event.ErrNotFound) {
-		return event.Record{}, err
-	}
-	return event.Record{}, a.whyNothingIsLeft(ctx, id)
-}
-
-// recordOf is what is known of an event that was not parsed.
-func recordOf(r event.Receipt, status event.Status, run event.Run, body []byte) event.Record {
-	return event.Record{
-		Receipt: r, Type: r.Type, Status: status, Run: run, Body: body, OccurredAt: r.ReceivedAt, OccurredAtMissing: true,
-	}
-}
-
-// whyNothingIsLeft is event.ErrNotFound where nothing has ever been.
-func (a *API) whyNothingIsLeft(ctx context.Context, id string) error {
-	verdict, err := a.Events.Verdict(ctx, id)
-	if err == nil {
-		return &event.VerdictError{Verdict: verdict}
-	}
-	if !errors.Is(err, event.ErrNotFound) {
-		return err
-	}
-	conflict, err := a.Events.ConflictOfEvent(ctx, id)
-	if err == nil {
-		return &exchange.RefusalError{
-			Code: exchange.CodeNoSuchThing, Detail: "it was dropped: event " + conflict.Owner + " has its key",
-		}
-	}
-	return err
 }
 
 // addVerdict adds what was decided about the event.
@@ -297,4 +258,26 @@ func (a *API) addDeliveries(ctx context.Context, viewer bool, detail *EventDetai
 		detail.Deliveries = append(detail.Deliveries, view)
 	}
 	return nil
+}
+
+func (a *API) listAttempts(c *fiber.Ctx) error {
+	if q := exchange.QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	return exchange.Answer(c, a.attempts)
+}
+
+// attempts are those to deliver the event in the path. Where there are none the event may not exist either.
+func (a *API) attempts(c *fiber.Ctx) (list exchange.List[outgoing.AttemptView], err error) {
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	id, err := a.pathEvent(ctx, c)
+	if err != nil {
+		return list, err
+	}
+	if list, err = a.Outbound.Attempts(c, id); err != nil || len(list.Items) > 0 {
+		return list, err
+	}
+	_, _, err = a.known(ctx, id)
+	return list, err
 }

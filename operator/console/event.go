@@ -65,7 +65,7 @@ func (c *Console) showEvent(ctx *fiber.Ctx) error {
 		}
 	}
 	if c.API.Outbound != nil {
-		attempts, err := c.API.Outbound.Attempts(ctx)
+		attempts, err := c.API.Outbound.Attempts(ctx, detail.ID)
 		if err != nil {
 			return err
 		}
@@ -138,10 +138,7 @@ type links struct{ Workflow, Trace string }
 
 func (c *Console) linksOf(d api.EventDetail) (l links) {
 	if c.TemporalWeb != "" && d.Run.WorkflowID != "" {
-		l.Workflow = c.TemporalWeb + "/namespaces/" + pathEscape(c.Namespace) + "/workflows/" + pathEscape(d.Run.WorkflowID)
-		if d.Run.RunID != "" {
-			l.Workflow += "/" + pathEscape(d.Run.RunID) + "/history"
-		}
+		l.Workflow = api.WorkflowURL(c.TemporalWeb, c.Namespace, d.Run)
 	}
 	parts := strings.Split(d.Receipt.Trace, "-") // version, trace, span, flags
 	if c.TraceURL != "" && len(parts) == 4 {

@@ -20,8 +20,6 @@ import (
 
 // Finder finds events by what people have at hand.
 type Finder interface {
-	// EventOfWorkflow is the latest event that a workflow has run, or event.ErrNotFound.
-	EventOfWorkflow(ctx context.Context, workflowID string) (eventID string, err error)
 	// EventsOfRequest are the events that a request brought, or event.ErrNotFound.
 	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
 }
@@ -50,7 +48,12 @@ type eventList struct {
 	Filter   url.Values
 	Statuses []event.Status
 	Rows     []api.EventView
-	Pager    frame.Pager
+	// Accepted are the events of the page that wait for a worker. They stand apart: the tail, which changes the rows every second,
+	// would ask Temporal each time.
+	Accepted []api.EventView
+	// Note says what the page lacks.
+	Note  string
+	Pager frame.Pager
 	// Tail is where the page follows what happens; "" on further pages, where the time has an end, and while a text is looked for,
 	// which costs too much to be done again and again.
 	Tail string
@@ -70,13 +73,26 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 		return err
 	}
 	filter := frame.QueryOf(ctx)
-	data := eventList{Filter: filter, Statuses: event.Statuses(), Rows: list.Items, Pager: c.Pager(ctx, list.Next)}
+	data := eventList{Filter: filter, Statuses: event.Statuses(), Pager: c.Pager(ctx, list.Next), Note: list.Note}
+	data.Accepted, data.Rows = apart(list.Items)
 	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
 	data.CanSearch = exchange.CallerOf(ctx).Role.Includes(access.RoleOperator)
 	if wanted.Before == "" && wanted.Until.IsZero() && wanted.Text == "" {
 		data.Tail = c.Prefix + "/console/events/tail?" + filter.Encode()
 	}
 	return c.Show(ctx, "events", frame.Page{Title: "Events", Section: "Events", Data: data})
+}
+
+// apart parts the events that wait for a worker from the others.
+func apart(all []api.EventView) (accepted, rows []api.EventView) {
+	for _, e := range all {
+		if e.Status == event.StatusAccepted {
+			accepted = append(accepted, e)
+		} else {
+			rows = append(rows, e)
+		}
+	}
+	return accepted, rows
 }
 
 // findEvent leads to the event that somebody means by an ID of any kind: its own, its workflow's, its dead letter's, its
@@ -110,36 +126,19 @@ func (c *Console) find(ctx context.Context, id string) ([]string, error) {
 		}
 	}
 	if uuid.Validate(id) == nil {
-		if known, err := c.knows(ctx, id); err != nil || known {
+		if known, err := c.API.Knows(ctx, id); err != nil || known {
 			return []string{id}, err
 		}
 	}
 	if _, _, ok := event.SplitWorkflowID(id); ok {
-		if eventID, err := c.Finder.EventOfWorkflow(ctx, id); !errors.Is(err, event.ErrNotFound) {
+		if eventID, err := c.API.EventOfWorkflow(ctx, id); !errors.Is(err, event.ErrNotFound) {
 			return []string{eventID}, err
 		}
 	}
-	if rows, err := c.API.Events.Events(ctx, event.RecordQuery{Key: id, Limit: 1}); err != nil || len(rows) > 0 {
+	if rows, _, err := c.API.FindEvents(ctx, event.RecordQuery{Key: id, Limit: 1}); err != nil || len(rows) > 0 {
 		return nil, err // the list shows them
 	}
 	return c.Finder.EventsOfRequest(ctx, id)
-}
-
-// knows says whether the page of an event has something to show, be it that nothing is left.
-func (c *Console) knows(ctx context.Context, id string) (bool, error) {
-	store := c.API.Events
-	for _, look := range []func() error{
-		func() error { _, err := store.Event(ctx, id); return err },
-		func() error { _, err := store.WaitingEvent(ctx, id); return err },
-		func() error { _, err := c.API.DeadLetters.DeadLetterOfEvent(ctx, id); return err },
-		func() error { _, err := store.Verdict(ctx, id); return err },
-		func() error { _, err := store.ConflictOfEvent(ctx, id); return err },
-	} {
-		if err := look(); !errors.Is(err, event.ErrNotFound) {
-			return err == nil, err
-		}
-	}
-	return false, nil
 }
 
 // tailEvents sends the rows of the list whenever they have changed, as server-sent events. Under load that is once a second, and
@@ -186,9 +185,13 @@ func wake(came chan<- struct{}) {
 
 // eventRows are the rows of a list as they are now.
 func (c *Console) eventRows(ctx context.Context, wanted event.RecordQuery) ([]byte, error) {
-	list, err := c.API.ListEvents(ctx, wanted)
+	rows, err := c.API.Events.Events(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	return c.Fragment("events", "event-rows", list.Items)
+	shown := make([]api.EventView, len(rows))
+	for i, r := range rows {
+		shown[i] = api.ViewEvent(r)
+	}
+	return c.Fragment("events", "event-rows", shown)
 }

@@ -12,6 +12,8 @@ type List[T any] struct {
 	Items []T `json:"items"`
 	// Next is the cursor of the next page; empty on the last one.
 	Next string `json:"next,omitempty"`
+	// Note says what the page lacks.
+	Note string `json:"note,omitempty"`
 }
 
 // Cut makes a page of limit rows out of one row more than that, if there is one: that row says that there is a next page.

@@ -27,6 +27,11 @@ func eventAttemptsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(all) == 0 {
+				if _, err := reader(t).EventDetail(c.Context(), id, false); err != nil {
+					return err
+				}
+			}
 			page := exchange.List[outgoing.AttemptView]{Items: []outgoing.AttemptView{}}
 			for _, a := range all {
 				page.Items = append(page.Items, outgoing.WholeAttempt(a))

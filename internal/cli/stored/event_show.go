@@ -56,13 +56,21 @@ func printRequest(c *cobra.Command, name string, events []string) error {
 	})
 }
 
-// showEvent shows the event wherever it is: it may wait in the inbox still, have died before it had a row, or be gone but for the
-// verdict on it.
-func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
-	api := api.API{
-		Events: t.Store, DeadLetters: t.Store, Errors: t.Store, Outbound: &outgoing.API{Deliveries: t.Store},
+// reader reads events as the operator API does.
+func reader(t *cli.Tools) *api.API {
+	a := &api.API{
+		Events: t.Store, Accepted: t.Runs(), DeadLetters: t.Store, Errors: t.Store, Outbound: &outgoing.API{Deliveries: t.Store},
 	}
-	detail, err := api.EventDetail(c.Context(), id, false)
+	if web := t.Cfg.Operator.TemporalWeb; len(web) > 0 {
+		a.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], t.Cfg.Temporal.Namespace, run) }
+	}
+	return a
+}
+
+// showEvent shows the event wherever it is: it may wait in the inbox or for a worker, have died before it had a row, or be gone
+// but for the verdict on it.
+func showEvent(c *cobra.Command, t *cli.Tools, id string) error {
+	detail, err := reader(t).EventDetail(c.Context(), id, false)
 	if err != nil {
 		return showRest(c, t, id, err)
 	}
@@ -89,7 +97,7 @@ func showRest(c *cobra.Command, t *cli.Tools, id string, err error) error {
 	if !errors.Is(err, event.ErrNotFound) {
 		return err
 	}
-	return cli.Missing("there is no event %s: it is on its way, or it was sent again and dropped, for which no row is kept; "+
+	return cli.Missing("there is no event %s: it may have been sent again and dropped, for which no row is kept; "+
 		"by its workflow (provider:key) you see the one that counts", id)
 }
 
@@ -126,6 +134,10 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 	if e.Outcome != "" {
 		status += " (" + string(e.Outcome) + ")"
 	}
+	var advice string
+	if e.Wait != nil {
+		status, advice = status+", "+e.Wait.Reason, e.Wait.Advice
+	}
 	err := cli.WriteFields(w,
 		"event", e.ID,
 		"status", status,
@@ -135,7 +147,9 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		"key", fmt.Sprintf("%s (from %s)", e.Key, e.Receipt.KeyFrom),
 		"workflow", e.Run.WorkflowID,
 		"run", e.Run.RunID,
-		"occurred", e.OccurredAt.Format(time.RFC3339Nano),
+		"Temporal Web", e.TemporalWeb,
+		"to do", advice,
+		"occurred", occurred(e),
 		"received", e.ReceivedAt.Format(time.RFC3339Nano),
 		"processed", processed,
 		"came again", cameAgain(e.Duplicates),
@@ -169,6 +183,14 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		return err
 	}
 	return cli.WriteBody(w, e.Body.Raw)
+}
+
+// occurred is "" for an event that was not parsed yet.
+func occurred(e api.EventDetail) string {
+	if e.Wait != nil {
+		return ""
+	}
+	return e.OccurredAt.Format(time.RFC3339Nano)
 }
 
 // cameAgain is how often an event came again; "" for never.

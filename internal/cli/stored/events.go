@@ -21,9 +21,9 @@ func EventCommand() *cobra.Command {
 
 func eventListCommand() *cobra.Command {
 	var query event.RecordQuery
-	var changed string
+	var changed, note string
 	command := cli.Listing[event.Record, string]{
-		Short: "List stored events, newest first",
+		Short: "List events, stored or waiting for a worker, newest first",
 		Example: "  holdfast event list --provider stripe --type customer.updated --since 24h\n" +
 			"  holdfast event list --provider stripe --entity customer/cus_123\n" +
 			"  holdfast event list --json | jq -r '.items[].id'",
@@ -37,8 +37,11 @@ func eventListCommand() *cobra.Command {
 			if after != nil {
 				query.Before = *after
 			}
-			return t.Store.Events(c.Context(), query)
+			var found []event.Record
+			found, note, err = reader(t).FindEvents(c.Context(), query)
+			return found, err
 		},
+		Note:    func() string { return note },
 		View:    func(r event.Record) any { return api.ViewEvent(r) },
 		Heading: []string{"ID!", "STATUS", "PROVIDER", "SOURCE+", "TYPE", "RECEIVED/AGE~", "POSSIBLE DUPLICATE OF+", "WORKFLOW+"},
 		Cells: func(e event.Record) []string {

@@ -72,7 +72,10 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
 		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Imports: imports, Redactor: redactor{s.Catalogue},
 		Outbound: outbound, Changes: store, Live: feed.NewHub(store, 0),
 	}
-	all.Payloads = s.Codec
+	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
+	if web := s.Config.Operator.TemporalWeb; len(web) > 0 {
+		all.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], s.Config.Temporal.Namespace, run) }
+	}
 	return all, closeDesk
 }
 

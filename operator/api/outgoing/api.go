@@ -87,7 +87,6 @@ type Resender interface {
 // Routes are those of the API. Each of them stands in the access table and in openapi.json, which tests compare.
 func (o *API) Routes() []exchange.Route {
 	all := []exchange.Route{
-		exchange.Get("/events/:id/attempts", "attempts to deliver an event", o.listAttempts),
 		exchange.Get("/deliveries", "deliveries, the newest event first", o.listDeliveries),
 		exchange.Get("/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery),
 		exchange.Post("/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)),

@@ -75,22 +75,11 @@ func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	return delivery.Pending
 }
 
-func (o *API) listAttempts(c *fiber.Ctx) error {
-	if q := exchange.QueryOf(c); q.Err != nil {
-		return q.Err
-	}
-	return exchange.Answer(c, o.Attempts)
-}
-
-// Attempts are those to deliver the event that the path of a request names.
-func (o *API) Attempts(c *fiber.Ctx) (list exchange.List[AttemptView], err error) {
-	id, err := exchange.PathUUID(c)
-	if err != nil {
-		return list, err
-	}
+// Attempts are those to deliver an event, as the caller of a request may see them.
+func (o *API) Attempts(c *fiber.Ctx, eventID string) (list exchange.List[AttemptView], err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	all, err := o.Deliveries.AttemptsOf(ctx, id)
+	all, err := o.Deliveries.AttemptsOf(ctx, eventID)
 	return exchange.List[AttemptView]{Items: attemptsOf(c, all, 0)}, err
 }
 

@@ -1,0 +1,82 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast/event/operation"
+	"holdfast/runs"
+)
+
+// examinedRuns is how many open runs are looked at, the oldest first.
+const examinedRuns = 100
+
+// examineRuns looks for events that are acknowledged and that no worker stores: their runs have been open for long.
+func (d *doctor) examineRuns(ctx context.Context) {
+	if d.store == nil {
+		return
+	}
+	now := time.Now()
+	reader := runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter())
+	open, total, err := reader.OpenRuns(ctx, now.Add(-waitingWarn), examinedRuns)
+	if err != nil {
+		d.found(checkRuns, verdictFail, err.Error(), "allow this client to list, count and describe workflows")
+		return
+	}
+	var ids []string
+	for _, run := range open {
+		if run.EventID != "" {
+			ids = append(ids, run.EventID)
+		}
+	}
+	stored, err := d.store.StoredEvents(ctx, ids)
+	if err != nil {
+		d.found(checkRuns, verdictFail, err.Error(), "run `holdfast migrate`")
+		return
+	}
+	d.judgeRuns(operation.CountStuck(open, stored, total), now)
+}
+
+const checkRuns = "open runs"
+
+// judgeRuns fails what has been open for long enough to be no matter of load. A stored event that is retried is no failure: its
+// policy ends it.
+func (d *doctor) judgeRuns(stuck map[operation.Stuck]operation.StuckRuns, now time.Time) {
+	var oldest operation.OpenRun
+	var advice string
+	var parts []string
+	for _, kind := range []struct {
+		reason       operation.Stuck
+		text, advice string
+	}{
+		{operation.StuckTask, "whose workflow task fails",
+			"`temporal workflow describe --workflow-id %s` shows the failure: start workers with code, and payload keys, " +
+				"that can process it"},
+		{operation.StuckUnstored, "not stored", "`holdfast event show %s` says what it waits for, and what to do"},
+		{operation.StuckSlow, "stored and being retried", ""},
+		{operation.StuckUnexamined, "not examined", ""},
+	} {
+		found := stuck[kind.reason]
+		if found.Count == 0 {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", found.Count, kind.text))
+		if kind.advice != "" && (advice == "" || found.Oldest.StartedAt.Before(oldest.StartedAt)) {
+			oldest, advice = found.Oldest, fmt.Sprintf(kind.advice, found.Oldest.Run.WorkflowID)
+		}
+	}
+	detail := fmt.Sprintf("none has been open for more than %s", waitingWarn)
+	if len(parts) > 0 {
+		detail = fmt.Sprintf("open for more than %s: %s", waitingWarn, strings.Join(parts, ", "))
+	}
+	if advice == "" {
+		d.found(checkRuns, verdictOK, detail, "")
+		return
+	}
+	age := now.Sub(oldest.StartedAt)
+	detail = fmt.Sprintf("%s; the oldest event that needs attention has waited for %s: %s", detail, age.Round(time.Second),
+		oldest.Run.WorkflowID)
+	d.found(checkRuns, above(age, waitingWarn, waitingFail), detail, advice)
+}

@@ -1,0 +1,122 @@
+package operator_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/operator"
+	"holdfast/operator/api"
+	"holdfast/operator/exchange"
+)
+
+// waitingWorld is a store with some rows, and a Temporal with some open runs, newest first.
+type waitingWorld struct {
+	*stub
+
+	rows, runs []string
+	isCut      bool
+	down       error
+}
+
+func recordsOf(ids []string, status event.Status, q event.RecordQuery) (all []event.Record) {
+	for _, id := range ids {
+		if q.Before == "" || id < q.Before {
+			all = append(all, event.Record{Receipt: event.Receipt{ID: id, Provider: "acme"}, Status: status})
+		}
+	}
+	return all[:min(len(all), q.Limit)]
+}
+
+func (w *waitingWorld) Events(_ context.Context, q event.RecordQuery) ([]event.Record, error) {
+	return recordsOf(w.rows, event.StatusProcessed, q), nil
+}
+
+func (w *waitingWorld) StoredEvents(context.Context, []string) (map[string]bool, error) {
+	stored := map[string]bool{}
+	for _, id := range w.rows {
+		stored[id] = true
+	}
+	return stored, nil
+}
+
+func (w *waitingWorld) AcceptedEvents(_ context.Context, q event.RecordQuery) (event.AcceptedEvents, error) {
+	q.Limit = len(w.runs)
+	return event.AcceptedEvents{Records: recordsOf(w.runs, event.StatusAccepted, q), IsCut: w.isCut}, w.down
+}
+
+func (w *waitingWorld) Event(context.Context, string) (event.Record, error) {
+	return event.Record{}, event.ErrNotFound
+}
+
+func (w *waitingWorld) WaitingEvent(context.Context, string) (event.Waiting, error) {
+	return event.Waiting{}, event.ErrNotFound
+}
+
+func (w *waitingWorld) Verdict(context.Context, string) (event.Verdict, error) {
+	return event.Verdict{}, event.ErrNotFound
+}
+
+func (w *waitingWorld) ConflictOfEvent(context.Context, string) (event.Conflict, error) {
+	return event.Conflict{}, event.ErrNotFound
+}
+
+func (w *waitingWorld) AcceptedEvent(context.Context, string) (event.Accepted, bool, error) {
+	return event.Accepted{}, w.isCut, event.ErrNotFound
+}
+
+func (w *waitingWorld) AcceptedOf(context.Context, string) (event.Accepted, error) {
+	return event.Accepted{}, event.ErrNotFound
+}
+
+// Events that wait for a worker stand among the stored ones in their order:
+//   - page after page each event is listed once, also one that has a row and an open run
+//   - the list says if there are more open runs than were looked at, and if Temporal does not answer
+//   - filters that need a parsed event leave them out
+func TestEventsThatWaitStandAmongTheStored(t *testing.T) {
+	t.Parallel()
+	id := func(n string) string { return "01a210f7-0000-7000-8000-00000000000" + n }
+	w := &waitingWorld{
+		stub: &stub{}, rows: []string{id("8"), id("6"), id("3"), id("1")}, runs: []string{id("9"), id("8"), id("5"), id("4"), id("2")},
+	}
+	_, base := serve(t, operator.Options{API: &api.API{Events: w, Accepted: w}})
+	list := func(query string) (page exchange.List[api.EventView]) {
+		t.Helper()
+		r := ask(t, "GET", base+"/events?"+query, "")
+		require.Equal(t, 200, r.status, string(r.body))
+		require.NoError(t, json.Unmarshal(r.body, &page))
+		return page
+	}
+	var seen []string
+	for page := list("limit=3"); ; page = list("limit=3&cursor=" + page.Next) {
+		for _, e := range page.Items {
+			seen = append(seen, e.ID[len(e.ID)-1:]+string(e.Status[:1]))
+		}
+		require.Empty(t, page.Note)
+		if page.Next == "" {
+			break
+		}
+	}
+	require.Equal(t, []string{"9a", "8p", "6p", "5a", "4a", "3p", "2a", "1p"}, seen)
+	require.Len(t, list("status=accepted").Items, 4)
+	for _, query := range []string{
+		"status=processed", "text=x", "possible_duplicate=true", "provider=acme&entity_kind=thing&entity_id=1",
+	} {
+		for _, e := range list(query).Items {
+			require.NotEqual(t, event.StatusAccepted, e.Status, query)
+		}
+	}
+
+	w.isCut = true
+	require.Contains(t, list("").Note, "There are more")
+	unknown := ask(t, "GET", base+"/events/"+id("7"), "")
+	require.Equal(t, 404, unknown.status)
+	require.Contains(t, unknown.Error.Detail, "its workflow ID (provider:key) finds it")
+	w.down = &event.Error{Class: event.ClassTransient, Code: "temporal_unavailable"}
+	page := list("")
+	require.Len(t, page.Items, len(w.rows))
+	require.Contains(t, page.Note, "Temporal does not answer")
+}

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"holdfast/event"
+	"holdfast/operator/exchange"
+)
+
+// AcceptedStore knows, from Temporal, the events that are acknowledged and wait for a worker. Each answer takes a few seconds at
+// most; a transient error says that Temporal does not answer.
+type AcceptedStore interface {
+	// AcceptedEvents lists the events of the newest open runs that a query selects.
+	AcceptedEvents(ctx context.Context, q event.RecordQuery) (event.AcceptedEvents, error)
+	// AcceptedEvent finds the open run of an event, or gives event.ErrNotFound; isCut says that not every open run was looked at.
+	AcceptedEvent(ctx context.Context, id string) (found event.Accepted, isCut bool, err error)
+	// AcceptedOf is the event of the open run of a workflow, or event.ErrNotFound.
+	AcceptedOf(ctx context.Context, workflowID string) (event.Accepted, error)
+}
+
+// Wait says what an event without a row waits for.
+type Wait struct {
+	Reason string `json:"reason"`
+	// Advice is what to do if it goes on waiting.
+	Advice string `json:"advice"`
+}
+
+// waitOf says why an event has a run and no row.
+func waitOf(a event.Accepted) *Wait {
+	show := "temporal workflow describe --workflow-id " + a.Run.WorkflowID
+	switch {
+	case a.Activity != "":
+		return &Wait{
+			fmt.Sprintf("its step is being retried (%s, attempt %d)", a.Activity, a.ActivityAttempts),
+			"fix the cause that `holdfast errors list` and `" + show + "` name; the step is retried automatically",
+		}
+	case a.TaskAttempts >= event.FailingTask:
+		return &Wait{
+			fmt.Sprintf("its workflow task fails (attempt %d)", a.TaskAttempts),
+			"`" + show + "` shows the failure: start workers with code, and payload keys, that can process it",
+		}
+	case a.TaskStarted:
+		return &Wait{"a worker is processing it", "if this lasts, check the database: `holdfast doctor`"}
+	default:
+		return &Wait{
+			"waiting for a worker",
+			"start `holdfast worker` or `holdfast serve`; `holdfast doctor` shows which queues have no workers",
+		}
+	}
+}
+
+// inboxWait says why an event is in the inbox.
+func inboxWait(w event.Waiting) *Wait {
+	reason := "in the inbox, waiting for Temporal"
+	if w.Lane == event.LaneBulk {
+		reason = "in the inbox, waiting for a batch"
+	}
+	return &Wait{
+		reason, "`holdfast inbox show " + w.Receipt.ID + "` shows its attempts; `holdfast doctor` checks Temporal and the workers",
+	}
+}
+
+// FindEvents are the events that a query selects, newest first: stored ones, and those that wait for a worker. The note says
+// which the answer lacks.
+func (a *API) FindEvents(ctx context.Context, q event.RecordQuery) (found []event.Record, note string, err error) {
+	if q.Status != event.StatusAccepted {
+		if found, err = a.Events.Events(ctx, q); err != nil {
+			return nil, "", err
+		}
+	}
+	if !canWait(q) || a.Accepted == nil {
+		return found, "", nil
+	}
+	accepted, err := a.Accepted.AcceptedEvents(ctx, q)
+	if err != nil {
+		//nolint:nilerr // the stored events are an answer
+		return found, "Temporal does not answer: events that wait for a worker aren't included.", nil
+	}
+	if accepted.Records, err = a.withoutStored(ctx, accepted.Records); err != nil {
+		return nil, "", err
+	}
+	if accepted.IsCut {
+		note = "Only the newest open runs were searched for events that wait for a worker. There are more."
+	}
+	return merged(found, accepted.Records, q.Limit), note, nil
+}
+
+// canWait says whether a query can select an event that was not parsed yet.
+func canWait(q event.RecordQuery) bool {
+	return (q.Status == "" || q.Status == event.StatusAccepted) && q.Entity == nil && q.Text == "" && !q.PossibleDuplicates
+}
+
+// withoutStored leaves out events that have a row: their runs are being retried, or have ended since Temporal listed them.
+func (a *API) withoutStored(ctx context.Context, all []event.Record) ([]event.Record, error) {
+	ids := make([]string, len(all))
+	for i, r := range all {
+		ids[i] = r.Receipt.ID
+	}
+	stored, err := a.Events.StoredEvents(ctx, ids)
+	return slices.DeleteFunc(all, func(r event.Record) bool { return stored[r.Receipt.ID] }), err
+}
+
+// merged joins two lists, each of them newest first, and keeps the first ones.
+func merged(a, b []event.Record, limit int) []event.Record {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(x, y event.Record) int { return cmp.Compare(y.Receipt.ID, x.Receipt.ID) })
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return all
+}
+
+// acceptedEvent is an event that Temporal alone knows.
+func (a *API) acceptedEvent(ctx context.Context, id string) (event.Record, *Wait, error) {
+	if a.Accepted == nil {
+		return event.Record{}, nil, event.ErrNotFound
+	}
+	found, isCut, err := a.Accepted.AcceptedEvent(ctx, id)
+	if errors.Is(err, event.ErrNotFound) && isCut {
+		err = &exchange.RefusalError{
+			Code:   exchange.CodeNoSuchThing,
+			Detail: "not every open run was searched: if the event waits for a worker, its workflow ID (provider:key) finds it",
+		}
+	}
+	if err != nil {
+		return event.Record{}, nil, err
+	}
+	return recordOf(found.Receipt, event.StatusAccepted, found.Run, found.Body), waitOf(found), nil
+}
+
+// WorkflowURL is the page of a run in the Temporal Web at an address.
+func WorkflowURL(base, namespace string, run event.Run) string {
+	page := base + "/namespaces/" + url.PathEscape(namespace) + "/workflows/" + url.PathEscape(run.WorkflowID)
+	if run.RunID != "" {
+		page += "/" + url.PathEscape(run.RunID) + "/history"
+	}
+	return page
+}

@@ -1,0 +1,214 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+const (
+	// maxListed is how many open runs a list of events looks at: as many as Temporal gives in one page.
+	maxListed = 1000
+	// maxPages is how many such pages a search for an event ID reads.
+	maxPages = 10
+	// acceptTimeout bounds each look for accepted events, so that lists are answered while Temporal is down.
+	acceptTimeout = 2 * time.Second
+)
+
+// The time of an event's ID is when it was accepted. Its run was started between these, by Temporal's clock, unless the event
+// has waited in the inbox.
+const (
+	startedBefore = 10 * time.Second
+	startedAfter  = time.Minute
+)
+
+// AcceptedEvents lists the events of the newest open runs that a query selects. A run is looked at only through Temporal's list,
+// which is some hundred milliseconds late.
+func (r *Reader) AcceptedEvents(ctx context.Context, q event.RecordQuery) (found event.AcceptedEvents, err error) {
+	ctx, cancel := WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	response, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: openRuns + restrict(q), PageSize: maxListed,
+	})
+	if err != nil {
+		return found, unanswered("list open runs", err)
+	}
+	for _, info := range response.GetExecutions() {
+		if record, ok := r.acceptedRecord(info); ok && selects(q, record) {
+			found.Records = append(found.Records, record)
+		}
+	}
+	slices.SortFunc(found.Records, func(a, b event.Record) int { return cmp.Compare(b.Receipt.ID, a.Receipt.ID) })
+	found.IsCut = len(response.GetNextPageToken()) > 0
+	return found, nil
+}
+
+const openRuns = "WorkflowType = '" + workflows.TypeProcessEvent + "' AND ExecutionStatus = 'Running'"
+
+// restrict adds the filters that Temporal's list has attributes for.
+func restrict(q event.RecordQuery) (clauses string) {
+	if q.Provider != "" {
+		clauses += " AND " + workflows.SearchProvider + " = " + quoted(q.Provider)
+	}
+	if q.Type != "" {
+		clauses += " AND " + workflows.SearchEventType + " = " + quoted(q.Type)
+	}
+	if q.Provider != "" && q.Key != "" {
+		clauses += " AND WorkflowId = " + quoted(event.WorkflowID(q.Provider, event.CanonicalKey(q.Provider, q.Key)))
+	}
+	if !q.Since.IsZero() {
+		clauses += startedSince(q.Since.Add(-startedBefore))
+	}
+	return clauses
+}
+
+func startedSince(t time.Time) string {
+	return " AND StartTime >= '" + t.UTC().Format(time.RFC3339Nano) + "'"
+}
+
+var escapeQuery = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+
+func quoted(text string) string { return "'" + escapeQuery.Replace(text) + "'" }
+
+// selects applies the filters that Temporal's list has no attributes for.
+func selects(q event.RecordQuery, r event.Record) bool {
+	id, provider := r.Receipt.ID, r.Receipt.Provider
+	return (q.Key == "" || r.Receipt.Key == event.CanonicalKey(provider, q.Key)) &&
+		(q.Source == "" || r.Receipt.Source == q.Source) &&
+		(q.Before == "" || id < q.Before) &&
+		(q.Since.IsZero() || id >= event.FirstIDAt(q.Since)) &&
+		(q.Until.IsZero() || id < event.FirstIDAt(q.Until))
+}
+
+// acceptedRecord is what Temporal's list knows of an event; ok is false if it does not say which event it is.
+func (r *Reader) acceptedRecord(info *workflowpb.WorkflowExecutionInfo) (record event.Record, ok bool) {
+	run, id := runOf(info), memoEventID(info, r.converter)
+	provider, key, ok := event.SplitWorkflowID(run.WorkflowID)
+	if !ok || id == "" {
+		return record, false
+	}
+	kind := indexed(info.GetSearchAttributes(), workflows.SearchEventType)
+	received := event.AcceptedAt(id)
+	if received.IsZero() {
+		received = info.GetStartTime().AsTime()
+	}
+	return event.Record{
+		Receipt: event.Receipt{
+			ID: id, Provider: provider, Key: key, Type: kind, ReceivedAt: received,
+			Source: memoOfRun(info, r.converter, workflows.MemoSource),
+		},
+		Type: kind, Status: event.StatusAccepted, Run: run, OccurredAt: received, OccurredAtMissing: true,
+	}, true
+}
+
+// indexed reads a search attribute, which is never encrypted.
+func indexed(attributes *commonpb.SearchAttributes, name string) (text string) {
+	if field := attributes.GetIndexedFields()[name]; field != nil {
+		_ = converter.GetDefaultDataConverter().FromPayload(field, &text) // without one the event shows no type
+	}
+	return text
+}
+
+// AcceptedEvent finds the open run of an event by the event's ID, which only the memo has: Temporal's list is read from the time
+// of the ID on. Event.ErrNotFound: there is none, and isCut says that there are more open runs than were looked at.
+func (r *Reader) AcceptedEvent(ctx context.Context, id string) (found event.Accepted, isCut bool, err error) {
+	made := event.AcceptedAt(id)
+	if made.IsZero() {
+		return found, false, event.ErrNotFound
+	}
+	ctx, cancel := WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	soon := made.Add(startedAfter)
+	for _, clause := range []string{
+		startedSince(made.Add(-startedBefore)) + startedUntil(soon),
+		startedSince(soon), // it has waited in the inbox
+	} {
+		workflowID, cut, err := r.searchMemo(ctx, openRuns+clause, id)
+		if err != nil {
+			return found, false, err
+		}
+		if workflowID == "" {
+			isCut = isCut || cut
+			continue
+		}
+		found, err = r.acceptedOf(ctx, workflowID)
+		if err == nil && found.Receipt.ID != id {
+			err = event.ErrNotFound // it has ended meanwhile
+		}
+		return found, false, err
+	}
+	return found, isCut, event.ErrNotFound
+}
+
+// searchMemo reads Temporal's list until it comes to the run of an event.
+func (r *Reader) searchMemo(ctx context.Context, query, eventID string) (workflowID string, isCut bool, err error) {
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: maxListed}
+	for range maxPages {
+		page, err := r.client.ListWorkflow(ctx, request)
+		if err != nil {
+			return "", false, unanswered("search open runs", err)
+		}
+		for _, info := range page.GetExecutions() {
+			if memoEventID(info, r.converter) == eventID {
+				return info.GetExecution().GetWorkflowId(), false, nil
+			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return "", false, nil
+		}
+	}
+	return "", true, nil
+}
+
+// AcceptedOf is the event of the open run of a workflow. Event.ErrNotFound: there is no such run.
+func (r *Reader) AcceptedOf(ctx context.Context, workflowID string) (event.Accepted, error) {
+	ctx, cancel := WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	return r.acceptedOf(ctx, workflowID)
+}
+
+func (r *Reader) acceptedOf(ctx context.Context, workflowID string) (found event.Accepted, err error) {
+	described, err := r.client.DescribeWorkflowExecution(ctx, workflowID, "")
+	info := described.GetWorkflowExecutionInfo()
+	switch {
+	case isNotFound(err):
+		return found, event.ErrNotFound
+	case err != nil:
+		return found, unanswered("describe workflow "+workflowID, err)
+	case info.GetType().GetName() != workflows.TypeProcessEvent,
+		info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return found, event.ErrNotFound
+	}
+	found.Run = runOf(info)
+	if found.Receipt, found.Body, err = r.Input(ctx, found.Run); err != nil {
+		return found, err
+	}
+	found.Receipt.ID = cmp.Or(memoEventID(info, r.converter), found.Receipt.ID)
+	task := described.GetPendingWorkflowTask()
+	found.TaskStarted = task.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED
+	found.TaskAttempts = int(task.GetAttempt())
+	for _, activity := range described.GetPendingActivities() {
+		found.Activity, found.ActivityAttempts = activity.GetActivityType().GetName(), int(activity.GetAttempt())
+	}
+	return found, nil
+}
+
+// CodeUnanswered is the code of the error where Temporal does not answer.
+const CodeUnanswered = "temporal_unavailable"
+
+// unanswered says that Temporal does not answer now.
+func unanswered(doing string, err error) error {
+	return &event.Error{Class: event.ClassTransient, Code: CodeUnanswered, Err: fmt.Errorf("%s: %w", doing, err)}
+}
