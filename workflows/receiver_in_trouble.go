@@ -58,7 +58,7 @@ func ReceiverInTrouble(ctx workflow.Context, in Receiver) (ReceiverResult, error
 	if err := r.takeOrders(ctx); err != nil {
 		return ReceiverResult{}, err
 	}
-	for n := 0; n < operationTurns && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); n++ {
+	for n := 0; !isLong(ctx, n); n++ {
 		outcome, pause, err := r.look(ctx)
 		if err != nil {
 			return ReceiverResult{}, err
@@ -73,7 +73,7 @@ func ReceiverInTrouble(ctx workflow.Context, in Receiver) (ReceiverResult, error
 	if err := finish(ctx); err != nil {
 		return ReceiverResult{}, err
 	}
-	return ReceiverResult{}, workflow.NewContinueAsNewError(ctx, TypeReceiverInTrouble, r.Receiver)
+	return ReceiverResult{}, continueAsNew(ctx, TypeReceiverInTrouble, r.Receiver)
 }
 
 // look reads how the destination does, tells what is new, and says how it has ended or when to look again.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"holdfast/activities/operations"
@@ -168,4 +169,14 @@ func TestReceiverInTrouble_takesOrders(t *testing.T) {
 	require.Equal(t, 20*time.Hour, env.Now().Sub(start).Round(time.Minute))
 	require.Equal(t, map[string]string{"probe": "refused", "pause": "done", "resume": "done"}, answers)
 	require.Equal(t, []string{"receiver_in_trouble 2m0s"}, env.told)
+}
+
+// The workflow is canceled just before it would continue as new:
+//   - it ends as canceled
+func TestReceiverInTrouble_isCanceledBeforeItContinuesAsNew(t *testing.T) {
+	env := pagedOperation(t)
+	env.SetContinueAsNewSuggested(true)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 0)
+	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.Receiver{DestinationID: 7, Destination: "crm"})
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
 }

@@ -39,6 +39,13 @@ const versionLargeChanges = "large-changes"
 // a run that does not ask, any result of RecordDeadLetter is a verdict.
 const versionNameDeadLetter = "name-dead-letter"
 
+// versionKeepCancel: a run that was canceled just before it continues as new ends as canceled. Before, the next run went on as if
+// nothing had happened.
+const versionKeepCancel = "keep-cancel"
+
+// versionContinueSweep: a sweep of many closed runs continues as new; before, all its pages were in one history.
+const versionContinueSweep = "continue-sweep"
+
 // isVersioned says whether the run is on the new side of a change.
 func isVersioned(ctx workflow.Context, changeID string) bool {
 	return workflow.GetVersion(ctx, changeID, workflow.DefaultVersion, 1) != workflow.DefaultVersion
