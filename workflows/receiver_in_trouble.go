@@ -52,7 +52,7 @@ type receiver struct {
 
 // ReceiverInTrouble is there for people: it tells them of a destination in trouble, step by step, takes their orders as updates
 // (pause, resume, probe), and disables the destination when it has lasted for too long. It delivers nothing, and rows alone
-// decide: whoever terminates it changes nothing.
+// decide. If it is terminated while the trouble lasts, it is started again within a minute.
 func ReceiverInTrouble(ctx workflow.Context, in Receiver) (ReceiverResult, error) {
 	r := &receiver{Receiver: in}
 	if err := r.takeOrders(ctx); err != nil {
