@@ -21,13 +21,7 @@ import (
 //   - it disables the destination, and ends, when the trouble has lasted for too long
 func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "subscriptions.yaml")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "destinations: {crm: {http: {url: %q, secrets: CRM_SECRET}}}\n",
-		newEndpoint(t).URL), 0o600))
-	i := newInstallation(t, "CRM_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8")
-	i.start(t, "serve")
-	out, err := i.run(t, "subscription", "apply", "-f", file)
-	require.NoError(t, err, out)
+	i := newInstallationInTrouble(t)
 	i.troubleSince(t, "3 minutes")
 	workflowID := workflows.ReceiverWorkflowID("crm")
 	i.awaitOtherRun(t, workflowID, "")
@@ -47,6 +41,37 @@ func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM destination_states WHERE state = 'disabled' AND by = 'holdfast'"))
 	i.replay(t, "receiver_disabled", workflowID)
+}
+
+// A paused destination is in trouble, and is resumed:
+//   - nobody has been notified, so nobody is notified of the end, and the history replays
+func TestNobodyIsToldOfTroubleThatEndsInAPause(t *testing.T) {
+	t.Parallel()
+	i := newInstallationInTrouble(t)
+	i.exec(t, "INSERT INTO destination_states (destination_id, state, by) SELECT id, 'paused', 'ada' FROM destinations")
+	i.troubleSince(t, "3 minutes")
+	workflowID := workflows.ReceiverWorkflowID("crm")
+	i.awaitOtherRun(t, workflowID, "")
+	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
+	out, err := i.run(t, "destination", "resume", "crm")
+	require.NoError(t, err, out)
+	i.probe(t, workflowID)
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Zero(t, i.count(t, "SELECT count(*) FROM error_log WHERE error_code LIKE 'receiver_%'"))
+	i.replay(t, "receiver_resumed_untold", workflowID)
+}
+
+// newInstallationInTrouble has a destination, crm, and a process that delivers.
+func newInstallationInTrouble(t *testing.T) *installation {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "subscriptions.yaml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "destinations: {crm: {http: {url: %q, secrets: CRM_SECRET}}}\n",
+		newEndpoint(t).URL), 0o600))
+	i := newInstallation(t, "CRM_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8")
+	i.start(t, "serve")
+	out, err := i.run(t, "subscription", "apply", "-f", file)
+	require.NoError(t, err, out)
+	return i
 }
 
 // troubleSince makes the trouble of each destination begin so long ago.
