@@ -38,12 +38,13 @@ func TestHistoryOfALongSweepReplays(t *testing.T) {
 			Result: workflows.SweepResult{Until: until},
 		})
 	require.NoError(t, err)
+	first := event.Run{WorkflowID: sweep.GetID(), RunID: sweep.GetRunID()}
 	var result workflows.SweepResult
 	require.NoError(t, sweep.Get(t.Context(), &result))
 	require.Equal(t, terminated, result.DeadLetters)
 	require.Equal(t, terminated, i.count(t, openDeadLetters))
-	require.NotEqual(t, sweep.GetRunID(), i.describe(t, "sweep").GetExecution().GetRunId())
-	i.replayRun(t, "sweep_continued", event.Run{WorkflowID: "sweep", RunID: sweep.GetRunID()})
+	require.NotEqual(t, first.RunID, i.describe(t, "sweep").GetExecution().GetRunId())
+	i.replayRun(t, "sweep_continued", first)
 	i.replay(t, "sweep_second_page", "sweep")
 }
 
