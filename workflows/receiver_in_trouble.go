@@ -131,7 +131,7 @@ func (r *receiver) takeOrders(ctx workflow.Context) error {
 		to   delivery.DestinationState
 	}{{UpdatePause, delivery.DestinationPaused}, {UpdateResume, delivery.DestinationReady}, {UpdateProbe, ""}} {
 		handler := func(ctx workflow.Context, o ReceiverOrder) (c delivery.Condition, err error) {
-			err = workflow.ExecuteActivity(withOperationLane(ctx, order.name), operate.ChangeReceiver, operations.ReceiverChange{
+			err = workflow.ExecuteActivity(withOrderLane(ctx, order.name), operate.ChangeReceiver, operations.ReceiverChange{
 				DestinationID: r.DestinationID, To: order.to, By: o.By, Reason: o.Reason,
 			}).Get(ctx, &c)
 			r.asked = true

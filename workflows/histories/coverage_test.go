@@ -20,7 +20,7 @@ const measured = "holdfast/workflows"
 
 // emitsNothing lists what workflow code calls of the SDK without a command. Any other function is taken to emit one.
 var emitsNothing = []string{
-	"AllHandlersFinished", "Await", "GetInfo", "GetLastCompletionResult", "GetLogger", "GetMetricsHandler", "GetSignalChannel",
+	"AllHandlersFinished", "Await", "GetActivityOptions", "GetInfo", "GetLastCompletionResult", "GetLogger", "GetMetricsHandler", "GetSignalChannel",
 	"HasLastCompletionResult", "NewDisconnectedContext", "Now", "SetUpdateHandlerWithOptions",
 	"WithActivityOptions", "WithHeartbeatTimeout", "WithLocalActivityOptions", "WithRetryPolicy", "WithScheduleToCloseTimeout",
 }
