@@ -53,7 +53,8 @@ func TestHistoriesOfEndingsReplay(t *testing.T) {
 	n.sendStandard(t, "/webhooks/homemade", poisonID, []byte(poison))
 	i.awaitStatus(t, "homemade:"+poisonID, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 	i.discard(t, "homemade:"+poisonID)
-	i.runTool(t, "temporal", "workflow", "reset", "--workflow-id", "homemade:"+poisonID, "--type", "FirstWorkflowTask", "--reason", "all")
+	i.runTool(t, "temporal", "workflow", "reset", "--workflow-id", "homemade:"+poisonID, "--type", "FirstWorkflowTask",
+		"--reason", "all of them")
 	ended("decided_at_dead_letter", "homemade:"+poisonID, event.OutcomeDiscarded)
 
 	i.exec(t, "ALTER TABLE event_entities RENAME TO hidden")

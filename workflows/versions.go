@@ -11,7 +11,7 @@ import "go.temporal.io/sdk/workflow"
 // without, a run that goes over to another build replays there, and so does one that is reset.
 //
 // An entry is never removed while a run that started before it can still be open, reset or queried. The histories in
-// testdata/histories are replayed by a test against today's code; that corpus only ever grows.
+// testdata/histories are replayed by the tests of workflows/histories against today's code; that corpus only ever grows.
 //
 // What a definition declares anew is no entry: it reaches a run with the result of its parse step (event.Policy), in which it is
 // missing where the run is older (FailOnTimeout). That a run ends with the outcome of a verdict hangs on results of activities

@@ -11,7 +11,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// staleRedrives stands in for Temporal and the store: thousands of runs that are open for a quarter of an hour cannot be had at will.
+// staleRedrives stands in for Temporal and the store: a test can't have a thousand runs that are open for a quarter of an hour.
 type staleRedrives struct {
 	SweepStore
 	RunStarter
