@@ -104,8 +104,8 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	return stored, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
 }
 
-// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes, without
-// their bodies. Those that were to be delivered again and are not in the queue wait again at once.
+// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes. It
+// leaves out their bodies. Those that were to be delivered again and are not in the queue wait again at once.
 func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error) {
 	if _, err := s.db.Exec(ctx, releaseUnsent, redriveLease, n); err != nil {
 		return nil, postgres.Failure("release dead letters of deliveries", err)
