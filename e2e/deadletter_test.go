@@ -129,6 +129,7 @@ func TestADiscardSticksUntilItIsReopened(t *testing.T) {
 	require.NoError(t, i.dial(t).GetWorkflow(t.Context(), workflowID, "").Get(t.Context(), &result))
 	require.Equal(t, event.OutcomeDiscarded, result.Outcome)
 	require.Equal(t, "a test of the sender", result.Verdict.Reason)
+	i.replay(t, "decided_at_persist", workflowID)
 	require.Contains(t, result.Verdict.By, "cli:")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
 	for _, name := range []string{id, eventID, workflowID} {

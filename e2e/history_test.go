@@ -20,7 +20,7 @@ import (
 	"holdfast/workflows"
 )
 
-// record adds today's histories to the corpus that package workflows replays: go test ./e2e -run Histor -record v3
+// record adds today's histories to those that workflows/histories replays: go test ./e2e -run Histor -record v3
 var record = flag.String("record", "", "record histories into workflows/testdata/histories under this prefix")
 
 // Each way that a run can take leaves a history that today's code replays:

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 )
 
 // A definition lets time-outs fail for good:
 //   - an event whose step takes longer than its time is a dead letter after one attempt of the durable lane
+//   - its run replays
 //   - nothing runs it again by itself; an operator does
 func TestTimeoutsFailForGoodWhereDeclared(t *testing.T) {
 	t.Parallel()
@@ -29,6 +31,8 @@ func TestTimeoutsFailForGoodWhereDeclared(t *testing.T) {
 	i.awaitCount(t, time.Minute, 1, dead)
 	var letter string
 	i.query(t, "SELECT id::text FROM dead_letters WHERE event_id = $1::uuid", []any{id}, &letter)
+	i.awaitStatus(t, "acme:e2", enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
+	i.replay(t, "failed_on_timeout", "acme:e2")
 	release()
 	_, err := i.run(t, "dlq", "replay", letter, "--wait")
 	require.NoError(t, err)

@@ -398,7 +398,7 @@ func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
 	}
 	require.NoError(t, db.Redeliver(ctx, sent.Receipt.ID, 1))
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '1 h'`)
-	stale, err := db.StaleRedrives(ctx, 10)
+	stale, err := db.StaleRedrives(ctx, 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, stale)
 	require.Equal(t, "open", value[string](db, `SELECT state FROM dead_letters WHERE id = $1`, unsent.ID))

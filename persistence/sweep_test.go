@@ -57,16 +57,19 @@ func TestAStaleRedriveIsReleased(t *testing.T) {
 	db.record(deadLetter(r))
 	id := db.deadLetterOf(r).ID
 	db.take(id)
-	stale, err := db.StaleRedrives(t.Context(), 10)
+	stale, err := db.StaleRedrives(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, stale)
 	require.NoError(t, db.ReleaseStale(t.Context(), id))
 	require.Equal(t, event.DeadLetterRedriving, db.deadLetterOf(r).State)
 
 	db.exec(`UPDATE dead_letters SET redriving_since = now() - interval '16 minutes'`)
-	stale, err = db.StaleRedrives(t.Context(), 10)
+	stale, err = db.StaleRedrives(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Len(t, stale, 1)
+	behind, err := db.StaleRedrives(t.Context(), id, 10)
+	require.NoError(t, err)
+	require.Empty(t, behind)
 	require.NoError(t, db.ReleaseStale(t.Context(), id))
 	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(r).State)
 }

@@ -56,12 +56,11 @@ func (in input) upsert(p event.Parsed) call {
 }
 
 func (in input) record(ctx workflow.Context, f event.Failure) call {
-	switch {
-	case in.large:
+	if in.large {
 		return call{do.RecordLargeDeadLetter, []any{in.small(), f}}
-	case isVersioned(ctx, versionNameDeadLetter):
-		return call{do.RecordDeadLetter, []any{in.receipt, f, in.body, true}}
-	default:
+	}
+	if !isVersioned(ctx, versionNameDeadLetter) {
 		return call{do.RecordDeadLetter, []any{in.receipt, f, in.body}}
 	}
+	return call{do.RecordDeadLetter, []any{in.receipt, f, in.body, true}}
 }

@@ -3,6 +3,7 @@ package workflows
 import (
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities/operations"
@@ -48,7 +49,7 @@ func restIn(state operation.State) rest {
 // workThrough runs an operation until the turn that is its last.
 func workThrough[T any](ctx workflow.Context, o pagedOperation, id string, restAfter func(T) rest) (turn T, err error) {
 	changed := workflow.GetSignalChannel(ctx, o.signal)
-	for n := 0; n < operationTurns && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); n++ {
+	for n := 0; !isLong(ctx, n); n++ {
 		for changed.ReceiveAsync(nil) { // the page looks at the row anyway
 		}
 		turn = *new(T)
@@ -69,7 +70,24 @@ func workThrough[T any](ctx workflow.Context, o pagedOperation, id string, restA
 	}
 	for changed.ReceiveAsync(nil) { // the next run looks first
 	}
-	return turn, workflow.NewContinueAsNewError(ctx, o.workflow, id)
+	if err = continueAsNew(ctx, o.workflow, id); temporal.IsCanceledError(err) {
+		return turn, abandon(ctx, o, id)
+	}
+	return turn, err
+}
+
+// isLong says whether a run that has done n turns should continue as new.
+func isLong(ctx workflow.Context, n int) bool {
+	return n >= operationTurns || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+}
+
+// continueAsNew returns the error that continues a run as new. If the run was canceled, it returns that error instead: the next
+// run would not be canceled.
+func continueAsNew(ctx workflow.Context, workflowType string, arg any) error {
+	if ctx.Err() != nil && isVersioned(ctx, versionKeepCancel) {
+		return ctx.Err()
+	}
+	return workflow.NewContinueAsNewError(ctx, workflowType, arg)
 }
 
 // abandon cancels an operation whose workflow was canceled in Temporal, as if it had been canceled in its row. Its counts are

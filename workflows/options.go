@@ -122,6 +122,15 @@ func withOperationLane(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
+// withOrderLane is for what a person asks for and waits for: trouble of the infrastructure is retried, and any other error is the
+// answer.
+func withOrderLane(ctx workflow.Context, summary string) workflow.Context {
+	ctx = withOperationLane(ctx, summary)
+	retry := *workflow.GetActivityOptions(ctx).RetryPolicy
+	retry.NonRetryableErrorTypes = counted()
+	return workflow.WithRetryPolicy(ctx, retry)
+}
+
 // singleTimeout bounds what is tried once: no channel takes longer.
 const singleTimeout = time.Minute
 

@@ -52,13 +52,13 @@ type receiver struct {
 
 // ReceiverInTrouble is there for people: it tells them of a destination in trouble, step by step, takes their orders as updates
 // (pause, resume, probe), and disables the destination when it has lasted for too long. It delivers nothing, and rows alone
-// decide: whoever terminates it changes nothing.
+// decide. If it is terminated while the trouble lasts, it is started again within a minute.
 func ReceiverInTrouble(ctx workflow.Context, in Receiver) (ReceiverResult, error) {
 	r := &receiver{Receiver: in}
 	if err := r.takeOrders(ctx); err != nil {
 		return ReceiverResult{}, err
 	}
-	for n := 0; n < operationTurns && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); n++ {
+	for n := 0; !isLong(ctx, n); n++ {
 		outcome, pause, err := r.look(ctx)
 		if err != nil {
 			return ReceiverResult{}, err
@@ -73,7 +73,7 @@ func ReceiverInTrouble(ctx workflow.Context, in Receiver) (ReceiverResult, error
 	if err := finish(ctx); err != nil {
 		return ReceiverResult{}, err
 	}
-	return ReceiverResult{}, workflow.NewContinueAsNewError(ctx, TypeReceiverInTrouble, r.Receiver)
+	return ReceiverResult{}, continueAsNew(ctx, TypeReceiverInTrouble, r.Receiver)
 }
 
 // look reads how the destination does, tells what is new, and says how it has ended or when to look again.
@@ -131,7 +131,7 @@ func (r *receiver) takeOrders(ctx workflow.Context) error {
 		to   delivery.DestinationState
 	}{{UpdatePause, delivery.DestinationPaused}, {UpdateResume, delivery.DestinationReady}, {UpdateProbe, ""}} {
 		handler := func(ctx workflow.Context, o ReceiverOrder) (c delivery.Condition, err error) {
-			err = workflow.ExecuteActivity(withOperationLane(ctx, order.name), operate.ChangeReceiver, operations.ReceiverChange{
+			err = workflow.ExecuteActivity(withOrderLane(ctx, order.name), operate.ChangeReceiver, operations.ReceiverChange{
 				DestinationID: r.DestinationID, To: order.to, By: o.By, Reason: o.Reason,
 			}).Get(ctx, &c)
 			r.asked = true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"holdfast/activities/operations"
@@ -168,4 +169,35 @@ func TestReceiverInTrouble_takesOrders(t *testing.T) {
 	require.Equal(t, 20*time.Hour, env.Now().Sub(start).Round(time.Minute))
 	require.Equal(t, map[string]string{"probe": "refused", "pause": "done", "resume": "done"}, answers)
 	require.Equal(t, []string{"receiver_in_trouble 2m0s"}, env.told)
+}
+
+// The workflow is canceled just before it would continue as new:
+//   - it ends as canceled
+func TestReceiverInTrouble_isCanceledBeforeItContinuesAsNew(t *testing.T) {
+	env := pagedOperation(t)
+	env.SetContinueAsNewSuggested(true)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 0)
+	env.ExecuteWorkflow(workflows.TypeReceiverInTrouble, workflows.Receiver{DestinationID: 7, Destination: "crm"})
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
+}
+
+// Somebody asks for what cannot be done, as the destination has recovered or is gone:
+//   - the answer says so after one attempt
+//   - the workflow looks at once, and ends
+func TestReceiverInTrouble_answersAnOrderThatCannotBeDone(t *testing.T) {
+	env := newTrouble(t, 120*time.Hour)
+	env.OnActivity("ChangeReceiver", mock.Anything, mock.Anything).Return(
+		delivery.Condition{}, temporal.NewApplicationError("not found", string(event.ClassFailed))).Once()
+	env.after(2*time.Minute+10*time.Second, func(c *delivery.Condition) { c.TroubleSince = nil })
+	var answer error
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(workflows.UpdateProbe, "probe", &testsuite.TestUpdateCallback{
+			OnAccept:   func() {},
+			OnReject:   func(err error) { require.NoError(t, err) },
+			OnComplete: func(_ any, err error) { answer = err },
+		}, workflows.ReceiverOrder{By: "ada"})
+	}, 2*time.Minute+20*time.Second)
+	require.Equal(t, "recovered", env.run(t).Outcome)
+	require.ErrorContains(t, answer, "not found")
+	env.AssertActivityNumberOfCalls(t, "ChangeReceiver", 1)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -85,6 +86,31 @@ func TestRedriveDeadLetters_canBeCanceledInTemporal(t *testing.T) {
 	env.AssertExpectations(t)
 }
 
+// Its workflow is canceled in Temporal just before it would continue as new:
+//   - in the pause after its last turn, the redrive is canceled as in any other pause
+//   - so it is before its first turn
+func TestRedriveDeadLetters_isCanceledBeforeItContinuesAsNew(t *testing.T) {
+	for name, c := range map[string]struct {
+		turns int
+		after time.Duration
+	}{
+		"after the last turn":   {turns: 300, after: 300*time.Minute - 30*time.Second},
+		"before the first turn": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := pagedOperation(t)
+			env.SetContinueAsNewSuggested(c.turns == 0)
+			env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Paused, false, false), nil).Maybe().Times(c.turns)
+			env.OnActivity("CancelRedrive", mock.Anything, "one").Return(nil).Once()
+			env.RegisterDelayedCallback(env.CancelWorkflow, c.after)
+			env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
+			require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
+			env.AssertActivityNumberOfCalls(t, "RedrivePage", c.turns)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
 // Something is due, then as many runs are open as may be, then nothing is due any more:
 //   - it adds up what it has done
 func TestRedriveDue_worksUntilNothingIsDue(t *testing.T) {
@@ -146,6 +172,41 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 			require.Equal(t, 3, result.Count)
 			require.WithinDuration(t, since, result.Since, time.Second)
 			require.Equal(t, map[string]int{"slow": 1}, result.Stuck)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// More runs have ended than one history should hold:
+//   - the sweep continues as new after 300 pages, and earlier if the server suggests it
+//   - the next run goes on behind the last page, adds to what the first one has found, and looks for nothing twice
+func TestSweepRuns_continuesAsNew(t *testing.T) {
+	for name, pages := range map[string]int{"after 300 pages": 300, "when it is suggested": 1} {
+		t.Run(name, func(t *testing.T) {
+			env := pagedOperation(t)
+			env.SetContinueAsNewSuggested(pages == 1)
+			env.SetLastCompletionResult(workflows.SweepResult{Until: env.Now().Add(-time.Hour)})
+			env.OnActivity("SweepClosedRuns", mock.Anything, mock.Anything).Return(
+				operation.SweptPage{DeadLetters: 1, Next: []byte("next")}, nil).Times(pages)
+			env.ExecuteWorkflow(workflows.TypeSweepRuns)
+			env.AssertExpectations(t)
+			var again *workflow.ContinueAsNewError
+			require.ErrorAs(t, env.GetWorkflowError(), &again)
+			var begun workflows.BegunSweep
+			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &begun))
+			require.Equal(t, "next", string(begun.Page.Token))
+
+			env = pagedOperation(t)
+			env.OnActivity("SweepClosedRuns", mock.Anything, begun.Page).Return(operation.SweptPage{DeadLetters: 2}, nil).Once()
+			env.OnActivity("SweepOpenRuns", mock.Anything, begun.Result.Until.Add(-15*time.Minute)).Return(map[string]int{}, nil).Once()
+			env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil).Once()
+			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
+			env.ExecuteWorkflow(again.WorkflowType.Name, &begun)
+			require.NoError(t, env.GetWorkflowError())
+			var result workflows.SweepResult
+			require.NoError(t, env.GetWorkflowResult(&result))
+			require.Equal(t, pages+2, result.DeadLetters)
+			require.Equal(t, begun.Page.Until, result.Until)
 			env.AssertExpectations(t)
 		})
 	}

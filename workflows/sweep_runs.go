@@ -31,20 +31,26 @@ type SweepResult struct {
 	Woken    int `json:"woken"`
 }
 
+// BegunSweep is how far a sweep has come that continues as new: the page that comes next, and what it has found.
+type BegunSweep struct {
+	Page   operation.SweepPage `json:"page"`
+	Result SweepResult         `json:"result"`
+}
+
 // SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter,
 // one whose workflow task fails for ever never ends, and a replay that was killed between two steps leaves a dead letter
 // that nobody works on.
-func SweepRuns(ctx workflow.Context) (SweepResult, error) {
-	result := SweepResult{Until: workflow.Now(ctx).UTC()}
-	var last SweepResult
-	if workflow.HasLastCompletionResult(ctx) {
-		if err := workflow.GetLastCompletionResult(ctx, &last); err != nil {
-			return result, err
+func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
+	if begun == nil { // the schedule has started it
+		begun = &BegunSweep{}
+		if err := begun.begin(ctx); err != nil {
+			return begun.Result, err
 		}
 	}
-	if err := sweepClosed(ctx, sweepSince(last, result.Until), &result); err != nil {
-		return result, err
+	if err := begun.sweepClosed(ctx); err != nil {
+		return begun.Result, err
 	}
+	result := begun.Result
 	before := result.Until.Add(-sweepOpenAfter)
 	if err := workflow.ExecuteActivity(withOperationLane(ctx, "open runs"), operate.SweepOpenRuns, before).
 		Get(ctx, &result.Stuck); err != nil {
@@ -74,20 +80,36 @@ func sweepSince(last SweepResult, now time.Time) time.Time {
 	}
 }
 
-// sweepClosed goes page by page, so that a mass termination is no single activity.
-func sweepClosed(ctx workflow.Context, since time.Time, result *SweepResult) error {
-	page := operation.SweepPage{Since: since, Until: result.Until}
-	for {
+// begin sets the first page. What the last sweep has found reaches only the first run of this one.
+func (b *BegunSweep) begin(ctx workflow.Context) error {
+	b.Result.Until = workflow.Now(ctx).UTC()
+	var last SweepResult
+	if workflow.HasLastCompletionResult(ctx) {
+		if err := workflow.GetLastCompletionResult(ctx, &last); err != nil {
+			return err
+		}
+	}
+	b.Page = operation.SweepPage{Since: sweepSince(last, b.Result.Until), Until: b.Result.Until}
+	return nil
+}
+
+// sweepClosed goes page by page, so that a mass termination is no single activity, and continues as new before its history grows
+// too long.
+func (b *BegunSweep) sweepClosed(ctx workflow.Context) error {
+	for n := 1; ; n++ {
 		var swept operation.SweptPage
-		err := workflow.ExecuteActivity(withOperationLane(ctx, "closed runs"), operate.SweepClosedRuns, page).Get(ctx, &swept)
+		err := workflow.ExecuteActivity(withOperationLane(ctx, "closed runs"), operate.SweepClosedRuns, b.Page).Get(ctx, &swept)
 		if err != nil {
 			return err
 		}
-		result.DeadLetters += swept.DeadLetters
-		result.Add(swept.Count, swept.Since)
+		b.Result.DeadLetters += swept.DeadLetters
+		b.Result.Add(swept.Count, swept.Since)
+		b.Page.Token = swept.Next
 		if len(swept.Next) == 0 {
 			return nil
 		}
-		page.Token = swept.Next
+		if isLong(ctx, n) && isVersioned(ctx, versionContinueSweep) {
+			return continueAsNew(ctx, TypeSweepRuns, b)
+		}
 	}
 }

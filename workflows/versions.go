@@ -11,7 +11,7 @@ import "go.temporal.io/sdk/workflow"
 // without, a run that goes over to another build replays there, and so does one that is reset.
 //
 // An entry is never removed while a run that started before it can still be open, reset or queried. The histories in
-// testdata/histories are replayed by a test against today's code; that corpus only ever grows.
+// testdata/histories are replayed by the tests of workflows/histories against today's code; that corpus only ever grows.
 //
 // What a definition declares anew is no entry: it reaches a run with the result of its parse step (event.Policy), in which it is
 // missing where the run is older (FailOnTimeout). That a run ends with the outcome of a verdict hangs on results of activities
@@ -38,6 +38,13 @@ const versionLargeChanges = "large-changes"
 // versionNameDeadLetter: a run that dies asks for the number of its dead letter and fails with it; before, it failed without. To
 // a run that does not ask, any result of RecordDeadLetter is a verdict.
 const versionNameDeadLetter = "name-dead-letter"
+
+// versionKeepCancel: a run that was canceled just before it continues as new ends as canceled. Before, the next run went on as if
+// nothing had happened.
+const versionKeepCancel = "keep-cancel"
+
+// versionContinueSweep: a sweep of many closed runs continues as new; before, all its pages were in one history.
+const versionContinueSweep = "continue-sweep"
 
 // isVersioned says whether the run is on the new side of a change.
 func isVersioned(ctx workflow.Context, changeID string) bool {

@@ -1,31 +1,44 @@
 package operations
 
-import "context"
+import (
+	"context"
 
-// released is how many dead letters one sweep looks at.
+	"holdfast/event"
+)
+
+// released is how many dead letters a sweep reads at a time.
 const released = 500
 
 // ReleaseRedrives lets dead letters wait again that have been redriving for long without a run: whoever took them was killed
-// before the start.
+// before the start. Those whose run is open stay as they are, so each page begins behind the last one.
 func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
-	stale, err := a.Sweeps.StaleRedrives(ctx, released)
-	if err != nil {
-		return 0, err
-	}
-	for _, d := range stale {
-		latest, err := a.Starter.LatestRun(ctx, d.Receipt.WorkflowID())
+	for after := int64(0); ; {
+		stale, err := a.Sweeps.StaleRedrives(ctx, after, released)
 		if err != nil {
 			return n, err
 		}
-		if latest.Open && latest.EventID == d.Receipt.ID {
-			continue
+		for _, d := range stale {
+			isReleased, err := a.releaseRedrive(ctx, d)
+			if err != nil {
+				return n, err
+			}
+			if isReleased {
+				n++
+			}
+			after = d.ID
 		}
-		if err := a.Sweeps.ReleaseStale(ctx, d.ID); err != nil {
-			return n, err
+		if len(stale) < released {
+			return n, nil
 		}
-		n++
 	}
-	return n, nil
+}
+
+func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (isReleased bool, err error) {
+	latest, err := a.Starter.LatestRun(ctx, d.Receipt.WorkflowID())
+	if err != nil || latest.Open && latest.EventID == d.Receipt.ID {
+		return false, err
+	}
+	return true, a.Sweeps.ReleaseStale(ctx, d.ID)
 }
 
 // WakeRedrives makes sure that each bulk redrive, rebuild, resend and import which has not ended has a workflow: one may have

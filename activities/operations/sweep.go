@@ -22,8 +22,8 @@ type SweepStore interface {
 	Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error)
 	// StoredEvents are those of the event IDs that have a row.
 	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
-	// StaleRedrives are the first n dead letters that have been redriving for long.
-	StaleRedrives(ctx context.Context, n int) ([]event.DeadLetter, error)
+	// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for long.
+	StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error)
 	// ReleaseStale lets one of them wait again.
 	ReleaseStale(ctx context.Context, id int64) error
 }

@@ -722,6 +722,11 @@ var Table = []Rule{
 		OnlyTests: true,
 	},
 	{
+		Package:   "workflows/histories",
+		Why:       "what is measured while histories are replayed is not mixed with what the tests of workflows execute",
+		OnlyTests: true,
+	},
+	{
 		Package:   "deploy",
 		Why:       "what is deployed is checked, not programmed",
 		OnlyTests: true,

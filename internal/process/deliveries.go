@@ -92,15 +92,16 @@ func untilDone(piece func(context.Context) (int64, error)) func(context.Context)
 	}
 }
 
-// lookAfterReceivers gives each destination in trouble its workflow, for people. Deliveries do not need it, and so one that is
-// terminated is not started again for the same trouble, but by another process.
+// lookAfterReceivers starts the workflow of each destination in trouble that has none, also where somebody has terminated it:
+// without it, nobody is notified and the destination is never disabled. It begins with destinations that are new to this process,
+// and goes on with those whose turn was longest ago.
 func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error) {
 	troubled, err := p.store.Troubled(ctx, troubleAfter)
 	if err != nil {
 		return false, err
 	}
-	fresh := slices.DeleteFunc(slices.Clone(troubled), func(c delivery.Condition) bool {
-		return p.watched[c.DestinationID].Equal(*c.TroubleSince)
+	slices.SortStableFunc(troubled, func(a, b delivery.Condition) int {
+		return p.watched[a.DestinationID].Compare(p.watched[b.DestinationID])
 	})
 	known := make(map[int64]time.Time, len(troubled))
 	for _, c := range troubled {
@@ -108,7 +109,8 @@ func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error)
 	}
 	p.watched = known
 	starter := p.starter()
-	for _, c := range fresh[:min(len(fresh), troubledAtOnce)] {
+	for _, c := range troubled[:min(len(troubled), troubledAtOnce)] {
+		p.watched[c.DestinationID] = time.Now()
 		d, err := p.store.Destination(ctx, strconv.FormatInt(c.DestinationID, 10))
 		if err != nil {
 			return false, err
@@ -116,7 +118,6 @@ func (p *process) lookAfterReceivers(ctx context.Context) (more bool, err error)
 		if err := starter.WatchReceiver(ctx, d.ID, d.Name); err != nil {
 			return false, err
 		}
-		p.watched[c.DestinationID] = *c.TroubleSince
 	}
 	return false, nil
 }

@@ -55,7 +55,7 @@ type process struct {
 	dispatcher  *dispatch.Dispatcher // nil where nothing is delivered
 	// closeSenders closes the connections of the dispatcher.
 	closeSenders func()
-	watched      map[int64]time.Time // since when destinations were in trouble that have their workflow
+	watched      map[int64]time.Time // when a destination in trouble was last given its workflow
 
 	stops  []stop
 	failed chan error

@@ -33,7 +33,8 @@ SELECT c.position
 	selectStored = `SELECT id::text FROM events WHERE id = ANY($1::uuid[])`
 
 	selectStale = deadLetterColumns + ` FROM dead_letters
- WHERE state = 'redriving' AND subscription_id = 0 AND redriving_since < clock_timestamp() - $1::interval ORDER BY id LIMIT $2`
+ WHERE state = 'redriving' AND subscription_id = 0 AND redriving_since < clock_timestamp() - $1::interval AND id > $2
+ ORDER BY id LIMIT $3`
 
 	// What was taken to be delivered again is with its queue, for as long as its destination needs. If it is not there, whoever took
 	// it has stopped half-way.
@@ -103,13 +104,13 @@ func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool
 	return stored, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
 }
 
-// StaleRedrives are the first n dead letters that have been redriving for more than 15 minutes, without their bodies. Those
-// that were to be delivered again, and are not with their queue, wait again at once.
-func (s *Store) StaleRedrives(ctx context.Context, n int) ([]event.DeadLetter, error) {
+// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for more than 15 minutes. It
+// leaves out their bodies. Those that were to be delivered again and are not in the queue wait again at once.
+func (s *Store) StaleRedrives(ctx context.Context, after int64, n int) ([]event.DeadLetter, error) {
 	if _, err := s.db.Exec(ctx, releaseUnsent, redriveLease, n); err != nil {
 		return nil, postgres.Failure("release dead letters of deliveries", err)
 	}
-	rows, err := s.db.Query(ctx, selectStale, redriveLease, n)
+	rows, err := s.db.Query(ctx, selectStale, redriveLease, after, n)
 	if err != nil {
 		return nil, postgres.Failure("list stale redrives", err)
 	}

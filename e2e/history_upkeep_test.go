@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/client"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/workflows"
+)
+
+// More runs were terminated than one history of the sweep should hold, one a page:
+//   - the sweep continues as new, and each run has its dead letter
+//   - both its histories replay
+func TestHistoryOfALongSweepReplays(t *testing.T) {
+	t.Parallel()
+	const terminated = 50
+	i := newInstallation(t)
+	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleSweep, "--pause")
+	n, c := i.start(t, "ingress"), i.dial(t)
+	for range terminated {
+		sent := n.send(t, someEvent())
+		require.NoError(t, c.TerminateWorkflow(t.Context(), sent.Events[0].WorkflowID, "", "by mistake"))
+	}
+	eventually(t, time.Minute, "all are on record", func() error {
+		return atLeast(i.runsOf(t, "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Terminated'"), terminated)
+	})
+	i.start(t, "worker")
+	until := time.Now().UTC()
+	sweep, err := c.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{ID: "sweep", TaskQueue: workflows.QueueOperations},
+		workflows.TypeSweepRuns, &workflows.BegunSweep{
+			Page:   operation.SweepPage{Since: until.Add(-time.Hour), Until: until, Limit: 1},
+			Result: workflows.SweepResult{Until: until},
+		})
+	require.NoError(t, err)
+	first := event.Run{WorkflowID: sweep.GetID(), RunID: sweep.GetRunID()}
+	var result workflows.SweepResult
+	require.NoError(t, sweep.Get(t.Context(), &result))
+	require.Equal(t, terminated, result.DeadLetters)
+	require.Equal(t, terminated, i.count(t, openDeadLetters))
+	require.NotEqual(t, first.RunID, i.describe(t, "sweep").GetExecution().GetRunId())
+	i.replayRun(t, "sweep_continued", first)
+	i.replay(t, "sweep_second_page", "sweep")
+}
+
+// A redrive is canceled in Temporal when its next step would be to continue as new:
+//   - it is canceled, and its history replays
+func TestHistoryOfALongRedriveThatIsCanceledReplays(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	i.bury(t, 1)
+	id := i.startRedrive(t, "--all")
+	workflowID, c := workflows.RedriveWorkflowID(id), i.dial(t)
+	for range 256 { // the length at which the server of these tests suggests it
+		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.SignalRedriveChanged, nil))
+	}
+	require.NoError(t, c.CancelWorkflow(t.Context(), workflowID, ""))
+	i.start(t, "worker")
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
+	i.awaitRedrive(t, time.Minute, id, operation.Canceled)
+	i.replay(t, "redrive_canceled_last", workflowID)
+}
+
+// As many dead letters are redriving as may be:
+//   - the schedule's run waits until there is room, starts what is due, and replays
+func TestHistoryOfAFullScheduleReplays(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, append(quickly, "HOLDFAST_REDRIVE_RATE=1")...)
+	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleSweep, "--pause")
+	i.bury(t, 21)
+	i.exec(t, "UPDATE dead_letters SET state = 'redriving', redriving_since = now() WHERE id > (SELECT min(id) FROM dead_letters)")
+	i.start(t, "worker")
+	run := i.latestOf(t, workflows.TypeRedriveDue, "Running")
+	i.awaitEvent(t, run, enumspb.EVENT_TYPE_TIMER_STARTED)
+	i.exec(t, "DELETE FROM dead_letters WHERE state = 'redriving'")
+	i.awaitStatus(t, run, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.awaitCount(t, time.Minute, 1, processedEvents)
+	i.replay(t, "redrive_due_full", run)
+}
+
+// No channel takes the report:
+//   - the run waits before it sends it again; it is canceled in that pause, and replays
+func TestHistoryOfAReportThatNobodyTakesReplays(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes", "HOLDFAST_NOTIFY_REPORT=daily",
+		"HOLDFAST_NOTIFY_EVERY=1h")
+	i.start(t, "serve")
+	schedule := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleReport)
+	require.NoError(t, schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{}))
+	run := i.latestOf(t, workflows.TypeReportHealth, "Running")
+	i.awaitEvent(t, run, enumspb.EVENT_TYPE_TIMER_STARTED)
+	i.cancel(t, run)
+	i.awaitStatus(t, run, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
+	i.replay(t, "report_untold", run)
+}

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/client"
+
+	"holdfast/event"
+	"holdfast/workflows"
+)
+
+// A destination is in trouble:
+//   - its workflow is terminated: as the trouble lasts, the next look at destinations starts it again
+//   - it goes on when its history grows long
+//   - it disables the destination, and ends, when the trouble has lasted for too long
+func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
+	t.Parallel()
+	i := newInstallationInTrouble(t)
+	i.troubleSince(t, "3 minutes")
+	workflowID := workflows.ReceiverWorkflowID("crm")
+	i.awaitOtherRun(t, workflowID, "")
+	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
+	terminated := i.describe(t, workflowID).GetExecution().GetRunId()
+	i.runTool(t, "temporal", "workflow", "terminate", "--workflow-id", workflowID, "--reason", "by mistake")
+	i.awaitOtherRun(t, workflowID, terminated)
+
+	long := i.describe(t, workflowID).GetExecution().GetRunId()
+	for run := long; run == long; run = i.describe(t, workflowID).GetExecution().GetRunId() {
+		i.probe(t, workflowID)
+	}
+	i.replayRun(t, "receiver_continued", event.Run{WorkflowID: workflowID, RunID: long})
+
+	i.troubleSince(t, "6 days")
+	i.probe(t, workflowID)
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM destination_states WHERE state = 'disabled' AND by = 'holdfast'"))
+	i.replay(t, "receiver_disabled", workflowID)
+}
+
+// A paused destination is in trouble, and what was under way then succeeds:
+//   - a probe is answered: there is nothing to try again
+//   - nobody was notified of the trouble, so nobody is notified of its end, and the history replays
+func TestNobodyIsToldOfTroubleThatEndsInAPause(t *testing.T) {
+	t.Parallel()
+	i := newInstallationInTrouble(t)
+	out, err := i.run(t, "destination", "pause", "crm", "--reason", "they deploy")
+	require.NoError(t, err, out)
+	i.troubleSince(t, "3 minutes")
+	workflowID := workflows.ReceiverWorkflowID("crm")
+	i.awaitOtherRun(t, workflowID, "")
+	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
+	i.exec(t, "UPDATE destination_states SET trouble_since = NULL")
+	require.ErrorContains(t, i.tryProbe(t, workflowID), "not found")
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Zero(t, i.count(t, "SELECT count(*) FROM error_log WHERE error_code LIKE 'receiver_%'"))
+	i.replay(t, "receiver_recovered_untold", workflowID)
+}
+
+// newInstallationInTrouble has a destination, crm, and a process that delivers.
+func newInstallationInTrouble(t *testing.T) *installation {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "subscriptions.yaml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "destinations: {crm: {http: {url: %q, secrets: CRM_SECRET}}}\n",
+		newEndpoint(t).URL), 0o600))
+	i := newInstallation(t, "CRM_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8")
+	i.start(t, "serve")
+	out, err := i.run(t, "subscription", "apply", "-f", file)
+	require.NoError(t, err, out)
+	return i
+}
+
+// troubleSince makes the trouble of each destination begin so long ago.
+func (i *installation) troubleSince(t *testing.T, ago string) {
+	t.Helper()
+	i.exec(t, `INSERT INTO destination_states AS s (destination_id, trouble_since, trouble)
+SELECT id, now() - interval '`+ago+`', '503' FROM destinations WHERE deleted_at IS NULL
+ON CONFLICT (destination_id) DO UPDATE SET trouble_since = excluded.trouble_since, trouble = excluded.trouble`)
+}
+
+// awaitOtherRun waits until a run of the workflow is open that is another one than the run.
+func (i *installation) awaitOtherRun(t *testing.T, workflowID, runID string) {
+	t.Helper()
+	c := i.dial(t)
+	eventually(t, 2*time.Minute, workflowID+" runs", func() error {
+		described, err := c.DescribeWorkflowExecution(t.Context(), workflowID, "")
+		if err != nil {
+			return err
+		}
+		info := described.GetWorkflowExecutionInfo()
+		if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetExecution().GetRunId() == runID {
+			return fmt.Errorf("%s: run %s is %s", workflowID, info.GetExecution().GetRunId(), info.GetStatus())
+		}
+		return nil
+	})
+}
+
+// probe asks the workflow of a destination to try it again, and waits until it has.
+func (i *installation) probe(t *testing.T, workflowID string) {
+	t.Helper()
+	require.NoError(t, i.tryProbe(t, workflowID))
+}
+
+func (i *installation) tryProbe(t *testing.T, workflowID string) error {
+	t.Helper()
+	update, err := i.dial(t).UpdateWorkflow(t.Context(), sdk.UpdateWorkflowOptions{
+		WorkflowID: workflowID, UpdateName: workflows.UpdateProbe, Args: []any{workflows.ReceiverOrder{By: "ada"}},
+		WaitForStage: sdk.WorkflowUpdateStageCompleted,
+	})
+	require.NoError(t, err)
+	return update.Get(t.Context(), nil)
+}
