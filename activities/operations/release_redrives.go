@@ -17,8 +17,8 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		if latest.Open && latest.EventID == d.Receipt.ID {
-			continue
+		if latest.EventID == d.Receipt.ID && (latest.Open || latest.Run.RunID != d.Run.RunID && latest.EndedByOperator()) {
+			continue // the sweep of closed runs adds that an operator has ended it
 		}
 		if err := a.Sweeps.ReleaseStale(ctx, d.ID); err != nil {
 			return n, err
