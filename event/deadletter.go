@@ -24,15 +24,15 @@ type Failure struct {
 	At time.Time `json:"at"`
 }
 
-// The codes of a dead letter, of the class failed, whose run an operator has ended. Only an operator or a redelivery runs the event
-// again.
+// The codes of a dead letter, of the class failed, whose run an operator has ended. Only an operator or a redelivery runs the
+// event again.
 const (
 	CodeTerminated = "terminated"
 	CodeCanceled   = "canceled"
 )
 
-// CodeTerminatedByTemporal is the code of a dead letter whose run Temporal has terminated, for instance because its history was too
-// large. No operator decided that.
+// CodeTerminatedByTemporal is the code of a dead letter whose run Temporal has terminated, for instance because its history was
+// too large. No operator decided that.
 const CodeTerminatedByTemporal = "terminated_by_temporal"
 
 // AwaitsOperator ends the message of a failure that no schedule runs again.

@@ -10,9 +10,9 @@ import (
 // rowsPage is how many events are read at a time, with their bodies.
 const rowsPage = 200
 
-// Unfinished looks at a page of events that are stored and not processed, and gives those their dead letters that no open run works
-// on; a dry run only finds them. An event that cannot be judged is told of and passed over. Last is the ID that the page has come
-// to, empty if there are no more.
+// Unfinished looks at a page of events that are stored and not processed, and gives those their dead letters that no open run
+// works on; a dry run only finds them. An event that cannot be judged is told of and passed over. Last is the ID that the page
+// has come to, empty if there are no more.
 func (s *Service) Unfinished(ctx context.Context, page operation.RowPage, tell Look) (last string, err error) {
 	records, err := s.Rows.Unfinished(ctx, page)
 	if err == nil && len(records) > 0 {
@@ -65,8 +65,8 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, page oper
 	}, page.DryRun)
 }
 
-// endedRun gives the dead letter of an event whose own run has ended without finishing it. That run may have done so after the page
-// was read.
+// endedRun gives the dead letter of an event whose own run has ended without finishing it. That run may have done so after the
+// page was read.
 func (s *Service) endedRun(ctx context.Context, latest operation.LatestRun, page operation.RowPage) (*event.DeadLetter, error) {
 	if latest.Open || !page.Ended {
 		return nil, nil

@@ -100,8 +100,8 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	return parsed, failed
 }
 
-// takesOver makes the run one of the event that owns the key, which is dead or unfinished, as the ingress does where Temporal still
-// has that event's run. The memo names the owner to everybody who asks whose run this is.
+// takesOver makes the run one of the event that owns the key, which is dead or unfinished, as the ingress does where Temporal
+// still has that event's run. The memo names the owner to everybody who asks whose run this is.
 func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
 	if !isVersioned(ctx, versionTakeOver) {
 		return false

@@ -38,9 +38,9 @@ type SweepResult struct {
 	Woken    int `json:"woken"`
 }
 
-// SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter,
-// one whose workflow task fails for ever never ends, a run that Temporal has lost leaves its event unfinished, and a replay that was
-// killed between two steps leaves a dead letter that nobody works on.
+// SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter, one
+// whose workflow task fails for ever never ends, a run that Temporal has lost leaves its event unfinished, and a replay that
+// was killed between two steps leaves a dead letter that nobody works on.
 func SweepRuns(ctx workflow.Context) (SweepResult, error) {
 	result := SweepResult{Until: workflow.Now(ctx).UTC()}
 	var last SweepResult

@@ -18,7 +18,8 @@ import "go.temporal.io/sdk/workflow"
 // that no history from before has.
 
 // versionTakeOver: a run that finds its key with an event whose dead letter waits, or whose run is gone, goes on as that event;
-// before, it ended as that one's duplicate. The persist step of a newer worker may have said so to an older one, which took no notice.
+// before, it ended as that one's duplicate. The persist step of a newer worker may have said so to an older one, which took no
+// notice.
 const versionTakeOver = "take-over-dead-owner"
 
 // versionPurgeChanges: a purge removes the change feed, too, which there was not before.
@@ -39,7 +40,8 @@ const versionLargeChanges = "large-changes"
 // a run that does not ask, any result of RecordDeadLetter is a verdict.
 const versionNameDeadLetter = "name-dead-letter"
 
-// versionSweepUnfinished: a sweep looks at unfinished events, too, whose runs Temporal may have lost; before, it looked at runs alone.
+// versionSweepUnfinished: a sweep looks at unfinished events, too, whose runs Temporal may have lost; before, it looked at runs
+// alone.
 const versionSweepUnfinished = "sweep-unfinished"
 
 // isVersioned says whether the run is on the new side of a change.

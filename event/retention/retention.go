@@ -10,8 +10,8 @@ type Kept string
 
 // What is kept.
 const (
-	// Events are events that have been processed, with their bodies, since their last run. The state of entities does not change when
-	// they go.
+	// Events are events that have been processed, with their bodies, since their last run. The state of entities does not
+	// change when they go.
 	Events Kept = "events"
 	// DeadLetters are dead letters that are resolved or discarded; the others are never removed by age.
 	DeadLetters Kept = "dead_letters"
@@ -42,8 +42,8 @@ func (t Times) Until(k Kept, now time.Time) (until time.Time, ok bool) {
 	return now.Add(-t[k]), t[k] > 0
 }
 
-// runMargin is how long an event stays after the retention of its run: Temporal takes up to half an hour longer to delete the run,
-// and clocks differ.
+// runMargin is how long an event stays after the retention of its run: Temporal takes up to half an hour longer to delete the
+// run, and clocks differ.
 const runMargin = time.Hour
 
 // OutlastingRuns keeps events until Temporal, which keeps runs for a time, has deleted theirs: a run that is reset would store a

@@ -47,7 +47,8 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 // unfinishedFor is how old an unfinished event is before it is looked at; the sweep waits as long.
 const unfinishedFor = 15 * time.Minute
 
-// examineUnfinished looks for events that are stored and not processed, and that no open run works on: Temporal has lost their runs.
+// examineUnfinished looks for events that are stored and not processed, and that no open run works on: Temporal has lost their
+// runs.
 func (d *doctor) examineUnfinished(ctx context.Context) {
 	const check = "unfinished events"
 	if d.store == nil {
@@ -69,7 +70,7 @@ func (d *doctor) examineUnfinished(ctx context.Context) {
 		unread = cmp.Or(unread, err)
 	})
 	if err = cmp.Or(err, unread); err != nil {
-		d.found(check, verdictWarn, err.Error(), "see that TEMPORAL_NAMESPACE is right, and that this client may count and describe workflows")
+		d.found(check, verdictWarn, err.Error(), "correct TEMPORAL_NAMESPACE, or allow this client to describe workflows")
 		return
 	}
 	detail := "none of the oldest lacks an open run"

@@ -18,8 +18,8 @@ func Retention(cfg config.Config) retention.Times {
 	}
 }
 
-// RetentionOfEvents returns how long events are configured to stay, 0 for ever, and how long they stay in effect where Temporal keeps
-// runs for a time.
+// RetentionOfEvents returns how long events are configured to stay, 0 for ever, and how long they stay in effect where Temporal
+// keeps runs for a time.
 func RetentionOfEvents(cfg config.Config, ofRuns time.Duration) (configured, effective time.Duration) {
 	keep := Retention(cfg)
 	return keep[retention.Events], keep.OutlastingRuns(ofRuns)[retention.Events]

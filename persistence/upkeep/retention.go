@@ -48,8 +48,8 @@ DELETE FROM events WHERE id IN (
         WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
 RETURNING id::text`
 
-// isOutdated ends with the time before which the last run of the event must have finished it: until Temporal has deleted that run, a
-// reset could bring the event back.
+// isOutdated ends with the time before which the last run of the event must have finished it: until Temporal has deleted that
+// run, a reset could bring the event back.
 const isOutdated = `e.status IN ('processed', 'dead')
                  AND NOT EXISTS (SELECT FROM dead_letters AS d
                                   WHERE d.event_id = e.id AND d.state IN ('open', 'redriving', 'exhausted')

@@ -264,8 +264,8 @@ func (w *write) judge() error {
 	return nil
 }
 
-// ownerWaits reports whether nothing works on the owner of the key: it has a dead letter, or it is unfinished and this is a run of
-// its own workflow. Temporal has one open run of a workflow ID at a time, so the run that stored the owner is gone.
+// ownerWaits reports whether nothing works on the owner of the key: it has a dead letter, or it is unfinished and this is a run
+// of its own workflow. Temporal has one open run of a workflow ID at a time, so the run that stored the owner is gone.
 func (w *write) ownerWaits() bool {
 	return w.found.ownerWaits ||
 		w.found.ownerStatus == event.StatusPersisted && w.found.ownerWorkflow == postgres.Clean(w.run.WorkflowID)
