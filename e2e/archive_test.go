@@ -59,6 +59,7 @@ func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
 	i.awaitCount(t, time.Minute, 1, openDeadLetters)
 	out, err := i.run(t, "dlq", "discard", fmt.Sprint(i.count(t, "SELECT id FROM dead_letters")), "--reason", "no JSON")
 	require.NoError(t, err, out)
+	i.age(t, 26*time.Hour)
 	was, entities := "", i.entities(t)
 	i.query(t, asStored, nil, &was)
 

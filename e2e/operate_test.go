@@ -259,8 +259,36 @@ func TestAnInstallationTellsHowItIsDoing(t *testing.T) {
 	require.Contains(t, out, "none", "a request that was refused for its sender's sake leaves no row")
 }
 
+// examine asks doctor, and says if a check has another verdict, or a detail without a text.
+func (i *installation) examine(t *testing.T, check, verdict, detail string) error {
+	t.Helper()
+	found, _ := i.doctor(t)
+	for _, f := range found.Findings {
+		if f.Check == check && f.Verdict == verdict && strings.Contains(f.Detail, detail) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%+v", found)
+}
+
+// age lets all events have been received and processed so much earlier: their IDs have that time.
+func (i *installation) age(t *testing.T, by time.Duration) {
+	t.Helper()
+	i.exec(t, fmt.Sprintf(`
+CREATE TABLE aged AS
+SELECT id AS was, (left(stamp, 8) || '-' || substr(stamp, 9) || substr(id::text, 14))::uuid AS now
+  FROM (SELECT id, lpad(to_hex(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint - %d), 12, '0') AS stamp
+          FROM events) AS stamped;
+UPDATE idempotency_keys SET event_id = a.now FROM aged AS a WHERE event_id = a.was;
+UPDATE event_entities SET event_id = a.now FROM aged AS a WHERE event_id = a.was;
+UPDATE events SET id = a.now, receipt = replace(receipt::text, a.was::text, a.now::text)::json,
+       processed_at = processed_at - interval '%d ms' FROM aged AS a WHERE id = a.was;
+DROP TABLE aged`, by.Milliseconds(), by.Milliseconds()))
+}
+
 // Age has its limits:
-//   - the schedule purges what is old; the entity and the key stay, and a redelivery is a duplicate
+//   - an event stays until Temporal, which could reset its run, has deleted that run: a start and doctor say for how long
+//   - then the schedule purges it; the entity and the key stay, and a redelivery is a duplicate
 func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_RETENTION_EVENTS=1s", "HOLDFAST_RETENTION_EVERY=1s")
@@ -269,6 +297,14 @@ func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	body := customerUpdated(id, customer, "Ada", time.Now())
 	n.send(t, body)
 	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.awaitCount(t, 30*time.Second, 1, processedEvents)
+	const purges = "WorkflowType = 'PurgeExpired' AND ExecutionStatus = 'Completed'"
+	before := i.runsOf(t, purges)
+	eventually(t, time.Minute, "it is purged again", func() error { return atLeast(i.runsOf(t, purges), before+3) })
+	require.Equal(t, 1, i.count(t, processedEvents), "its run can be reset for 24 hours")
+	require.Contains(t, n.log.tail(1000), "retention.extended")
+	require.NoError(t, i.examine(t, "retention of events", "warn", "Temporal keeps runs for 24h0m0s: events stay for 25h0m0s"))
+	i.age(t, 26*time.Hour)
 	i.awaitCount(t, time.Minute, 0, "SELECT count(*) FROM events")
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM idempotency_keys"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM entities WHERE external_id = $1 AND state ->> 'name' = 'Ada'", customer))

@@ -24,6 +24,20 @@ type Failure struct {
 	At time.Time `json:"at"`
 }
 
+// The codes of a dead letter, of the class failed, whose run an operator has ended. Only an operator or a redelivery runs the
+// event again.
+const (
+	CodeTerminated = "terminated"
+	CodeCanceled   = "canceled"
+)
+
+// CodeTerminatedByTemporal is the code of a dead letter whose run Temporal has terminated, for instance because its history was
+// too large. No operator decided that.
+const CodeTerminatedByTemporal = "terminated_by_temporal"
+
+// AwaitsOperator ends the message of a failure that no schedule runs again.
+const AwaitsOperator = "; an operator decided this, so no schedule runs the event again: replay or discard it"
+
 // DeadLetter is an event that the policies could not save, with everything that is needed to understand and replay it.
 type DeadLetter struct {
 	// ID is the row's own number; 0 before it is stored.
@@ -70,6 +84,11 @@ func (e *StateError) Error() string {
 		return fmt.Sprintf("dead letter %d is replaced by event %s", e.ID, e.ReplacedBy)
 	}
 	return fmt.Sprintf("dead letter %d is %s", e.ID, e.State)
+}
+
+// EndedByOperator reports whether an operator has terminated or canceled the run: no schedule runs the event again.
+func (f Failure) EndedByOperator() bool {
+	return f.Class == ClassFailed && (f.Code == CodeTerminated || f.Code == CodeCanceled)
 }
 
 // EvaluateField begins the text of an error of an expression, and the field of the definition ends it.

@@ -8,7 +8,7 @@ type Written struct {
 	// nothing was stored. OwnerStatus is "" where the owner has no row.
 	Owner       string
 	OwnerStatus Status
-	// OwnerWaits says that a dead letter of the owner waits, and Conflict that it is another event.
+	// OwnerWaits says that nothing works on the owner, and Conflict that it is another event.
 	OwnerWaits bool
 	Conflict   *Conflict
 	// WithoutEffect is how many changes came too late: the history in which they belong is collapsed.
@@ -33,7 +33,8 @@ type Persisted struct {
 	// PossibleDuplicateOf is the ID of an earlier event with the same content, if the key is guessed: this one was accepted. It is
 	// also set beside the error of an event that is held for the first time.
 	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
-	// OwnerWaits says that a dead letter of the owner waits: this is its redelivery.
+	// OwnerWaits says that a dead letter of the owner waits, or that the owner is unfinished and no run of it is open: this is its
+	// redelivery.
 	OwnerWaits bool `json:"owner_waits,omitempty"`
 	// Processed is set if the entities were upserted in the same transaction: no step is left.
 	Processed bool `json:"processed,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -132,8 +133,8 @@ func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 	require.Equal(t, run.RunID, db.deadLetterOf(second).ResolvedRun)
 }
 
-// The owner of a key is dead, and its redelivery has an ID of its own: the answer says that the owner waits, until that is
-// processed or given up.
+// The owner of a key is stored and unfinished, then dead, and its redelivery has an ID of its own: the answer says that the owner
+// waits until it is processed or given up. While it is unfinished only a run of its own workflow says so: then no other is open.
 func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -146,15 +147,17 @@ func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 	} {
 		owner, again := receipt(), receipt()
 		again.Key = owner.Key
-		waits := func() bool {
-			persisted, err := db.Persist(t.Context(), again, body, parsed(), runOf(again))
+		waitsFor := func(run event.Run) bool {
+			persisted, err := db.Persist(t.Context(), again, body, parsed(), run)
 			require.NoError(t, err)
 			require.Equal(t, owner.ID, persisted.Owner)
 			return persisted.OwnerWaits
 		}
+		waits := func() bool { return waitsFor(runOf(again)) }
 		_, err := db.Persist(t.Context(), owner, body, parsed(), runOf(owner))
 		require.NoError(t, err)
-		require.False(t, waits(), "it is being processed")
+		require.False(t, waitsFor(event.Run{WorkflowID: "batch/1", RunID: uuid.NewString()}), "its run may be open")
+		require.True(t, waits(), "its run is gone")
 		db.record(deadLetter(owner))
 		require.True(t, waits(), name)
 		end(owner)

@@ -522,6 +522,7 @@ func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 	for n := range 5 {
 		m.bring(m.event(fmt.Sprint(n), noon.Add(time.Duration(n+1)*time.Hour), patchBody("car", fmt.Sprintf(`{"mileage":%d}`, 100+n))))
 	}
+	m.ended()
 	removed, err := m.PurgeBatch(t.Context(), retention.Events, noon.Add(24*time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, removed)

@@ -127,3 +127,22 @@ func TestSomeAreNotRedrivenAutomatically(t *testing.T) {
 	require.Len(t, db.due(), 1)
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM dead_letters WHERE next_redrive_at IS NULL AND state = 'open'`))
 }
+
+// An operator has ended the runs of two events, one of which had failed before: no schedule runs them again, not even where an
+// earlier release has planned it.
+func TestWhatAnOperatorEndedIsNotRedrivenAutomatically(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	stopped := db.bury(1, failedNow)[0]
+	db.bury(1, failedNow, func(d *event.DeadLetter) { d.Failure.Code = event.CodeTerminated })
+	require.Empty(t, db.due())
+	db.later(3 * time.Hour)
+	canceled := deadLetter(stopped)
+	failedNow(&canceled)
+	canceled.Run, canceled.Failure.Code = anotherRun(stopped), event.CodeCanceled
+	require.Len(t, db.due(), 1)
+	db.record(canceled)
+	db.exec(`UPDATE dead_letters SET next_redrive_at = now() - interval '1 h' WHERE error_code = 'terminated'`)
+	require.Empty(t, db.due(), "not even what an earlier release has planned")
+	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(stopped).State)
+}

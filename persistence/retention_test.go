@@ -25,9 +25,16 @@ func receiptAt(at time.Time) event.Receipt {
 	return r
 }
 
-// purge removes all that is old enough.
+// ended lets every event have been processed when it was received.
+func (d *database) ended() {
+	d.t.Helper()
+	d.exec(`UPDATE events SET processed_at = received_at, rerun_at = NULL WHERE processed_at IS NOT NULL`)
+}
+
+// purge removes all that is old enough, as if every event had been processed when it was received.
 func (d *database) purge(kept retention.Kept, before time.Time) (total int64) {
 	d.t.Helper()
+	d.ended()
 	for {
 		n, err := d.PurgeBatch(d.t.Context(), kept, before)
 		require.NoError(d.t, err)
@@ -213,6 +220,7 @@ func TestAPurgeByAnOperatorIsOnRecord(t *testing.T) {
 	for range 3 {
 		db.process(receiptAt(noon.Add(-time.Hour)), parsed())
 	}
+	db.ended()
 	for want, kept := range []retention.Kept{retention.Errors, retention.Events} {
 		_, err := db.PurgeBatchBy(t.Context(), kept, noon, ada)
 		require.NoError(t, err)
@@ -338,4 +346,31 @@ func TestAPurgeLeavesAnEventThatIsWorkedOn(t *testing.T) {
 	_, err = worker.Exec(t.Context(), `COMMIT`)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, db.purge(retention.Events, noon.Add(time.Hour)))
+}
+
+// Temporal can reset a run until its own retention has ended, and so bring a purged event back. An event goes only once its last run
+// is old enough:
+//   - not when it was received long ago, and processed just now
+//   - not when a run landed on it again since, as after a reset
+func TestAnEventStaysWhileItsLastRunCanBeReset(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	old, slow, reset := receiptAt(noon.Add(-96*time.Hour)), receiptAt(noon.Add(-96*time.Hour)), receiptAt(noon.Add(-96*time.Hour))
+	for _, r := range []event.Receipt{old, slow, reset} {
+		db.process(r, parsed())
+	}
+	db.ended()
+	db.exec(`UPDATE events SET processed_at = now() WHERE id = $1`, slow.ID)
+	_, err := db.Process(t.Context(), reset, body, parsed(), anotherRun(reset))
+	require.NoError(t, err)
+
+	for _, want := range []int64{1, 0} {
+		removed, err := db.PurgeBatch(t.Context(), retention.Events, noon)
+		require.NoError(t, err)
+		require.Equal(t, want, removed)
+	}
+	require.Zero(t, value[int](db, `SELECT count(*) FROM events WHERE id = $1`, old.ID))
+	outdated, err := db.Outdated(t.Context(), retention.Events, noon)
+	require.NoError(t, err)
+	require.Empty(t, outdated, "nor do they go to an archive")
 }

@@ -118,7 +118,7 @@ func (s *Service) compareRuns(ctx context.Context, r Report) error {
 
 func (s *Service) compareRows(ctx context.Context, r Report) error {
 	return r.eachPage(func(p operation.RowPage) (string, error) {
-		return s.unfinished(ctx, p, r.DryRun, r.look(RowWithoutRun))
+		return s.Unfinished(ctx, p, r.look(RowWithoutRun))
 	})
 }
 
@@ -135,7 +135,7 @@ func (s *Service) compareKeys(ctx context.Context, r Report) error {
 
 // eachPage reads pages of events until one is empty.
 func (r Report) eachPage(read func(operation.RowPage) (last string, err error)) error {
-	page := operation.RowPage{After: event.FirstIDAt(r.Since), Before: event.FirstIDAt(r.Until), Limit: rowsPage}
+	page := operation.RowPage{After: event.FirstIDAt(r.Since), Before: event.FirstIDAt(r.Until), Limit: rowsPage, DryRun: r.DryRun}
 	for {
 		last, err := read(page)
 		if err != nil || last == "" {

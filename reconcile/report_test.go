@@ -20,6 +20,7 @@ type stores struct {
 	latest   map[string]operation.LatestRun // by workflow ID
 	keyless  []event.Receipt
 	recorded []string // error codes
+	finished bool     // what is asked for has been finished meanwhile
 	claimed  []string // keys
 }
 
@@ -48,6 +49,9 @@ func (s *stores) LatestRun(_ context.Context, workflowID string) (operation.Late
 }
 
 func (s *stores) Unrecorded(_ context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error) {
+	if s.finished {
+		return nil, nil
+	}
 	return runs, nil
 }
 
@@ -103,7 +107,7 @@ func TestEverythingOfATimeIsCompared(t *testing.T) {
 		},
 		keyless: []event.Receipt{{Provider: "acme", Key: "k1"}},
 	}
-	service := &reconcile.Service{Runs: s, Events: s, Rows: s}
+	service := &reconcile.Service{Runs: s, Events: s, Rows: s, Keys: s}
 	counts := func(dry bool) (counts []int) {
 		report, err := service.Compare(t.Context(), time.Time{}, time.Now(), dry)
 		require.NoError(t, err)
@@ -131,7 +135,7 @@ func TestARunThatDoesNotSayWhoseItIsKeepsItsEvent(t *testing.T) {
 		records: []event.Record{{Receipt: event.Receipt{ID: "e1", Provider: "acme", Key: "e1"}, Run: event.Run{WorkflowID: "acme:e1"}}},
 		latest:  map[string]operation.LatestRun{"acme:e1": {Run: event.Run{WorkflowID: "acme:e1", RunID: "1"}, Open: true}},
 	}
-	service := &reconcile.Service{Runs: s, Events: s, Rows: s}
+	service := &reconcile.Service{Runs: s, Events: s, Rows: s, Keys: s}
 	report, err := service.Compare(t.Context(), time.Time{}, time.Now(), false)
 	require.NoError(t, err)
 	require.Empty(t, s.recorded)
@@ -147,8 +151,34 @@ func TestAnEmptyNamespaceIsRefused(t *testing.T) {
 		runs:    [][]operation.ClosedRun{{}},
 		records: []event.Record{{Receipt: event.Receipt{ID: "e1", Provider: "acme", Key: "e1"}}},
 	}
-	service := &reconcile.Service{Runs: s, Events: s, Rows: s}
+	service := &reconcile.Service{Runs: s, Events: s, Rows: s, Keys: s}
 	_, err := service.Compare(t.Context(), time.Time{}, time.Now(), false)
 	require.Equal(t, "no_runs", event.CodeOf(err))
 	require.Empty(t, s.recorded)
+}
+
+// The sweep looks at unfinished events whose own run has ended, too:
+//   - one that the run has finished since the event was read is no dead letter
+//   - one that it has not finished is
+//   - an open run keeps its event
+func TestAnUnfinishedEventWhoseRunHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		finished, open bool
+		want           []string
+	}{"finished": {finished: true}, "lost": {want: []string{operation.CodeLost}}, "open": {open: true}} {
+		s := &stores{
+			records: []event.Record{{Receipt: event.Receipt{ID: "e1", Provider: "acme", Key: "e1"}}},
+			latest: map[string]operation.LatestRun{"acme:e1": {
+				Run: event.Run{WorkflowID: "acme:e1", RunID: "1"}, EventID: "e1", Open: c.open, Status: "completed",
+			}},
+			finished: c.finished,
+		}
+		service := &reconcile.Service{Runs: s, Events: s, Rows: s}
+		last, err := service.Unfinished(t.Context(), operation.RowPage{Limit: 10, Ended: true},
+			func(operation.ClosedRun, *event.DeadLetter, error) {})
+		require.NoError(t, err)
+		require.Equal(t, "e1", last)
+		require.Equal(t, c.want, s.recorded, name)
+	}
 }

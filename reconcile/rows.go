@@ -10,9 +10,10 @@ import (
 // rowsPage is how many events are read at a time, with their bodies.
 const rowsPage = 200
 
-// unfinished gives events that are stored, and whose run Temporal does not have, their dead letters. One whose latest run is
-// open, or is to be told of by its own page, is left to that.
-func (s *Service) unfinished(ctx context.Context, page operation.RowPage, dry bool, tell Look) (last string, err error) {
+// Unfinished looks at a page of events that are stored and not processed, and gives those their dead letters that no open run
+// works on; a dry run only finds them. An event that cannot be judged is told of and passed over. Last is the ID that the page
+// has come to, empty if there are no more.
+func (s *Service) Unfinished(ctx context.Context, page operation.RowPage, tell Look) (last string, err error) {
 	records, err := s.Rows.Unfinished(ctx, page)
 	if err == nil && len(records) > 0 {
 		err = s.checkRuns(ctx)
@@ -22,7 +23,7 @@ func (s *Service) unfinished(ctx context.Context, page operation.RowPage, dry bo
 	}
 	for _, r := range records {
 		last = r.Receipt.ID
-		d, err := s.unfinishedEvent(ctx, r, dry)
+		d, err := s.unfinishedEvent(ctx, r, page)
 		switch {
 		case ctx.Err() != nil:
 			return "", ctx.Err()
@@ -42,10 +43,13 @@ func (s *Service) checkRuns(ctx context.Context) error {
 		"If all of Temporal was lost, send one event first")
 }
 
-func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, dry bool) (*event.DeadLetter, error) {
+func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, page operation.RowPage) (*event.DeadLetter, error) {
 	latest, err := s.Runs.LatestRun(ctx, r.Receipt.WorkflowID())
-	if err != nil || latest.EventID == r.Receipt.ID {
+	if err != nil {
 		return nil, err
+	}
+	if latest.EventID == r.Receipt.ID {
+		return s.endedRun(ctx, latest, page)
 	}
 	if latest.Run.RunID != "" && latest.EventID == "" { // it may well be the one that works on the event
 		return nil, event.Rejectf("unreadable_run", "the latest run of workflow %s does not say whose it is: it is malformed, or its "+
@@ -56,23 +60,37 @@ func (s *Service) unfinishedEvent(ctx context.Context, r event.Record, dry bool)
 		FirstFailed: r.PersistedAt, LastFailed: r.PersistedAt,
 		Failure: event.Failure{
 			Step: event.StepRun, Class: event.ClassFailed, Code: operation.CodeNoRun, Attempts: 1, At: r.PersistedAt,
-			Message: "the event is stored and not processed, and Temporal has no run of it",
+			Message: "the event is stored and not processed, and Temporal has no run of it: replay it, or let the automatic redrive do so",
 		},
-	}, dry)
+	}, page.DryRun)
+}
+
+// endedRun gives the dead letter of an event whose own run has ended without finishing it. That run may have done so after the
+// page was read.
+func (s *Service) endedRun(ctx context.Context, latest operation.LatestRun, page operation.RowPage) (*event.DeadLetter, error) {
+	if latest.Open || !page.Ended {
+		return nil, nil
+	}
+	run := operation.ClosedRun{Run: latest.Run, EventID: latest.EventID, Status: latest.Status, ClosedAt: latest.ClosedAt}
+	unrecorded, err := s.Events.Unrecorded(ctx, []operation.ClosedRun{run})
+	if err != nil || len(unrecorded) == 0 {
+		return nil, err
+	}
+	return s.closedRun(ctx, run, operation.SweepPage{Restored: true, DryRun: page.DryRun})
 }
 
 // keyless gives processed events their keys back.
 func (s *Service) keyless(
 	ctx context.Context, page operation.RowPage, dry bool, tell func(event.Receipt, error),
 ) (last string, err error) {
-	receipts, last, err := s.Rows.Keyless(ctx, page)
+	receipts, last, err := s.Keys.Keyless(ctx, page)
 	if err != nil {
 		return "", err
 	}
 	for _, r := range receipts {
 		var failed error
 		if !dry {
-			failed = s.Rows.ClaimKey(ctx, r)
+			failed = s.Keys.ClaimKey(ctx, r)
 		}
 		if ctx.Err() != nil {
 			return "", ctx.Err()

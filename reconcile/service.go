@@ -28,10 +28,14 @@ type Events interface {
 	RecordDeadLetter(ctx context.Context, d event.DeadLetter) error
 }
 
-// Rows are the events that are stored, by page.
+// Rows are the events that are stored and not processed, by page.
 type Rows interface {
 	// Unfinished are events that are stored, not processed, and no dead letters, in the order of their IDs, with their bodies.
 	Unfinished(ctx context.Context, p operation.RowPage) ([]event.Record, error)
+}
+
+// Keys are those of processed events.
+type Keys interface {
 	// Keyless are those of a page of processed events whose key nobody has, although its dedupe window has not ended; last is the
 	// ID that the page has come to.
 	Keyless(ctx context.Context, p operation.RowPage) (found []event.Receipt, last string, err error)
@@ -43,6 +47,7 @@ type Rows interface {
 type Service struct {
 	Runs   Runs
 	Events Events
-	// Rows is for what starts from the rows; nil where only runs are looked at.
+	// Rows and Keys are for what starts from the rows; nil where only runs are looked at.
 	Rows Rows
+	Keys Keys
 }

@@ -58,9 +58,9 @@ func (r *Reader) ClosedRuns(ctx context.Context, p operation.SweepPage) (runs []
 }
 
 var statuses = map[enumspb.WorkflowExecutionStatus]string{
-	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: "terminated",
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: event.CodeTerminated,
 	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  "timed_out",
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   "canceled",
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   event.CodeCanceled,
 	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     "failed",
 	enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:  "completed",
 }
@@ -94,12 +94,16 @@ func (r *Reader) LatestRun(ctx context.Context, workflowID string) (operation.La
 		return operation.LatestRun{}, nil
 	}
 	state := stateOf(info.GetStatus())
-	return operation.LatestRun{
+	latest := operation.LatestRun{
 		Run:       event.Run{WorkflowID: workflowID, RunID: info.GetExecution().GetRunId()},
 		EventID:   memoEventID(info, r.converter),
 		Open:      state == StateProcessing,
 		Succeeded: state == StateProcessed,
-	}, nil
+	}
+	if !latest.Open {
+		latest.Status, latest.ClosedAt = statuses[info.GetStatus()], info.GetCloseTime().AsTime()
+	}
+	return latest, nil
 }
 
 // DeadLetterOf makes the dead letter of a run from the first and the last event of its history. It is nil if nothing is left of
@@ -133,9 +137,9 @@ func (r *Reader) DeadLetterOf(ctx context.Context, run operation.ClosedRun, rest
 // failureOf is what the dead letter of a run that ended so says; nil if it gets none.
 func (r *Reader) failureOf(run operation.ClosedRun, last *historypb.HistoryEvent, restored bool) (*event.Failure, error) {
 	f := &event.Failure{
-		Step: event.StepRun, Class: event.ClassFailed, Code: run.Status, Attempts: 1, At: last.GetEventTime().AsTime(),
-		Message: whyClosed(run.Status, last),
+		Step: event.StepRun, Class: event.ClassFailed, Attempts: 1, At: last.GetEventTime().AsTime(),
 	}
+	f.Code, f.Message = whyClosed(run.Status, last)
 	failed := last.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo()
 	switch {
 	case failed.GetType() == workflows.ErrorDeadLettered && !restored:
@@ -205,17 +209,23 @@ func (r *Reader) historyEvent(
 	return first, nil
 }
 
-// whyClosed is what a person reads of how a run has ended.
-func whyClosed(status string, last *historypb.HistoryEvent) string {
+// identityOfTemporal is the identity under which Temporal terminates runs on its own.
+const identityOfTemporal = "history-service"
+
+// whyClosed returns the code and the message of a run that has ended.
+func whyClosed(status string, last *historypb.HistoryEvent) (code, message string) {
 	switch status {
-	case "terminated":
+	case event.CodeTerminated:
 		a := last.GetWorkflowExecutionTerminatedEventAttributes()
-		return fmt.Sprintf("the run was terminated by %q: %s", a.GetIdentity(), a.GetReason())
+		if a.GetIdentity() == identityOfTemporal {
+			return event.CodeTerminatedByTemporal, "Temporal terminated the run: " + a.GetReason()
+		}
+		return status, fmt.Sprintf("the run was terminated by %q: %s", a.GetIdentity(), a.GetReason()) + event.AwaitsOperator
+	case event.CodeCanceled:
+		return status, "the run was canceled before the event was processed" + event.AwaitsOperator
 	case "timed_out":
-		return "the run was ended by a time-out"
-	case "canceled":
-		return "the run was canceled before the event was processed"
+		return status, "the run was ended by a time-out"
 	default:
-		return "the run failed before it could record its dead letter"
+		return status, "the run failed before it could record its dead letter"
 	}
 }

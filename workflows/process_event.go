@@ -24,7 +24,7 @@ type ProcessResult struct {
 	// Verdict says who has decided, when and why, if Outcome is discarded, replaced or expunged.
 	Verdict *event.Verdict `json:"verdict,omitempty"`
 
-	rescues bool // the owner is dead, and this is its redelivery
+	rescues bool // nothing works on the owner, and this is its redelivery
 }
 
 // decided is the result of a run that an operator's verdict has ended.
@@ -100,8 +100,8 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	return parsed, failed
 }
 
-// takesOver makes the run one of the dead event that owns the key, as the ingress does where Temporal still knows that one. The
-// memo says so to everybody who asks whose run this is.
+// takesOver makes the run one of the event that owns the key, which is dead or unfinished, as the ingress does where Temporal
+// still has that event's run. The memo names the owner to everybody who asks whose run this is.
 func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
 	if !isVersioned(ctx, versionTakeOver) {
 		return false

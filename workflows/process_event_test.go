@@ -397,7 +397,9 @@ func TestProcessEvent_deadLettersACanceledRun(t *testing.T) {
 		func(env *testsuite.TestWorkflowEnvironment) {
 			env.RegisterDelayedCallback(env.CancelWorkflow, 3*time.Second)
 		})
-	require.Equal(t, "canceled", store.deadLetters[0].Failure.Code)
+	failed := store.deadLetters[0].Failure
+	require.Equal(t, event.CodeCanceled, failed.Code)
+	require.Contains(t, failed.Message, event.AwaitsOperator)
 }
 
 // A step panics with a value that holds a payload:

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -160,6 +161,7 @@ func TestSweepRuns_beginsWhereTheLastHasEnded(t *testing.T) {
 			env.OnActivity("SweepClosedRuns", mock.Anything, mock.MatchedBy(func(p operation.SweepPage) bool {
 				return string(p.Token) == "next"
 			})).Return(operation.SweptPage{DeadLetters: 1, Unswept: operation.Unswept{Count: 2, Since: since}}, nil).Once()
+			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{"slow": 1}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(4, nil).Once()
 			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
@@ -198,6 +200,7 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 
 			env = pagedOperation(t)
 			env.OnActivity("SweepClosedRuns", mock.Anything, begun.Page).Return(operation.SweptPage{DeadLetters: 2}, nil).Once()
+			env.OnActivity("SweepUnfinished", mock.Anything, mock.Anything).Return(operation.SweptRows{}, nil).Once()
 			env.OnActivity("SweepOpenRuns", mock.Anything, begun.Result.Until.Add(-15*time.Minute)).Return(map[string]int{}, nil).Once()
 			env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil).Once()
 			env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil).Once()
@@ -209,5 +212,32 @@ func TestSweepRuns_continuesAsNew(t *testing.T) {
 			require.Equal(t, begun.Page.Until, result.Until)
 			env.AssertExpectations(t)
 		})
+	}
+}
+
+// More events are unfinished than one sweep looks at: it begins where the one before has ended, looks at twenty pages, and says where
+// the next is to begin. At the end of them the next begins anew.
+func TestSweepRuns_goesOnBehindTheLastUnfinishedEvent(t *testing.T) {
+	for last, wantPages := range map[string]int{"": 1, "page": 20} {
+		env := pagedOperation(t)
+		env.SetLastCompletionResult(workflows.SweepResult{Until: time.Now().Add(-time.Hour), UnfinishedAfter: "before"})
+		env.OnActivity("SweepClosedRuns", mock.Anything, mock.Anything).Return(operation.SweptPage{}, nil)
+		var after []string
+		env.OnActivity("SweepUnfinished", mock.Anything, mock.MatchedBy(func(p operation.RowPage) bool { return p.Ended })).
+			Return(func(_ context.Context, p operation.RowPage) (operation.SweptRows, error) {
+				after = append(after, p.After)
+				return operation.SweptRows{DeadLetters: 1, Last: last}, nil
+			})
+		env.OnActivity("SweepOpenRuns", mock.Anything, mock.Anything).Return(map[string]int{}, nil)
+		env.OnActivity("ReleaseRedrives", mock.Anything).Return(0, nil)
+		env.OnActivity("WakeRedrives", mock.Anything).Return(0, nil)
+		env.ExecuteWorkflow(workflows.TypeSweepRuns)
+		require.NoError(t, env.GetWorkflowError())
+		var result workflows.SweepResult
+		require.NoError(t, env.GetWorkflowResult(&result))
+		require.Len(t, after, wantPages)
+		require.Equal(t, "before", after[0])
+		require.Equal(t, last, result.UnfinishedAfter)
+		require.Equal(t, wantPages, result.DeadLetters)
 	}
 }

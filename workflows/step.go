@@ -31,21 +31,35 @@ func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 		if class == event.ClassFailed {
 			counted++
 		}
-		if class.IsFinal() || counted >= s.policy.Attempts || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return s.canceled(ctx, err, counted)
+		}
+		if class.IsFinal() || counted >= s.policy.Attempts {
 			return s.failure(ctx, err, counted)
 		}
 		if class == event.ClassFailed {
 			if err = workflow.Sleep(ctx, delay(s.policy, counted, s.eventID)); err != nil {
-				return s.failure(ctx, err, counted)
+				return s.canceled(ctx, err, counted)
 			}
 		}
 		lane := withDurableLane(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", s.name, counted+1, s.policy.Attempts))
 		err = workflow.ExecuteActivity(lane, c.activity, c.args...).Get(ctx, result)
-		if s.policy.FailOnTimeout && isOvertime(err) {
+		if s.policy.FailOnTimeout && isOvertime(err) && ctx.Err() == nil {
 			return s.overtime(ctx, counted)
 		}
 	}
 	return nil
+}
+
+// canceled is the failure of a step whose run an operator has canceled, whatever the step's own last error was.
+func (s step) canceled(ctx workflow.Context, err error, counted int) *event.Failure {
+	f := s.failure(ctx, err, counted)
+	message := "the run was canceled before the event was processed"
+	if f.Code != event.CodeCanceled {
+		message += " (last error: " + f.Message + ")"
+	}
+	f.Class, f.Code, f.Message = event.ClassFailed, event.CodeCanceled, message+event.AwaitsOperator
+	return f
 }
 
 // overtime is the failure of a step that the definition gives one time only. It is final: nothing runs it again by itself.
@@ -90,7 +104,7 @@ func classOf(err error) event.Class {
 
 func codeOf(err error) string {
 	if temporal.IsCanceledError(err) {
-		return "canceled"
+		return event.CodeCanceled
 	}
 	var application *temporal.ApplicationError
 	var code string
@@ -101,9 +115,6 @@ func codeOf(err error) string {
 }
 
 func messageOf(err error) string {
-	if temporal.IsCanceledError(err) {
-		return "the run was canceled before the event was processed"
-	}
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {
 		return application.Message()

@@ -1,10 +1,12 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 
+	"holdfast/event"
 	"holdfast/event/operation"
 )
 
@@ -13,8 +15,11 @@ const (
 	sweepOverlap = 15 * time.Minute
 	// firstSweep is how far the first one looks back.
 	firstSweep = 7 * 24 * time.Hour
-	// sweepOpenAfter is when an open run deserves a look.
+	// sweepOpenAfter is when an open run, or an unfinished event, deserves a look.
 	sweepOpenAfter = 15 * time.Minute
+	// sweepRows and sweepRowPages bound how many unfinished events one sweep looks at; the next goes on behind them.
+	sweepRows     = 50
+	sweepRowPages = 20
 )
 
 // SweepResult says what a sweep has found. The next one begins where it has ended.
@@ -24,6 +29,8 @@ type SweepResult struct {
 	DeadLetters int `json:"dead_letters"`
 
 	operation.Unswept
+	// UnfinishedAfter is the ID of the last unfinished event that it looked at; empty if it came to the end.
+	UnfinishedAfter string `json:"unfinished_after,omitempty"`
 	// Stuck are the open runs that somebody should look at, by reason.
 	Stuck map[string]int `json:"stuck,omitempty"`
 	// Released are dead letters whose redrive had no run, Woken the redrives that have not ended: each has a workflow now.
@@ -37,9 +44,9 @@ type BegunSweep struct {
 	Result SweepResult         `json:"result"`
 }
 
-// SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter,
-// one whose workflow task fails for ever never ends, and a replay that was killed between two steps leaves a dead letter
-// that nobody works on.
+// SweepRuns looks after what workflow code cannot: a run that is terminated or timed out never records its dead letter, one
+// whose workflow task fails for ever never ends, a run that Temporal has lost leaves its event unfinished, and a replay that
+// was killed between two steps leaves a dead letter that nobody works on.
 func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
 	if begun == nil { // the schedule has started it
 		begun = &BegunSweep{}
@@ -52,6 +59,13 @@ func SweepRuns(ctx workflow.Context, begun *BegunSweep) (SweepResult, error) {
 	}
 	result := begun.Result
 	before := result.Until.Add(-sweepOpenAfter)
+	if isVersioned(ctx, versionSweepUnfinished) {
+		if err := sweepUnfinished(ctx, operation.RowPage{
+			After: cmp.Or(result.UnfinishedAfter, event.FirstIDAt(time.Time{})), Before: event.FirstIDAt(before),
+		}, &result); err != nil {
+			return result, err
+		}
+	}
 	if err := workflow.ExecuteActivity(withOperationLane(ctx, "open runs"), operate.SweepOpenRuns, before).
 		Get(ctx, &result.Stuck); err != nil {
 		return result, err
@@ -89,6 +103,7 @@ func (b *BegunSweep) begin(ctx workflow.Context) error {
 			return err
 		}
 	}
+	b.Result.UnfinishedAfter = last.UnfinishedAfter
 	b.Page = operation.SweepPage{Since: sweepSince(last, b.Result.Until), Until: b.Result.Until}
 	return nil
 }
@@ -112,4 +127,22 @@ func (b *BegunSweep) sweepClosed(ctx workflow.Context) error {
 			return continueAsNew(ctx, TypeSweepRuns, b)
 		}
 	}
+}
+
+// sweepUnfinished looks at unfinished events, page by page.
+func sweepUnfinished(ctx workflow.Context, page operation.RowPage, result *SweepResult) error {
+	page.Limit, page.Ended = sweepRows, true
+	for range sweepRowPages {
+		var swept operation.SweptRows
+		err := workflow.ExecuteActivity(withOperationLane(ctx, "unfinished events"), operate.SweepUnfinished, page).Get(ctx, &swept)
+		if err != nil {
+			return err
+		}
+		result.DeadLetters += swept.DeadLetters
+		if result.UnfinishedAfter = swept.Last; swept.Last == "" {
+			return nil
+		}
+		page.After = swept.Last
+	}
+	return nil
 }

@@ -80,6 +80,8 @@ func (h *household) SettleAlerts(_ context.Context, _ int64, alerts []oversight.
 	return nil
 }
 
+func (h *household) Retention(context.Context) (time.Duration, error) { return 72 * time.Hour, nil }
+
 func (h *household) Enabled() bool { return true }
 
 func (h *household) Report(_ context.Context, since, until time.Time) (oversight.Report, error) {
@@ -116,7 +118,7 @@ func (h *household) run(t *testing.T, workflow string, keep retention.Times, log
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
 	workflows.Register(env)
-	env.RegisterActivity(&operations.Upkeep{Retention: h, Keep: keep, Alerts: h, Notifier: h, From: "holdfast test",
+	env.RegisterActivity(&operations.Upkeep{Retention: h, Keep: keep, Runs: h, Alerts: h, Notifier: h, From: "holdfast test",
 		Reports: h, ReportPeriod: 24 * time.Hour})
 	env.ExecuteWorkflow(workflow)
 	require.True(t, env.IsWorkflowCompleted())

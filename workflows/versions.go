@@ -17,8 +17,9 @@ import "go.temporal.io/sdk/workflow"
 // missing where the run is older (FailOnTimeout). That a run ends with the outcome of a verdict hangs on results of activities
 // that no history from before has.
 
-// versionTakeOver: a run that finds its key with an event whose dead letter waits goes on as that event; before, it ended as that
-// one's duplicate. The persist step of a newer worker may have said so to an older one, which took no notice.
+// versionTakeOver: a run that finds its key with an event whose dead letter waits, or whose run is gone, goes on as that event;
+// before, it ended as that one's duplicate. The persist step of a newer worker may have said so to an older one, which took no
+// notice.
 const versionTakeOver = "take-over-dead-owner"
 
 // versionPurgeChanges: a purge removes the change feed, too, which there was not before.
@@ -45,6 +46,10 @@ const versionKeepCancel = "keep-cancel"
 
 // versionContinueSweep: a sweep of many closed runs continues as new; before, all its pages were in one history.
 const versionContinueSweep = "continue-sweep"
+
+// versionSweepUnfinished: a sweep looks at unfinished events, too, whose runs Temporal may have lost; before, it looked at runs
+// alone.
+const versionSweepUnfinished = "sweep-unfinished"
 
 // isVersioned says whether the run is on the new side of a change.
 func isVersioned(ctx workflow.Context, changeID string) bool {

@@ -25,7 +25,11 @@ type PurgeTurn struct {
 // PurgeExpired removes what has been kept for long enough, batch by batch. After each it pauses as long as that has taken,
 // so that it never has more than half of one connection's work, and leaves the rest to the events.
 func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn PurgeTurn, err error) {
-	before, ok := u.Keep.Until(kept, time.Now())
+	keep, err := u.keep(ctx, kept)
+	if err != nil {
+		return turn, err
+	}
+	before, ok := keep.Until(kept, time.Now())
 	if !ok {
 		return PurgeTurn{Drained: true}, nil
 	}
@@ -47,4 +51,13 @@ func (u *Upkeep) PurgeExpired(ctx context.Context, kept retention.Kept) (turn Pu
 		}
 	}
 	return turn, nil
+}
+
+// keep is Keep, but events outlast their runs.
+func (u *Upkeep) keep(ctx context.Context, kept retention.Kept) (retention.Times, error) {
+	if kept != retention.Events || u.Keep[kept] == 0 {
+		return u.Keep, nil
+	}
+	ofRuns, err := u.Runs.Retention(ctx)
+	return u.Keep.OutlastingRuns(ofRuns), err
 }

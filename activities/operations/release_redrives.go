@@ -35,8 +35,11 @@ func (a *Activities) ReleaseRedrives(ctx context.Context) (n int, err error) {
 
 func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (isReleased bool, err error) {
 	latest, err := a.Starter.LatestRun(ctx, d.Receipt.WorkflowID())
-	if err != nil || latest.Open && latest.EventID == d.Receipt.ID {
+	if err != nil {
 		return false, err
+	}
+	if latest.EventID == d.Receipt.ID && (latest.Open || latest.Run.RunID != d.Run.RunID && latest.EndedByOperator()) {
+		return false, nil // the sweep of closed runs adds that an operator has ended it
 	}
 	return true, a.Sweeps.ReleaseStale(ctx, d.ID)
 }

@@ -11,13 +11,14 @@ import (
 	"holdfast/event/operation"
 )
 
-// staleRedrives stands in for Temporal and the store: a test can't have a thousand runs that are open for a quarter of an hour.
+// staleRedrives stands in for Temporal and the store: a test can't have a thousand runs that are open for a quarter of an hour, nor
+// runs that have just ended, which lists of runs don't have yet.
 type staleRedrives struct {
 	SweepStore
 	RunStarter
 
 	letters  []event.DeadLetter
-	open     map[string]bool // by workflow ID
+	latest   map[string]operation.LatestRun // by workflow ID
 	released []int64
 }
 
@@ -31,7 +32,7 @@ func (s *staleRedrives) StaleRedrives(_ context.Context, after int64, n int) (pa
 }
 
 func (s *staleRedrives) LatestRun(_ context.Context, workflowID string) (operation.LatestRun, error) {
-	return operation.LatestRun{EventID: workflowID, Open: s.open[workflowID]}, nil
+	return s.latest[workflowID], nil
 }
 
 func (s *staleRedrives) ReleaseStale(_ context.Context, id int64) error {
@@ -43,15 +44,43 @@ func (s *staleRedrives) ReleaseStale(_ context.Context, id int64) error {
 //   - those behind them, whose runs were never started, are released in the same sweep
 func TestOpenRunsKeepNoOtherFromItsRelease(t *testing.T) {
 	t.Parallel()
-	s := &staleRedrives{open: map[string]bool{}}
+	s := &staleRedrives{latest: map[string]operation.LatestRun{}}
 	for id := range int64(2*released + 2) {
 		d := event.DeadLetter{ID: id + 1, Receipt: event.Receipt{Provider: "p", Key: strconv.FormatInt(id+1, 10)}}
 		d.Receipt.ID = d.Receipt.WorkflowID()
 		s.letters = append(s.letters, d)
-		s.open[d.Receipt.WorkflowID()] = d.ID <= 2*released
+		s.latest[d.Receipt.WorkflowID()] = operation.LatestRun{EventID: d.Receipt.ID, Open: d.ID <= 2*released}
 	}
 	n, err := (&Activities{Starter: s, Sweeps: s}).ReleaseRedrives(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.Equal(t, []int64{2*released + 1, 2*released + 2}, s.released)
+}
+
+// Dead letters have been redriving for long:
+//   - one whose run is gone, or has failed, waits again
+//   - one whose run is open is left to it
+//   - one whose run an operator has just ended is left to the sweep of closed runs: with its old failure, the schedule would take it
+func TestARedriveThatAnOperatorEndedIsNotReleased(t *testing.T) {
+	t.Parallel()
+	s := &staleRedrives{latest: map[string]operation.LatestRun{}}
+	for id, latest := range []operation.LatestRun{
+		{},
+		{Run: event.Run{RunID: "new"}, Status: "failed"},
+		{Run: event.Run{RunID: "new"}, Open: true},
+		{Run: event.Run{RunID: "new"}, Status: event.CodeTerminated},
+		{Run: event.Run{RunID: "new"}, Status: event.CodeCanceled},
+		{Run: event.Run{RunID: "dead"}, Status: event.CodeTerminated}, // its dead letter says so already
+	} {
+		r := event.Receipt{ID: string(rune('a' + id)), Provider: "acme", Key: string(rune('a' + id))}
+		if latest.EventID = r.ID; latest.Run.RunID == "" {
+			latest.EventID = ""
+		}
+		s.letters = append(s.letters, event.DeadLetter{ID: int64(id) + 1, Receipt: r, Run: event.Run{RunID: "dead"}})
+		s.latest[r.WorkflowID()] = latest
+	}
+	n, err := (&Activities{Starter: s, Sweeps: s}).ReleaseRedrives(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	require.Equal(t, []int64{1, 2, 6}, s.released)
 }

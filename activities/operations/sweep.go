@@ -20,6 +20,8 @@ type RunReader interface {
 type SweepStore interface {
 	// Unrecorded are those of the runs whose event is neither processed nor a dead letter.
 	Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error)
+	// Unfinished are events that are stored, not processed, and no dead letters, in the order of their IDs, with their bodies.
+	Unfinished(ctx context.Context, p operation.RowPage) ([]event.Record, error)
 	// StoredEvents are those of the event IDs that have a row.
 	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
 	// StaleRedrives returns the first n dead letters with an ID above after that have been redriving for long.

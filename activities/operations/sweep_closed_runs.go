@@ -15,10 +15,7 @@ import (
 // times over the same runs. One that is in trouble keeps no other from its dead letter.
 func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPage) (operation.SweptPage, error) {
 	var swept operation.SweptPage
-	compare := reconcile.Service{Runs: a.Runs, Events: struct {
-		SweepStore
-		activities.DeadLetterStore
-	}{a.Sweeps, a.DeadLetters}}
+	compare := reconcile.Service{Runs: a.Runs, Events: sweptEvents{a.Sweeps, a.DeadLetters}}
 	next, err := compare.ClosedRuns(ctx, page, func(run operation.ClosedRun, d *event.DeadLetter, err error) {
 		if err != nil {
 			swept.Add(1, run.ClosedAt)
@@ -26,14 +23,14 @@ func (a *Activities) SweepClosedRuns(ctx context.Context, page operation.SweepPa
 			return
 		}
 		swept.DeadLetters++
-		reportSwept(ctx, run, d)
+		reportSwept(ctx, run.Status, d)
 	})
 	swept.Next = next
 	return swept, err
 }
 
-func reportSwept(ctx context.Context, run operation.ClosedRun, d *event.DeadLetter) {
-	sweptDeadLetter(ctx, run.Status)
+func reportSwept(ctx context.Context, status string, d *event.DeadLetter) {
+	sweptDeadLetter(ctx, status)
 	slog.ErrorContext(ctx, "event.dead_lettered", "event_id", d.Receipt.ID, "provider", d.Receipt.Provider,
 		"event_type", d.Receipt.Type, "outcome", "dead", "step", string(d.Failure.Step),
 		"error_class", string(d.Failure.Class), "error_code", d.Failure.Code, "error", d.Failure.Message,

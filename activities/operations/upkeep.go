@@ -13,7 +13,9 @@ import (
 type Upkeep struct {
 	Retention RetentionStore
 	// Keep says how long what is kept.
-	Keep     retention.Times
+	Keep retention.Times
+	// Runs says how long runs are kept: events stay longer.
+	Runs     RunRetention
 	Alerts   AlertStore
 	Notifier Notifier
 	Reports  ReportStore
@@ -27,6 +29,12 @@ type Upkeep struct {
 type RetentionStore interface {
 	// PurgeBatch removes some of what was kept since before a time; 0 means that nothing is left to remove.
 	PurgeBatch(ctx context.Context, kept retention.Kept, before time.Time) (int64, error)
+}
+
+// RunRetention is that of Temporal.
+type RunRetention interface {
+	// Retention is how long a run that has ended can be reset.
+	Retention(ctx context.Context) (time.Duration, error)
 }
 
 // AlertStore knows what nobody has been told of.

@@ -85,6 +85,14 @@ type LatestRun struct {
 	Open    bool
 	// Succeeded says that it has ended well.
 	Succeeded bool
+	// Status is how it has ended, as that of a ClosedRun, and ClosedAt when; empty while it is open.
+	Status   string
+	ClosedAt time.Time
+}
+
+// EndedByOperator reports whether an operator has terminated or canceled it.
+func (l LatestRun) EndedByOperator() bool {
+	return l.Status == event.CodeTerminated || l.Status == event.CodeCanceled
 }
 
 // Codes of dead letters that a comparison of the two stores has made, of the step run.
@@ -110,8 +118,19 @@ type SweepPage struct {
 
 // RowPage is a page of stored events, in the order of their IDs: After < ID < Before, at most Limit of them.
 type RowPage struct {
-	After, Before string
-	Limit         int
+	After  string `json:"after,omitempty"`
+	Before string `json:"before"`
+	Limit  int    `json:"limit"`
+	// Ended says that events count, too, whose own run has ended without finishing them; else those are left to a SweepPage.
+	Ended bool `json:"ended,omitempty"`
+	// DryRun finds, and records nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// SweptRows says what a page of unfinished events has come to. Last is the ID that it ended with; empty after the last page.
+type SweptRows struct {
+	DeadLetters int    `json:"dead_letters"`
+	Last        string `json:"last,omitempty"`
 }
 
 // SweptPage says what a page has come to. Next is empty after the last one.

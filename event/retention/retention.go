@@ -1,13 +1,17 @@
 package retention
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Kept is something that is kept for a time and then removed.
 type Kept string
 
 // What is kept.
 const (
-	// Events are events that have been processed, with their bodies. The state of entities does not change when they go.
+	// Events are events that have been processed, with their bodies, since their last run. The state of entities does not
+	// change when they go.
 	Events Kept = "events"
 	// DeadLetters are dead letters that are resolved or discarded; the others are never removed by age.
 	DeadLetters Kept = "dead_letters"
@@ -36,4 +40,19 @@ func (t Times) Until(k Kept, now time.Time) (until time.Time, ok bool) {
 		return now.Add(-keyMargin), true
 	}
 	return now.Add(-t[k]), t[k] > 0
+}
+
+// runMargin is how long an event stays after the retention of its run: Temporal takes up to half an hour longer to delete the
+// run, and clocks differ.
+const runMargin = time.Hour
+
+// OutlastingRuns keeps events until Temporal, which keeps runs for a time, has deleted theirs: a run that is reset would store a
+// purged event again, and deliver it again.
+func (t Times) OutlastingRuns(kept time.Duration) Times {
+	if t[Events] == 0 || t[Events] >= kept+runMargin {
+		return t
+	}
+	t = maps.Clone(t)
+	t[Events] = kept + runMargin
+	return t
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/reconcile"
 	"holdfast/runs"
+	"holdfast/workflows"
 )
 
 // compared is how many runs are compared with the database, and comparedTime how long ago they have ended at most.
@@ -40,4 +42,41 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 	d.found(check, either(missing == 0, verdictFail),
 		fmt.Sprintf("of the last %d runs, at most, the database lacks the events of %d", compared, missing),
 		"was the database restored from a backup? `holdfast reconcile --since` the moment of it")
+}
+
+// unfinishedFor is how old an unfinished event is before it is looked at; the sweep waits as long.
+const unfinishedFor = 15 * time.Minute
+
+// examineUnfinished looks for events that are stored and not processed, and that no open run works on: Temporal has lost their
+// runs.
+func (d *doctor) examineUnfinished(ctx context.Context) {
+	const check = "unfinished events"
+	if d.store == nil {
+		return
+	}
+	compare := reconcile.Service{
+		Runs: runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter()), Events: d.store, Rows: d.store,
+	}
+	page := operation.RowPage{
+		After: event.FirstIDAt(time.Time{}), Before: event.FirstIDAt(time.Now().Add(-unfinishedFor)), Limit: compared,
+		Ended: true, DryRun: true,
+	}
+	var lost []string
+	var unread error
+	_, err := compare.Unfinished(ctx, page, func(run operation.ClosedRun, letter *event.DeadLetter, err error) {
+		if letter != nil {
+			lost = append(lost, run.Run.WorkflowID)
+		}
+		unread = cmp.Or(unread, err)
+	})
+	if err = cmp.Or(err, unread); err != nil {
+		d.found(check, verdictWarn, err.Error(), "correct TEMPORAL_NAMESPACE, or allow this client to describe workflows")
+		return
+	}
+	detail := "none of the oldest lacks an open run"
+	if len(lost) > 0 {
+		detail = fmt.Sprintf("%d of the oldest %d have no open run, such as %s", len(lost), compared, lost[0])
+	}
+	d.found(check, either(len(lost) == 0, verdictFail), detail,
+		"the next sweep makes them dead letters, which are then redriven; if this stays, see the schedule "+workflows.ScheduleSweep)
 }

@@ -48,6 +48,7 @@ func (d *doctor) watchTemporal(ctx context.Context) bool {
 	d.examineQueues(ctx)
 	d.examineRuns(ctx)
 	d.examineAgreement(ctx)
+	d.examineUnfinished(ctx)
 	return true
 }
 
@@ -67,13 +68,15 @@ func (d *doctor) examineNamespace(ctx context.Context) bool {
 	}
 	info, err := d.temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
 	d.found("Temporal", either(err == nil, verdictFail), textOf(err, "server "+info.GetServerVersion()+", namespace "+name), "")
-	d.examineRetention(described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
+	ofRuns := described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	d.examineRetention(ofRuns)
+	d.examineRetentionOfEvents(ofRuns)
 	return true
 }
 
 // examineRetention compares how long Temporal remembers a run with how long a redelivery is a duplicate. Beyond the first the
 // database alone recognises them, which it always does; it costs a run that ends as a duplicate.
-func (d *doctor) examineRetention(retention time.Duration) {
+func (d *doctor) examineRetention(ofRuns time.Duration) {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
 		return // examineProviders reports it
@@ -81,15 +84,27 @@ func (d *doctor) examineRetention(retention time.Duration) {
 	longer := 0
 	for _, name := range catalogue.Names() {
 		provider, _ := catalogue.Lookup(name)
-		if window := time.Duration(provider.DedupeWindow("")); window == 0 || window > retention {
+		if window := time.Duration(provider.DedupeWindow("")); window == 0 || window > ofRuns {
 			longer++
 		}
 	}
 	detail := fmt.Sprintf("%s; %d of %d dedupe windows are longer and rest on idempotency_keys beyond it",
-		retention, longer, len(catalogue.Names()))
-	d.found("retention", either(retention >= leastRetention, verdictWarn), detail, fmt.Sprintf(
-		"runs can be read and reset for %s only: temporal operator namespace update -n %s --retention 72h", retention,
+		ofRuns, longer, len(catalogue.Names()))
+	d.found("retention", either(ofRuns >= leastRetention, verdictWarn), detail, fmt.Sprintf(
+		"runs can be read and reset for %s only: temporal operator namespace update -n %s --retention 72h", ofRuns,
 		d.cfg.Temporal.Namespace))
+}
+
+// examineRetentionOfEvents says for how long events really stay: a run that is reset would bring a purged one back.
+func (d *doctor) examineRetentionOfEvents(ofRuns time.Duration) {
+	configured, effective := installation.RetentionOfEvents(d.cfg, ofRuns)
+	if configured == 0 {
+		return
+	}
+	d.found("retention of events", either(effective == configured, verdictWarn),
+		fmt.Sprintf("HOLDFAST_RETENTION_EVENTS is %s, and Temporal keeps runs for %s: events stay for %s after their last run",
+			configured, ofRuns, effective),
+		fmt.Sprintf("set HOLDFAST_RETENTION_EVENTS to %s or more, or shorten the retention of Temporal's namespace", effective))
 }
 
 func (d *doctor) examineQueues(ctx context.Context) {

@@ -1,6 +1,8 @@
 package installation
 
 import (
+	"time"
+
 	"holdfast/event/retention"
 	"holdfast/internal/config"
 )
@@ -14,4 +16,11 @@ func Retention(cfg config.Config) retention.Times {
 		retention.Audit:       cfg.Retention.AuditLog,
 		retention.Changes:     cfg.Retention.Changes,
 	}
+}
+
+// RetentionOfEvents returns how long events are configured to stay, 0 for ever, and how long they stay in effect where Temporal
+// keeps runs for a time.
+func RetentionOfEvents(cfg config.Config, ofRuns time.Duration) (configured, effective time.Duration) {
+	keep := Retention(cfg)
+	return keep[retention.Events], keep.OutlastingRuns(ofRuns)[retention.Events]
 }

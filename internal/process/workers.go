@@ -51,13 +51,14 @@ func (p *process) startWorkers(ctx context.Context) error {
 		return err
 	}
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
+	p.warnOfRetention(ctx)
 	steps, operate := p.activities(), p.operations()
 	purger, err := installation.NewPurger(p.cfg, p.store)
 	if err != nil {
 		return err
 	}
 	upkeep := &operations.Upkeep{
-		Retention: purger, Keep: installation.Retention(p.cfg), Alerts: p.store, Notifier: p.notifier,
+		Retention: purger, Keep: installation.Retention(p.cfg), Runs: p.namespace(), Alerts: p.store, Notifier: p.notifier,
 		Reports: installation.NewStatistics(p.cfg, p.store, p.temporal), ReportPeriod: p.cfg.Notify.Report.Length(),
 		From: "holdfast " + p.cfg.Temporal.Namespace,
 	}
@@ -89,6 +90,18 @@ func (p *process) startWorkers(ctx context.Context) error {
 		slog.Debug("worker.started", "queue", queue, "slots", n)
 	}
 	return nil
+}
+
+func (p *process) namespace() runs.Namespace {
+	return runs.Namespace{Client: p.temporal, Name: p.cfg.Temporal.Namespace}
+}
+
+// warnOfRetention says at the start if events stay longer than configured. A purge asks Temporal again.
+func (p *process) warnOfRetention(ctx context.Context) {
+	ofRuns, err := p.namespace().Retention(ctx)
+	if configured, effective := installation.RetentionOfEvents(p.cfg, ofRuns); err == nil && effective != configured {
+		slog.WarnContext(ctx, "retention.extended", "configured", configured, "namespace", ofRuns, "effective", effective)
+	}
 }
 
 func (p *process) activities() *activities.Activities {

@@ -24,7 +24,9 @@ const ofPolicy = `
     ON policy.provider = CASE WHEN d.provider = ANY($1::text[]) THEN d.provider ELSE '' END
  WHERE d.state = 'open' AND d.subscription_id = 0`
 
-const ofItsClasses = ` AND d.error_class = ANY(string_to_array(policy.classes, ','))`
+// ofItsClasses leaves out events whose run an operator has ended: what an operator decided stays decided.
+const ofItsClasses = ` AND d.error_class = ANY(string_to_array(policy.classes, ','))
+   AND NOT (d.error_class = 'failed' AND d.error_code IN ('` + event.CodeTerminated + `', '` + event.CodeCanceled + `'))`
 
 // The jitter of ± 20 % parts what failed in the same moment.
 const (

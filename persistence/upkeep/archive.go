@@ -25,7 +25,8 @@ const (
        SELECT id FROM (
               SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
                      SELECT e.id, octet_length(e.raw_body) + pg_column_size(e.receipt) AS size FROM events AS e
-                      WHERE e.id < $1::uuid AND e.id > $4::uuid AND ` + isOutdated + ` ORDER BY e.id LIMIT $2) AS sized) AS old
+                      WHERE e.id < $1::uuid AND e.id > $4::uuid AND ` + isOutdated + `$5::timestamptz
+                      ORDER BY e.id LIMIT $2) AS sized) AS old
         WHERE before < $3))
  ORDER BY id`
 
@@ -68,7 +69,7 @@ func (s *Store) Outdated(ctx context.Context, kept retention.Kept, before time.T
 	if kept == retention.Events {
 		err = s.fromLastPurge(func(from string) (int, error) {
 			all, err = s.readOutdated(ctx, scanOutdatedEvent, outdatedEvents, event.FirstIDAt(before), archivedRows, archivedBytes,
-				from)
+				from, before)
 			return len(all), err
 		})
 	} else {
@@ -137,7 +138,7 @@ func (s *Store) purgeRead(ctx context.Context, p purge, all []retention.Outdated
 		for i, o := range all {
 			ids[i] = o.Event.Receipt.ID
 		}
-		return s.purgeEvents(ctx, p, purgeReadEvents, event.FirstIDAt(p.before), ids, versions)
+		return s.purgeEvents(ctx, p, purgeReadEvents, event.FirstIDAt(p.before), ids, versions, p.before)
 	}
 	ids := make([]int64, len(all))
 	for i, o := range all {

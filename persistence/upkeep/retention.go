@@ -32,7 +32,7 @@ const purgeEvents = `
 DELETE FROM events WHERE id IN (
        SELECT id FROM (
               SELECT id FROM events AS e
-               WHERE e.id < $1::uuid AND e.id > $3::uuid AND ` + isOutdated + `
+               WHERE e.id < $1::uuid AND e.id > $3::uuid AND ` + isOutdated + `$4::timestamptz
                ORDER BY e.id LIMIT $2
                  FOR UPDATE SKIP LOCKED) AS old
         WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
@@ -43,17 +43,20 @@ const purgeReadEvents = `
 DELETE FROM events WHERE id IN (
        SELECT id FROM (
               SELECT e.id FROM unnest($2::uuid[], $3::text[]) AS was (id, version) JOIN events AS e ON e.id = was.id
-               WHERE e.id < $1::uuid AND e.xmin::text = was.version AND ` + isOutdated + `
+               WHERE e.id < $1::uuid AND e.xmin::text = was.version AND ` + isOutdated + `$4::timestamptz
                  FOR UPDATE OF e SKIP LOCKED) AS old
         WHERE pg_try_advisory_xact_lock(hashtextextended(id::text, 0)))
 RETURNING id::text`
 
+// isOutdated ends with the time before which the last run of the event must have finished it: until Temporal has deleted that
+// run, a reset could bring the event back.
 const isOutdated = `e.status IN ('processed', 'dead')
                  AND NOT EXISTS (SELECT FROM dead_letters AS d
                                   WHERE d.event_id = e.id AND d.state IN ('open', 'redriving', 'exhausted')
                                     AND (e.status = 'dead' OR d.subscription_id > 0))
                  AND NOT EXISTS (SELECT FROM delivery_queue AS q WHERE q.event_id = e.id)
-                 AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id)`
+                 AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id)
+                 AND coalesce(greatest(e.processed_at, e.rerun_at), '-infinity') < `
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that
 // these events made. That one stays, and so does all that follows it. So an entity keeps its state, a late event finds
@@ -213,7 +216,7 @@ func (s *Store) purgeDeliveries(ctx context.Context, p purge) (removed int64, er
 
 func (s *Store) purgeNextEvents(ctx context.Context, p purge) (removed int64, err error) {
 	err = s.fromLastPurge(func(from string) (int, error) {
-		removed, err = s.purgeEvents(ctx, p, purgeEvents, event.FirstIDAt(p.before), purgeRows, from)
+		removed, err = s.purgeEvents(ctx, p, purgeEvents, event.FirstIDAt(p.before), purgeRows, from, p.before)
 		return int(removed), err
 	})
 	return removed, err

@@ -64,6 +64,7 @@ type found struct {
 	ownerFingerprint string
 	ownerReceived    *time.Time
 	ownerStatus      event.Status // "" where it has no row
+	ownerWorkflow    string       // the ID of its workflow; "" if it has no row
 	ownerWaits       bool         // a dead letter of it does
 	claimed          bool         // its key was claimed by this transaction; only of what an import brings
 }
@@ -264,10 +265,17 @@ func (w *write) judge() error {
 	default:
 		w.Written = event.Written{
 			Outcome: event.OutcomeDuplicate, Owner: w.found.owner, OwnerStatus: w.found.ownerStatus,
-			OwnerWaits: w.found.ownerWaits, Conflict: conflict,
+			OwnerWaits: w.ownerWaits(), Conflict: conflict,
 		}
 	}
 	return nil
+}
+
+// ownerWaits reports whether nothing works on the owner of the key: it has a dead letter, or it is unfinished and this is a run
+// of its own workflow. Temporal has one open run of a workflow ID at a time, so the run that stored the owner is gone.
+func (w *write) ownerWaits() bool {
+	return w.found.ownerWaits ||
+		w.found.ownerStatus == event.StatusPersisted && w.found.ownerWorkflow == postgres.Clean(w.run.WorkflowID)
 }
 
 var (

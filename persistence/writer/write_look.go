@@ -54,6 +54,7 @@ RETURNING event_id::text`
 SELECT wanted.n, coalesce(e.status, ''),
        EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0 AND state ` + waits + `),
        coalesce(held.event_id::text, ''), coalesce(held.fingerprint, ''), held.first_seen, coalesce(owner.status, ''),
+       coalesce(owner.workflow_id, ''),
        held.event_id <> wanted.id IS TRUE
            AND EXISTS (SELECT FROM dead_letters WHERE event_id = held.event_id AND subscription_id = 0 AND state ` + waits + `),
        coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
@@ -91,7 +92,8 @@ func (t *writing) queueLook(b *pgx.Batch) {
 		var v event.Verdict
 		var at pgtype.Timestamptz
 		_, err := pgx.ForEachRow(rows, []any{
-			&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus, &f.ownerWaits,
+			&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,
+			&f.ownerWorkflow, &f.ownerWaits,
 			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
 		}, func() error {
 			w := byKey[n-1]

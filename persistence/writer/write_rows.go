@@ -44,10 +44,11 @@ UPDATE events AS e
                possible_duplicate_of)`
 
 	// finishEvents marks events processed, as the latest parse understands them. The time of the first success stays, and
-	// the run where none is given.
+	// the run where none is given. A run that finds its event processed leaves its own time.
 	finishEvents = `
 UPDATE events AS e
    SET processed_at = CASE WHEN e.status = 'processed' THEN e.processed_at ELSE clock_timestamp() END,
+       rerun_at = CASE WHEN e.status = 'processed' AND done.run_id <> '' THEN clock_timestamp() ELSE e.rerun_at END,
        status = 'processed', outcome = done.outcome, type = done.type, occurred_at = done.occurred_at,
        occurred_at_missing = done.occurred_at_missing, workflow_id = coalesce(nullif(done.workflow_id, ''), e.workflow_id),
        run_id = coalesce(nullif(done.run_id, ''), e.run_id)

@@ -172,6 +172,10 @@ func advice(d event.DeadLetter) string {
 		return "\nCompare it with the event that the reason names (holdfast event show ID), then\n" +
 			"  accept it as an event of its own:  " + replay +
 			fmt.Sprintf("  or give it up:                     holdfast dlq discard %d --reason WHY\n", d.ID)
+	case d.Failure.EndedByOperator():
+		return "\nAn operator ended its run, so no schedule runs it again:\n" +
+			"  run it again:   " + replay +
+			fmt.Sprintf("  or give it up:  holdfast dlq discard %d --reason WHY\n", d.ID)
 	case d.Failure.Class != event.ClassRejected || d.Failure.Step == event.StepDeliver:
 		return "\nOnce the cause is gone: " + replay
 	}

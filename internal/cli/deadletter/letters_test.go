@@ -22,3 +22,14 @@ func TestADeadLetterInDoubtIsComparedFirst(t *testing.T) {
 		}
 	}
 }
+
+// An operator ended the run: the next step is that operator's, not a schedule's.
+func TestADeadLetterOfAnEndedRunSaysWhoDecides(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{event.CodeTerminated, event.CodeCanceled} {
+		next := advice(event.DeadLetter{ID: 7, State: event.DeadLetterOpen,
+			Failure: event.Failure{Class: event.ClassFailed, Code: code}})
+		require.Contains(t, next, "no schedule runs it again", code)
+		require.Contains(t, next, "holdfast dlq discard 7 --reason", code)
+	}
+}

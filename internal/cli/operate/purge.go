@@ -13,6 +13,7 @@ import (
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
 	"holdfast/internal/installation"
+	"holdfast/runs"
 )
 
 // PurgeCommand is `holdfast purge`.
@@ -22,8 +23,9 @@ func PurgeCommand() *cobra.Command {
 		Use:   "purge",
 		Short: "Remove what is past its retention, or one event's content",
 		Long: "Without flags it does at once what the schedule does anyway: it removes what is\n" +
-			"older than HOLDFAST_RETENTION_… says. Where HOLDFAST_ARCHIVE is set, events and dead\n" +
-			"letters are written there first; `holdfast import` reads them.\n\n" +
+			"older than HOLDFAST_RETENTION_… says. Events stay until Temporal has deleted their\n" +
+			"runs. Where HOLDFAST_ARCHIVE is set, events and dead letters are written there first;\n" +
+			"`holdfast import` reads them.\n\n" +
 			"With --expunge it removes the content of one event everywhere, in PostgreSQL, in\n" +
 			"Temporal and in the archive, whatever its age. The event's key stays, so that a redelivery is a\n" +
 			"duplicate, and an audit row says who did it and why.",
@@ -44,10 +46,18 @@ func PurgeCommand() *cobra.Command {
 }
 
 func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
-	keep, removed := installation.Retention(t.Cfg), map[retention.Kept]int64{}
+	removed := map[retention.Kept]int64{}
 	purger, err := installation.NewPurger(t.Cfg, t.Store)
 	if err != nil {
 		return err
+	}
+	keep := installation.Retention(t.Cfg)
+	if keep[retention.Events] > 0 {
+		ofRuns, err := runs.Namespace{Client: t.Temporal, Name: t.Cfg.Temporal.Namespace}.Retention(c.Context())
+		if err != nil {
+			return err
+		}
+		keep = keep.OutlastingRuns(ofRuns)
 	}
 	var failed error
 	for _, kept := range retention.All() {

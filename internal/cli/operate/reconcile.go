@@ -59,7 +59,7 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 		o.until = time.Now().UTC()
 	}
 	s := &reconcile.Service{
-		Runs: runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter()), Events: t.Store, Rows: t.Store,
+		Runs: runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter()), Events: t.Store, Rows: t.Store, Keys: t.Store,
 	}
 	plan, err := s.Compare(c.Context(), o.since, o.until, true)
 	if err != nil {
