@@ -14,10 +14,11 @@ import (
 func TestRunsAreComparedWithRows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	processed, dead, lost, purged, stored := receipt(), receipt(), receipt(), receipt(), receipt()
+	processed, dead, lost, purged, stored, held := receipt(), receipt(), receipt(), receipt(), receipt(), receipt()
 	db.process(processed, parsed())
 	db.process(purged, parsed())
-	db.exec(`DELETE FROM events WHERE id = $1`, purged.ID)
+	db.process(held, parsed())
+	db.exec(`DELETE FROM events WHERE id = ANY ($1)`, []string{purged.ID, held.ID})
 	_, err := db.Persist(t.Context(), stored, body, parsed(), runOf(stored))
 	require.NoError(t, err)
 	db.record(deadLetter(dead))
@@ -36,6 +37,7 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 		closed(dead, anotherRun(dead), "terminated"), // it has failed since
 		closed(purged, runOf(purged), "completed"),   // its key says that it was processed
 		later,
+		closed(held, runOf(held), "terminated"), // it owns its key, and no dead letter was recorded: nothing else has it
 		closed(stored, runOf(stored), "completed"), // a restore has taken back what followed
 		closed(lost, runOf(lost), "failed"),
 		nameless,

@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// A run that has failed has recorded its dead letter, and a later failure may stand in its place. Any other has not; should
-	// the event have failed once more since, that dead letter is enough. An event that has its key and no row was processed, and
-	// purged since: both are written by one transaction.
+	// A run that failed has recorded its dead letter, and a later failure may have replaced it. Any other run has not; if the event
+	// failed again since, that dead letter is enough. An event that has its key and no row was purged, or is held and its dead
+	// letter follows. Only a run that ended by itself shows which: one that was ended from outside may never have recorded it, and
+	// no event is purged while Temporal has its run.
 	selectUnrecorded = `
 SELECT c.position
-  FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[], $5::text[], $6::text[])
-       WITH ORDINALITY AS c (event_id, run_id, failed, closed_at, provider, key, position)
+  FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[], $5::text[], $6::text[], $7::boolean[])
+       WITH ORDINALITY AS c (event_id, run_id, failed, closed_at, provider, key, from_outside, position)
   LEFT JOIN events AS e ON e.id = c.event_id
  WHERE e.status IS DISTINCT FROM 'processed'
-   AND (e.id IS NOT NULL OR NOT EXISTS (SELECT FROM idempotency_keys AS k
+   AND (e.id IS NOT NULL OR c.from_outside OR NOT EXISTS (SELECT FROM idempotency_keys AS k
                                          WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id))
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
@@ -57,8 +58,9 @@ UPDATE dead_letters SET state = 'open', redriving_since = NULL, redriving_run_id
 func (s *Store) Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]operation.ClosedRun, error) {
 	ids, runIDs := make([]pgtype.UUID, len(runs)), make([]string, len(runs))
 	failed, closed := make([]bool, len(runs)), make([]time.Time, len(runs))
-	providers, keys := make([]string, len(runs)), make([]string, len(runs))
+	providers, keys, fromOutside := make([]string, len(runs)), make([]string, len(runs)), make([]bool, len(runs))
 	for i, run := range runs {
+		fromOutside[i] = run.Status != "failed" && run.Status != "completed"
 		ids[i] = idOf(run.EventID)
 		runIDs[i], failed[i], closed[i] = postgres.Clean(run.Run.RunID), run.Status == "failed", run.ClosedAt
 		provider, key, _ := event.SplitWorkflowID(run.Run.WorkflowID)
@@ -66,7 +68,7 @@ func (s *Store) Unrecorded(ctx context.Context, runs []operation.ClosedRun) ([]o
 	}
 	var positions []int
 	b := &pgx.Batch{}
-	b.Queue(selectUnrecorded, ids, runIDs, failed, closed, providers, keys).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(selectUnrecorded, ids, runIDs, failed, closed, providers, keys, fromOutside).Query(func(rows pgx.Rows) (err error) {
 		positions, err = pgx.CollectRows(rows, pgx.RowTo[int])
 		return err
 	})
