@@ -214,12 +214,19 @@ func (r *rooms) collect(room string, info *types.Info) {
 			}
 		}
 	}
+	whole := map[string]string{} // by place, where the parts of a sum begin that stand on its left, too
 	for expr, value := range info.Types {
 		if value.Value == nil || value.Value.Kind() != constant.String {
 			continue
 		}
-		if text := constant.StringVal(value.Value); isSQL.MatchString(text) && !r.parts[text] {
-			r.found[fmt.Sprint(r.files.Position(expr.Pos()))] = text
+		place := fmt.Sprint(r.files.Position(expr.Pos()))
+		if text := constant.StringVal(value.Value); len(text) > len(whole[place]) {
+			whole[place] = text
+		}
+	}
+	for place, text := range whole {
+		if isSQL.MatchString(text) && !r.parts[text] {
+			r.found[place] = text
 		}
 	}
 }
