@@ -55,6 +55,10 @@ const looked = `
 
 // leaseDue takes what is due, the oldest first, passing over rows that somebody holds. The count of what is under way is as new
 // as the lock on the destination, since this is another statement than the one that has locked it.
+//
+// Picked rows are joined by their place (ctid). By their keys, PostgreSQL would read the whole queue for it while it takes the
+// queue for empty, because it was when it was analyzed. A row that changes between the snapshot and its lock has another place, is
+// not found, and is left to the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
      SELECT l.id, l.turn, l.epoch, l.until, s.low_at,
@@ -64,10 +68,10 @@ WITH room AS MATERIALIZED (
       CROSS JOIN LATERAL (` + underWay + `) AS u
       WHERE l.present
 ), picked AS MATERIALIZED (
-     SELECT q.event_id, q.subscription_id, r.epoch, r.until
+     SELECT q.place, r.epoch, r.until
        FROM (SELECT * FROM room WHERE room >= 1 ORDER BY turn) AS r
       CROSS JOIN LATERAL (
-            SELECT event_id, subscription_id FROM delivery_queue AS q
+            SELECT ctid AS place FROM delivery_queue AS q
              WHERE q.destination_id = r.id AND q.due_at >= r.low_at AND q.due_at <= $2::timestamptz
                AND (q.attempts = 0 OR NOT $15::boolean)
              ORDER BY q.due_at LIMIT r.room
@@ -77,7 +81,7 @@ WITH room AS MATERIALIZED (
 UPDATE delivery_queue AS q
    SET lease = $1::uuid, due_at = p.until, epoch = p.epoch, leases = q.leases + 1
   FROM picked AS p
- WHERE q.event_id = p.event_id AND q.subscription_id = p.subscription_id
+ WHERE q.ctid = p.place
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
        q.queued_at`
 
