@@ -66,7 +66,8 @@ func spread(pause event.Duration, share float64) time.Duration {
 	return time.Duration(float64(pause) * (1 + share*(2*rand.Float64()-1))) //nolint:gosec // it is no secret
 }
 
-// unreached are the codes of attempts that found nobody to talk to. One that timed out may have found somebody who doesn't answer.
+// unreached are the codes of attempts that found nobody to talk to. One that timed out may have found somebody who doesn't
+// answer.
 func unreached(r delivery.Result) bool {
 	switch r.Code {
 	case "connection", "dns", "unavailable":

@@ -18,16 +18,16 @@ const (
 
 // shares decides how many attempts each destination may have under way in this process, so that no destination harms another.
 //
-// A destination is proven while its latest attempt succeeded within provenWithin and none under way is older than that. The proven
-// ones share as many slots as there are: each may hold as many as are still free, and no more than its window. That grows with each
-// success while more than half of it is used, and halves with each failure. So there is always room for one more destination, and one
-// that stops answering holds little more than it needed before.
+// A destination is proven while its latest attempt succeeded within provenWithin and none under way is older than that. The
+// proven ones share as many slots as there are: each may hold as many as are still free, and no more than its window. That grows
+// with each success while more than half of it is used, and halves with each failure. So there is always room for one more
+// destination, and one that stops answering holds little more than it needed before.
 //
-// An unproven destination gets one new slot, while all of them hold at most half of the slots. One that was never tried waits only
-// for attempts that aren't late yet, so that failing ones can't keep it unproven.
+// An unproven destination gets one new slot, while all of them hold at most half of the slots. One that was never tried waits
+// only for attempts that aren't late yet, so that failing ones can't keep it unproven.
 //
-// As many slots again are for what stays: late attempts, and those that began while their destination was proven. They take nothing
-// from anybody, until all slots are taken twice.
+// As many slots again are for what stays: late attempts, and those that began while their destination was proven. They take
+// nothing from anybody, until all slots are taken twice.
 type shares struct {
 	size   int
 	memory int64
@@ -248,8 +248,8 @@ func (s *shares) taken() int {
 	return s.underWay
 }
 
-// free gives slots back. It asks for another look only if somebody may have got less than there was: where nobody did, a look would
-// find what the last one has left, which is nothing.
+// free gives slots back. It asks for another look only if somebody may have got less than there was: where nobody did, a look
+// would find what the last one has left, which is nothing.
 func (s *shares) free(all []*slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,8 +58,8 @@ type payload struct {
 	users int
 }
 
-// hold counts a body for an attempt, and says whether there is memory for it. A destination may hold one of any size, else its share.
-// Unproven ones leave half of the memory to the others. Where there is none, the window shrinks to what there is.
+// hold counts a body for an attempt, and says whether there is memory for it. A destination may hold one of any size, else its
+// share. Unproven ones leave half of the memory to the others. Where there is none, the window shrinks to what there is.
 func (o *slot) hold(b *payload) bool {
 	s := o.of
 	s.mu.Lock()

@@ -59,8 +59,8 @@ const looked = `
 // as the lock on the destination, since this is another statement than the one that has locked it.
 //
 // Picked rows are joined by their place (ctid). By their keys, PostgreSQL would read the whole queue for it while it takes the
-// queue for empty, because it was when it was analyzed. A row that changes between the snapshot and its lock has another place, is
-// not found, and is left to the next lease.
+// queue for empty, because it was when it was analyzed. A row that changes between the snapshot and its lock has another place,
+// is not found, and is left to the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
      SELECT l.id, l.turn, l.epoch, l.until, s.low_at,

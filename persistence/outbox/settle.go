@@ -26,8 +26,8 @@ const (
 // also of a delivery that has failed or was canceled meanwhile, since the receiver has it. What was sent again by name since is
 // another generation, which nothing of an older one touches. What is no longer there at all was expunged, and stays so.
 //
-// Status is null for what is attempted again. leaseDue says why rows are joined by their place. lockSettled has locked them before,
-// so it is the place of their newest version: a row that isn't found here would be sent a second time.
+// Status is null for what is attempted again. leaseDue says why rows are joined by their place. lockSettled has locked them
+// before, so it is the place of their newest version: a row that isn't found here would be sent a second time.
 const settle = `
 WITH o AS MATERIALIZED (
      SELECT o.*, q.place

@@ -12,8 +12,8 @@ import (
 )
 
 // settleFirst is settle for what nearly all of a batch is: first attempts that have succeeded, at destinations that are at their
-// best, of which nothing changes. What is anything else by now stays as it is, and so does a row that changes between the snapshot
-// and its lock: settle finds both. leaseDue says why rows are joined by their place.
+// best, of which nothing changes. What is anything else by now stays as it is, and so does a row that changes between the
+// snapshot and its lock: settle finds both. leaseDue says why rows are joined by their place.
 const settleFirst = `
 WITH o AS MATERIALIZED (
      SELECT o.*, q.place
