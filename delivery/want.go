@@ -1,12 +1,14 @@
 package delivery
 
-// Want says for how many deliveries a process has room.
+// Want is what a process has room for.
 type Want struct {
-	// Limit is how many it leases at most, Share how many it may have under way for one destination.
-	Limit, Share int
-	// Busy counts those that it has under way, by destination. They count against Share: who has reached it gets no more, whatever
-	// waits there.
-	Busy map[int64]int
-	// First asks for deliveries of which no attempt has failed yet, and no others.
-	First bool
+	// Limit is how many it leases at most.
+	Limit int
+	// Room says how many more attempts of each destination may begin. It is asked once, for those that are looked at in the order in
+	// which they are served; nil is no bound.
+	Room func(destinations []int64) []int
+	// Without are destinations that get nothing, whatever waits there.
+	Without []int64
+	// Only are those that may get something, unless it is nil.
+	Only []int64
 }

@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,9 +49,14 @@ SELECT id, 'acme', '', id::text, 'event', 'thing.changed', 'processed', 'process
 
 func (d *database) lease(limit, share int) []delivery.Job {
 	d.t.Helper()
-	jobs, _, err := d.Lease(d.t.Context(), delivery.Want{Limit: limit, Share: share})
+	jobs, _, err := d.Lease(d.t.Context(), delivery.Want{Limit: limit, Room: upTo(share)})
 	require.NoError(d.t, err)
 	return jobs
+}
+
+// upTo is room for n of each destination.
+func upTo(n int) func([]int64) []int {
+	return func(ids []int64) []int { return slices.Repeat([]int{n}, len(ids)) }
 }
 
 func (d *database) settle(settled ...delivery.Settled) []delivery.Turn {
@@ -236,7 +242,7 @@ func TestNoMoreAreUnderWayThanMayBe(t *testing.T) {
 	for range 8 {
 		go func() {
 			for range 10 {
-				jobs, _, err := db.Lease(t.Context(), delivery.Want{Limit: 5, Share: 3})
+				jobs, _, err := db.Lease(t.Context(), delivery.Want{Limit: 5, Room: upTo(3)})
 				results <- leased{jobs, err}
 			}
 		}()
@@ -274,7 +280,7 @@ func TestManyDispatchersWorkOffAQueueBeneathItsCap(t *testing.T) {
 
 func workOff(t *testing.T, db *database) error {
 	for {
-		jobs, next, err := db.Lease(t.Context(), delivery.Want{Limit: 4, Share: 2})
+		jobs, next, err := db.Lease(t.Context(), delivery.Want{Limit: 4, Room: upTo(2)})
 		if err != nil {
 			return err
 		}
@@ -538,8 +544,7 @@ func TestWhatIsOpenForADeletedSubscriptionIsCanceled(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 2)
 }
 
-// A process that has its share of a destination under way gets no more of it, and one that asks for first attempts gets no
-// others.
+// A lease takes as much of each destination as the process has room for. Destinations without room keep their place.
 func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -556,11 +561,20 @@ func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
 		}
 		return n
 	}
-	require.Equal(t, map[int64]int{2: 1}, of(delivery.Want{Limit: 10, Share: 4, Busy: map[int64]int{1: 4, 2: 3}}))
-	require.Equal(t, map[int64]int{1: 2}, of(delivery.Want{Limit: 10, Share: 4, Busy: map[int64]int{1: 2, 2: 4}}))
-	db.exec(`UPDATE delivery_queue SET attempts = 1 WHERE destination_id = 1`)
-	require.Equal(t, map[int64]int{2: 4}, of(delivery.Want{Limit: 10, Share: 10, First: true}))
-	require.Equal(t, map[int64]int{1: 3}, of(delivery.Want{Limit: 10, Share: 10}))
+	room := map[int64]int{2: 1}
+	roomOf := func(ids []int64) (rooms []int) {
+		for _, id := range ids {
+			rooms = append(rooms, room[id])
+		}
+		return rooms
+	}
+	require.Equal(t, map[int64]int{2: 1}, of(delivery.Want{Limit: 10, Room: roomOf}))
+	require.Equal(t, map[int64]int{1: 1}, of(delivery.Want{Limit: 1, Room: upTo(5)}), "it has waited longest")
+	room = map[int64]int{1: 1, 2: 1}
+	require.Equal(t, map[int64]int{2: 1}, of(delivery.Want{Limit: 10, Room: roomOf, Without: []int64{1}}))
+	require.Equal(t, map[int64]int{1: 1}, of(delivery.Want{Limit: 10, Room: roomOf, Only: []int64{1}}))
+	require.Empty(t, of(delivery.Want{Limit: 10, Room: roomOf, Only: []int64{}}))
+	require.Equal(t, map[int64]int{1: 3, 2: 3}, of(delivery.Want{Limit: 10}))
 }
 
 // A lease that looks at few destinations, since the last one was filled by one, says that there may be more at once.
@@ -577,7 +591,7 @@ func TestALeaseThatLooksAtFewLooksAgain(t *testing.T) {
 	var got []delivery.Job
 	for range 3 {
 		began := time.Now()
-		jobs, next, err := db.Lease(t.Context(), delivery.Want{Limit: 50, Share: 50})
+		jobs, next, err := db.Lease(t.Context(), delivery.Want{Limit: 50})
 		require.NoError(t, err)
 		if got = append(got, jobs...); len(got) == 20 {
 			return

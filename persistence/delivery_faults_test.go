@@ -140,7 +140,7 @@ func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	lease := func() []delivery.Job {
-		jobs, _, err := other.Lease(t.Context(), delivery.Want{Limit: 10, Share: 10})
+		jobs, _, err := other.Lease(t.Context(), delivery.Want{Limit: 10})
 		require.NoError(t, err)
 		return jobs
 	}
@@ -171,7 +171,7 @@ func openCut(t *testing.T) (db *database, lose func()) {
 	return db, func() {
 		tap.cuts.Store(true)
 		defer tap.cuts.Store(false)
-		_, _, err := db.Lease(t.Context(), delivery.Want{Limit: 10, Share: 10})
+		_, _, err := db.Lease(t.Context(), delivery.Want{Limit: 10})
 		require.Error(t, err)
 	}
 }

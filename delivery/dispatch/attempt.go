@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"holdfast/delivery"
@@ -26,12 +25,13 @@ type ready struct {
 	again error
 }
 
-// begin reads what was leased, page by page, and starts the attempts. It waits for memory while too much is held.
-func (d *Dispatcher) begin(want delivery.Want, jobs []delivery.Job) {
+// begin reads what was leased, page by page, and starts the attempts. It never waits for memory: what there is none for is given
+// back.
+func (d *Dispatcher) begin(jobs []delivery.Job) {
 	if len(jobs) == 0 {
 		return
 	}
-	all := d.aim(want, jobs)
+	all := d.aim(jobs)
 	byEvent := map[string][]ready{}
 	var events []string
 	for _, r := range all {
@@ -40,12 +40,9 @@ func (d *Dispatcher) begin(want delivery.Want, jobs []delivery.Job) {
 		}
 		byEvent[r.EventID] = append(byEvent[r.EventID], r)
 	}
-	events, err := d.beginRecent(events, byEvent)
+	events = d.beginRecent(events, byEvent)
 	for len(events) > 0 {
-		read := 0
-		if err == nil {
-			read, err = d.beginPage(events, byEvent)
-		}
+		read, err := d.beginPage(events, byEvent)
 		if err != nil {
 			d.giveBack(events, byEvent, err)
 			return
@@ -55,7 +52,7 @@ func (d *Dispatcher) begin(want delivery.Want, jobs []delivery.Job) {
 }
 
 // aim finds the targets. A target that cannot be read gives its deliveries back.
-func (d *Dispatcher) aim(want delivery.Want, jobs []delivery.Job) []ready {
+func (d *Dispatcher) aim(jobs []delivery.Job) []ready {
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
 		ids[i] = j.SubscriptionID
@@ -68,7 +65,7 @@ func (d *Dispatcher) aim(want delivery.Want, jobs []delivery.Job) []ready {
 		failed[id] = &unreadError{err, time.Since(began)}
 	}
 	all := make([]ready, len(jobs))
-	for i, s := range d.slots.take(want, jobs) {
+	for i, s := range d.slots.take(jobs) {
 		j := jobs[i]
 		all[i] = ready{Job: j, slot: s, target: targets[j.SubscriptionID], again: failed[j.SubscriptionID]}
 	}
@@ -76,53 +73,44 @@ func (d *Dispatcher) aim(want delivery.Want, jobs []delivery.Job) []ready {
 }
 
 // beginRecent starts the attempts of the events that were read just now, and gives the others.
-func (d *Dispatcher) beginRecent(events []string, byEvent map[string][]ready) (others []string, err error) {
-	for i, id := range events {
-		m, ok := d.recent.get(id)
-		if !ok {
+func (d *Dispatcher) beginRecent(events []string, byEvent map[string][]ready) (others []string) {
+	for _, id := range events {
+		if m, ok := d.recent.get(id); ok {
+			d.start(byEvent[id], m, true)
+		} else {
 			others = append(others, id)
-			continue
 		}
-		held := int64(len(m.Body))
-		if err := d.memory.Acquire(d.working, held); err != nil {
-			return append(others, events[i:]...), err
-		}
-		d.start(byEvent[id], m, true, held)
 	}
-	return others, nil
+	return others
 }
 
 // beginPage starts the attempts of the first events, as many as were read.
 func (d *Dispatcher) beginPage(events []string, byEvent map[string][]ready) (read int, err error) {
-	if err := d.memory.Acquire(d.working, page); err != nil {
-		return 0, err
-	}
 	ctx, cancel := context.WithTimeout(d.sending, queueLimit)
 	defer cancel()
 	began := time.Now()
 	messages, read, err := d.queue.Messages(ctx, events, page)
 	if err != nil || read == 0 {
-		d.memory.Release(page)
 		return 0, &unreadError{errors.Join(err, errNothingRead(read)), time.Since(began)}
 	}
-	left := int64(page)
 	for _, id := range events[:read] {
 		m, ok := messages[id]
-		held := min(int64(len(m.Body)), left) // one body may be larger than a page
-		left -= held
-		d.start(byEvent[id], m, ok, held)
+		d.start(byEvent[id], m, ok)
 	}
-	d.memory.Release(left)
 	d.recent.keep(messages)
 	return read, nil
 }
 
-// start makes the attempts of an event, which give its memory back.
-func (d *Dispatcher) start(jobs []ready, m delivery.Message, found bool, held int64) {
-	done := d.holdFor(len(jobs), held)
+// start makes the attempts of an event for which there is memory.
+func (d *Dispatcher) start(jobs []ready, m delivery.Message, found bool) {
+	b := &payload{bytes: int64(len(m.Body))}
 	for _, r := range jobs {
+		if !r.slot.hold(b) {
+			d.settler.add(r.end(ours(codeMemory, "too many bodies are held in memory")))
+			continue
+		}
 		d.attempts.Go(func() {
-			defer done()
+			defer r.slot.release(b)
 			d.attempt(r, m, found)
 		})
 	}
@@ -133,17 +121,6 @@ func errNothingRead(read int) error {
 		return errors.New("no event was read")
 	}
 	return nil
-}
-
-// holdFor gives memory back once n attempts have ended.
-func (d *Dispatcher) holdFor(n int, bytes int64) (done func()) {
-	var left atomic.Int64
-	left.Store(int64(n))
-	return func() {
-		if left.Add(-1) == 0 {
-			d.memory.Release(bytes)
-		}
-	}
 }
 
 // giveBack lets deliveries wait again that were leased, and cannot be attempted: nothing can be read, or the process stops.
@@ -198,8 +175,6 @@ func (r ready) end(result delivery.Result) outcome {
 
 // attempt makes one attempt, and has its outcome settled.
 func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
-	timer := time.AfterFunc(late, r.slot.isLate)
-	defer timer.Stop()
 	var result delivery.Result
 	switch {
 	case errors.Is(r.again, event.ErrNotFound):
@@ -210,7 +185,7 @@ func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
 		result = final(delivery.CodeExpunged, "the event has been removed")
 	default:
 		result = d.send(r, m)
-		r.slot.took(result.Took)
+		r.slot.end(result)
 		result = d.judgeReach(r.DestinationID, result)
 	}
 	o := r.end(result)
@@ -220,6 +195,9 @@ func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
 
 // send has the attempt made by the sender of its kind, within the destination's time and that of the lease.
 func (d *Dispatcher) send(r ready, m delivery.Message) (result delivery.Result) {
+	r.slot.begin()
+	timer := time.AfterFunc(provenWithin, r.slot.passes)
+	defer timer.Stop()
 	began := time.Now()
 	end := began.Add(timeoutOf(r.target.Destination))
 	if last := r.LeasedUntil.Add(-answerMargin); last.Before(end) {

@@ -8,7 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 
 	"holdfast/delivery"
 	"holdfast/event"
@@ -20,7 +19,7 @@ type Options struct {
 	Queue Queue
 	// HTTP and Temporal make the attempts of the two kinds of destination.
 	HTTP, Temporal Sender
-	// Slots is how many attempts may be under way at the same time, at least 1; as many again are kept for slow destinations.
+	// Slots is how many attempts may be under way at the same time, at least 1; as many again are kept for late ones.
 	Slots int
 	// Errors takes what people are to be told of beside single deliveries.
 	Errors ErrorSink
@@ -30,7 +29,7 @@ type Options struct {
 
 // How the dispatcher works.
 const (
-	// bodies bounds the bodies that are held in memory, in bytes, and page those that are read at once.
+	// bodies bounds the bodies of attempts that are held in memory, in bytes, and page those that are read at once.
 	bodies = 64 << 20
 	page   = 8 << 20
 	// longestLook is the longest pause between two looks, shortestLook the shortest.
@@ -38,9 +37,6 @@ const (
 	shortestLook = 5 * time.Millisecond
 	// queueLimit bounds one call of the queue.
 	queueLimit = 30 * time.Second
-	// probes is how many attempts are made at a time while we are cut off, and probePause the pause between.
-	probes     = 4
-	probePause = time.Second
 )
 
 // Dispatcher works off what waits to be delivered.
@@ -49,10 +45,9 @@ type Dispatcher struct {
 	http, temporal Sender
 	errors         ErrorSink
 	chores         []Chore
-	slots          *slots
+	slots          *shares
 	reach          *reach
 	settler        *settler
-	memory         *semaphore.Weighted
 	recent         recent
 	metrics        metrics
 	failures       *failureLog
@@ -75,9 +70,8 @@ func New(o Options) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{
-		queue: o.Queue, http: o.HTTP, temporal: o.Temporal, errors: o.Errors, chores: o.Chores, slots: newSlots(o.Slots),
-		memory: semaphore.NewWeighted(bodies), metrics: m, failures: newFailureLog(),
-		tracer: otel.Tracer("holdfast/delivery"),
+		queue: o.Queue, http: o.HTTP, temporal: o.Temporal, errors: o.Errors, chores: o.Chores,
+		slots: newShares(o.Slots, bodies, time.Now), metrics: m, failures: newFailureLog(), tracer: otel.Tracer("holdfast/delivery"),
 	}
 	d.reach = newReach(d.cutOff)
 	d.settler = newSettler(o.Queue, d.slots, d.turned)
@@ -124,9 +118,9 @@ func (d *Dispatcher) Stop(ctx context.Context, grace time.Duration) error {
 func (d *Dispatcher) lead() {
 	pause := firstPause
 	for d.working.Err() == nil {
-		want := d.want()
+		want := d.slots.room()
 		if want.Limit == 0 {
-			d.wait(d.untilRoom(), false)
+			d.wait(longestLook, false)
 			continue
 		}
 		jobs, next, err := d.lease(want)
@@ -137,34 +131,11 @@ func (d *Dispatcher) lead() {
 			continue
 		}
 		pause = firstPause
-		d.begin(want, jobs)
+		d.begin(jobs)
 		if len(jobs) < want.Limit {
 			d.wait(min(max(time.Until(next), shortestLook), longestLook), true)
 		}
 	}
-}
-
-// want is what there is room for. While we are cut off, it is a few attempts that show whether we still are.
-func (d *Dispatcher) want() delivery.Want {
-	want := d.slots.room()
-	if d.reach.isCutOff() {
-		fast, slow := d.slots.underWay()
-		want.Limit = max(0, min(want.Limit, probes-fast-slow))
-		select {
-		case <-d.working.Done():
-		case <-time.After(probePause):
-		}
-	}
-	return want
-}
-
-// untilRoom is how long to wait at most where there was none. Slots that end tell of themselves, but for the few while we are cut
-// off.
-func (d *Dispatcher) untilRoom() time.Duration {
-	if d.reach.isCutOff() {
-		return probePause
-	}
-	return longestLook
 }
 
 func (d *Dispatcher) lease(want delivery.Want) ([]delivery.Job, time.Time, error) {

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,13 +78,13 @@ func TestAStopSettlesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
 	for n := range 500 {
-		m.waiting = append(m.waiting, job(n, int64(n%10)))
+		m.waiting = append(m.waiting, job(n, int64(n%50)))
 	}
-	for id := range int64(10) {
+	for id := range int64(50) {
 		to(m, id)
 	}
 	began, release := make(chan struct{}, 1000), make(chan struct{})
-	d := start(t, m, 32, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+	d := start(t, m, 64, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
 		began <- struct{}{}
 		<-release
 		return ok(ctx, t, j, msg)
@@ -228,52 +229,93 @@ func TestWhatCannotBeReadIsNotAttempted(t *testing.T) {
 	require.Less(t, time.Until(m.settled[0].DueAt), 2*time.Second, "the database was away, and is there again")
 }
 
-// Slow destinations take no slots of fast ones: while two of them have all the slow slots there are, a fast one is served as if
-// they were not there.
-func TestSlowOnesDoNotHoldUpFastOnes(t *testing.T) {
+// Destinations that hang take no slots of healthy ones: while all slots of unproven destinations are taken, a healthy one is served
+// as if they weren't there.
+func TestDestinationsThatHangDelayNoOthers(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	to(m, 1, 2, 3)
-	var n int
-	for range 40 {
-		m.waiting = append(m.waiting, job(n, 1), job(n+1, 2))
-		n += 2
-	}
+	m.body = 8
 	release := make(chan struct{})
-	var slow sync.WaitGroup
-	slow.Add(8)
-	d, err := New(Options{Queue: m, Slots: 8, Errors: &told{}, HTTP: sends(
-		func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
-			if j.DestinationID != 3 {
-				slow.Done()
-				<-release
-			}
-			return ok(ctx, t, j, msg)
-		})})
-	require.NoError(t, err)
-	for _, id := range []int64{1, 2} { // it is known that they are slow
-		s := &slot{of: d.slots, destination: id, load: &load{}}
-		d.slots.loads[id] = s.load
-		s.took(3 * time.Second)
-		s.took(3 * time.Second)
+	var hanging, sent sync.WaitGroup
+	hanging.Add(4)
+	sent.Add(1)
+	start(t, m, 8, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+		switch {
+		case j.DestinationID < 40:
+			hanging.Done()
+			<-release
+		case j.EventID == "event-1000":
+			sent.Done()
+		}
+		return ok(ctx, t, j, msg)
+	})
+	add := func(n int, destination int64) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		to(m, destination)
+		m.waiting = append(m.waiting, job(n, destination))
 	}
-	d.Start()
-	slow.Wait()
-	m.mu.Lock()
-	for range 1000 {
-		m.waiting = append(m.waiting, job(n, 3))
-		n++
+	add(1000, 100)
+	sent.Wait() // it is proven
+	m.until(func() bool { return len(m.ended) == 1 })
+	for n := range 4 {
+		add(n, int64(n))
+		add(10+n, int64(n))
 	}
-	m.mu.Unlock()
-	m.until(func() bool { return len(m.ended) == 1000 })
-	slow.Add(72)
+	hanging.Wait()
+	for n := range 1000 {
+		add(2000+n, 100)
+	}
+	m.until(func() bool { return len(m.ended) == 1001 })
+	hanging.Add(4)
 	close(release)
-	m.until(func() bool { return len(m.ended) == 1080 })
-	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	m.until(func() bool { return len(m.ended) == 1009 })
 }
 
-// Our own network is gone: after the third destination that stops connecting nothing counts any more, a few attempts go on to find
-// out, and people are told once that it has begun and once that it is over.
+// Sixty-six bodies of 1 MiB that wait for one destination that hangs don't keep another one from its own: the dispatcher waits for no
+// memory.
+func TestMemoryThatOneHoldsDelaysNoOthers(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	to(m, 1, 2)
+	release := make(chan struct{})
+	var hangs atomic.Bool
+	var hanging atomic.Int64
+	start(t, m, 64, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+		if hangs.Load() && j.DestinationID == 1 {
+			hanging.Add(1)
+			<-release
+		}
+		return ok(ctx, t, j, msg)
+	})
+	add := func(from, n int, destination int64) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for i := range n {
+			m.waiting = append(m.waiting, job(from+i, destination))
+		}
+	}
+	add(0, 200, 1) // its window grows
+	m.until(func() bool { return len(m.ended) == 200 })
+	hangs.Store(true)
+	add(1000, 66, 1)
+	m.until(func() bool {
+		return slices.ContainsFunc(m.settled, func(s delivery.Settled) bool { return s.Code == codeMemory })
+	})
+	add(2000, 20, 2)
+	m.until(func() bool { return len(m.ended) == 220 })
+	require.LessOrEqual(t, hanging.Load(), int64(9), "an eighth of the memory, and what began before")
+	close(release)
+	m.until(func() bool {
+		for key := range m.due {
+			m.due[key] = time.Time{}
+		}
+		return len(m.ended) == 286
+	})
+}
+
+// Our own network is gone: after the third destination that stops connecting nothing counts any more, attempts go on one at a time,
+// and people are told once that it has begun and once that it is over.
 func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	t.Parallel()
 	m := newMemory()

@@ -13,6 +13,7 @@ const (
 	oursPause     = time.Minute
 	cutOffPause   = 10 * time.Second
 	awayPause     = time.Second // at least; see pauseOfOurs
+	memoryPause   = time.Second
 	maxRetryAfter = 24 * time.Hour
 )
 
@@ -21,6 +22,7 @@ const (
 	codePanic   = "panic"
 	codeStopped = "stopped"
 	codeCutOff  = "cut_off"
+	codeMemory  = "memory" // too much is held for it to be read
 	codeUnread  = "unread" // what is stored cannot be used
 	codeAway    = "away"   // what is stored could not be asked for
 )
@@ -50,6 +52,8 @@ func pauseOfOurs(r delivery.Result) time.Duration {
 		return 0
 	case codeCutOff:
 		return spread(event.Duration(cutOffPause), 0.5)
+	case codeMemory:
+		return spread(event.Duration(memoryPause), 0.5)
 	case codeAway:
 		return spread(event.Duration(min(max(awayPause, 4*r.Took), oursPause)), 0.5)
 	default:
@@ -62,10 +66,11 @@ func spread(pause event.Duration, share float64) time.Duration {
 	return time.Duration(float64(pause) * (1 + share*(2*rand.Float64()-1))) //nolint:gosec // it is no secret
 }
 
-// unreached are the codes of attempts that found nobody to talk to.
+// unreached are the codes of attempts that found nobody to talk to. One that timed out may have found somebody who doesn't
+// answer.
 func unreached(r delivery.Result) bool {
 	switch r.Code {
-	case "connection", "dns", "timeout", "unavailable":
+	case "connection", "dns", "unavailable":
 		return r.Kind == delivery.Bad || r.Kind == delivery.Slow
 	default:
 		return false

@@ -1,8 +1,10 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +22,6 @@ type memory struct {
 	leased  map[delivery.Key]delivery.Job
 	ended   map[delivery.Key]delivery.Settled
 	settled []delivery.Settled
-	wants   []delivery.Want
 	targets map[int64]delivery.Target
 	changed chan struct{}
 	wakes   chan struct{}
@@ -29,6 +30,7 @@ type memory struct {
 	settleFault  func([]delivery.Settled) error
 	messageFault func() error
 	gone         map[string]bool
+	body         int // the size of each, at most that of body; 0 is that
 }
 
 func newMemory(jobs ...delivery.Job) *memory {
@@ -42,22 +44,36 @@ func newMemory(jobs ...delivery.Job) *memory {
 func (m *memory) Lease(_ context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.wants = append(m.wants, want)
-	of := map[int64]int{}
+	rooms := m.roomsOf(want)
 	var rest []delivery.Job
 	for _, j := range m.waiting {
-		room := want.Share - want.Busy[j.DestinationID] - of[j.DestinationID]
-		if len(jobs) >= want.Limit || room <= 0 || want.First && j.Attempts > 0 || m.due[j.Key].After(time.Now()) {
+		if len(jobs) >= want.Limit || m.due[j.Key].After(time.Now()) || rooms[j.DestinationID] <= 0 {
 			rest = append(rest, j)
 			continue
 		}
-		of[j.DestinationID]++
+		rooms[j.DestinationID]--
 		j.LeasedUntil = time.Now().Add(time.Minute)
 		m.leased[j.Key] = j
 		jobs = append(jobs, j)
 	}
 	m.waiting = rest
 	return jobs, time.Now().Add(10 * time.Millisecond), nil
+}
+
+// roomsOf asks for the room of all that is due.
+func (m *memory) roomsOf(want delivery.Want) map[int64]int {
+	var ids []int64
+	for _, j := range m.waiting {
+		if id := j.DestinationID; !m.due[j.Key].After(time.Now()) && !slices.Contains(ids, id) &&
+			!slices.Contains(want.Without, id) && (want.Only == nil || slices.Contains(want.Only, id)) {
+			ids = append(ids, id)
+		}
+	}
+	rooms := map[int64]int{}
+	for i, room := range want.Room(ids) {
+		rooms[ids[i]] = room
+	}
+	return rooms
 }
 
 func (m *memory) Messages(_ context.Context, ids []string, maxBytes int) (map[string]delivery.Message, int, error) {
@@ -76,7 +92,7 @@ func (m *memory) Messages(_ context.Context, ids []string, maxBytes int) (map[st
 		}
 		read++
 		if !m.gone[id] {
-			found[id] = delivery.Message{Receipt: event.Receipt{ID: id, Provider: "stripe"}, Body: body}
+			found[id] = delivery.Message{Receipt: event.Receipt{ID: id, Provider: "stripe"}, Body: body[:cmp.Or(m.body, len(body))]}
 		}
 	}
 	return found, read, nil

@@ -83,10 +83,3 @@ func (r *reach) count(now time.Time) {
 	}
 	r.cutOff = unreached >= leastUnreached && 2*unreached > tried
 }
-
-// isCutOff says it as it is now.
-func (r *reach) isCutOff() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cutOff
-}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
 )
 
 // More than half of the destinations that could be reached stop connecting within 30 s: it is us. It ends when they connect again, or
@@ -81,4 +83,13 @@ func TestItIsToldInOrder(t *testing.T) {
 	}
 	after.Wait()
 	require.Equal(t, []bool{true, false}, told)
+}
+
+// A receiver that connects and doesn't answer says nothing of our network.
+func TestATimeoutIsNoLostConnection(t *testing.T) {
+	t.Parallel()
+	for code, lost := range map[string]bool{"connection": true, "dns": true, "unavailable": true, "timeout": false, "503": false} {
+		require.Equal(t, lost, unreached(delivery.Result{Kind: delivery.Bad, Code: code}), code)
+	}
+	require.False(t, unreached(delivery.Result{Kind: delivery.OK, Code: "connection"}))
 }

@@ -40,8 +40,11 @@ func (r ready) fields(m delivery.Message, s delivery.Settled) []any {
 	}
 }
 
-// failureEvery is the least pause between two lines about failures of one destination.
-const failureEvery = time.Second
+// failureEvery is the least pause between two lines about failures of one destination, failuresFor how long they are kept apart.
+const (
+	failureEvery = time.Second
+	failuresFor  = 10 * time.Minute
+)
 
 // failureLog bounds the lines about failures.
 type failureLog struct {
@@ -60,7 +63,7 @@ func newFailureLog() *failureLog { return &failureLog{last: map[int64]*lastLine{
 func (f *failureLog) next(destination int64, now time.Time) (leftOut int, tell bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now.Sub(f.swap) > forgotten {
+	if now.Sub(f.swap) > failuresFor {
 		f.last, f.swap = map[int64]*lastLine{}, now
 	}
 	line := f.last[destination]

@@ -34,7 +34,7 @@ type outcome struct {
 // settler records outcomes, many at a time. While the queue cannot be reached it keeps them: there are never more than slots.
 type settler struct {
 	queue  Queue
-	slots  *slots
+	slots  *shares
 	turned func([]delivery.Turn)
 
 	mu      sync.Mutex
@@ -45,7 +45,7 @@ type settler struct {
 	done    chan struct{}
 }
 
-func newSettler(q Queue, s *slots, turned func([]delivery.Turn)) *settler {
+func newSettler(q Queue, s *shares, turned func([]delivery.Turn)) *settler {
 	return &settler{
 		queue: q, slots: s, turned: turned,
 		more: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}),
@@ -57,7 +57,7 @@ func (s *settler) add(all ...outcome) {
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, all...)
 	notify(s.more)
-	if fast, slow := s.slots.underWay(); len(s.waiting) >= min(enough, fast+slow) {
+	if len(s.waiting) >= min(enough, s.slots.taken()) {
 		notify(s.full)
 	}
 }

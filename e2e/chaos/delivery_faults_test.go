@@ -66,6 +66,8 @@ var deliveryFaults = []scenario{
 			return w.noneWaits()
 		})
 	}},
+	{id: "D09", name: "one_sick_endpoint_delays_no_healthy_one", fault: sickDestinationsDelayNoHealthyOnes,
+		environ: []string{isolationPool}},
 }
 
 // workerDiesAfterPost kills the worker whose request has come, before it has its answer.

@@ -175,8 +175,9 @@ type Worker struct {
 // Deliveries says how a worker delivers what subscriptions match. What is delivered where is no configuration: see
 // docs/deliveries.md.
 type Deliveries struct {
-	// Slots is how many attempts one process has under way at the same time, with as many again for destinations that are slow. A
-	// destination gets half of them at most. 0: this process delivers nothing.
+	// Slots is how many attempts one process has under way at the same time, with as many again for attempts that take longer than
+	// 2 s. A destination gets half of them at most, and one slot until an attempt has succeeded within 2 s. 0: this process delivers
+	// nothing.
 	Slots int `env:"HOLDFAST_DELIVERIES_SLOTS" envDefault:"128"`
 	// AllowedNetworks are addresses and networks (CIDR), separated by commas, that endpoints may stand in although they are not of
 	// the public internet. Empty: none. `holdfast dev` allows loopback.

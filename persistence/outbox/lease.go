@@ -29,13 +29,15 @@ const (
 )
 
 // lockDue takes the destinations that have waited longest to be looked at. One that is paused, disabled, open or held back has no
-// place at the front of this index, however much waits for it. Those of $2 are left out.
+// place at the front of this index, however much waits for it. Those of $2 are left out, and all but
+// those of $3, unless it is null.
 const lockDue = `
 SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.tokens,
        nullif(s.tokens_at, '-infinity'), coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.state = 'ready' AND s.next_at <= statement_timestamp()
    AND (s.breaker <> 'open' OR s.open_until <= statement_timestamp()) AND s.destination_id <> ALL ($2::bigint[])
+   AND ($3::bigint[] IS NULL OR s.destination_id = ANY ($3::bigint[]))
  ORDER BY s.next_at LIMIT $1
    FOR UPDATE OF s SKIP LOCKED`
 
@@ -55,6 +57,10 @@ const looked = `
 
 // leaseDue takes what is due, the oldest first, passing over rows that somebody holds. The count of what is under way is as new
 // as the lock on the destination, since this is another statement than the one that has locked it.
+//
+// Picked rows are joined by their place (ctid). By their keys, PostgreSQL would read the whole queue for it while it takes the
+// queue for empty, because it was when it was analyzed. A row that changes between the snapshot and its lock has another place,
+// is not found, and is left to the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
      SELECT l.id, l.turn, l.epoch, l.until, s.low_at,
@@ -64,12 +70,11 @@ WITH room AS MATERIALIZED (
       CROSS JOIN LATERAL (` + underWay + `) AS u
       WHERE l.present
 ), picked AS MATERIALIZED (
-     SELECT q.event_id, q.subscription_id, r.epoch, r.until
+     SELECT q.place, r.epoch, r.until
        FROM (SELECT * FROM room WHERE room >= 1 ORDER BY turn) AS r
       CROSS JOIN LATERAL (
-            SELECT event_id, subscription_id FROM delivery_queue AS q
+            SELECT ctid AS place FROM delivery_queue AS q
              WHERE q.destination_id = r.id AND q.due_at >= r.low_at AND q.due_at <= $2::timestamptz
-               AND (q.attempts = 0 OR NOT $15::boolean)
              ORDER BY q.due_at LIMIT r.room
                FOR UPDATE SKIP LOCKED) AS q
       LIMIT $14::bigint
@@ -77,7 +82,7 @@ WITH room AS MATERIALIZED (
 UPDATE delivery_queue AS q
    SET lease = $1::uuid, due_at = p.until, epoch = p.epoch, leases = q.leases + 1
   FROM picked AS p
- WHERE q.event_id = p.event_id AND q.subscription_id = p.subscription_id
+ WHERE q.ctid = p.place
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
        q.queued_at`
 
@@ -105,7 +110,7 @@ UPDATE destination_states AS s
                            ELSE $2::timestamptz END) END
   FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS turns,
                was.closed_at > $2::timestamptz - interval '20 s' AS grows,
-               u.taken = 0 AND sum(u.taken) OVER () >= $14::bigint AS unserved,
+               u.taken = 0 AND (l.share < 1 OR sum(u.taken) OVER () >= $14::bigint) AS unserved,
                CASE WHEN NOT l.present THEN 'gone'
                     WHEN f.first IS NULL OR f.first > $2::timestamptz THEN ''
                     WHEN u.live >= l.allowed OR u.of_epoch >= l.probes THEN 'full'
@@ -119,10 +124,12 @@ UPDATE destination_states AS s
                 WHERE q.destination_id = l.id AND q.due_at >= was.low_at ORDER BY q.due_at LIMIT 1) AS f ON true) AS n
  WHERE s.destination_id = n.id`
 
-// nextLook passes over the destinations that have their share under way: whoever has them under way looks again by himself.
+// nextLook passes over the destinations that have no room: this process looks again once they have.
 const nextLook = `
 SELECT nullif(next_at, 'infinity'), statement_timestamp() FROM destination_states
- WHERE state = 'ready' AND destination_id <> ALL ($1::bigint[]) ORDER BY next_at LIMIT 1`
+ WHERE state = 'ready' AND destination_id <> ALL ($1::bigint[])
+   AND ($2::bigint[] IS NULL OR destination_id = ANY ($2::bigint[]))
+ ORDER BY next_at LIMIT 1`
 
 // relook follows the commit of a lease: what was committed between its look and that has found a destination that seemed awake,
 // and outcomes have found one that did not seem full.
@@ -152,7 +159,7 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 // A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
 func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
 	s.giveBackLost(ctx)
-	want.Limit, want.Share = max(want.Limit, 1), max(want.Share, 1)
+	want.Limit = max(want.Limit, 1)
 	look := look{want: want, began: time.Now(), lease: uuid.NewString(), most: s.depth.destinations(want.Limit)}
 	jobs, err = s.lease(ctx, &look)
 	if err != nil {
@@ -177,8 +184,8 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 	if len(armed) > 0 {
 		b.Queue(arm, armed)
 	}
-	b.Queue(lockDue, l.most, l.crowded()).Query(l.collect)
-	b.Queue(nextLook, l.crowded()).Query(l.collectNext)
+	b.Queue(lockDue, l.most, l.without(), l.want.Only).Query(l.collect)
+	b.Queue(nextLook, l.without(), l.want.Only).Query(l.collectNext)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return nil, err
@@ -190,12 +197,12 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 			return nil, err
 		}
 		args := l.args()
-		last.Queue(leaseDue, append(args, l.want.First)...).Query(func(rows pgx.Rows) (err error) {
+		last.Queue(leaseDue, args...).Query(func(rows pgx.Rows) (err error) {
 			jobs, err = pgx.CollectRows(rows, l.scanJob)
 			return err
 		})
 		last.Queue(lookAgain, args...)
-		last.Queue(nextLook, l.crowded()).Query(l.collectNext)
+		last.Queue(nextLook, l.without(), l.want.Only).Query(l.collectNext)
 	}
 	// The jobs are leased, whatever becomes of relook; should it fail, Rearm finds what was missed.
 	then := &pgx.Batch{}

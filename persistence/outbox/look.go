@@ -27,7 +27,7 @@ type look struct {
 // looking is a destination that this transaction has locked.
 type looking struct {
 	id, epoch, version int64
-	turn               int
+	turn, room         int
 	present            bool
 	breaker            delivery.BreakerState
 	probesOK           int
@@ -42,10 +42,15 @@ func (l *look) collect(rows pgx.Rows) error {
 	_, err := pgx.ForEachRow(rows, []any{
 		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.tokens, &d.tokensAt, &d.version, &d.present,
 	}, func() error {
-		d.turn = len(l.due)
+		d.turn, d.room = len(l.due), l.want.Limit
 		l.due = append(l.due, d)
 		return nil
 	})
+	if l.want.Room != nil {
+		for i, room := range l.want.Room(l.ids()) {
+			l.due[i].room = room
+		}
+	}
 	slices.SortFunc(l.due, func(a, b looking) int { return cmp.Compare(a.id, b.id) })
 	return err
 }
@@ -101,21 +106,13 @@ func (l *look) args() []any {
 		column(l.due, func(d looking) *float64 { return d.perToken() }),
 		column(l.due, func(d looking) float64 { return d.limits.pause() }),
 		column(l.due, func(d looking) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
-		column(l.due, func(d looking) int { return l.want.Share - l.want.Busy[d.id] }),
+		column(l.due, func(d looking) int { return d.room }),
 		l.want.Limit,
 	}
 }
 
-// crowded are the destinations that have their share under way.
-func (l *look) crowded() []int64 {
-	full := []int64{}
-	for id, n := range l.want.Busy {
-		if n >= l.want.Share {
-			full = append(full, id)
-		}
-	}
-	return full
-}
+// without are the destinations that get nothing.
+func (l *look) without() []int64 { return append([]int64{}, l.want.Without...) }
 
 // nextEpoch is that of what is leased now: a breaker that was open long enough begins another one with its probes.
 func (d looking) nextEpoch() int64 {

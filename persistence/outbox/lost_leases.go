@@ -21,11 +21,11 @@ SELECT destination_id FROM destination_states
 // else is to wait for it meanwhile.
 const giveBack = `
 WITH mine AS MATERIALIZED (
-     SELECT event_id, subscription_id FROM delivery_queue
+     SELECT ctid AS place FROM delivery_queue
       WHERE ` + ofLost + ` FOR UPDATE SKIP LOCKED
 ), back AS (
      UPDATE delivery_queue AS q SET lease = NULL, leases = q.leases - 1, due_at = statement_timestamp()
-       FROM mine WHERE q.event_id = mine.event_id AND q.subscription_id = mine.subscription_id
+       FROM mine WHERE q.ctid = mine.place
   RETURNING q.destination_id
 )
 UPDATE destination_states AS s SET held = '', next_at = statement_timestamp(), tokens = s.tokens + b.n

@@ -26,22 +26,27 @@ const (
 // also of a delivery that has failed or was canceled meanwhile, since the receiver has it. What was sent again by name since is
 // another generation, which nothing of an older one touches. What is no longer there at all was expunged, and stays so.
 //
-// Status is null for what is attempted again.
+// Status is null for what is attempted again. leaseDue says why rows are joined by their place. lockSettled has locked them
+// before, so it is the place of their newest version: a row that isn't found here would be sent a second time.
 const settle = `
 WITH o AS MATERIALIZED (
-     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::text[],
-                          $9::integer[], $10::bytea[], $11::timestamptz[], $12::timestamptz[], $13::text[])
+     SELECT o.*, q.place
+       FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::text[],
+                   $9::integer[], $10::bytea[], $11::timestamptz[], $12::timestamptz[], $13::text[])
               AS o (event_id, subscription_id, lease, generation, status, counted, code, error, ms, answer, at, due_at, class)
+       LEFT JOIN LATERAL (
+            SELECT ctid AS place FROM delivery_queue AS q
+             WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id OFFSET 0) AS q ON true
 ), ended AS (
      DELETE FROM delivery_queue AS q USING o
-      WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id AND q.generation = o.generation
-        AND o.status IS NOT NULL AND (q.lease = o.lease OR o.status = 'delivered')
+      WHERE q.ctid = o.place AND q.generation = o.generation AND o.status IS NOT NULL
+        AND (q.lease = o.lease OR o.status = 'delivered')
   RETURNING o.*, q.destination_id, q.attempts AS before, q.queued_at
 ), again AS (
      UPDATE delivery_queue AS q
         SET lease = NULL, leases = 0, due_at = o.due_at, attempts = q.attempts + o.counted, last_code = o.code
        FROM o
-      WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id AND q.lease = o.lease AND o.status IS NULL
+      WHERE q.ctid = o.place AND q.lease = o.lease AND o.status IS NULL
   RETURNING o.*
 ), late AS (
      UPDATE deliveries AS d
@@ -50,8 +55,7 @@ WITH o AS MATERIALIZED (
        FROM o
       WHERE d.event_id = o.event_id AND d.subscription_id = o.subscription_id AND d.generation = o.generation
         AND o.status = 'delivered' AND d.status <> 'delivered' AND EXISTS (SELECT FROM events WHERE id = o.event_id)
-        AND NOT EXISTS (SELECT FROM delivery_queue AS q
-                         WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id)
+        AND o.place IS NULL
   RETURNING o.*
 ), kept AS (
      INSERT INTO deliveries AS d
@@ -101,6 +105,13 @@ WITH o AS MATERIALIZED (
       UNION ALL
      SELECT event_id, subscription_id, status, code FROM late
 )` + changes.TellDeliveries
+
+// lockSettled locks the rows of a batch, in the order of their keys.
+const lockSettled = `
+SELECT FROM unnest($1::uuid[], $2::bigint[]) AS o (event_id, subscription_id)
+ CROSS JOIN LATERAL (
+       SELECT FROM delivery_queue AS q
+        WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id FOR UPDATE) AS q`
 
 // freeFull follows the commit of outcomes: where as many were under way as may be, there is room again. It reads held without
 // waiting for a lease that is under way, which looks again after its own commit (relook).
@@ -166,8 +177,9 @@ func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	if err != nil {
 		return nil, err
 	}
-	last := &pgx.Batch{}
-	last.Queue(settle, columnsOf(oneEach(settled))...)
+	last, args := &pgx.Batch{}, columnsOf(oneEach(settled))
+	last.Queue(lockSettled, args[:2]...)
+	last.Queue(settle, args...)
 	queueTurned(last, turned, turns)
 	then := &pgx.Batch{}
 	s.queueFree(then, settled)

@@ -12,18 +12,23 @@ import (
 )
 
 // settleFirst is settle for what nearly all of a batch is: first attempts that have succeeded, at destinations that are at their
-// best, of which nothing changes. What is anything else by now stays as it is.
+// best, of which nothing changes. What is anything else by now stays as it is, and so does a row that changes between the
+// snapshot and its lock: settle finds both. leaseDue says why rows are joined by their place.
 const settleFirst = `
 WITH o AS MATERIALIZED (
-     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::integer[], $5::bytea[])
+     SELECT o.*, q.place
+       FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::integer[], $5::bytea[])
               AS o (event_id, subscription_id, code, ms, answer)
+      CROSS JOIN LATERAL (
+            SELECT ctid AS place FROM delivery_queue AS q
+             WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id FOR UPDATE) AS q
       WHERE NOT EXISTS (
             SELECT FROM destination_states AS s
              WHERE s.destination_id = ANY ($6::bigint[])
                AND (s.breaker <> 'closed' OR s.failures > 0 OR s.trouble_since IS NOT NULL))
 ), ended AS (
      DELETE FROM delivery_queue AS q USING o
-      WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id AND q.generation = 0 AND q.attempts = 0
+      WHERE q.ctid = o.place AND q.generation = 0 AND q.attempts = 0
   RETURNING o.*, q.destination_id, q.queued_at
 ), kept AS (
 ` + keepEnded + `SELECT event_id, subscription_id, destination_id, 'delivered', code, 1, 0, ms, answer, queued_at FROM ended` +

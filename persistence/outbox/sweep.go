@@ -23,14 +23,14 @@ WITH gone AS (
      SELECT s.id FROM subscriptions AS s JOIN destinations AS d ON d.id = s.destination_id
       WHERE s.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL
 ), picked AS MATERIALIZED (
-     SELECT q.event_id, q.subscription_id
+     SELECT q.place
        FROM gone CROSS JOIN LATERAL (
-            SELECT event_id, subscription_id FROM delivery_queue AS q
+            SELECT ctid AS place FROM delivery_queue AS q
              WHERE q.subscription_id = gone.id ORDER BY event_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS q
       LIMIT $1
 ), ended AS (
      DELETE FROM delivery_queue AS q USING picked AS p
-      WHERE q.event_id = p.event_id AND q.subscription_id = p.subscription_id RETURNING q.*
+      WHERE q.ctid = p.place RETURNING q.*
 ), kept AS (` + keepEnded + `
 SELECT event_id, subscription_id, destination_id, 'canceled', 'deleted', attempts, generation, 0, NULL,
        queued_at
@@ -56,18 +56,18 @@ UPDATE dead_letters AS l
 	// somebody again.
 	expireOld = `
 WITH picked AS MATERIALIZED (
-     SELECT q.event_id, q.subscription_id
+     SELECT q.place
        FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS k (destination_id, before, bound)
        JOIN subscriptions AS s ON s.destination_id = k.destination_id
       CROSS JOIN LATERAL (
-            SELECT event_id, subscription_id FROM delivery_queue AS q
+            SELECT ctid AS place FROM delivery_queue AS q
              WHERE q.subscription_id = s.id AND q.event_id < k.bound AND q.queued_at < k.before
                AND (q.lease IS NULL OR q.due_at <= statement_timestamp())
              ORDER BY event_id LIMIT $4 FOR UPDATE SKIP LOCKED) AS q
       LIMIT $4
 ), ended AS (
      DELETE FROM delivery_queue AS q USING picked AS p
-      WHERE q.event_id = p.event_id AND q.subscription_id = p.subscription_id RETURNING q.*
+      WHERE q.ctid = p.place RETURNING q.*
 ), waits AS (
      UPDATE dead_letters AS l SET state = 'open', redriving_since = NULL, redriving_run_id = NULL
        FROM ended AS e

@@ -46,9 +46,9 @@ UPDATE subscriptions
 	// ended.
 	moveWaiting = `
 UPDATE delivery_queue AS q SET destination_id = $2
-  FROM (SELECT event_id, subscription_id FROM delivery_queue
+  FROM (SELECT ctid AS place FROM delivery_queue
          WHERE subscription_id = $1 AND destination_id <> $2 AND lease IS NULL LIMIT $3 FOR UPDATE SKIP LOCKED) AS waiting
- WHERE q.event_id = waiting.event_id AND q.subscription_id = waiting.subscription_id`
+ WHERE q.ctid = waiting.place`
 
 	// atOnce bounds the rows that one statement moves, so that nobody waits long for one of them.
 	atOnce = 1000
@@ -126,7 +126,7 @@ func (s *Store) moveWaiting(ctx context.Context, sub delivery.Subscription) erro
 		if err != nil {
 			return err
 		}
-		if tag.RowsAffected() < atOnce {
+		if tag.RowsAffected() == 0 {
 			s.outbox.MadeDue(sub.DestinationID)
 			return nil
 		}
