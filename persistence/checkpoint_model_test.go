@@ -35,10 +35,12 @@ type lives struct {
 	collapsed map[event.EntityRef][]event.OrderedChange
 	ends      map[event.EntityRef]event.Order
 	seen      int // checkpoints
-	arrived   []string
-	ids       []string            // of entities that may be aged
-	keeps     bool                // nothing is purged
-	change    func() event.Change // a change of one of the entities
+	// incomplete counts the looks at entities that were.
+	incomplete int
+	arrived    []string
+	ids        []string            // of entities that may be aged
+	keeps      bool                // nothing is purged
+	change     func() event.Change // a change of one of the entities
 }
 
 func newLives(t *testing.T, seed uint64) *lives {
@@ -70,6 +72,7 @@ func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 			l.requireModel("the end")
 			require.Positive(t, l.seen)
 			require.Positive(t, value[int](l.database, `SELECT count(*) FROM entity_bases`))
+			require.Positive(t, l.incomplete)
 		})
 	}
 }
@@ -193,7 +196,8 @@ func (l *lives) purgeSome() {
 		return
 	}
 	const entities = `
-SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_version,reset_at,reset_id}'::text[] ORDER BY external_id)::text, '')
+SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_version,reset_at,reset_id,lost_version,lost_at,lost_id,
+                                         purged_events,purged_sum,purged_mentions}'::text[] ORDER BY external_id)::text, '')
   FROM entities AS e`
 	before := value[string](l.database, entities)
 	const all = 1<<48 - 1 // an ID begins with 48 bits of time
@@ -331,7 +335,12 @@ func (l *lives) requireModel(when string) {
 			require.NoError(l.t, err)
 			got.Last = want.Last
 		}
-		l.requireFold(ref, links, mentioned, got, err, when)
+		stays := value[int](l.database, `
+SELECT count(*) FROM entities WHERE external_id = $1 AND (lost_id IS NOT NULL OR purged_events > 0 OR purged_mentions)`, ref.ExternalID)
+		l.requireFold(ref, links, mentioned || stays > 0, got, err, when)
+		if err == nil {
+			l.requireComplete(ref, got, when)
+		}
 		at := noon.Add(time.Duration(l.random.Int64N(int64(l.clock.Sub(noon)) + 2)))
 		links, mentioned = l.links(ref, func(c event.OrderedChange) bool { return !c.Order.OccurredAt.After(at) })
 		got, err = l.EntityAsOf(l.t.Context(), ref, at)
@@ -343,6 +352,33 @@ func (l *lives) requireModel(when string) {
 		}
 		l.requireFold(ref, links, mentioned, got, err, when+", as of "+at.String())
 	}
+}
+
+// requireComplete asserts that an entity which isn't incomplete is the fold of all that events say which are not expunged, whether
+// or not a purge has removed it.
+func (l *lives) requireComplete(ref event.EntityRef, got event.Entity, when string) {
+	l.t.Helper()
+	if got.Incomplete {
+		l.incomplete++
+		return
+	}
+	var all []event.OrderedChange
+	for _, o := range l.collapsed[ref] {
+		if _, is := l.said[o.Order.EventID]; is {
+			all = append(all, o)
+		}
+	}
+	for _, s := range l.said {
+		for _, c := range s.parsed.Changes {
+			o := event.OrderedChange{Order: event.OrderOf(s.receipt, s.parsed, c), Change: c}
+			if c.ExternalID == ref.ExternalID && (l.ends[ref].EventID == "" || o.Order.Compare(l.ends[ref]) > 0) {
+				all = append(all, o)
+			}
+		}
+	}
+	want, err := fold.Of(ref, all)
+	require.NoError(l.t, err)
+	require.JSONEq(l.t, string(want.State), string(got.State), when)
 }
 
 // lostBefore says from when on the state of an entity is known, if the moment is before that. A reset after the base makes it known.

@@ -78,7 +78,7 @@ func (s *Store) Fold(
 		all[ref].lose(l)
 		come, from := all[ref].shows(l)
 		switch {
-		case all[ref].Again || all[ref].isLate(l, from):
+		case all[ref].Again || all[ref].isLate(l, from) || held[ref] != nil && l.hasLost() && !l.isKnown:
 			a := newLate(l, from)
 			again, folded = append(again, a), append(folded, a.Life)
 		case len(come) > 0:
@@ -87,7 +87,7 @@ func (s *Store) Fold(
 			}
 			l.end(s.every)
 			folded = append(folded, l)
-		case held[ref] == nil || l.lost.Compare(l.row.lost) != 0 || !l.purged.isAs(l.row.purged):
+		case held[ref] == nil || l.hasLost():
 			folded = append(folded, l)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 const (
 	// IsIncomplete says of a row of entities what Life.isIncomplete says.
-	IsIncomplete = `(lost_id IS NOT NULL AND (reset_id IS NULL
+	IsIncomplete = `(lost_id IS NOT NULL AND links IS NOT NULL AND (reset_id IS NULL
         OR (coalesce(reset_version::numeric, '-Infinity'), reset_at, reset_id)
          < (coalesce(lost_version::numeric, '-Infinity'), lost_at, lost_id)))`
 
@@ -70,8 +70,11 @@ func (p purged) isOf(other purged) bool {
 // isIncomplete says whether the state lacks what events did whose changes are gone, or still has what an expunged event did. A
 // snapshot or a delete after all of that makes the entity complete again.
 func (l *Life) isIncomplete() bool {
-	return l.lost.EventID != "" && (l.reset.EventID == "" || l.reset.Compare(l.lost) < 0)
+	return l.lost.EventID != "" && l.isKnown && (l.reset.EventID == "" || l.reset.Compare(l.lost) < 0)
 }
+
+// hasLost says whether more is lost, or was removed, than its row says.
+func (l *Life) hasLost() bool { return l.lost.Compare(l.row.lost) != 0 || !l.purged.isAs(l.row.purged) }
 
 // lose notes that what comes before an order is lost.
 func (l *Life) lose(before event.Order) {

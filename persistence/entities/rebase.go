@@ -57,6 +57,13 @@ func (s *Store) Rebase(
 	r := &rebasing{Life: l, expunged: expunged, judged: map[string]bool{}}
 	r.archived = slices.DeleteFunc(slices.Clone(archived), func(c event.OrderedChange) bool { return c.Change.Mentions() })
 	slices.SortStableFunc(r.archived, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	for i, c := range r.archived {
+		state, err := postgres.StateColumn(c.Change)
+		if err != nil {
+			return false, nil //nolint:nilerr // it can't have been stored so
+		}
+		r.archived[i].Change.State = state
+	}
 	if len(r.archived) > 0 {
 		if err := r.read(ctx, t); err != nil {
 			return false, err
