@@ -148,7 +148,7 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 // incomplete is what there is to know of an entity that is.
 const incomplete = "incomplete: an event was expunged after a purge had removed the changes that the state would be folded from.\n" +
 	"It lacks what other events did, or may still hold what the expunged event did.\n" +
-	"The next snapshot or delete makes it complete.\n"
+	"The next snapshot or delete makes it complete."
 
 func writeState(w io.Writer, e event.Entity) error {
 	title := e.Provider + " " + e.Kind + " " + e.ExternalID
@@ -168,6 +168,6 @@ func writeState(w io.Writer, e event.Entity) error {
 	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", cli.Printable(title), cli.Printable(state.String())); err != nil || !e.Incomplete {
 		return err
 	}
-	_, err := fmt.Fprintln(w, incomplete)
+	_, err := fmt.Fprintf(w, "%s\n\n", incomplete)
 	return err
 }
