@@ -20,6 +20,14 @@ func Read(ctx context.Context, b Bucket) (io.ReadCloser, error) {
 	return in, nil
 }
 
+// Read gives the lines of the archive: see Read. The error says that it is another archive than files were written to.
+func (k *Keeper) Read(ctx context.Context) (io.ReadCloser, error) {
+	if _, err := k.isNew(ctx); err != nil {
+		return nil, err
+	}
+	return Read(ctx, k.Bucket)
+}
+
 func copyAll(ctx context.Context, b Bucket, names []string, out io.Writer) error {
 	for _, name := range names {
 		if !strings.Contains(name, ".ndjson") {

@@ -73,6 +73,9 @@ type Entity struct {
 	Revision int64 `json:"revision,omitempty"`
 	// Last is the order of the latest change that was folded in, mentions aside; zero if there was none.
 	Last Order `json:"-"`
+	// Incomplete: an event was expunged whose part of the state can't be told from that of others, since a purge had removed their
+	// changes. The state lacks what the others did, or still has what the expunged event did. A later snapshot or delete ends it.
+	Incomplete bool `json:"incomplete,omitempty"`
 	// CollapsedUntil is the first moment of which the state is known: earlier changes are not kept, since their events are older
 	// than their retention, or were never imported. Nil: all are kept, or this is a state as of a moment.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`

@@ -32,15 +32,16 @@ type lives struct {
 
 	// collapsed are the changes of each entity that its base covers, and ends their last order. What came before the base later is
 	// not among them.
-	collapsed map[event.EntityRef][]event.OrderedChange
-	ends      map[event.EntityRef]event.Order
-	seen      int // checkpoints
-	broken    map[event.EntityRef]bool
-	unknown   int // states as of a moment
-	arrived   []string
-	ids       []string            // of entities that may be aged
-	keeps     bool                // nothing is purged
-	change    func() event.Change // a change of one of the entities
+	collapsed  map[event.EntityRef][]event.OrderedChange
+	ends       map[event.EntityRef]event.Order
+	seen       int // checkpoints
+	broken     map[event.EntityRef]bool
+	incomplete int // looks at entities that were
+	unknown    int // states as of a moment
+	arrived    []string
+	ids        []string            // of entities that may be aged
+	keeps      bool                // nothing is purged
+	change     func() event.Change // a change of one of the entities
 }
 
 func newLives(t *testing.T, seed uint64) *lives {
@@ -73,6 +74,7 @@ func TestCheckpointsAgreeWithTheModel(t *testing.T) {
 			l.requireModel("the end")
 			require.Positive(t, l.seen)
 			require.Positive(t, value[int](l.database, `SELECT count(*) FROM entity_bases`))
+			require.Positive(t, l.incomplete)
 		})
 	}
 }
@@ -198,7 +200,8 @@ func (l *lives) purgeSome() {
 		return
 	}
 	const entities = `
-SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_version,reset_at,reset_id}'::text[] ORDER BY external_id)::text, '')
+SELECT coalesce(json_agg(to_jsonb(e) - '{base_version,base_at,base_id,reset_version,reset_at,reset_id,lost_version,lost_at,lost_id,
+                                         purged_events,purged_sum,purged_mentions}'::text[] ORDER BY external_id)::text, '')
   FROM entities AS e`
 	before := value[string](l.database, entities)
 	const all = 1<<48 - 1 // an ID begins with 48 bits of time
@@ -336,7 +339,12 @@ func (l *lives) requireModel(when string) {
 			require.NoError(l.t, err)
 			got.Last = want.Last
 		}
-		l.requireFold(ref, links, mentioned, got, err, when)
+		stays := value[int](l.database, `
+SELECT count(*) FROM entities WHERE external_id = $1 AND (lost_id IS NOT NULL OR purged_events > 0 OR purged_mentions)`, ref.ExternalID)
+		l.requireFold(ref, links, mentioned || stays > 0, got, err, when)
+		if err == nil {
+			l.requireComplete(ref, got, when)
+		}
 		at := noon.Add(time.Duration(l.random.Int64N(int64(l.clock.Sub(noon)) + 2)))
 		l.requireAsOf(ref, at, when+", as of "+at.String())
 	}
@@ -379,6 +387,33 @@ func (l *lives) breaks(s stored) {
 			l.broken[event.EntityRef{Provider: s.receipt.Provider, Kind: c.Kind, ExternalID: c.ExternalID}] = true
 		}
 	}
+}
+
+// requireComplete asserts that an entity which isn't incomplete is the fold of all that events say which are not expunged, whether
+// or not a purge has removed it.
+func (l *lives) requireComplete(ref event.EntityRef, got event.Entity, when string) {
+	l.t.Helper()
+	if got.Incomplete {
+		l.incomplete++
+		return
+	}
+	var all []event.OrderedChange
+	for _, o := range l.collapsed[ref] {
+		if _, is := l.said[o.Order.EventID]; is {
+			all = append(all, o)
+		}
+	}
+	for _, s := range l.said {
+		for _, c := range s.parsed.Changes {
+			o := event.OrderedChange{Order: event.OrderOf(s.receipt, s.parsed, c), Change: c}
+			if c.ExternalID == ref.ExternalID && (l.ends[ref].EventID == "" || o.Order.Compare(l.ends[ref]) > 0) {
+				all = append(all, o)
+			}
+		}
+	}
+	want, err := fold.Of(ref, all)
+	require.NoError(l.t, err)
+	require.JSONEq(l.t, string(want.State), string(got.State), when)
 }
 
 // lostBefore says from when on the state of an entity is known, if the moment is before that. A reset after the base makes it known.

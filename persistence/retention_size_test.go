@@ -91,6 +91,9 @@ INSERT INTO event_entities (event_id, provider, kind, external_id, position, op,
 SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', CASE n WHEN 1 THEN 'e' || i % $2::integer ELSE 'branch' END,
        n, CASE n WHEN 1 THEN 'snapshot' ELSE 'patch' END, '{}', $3::timestamptz + i * interval '1 ms'
   FROM generate_series(1, $1::integer) AS i, generate_series(1, 2) AS n`, events, entities, noon.Add(-24*time.Hour))
+	d.exec(`
+INSERT INTO entities (provider, kind, external_id, state, deleted, purged_events)
+SELECT DISTINCT provider, kind, external_id, '{}'::jsonb, false, 0 FROM event_entities WHERE external_id <> 'branch'`)
 	d.exec(`ANALYZE`)
 }
 

@@ -2,8 +2,8 @@ package retention
 
 import "holdfast/event"
 
-// MaxCollapsed bounds Expunged.Collapsed.
-const MaxCollapsed = 20
+// Archived are the changes of entities that an archive holds, those of one event in their order.
+type Archived map[event.EntityRef][]event.OrderedChange
 
 // Expunged says what was removed with one event.
 type Expunged struct {
@@ -20,9 +20,14 @@ type Expunged struct {
 	ImportLines int64 `json:"import_lines,omitempty"`
 	// Entities is how many entities were folded again, without the event.
 	Entities int `json:"entities"`
-	// Collapsed are entities whose base may hold what the event did, the first MaxCollapsed of them: retention had folded its
-	// changes together with those of others received before and after it, and has not kept which. Their states are as they were.
+	// Collapsed are the entities whose base holds what the event did, or may: a purge had folded its changes together with others.
+	// The base stays as it was.
 	Collapsed []event.EntityRef `json:"collapsed,omitempty"`
+	// Incomplete are the entities that can't be folded without the event, since a purge has removed what they were folded from. They
+	// are marked so: see event.Entity.
+	Incomplete []event.EntityRef `json:"incomplete,omitempty"`
+	// Recomputed are the entities that were folded from the archive, without the event.
+	Recomputed []event.EntityRef `json:"recomputed,omitempty"`
 	// ArchiveFiles is how many files of the archive may hold it.
 	ArchiveFiles int64 `json:"archive_files,omitempty"`
 	// Runs is how many runs Temporal was told to delete.

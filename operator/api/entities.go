@@ -27,6 +27,9 @@ type EntityView struct {
 	// Revision is that of the feed of changes; not of a state as of a moment.
 	Revision int64      `json:"revision,omitempty"`
 	AsOf     *time.Time `json:"as_of,omitempty"`
+	// Incomplete: an event was expunged whose part of the state can't be told from that of others any more. The state lacks what
+	// other events did, or may still hold what that one did.
+	Incomplete bool `json:"incomplete,omitempty"`
 	// CollapsedUntil is the first moment of which the state is known; none where all changes are kept.
 	CollapsedUntil *time.Time `json:"collapsed_until,omitempty"`
 	Redacted       bool       `json:"redacted,omitempty"`
@@ -104,7 +107,7 @@ func ViewEntity(e event.Entity) EntityView {
 	return EntityView{
 		EntityRef: e.EntityRef, Names: e.Names, State: e.State, Deleted: e.Deleted, Version: e.Last.Version,
 		OccurredAt: e.Last.OccurredAt, LastEvent: e.Last.EventID, Revision: e.Revision,
-		CollapsedUntil: e.CollapsedUntil,
+		CollapsedUntil: e.CollapsedUntil, Incomplete: e.Incomplete,
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 			if a.isKnown = l.isKnown && !l.reset.OccurredAt.After(at); a.isKnown {
 				a.reset, a.after = l.reset, l.reset
 			}
-			a.base = l.base
+			a.base, a.lost = l.base, l.lost
 		}
 		return rows.Err()
 	})
@@ -80,5 +80,6 @@ func (s *Store) entityAsOf(ctx context.Context, ref event.EntityRef, at time.Tim
 	if a.isGone {
 		return event.Entity{}, event.ErrNotFound
 	}
+	a.Incomplete = a.isIncomplete()
 	return a.Entity, nil
 }

@@ -63,18 +63,18 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text,
 
 	writeBase = `
 INSERT INTO entity_bases AS b (provider, kind, external_id, links, version, occurred_at, event_id, latest_at, state, deleted,
-       collapsed, first_id, last_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8, $9::text::jsonb, $10, $11, $12::uuid, $13::uuid)
+       collapsed, recorded, first_id, last_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8, $9::text::jsonb, $10, $11, $11, $12::uuid, $13::uuid)
     ON CONFLICT (provider, kind, external_id) DO UPDATE
    SET links = excluded.links, version = excluded.version, occurred_at = excluded.occurred_at, event_id = excluded.event_id,
        latest_at = excluded.latest_at, state = excluded.state, deleted = excluded.deleted,
-       collapsed = b.collapsed + excluded.collapsed, first_id = least(b.first_id, excluded.first_id),
-       last_id = greatest(b.last_id, excluded.last_id), collapsed_at = excluded.collapsed_at`
+       collapsed = b.collapsed + excluded.collapsed, recorded = b.recorded + excluded.recorded,
+       first_id = least(b.first_id, excluded.first_id), last_id = greatest(b.last_id, excluded.last_id), collapsed_at = excluded.collapsed_at`
 
 	// standOnBase: the entity stays what it is. A reset that the base covers is of no use any more.
 	standOnBase = `
 UPDATE entities
-   SET base_version = $4, base_at = $5, base_id = $6::uuid,
+   SET base_version = $4, base_at = $5, base_id = $6::uuid, lost_version = $8, lost_at = $9, lost_id = $10,
        reset_version = CASE WHEN covered THEN NULL ELSE reset_version END,
        reset_at = CASE WHEN covered THEN NULL ELSE reset_at END,
        reset_id = CASE WHEN covered THEN NULL ELSE reset_id END
@@ -89,6 +89,7 @@ DELETE FROM entity_checkpoints
 
 	// removeCovered: a change that came late, at or before the base, goes too once its event is purged.
 	removeCovered = `
+WITH gone AS (
 DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
        SELECT ctid FROM event_entities AS l
         WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
@@ -96,10 +97,15 @@ DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
             <= (coalesce($4::bigint::numeric, '-Infinity'), $5, $6::uuid)
           AND event_id < $7::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
         ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
-        LIMIT $8))`
+        LIMIT $8))
+RETURNING event_id)
+UPDATE entities SET purged_events = purged_events + n.events, purged_sum = coalesce(purged_sum, 0) # n.sum
+  FROM (SELECT count(DISTINCT event_id) AS events, coalesce(` + SumOfEvents + `, 0) AS sum FROM gone) AS n
+ WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 	// removeMentions leaves the last of those that are purged: the entity is there for its sake, if nothing else is left.
 	removeMentions = `
+WITH gone AS (
 DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
        SELECT place FROM (
               SELECT ctid AS place, lead(ctid) OVER (ORDER BY rank, occurred_at, event_id, position) IS NULL AS is_last FROM (
@@ -109,7 +115,11 @@ DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
                       ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position
                       LIMIT $5) AS oldest
                WHERE event_id < $4::uuid AND NOT EXISTS (SELECT FROM events WHERE id = oldest.event_id)) AS purged
-        WHERE NOT is_last))`
+        WHERE NOT is_last))
+RETURNING 1), noted AS (
+UPDATE entities SET purged_mentions = true
+ WHERE provider = $1 AND kind = $2 AND external_id = $3 AND purged_mentions IS NOT TRUE AND EXISTS (SELECT FROM gone))
+SELECT count(*) FROM gone`
 )
 
 // queueBase begins the fold at the base, if there is one.
@@ -196,7 +206,7 @@ func (s *Store) collapsePage(ctx context.Context, ref event.EntityRef, bound str
 				return err
 			}
 			c = &collapsing{late: &late{Life: newLife(ref)}, reset: l.reset}
-			c.base = l.base
+			c.base, c.lost = l.base, l.lost
 		}
 		return rows.Err()
 	})
@@ -222,7 +232,8 @@ func (s *Store) collapsePage(ctx context.Context, ref event.EntityRef, bound str
 		c.queueWrites(b, bound)
 	}
 	var mentions int64
-	b.Queue(removeMentions, ref.Provider, ref.Kind, ref.ExternalID, bound, linksPerPage).Exec(postgres.CountInto(&mentions))
+	b.Queue(removeMentions, ref.Provider, ref.Kind, ref.ExternalID, bound, linksPerPage).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&mentions) })
 	if err := tx.Commit(ctx, b); err != nil {
 		return false, err
 	}
@@ -277,12 +288,28 @@ func (c *collapsing) takeIn(every int64) (bool, error) {
 	return checkSize(c.Entity) == nil, nil // it may have been larger than it may be, for as long as a change was not there
 }
 
+// settleLost: what the base holds from a snapshot or a delete on lacks nothing. What is lost of one that doesn't is lost for all
+// that is folded onto it.
+func (c *collapsing) settleLost() {
+	switch {
+	case c.lost.EventID == "":
+	case !c.isIncomplete():
+		c.lost = event.Order{}
+	default:
+		c.lose(c.Last)
+	}
+}
+
 func (c *collapsing) queueWrites(b *pgx.Batch, bound string) {
 	o := c.Last
 	b.Queue(writeBase, c.Provider, c.Kind, c.ExternalID, c.links, o.Version, o.OccurredAt, o.EventID, c.latest, string(c.State),
 		c.Deleted, len(c.page), c.first, c.last)
 	isCovered := c.reset.EventID != "" && c.reset.Compare(o) <= 0
-	b.Queue(standOnBase, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID, isCovered)
+	c.settleLost()
+	b.Queue(standOnBase, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID, isCovered,
+		c.lost.Version, orNull(c.lost.OccurredAt), orNull(c.lost.EventID))
+	queueBaseEvents(b, c.EntityRef, c.page)
+	b.Queue(forgetBaseEvents, c.Provider, c.Kind, c.ExternalID, int64(knownChanges))
 	b.Queue(dropCovered, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID)
 	b.Queue(removeCovered, c.Provider, c.Kind, c.ExternalID, o.Version, o.OccurredAt, o.EventID, bound, linksPerRemoval)
 }

@@ -26,6 +26,30 @@ type Touch struct {
 	Come, Gone []event.OrderedChange
 	// Moved is the first change of those that have come from a merged entity; zero: none.
 	Moved event.Order
+	// Merged are the entities that were merged into this one.
+	Merged []*Life
+	// IsPurged says that those of Gone are of an event whose row a purge has removed.
+	IsPurged bool
+	// InBase says that the base holds, or may hold, what an expunged event did.
+	InBase bool
+	// Again says that the base is another one now, so that the entity is folded again.
+	Again bool
+
+	// IsIncomplete is what Fold says of the entity.
+	IsIncomplete bool
+}
+
+// lose notes what is lost with what goes.
+func (t *Touch) lose(l *Life) {
+	for _, m := range t.Merged {
+		l.absorb(m)
+	}
+	if t.IsPurged {
+		l.mayHaveLost(t.Gone)
+	}
+	if t.InBase && l.IsCollapsed() {
+		l.lose(l.base)
+	}
 }
 
 // Touches are those of entities.
@@ -54,9 +78,10 @@ func (s *Store) Fold(
 			l = newLife(ref)
 			l.revision = revision
 		}
+		all[ref].lose(l)
 		come, from := all[ref].shows(l)
 		switch {
-		case all[ref].isLate(l, from):
+		case all[ref].Again || all[ref].isLate(l, from) || held[ref] != nil && l.hasLost() && !l.isKnown:
 			a := newLate(l, from)
 			again, folded = append(again, a), append(folded, a.Life)
 		case len(come) > 0:
@@ -65,7 +90,7 @@ func (s *Store) Fold(
 			}
 			l.end(s.every)
 			folded = append(folded, l)
-		case held[ref] == nil:
+		case held[ref] == nil || l.hasLost():
 			folded = append(folded, l)
 		}
 	}
@@ -82,6 +107,7 @@ func (s *Store) Fold(
 		if err := checkSize(l.Entity); err != nil {
 			return nil, err
 		}
+		all[l.EntityRef].IsIncomplete = l.isIncomplete() && !l.isGone
 	}
 	queueCheckpoints(b, folded, s.every)
 	return queueEntities(b, folded, held), nil

@@ -61,6 +61,7 @@ type late struct {
 func newLate(l *Life, from event.Order) *late {
 	again := newLife(l.EntityRef)
 	again.base, again.before, again.above, again.revision = l.base, l.before, 0, l.revision
+	again.lost, again.purged = l.lost, l.purged
 	a := &late{Life: again, from: from}
 	if a.isKnown = l.isKnown && !l.resetsAt(from); a.isKnown {
 		a.reset, a.after = l.reset, l.reset
@@ -196,7 +197,7 @@ func foldLate(
 	for _, a := range all {
 		a.end(every)
 		if a.Last.EventID == "" {
-			a.queueIsLinked(b, func(is bool) { a.isGone = !is })
+			a.queueIsLinked(b, func(is bool) { a.isGone = !is && (!a.until.IsZero() || !a.stays()) })
 		}
 	}
 	if b.Len() == 0 {

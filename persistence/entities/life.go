@@ -29,7 +29,9 @@ type Life struct {
 	links   int64
 	reset   event.Order // zero: there was none
 	base    event.Order // up to which its changes are collapsed; zero: none are. There is no reset at or before it
-	latest  time.Time   // when the latest of them occurred, which need not be the last in order
+	lost    event.Order // before which changes are gone that no base holds; zero: none are. See IsIncomplete
+	purged  purged
+	latest  time.Time // when the latest of them occurred, which need not be the last in order
 
 	at      event.Order // of the last change that is counted
 	covered int64       // what links were when a checkpoint could last be made
@@ -54,7 +56,10 @@ type checkpoint struct {
 }
 
 func newLife(ref event.EntityRef) *Life {
-	return &Life{Entity: event.Entity{EntityRef: ref, State: []byte(`{}`)}, isKnown: true, above: math.MaxInt64}
+	return &Life{
+		Entity: event.Entity{EntityRef: ref, State: []byte(`{}`)}, isKnown: true, above: math.MaxInt64,
+		purged: purged{events: new(int64)},
+	}
 }
 
 // ignores says whether a change, or its absence, shows in nothing.
@@ -135,7 +140,8 @@ func isKept(n, newest int64) bool { return n+2*(n&-n) > newest }
 // isAs says whether the row would not change. The state comes last, since it has to be read.
 func (l *Life) isAs(row *Life) bool {
 	return l.Deleted == row.Deleted && l.Last.Compare(row.Last) == 0 && l.reset.Compare(row.reset) == 0 &&
-		l.isKnown == row.isKnown && l.links == row.links && l.latest.Equal(row.latest) && SameJSON(l.State, row.State)
+		l.isKnown == row.isKnown && l.links == row.links && l.latest.Equal(row.latest) &&
+		l.lost.Compare(row.lost) == 0 && l.purged.isAs(row.purged) && SameJSON(l.State, row.State)
 }
 
 // Removed tells that the row goes since its links are another entity's now.

@@ -1,54 +1,110 @@
 package entities
 
 import (
-	"github.com/jackc/pgx/v5"
+	"strconv"
 
 	"holdfast/event"
 )
 
-// A purge removes what comes before a purged snapshot or delete, and leaves that one. So its row says what is not known any more:
-// a state that begins before it. An imported snapshot is such a row as well: what its entity was before is not here.
 const (
-	// PurgedReset is the last snapshot or delete of an entity whose event is purged. It begins at the last of all, which the row
-	// has, unless it is of a release that did not count.
-	PurgedReset = `
-SELECT last.version, last.occurred_at, last.event_id::text
-  FROM entities AS e CROSS JOIN LATERAL (
-       SELECT * FROM event_entities AS l
-        WHERE provider = $1 AND kind = $2 AND external_id = $3 AND op <> 'patch'
-          AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
-           <= (CASE WHEN e.links IS NULL THEN 'Infinity' ELSE coalesce(e.reset_version::numeric, '-Infinity') END,
-               coalesce(e.reset_at, 'infinity'), coalesce(e.reset_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-          AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
-        ORDER BY provider DESC, kind DESC, external_id DESC, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC,
-              event_id DESC, position DESC
-        LIMIT 1) AS last
- WHERE e.provider = $1 AND e.kind = $2 AND e.external_id = $3 AND (e.reset_id IS NOT NULL OR e.links IS NULL)`
+	// IsIncomplete says of a row of entities what Life.isIncomplete says.
+	IsIncomplete = `(lost_id IS NOT NULL AND links IS NOT NULL AND (reset_id IS NULL
+        OR (coalesce(reset_version::numeric, '-Infinity'), reset_at, reset_id)
+         < (coalesce(lost_version::numeric, '-Infinity'), lost_at, lost_id)))`
 
-	// purgedMention is the first mention of an entity whose event is purged: earlier ones may be gone.
-	purgedMention = `
-SELECT version, occurred_at, event_id::text FROM event_entities AS l
- WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsMention + `
-   AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)
- ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, l.event_id, position LIMIT 1`
+	// SumOfEvents sums the column event_id of rows as purged.sum does; null of none.
+	SumOfEvents = `bit_xor(DISTINCT ('x' || right(event_id::text, 12))::bit(48)::bigint)`
 )
 
-// queuePurged runs one of these statements.
-func queuePurged(b *pgx.Batch, sql string, ref event.EntityRef, found func(event.Order)) {
-	b.Queue(sql, ref.Provider, ref.Kind, ref.ExternalID).Query(func(rows pgx.Rows) error {
-		var o event.Order
-		_, err := pgx.ForEachRow(rows, []any{&o.Version, &o.OccurredAt, &o.EventID}, func() error {
-			o.OccurredAt = o.OccurredAt.UTC()
-			found(o)
-			return nil
-		})
-		return err
-	})
+// purged is what is known of the changes that a purge removed. The count and the sum identify a set of events in a room that
+// doesn't grow with it, so that a history from the archive can be compared with what was removed.
+type purged struct {
+	// events counts those of which changes were removed; nil: not known, since a release removed them that didn't count.
+	events   *int64
+	sum      int64 // the exclusive or of tailOf their IDs
+	mentions bool  // some mentions were removed
 }
 
-// losesTo notes that changes between the place where the fold begins and a purged reset that had not occurred are gone.
-func (a *late) losesTo(purged event.Order) {
-	if purged.Compare(a.after) > 0 && purged.OccurredAt.After(a.until) && purged.OccurredAt.After(a.lostBefore) {
-		a.lostBefore = purged.OccurredAt
+// sumOf counts and sums different events.
+func sumOf(ids map[string]bool) purged {
+	p := purged{events: new(int64(len(ids)))}
+	for id := range ids {
+		p.sum ^= tailOf(id)
 	}
+	return p
+}
+
+// tailOf is the last 48 bits of an ID, which are random.
+func tailOf(id string) int64 {
+	const digits = 12
+	n, err := strconv.ParseInt(id[max(0, len(id)-digits):], 16, 64)
+	if err != nil {
+		return 0 // PostgreSQL holds no such ID
+	}
+	return n
+}
+
+// add adds what was removed of an entity that is merged into this one.
+func (p *purged) add(other purged) {
+	if p.events != nil && other.events != nil {
+		p.events = new(*p.events + *other.events)
+	} else {
+		p.events = nil
+	}
+	p.sum ^= other.sum
+	p.mentions = p.mentions || other.mentions
+}
+
+func (p purged) isAs(other purged) bool {
+	return p.isOf(other) && p.mentions == other.mentions
+}
+
+// isOf says whether the events are the same, as far as known.
+func (p purged) isOf(other purged) bool {
+	if p.events == nil || other.events == nil {
+		return p.events == other.events
+	}
+	return *p.events == *other.events && p.sum == other.sum
+}
+
+// isIncomplete says whether the state lacks what events did whose changes are gone, or still has what an expunged event did. A
+// snapshot or a delete after all of that makes the entity complete again.
+func (l *Life) isIncomplete() bool {
+	return l.lost.EventID != "" && l.isKnown && (l.reset.EventID == "" || l.reset.Compare(l.lost) < 0)
+}
+
+// hasLost says whether more is lost, or was removed, than its row says.
+func (l *Life) hasLost() bool { return l.lost.Compare(l.row.lost) != 0 || !l.purged.isAs(l.row.purged) }
+
+// lose notes that what comes before an order is lost.
+func (l *Life) lose(before event.Order) {
+	if l.lost.EventID == "" || l.lost.Compare(before) < 0 {
+		l.lost = before
+	}
+}
+
+// absorb takes over what was removed of an entity that is merged into this one.
+func (l *Life) absorb(other *Life) {
+	if other.lost.EventID != "" {
+		l.lose(other.lost)
+	}
+	l.purged.add(other.purged)
+}
+
+// mayHaveLost notes what may be lost with changes of a purged event that go. What was removed before such a change isn't known
+// of entities that are older than the count.
+func (l *Life) mayHaveLost(gone []event.OrderedChange) {
+	if l.purged.events != nil {
+		return
+	}
+	for _, c := range gone {
+		if c.Change.Resets() && !l.Covers(c.Order) {
+			l.lose(c.Order)
+		}
+	}
+}
+
+// stays says whether an entity stays that nothing is left of: purged events have touched it, too.
+func (l *Life) stays() bool {
+	return l.lost.EventID != "" || l.purged.mentions || l.purged.events != nil && *l.purged.events > 0
 }

@@ -37,7 +37,8 @@ SELECT e.* FROM (
         WHERE provider = touched.provider AND kind = touched.kind AND external_id = touched.external_id`
 
 	lifeColumns = EntityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at,
-       base_version, base_at, coalesce(base_id::text, ''), revision`
+       base_version, base_at, coalesce(base_id::text, ''), revision,
+       lost_version, lost_at, coalesce(lost_id::text, ''), purged_events, coalesce(purged_sum, 0), coalesce(purged_mentions, false)`
 
 	EntityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`
@@ -66,23 +67,29 @@ LOCK TABLE idempotency_keys, events, event_entities, entities, entity_names, ent
 
 	makeEntities = `
 INSERT INTO entities (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id,
-       reset_version, reset_at, reset_id, links, latest_at, revision)
+       reset_version, reset_at, reset_id, links, latest_at, revision,
+       lost_version, lost_at, lost_id, purged_events, purged_sum, purged_mentions)
 SELECT provider, kind, external_id, state::jsonb, deleted, version, occurred_at, last_event_id,
-       reset_version, reset_at, reset_id, links, latest_at, revision
+       reset_version, reset_at, reset_id, links, latest_at, revision,
+       lost_version, lost_at, lost_id, purged_events, purged_sum, purged_mentions
   FROM ` + entityRows
 
 	writeEntities = `
 UPDATE entities AS e
    SET state = f.state::jsonb, deleted = f.deleted, version = f.version, occurred_at = f.occurred_at,
        last_event_id = f.last_event_id, reset_version = f.reset_version, reset_at = f.reset_at, reset_id = f.reset_id,
-       links = f.links, latest_at = f.latest_at, revision = f.revision, updated_at = now()
+       links = f.links, latest_at = f.latest_at, revision = f.revision, lost_version = f.lost_version, lost_at = f.lost_at,
+       lost_id = f.lost_id, purged_events = f.purged_events, purged_sum = f.purged_sum, purged_mentions = f.purged_mentions,
+       updated_at = now()
   FROM (SELECT * FROM ` + entityRows + `) AS f
  WHERE e.provider = f.provider AND e.kind = f.kind AND e.external_id = f.external_id`
 
 	entityRows = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::uuid[],
-       $9::bigint[], $10::timestamptz[], $11::uuid[], $12::bigint[], $13::timestamptz[], $14::bigint[])
+       $9::bigint[], $10::timestamptz[], $11::uuid[], $12::bigint[], $13::timestamptz[], $14::bigint[],
+       $15::bigint[], $16::timestamptz[], $17::uuid[], $18::bigint[], $19::bigint[], $20::boolean[])
        AS row (provider, kind, external_id, state, deleted, version, occurred_at, last_event_id,
-               reset_version, reset_at, reset_id, links, latest_at, revision)`
+               reset_version, reset_at, reset_id, links, latest_at, revision,
+               lost_version, lost_at, lost_id, purged_events, purged_sum, purged_mentions)`
 
 	// removeEntities: an entity that no event touches any more is gone, as if it had never been.
 	removeEntities = `
@@ -131,6 +138,9 @@ func (n *Needs) add(ref event.EntityRef, need int32) {
 	n.needs = append(n.needs, need)
 }
 
+// Rebase adds an entity whose base is to be replaced, or whose state isn't certain any more.
+func (n *Needs) Rebase(ref event.EntityRef) { n.add(ref, toChange) }
+
 // Merge adds an entity that is to go, and the one that takes its links.
 func (n *Needs) Merge(from, into event.EntityRef) {
 	n.add(from, toRemove)
@@ -176,18 +186,22 @@ func ScanEntity(row pgx.Row, e *event.Entity, more ...any) error {
 
 func scanLife(row pgx.Row) (*Life, error) {
 	var (
-		l             Life
-		resetAt, last *time.Time
-		baseAt        *time.Time
-		links         *int64
+		l              Life
+		resetAt, last  *time.Time
+		baseAt, lostAt *time.Time
+		links          *int64
 	)
 	err := ScanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last,
-		&l.base.Version, &baseAt, &l.base.EventID, &l.revision)
+		&l.base.Version, &baseAt, &l.base.EventID, &l.revision,
+		&l.lost.Version, &lostAt, &l.lost.EventID, &l.purged.events, &l.purged.sum, &l.purged.mentions)
 	if resetAt != nil {
 		l.reset.OccurredAt = resetAt.UTC()
 	}
 	if baseAt != nil {
 		l.base.OccurredAt = baseAt.UTC()
+	}
+	if lostAt != nil {
+		l.lost.OccurredAt = lostAt.UTC()
 	}
 	if last != nil {
 		l.latest = last.UTC()
@@ -242,8 +256,16 @@ func columnsOfLives(lives []*Life) []any {
 		resetIDs             []*string
 		entities             []event.Entity
 		revisions            []int64
+		lostVersions, events []*int64
+		lostAts              []*time.Time
+		lostIDs              []*string
+		sums                 []int64
+		mentions             []bool
 	)
 	for _, l := range lives {
+		lostVersions, lostAts = append(lostVersions, l.lost.Version), append(lostAts, orNull(l.lost.OccurredAt))
+		lostIDs, events = append(lostIDs, orNull(l.lost.EventID)), append(events, l.purged.events)
+		sums, mentions = append(sums, l.purged.sum), append(mentions, l.purged.mentions)
 		entities, revisions = append(entities, l.Entity), append(revisions, l.revision)
 		resetVersions, resetAts = append(resetVersions, l.reset.Version), append(resetAts, orNull(l.reset.OccurredAt))
 		resetIDs, latest = append(resetIDs, orNull(l.reset.EventID)), append(latest, orNull(l.latest))
@@ -253,7 +275,8 @@ func columnsOfLives(lives []*Life) []any {
 			links = append(links, nil)
 		}
 	}
-	return append(ColumnsOfEntities(entities), resetVersions, resetAts, resetIDs, links, latest, revisions)
+	return append(ColumnsOfEntities(entities), resetVersions, resetAts, resetIDs, links, latest, revisions,
+		lostVersions, lostAts, lostIDs, events, sums, mentions)
 }
 
 // ColumnsOfEntities are entities as arrays, one a column.

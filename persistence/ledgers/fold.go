@@ -19,7 +19,9 @@ const (
 SELECT provider, kind, external_id FROM (
        SELECT provider, kind, external_id FROM entity_checkpoints
         UNION
-       SELECT provider, kind, external_id FROM entity_bases) AS c
+       SELECT provider, kind, external_id FROM entity_bases
+        UNION
+       SELECT provider, kind, external_id FROM entity_base_events) AS c
  WHERE NOT EXISTS (SELECT FROM entities AS e
                     WHERE e.provider = c.provider AND e.kind = c.kind AND e.external_id = c.external_id)
  ORDER BY 1, 2, 3`

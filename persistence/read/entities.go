@@ -14,7 +14,8 @@ import (
 
 const selectEntity = entities.EntityColumns + `,
        greatest((SELECT latest_at FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3),
-                (SELECT purged.occurred_at FROM (` + entities.PurgedReset + `) AS purged)), revision
+                (SELECT purged.occurred_at FROM (` + entities.PurgedReset + `) AS purged)), revision,
+       ` + entities.IsIncomplete + `
   FROM entities WHERE provider = $1 AND kind = $2 AND external_id = $3`
 
 // Entity is the folded state of an entity, by any of its names.
@@ -25,7 +26,7 @@ func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, 
 	}
 	e := event.Entity{EntityRef: named, Names: others}
 	row := s.db.QueryRow(ctx, selectEntity, named.Provider, named.Kind, named.ExternalID)
-	if err := entities.ScanEntity(row, &e, &e.CollapsedUntil, &e.Revision); err != nil {
+	if err := entities.ScanEntity(row, &e, &e.CollapsedUntil, &e.Revision, &e.Incomplete); err != nil {
 		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
 	}
 	if e.CollapsedUntil != nil {

@@ -15,7 +15,9 @@ import (
 const (
 	entitiesInOrder = "provider, kind, external_id"
 
-	listedEntity = `SELECT provider, kind, external_id, deleted, version, occurred_at, last_event_id::text AS last_event_id FROM `
+	listedEntity = `SELECT provider, kind, external_id, deleted, version, occurred_at, last_event_id::text AS last_event_id,
+       ` + entities.IsIncomplete + ` AS incomplete FROM `
+	foundEntity = `SELECT provider, kind, external_id, deleted, version, occurred_at, last_event_id, incomplete FROM `
 
 	// changedSince are the entities that the newest events have changed, each looked up by its name.
 	changedSince = `(
@@ -48,7 +50,7 @@ func (s *Store) entityList(ctx context.Context, q event.EntityQuery) (found even
 	looked, order := list, entitiesInOrder
 	if q.Prefix != "" {
 		order = "external_id" // the others are given, and a list below a list has no order in them
-		looked = &postgres.List{Selection: listedEntity, Args: list.Args}
+		looked = &postgres.List{Selection: foundEntity, Args: list.Args}
 		looked.Selection += fmt.Sprintf("(%s ORDER BY %s LIMIT %d) AS e", list.Statement(), order, event.MaxSearched)
 		looked.Where("starts_with(external_id, %s)", postgres.Clean(q.Prefix))
 	}
@@ -113,7 +115,7 @@ func (s *Store) completeSince(ctx context.Context, since time.Time) (time.Time, 
 func scanListed(row pgx.CollectableRow) (e event.Entity, err error) {
 	var occurredAt *time.Time
 	var last *string
-	err = row.Scan(&e.Provider, &e.Kind, &e.ExternalID, &e.Deleted, &e.Last.Version, &occurredAt, &last)
+	err = row.Scan(&e.Provider, &e.Kind, &e.ExternalID, &e.Deleted, &e.Last.Version, &occurredAt, &last, &e.Incomplete)
 	if occurredAt != nil && last != nil {
 		e.Last.OccurredAt, e.Last.EventID = occurredAt.UTC(), *last
 	}

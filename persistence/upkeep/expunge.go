@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -44,11 +45,6 @@ SELECT coalesce((SELECT max(id::text) FROM (
 	keysOfEvent = `SELECT provider, key FROM idempotency_keys WHERE event_id = $1::uuid`
 
 	providerOfLinks = `SELECT coalesce(min(provider), '') FROM event_entities WHERE event_id = $1::uuid`
-
-	// mayHold are the entities whose base has taken in events received before and after this one, or just this one.
-	mayHold = `
-SELECT provider, kind, external_id FROM entity_bases
- WHERE provider = $1 AND $2::uuid BETWEEN first_id AND last_id ORDER BY kind, external_id LIMIT $3`
 
 	expungeEvent       = `DELETE FROM events WHERE id = $1::uuid`
 	expungeDeadLetters = `DELETE FROM dead_letters WHERE event_id = $1::uuid`
@@ -143,12 +139,29 @@ func scanImported(row pgx.CollectableRow) (t trace, err error) {
 // verdict, and an audit row that counts what has gone, with the runs that the caller has had deleted. It may be repeated, and
 // then says who was the first.
 func (s *Store) Expunge(ctx context.Context, id string, runs int, by oversight.Actor) (retention.Expunged, error) {
+	return s.ExpungeWith(ctx, nil, id, runs, by)
+}
+
+// ExpungeWith is Expunge with the changes of entities that the archive holds: see PlanExpunge. They are believed only if they are
+// all that purges have removed of an entity.
+func (s *Store) ExpungeWith(
+	ctx context.Context, archived retention.Archived, id string, runs int, by oversight.Actor,
+) (retention.Expunged, error) {
 	e := retention.Expunged{EventID: id, Runs: runs}
-	err := s.expunge(ctx, &e, by)
+	err := s.expunge(ctx, &e, archived, by, false)
 	return e, postgres.Failure("expunge event "+postgres.Clean(id), err)
 }
 
-func (s *Store) expunge(ctx context.Context, e *retention.Expunged, by oversight.Actor) error {
+// PlanExpunge says what an expunge would do, and changes nothing.
+func (s *Store) PlanExpunge(ctx context.Context, archived retention.Archived, id string) (retention.Expunged, error) {
+	e := retention.Expunged{EventID: id}
+	err := s.expunge(ctx, &e, archived, oversight.Actor{}, true)
+	return e, postgres.Failure("plan to expunge event "+postgres.Clean(id), err)
+}
+
+func (s *Store) expunge(
+	ctx context.Context, e *retention.Expunged, archived retention.Archived, by oversight.Actor, isTrial bool,
+) error {
 	var (
 		traces  []trace
 		verdict *event.Verdict
@@ -174,22 +187,23 @@ func (s *Store) expunge(ctx context.Context, e *retention.Expunged, by oversight
 		return err
 	}
 	defer tx.Rollback(ctx)
-	if len(traces) == 0 && e.Provider == "" && verdict == nil {
-		if err := providerOfKey(ctx, tx, e); err != nil {
+	if len(traces) == 0 && e.Provider == "" {
+		if err := providerOfKey(ctx, tx, e); err != nil && (verdict == nil || !errors.Is(err, event.ErrNotFound)) {
 			return err
 		}
 	}
 	if verdict != nil && verdict.Outcome == event.OutcomeExpunged {
 		e.Earlier = verdict
 	}
-	if err := s.expungeKnown(ctx, tx, e, traces, by); err != nil {
+	if err := s.expungeKnown(ctx, tx, e, traces, archived, by); err != nil || isTrial {
 		return err
 	}
 	return auditExpunge(ctx, tx, e, by)
 }
 
 func (s *Store) expungeKnown(
-	ctx context.Context, t *postgres.Transaction, e *retention.Expunged, traces []trace, by oversight.Actor,
+	ctx context.Context, t *postgres.Transaction, e *retention.Expunged, traces []trace, archived retention.Archived,
+	by oversight.Actor,
 ) error {
 	var receipts []event.Receipt
 	for _, known := range traces {
@@ -199,11 +213,13 @@ func (s *Store) expungeKnown(
 			e.WorkflowIDs = append(e.WorkflowIDs, known.workflowID)
 		}
 	}
-	taken, err := writer.Pass(ctx, s.writer, t, writer.VerdictBy(by, e.EventID, event.OutcomeExpunged), receipts...)
+	verdict := writer.VerdictBy(by, e.EventID, event.OutcomeExpunged)
+	taken, err := writer.PassExpunged(ctx, s.writer, t, verdict, postgres.Clean(e.Provider), entities.Archived(archived), receipts...)
 	if err != nil {
 		return err
 	}
-	e.Changes, e.Entities = taken.Changes, taken.Entities
+	e.Changes, e.Entities, e.Collapsed = taken.Changes, taken.Entities, taken.Covered
+	e.Incomplete, e.Recomputed = taken.Incomplete, taken.Recomputed
 	b := &pgx.Batch{}
 	b.Queue(expungeEvent, e.EventID).Exec(postgres.CountInto(&e.Events))
 	b.Queue(expungeDeadLetters, e.EventID).Exec(postgres.CountInto(&e.DeadLetters))
@@ -213,10 +229,6 @@ func (s *Store) expungeKnown(
 	b.Queue(expungeWaiting, e.EventID).Exec(postgres.CountInto(&e.Waiting))
 	outbox.QueueExpunge(b, e.EventID)
 	b.Queue(markFiles, e.EventID).Exec(postgres.CountInto(&e.ArchiveFiles))
-	b.Queue(mayHold, postgres.Clean(e.Provider), e.EventID, retention.MaxCollapsed).Query(func(rows pgx.Rows) (err error) {
-		e.Collapsed, err = pgx.AppendRows(e.Collapsed, rows, entities.ScanRef)
-		return err
-	})
 	return t.Send(ctx, b)
 }
 
@@ -238,8 +250,13 @@ func providerOfKey(ctx context.Context, t *postgres.Transaction, e *retention.Ex
 }
 
 func auditExpunge(ctx context.Context, t *postgres.Transaction, e *retention.Expunged, by oversight.Actor) error {
-	onRecord := *e
-	onRecord.Collapsed = nil // an entity's ID may be personal
+	onRecord := struct { // an entity's ID may be personal, so that they are only counted
+		retention.Expunged
+		Collapsed  int `json:"collapsed_entities,omitempty"`
+		Incomplete int `json:"incomplete,omitempty"`
+		Recomputed int `json:"recomputed,omitempty"`
+	}{*e, len(e.Collapsed), len(e.Incomplete), len(e.Recomputed)}
+	onRecord.Expunged.Collapsed = nil
 	detail, err := json.Marshal(onRecord)
 	if err != nil {
 		return err

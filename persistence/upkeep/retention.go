@@ -66,27 +66,63 @@ const isOutdated = `e.status IN ('processed', 'dead')
 // do. What comes late, before a snapshot that was purged earlier, goes with the next one of its entity.
 //
 // An event is purged if its row is gone; $2 only saves the look for those that are too young to be.
+//
+// What it removes it notes at the entity: only from the snapshot on that took its place is everything there that the state is
+// folded from. It waits for no entity: the changes of one that is locked stay, and go with the next snapshot that is purged.
 const purgeLinks = `
 WITH base AS MATERIALIZED (
      SELECT DISTINCT ON (provider, kind, external_id)
-            provider, kind, external_id, coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id, position
+            provider, kind, external_id, version AS given, coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id,
+            position
        FROM event_entities
       WHERE event_id = ANY ($1::uuid[]) AND op <> 'patch'
       ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,
             position DESC
-)
-DELETE FROM event_entities WHERE ctid = ANY (ARRAY (
-       SELECT l.ctid FROM base AS b
-        CROSS JOIN LATERAL (` + purgedBelow + ` AND ` + entities.IsChange + `
-        UNION ALL` + purgedBelow + ` AND ` + entities.IsMention + `) AS l
-        LIMIT $3))`
+), below AS MATERIALIZED (
+     SELECT b.provider, b.kind, b.external_id, l.place, l.event_id, l.is_change, l.event_id = b.event_id AS is_own
+       FROM base AS b
+      CROSS JOIN LATERAL (` + changesBelow + `
+      UNION ALL` + mentionsBelow + `) AS l
+      LIMIT $3
+), locked AS MATERIALIZED (
+     SELECT provider, kind, external_id FROM entities
+      WHERE (provider, kind, external_id) IN (SELECT provider, kind, external_id FROM below)
+        FOR NO KEY UPDATE SKIP LOCKED
+), gone AS (
+     DELETE FROM event_entities AS l USING below AS b JOIN locked USING (provider, kind, external_id)
+      WHERE l.ctid = b.place
+  RETURNING b.provider, b.kind, b.external_id, b.event_id, b.is_change, b.is_own
+), noted AS (
+     UPDATE entities AS e
+        SET purged_events = e.purged_events + n.events, purged_sum = coalesce(e.purged_sum, 0) # n.sum,
+            purged_mentions = e.purged_mentions IS TRUE OR n.mentions,
+            lost_version = CASE WHEN ` + movesLost + ` THEN n.given ELSE e.lost_version END,
+            lost_at = CASE WHEN ` + movesLost + ` THEN n.occurred_at ELSE e.lost_at END,
+            lost_id = CASE WHEN ` + movesLost + ` THEN n.event_id ELSE e.lost_id END
+       FROM (SELECT b.*, g.events, g.sum, g.mentions
+               FROM (SELECT provider, kind, external_id, count(DISTINCT event_id) FILTER (WHERE is_change) AS events,
+                            coalesce(` + entities.SumOfEvents + ` FILTER (WHERE is_change), 0) AS sum,
+                            bool_or(NOT is_change) AS mentions
+                       FROM gone WHERE NOT is_own GROUP BY provider, kind, external_id) AS g
+               JOIN base AS b USING (provider, kind, external_id)) AS n
+      WHERE e.provider = n.provider AND e.kind = n.kind AND e.external_id = n.external_id)
+SELECT count(*) FROM gone`
 
-const purgedBelow = `
-       SELECT ctid FROM event_entities AS l
+// What an event did before its own snapshot is no loss: it goes with the snapshot.
+const (
+	changesBelow  = purgedBelow + ` AND ` + entities.IsChange
+	mentionsBelow = purgedBelow + ` AND ` + entities.IsMention
+
+	movesLost = `(n.events > 0 AND (e.lost_id IS NULL OR (coalesce(e.lost_version::numeric, '-Infinity'), e.lost_at, e.lost_id)
+                                       < (n.version, n.occurred_at, n.event_id)))`
+
+	purgedBelow = `
+       SELECT l.ctid AS place, l.event_id, ` + entities.IsChange + ` AS is_change FROM event_entities AS l
         WHERE l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id
           AND (coalesce(l.version::numeric, '-Infinity'), l.occurred_at, l.event_id, l.position)
             < (b.version, b.occurred_at, b.event_id, b.position)
           AND l.event_id < $2::uuid AND NOT EXISTS (SELECT FROM events WHERE id = l.event_id)`
+)
 
 const (
 	purgeErrors = `
@@ -256,7 +292,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 	var links int64
 	b = &pgx.Batch{}
 	if len(ids) > 0 {
-		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(postgres.CountInto(&links))
+		b.Queue(purgeLinks, ids, bound, purgeLinkRows).QueryRow(func(row pgx.Row) error { return row.Scan(&links) })
 	}
 	p.queueAudit(b, int64(len(ids)))
 	if err := tx.Commit(ctx, b); err != nil {
@@ -265,7 +301,7 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 	for links == purgeLinkRows && err == nil {
 		b = &pgx.Batch{}
 		b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-		b.Queue(purgeLinks, ids, bound, purgeLinkRows).Exec(postgres.CountInto(&links))
+		b.Queue(purgeLinks, ids, bound, purgeLinkRows).QueryRow(func(row pgx.Row) error { return row.Scan(&links) })
 		err = s.db.SendOnly(ctx, b)
 	}
 	if err == nil {

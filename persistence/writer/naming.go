@@ -24,6 +24,8 @@ type naming struct {
 	locked map[event.EntityRef]bool
 	// merged are the entities that others were merged into, with the first change that has moved; zero: only mentions have.
 	merged map[event.EntityRef]event.Order
+	// gone are those that were merged, by the entity that they were merged into.
+	gone map[event.EntityRef][]*entities.Life
 	*names.Identities
 }
 
@@ -35,7 +37,7 @@ func (t *writing) queueNaming(b *pgx.Batch) {
 	}
 	t.naming = &naming{
 		said: said, locked: map[event.EntityRef]bool{}, merged: map[event.EntityRef]event.Order{},
-		Identities: names.NewIdentities(),
+		gone: map[event.EntityRef][]*entities.Life{}, Identities: names.NewIdentities(),
 	}
 	names.QueueLocks(b, t.naming.said, t.naming.locked, t.naming.Identities)
 }
@@ -156,7 +158,9 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	var refs []event.EntityRef
 	for _, l := range from {
 		refs = append(refs, l.EntityRef)
-		t.naming.merged[t.naming.Root(l.EntityRef)] = event.Order{}
+		root := t.naming.Root(l.EntityRef)
+		t.naming.merged[root] = event.Order{}
+		t.naming.gone[root] = append(t.naming.gone[root], l)
 		delete(t.held, l.EntityRef)
 		t.told = append(t.told, l.Removed())
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,7 +13,6 @@ import (
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/journal"
-	"holdfast/persistence/names"
 	"holdfast/persistence/postgres"
 )
 
@@ -38,10 +36,6 @@ VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
 VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
     ON CONFLICT DO NOTHING`
-
-	linksToTake = `
-SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
-  FROM event_entities WHERE event_id = $1::uuid`
 
 	judgedWithLinks = `
 SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
@@ -99,6 +93,25 @@ func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.
 func Pass(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Verdict, receipts ...event.Receipt,
 ) (taken Effects, err error) {
+	if err := passOnly(ctx, t, v, receipts); err != nil {
+		return taken, err
+	}
+	return s.takeBack(ctx, t, &taking{eventID: v.EventID})
+}
+
+// PassExpunged is Pass for an event of a provider that is expunged. An entity whose base covers the event, or that can't be folded
+// again since a purge has removed earlier changes, is incomplete then, unless its history was read from the archive.
+func PassExpunged(
+	ctx context.Context, s *Store, t *postgres.Transaction, v event.Verdict, provider string, archived entities.Archived,
+	receipts ...event.Receipt,
+) (taken Effects, err error) {
+	if err := passOnly(ctx, t, v, receipts); err != nil {
+		return taken, err
+	}
+	return s.takeBack(ctx, t, &taking{eventID: v.EventID, isExpunged: true, provider: provider, archived: archived})
+}
+
+func passOnly(ctx context.Context, t *postgres.Transaction, v event.Verdict, receipts []event.Receipt) error {
 	b := &pgx.Batch{}
 	for _, r := range receipts {
 		b.Queue(keepKey, postgres.Clean(r.Provider), postgres.Clean(r.Key), v.EventID, r.ReceivedAt, time.Duration(r.DedupeWindow),
@@ -106,75 +119,7 @@ func Pass(
 	}
 	b.Queue(insertVerdict, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
 	changes.Queue(b, tellVerdict(v, receipts))
-	if err := t.Send(ctx, b); err != nil {
-		return taken, err
-	}
-	return s.takeBack(ctx, t, v.EventID)
-}
-
-// Effects are what an event did to entities.
-type Effects struct {
-	Changes  int64
-	Entities int
-}
-
-// Detail is what the audit log keeps of them.
-func (e Effects) Detail() map[string]any {
-	return map[string]any{"changes": e.Changes, "entities": e.Entities}
-}
-
-// takeBack removes the changes of an event, and folds their entities again without them.
-func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, eventID string) (taken Effects, err error) {
-	held, all, err := holdLinked(ctx, t, eventID)
-	if err != nil || len(all) == 0 {
-		return taken, err
-	}
-	for _, of := range all {
-		taken.Changes += int64(len(of.Gone))
-	}
-	taken.Entities = len(all)
-	b := &pgx.Batch{}
-	b.Queue(deleteLinks, []string{eventID})
-	told, err := s.entities.Fold(ctx, t, b, all, held, 0, time.Time{}) // it makes none
-	if err != nil {
-		return taken, err
-	}
-	changes.Queue(b, told)
-	names.QueueForget(b, entities.SortedRefs(all))
-	return taken, t.Send(ctx, b)
-}
-
-// holdLinked locks the entities that an event is linked to. A merge may move the links while it waits: then it locks once more.
-func holdLinked(
-	ctx context.Context, t *postgres.Transaction, eventID string,
-) (held map[event.EntityRef]*entities.Life, all entities.Touches, err error) {
-	held = map[event.EntityRef]*entities.Life{}
-	for range maxRaces {
-		all = entities.Touches{}
-		b := &pgx.Batch{}
-		queueSettings(b, ofStore)
-		names.QueueLocksOfEvent(b, eventID)
-		entities.QueueLocks(b, entities.Needs{}, []string{eventID}, held)
-		b.Queue(linksToTake, eventID).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				var provider string
-				l, err := entities.ScanOrdered(rows, &provider)
-				if err != nil {
-					return err
-				}
-				of := all.Of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
-				of.Gone = append(of.Gone, l)
-			}
-			return rows.Err()
-		})
-		if err := t.Send(ctx, b); err != nil {
-			return nil, nil, err
-		}
-		if !slices.ContainsFunc(entities.SortedRefs(all), func(ref event.EntityRef) bool { return held[ref] == nil }) {
-			break
-		}
-	}
-	return held, all, nil
+	return t.Send(ctx, b)
 }
 
 // EnforceVerdicts takes back what events with a verdict have left on entities, and says how many there were: the verdict of such
@@ -202,7 +147,7 @@ func (s *Store) enforce(ctx context.Context, eventID string) error {
 		return err
 	}
 	defer tx.Rollback(ctx)
-	if _, err := s.takeBack(ctx, tx, eventID); err != nil {
+	if _, err := s.takeBack(ctx, tx, &taking{eventID: eventID}); err != nil {
 		return err
 	}
 	return tx.Commit(ctx, &pgx.Batch{})

@@ -60,7 +60,7 @@ func (t *writing) touches() entities.Touches {
 		}
 		for _, l := range w.found.links {
 			of := all.Of(w.refOf(l.Change))
-			of.Gone = append(of.Gone, l)
+			of.Gone, of.IsPurged = append(of.Gone, l), w.found.status == ""
 		}
 		for _, c := range w.changes {
 			of := all.Of(w.refOf(c.Change))
@@ -69,7 +69,8 @@ func (t *writing) touches() entities.Touches {
 	}
 	if t.naming != nil {
 		for ref, first := range t.naming.merged {
-			all.Of(ref).Moved = first
+			of := all.Of(ref)
+			of.Moved, of.Merged = first, t.naming.gone[ref]
 		}
 	}
 	return all

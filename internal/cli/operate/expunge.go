@@ -19,19 +19,26 @@ import (
 
 // expungeEvent begins with Temporal: should it fail half-way, the database still knows which runs there are, and the command
 // can be given again.
-func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, by oversight.Actor) error {
-	if by.Reason == "" {
+func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, dryRun bool, by oversight.Actor) error {
+	if by.Reason == "" && !dryRun {
 		return cli.Misuse(c, errors.New("say why, for the audit log: --reason \"…\""))
 	}
 	id, err := t.FindEvent(c.Context(), argument)
 	if err != nil {
 		return err
 	}
+	plan, archived, err := planExpunge(c, t, id)
+	if err != nil {
+		return err
+	}
+	if dryRun {
+		return printPlan(c, plan)
+	}
 	runs, err := forgetRuns(c.Context(), t, id)
 	if err != nil {
 		return err
 	}
-	gone, err := t.Store.Expunge(c.Context(), id, runs, by)
+	gone, err := t.Store.ExpungeWith(c.Context(), archived, id, runs, by)
 	if err != nil {
 		return err
 	}
@@ -68,25 +75,8 @@ func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 		if gone.ImportLines > 0 && err == nil {
 			_, err = fmt.Fprintf(w, "%d line(s) of imports that had not been applied are removed\n", gone.ImportLines)
 		}
-		if err != nil || len(gone.Collapsed) == 0 {
-			return err
-		}
-		return writeCollapsed(w, gone.Collapsed)
+		return errors.Join(err, writeEntities(w, gone, "was", "is"))
 	})
-}
-
-// writeCollapsed names the entities to look at.
-func writeCollapsed(w io.Writer, refs []event.EntityRef) error {
-	fmt.Fprintln(w, "what it did before its retention ended may be part of a collapsed history, which stays as it is; look at:")
-	for _, ref := range refs {
-		fmt.Fprintf(w, "  holdfast entity show %s %s %s\n",
-			cli.Printable(ref.Provider), cli.Printable(ref.Kind), cli.Printable(ref.ExternalID))
-	}
-	if len(refs) < retention.MaxCollapsed {
-		return nil
-	}
-	_, err := fmt.Fprintln(w, "  and there may be more")
-	return err
 }
 
 func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err error) {

@@ -19,6 +19,7 @@ import (
 // PurgeCommand is `holdfast purge`.
 func PurgeCommand() *cobra.Command {
 	var expunge string
+	var dryRun bool
 	command := &cobra.Command{
 		Use:   "purge",
 		Short: "Remove what is past its retention, or one event's content",
@@ -28,18 +29,25 @@ func PurgeCommand() *cobra.Command {
 			"`holdfast import` reads them.\n\n" +
 			"With --expunge it removes the content of one event everywhere, in PostgreSQL, in\n" +
 			"Temporal and in the archive, whatever its age. The event's key stays, so that a redelivery is a\n" +
-			"duplicate, and an audit row says who did it and why.",
-		Example: "  holdfast purge\n  holdfast purge --expunge stripe:evt_123 --reason 'asked by the customer'",
+			"duplicate, and an audit row says who did it and why. Entities are folded again without the event.\n" +
+			"Where an earlier purge has removed their changes they are recomputed from the archive, or marked\n" +
+			"incomplete; --dry-run shows which.",
+		Example: "  holdfast purge\n  holdfast purge --expunge stripe:evt_123 --dry-run\n" +
+			"  holdfast purge --expunge stripe:evt_123 --reason 'asked by the customer'",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
 			if expunge != "" {
-				return expungeEvent(c, t, expunge, cli.ActorOf(c))
+				return expungeEvent(c, t, expunge, dryRun, cli.ActorOf(c))
+			}
+			if dryRun {
+				return cli.Misuse(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
 			}
 			return purgeExpired(c, t, cli.ActorOf(c))
 		}),
 	}
 	command.Flags().StringVar(&expunge, "expunge", "", "the event to remove: its ID, workflow ID, key or dead letter")
+	cli.AddDryRunFlag(command, &dryRun)
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command

@@ -145,10 +145,18 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 	return table.Flush()
 }
 
+// incomplete is what there is to know of an entity that is.
+const incomplete = "incomplete: an event was expunged after a purge had removed the changes that the state would be folded from.\n" +
+	"It lacks what other events did, or may still hold what the expunged event did.\n" +
+	"The next snapshot or delete makes it complete."
+
 func writeState(w io.Writer, e event.Entity) error {
 	title := e.Provider + " " + e.Kind + " " + e.ExternalID
 	if e.Deleted {
 		title += " (deleted)"
+	}
+	if e.Incomplete {
+		title += " (incomplete)"
 	}
 	if len(e.Names) > 0 {
 		title += ", also " + strings.Join(e.Names, ", ")
@@ -157,6 +165,9 @@ func writeState(w io.Writer, e event.Entity) error {
 	if err := json.Indent(&state, e.State, "", "  "); err != nil {
 		return fmt.Errorf("indent state: %w", err)
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s\n\n", cli.Printable(title), cli.Printable(state.String()))
+	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", cli.Printable(title), cli.Printable(state.String())); err != nil || !e.Incomplete {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s\n\n", incomplete)
 	return err
 }

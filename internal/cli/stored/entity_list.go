@@ -33,7 +33,7 @@ func entityListCommand() *cobra.Command {
 			return found.Entities, err
 		},
 		View:    func(e event.Entity) any { return api.ViewEntity(e) },
-		Heading: []string{"PROVIDER", "KIND", "ID!", "VERSION+", "LAST CHANGE/AGE~", "EVENT+!", "DELETED"},
+		Heading: []string{"PROVIDER", "KIND", "ID!", "VERSION+", "LAST CHANGE/AGE~", "EVENT+!", "DELETED", "INCOMPLETE+"},
 		Cells: func(e event.Entity) []string {
 			version, changed := "", ""
 			if e.Last.Version != nil {
@@ -42,7 +42,10 @@ func entityListCommand() *cobra.Command {
 			if e.Last.EventID != "" {
 				changed = e.Last.OccurredAt.Format(time.RFC3339)
 			}
-			return []string{e.Provider, e.Kind, e.ExternalID, version, changed, e.Last.EventID, strconv.FormatBool(e.Deleted)}
+			return []string{
+				e.Provider, e.Kind, e.ExternalID, version, changed, e.Last.EventID, strconv.FormatBool(e.Deleted),
+				strconv.FormatBool(e.Incomplete),
+			}
 		},
 	}.Command()
 	cli.AddProviderFlag(command, &query.Provider)

@@ -1,0 +1,177 @@
+package entities
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// Archived are the changes of entities that the archive holds, those of one event in their order.
+type Archived map[event.EntityRef][]event.OrderedChange
+
+const (
+	changesUntil = `
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text FROM event_entities
+ WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
+   AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
+    <= (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid)
+ ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position`
+
+	judgedOf = `SELECT event_id::text FROM verdicts WHERE event_id = ANY ($1::uuid[])`
+
+	dropBase = `DELETE FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	dropBaseEvents = `DELETE FROM entity_base_events WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	dropAllCheckpoints = `DELETE FROM entity_checkpoints WHERE provider = $1 AND kind = $2 AND external_id = $3`
+
+	standOnOther = `
+UPDATE entities SET base_version = $4, base_at = $5, base_id = $6
+ WHERE provider = $1 AND kind = $2 AND external_id = $3`
+)
+
+// rebasing is one entity that gets the base which its history in the archive makes.
+type rebasing struct {
+	*Life
+
+	expunged string
+	archived []event.OrderedChange
+	linked   []event.OrderedChange // up to the last of archived
+	judged   map[string]bool
+
+	base   *Life
+	folded []event.OrderedChange
+}
+
+// Rebase gives an entity whose row is locked the base that its history makes without an event, and says whether it did. The
+// history may still have that event. It is believed only if it has the very events whose changes purges have removed: else some of
+// them were purged without the archive, or today's definition reads them in another way, and nothing is changed. The caller folds
+// the entity again.
+func (s *Store) Rebase(
+	ctx context.Context, t *postgres.Transaction, l *Life, archived []event.OrderedChange, expunged string,
+) (bool, error) {
+	r := &rebasing{Life: l, expunged: expunged, judged: map[string]bool{}}
+	r.archived = slices.DeleteFunc(slices.Clone(archived), func(c event.OrderedChange) bool { return c.Change.Mentions() })
+	slices.SortStableFunc(r.archived, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	for i, c := range r.archived {
+		state, err := postgres.StateColumn(c.Change)
+		if err != nil {
+			return false, nil //nolint:nilerr // it can't have been stored so
+		}
+		r.archived[i].Change.State = state
+	}
+	if len(r.archived) > 0 {
+		if err := r.read(ctx, t); err != nil {
+			return false, err
+		}
+	}
+	removed, ok := r.removed()
+	if !ok {
+		return false, nil
+	}
+	r.fold(removed)
+	if err := r.base.apply(r.folded); err != nil {
+		return false, err
+	}
+	if checkSize(r.base.Entity) != nil {
+		return false, nil
+	}
+	delete(removed, expunged)
+	now := sumOf(removed)
+	now.mentions = l.purged.mentions
+	l.base, l.lost, l.purged, l.isKnown = r.base.Last, event.Order{}, now, false
+	b := &pgx.Batch{}
+	r.queueWrites(b)
+	return true, t.Send(ctx, b)
+}
+
+func (r *rebasing) read(ctx context.Context, t *postgres.Transaction) error {
+	last := r.archived[len(r.archived)-1].Order
+	version, at, id := orderArgs(last)
+	b := &pgx.Batch{}
+	b.Queue(changesUntil, r.Provider, r.Kind, r.ExternalID, version, at, id).Query(func(rows pgx.Rows) (err error) {
+		r.linked, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (event.OrderedChange, error) { return ScanOrdered(row) })
+		return err
+	})
+	b.Queue(judgedOf, eventsOf(r.archived)).Query(func(rows pgx.Rows) error {
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { r.judged[id] = true; return nil })
+		return err
+	})
+	return t.Send(ctx, b)
+}
+
+func eventsOf(all []event.OrderedChange) []string {
+	ids := make([]string, len(all))
+	for i, c := range all {
+		ids[i] = c.Order.EventID
+	}
+	return ids
+}
+
+// removed are the events of the history whose changes are not linked any more, if they are those that purges have removed. The
+// expunged one may be gone from the archive already, or have been linked until it was expunged.
+func (r *rebasing) removed() (ids map[string]bool, ok bool) {
+	ids = map[string]bool{}
+	for _, c := range r.archived {
+		ids[c.Order.EventID] = true
+	}
+	for _, c := range r.linked {
+		delete(ids, c.Order.EventID)
+	}
+	if r.purged.events == nil {
+		return nil, false
+	}
+	if sumOf(ids).isOf(r.purged) {
+		return ids, true
+	}
+	if ids[r.expunged] {
+		delete(ids, r.expunged)
+	} else {
+		ids[r.expunged] = true
+	}
+	return ids, sumOf(ids).isOf(r.purged)
+}
+
+// fold makes the base: of what is removed, and of what is linked and belongs between.
+func (r *rebasing) fold(removed map[string]bool) {
+	r.base = newLife(r.EntityRef)
+	for _, c := range r.archived {
+		if id := c.Order.EventID; removed[id] && !r.judged[id] && id != r.expunged {
+			r.folded = append(r.folded, c)
+		}
+	}
+	if len(r.folded) == 0 {
+		return
+	}
+	end := r.folded[len(r.folded)-1].Order
+	for _, c := range r.linked {
+		if c.Order.EventID != r.expunged && c.Order.Compare(end) <= 0 {
+			r.folded = append(r.folded, c)
+		}
+	}
+	slices.SortStableFunc(r.folded, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
+	for _, c := range r.folded {
+		r.base.count(c)
+	}
+}
+
+func (r *rebasing) queueWrites(b *pgx.Batch) {
+	b.Queue(dropAllCheckpoints, r.Provider, r.Kind, r.ExternalID)
+	b.Queue(dropBase, r.Provider, r.Kind, r.ExternalID)
+	b.Queue(dropBaseEvents, r.Provider, r.Kind, r.ExternalID)
+	o := r.base.Last
+	b.Queue(standOnOther, r.Provider, r.Kind, r.ExternalID, o.Version, orNull(o.OccurredAt), orNull(o.EventID))
+	if len(r.folded) == 0 {
+		return
+	}
+	ids := eventsOf(r.folded)
+	b.Queue(writeBase, r.Provider, r.Kind, r.ExternalID, r.base.links, o.Version, o.OccurredAt, o.EventID, r.base.latest,
+		string(r.base.State), r.base.Deleted, len(r.folded), slices.Min(ids), slices.Max(ids))
+	queueBaseEvents(b, r.EntityRef, r.folded)
+	b.Queue(forgetBaseEvents, r.Provider, r.Kind, r.ExternalID, int64(knownChanges))
+}

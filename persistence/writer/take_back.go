@@ -1,0 +1,160 @@
+package writer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/changes"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/names"
+	"holdfast/persistence/postgres"
+)
+
+const linksToTake = `
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider,
+       NOT EXISTS (SELECT FROM events WHERE id = $1::uuid)
+  FROM event_entities WHERE event_id = $1::uuid`
+
+// Effects are what an event did to entities.
+type Effects struct {
+	Changes  int64
+	Entities int
+
+	// Covered are the entities whose base covers the event, or may: it has no changes any more that could be taken back.
+	Covered []event.EntityRef
+	// Incomplete are those whose state can't be folded without the event, and Recomputed those that were folded from the archive.
+	Incomplete, Recomputed []event.EntityRef
+}
+
+// Detail is what the audit log keeps of them.
+func (e Effects) Detail() map[string]any {
+	return map[string]any{"changes": e.Changes, "entities": e.Entities}
+}
+
+// taking takes back what an event did to entities.
+type taking struct {
+	eventID    string
+	isExpunged bool
+	provider   string
+	archived   entities.Archived
+
+	held    map[event.EntityRef]*entities.Life
+	all     entities.Touches
+	covered []event.EntityRef
+}
+
+// takeBack removes the changes of an event, and folds their entities again without them.
+func (s *Store) takeBack(ctx context.Context, t *postgres.Transaction, of *taking) (taken Effects, err error) {
+	if err := of.hold(ctx, t); err != nil || len(of.all) == 0 {
+		return taken, err
+	}
+	for _, touch := range of.all {
+		taken.Changes += int64(len(touch.Gone))
+		if len(touch.Gone) > 0 {
+			taken.Entities++
+		}
+	}
+	if taken.Recomputed, err = of.rebase(ctx, s, t); err != nil {
+		return taken, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(deleteLinks, []string{of.eventID})
+	told, err := s.entities.Fold(ctx, t, b, of.all, of.held, 0, time.Time{}) // it makes none
+	if err != nil {
+		return taken, err
+	}
+	for _, ref := range entities.SortedRefs(of.all) {
+		touch := of.all[ref]
+		if touch.InBase {
+			taken.Covered = append(taken.Covered, ref)
+		}
+		if touch.IsIncomplete {
+			taken.Incomplete = append(taken.Incomplete, ref)
+		}
+	}
+	changes.Queue(b, told)
+	names.QueueForget(b, entities.SortedRefs(of.all))
+	return taken, t.Send(ctx, b)
+}
+
+// hold locks the entities that the event is linked to, and those whose base covers it. A merge may move links while it waits, and
+// a purge may collapse them: then it locks once more.
+func (of *taking) hold(ctx context.Context, t *postgres.Transaction) error {
+	of.held = map[event.EntityRef]*entities.Life{}
+	if of.isExpunged {
+		b := &pgx.Batch{}
+		entities.QueueCovering(b, of.provider, of.eventID, &of.covered)
+		if err := t.Send(ctx, b); err != nil {
+			return err
+		}
+	}
+	for range maxRaces {
+		if err := of.lock(ctx, t); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(entities.SortedRefs(of.all), func(ref event.EntityRef) bool { return of.held[ref] == nil }) {
+			break
+		}
+	}
+	return nil
+}
+
+func (of *taking) lock(ctx context.Context, t *postgres.Transaction) error {
+	var needs entities.Needs
+	for _, ref := range of.covered {
+		needs.Rebase(ref)
+	}
+	of.all = entities.Touches{}
+	b := &pgx.Batch{}
+	queueSettings(b, ofStore)
+	names.QueueLocksOfEvent(b, of.eventID)
+	entities.QueueLocks(b, needs, []string{of.eventID}, of.held)
+	b.Queue(linksToTake, of.eventID).Query(of.collect)
+	if of.isExpunged {
+		entities.QueueCovering(b, of.provider, of.eventID, &of.covered)
+	}
+	if err := t.Send(ctx, b); err != nil {
+		return err
+	}
+	for _, ref := range of.covered {
+		of.all.Of(ref).InBase = true
+	}
+	return nil
+}
+
+func (of *taking) collect(rows pgx.Rows) error {
+	for rows.Next() {
+		var provider string
+		var isPurged bool
+		l, err := entities.ScanOrdered(rows, &provider, &isPurged)
+		if err != nil {
+			return err
+		}
+		touch := of.all.Of(event.EntityRef{Provider: provider, Kind: l.Change.Kind, ExternalID: l.Change.ExternalID})
+		touch.Gone, touch.IsPurged = append(touch.Gone, l), isPurged
+	}
+	return rows.Err()
+}
+
+// rebase gives entities the base that their history in the archive makes, and says which of them have it.
+func (of *taking) rebase(ctx context.Context, s *Store, t *postgres.Transaction) (done []event.EntityRef, err error) {
+	for _, ref := range entities.SortedRefs(of.archived) {
+		touch, l := of.all[ref], of.held[ref]
+		if touch == nil || l == nil {
+			continue
+		}
+		is, err := s.entities.Rebase(ctx, t, l, of.archived[ref], of.eventID)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			touch.Again, touch.InBase = true, false
+			done = append(done, ref)
+		}
+	}
+	return done, nil
+}
