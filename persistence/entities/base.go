@@ -69,7 +69,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8, $9::text::jsonb, $10, $11, $11, $1
    SET links = excluded.links, version = excluded.version, occurred_at = excluded.occurred_at, event_id = excluded.event_id,
        latest_at = excluded.latest_at, state = excluded.state, deleted = excluded.deleted,
        collapsed = b.collapsed + excluded.collapsed, recorded = b.recorded + excluded.recorded,
-       first_id = least(b.first_id, excluded.first_id), last_id = greatest(b.last_id, excluded.last_id), collapsed_at = excluded.collapsed_at`
+       first_id = least(b.first_id, excluded.first_id), last_id = greatest(b.last_id, excluded.last_id),
+       collapsed_at = excluded.collapsed_at`
 
 	// standOnBase: the entity stays what it is. A reset that the base covers is of no use any more.
 	standOnBase = `

@@ -41,7 +41,7 @@ SELECT provider, kind, external_id FROM entity_bases AS b
                       AND $2::uuid = ANY (e.events))
    AND (NOT EXISTS (SELECT FROM events WHERE id = $2::uuid)
         OR EXISTS (SELECT FROM event_entities AS l
-                    WHERE l.event_id = $2::uuid AND l.provider = b.provider AND l.kind = b.kind AND l.external_id = b.external_id))
+                    WHERE l.event_id = $2::uuid AND (l.provider, l.kind, l.external_id) = (b.provider, b.kind, b.external_id)))
  ORDER BY 1, 2, 3`
 )
 

@@ -44,15 +44,13 @@ func tailOf(id string) int64 {
 	return n
 }
 
-// add adds what was removed of an entity that is merged into this one.
-func (p *purged) add(other purged) {
+// and is what was removed of two entities that are merged.
+func (p purged) and(other purged) purged {
+	both := purged{sum: p.sum ^ other.sum, mentions: p.mentions || other.mentions}
 	if p.events != nil && other.events != nil {
-		p.events = new(*p.events + *other.events)
-	} else {
-		p.events = nil
+		both.events = new(*p.events + *other.events)
 	}
-	p.sum ^= other.sum
-	p.mentions = p.mentions || other.mentions
+	return both
 }
 
 func (p purged) isAs(other purged) bool {
@@ -88,7 +86,7 @@ func (l *Life) absorb(other *Life) {
 	if other.lost.EventID != "" {
 		l.lose(other.lost)
 	}
-	l.purged.add(other.purged)
+	l.purged = l.purged.and(other.purged)
 }
 
 // mayHaveLost notes what may be lost with changes of a purged event that go. What was removed before such a change isn't known

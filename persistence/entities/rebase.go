@@ -48,9 +48,9 @@ type rebasing struct {
 }
 
 // Rebase gives an entity whose row is locked the base that its history makes without an event, and says whether it did. The
-// history may still have that event. It is believed only if it has the very events whose changes purges have removed: else some of
-// them were purged without the archive, or today's definition reads them in another way, and nothing is changed. The caller folds
-// the entity again.
+// history may still have that event. It counts only if it has exactly the events whose changes purges have removed. Otherwise
+// some were purged without the archive, or today's definition reads them in another way, and nothing is changed. The caller folds the
+// entity again.
 func (s *Store) Rebase(
 	ctx context.Context, t *postgres.Transaction, l *Life, archived []event.OrderedChange, expunged string,
 ) (bool, error) {
@@ -59,8 +59,8 @@ func (s *Store) Rebase(
 	slices.SortStableFunc(r.archived, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
 	for i, c := range r.archived {
 		state, err := postgres.StateColumn(c.Change)
-		if err != nil {
-			return false, nil //nolint:nilerr // it can't have been stored so
+		if err != nil { //nolint:nilerr // it can't have been stored so: the history is another one
+			return false, nil
 		}
 		r.archived[i].Change.State = state
 	}

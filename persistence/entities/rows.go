@@ -38,7 +38,8 @@ SELECT e.* FROM (
 
 	lifeColumns = EntityColumns + `, provider, reset_version, reset_at, coalesce(reset_id::text, ''), links, latest_at,
        base_version, base_at, coalesce(base_id::text, ''), revision,
-       lost_version, lost_at, coalesce(lost_id::text, ''), purged_events, coalesce(purged_sum, 0), coalesce(purged_mentions, false)`
+       lost_version, lost_at, coalesce(lost_id::text, ''),
+       purged_events, coalesce(purged_sum, 0), coalesce(purged_mentions, false)`
 
 	EntityColumns = `
 SELECT kind, external_id, state, deleted, version, occurred_at, coalesce(last_event_id::text, '')`

@@ -214,7 +214,8 @@ func (s *Store) expungeKnown(
 		}
 	}
 	verdict := writer.VerdictBy(by, e.EventID, event.OutcomeExpunged)
-	taken, err := writer.PassExpunged(ctx, s.writer, t, verdict, postgres.Clean(e.Provider), entities.Archived(archived), receipts...)
+	provider := postgres.Clean(e.Provider)
+	taken, err := writer.PassExpunged(ctx, s.writer, t, verdict, provider, entities.Archived(archived), receipts...)
 	if err != nil {
 		return err
 	}
@@ -252,11 +253,10 @@ func providerOfKey(ctx context.Context, t *postgres.Transaction, e *retention.Ex
 func auditExpunge(ctx context.Context, t *postgres.Transaction, e *retention.Expunged, by oversight.Actor) error {
 	onRecord := struct { // an entity's ID may be personal, so that they are only counted
 		retention.Expunged
-		Collapsed  int `json:"collapsed_entities,omitempty"`
 		Incomplete int `json:"incomplete,omitempty"`
 		Recomputed int `json:"recomputed,omitempty"`
-	}{*e, len(e.Collapsed), len(e.Incomplete), len(e.Recomputed)}
-	onRecord.Expunged.Collapsed = nil
+	}{*e, len(e.Incomplete), len(e.Recomputed)}
+	onRecord.Collapsed = nil
 	detail, err := json.Marshal(onRecord)
 	if err != nil {
 		return err

@@ -72,8 +72,8 @@ const isOutdated = `e.status IN ('processed', 'dead')
 const purgeLinks = `
 WITH base AS MATERIALIZED (
      SELECT DISTINCT ON (provider, kind, external_id)
-            provider, kind, external_id, version AS given, coalesce(version::numeric, '-Infinity') AS version, occurred_at, event_id,
-            position
+            provider, kind, external_id, version AS given, coalesce(version::numeric, '-Infinity') AS version,
+            occurred_at, event_id, position
        FROM event_entities
       WHERE event_id = ANY ($1::uuid[]) AND op <> 'patch'
       ORDER BY provider, kind, external_id, coalesce(version::numeric, '-Infinity') DESC, occurred_at DESC, event_id DESC,

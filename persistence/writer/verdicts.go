@@ -99,8 +99,8 @@ func Pass(
 	return s.takeBack(ctx, t, &taking{eventID: v.EventID})
 }
 
-// PassExpunged is Pass for an event of a provider that is expunged. An entity whose base covers the event, or that can't be folded
-// again since a purge has removed earlier changes, is incomplete then, unless its history was read from the archive.
+// PassExpunged is Pass for an event of a provider that is expunged. An entity whose base covers the event, or that can't be
+// folded again since a purge has removed earlier changes, is incomplete then, unless its history was read from the archive.
 func PassExpunged(
 	ctx context.Context, s *Store, t *postgres.Transaction, v event.Verdict, provider string, archived entities.Archived,
 	receipts ...event.Receipt,

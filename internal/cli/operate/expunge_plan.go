@@ -93,14 +93,16 @@ func writeEntities(w io.Writer, e retention.Expunged, were, are string) error {
 		if slices.Contains(e.Incomplete, ref) {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s %s complete, but its collapsed history may still hold what the event did\n", nameOf(ref), are); err != nil {
+		const text = "%s %s complete, but its collapsed history may still hold what the event did\n"
+		if _, err := fmt.Fprintf(w, text, nameOf(ref), are); err != nil {
 			return err
 		}
 	}
 	if len(e.Incomplete) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, "an incomplete entity is complete again after its next snapshot or delete; look at each with holdfast entity show")
+	_, err := fmt.Fprintln(w, "Look at each incomplete entity with holdfast entity show. Its next snapshot or delete makes it "+
+		"complete.")
 	return err
 }
 

@@ -146,8 +146,8 @@ func writeEntity(w io.Writer, e event.Entity, related []event.Entity, timeline [
 }
 
 // incomplete is what there is to know of an entity that is.
-const incomplete = "incomplete: an event was expunged after a purge had removed the changes that the state would be folded from.\n" +
-	"It lacks what other events did, or may still hold what the expunged event did.\n" +
+const incomplete = "incomplete: an event was expunged after a purge had removed the changes that the state would be\n" +
+	"folded from. It lacks what other events did, or may still hold what the expunged event did.\n" +
 	"The next snapshot or delete makes it complete."
 
 func writeState(w io.Writer, e event.Entity) error {
