@@ -129,8 +129,8 @@ dedupe: forever
 		first := send()
 		require.Equal(t, 3, first.Counts.Accepted, string(first.body))
 		i.awaitCount(t, time.Minute, 3, "SELECT count(*) FROM events WHERE status = 'processed' AND provider = '"+provider+"'")
-		require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events WHERE provider = $1 AND possible_duplicate_of = ("+
-			"SELECT id FROM events WHERE provider = $1 AND possible_duplicate_of IS NULL)", provider))
+		require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events WHERE provider = $1 AND possible_duplicate_of IN ("+
+			"SELECT id FROM events WHERE provider = $1)", provider), "all but the one that was stored first are marked")
 		again := send()
 		if provider == "lists" {
 			require.Equal(t, 3, again.Counts.Duplicate, string(again.body))

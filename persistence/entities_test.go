@@ -205,7 +205,7 @@ func TestRepeatingAnUpsertChangesNothing(t *testing.T) {
 	r, p := receipt(), parsed(patch("1", `{"n":1}`), snapshot("2", `{"n":[1.0]}`))
 	db.process(r, p)
 	const everything = `
-SELECT (SELECT jsonb_agg(to_jsonb(e) - 'run_id') FROM events e)::text || (SELECT jsonb_agg(e) FROM entities e)::text ||
+SELECT (SELECT jsonb_agg(to_jsonb(e) - 'run_id' - 'rerun_at') FROM events e)::text || (SELECT jsonb_agg(e) FROM entities e)::text ||
        (SELECT jsonb_agg(e ORDER BY external_id) FROM event_entities e)::text`
 	before := value[string](db, everything)
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))      // a retry

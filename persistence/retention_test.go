@@ -28,7 +28,8 @@ func receiptAt(at time.Time) event.Receipt {
 // ended lets every event have been processed when it was received.
 func (d *database) ended() {
 	d.t.Helper()
-	d.exec(`UPDATE events SET processed_at = received_at, rerun_at = NULL WHERE processed_at IS NOT NULL`)
+	d.exec(`UPDATE events SET processed_at = received_at, rerun_at = NULL
+ WHERE id IN (SELECT id FROM events WHERE processed_at IS NOT NULL FOR UPDATE SKIP LOCKED)`)
 }
 
 // purge removes all that is old enough, as if every event had been processed when it was received.

@@ -132,17 +132,16 @@ func (b *BegunSweep) sweepClosed(ctx workflow.Context) error {
 // sweepUnfinished looks at unfinished events, page by page.
 func sweepUnfinished(ctx workflow.Context, page operation.RowPage, result *SweepResult) error {
 	page.Limit, page.Ended = sweepRows, true
-	for range sweepRowPages {
+	for n := 1; ; n++ {
 		var swept operation.SweptRows
 		err := workflow.ExecuteActivity(withOperationLane(ctx, "unfinished events"), operate.SweepUnfinished, page).Get(ctx, &swept)
 		if err != nil {
 			return err
 		}
 		result.DeadLetters += swept.DeadLetters
-		if result.UnfinishedAfter = swept.Last; swept.Last == "" {
+		if result.UnfinishedAfter = swept.Last; swept.Last == "" || n == sweepRowPages {
 			return nil
 		}
 		page.After = swept.Last
 	}
-	return nil
 }
