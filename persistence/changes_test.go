@@ -28,7 +28,7 @@ func (d *database) told(after feed.Cursor, n int) (all []feed.Change, next feed.
 		require.NoError(d.t, err)
 		all, after = append(all, p.Items...), p.Next
 		return len(all) >= n && !p.More
-	}, 4*time.Minute, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return all, after
 }
 
