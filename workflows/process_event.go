@@ -44,11 +44,15 @@ func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.Ra
 		result, parsed, failed = process(ctx, &in)
 	}
 	if failed != nil {
-		verdict, err := deadLetter(ctx, in, *failed)
-		if verdict == nil {
+		recorded, err := deadLetter(ctx, in, *failed)
+		switch {
+		case err != nil:
 			return ProcessResult{}, err
+		case recorded.Verdict != nil:
+			result = result.decided(recorded.Verdict)
+		default:
+			result.Outcome, result.Owner = event.OutcomeDuplicate, recorded.DuplicateOf
 		}
-		result = result.decided(verdict)
 	}
 	reportProcessed(ctx, in.receipt, parsed, result)
 	return result, nil
@@ -100,13 +104,17 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	return parsed, failed
 }
 
-// takesOver makes the run one of the dead event that owns the key, as the ingress does where Temporal still knows that one. The
-// memo says so to everybody who asks whose run this is.
+// takesOver makes the run one of the dead event that owns the key, as the ingress does where Temporal still knows that one.
 func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
 	if !isVersioned(ctx, versionTakeOver) {
 		return false
 	}
+	becomes(ctx, receipt, owner)
+	return true
+}
+
+// becomes makes the run one of another event. The memo says so to everybody who asks whose run this is.
+func becomes(ctx workflow.Context, receipt *event.Receipt, owner string) {
 	receipt.ID = owner
 	_ = workflow.UpsertMemo(ctx, map[string]any{MemoEventID: owner}) // it fails only where a text cannot be encoded
-	return true
 }

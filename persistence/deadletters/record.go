@@ -46,27 +46,40 @@ UPDATE events SET status = 'dead', outcome = NULL
                   AND state IN ('open', 'redriving', 'exhausted'))`
 
 // RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
-// an event, which counts its failures. Of d it stores Receipt, Body, Run and Failure. The error is an *event.VerdictError if an
-// operator has decided about the event: it is not dead, it is done.
+// an event, which counts its failures, and which has the event's key. Of d it stores Receipt, Body, Run and Failure. Nothing is
+// stored if the error is an *event.VerdictError, since an operator has decided about the event, or an *event.DuplicateError, since
+// the event that has the key counts.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
 	return postgres.Failure("record dead letter of event "+postgres.Clean(d.Receipt.ID), s.recordDeadLetter(ctx, d))
 }
 
 func (s *Store) recordDeadLetter(ctx context.Context, d event.DeadLetter) error {
-	var v *event.Verdict
+	tx, err := s.db.Begin(ctx, &pgx.Batch{})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	refused := Keep(ctx, tx, d)
+	if refused != nil && !writer.IsRefusal(refused) {
+		return refused
+	}
+	if err := tx.Commit(ctx, &pgx.Batch{}); err != nil {
+		return err
+	}
+	return refused
+}
+
+// Keep claims the key of an event that could not be processed, and opens its dead letter, in a transaction that goes on. Its
+// errors are those of writer.Claim.
+func Keep(ctx context.Context, t *postgres.Transaction, d event.DeadLetter) (err error) {
+	if d.Receipt, err = writer.Claim(ctx, t, d.Receipt); err != nil {
+		return err
+	}
 	b := &pgx.Batch{}
-	b.Queue(postgres.EventLock, d.Receipt.ID)
 	if err := QueueDeadLetter(b, d); err != nil {
 		return err
 	}
-	writer.QueueVerdict(b, d.Receipt.ID, &v)
-	if err := s.db.SendOnly(ctx, b); err != nil {
-		return err
-	}
-	if v != nil {
-		return &event.VerdictError{Verdict: *v}
-	}
-	return nil
+	return t.Send(ctx, b)
 }
 
 // selectDeadLetterID has the run's own dead letter: the one that its failure has opened, or was added to.

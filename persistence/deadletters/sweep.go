@@ -14,8 +14,8 @@ import (
 
 const (
 	// A run that has failed has recorded its dead letter, and a later failure may stand in its place. Any other has not; should
-	// the event have failed once more since, that dead letter is enough. An event that has its key and no row was processed, and
-	// purged since: both are written by one transaction.
+	// the event have failed once more since, that dead letter is enough. An event that has its key and neither a row nor a dead
+	// letter that waits was processed, and purged since, or its dead letter was closed.
 	selectUnrecorded = `
 SELECT c.position
   FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[], $5::text[], $6::text[])
@@ -23,7 +23,9 @@ SELECT c.position
   LEFT JOIN events AS e ON e.id = c.event_id
  WHERE e.status IS DISTINCT FROM 'processed'
    AND (e.id IS NOT NULL OR NOT EXISTS (SELECT FROM idempotency_keys AS k
-                                         WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id))
+                                         WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id)
+        OR EXISTS (SELECT FROM dead_letters
+                    WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')))
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
                     WHERE d.event_id = c.event_id AND d.subscription_id = 0
