@@ -54,29 +54,41 @@ func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error 
 }
 
 func (s *Store) recordDeadLetter(ctx context.Context, d event.DeadLetter) error {
-	tx, err := s.db.Begin(ctx, &pgx.Batch{})
+	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
+	claim.Queue(b)
+	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback(ctx)
-	refused := Keep(ctx, tx, d)
+	last := &pgx.Batch{}
+	refused := settle(ctx, tx, claim, d, last)
 	if refused != nil && !writer.IsRefusal(refused) {
 		return refused
 	}
-	if err := tx.Commit(ctx, &pgx.Batch{}); err != nil {
+	if err := tx.Commit(ctx, last); err != nil {
 		return err
 	}
 	return refused
 }
 
-// Keep claims the key of an event that could not be processed, and opens its dead letter, in a transaction that goes on. Its
-// errors are those of writer.Claim.
-func Keep(ctx context.Context, t *postgres.Transaction, d event.DeadLetter) (err error) {
-	if d.Receipt, err = writer.Claim(ctx, t, d.Receipt); err != nil {
+// settle queues the dead letter of an event whose key has been claimed. Its errors are those of the claim.
+func settle(ctx context.Context, t *postgres.Transaction, c *writer.Claim, d event.DeadLetter, b *pgx.Batch) (err error) {
+	if d.Receipt, err = c.Settle(ctx, t); err != nil {
 		return err
 	}
-	b := &pgx.Batch{}
-	if err := QueueDeadLetter(b, d); err != nil {
+	return QueueDeadLetter(b, d)
+}
+
+// Keep claims the key of an event that could not be processed, and opens its dead letter, in a transaction that goes on. Its
+// errors are those of the claim.
+func Keep(ctx context.Context, t *postgres.Transaction, d event.DeadLetter) error {
+	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
+	claim.Queue(b)
+	if err := t.Flush(ctx, b); err != nil {
+		return err
+	}
+	if err := settle(ctx, t, claim, d, b); err != nil {
 		return err
 	}
 	return t.Send(ctx, b)

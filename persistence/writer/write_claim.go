@@ -11,40 +11,49 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Claim locks an event that no run will finish, claims its key, and returns the receipt under which the event must be kept: a
-// conflict under a certain key gets a key of its own. Where another event has the key, nothing of this one is kept: the error is
-// an *event.VerdictError if an operator has decided about either of the two, and otherwise an *event.DuplicateError. After both
-// the transaction goes on, and must be committed: it has recorded the conflict.
-func Claim(ctx context.Context, t *postgres.Transaction, r event.Receipt) (event.Receipt, error) {
-	w, err := claim(ctx, t, r)
-	switch {
-	case err != nil:
+// Claim is the claim of the key of an event that no run will finish.
+type Claim struct{ writing }
+
+// NewClaim claims nothing yet.
+func NewClaim(r event.Receipt) *Claim {
+	return &Claim{writing{events: []*write{{receipt: r, extent: rowOnly}}}}
+}
+
+// Queue locks the event and claims its key.
+func (c *Claim) Queue(b *pgx.Batch) { c.queueLook(b) }
+
+// Settle returns the receipt under which the event must be kept, in the transaction that has claimed the key: a conflict under a
+// certain key gets a key of its own. Where another event has the key, nothing of this one is kept: the error is an
+// *event.VerdictError if an operator has decided about either of the two, and otherwise an *event.DuplicateError. After both the
+// transaction goes on, and must be committed: it has recorded the conflict.
+func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Receipt, error) {
+	w := c.events[0]
+	r := w.receipt
+	if err := w.judge(); err != nil {
 		return r, err
+	}
+	if w.Conflict != nil {
+		b := &pgx.Batch{}
+		journal.QueueConflict(b, *w.Conflict)
+		if err := t.Send(ctx, b); err != nil {
+			return r, err
+		}
+	}
+	switch {
 	case w.Verdict != nil:
 		return r, &event.VerdictError{Verdict: *w.Verdict}
 	case w.Conflict != nil && w.Held != nil:
-		return Claim(ctx, t, r.Apart(w.found.owner))
+		apart := NewClaim(r.Apart(w.found.owner))
+		b := &pgx.Batch{}
+		apart.Queue(b)
+		if err := t.Send(ctx, b); err != nil {
+			return r, err
+		}
+		return apart.Settle(ctx, t)
 	case w.owns() || w.Held != nil:
 		return r, nil
 	}
 	return r, refusalOf(ctx, t, w)
-}
-
-// claim claims a key and judges the event. It records a conflict.
-func claim(ctx context.Context, t *postgres.Transaction, r event.Receipt) (*write, error) {
-	claiming := &writing{events: []*write{{receipt: r, extent: rowOnly}}}
-	b := &pgx.Batch{}
-	claiming.queueLook(b)
-	if err := t.Send(ctx, b); err != nil {
-		return nil, err
-	}
-	w := claiming.events[0]
-	if err := w.judge(); err != nil || w.Conflict == nil {
-		return w, err
-	}
-	b = &pgx.Batch{}
-	journal.QueueConflict(b, *w.Conflict)
-	return w, t.Send(ctx, b)
 }
 
 // refusalOf says why nothing is kept of an event whose key another event has.
@@ -63,7 +72,7 @@ func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 	return &event.DuplicateError{Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict}
 }
 
-// IsRefusal reports whether Claim has said that nothing of an event is kept.
+// IsRefusal reports whether a claim has said that nothing of an event is kept.
 func IsRefusal(err error) bool {
 	var verdict *event.VerdictError
 	var duplicate *event.DuplicateError
