@@ -59,8 +59,8 @@ func (a *Activities) recordDeadLetter(
 	return &recorded, nil
 }
 
-// keepDeadLetter records the dead letter. The redelivery of a dead event that Temporal no longer knows fails as that event, unless
-// the definition leaves dead events to operators.
+// keepDeadLetter records the dead letter. The redelivery of a dead event that Temporal no longer knows fails as that event,
+// unless the definition leaves dead events to operators.
 func (a *Activities) keepDeadLetter(ctx context.Context, d event.DeadLetter) (recorded Recorded, eventID string, err error) {
 	err = a.DeadLetters.RecordDeadLetter(ctx, d)
 	var duplicate *event.DuplicateError

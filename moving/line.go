@@ -141,8 +141,8 @@ func (r *Reader) readEntity(of *record) []operation.ImportItem {
 	return []operation.ImportItem{{Record: operation.ImportEntity, Line: of.line, Entity: &s}}
 }
 
-// checkKind refuses a kind that the definition does not have: no event would ever fold into such an entity. Where a rule computes the
-// kind, each name may be one.
+// checkKind refuses a kind that the definition does not have: no event would ever fold into such an entity. Where a rule computes
+// the kind, each name may be one.
 func checkKind(of *record, p *providers.Provider, kind string) {
 	kinds, isOpen := p.Kinds()
 	switch {

@@ -42,7 +42,7 @@ func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	return refs
 }
 
-// Kinds are the kinds of entities that the definition names. isOpen says that there may be others, since a rule computes its kind.
+// Kinds are the kinds of entities that the definition names. isOpen: there may be others, since a rule computes its kind.
 func (p *Provider) Kinds() (names []string, isOpen bool) {
 	for _, rule := range p.entityRules() {
 		if rule.Kind == "" {

@@ -17,8 +17,8 @@ type died struct {
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 }
 
-// deadLetter records the event and gives the error that the run fails with. It is nil where nothing is kept of the event: recorded
-// says why. It works on a context of its own, so that a canceled run is recorded too.
+// deadLetter records the event and gives the error that the run fails with. It is nil where nothing is kept of the event:
+// recorded says why. It works on a context of its own, so that a canceled run is recorded too.
 func deadLetter(ctx workflow.Context, in input, failed event.Failure) (recorded activities.Recorded, err error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()

@@ -39,8 +39,8 @@ const versionLargeChanges = "large-changes"
 // a run that does not ask, any result of RecordDeadLetter is a verdict.
 const versionNameDeadLetter = "name-dead-letter"
 
-// versionFailAsOwner: a run that fails before it has found its key with an event whose dead letter waits fails as that event, and its
-// memo says so; before, it opened a dead letter of its own.
+// versionFailAsOwner: a run that fails before it has found its key with an event whose dead letter waits fails as that event, and
+// its memo says so; before, it opened a dead letter of its own.
 const versionFailAsOwner = "fail-as-dead-owner"
 
 // isVersioned says whether the run is on the new side of a change.

@@ -28,8 +28,8 @@ func (c *Claim) Queue(b *pgx.Batch) { c.queueLook(b) }
 // transaction goes on, and must be committed: it has recorded the conflict.
 func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Receipt, error) {
 	w := c.events[0]
-	r := w.receipt
-	if err := w.judge(); err != nil {
+	r, err := w.receipt, w.judge()
+	if err != nil {
 		return r, err
 	}
 	if w.Conflict != nil {
@@ -51,7 +51,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 		}
 		return apart.Settle(ctx, t)
 	case w.owns() || w.Held != nil:
-		return r, nil
+		return r, nil //nolint:nilerr // Held is why it must be kept
 	}
 	return r, refusalOf(ctx, t, w)
 }
