@@ -66,7 +66,8 @@ type EntityStore interface {
 
 // DeadLetterStore keeps dead letters.
 type DeadLetterStore interface {
-	// RecordDeadLetter opens the event's dead letter or updates the one that is open.
+	// RecordDeadLetter opens the event's dead letter or updates the one that is open. The error is an *event.DuplicateError if
+	// nothing is kept since another event has the key.
 	RecordDeadLetter(ctx context.Context, d event.DeadLetter) error
 	// DeadLetterID is the number of the dead letter that a run has recorded; 0 if it has recorded none, since its event was
 	// processed.

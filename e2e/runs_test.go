@@ -172,6 +172,13 @@ func (i *installation) forget(t *testing.T, workflowID, status string) {
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID},
 	})
 	require.NoError(t, err)
+	i.awaitForgotten(t, workflowID)
+}
+
+// awaitForgotten waits until Temporal has deleted a workflow.
+func (i *installation) awaitForgotten(t *testing.T, workflowID string) {
+	t.Helper()
+	c := i.dial(t)
 	eventually(t, 30*time.Second, "Temporal has forgotten the run", func() error {
 		if _, err := c.DescribeWorkflowExecution(context.Background(), workflowID, ""); err == nil {
 			return errors.New("not yet")

@@ -110,3 +110,14 @@ func (r Receipt) WindowStart() time.Time {
 type ConflictError struct{ Conflict Conflict }
 
 func (e *ConflictError) Error() string { return "event " + e.Conflict.Owner + " has the key" }
+
+// DuplicateError says that nothing of an event was kept, since it is another delivery of the event that has its key.
+type DuplicateError struct {
+	Owner string
+	// OwnerWaits says that the owner is a dead letter.
+	OwnerWaits bool
+	// Conflict is set if the contents differ, and the key is not certain.
+	Conflict *Conflict
+}
+
+func (e *DuplicateError) Error() string { return "event " + e.Owner + " has the key" }

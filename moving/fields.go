@@ -228,6 +228,10 @@ func (r *record) hasBody() bool {
 // a cell of CSV with line ends: its reader takes CRLF for LF.
 func (r *record) body() (body []byte, isExact, ok bool) {
 	if encoded := r.text64("body_base64"); encoded != "" {
+		if r.take("body") != nil {
+			r.wrong("body", "stands next to body_base64: give one of the two")
+			return nil, false, true
+		}
 		body, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
 			r.wrong("body_base64", "is no base64")

@@ -3,6 +3,9 @@ package moving
 import (
 	"encoding/json"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"time"
 
 	"holdfast/event"
@@ -122,6 +125,9 @@ func (r *Reader) readEntity(of *record) []operation.ImportItem {
 		Deleted: of.flag("deleted", false), Version: of.whole("version"), AsOf: of.past("as_of", false),
 	}
 	s.Names = readNames(of)
+	if ok && s.Kind != "" {
+		checkKind(of, p, s.Kind)
+	}
 	if s.AsOf.IsZero() {
 		s.AsOf = time.Unix(0, 0).UTC() // below all events
 	}
@@ -133,6 +139,31 @@ func (r *Reader) readEntity(of *record) []operation.ImportItem {
 	}
 	s.Provider = p.Name()
 	return []operation.ImportItem{{Record: operation.ImportEntity, Line: of.line, Entity: &s}}
+}
+
+// checkKind refuses a kind that the definition does not have: no event would ever fold into such an entity. Where a rule computes
+// the kind, each name may be one.
+func checkKind(of *record, p *providers.Provider, kind string) {
+	kinds, isOpen := p.Kinds()
+	switch {
+	case slices.Contains(kinds, kind) || isOpen && isKind.MatchString(kind):
+	case isOpen:
+		of.wrong("kind", "want a name of letters, digits, _ . and -, with at most 64 characters")
+	case len(kinds) == 0:
+		of.wrong("kind", "%s is unknown: the definition %s has no entities", shownKind(kind), p.Name())
+	default:
+		of.wrong("kind", "%s is unknown: the definition %s has %s", shownKind(kind), p.Name(), word.Alternatives(kinds))
+	}
+}
+
+// isKind is what the name of a kind looks like. It is the one value of a file that a mistake repeats, and only if it can be one.
+var isKind = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+
+func shownKind(kind string) string {
+	if isKind.MatchString(kind) {
+		return strconv.Quote(kind)
+	}
+	return "this kind"
 }
 
 // readNames are the lesser names of an entity, by rank: [["MD1", "MD2"], ["SB1"]].

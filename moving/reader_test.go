@@ -289,3 +289,51 @@ func TestEntitiesAndSubscriptions(t *testing.T) {
 	require.False(t, s.Active)
 	require.Equal(t, "whsec_x", s.Secret)
 }
+
+// An entity has a kind of its definition: no event would ever reach one of another kind.
+func TestAKindHasToBeKnown(t *testing.T) {
+	t.Parallel()
+	line := func(provider, kind string) string {
+		return fmt.Sprintf(`{"record":"entity","provider":%q,"kind":%q,"id":"1","state":{}}`, provider, kind)
+	}
+	lines := read(t, reader(t), strings.Join([]string{
+		line("calcom", "booking"), line("calcom", "bookings"), line("calcom", "s3cret value"), line("stripe", "anything"), line("stripe", "s3cret value"),
+	}, "\n"))
+	require.Equal(t, []string{
+		`line 2: kind: "bookings" is unknown: the definition calcom has attendee, booking, event_type or organizer`,
+		`line 3: kind: this kind is unknown: the definition calcom has attendee, booking, event_type or organizer`,
+		`line 5: kind: want a name of letters, digits, _ . and -, with at most 64 characters`,
+	}, mistakes(lines))
+}
+
+// Spreadsheets begin a file with a byte order mark, which is no part of the name of the first column, nor of the first line.
+func TestAByteOrderMarkIsPassedOver(t *testing.T) {
+	t.Parallel()
+	r := reader(t)
+	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportKey, "stripe"
+	require.Equal(t, "evt_1", item(t, read(t, r, "\ufeffkey,first_seen,expires_at\nevt_1,1763620000,2990-01-01T00:00:00Z\n")).Receipt.Key)
+	require.Equal(t, "evt_1", item(t, read(t, r, "\ufeff\"key\",first_seen,expires_at\nevt_1,1763620000,2990-01-01T00:00:00Z\n")).Receipt.Key)
+	require.Equal(t, "evt_1", item(t, read(t, reader(t), "\ufeff"+
+		`{"record":"key","provider":"stripe","key":"evt_1","first_seen":1763620000,"expires_at":"2990-01-02T00:00:00Z"}`)).Receipt.Key)
+	require.Empty(t, read(t, r, "\ufeff"))
+}
+
+// A field that stands there twice, as a column or in an object, says two things: neither is taken.
+func TestAFieldStandsThereOnce(t *testing.T) {
+	t.Parallel()
+	r := reader(t)
+	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportKey, "stripe"
+	err := r.Each(strings.NewReader("key,first_seen,key\nevt_1,1763620000,evt_2\n"), func(moving.Line) error { return nil })
+	require.EqualError(t, err, `read the heading: columns 1 and 3 are both "key": leave one out`)
+	require.Equal(t, []string{"line 1: key: stands there twice"}, mistakes(read(t, reader(t),
+		`{"record":"key","provider":"stripe","key":"evt_1","first_seen":1763620000,"key":"evt_2"}`)))
+}
+
+// A body and other bytes next to it are two bodies.
+func TestABodyIsGivenOnce(t *testing.T) {
+	t.Parallel()
+	for record, at := range map[string]string{"event": "received_at", "dead_letter": "received_at", "key": "first_seen"} {
+		require.Equal(t, []string{"line 1: body: stands next to body_base64: give one of the two"}, mistakes(read(t, reader(t),
+			`{"record":"`+record+`","provider":"stripe","`+at+`":1763620000,"body":`+stripeBody+`,"body_base64":"e30="}`)), record)
+	}
+}

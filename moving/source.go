@@ -59,13 +59,19 @@ func (m Mistake) String() string {
 // errLine is a line that is no record.
 var errLine = errors.New("malformed line")
 
+// byteOrderMark is what spreadsheets write before a file in UTF-8.
+const byteOrderMark = "\ufeff"
+
 // eachRecord reads the records of a file one after the other. A line that is none is a record with a mistake. The error is that
 // of the file, or of each.
 func eachRecord(in io.Reader, format Format, each func(*record) error) error {
-	if format == FormatCSV {
-		return eachRow(in, each)
-	}
 	lines := bufio.NewReaderSize(in, 64<<10)
+	if mark, err := lines.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = lines.Discard(len(byteOrderMark)) // it has been read
+	}
+	if format == FormatCSV {
+		return eachRow(lines, each)
+	}
 	for n := int64(1); ; n++ {
 		text, err := readLine(lines)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLine) {
@@ -110,8 +116,29 @@ func recordOf(n int64, text []byte, err error) *record {
 		r.wrong("", "is no UTF-8: give a body in body_base64")
 	case json.Unmarshal(text, &r.values) != nil || r.values == nil:
 		r.wrong("", "is no JSON object")
+	default:
+		r.checkRepeats(text)
 	}
 	return r
+}
+
+// checkRepeats refuses an object that names a field twice: which of the two is meant is not known.
+func (r *record) checkRepeats(text []byte) {
+	fields := json.NewDecoder(bytes.NewReader(text))
+	_, _ = fields.Token() // the brace of an object that was read before
+	seen := map[string]bool{}
+	for fields.More() {
+		token, err := fields.Token()
+		name, _ := token.(string)
+		var value json.RawMessage
+		if err != nil || fields.Decode(&value) != nil {
+			return // it was read before
+		}
+		if seen[name] {
+			r.wrong(shown(name), "stands there twice")
+		}
+		seen[name] = true
+	}
 }
 
 // eachRow reads CSV. The number of a record is that of the line on which it begins.
@@ -127,8 +154,8 @@ func eachRow(in io.Reader, each func(*record) error) error {
 		return fmt.Errorf("read the heading: %w", err)
 	}
 	names := slices.Clone(heading)
-	if i := slices.IndexFunc(names, func(name string) bool { return !isName.MatchString(name) }); i >= 0 {
-		return fmt.Errorf("read the heading: column %d has no name of a field: the first line names the columns", i+1)
+	if err := checkHeading(names); err != nil {
+		return fmt.Errorf("read the heading: %w", err)
 	}
 	for {
 		bounded.left = maxLine
@@ -147,6 +174,18 @@ func eachRow(in io.Reader, each func(*record) error) error {
 			return fmt.Errorf("read CSV: %w", err) // where the next row begins is not known
 		}
 	}
+}
+
+func checkHeading(names []string) error {
+	for i, name := range names {
+		if !isName.MatchString(name) {
+			return fmt.Errorf("column %d has no name of a field: the first line names the columns", i+1)
+		}
+		if first := slices.Index(names, name); first < i {
+			return fmt.Errorf("columns %d and %d are both %q: leave one out", first+1, i+1, name)
+		}
+	}
+	return nil
 }
 
 // rowReader bounds how much is read for one row.

@@ -68,9 +68,8 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 	require.EqualValues(t, 3, late)
 
 	r := receipt()
-	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), deadLetter(r)) })-1,
-		"one, after one that prepares")
-	require.EqualValues(t, 1, trips(func() error { return store.RecordDeadLetter(t.Context(), died(r, noon)) }))
+	require.NoError(t, store.RecordDeadLetter(t.Context(), deadLetter(r))) // prepares the statements
+	require.EqualValues(t, 2, trips(func() error { return store.RecordDeadLetter(t.Context(), died(r, noon)) }), "its key comes first")
 	_, err = store.DeadLetterOfEvent(t.Context(), r.ID)
 	require.NoError(t, err)
 }

@@ -141,6 +141,9 @@ func (p *Provider) DedupeWindow(eventType string) event.Duration {
 	return p.mapping.For(eventType).Dedupe
 }
 
+// Redelivery says what a redelivery of an event does whose run has failed.
+func (p *Provider) Redelivery() Redelivery { return p.redelivery }
+
 // Definition is the definition as it applies, after all that it extends, as YAML in the order of the reference.
 func (p *Provider) Definition() ([]byte, error) {
 	tree := maps.Clone(p.file.Tree)

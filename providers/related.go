@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"holdfast/event"
+	"holdfast/providers/definition"
 )
 
 // maxRelated is the most entities that one leads to.
@@ -16,11 +17,7 @@ const maxRelated = 100
 // events came that name the one and the other.
 func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 	kinds := map[string]string{}
-	rules := slices.Clone(p.written.Entities)
-	for _, o := range p.written.Overrides {
-		rules = append(rules, o.Entities...)
-	}
-	for _, rule := range rules {
+	for _, rule := range p.entityRules() {
 		if rule.Kind == e.Kind {
 			maps.Copy(kinds, rule.Related)
 		}
@@ -43,4 +40,26 @@ func (p *Provider) Related(e event.Entity) (refs []event.EntityRef) {
 		}
 	}
 	return refs
+}
+
+// Kinds are the kinds of entities that the definition names. isOpen: there may be others, since a rule computes its kind.
+func (p *Provider) Kinds() (names []string, isOpen bool) {
+	for _, rule := range p.entityRules() {
+		if rule.Kind == "" {
+			isOpen = true
+		} else {
+			names = append(names, rule.Kind)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), isOpen
+}
+
+// entityRules are those of all types of events.
+func (p *Provider) entityRules() []definition.Entity {
+	rules := slices.Clone(p.written.Entities)
+	for _, o := range p.written.Overrides {
+		rules = append(rules, o.Entities...)
+	}
+	return rules
 }

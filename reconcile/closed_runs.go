@@ -55,13 +55,14 @@ func (s *Service) closedRun(ctx context.Context, run operation.ClosedRun, page o
 	return s.record(ctx, d, page.DryRun)
 }
 
-// record is nil for an event about which somebody has decided.
+// record is nil for an event about which an operator has decided, or whose key another event has, which counts.
 func (s *Service) record(ctx context.Context, d *event.DeadLetter, dry bool) (*event.DeadLetter, error) {
 	if dry {
 		return d, nil
 	}
 	var verdict *event.VerdictError
-	if err := s.Events.RecordDeadLetter(ctx, *d); errors.As(err, &verdict) {
+	var duplicate *event.DuplicateError
+	if err := s.Events.RecordDeadLetter(ctx, *d); errors.As(err, &verdict) || errors.As(err, &duplicate) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

@@ -17,22 +17,24 @@ type died struct {
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 }
 
-// deadLetter records the event and gives the error that the run fails with, or the verdict on the event if there is one. It works
-// on a context of its own, so that a canceled run is recorded too.
-func deadLetter(ctx workflow.Context, in input, failed event.Failure) (verdict *event.Verdict, err error) {
+// deadLetter records the event and gives the error that the run fails with. It is nil where nothing is kept of the event:
+// recorded says why. It works on a context of its own, so that a canceled run is recorded too.
+func deadLetter(ctx workflow.Context, in input, failed event.Failure) (recorded activities.Recorded, err error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	record := in.record(ctx, failed)
-	var recorded activities.Recorded
 	err = workflow.ExecuteActivity(withDeadLetterLane(ctx), record.activity, record.args...).Get(ctx, &recorded)
-	if err != nil || recorded.Verdict != nil {
-		return recorded.Verdict, err // an error only an operator who fails the activity by hand gets here
+	if err != nil || recorded.Verdict != nil || recorded.DuplicateOf != "" {
+		return recorded, err // an error only an operator who fails the activity by hand gets here
+	}
+	if recorded.Owner != "" && isVersioned(ctx, versionFailAsOwner) {
+		becomes(ctx, &in.receipt, recorded.Owner)
 	}
 	reportDeadLetter(ctx, in.receipt, failed)
 	message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
 	if recorded.DeadLetterID != 0 { // an older worker may have recorded it
 		message = "dead letter " + strconv.FormatInt(recorded.DeadLetterID, 10) + ": " + message
 	}
-	return nil, temporal.NewApplicationErrorWithOptions(message, ErrorDeadLettered,
+	return recorded, temporal.NewApplicationErrorWithOptions(message, ErrorDeadLettered,
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{died{failed, recorded.DeadLetterID}}})
 }

@@ -44,11 +44,15 @@ func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.Ra
 		result, parsed, failed = process(ctx, &in)
 	}
 	if failed != nil {
-		verdict, err := deadLetter(ctx, in, *failed)
-		if verdict == nil {
+		recorded, err := deadLetter(ctx, in, *failed)
+		switch {
+		case err != nil:
 			return ProcessResult{}, err
+		case recorded.Verdict != nil:
+			result = result.decided(recorded.Verdict)
+		default:
+			result.Outcome, result.Owner = event.OutcomeDuplicate, recorded.DuplicateOf
 		}
-		result = result.decided(verdict)
 	}
 	reportProcessed(ctx, in.receipt, parsed, result)
 	return result, nil
@@ -101,12 +105,17 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 }
 
 // takesOver makes the run one of the event that owns the key, which is dead or unfinished, as the ingress does where Temporal
-// still has that event's run. The memo names the owner to everybody who asks whose run this is.
+// still has that event's run.
 func takesOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
 	if !isVersioned(ctx, versionTakeOver) {
 		return false
 	}
+	becomes(ctx, receipt, owner)
+	return true
+}
+
+// becomes makes the run one of another event. The memo says so to everybody who asks whose run this is.
+func becomes(ctx workflow.Context, receipt *event.Receipt, owner string) {
 	receipt.ID = owner
 	_ = workflow.UpsertMemo(ctx, map[string]any{MemoEventID: owner}) // it fails only where a text cannot be encoded
-	return true
 }

@@ -468,3 +468,36 @@ func TestProcessEvent_passesNoLargeBodyOn(t *testing.T) {
 		})
 	}
 }
+
+// An event fails before its key is claimed, and another event has the key:
+//   - the run of the redelivery of a dead event fails as that event
+//   - any other ends as a duplicate
+func TestProcessEvent_failsAsTheOwnerOfItsKey(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refused event.DuplicateError
+		want    outcome
+	}{
+		"dead":      {event.DuplicateError{Owner: "dead", OwnerWaits: true}, outcome{errorType: workflows.ErrorDeadLettered, deadLetters: 2}},
+		"processed": {event.DuplicateError{Owner: "done"}, outcome{result: event.OutcomeDuplicate, deadLetters: 1}},
+		"conflict": {
+			event.DuplicateError{Owner: "other", Conflict: &event.Conflict{Owner: "other"}},
+			outcome{result: event.OutcomeDuplicate, deadLetters: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &scriptedStore{record: []error{&c.refused}}
+			var memo map[string]any
+			process(t, store, `{`, c.want, func(env *testsuite.TestWorkflowEnvironment) {
+				env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) { memo, _ = args.Get(0).(map[string]any) }).Return(nil).Maybe()
+			})
+			if name == "dead" {
+				require.Equal(t, "dead", store.deadLetters[1].Receipt.ID)
+				require.Equal(t, map[string]any{workflows.MemoEventID: "dead"}, memo)
+			} else {
+				require.Nil(t, memo)
+			}
+		})
+	}
+}

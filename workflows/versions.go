@@ -51,6 +51,10 @@ const versionContinueSweep = "continue-sweep"
 // alone.
 const versionSweepUnfinished = "sweep-unfinished"
 
+// versionFailAsOwner: a run that fails before it has found its key with an event whose dead letter waits fails as that event, and
+// its memo says so; before, it opened a dead letter of its own.
+const versionFailAsOwner = "fail-as-dead-owner"
+
 // isVersioned says whether the run is on the new side of a change.
 func isVersioned(ctx workflow.Context, changeID string) bool {
 	return workflow.GetVersion(ctx, changeID, workflow.DefaultVersion, 1) != workflow.DefaultVersion

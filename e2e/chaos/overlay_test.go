@@ -54,7 +54,10 @@ func perilous(name, library, what string, odds int) *variant {
 			"upsert_entities.go", "	return verdictOf(a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx)))\n",
 			"PERIL	verdict, err := verdictOf(a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx)))\nPERIL	return verdict, err\n",
 		},
-		{"record_dead_letter.go", "	verdict, err := verdictOf(a.DeadLetters.RecordDeadLetter(", "PERIL	verdict, err := verdictOf(a.DeadLetters.RecordDeadLetter("},
+		{
+			"record_dead_letter.go", "	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	var duplicate",
+			"PERIL	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	var duplicate",
+		},
 	} {
 		file := "activities/" + step.file
 		v.edits = append(v.edits, edit{File: file, Old: "import (\n", New: "import (\n	\"math/rand/v2\"\n" + library},

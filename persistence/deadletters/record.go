@@ -46,27 +46,52 @@ UPDATE events SET status = 'dead', outcome = NULL
                   AND state IN ('open', 'redriving', 'exhausted'))`
 
 // RecordDeadLetter keeps what is needed to understand and replay an event that could not be processed: one open row
-// an event, which counts its failures. Of d it stores Receipt, Body, Run and Failure. The error is an *event.VerdictError if an
-// operator has decided about the event: it is not dead, it is done.
+// an event, which counts its failures, and which has the event's key. Of d it stores Receipt, Body, Run and Failure. Nothing is
+// stored if the error is an *event.VerdictError, since an operator has decided about the event, or an *event.DuplicateError,
+// since the event that has the key counts.
 func (s *Store) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {
 	return postgres.Failure("record dead letter of event "+postgres.Clean(d.Receipt.ID), s.recordDeadLetter(ctx, d))
 }
 
 func (s *Store) recordDeadLetter(ctx context.Context, d event.DeadLetter) error {
-	var v *event.Verdict
-	b := &pgx.Batch{}
-	b.Queue(postgres.EventLock, d.Receipt.ID)
-	if err := QueueDeadLetter(b, d); err != nil {
+	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
+	claim.Queue(b)
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
 		return err
 	}
-	writer.QueueVerdict(b, d.Receipt.ID, &v)
-	if err := s.db.SendOnly(ctx, b); err != nil {
+	defer tx.Rollback(ctx)
+	last := &pgx.Batch{}
+	refused := settle(ctx, tx, claim, d, last)
+	if refused != nil && !writer.IsRefusal(refused) {
+		return refused
+	}
+	if err := tx.Commit(ctx, last); err != nil {
 		return err
 	}
-	if v != nil {
-		return &event.VerdictError{Verdict: *v}
+	return refused
+}
+
+// settle queues the dead letter of an event whose key has been claimed. Its errors are those of the claim.
+func settle(ctx context.Context, t *postgres.Transaction, c *writer.Claim, d event.DeadLetter, b *pgx.Batch) (err error) {
+	if d.Receipt, err = c.Settle(ctx, t); err != nil {
+		return err
 	}
-	return nil
+	return QueueDeadLetter(b, d)
+}
+
+// Keep claims the key of an event that could not be processed, and opens its dead letter, in a transaction that goes on. Its
+// errors are those of the claim.
+func Keep(ctx context.Context, t *postgres.Transaction, d event.DeadLetter) error {
+	claim, b := writer.NewClaim(d.Receipt), &pgx.Batch{}
+	claim.Queue(b)
+	if err := t.Flush(ctx, b); err != nil {
+		return err
+	}
+	if err := settle(ctx, t, claim, d, b); err != nil {
+		return err
+	}
+	return t.Send(ctx, b)
 }
 
 // selectDeadLetterID has the run's own dead letter: the one that its failure has opened, or was added to.

@@ -14,8 +14,8 @@ import (
 
 const (
 	// A run that failed has recorded its dead letter, and a later failure may have replaced it. Any other run has not; if the event
-	// failed again since, that dead letter is enough. An event that has its key and no row was purged, or is held and its dead
-	// letter follows. Only a run that ended by itself shows which: one that was ended from outside may never have recorded it, and
+	// failed again since, that dead letter is enough. An event that has its key, no row and no dead letter that waits was
+	// purged, or is held and its dead letter follows. Only a run that ended by itself shows which: one that was ended from outside may never have recorded it, and
 	// no event is purged while Temporal has its run.
 	selectUnrecorded = `
 SELECT c.position
@@ -23,8 +23,11 @@ SELECT c.position
        WITH ORDINALITY AS c (event_id, run_id, failed, closed_at, provider, key, from_outside, position)
   LEFT JOIN events AS e ON e.id = c.event_id
  WHERE e.status IS DISTINCT FROM 'processed'
-   AND (e.id IS NOT NULL OR c.from_outside OR NOT EXISTS (SELECT FROM idempotency_keys AS k
-                                         WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id))
+   AND (e.id IS NOT NULL OR c.from_outside
+        OR NOT EXISTS (SELECT FROM idempotency_keys AS k
+                        WHERE k.provider = c.provider AND k.key = c.key AND k.event_id = c.event_id)
+        OR EXISTS (SELECT FROM dead_letters
+                    WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'redriving', 'exhausted')))
    AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
                     WHERE d.event_id = c.event_id AND d.subscription_id = 0

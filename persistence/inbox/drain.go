@@ -103,21 +103,16 @@ func settleRows(ctx context.Context, t *postgres.Transaction, rows []waiting, se
 	return t.Commit(ctx, b)
 }
 
-// bury opens a dead letter for an event that had no run. It claims the key first, as no run has: should another event own it,
-// this one is its duplicate, or a conflict that is kept.
+// bury opens a dead letter for an event that had no run. Should another event have its key, this one is its duplicate, or a
+// conflict that is kept.
 func bury(ctx context.Context, t *postgres.Transaction, row event.Waiting, f event.Failure) error {
-	r := row.Receipt
-	owns, err := writer.Claim(ctx, t, r)
-	if err != nil || !owns {
-		return err
+	err := deadletters.Keep(ctx, t, event.DeadLetter{
+		Receipt: row.Receipt, Body: row.Body, Failure: f, Run: event.Run{WorkflowID: row.Receipt.WorkflowID()},
+	})
+	if writer.IsRefusal(err) {
+		return nil
 	}
-	b := &pgx.Batch{}
-	if err := deadletters.QueueDeadLetter(b, event.DeadLetter{
-		Receipt: r, Body: row.Body, Failure: f, Run: event.Run{WorkflowID: r.WorkflowID()},
-	}); err != nil {
-		return err
-	}
-	return t.Send(ctx, b)
+	return err
 }
 
 // CountByLane is exact.

@@ -33,6 +33,10 @@ func Failure(doing string, err error) error {
 	if errors.As(err, &verdict) {
 		return fmt.Errorf("%s: %w", doing, verdict)
 	}
+	var duplicate *event.DuplicateError
+	if errors.As(err, &duplicate) {
+		return fmt.Errorf("%s: %w", doing, duplicate)
+	}
 	var collapsed *event.CollapsedError
 	if errors.As(err, &collapsed) {
 		return fmt.Errorf("%s: %w", doing, collapsed)

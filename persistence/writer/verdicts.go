@@ -31,11 +31,15 @@ VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
        replaced_by = excluded.replaced_by
  WHERE v.verdict <> 'expunged'`
 
-	// keepKey makes sure that a redelivery stays a duplicate, also of an event that had died before it owned its key.
+	// keepKey makes sure that a redelivery stays a duplicate, also of an event that nothing has run yet. A key whose window has
+	// passed is claimed as an event claims it.
 	keepKey = `
-INSERT INTO idempotency_keys (provider, key, event_id, first_seen, expires_at, fingerprint)
+INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at, fingerprint)
 VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
-    ON CONFLICT DO NOTHING`
+    ON CONFLICT (provider, key) DO UPDATE
+   SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at,
+       fingerprint = excluded.fingerprint
+ WHERE held.event_id <> excluded.event_id AND ` + passedWindow
 
 	judgedWithLinks = `
 SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,25 +11,72 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// Claim locks an event that nothing will run, and claims its key. It reports whether the event must be kept: it owns the key, or
-// its key is certain and belongs to an event with other content. Any other conflict is only recorded.
-func Claim(ctx context.Context, t *postgres.Transaction, r event.Receipt) (owns bool, err error) {
-	claiming := &writing{events: []*write{{receipt: r, extent: rowOnly}}}
-	b := &pgx.Batch{}
-	claiming.queueLook(b)
-	if err := t.Send(ctx, b); err != nil {
-		return false, err
-	}
-	w := claiming.events[0]
-	if err := w.judge(); err != nil {
-		return false, err
+// Claim is the claim of the key of an event that no run will finish.
+type Claim struct{ writing }
+
+// NewClaim claims nothing yet.
+func NewClaim(r event.Receipt) *Claim {
+	return &Claim{writing{events: []*write{{receipt: r, extent: rowOnly}}}}
+}
+
+// Queue locks the event and claims its key.
+func (c *Claim) Queue(b *pgx.Batch) { c.queueLook(b) }
+
+// Settle returns the receipt under which the event must be kept, in the transaction that has claimed the key: a conflict under a
+// certain key gets a key of its own. Where another event has the key, nothing of this one is kept: the error is an
+// *event.VerdictError if an operator has decided about either of the two, and otherwise an *event.DuplicateError. After both the
+// transaction goes on, and must be committed: it has recorded the conflict.
+func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Receipt, error) {
+	w := c.events[0]
+	r, err := w.receipt, w.judge()
+	if err != nil {
+		return r, err
 	}
 	if w.Conflict != nil {
-		b = &pgx.Batch{}
+		b := &pgx.Batch{}
 		journal.QueueConflict(b, *w.Conflict)
-		err = t.Send(ctx, b)
+		if err := t.Send(ctx, b); err != nil {
+			return r, err
+		}
 	}
-	return w.owns() || w.Held != nil, err
+	switch {
+	case w.Verdict != nil:
+		return r, &event.VerdictError{Verdict: *w.Verdict}
+	case w.Conflict != nil && w.Held != nil:
+		apart := NewClaim(r.Apart(w.found.owner))
+		b := &pgx.Batch{}
+		apart.Queue(b)
+		if err := t.Send(ctx, b); err != nil {
+			return r, err
+		}
+		return apart.Settle(ctx, t)
+	case w.owns() || w.Held != nil:
+		return r, nil //nolint:nilerr // Held is why it must be kept
+	}
+	return r, refusalOf(ctx, t, w)
+}
+
+// refusalOf says why nothing is kept of an event whose key another event has.
+func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
+	if w.Conflict == nil {
+		var v *event.Verdict
+		b := &pgx.Batch{}
+		QueueVerdict(b, w.Owner, &v)
+		if err := t.Send(ctx, b); err != nil {
+			return err
+		}
+		if v != nil {
+			return &event.VerdictError{Verdict: *v}
+		}
+	}
+	return &event.DuplicateError{Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict}
+}
+
+// IsRefusal reports whether a claim has said that nothing of an event is kept.
+func IsRefusal(err error) bool {
+	var verdict *event.VerdictError
+	var duplicate *event.DuplicateError
+	return errors.As(err, &verdict) || errors.As(err, &duplicate)
 }
 
 // QueueClaim claims the key of an event whose lock the transaction holds, and says nothing of who has it.

@@ -80,12 +80,15 @@ func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(mov
 	reader := moving.Reader{
 		Lookup: catalogue.Lookup, Record: s.record, Provider: s.provider, Format: cmp.Or(s.format, moving.FormatOf(name)),
 	}
-	return reader.Each(in, func(l moving.Line) error {
+	if err := reader.Each(in, func(l moving.Line) error {
 		if err := c.Context().Err(); err != nil {
 			return err
 		}
 		return each(l)
-	})
+	}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // openSource opens a file, standard input, or all files of an archive, and decompresses what is compressed.

@@ -28,6 +28,7 @@ const (
 type reading struct {
 	id    string
 	store moving.Books
+	file  string
 	out   io.Writer
 	page  func(context.Context, []operation.ImportItem) error
 
@@ -46,7 +47,7 @@ func (r *reading) take(ctx context.Context, l moving.Line) error {
 	case len(l.Mistakes) > 0:
 		r.mistaken++
 		for _, m := range l.Mistakes {
-			fmt.Fprintln(r.out, cli.Printable(m.String()))
+			fmt.Fprintln(r.out, cli.Printable(r.file+": "+m.String()))
 		}
 		return nil
 	case l.Subscription != nil:
@@ -120,7 +121,7 @@ func (r *reading) errMistakes() error {
 
 func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) error {
 	r.counts = map[operation.ImportRecord]int64{}
-	r.out = c.ErrOrStderr()
+	r.file, r.out = file, c.ErrOrStderr()
 	if err := s.each(c, t, file, func(l moving.Line) error { return r.take(c.Context(), l) }); err != nil {
 		return err
 	}
