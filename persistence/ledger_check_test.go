@@ -135,10 +135,10 @@ func TestDeadTwice(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
 	first := b.sent(202)
-	second := first
-	second.ID = uuid.Must(uuid.NewV7()).String()
 	b.record(deadLetter(first))
+	second := receipt()
 	b.record(deadLetter(second))
+	b.exec(`UPDATE dead_letters SET key = $1, workflow_id = $2 WHERE event_id = $3`, first.Key, first.WorkflowID(), second.ID)
 	b.finds(broken{ledger.Duplicated: {first.WorkflowID()}})
 }
 

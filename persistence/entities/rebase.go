@@ -15,11 +15,11 @@ type Archived map[event.EntityRef][]event.OrderedChange
 
 const (
 	changesUntil = `
-SELECT kind, external_id, op, change, version, occurred_at, event_id::text FROM event_entities
+SELECT kind, external_id, op, change, version, occurred_at, event_id::text FROM event_entities AS l
  WHERE provider = $1 AND kind = $2 AND external_id = $3 AND ` + IsChange + `
    AND (coalesce(version::numeric, '-Infinity'), occurred_at, event_id)
     <= (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid)
- ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, event_id, position`
+ ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, l.event_id, position`
 
 	judgedOf = `SELECT event_id::text FROM verdicts WHERE event_id = ANY ($1::uuid[])`
 
