@@ -236,6 +236,9 @@ func (e Events) check(p *definition.Problems) {
 }
 
 func checkNames(p *definition.Problems, field string, names []string) {
+	if names != nil && len(names) == 0 {
+		p.Add(field, "is an empty list, which selects nothing: leave it out to select all")
+	}
 	if len(names) > maxList {
 		p.Add(field, "are more than %d", maxList)
 	}

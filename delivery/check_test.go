@@ -89,6 +89,7 @@ func TestWhatIsWrongWithASubscription(t *testing.T) {
 	for want, s := range map[string]delivery.Subscription{
 		"name is missing":                 {To: "orders", Start: &start},
 		"to is missing":                   {Name: "s", Start: &start},
+		"events.types is an empty list":   {Events: delivery.Events{Types: []string{}}, Start: &start},
 		"events.types[1] is missing":      {Events: delivery.Events{Types: []string{"a", ""}}, Start: &start},
 		"events.providers[0] is longer":   {Events: delivery.Events{Providers: []string{strings.Repeat("x", 300)}}, Start: &start},
 		"events.filter is not jq":         {Events: delivery.Events{Filter: "("}, Start: &start},

@@ -1,7 +1,9 @@
 package delivery
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"holdfast/event"
@@ -52,6 +54,9 @@ func (d Destination) Settings() (json.RawMessage, error) {
 		HTTP withNames `json:"http"`
 	}{d, withNames{d.HTTP, d.HTTP.Headers.Names()}})
 }
+
+// IsStandard reports whether requests are signed as in Standard Webhooks, since no other signature is declared.
+func (h HTTP) IsStandard() bool { return len(h.Signature) == 0 || string(h.Signature) == "null" }
 
 // HTTP is an endpoint.
 type HTTP struct {
@@ -126,9 +131,17 @@ func DefaultBreaker() Breaker {
 // SecretPrefix is that of a secret of Standard Webhooks.
 const SecretPrefix = "whsec_"
 
+// StandardSecret is a stored secret in the form of Standard Webhooks: SecretPrefix and base64. Text without the prefix is encoded.
+func StandardSecret(stored string) string {
+	if strings.HasPrefix(stored, SecretPrefix) {
+		return stored
+	}
+	return SecretPrefix + base64.StdEncoding.EncodeToString([]byte(stored))
+}
+
 // Secret is what requests to an endpoint are signed with.
 type Secret struct {
-	// Value is the secret as the receiver has it, for Standard Webhooks SecretPrefix and base64.
+	// Value is the secret as it was given or made. See StandardSecret for how Standard Webhooks signs with it.
 	Value string `json:"value"`
 	// Until is when it is no longer used, because another one has replaced it; nil is never.
 	Until *time.Time `json:"until,omitempty"`

@@ -17,6 +17,8 @@ type Trial struct {
 	MS      int    `json:"ms"`
 	// Answer is what came back, at most MaxAnswer bytes.
 	Answer []byte `json:"answer,omitempty"`
+	// Findings are samples that the subscription wants and that can't be put into its form.
+	Findings []Finding `json:"findings,omitempty"`
 }
 
 // Finding is one thing that a check of a subscription has looked at.

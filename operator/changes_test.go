@@ -184,6 +184,26 @@ func TestAStreamOfALostPlaceIsRefused(t *testing.T) {
 	}
 }
 
+// Clients that disconnect make room for others at once, and not only when the second heartbeat can't be written.
+func TestADisconnectedClientFreesItsStream(t *testing.T) {
+	t.Parallel()
+	s := &stub{}
+	_, url := serve(t, operator.Options{API: s.api()})
+	for range 4 {
+		require.Eventually(t, func() bool {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel() // disconnects
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/changes", nil)
+			require.NoError(t, err)
+			req.Header.Set("Accept", "text/event-stream")
+			res, err := http.DefaultTransport.RoundTrip(req)
+			require.NoError(t, err)
+			defer res.Body.Close()
+			return res.StatusCode == http.StatusOK
+		}, feed.Beat, 10*time.Millisecond)
+	}
+}
+
 func TestAStopEndsStreamsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := &stub{}

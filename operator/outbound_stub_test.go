@@ -7,6 +7,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
+	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
@@ -86,6 +87,10 @@ func (s *stub) Apply(
 	s.destination, s.secret = d, secret
 	d.ID = 3
 	return d, secret, s.changed("apply destination", by)
+}
+
+func (s *stub) Warnings(to *delivery.Destination, sub *delivery.Subscription) []string {
+	return (&desk.Desk{CheckAddress: webhook.CheckAddress(nil), Providers: func() []string { return []string{"stripe"} }}).Warnings(to, sub)
 }
 
 func (s *stub) Rotate(_ context.Context, _, secret string, grace time.Duration, by oversight.Actor) (string, error) {

@@ -39,6 +39,22 @@ func TestTheFlatFormMakesBoth(t *testing.T) {
 	require.Equal(t, "there is a subscription "+name+": PATCH /subscriptions/"+name+" changes it", r.Error.Detail)
 }
 
+// What is probably a mistake is reported to who makes it, and hinders nothing.
+func TestProbableMistakesAreReported(t *testing.T) {
+	t.Parallel()
+	behind := &stub{noSuch: "crm-hooks"}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "POST", base+"/subscriptions", `{"name":"crm-hooks","url":"http://localhost:9/hooks","event_types":["customer.?"],
+		"events":{"providers":["stirpe","stripe"]}}`)
+	require.Equal(t, 201, r.status, string(r.body))
+	var made struct{ Warnings []string }
+	require.NoError(t, json.Unmarshal(r.body, &made))
+	require.Len(t, made.Warnings, 3)
+	require.Contains(t, made.Warnings[0], "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS")
+	require.Contains(t, made.Warnings[1], `"stirpe"`)
+	require.Contains(t, made.Warnings[2], `"customer.?"`)
+}
+
 // What others may deliver to is never replaced by who makes something new: neither by name, nor by a repetition without one.
 func TestTheFlatFormReplacesNothing(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,6 +117,9 @@ func TestAnEndpointGetsASecretWhereItNeedsOne(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, made, name)
 		require.Equal(t, c.want == "", s.secrets == nil, "%s: nil keeps what there is", name)
+		if c.given != "" {
+			require.Equal(t, c.given, s.secrets[0].Value, "%s: stored as given, whatever the signature is later", name)
+		}
 	}
 }
 
@@ -151,6 +155,8 @@ func TestASecretIsRotated(t *testing.T) {
 
 // line is a sender that answers as it is told.
 type line struct {
+	refuses []string // types
+
 	sent   []delivery.Message
 	jobs   []delivery.Job
 	result delivery.Result
@@ -159,6 +165,13 @@ type line struct {
 func (l *line) Send(_ context.Context, _ delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	l.sent, l.jobs = append(l.sent, m), append(l.jobs, j)
 	return l.result
+}
+
+func (l *line) Build(_ context.Context, _ delivery.Target, m delivery.Message) error {
+	if slices.Contains(l.refuses, m.Type) {
+		return event.Rejectf("jq_null", "start.workflow_id is null")
+	}
+	return nil
 }
 
 // A trial is one event with an ID of its own, whatever the filter says; it is audited before it is made.
@@ -196,7 +209,45 @@ func TestATrial(t *testing.T) {
 	found, err := trials.Check(t.Context(), "customers")
 	require.NoError(t, err)
 	require.Len(t, found, 2)
-	require.Contains(t, found[0].Text, "the filter does not want the sample of stripe customer.")
+	require.Regexp(t, `^the filter wants none of \d+ samples \(stripe customer\.`, found[0].Text)
+
+	s.sub.Events.Filter = ""
+	found, err = trials.Check(t.Context(), "customers")
+	require.NoError(t, err)
+	require.Regexp(t, `^wants \d+ of \d+ samples: stripe customer\.`, found[0].Text)
+}
+
+// A subscription is checked with every sample of every provider that it selects, and tried with one that can be sent. What could
+// not be sent would become dead letters, and is reported.
+func TestEverySampleIsTried(t *testing.T) {
+	t.Parallel()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	there := endpoint("crm")
+	s := &shelf{there: &there, sub: delivery.Subscription{ID: 5, Name: "all", To: "crm"}}
+	out := &line{result: delivery.Result{Kind: delivery.OK, Code: "200"}}
+	trials := &Trials{Books: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+	all, err := trials.Samples.All(delivery.Events{})
+	require.NoError(t, err)
+	last := all[len(all)-1]
+	out.refuses = []string{all[0].Type, last.Type}
+
+	found, err := trials.Check(t.Context(), "all")
+	require.NoError(t, err)
+	var texts []string
+	for _, f := range found {
+		if f.About == "sample" {
+			require.False(t, f.OK)
+			texts = append(texts, f.Text)
+		}
+	}
+	require.Contains(t, texts, nameOf(all[0])+": jq_null: start.workflow_id is null; such an event becomes a dead letter")
+	require.Contains(t, texts, nameOf(last)+": jq_null: start.workflow_id is null; such an event becomes a dead letter")
+
+	r, err := trials.Try(t.Context(), "all", Choice{}, oversight.Actor{})
+	require.NoError(t, err)
+	require.NotContains(t, out.refuses, r.Type)
+	require.Len(t, r.Findings, len(texts))
 }
 
 // Every sample of the catalogue can be sent.
@@ -209,10 +260,10 @@ func TestEverySampleIsAnEvent(t *testing.T) {
 		p, _ := catalogue.Lookup(name)
 		for _, sample := range p.SampleTypes() {
 			eventType := providers.SampleEvent(sample)
-			m, err := samples.Of(delivery.Events{Providers: []string{name}, Types: []string{eventType}})
+			all, err := samples.All(delivery.Events{Providers: []string{name}, Types: []string{eventType}})
 			require.NoError(t, err, "%s %s", name, eventType)
-			require.Equal(t, eventType, m.Type)
-			require.NotEmpty(t, m.Body)
+			require.Equal(t, eventType, all[0].Type)
+			require.NotEmpty(t, all[0].Body)
 		}
 	}
 }

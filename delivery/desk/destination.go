@@ -39,6 +39,23 @@ type Desk struct {
 	NewSecret func() string
 	// CheckSignature says what is wrong with a declared signature.
 	CheckSignature func(declared json.RawMessage) error
+	// CheckAddress reports why no request is sent to a URL, as far as the URL shows it; nil if it doesn't.
+	CheckAddress func(url string) error
+	// Providers are the names of the definitions.
+	Providers func() []string
+}
+
+// Warnings names what is probably a mistake in a destination, or in a subscription. Either can be nil.
+func (d *Desk) Warnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
+	if to != nil && to.HTTP != nil {
+		if err := d.CheckAddress(to.HTTP.URL); err != nil {
+			warnings = append(warnings, "http.url: "+err.Error())
+		}
+	}
+	if s != nil {
+		warnings = append(warnings, s.Events.Warnings(d.Providers())...)
+	}
+	return warnings
 }
 
 // The bounds of a secret that somebody gives, in bytes, and of the time for which the one before it is used as well.
@@ -54,7 +71,7 @@ const (
 func (d *Desk) Apply(
 	ctx context.Context, wanted delivery.Destination, secret string, by oversight.Actor,
 ) (applied delivery.Destination, made string, err error) {
-	if wanted.HTTP != nil && wanted.HTTP.Signature != nil {
+	if wanted.HTTP != nil && !wanted.HTTP.IsStandard() {
 		if err := d.CheckSignature(wanted.HTTP.Signature); err != nil {
 			return applied, "", err
 		}
@@ -67,7 +84,7 @@ func (d *Desk) Apply(
 		return applied, "", err
 	}
 	if len(secrets) > 0 {
-		made = secrets[0].Value
+		made = shownSecret(*wanted.HTTP, secrets[0].Value)
 	}
 	return applied, made, nil
 }
@@ -92,11 +109,10 @@ func (d *Desk) secretsFor(ctx context.Context, wanted delivery.Destination, give
 		}
 		return []delivery.Secret{{Value: d.NewSecret()}}, nil
 	}
-	secret, err := secretOf(*wanted.HTTP, given)
-	if err != nil {
+	if err := checkSecret(*wanted.HTTP, given); err != nil {
 		return nil, err
 	}
-	return []delivery.Secret{{Value: secret}}, nil
+	return []delivery.Secret{{Value: given}}, nil
 }
 
 // Rotate gives a destination a new secret: the one that is given, or one that it makes. Requests are signed with the old one as
@@ -121,29 +137,34 @@ func (d *Desk) Rotate(
 	if secret = given; secret == "" {
 		secret = d.NewSecret()
 	}
-	if secret, err = secretOf(*to.HTTP, secret); err != nil {
+	if err := checkSecret(*to.HTTP, secret); err != nil {
 		return "", err
 	}
-	return secret, d.RotateSecret(ctx, to.Name, delivery.Secret{Value: secret}, grace, by)
+	return shownSecret(*to.HTTP, secret), d.RotateSecret(ctx, to.Name, delivery.Secret{Value: secret}, grace, by)
 }
 
-// secretOf is a secret that somebody gives as the receiver has it. For Standard Webhooks any text can be one: it becomes base64
-// behind the prefix, as the libraries of receivers want it.
-func secretOf(h delivery.HTTP, given string) (string, error) {
+// checkSecret refuses a secret that can't sign. Any text of one line can, except behind the prefix of Standard Webhooks, where
+// base64 is expected.
+func checkSecret(h delivery.HTTP, given string) error {
 	if len(given) < minSecret || len(given) > maxSecret || strings.ContainsAny(given, "\r\n\x00") {
-		return "", event.Rejectf("invalid_secret", "secret must be one line of %d to %d bytes", minSecret, maxSecret)
+		return event.Rejectf("invalid_secret", "secret must be one line of %d to %d bytes", minSecret, maxSecret)
 	}
-	if h.Signature != nil {
-		return given, nil
-	}
-	encoded, ok := strings.CutPrefix(given, delivery.SecretPrefix)
-	if !ok {
-		return delivery.SecretPrefix + base64.StdEncoding.EncodeToString([]byte(given)), nil
+	encoded, prefixed := strings.CutPrefix(given, delivery.SecretPrefix)
+	if !h.IsStandard() || !prefixed {
+		return nil
 	}
 	if _, err := base64.StdEncoding.DecodeString(encoded); err != nil {
-		return "", event.Rejectf("invalid_secret", "secret has no base64 behind %s", delivery.SecretPrefix)
+		return event.Rejectf("invalid_secret", "secret has no base64 after %s", delivery.SecretPrefix)
 	}
-	return given, nil
+	return nil
+}
+
+// shownSecret is a secret in the form that the receiver needs: that of Standard Webhooks, unless a signature is declared.
+func shownSecret(h delivery.HTTP, secret string) string {
+	if !h.IsStandard() {
+		return secret
+	}
+	return delivery.StandardSecret(secret)
 }
 
 // Fingerprint tells secrets apart without telling them: it is the beginning of the SHA-256.

@@ -20,21 +20,29 @@ type Samples struct {
 	Lookup func(name string) (*providers.Provider, bool)
 }
 
-// Of makes the first sample that the providers and types select. The error is an event.Error of class rejected and code
-// "invalid_event" if there is none.
-func (s Samples) Of(e delivery.Events) (delivery.Message, error) {
+// All makes every sample that the providers and types select, in the order of the catalogue. The error is an event.Error of class
+// rejected and code "invalid_event" if there is none.
+func (s Samples) All(e delivery.Events) (all []delivery.Message, err error) {
 	for _, name := range s.Names() {
 		p, ok := s.Lookup(name)
 		if !ok || len(e.Providers) > 0 && !slices.Contains(e.Providers, name) {
 			continue
 		}
 		for _, sample := range p.SampleTypes() {
-			if selects(e.Types, providers.SampleEvent(sample)) {
-				return sampleOf(p, sample)
+			if !selects(e.Types, providers.SampleEvent(sample)) {
+				continue
 			}
+			m, err := sampleOf(p, sample)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, m)
 		}
 	}
-	return delivery.Message{}, event.Rejectf("invalid_event", "no definition has a sample of such an event: name a stored one")
+	if len(all) == 0 {
+		return nil, event.Rejectf("invalid_event", "no definition has a sample of such an event: name a stored event")
+	}
+	return all, nil
 }
 
 func selects(patterns []string, eventType string) bool {

@@ -23,8 +23,11 @@ type TrialBooks interface {
 	Audit(ctx context.Context, e oversight.AuditEntry) error
 }
 
-// Sender makes one attempt. It always gives a result, within the context's deadline.
+// Sender makes one attempt.
 type Sender interface {
+	// Build reports what keeps an event from being put into the form of the subscription: an *event.Error; nil if nothing does.
+	Build(ctx context.Context, t delivery.Target, m delivery.Message) error
+	// Send always returns a result, within the context's deadline.
 	Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result
 }
 
@@ -39,8 +42,8 @@ type Trials struct {
 	Look func(ctx context.Context, t delivery.Target, sample *delivery.Message) ([]delivery.Finding, error)
 }
 
-// Choice says which event a trial sends: a stored one, or a sample of a provider and a type. Without all of them it is a sample
-// that the subscription asks for.
+// Choice says which event a trial sends: a stored one, or a sample of a provider and a type. Without all of them it is the first
+// sample that the subscription wants and can be built from, or else the first that its providers and types select.
 type Choice struct {
 	EventID  string `json:"event_id"`
 	Provider string `json:"provider"`
@@ -55,7 +58,7 @@ func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by 
 	if err != nil {
 		return delivery.Trial{}, err
 	}
-	message, of, err := t.message(ctx, target.Subscription.Events, which)
+	message, of, failed, err := t.message(ctx, target, which)
 	if err != nil {
 		return delivery.Trial{}, err
 	}
@@ -72,6 +75,7 @@ func (t *Trials) Try(ctx context.Context, subscription string, which Choice, by 
 	return delivery.Trial{
 		EventID: message.Receipt.ID, Provider: message.Receipt.Provider, Type: message.Type, Of: of, Matches: matches,
 		OK: r.Kind == delivery.OK, Code: r.Code, Error: r.Error, MS: int(r.Took.Milliseconds()), Answer: r.Answer,
+		Findings: failed,
 	}, nil
 }
 
@@ -94,39 +98,50 @@ func (t *Trials) send(ctx context.Context, target delivery.Target, m delivery.Me
 		Key:           delivery.Key{EventID: m.Receipt.ID, SubscriptionID: target.Subscription.ID},
 		DestinationID: target.Destination.ID, QueuedAt: time.Now(),
 	}
-	if target.Destination.HTTP != nil {
-		return t.HTTP.Send(ctx, target, job, m)
-	}
-	return t.Temporal.Send(ctx, target, job, m)
+	return t.sender(target).Send(ctx, target, job, m)
 }
 
-// message is the event that is sent, and what it is in words.
-func (t *Trials) message(ctx context.Context, e delivery.Events, which Choice) (m delivery.Message, of string, err error) {
+func (t *Trials) sender(target delivery.Target) Sender {
+	if target.Destination.HTTP != nil {
+		return t.HTTP
+	}
+	return t.Temporal
+}
+
+// message is the event to send and what it is in words. failed are the samples that couldn't be sent.
+func (t *Trials) message(
+	ctx context.Context, target delivery.Target, which Choice,
+) (m delivery.Message, of string, failed []delivery.Finding, err error) {
 	if which.EventID == "" {
+		e := target.Subscription.Events
 		if which.Provider != "" {
 			e.Providers = []string{which.Provider}
 		}
 		if which.Type != "" {
 			e.Types = []string{which.Type}
 		}
-		m, err = t.Samples.Of(e)
-		return m, "sample", err
+		all, err := t.Samples.All(e)
+		if err != nil {
+			return m, "", nil, err
+		}
+		tried, err := t.trySamples(ctx, target, all)
+		return tried.best(), "sample", tried.failures(), err
 	}
 	found, _, err := t.Books.Messages(ctx, []string{which.EventID}, maxBody)
 	if err != nil {
-		return m, "", err
+		return m, "", nil, err
 	}
 	m, ok := found[which.EventID]
 	if !ok {
-		return m, "", fmt.Errorf("read event %s: %w", which.EventID, event.ErrNotFound)
+		return m, "", nil, fmt.Errorf("read event %s: %w", which.EventID, event.ErrNotFound)
 	}
-	return m, "event " + which.EventID, nil
+	return m, "event " + which.EventID, nil, nil
 }
 
 // maxBody is in bytes: more than an event has.
 const maxBody = 32 << 20
 
-// wants says whether the subscription would have sent the message by itself, were it active.
+// wants reports whether the subscription, were it active, would deliver the message.
 func wants(ctx context.Context, s delivery.Subscription, m delivery.Message) (bool, error) {
 	s.Active = true
 	router := delivery.NewRouter()
@@ -135,17 +150,17 @@ func wants(ctx context.Context, s delivery.Subscription, m delivery.Message) (bo
 	return len(hits) > 0 && !hits[0].Failed, err
 }
 
-// Check looks at a subscription without sending anything: whether a sample fits it, and what there is to find at its destination.
+// Check examines a subscription without sending anything: which samples its filter wants, whether those can be put into its
+// form, and what can be found at its destination.
 func (t *Trials) Check(ctx context.Context, subscription string) ([]delivery.Finding, error) {
 	target, err := t.target(ctx, subscription)
 	if err != nil {
 		return nil, err
 	}
-	var sample *delivery.Message
-	if m, err := t.Samples.Of(target.Subscription.Events); err == nil {
-		sample = &m
+	found, sample, err := t.checkEvents(ctx, target)
+	if err != nil {
+		return nil, err
 	}
-	found := []delivery.Finding{checkEvents(ctx, target.Subscription, sample)}
 	if target.Destination.HTTP != nil {
 		return append(found, checkSecrets(target)), nil
 	}
@@ -153,23 +168,16 @@ func (t *Trials) Check(ctx context.Context, subscription string) ([]delivery.Fin
 	return append(found, more...), err
 }
 
-func checkEvents(ctx context.Context, s delivery.Subscription, sample *delivery.Message) delivery.Finding {
-	f := delivery.Finding{About: "events"}
-	if sample == nil {
-		f.Text = "no definition has a sample of an event that it asks for: mind the names of providers and types"
-		return f
+// checkEvents tries all samples, and returns one of them for what else is checked; nil if there is none.
+func (t *Trials) checkEvents(ctx context.Context, target delivery.Target) ([]delivery.Finding, *delivery.Message, error) {
+	all, err := t.Samples.All(target.Subscription.Events)
+	if err != nil {
+		text := "no definition has a sample of an event that matches its providers and types: check their spelling"
+		return []delivery.Finding{{About: "events", Text: text}}, nil, nil
 	}
-	what := sample.Receipt.Provider + " " + sample.Type
-	matches, err := wants(ctx, s, *sample)
-	switch {
-	case err != nil:
-		f.Text = "the filter could not be tried: " + err.Error()
-	case !matches:
-		f.OK, f.Text = true, "the filter does not want the sample of "+what+", which may be right"
-	default:
-		f.OK, f.Text = true, "wants the sample of "+what
-	}
-	return f
+	tried, err := t.trySamples(ctx, target, all)
+	best := tried.best()
+	return tried.findings(), &best, err
 }
 
 func checkSecrets(t delivery.Target) delivery.Finding {

@@ -45,7 +45,13 @@ func NewSender(o Options) *Sender {
 // Close closes the clients of profiles.
 func (s *Sender) Close() { s.profiles.close() }
 
-// Send implements dispatch.Sender. The context bounds the whole attempt.
+// Build implements desk.Sender.
+func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
+	_, err := s.orderOf(ctx, t, delivery.Job{Key: delivery.Key{EventID: m.Receipt.ID}}, m)
+	return err
+}
+
+// Send implements dispatch.Sender and desk.Sender. The context bounds the whole attempt.
 func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	at := time.Now()
 	result := s.attempt(ctx, t, j, m)

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // The codes of what prevents an answer.
@@ -38,7 +40,7 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // failure names the reason in words of our own: those of the standard library tell the address.
 func failure(err error) *Error {
-	e := &Error{Code: codeConnection, Reason: "the connection failed", cause: err}
+	e := &Error{Code: codeConnection, Reason: connectionFailure(err), cause: err}
 	var refused *PrivateAddressError
 	var lookup *net.DNSError
 	var network net.Error
@@ -50,11 +52,35 @@ func failure(err error) *Error {
 	case errors.As(err, &lookup):
 		e.Code, e.Reason = codeDNS, "its name cannot be looked up"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		e.Code, e.Reason = codeTimeout, "no answer in time"
+		e.Code, e.Reason = codeTimeout, timeoutOf(err)
 	case isTLS(err):
 		e.Code, e.Reason = codeTLS, "no TLS: "+handshakeFailure(err)
 	}
 	return e
+}
+
+// connectionFailure says how a connection failed.
+func connectionFailure(err error) string {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused: nothing listens at that address and port"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "connection reset by the endpoint before it answered"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "connection closed by the endpoint before it answered"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "no route to the endpoint's host"
+	}
+	return "the connection failed or the response isn't HTTP"
+}
+
+// timeoutOf says what took too long.
+func timeoutOf(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return "connecting timed out: no response from the endpoint's host"
+	}
+	return "no response in time"
 }
 
 func isTLS(err error) bool {

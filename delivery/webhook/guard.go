@@ -3,7 +3,9 @@ package webhook
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -33,6 +35,27 @@ func (g guard) control(_, address string, _ syscall.RawConn) error {
 		return &PrivateAddressError{Address: target.Addr()}
 	}
 	return nil
+}
+
+// CheckAddress returns a function that reports a URL whose host is an address outside of the public internet and of the allowed
+// networks, or a name for this machine. Other names show where they lead only when a request is sent.
+func CheckAddress(allowed []netip.Prefix) func(address string) error {
+	g := guard{allowed: allowed}
+	return func(address string) error {
+		u, err := url.Parse(address)
+		if err != nil {
+			return nil // whatever checks the destination reports it
+		}
+		host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+		if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+			host = "127.0.0.1"
+		}
+		ip, err := netip.ParseAddr(host)
+		if err != nil || g.allows(ip) {
+			return nil
+		}
+		return fmt.Errorf("%w; to deliver there, add its network to HOLDFAST_DELIVERIES_ALLOWED_NETWORKS", &PrivateAddressError{Address: ip})
+	}
 }
 
 func (g guard) allows(a netip.Addr) bool {

@@ -75,5 +75,5 @@ func TestAnswersAreBounded(t *testing.T) {
 	defer cancel()
 	_, err = client.Post(ctx, server.URL+"/late", nil, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.EqualError(t, err, "post: no answer in time")
+	require.EqualError(t, err, "post: no response in time")
 }

@@ -104,11 +104,13 @@ func TestHostileReceivers(t *testing.T) {
 		say   func(net.Conn)
 		kind  delivery.Kind
 		code  string
+		error string
 	}{
-		{name: "no answer", say: untilHungUp, kind: delivery.Bad, code: "timeout"},
-		{name: "hangs up", say: func(net.Conn) {}, kind: delivery.Bad, code: "connection"},
+		{name: "no answer", say: untilHungUp, kind: delivery.Bad, code: "timeout", error: "no response in time"},
+		{name: "hangs up", say: func(net.Conn) {}, kind: delivery.Bad, code: "connection",
+			error: "connection closed by the endpoint before it answered"},
 		{name: "hangs up before the request", early: true, say: func(net.Conn) {}, kind: delivery.Bad, code: "connection"},
-		{name: "resets", say: reset, kind: delivery.Bad, code: "connection"},
+		{name: "resets", say: reset, kind: delivery.Bad, code: "connection", error: "connection reset by the endpoint before it answered"},
 		{name: "half a status line", say: func(c net.Conn) { say(c, "HTTP/1.1 2"); untilHungUp(c) }, kind: delivery.Bad, code: "timeout"},
 		{name: "half a head", say: func(c net.Conn) { say(c, head+"X: y\r\n") }, kind: delivery.Bad, code: "connection"},
 		{name: "a head that drips", say: func(c net.Conn) { say(c, head); dripping(c, "X: y\r\n") }, kind: delivery.Bad, code: "timeout"},
@@ -168,6 +170,7 @@ func TestHostileReceivers(t *testing.T) {
 			result := s.Send(ctx, target, jobOf(0), messageOf(`{"payload": "hidden"}`))
 			require.Equal(t, c.code, result.Code, result.Error)
 			require.Equal(t, c.kind, result.Kind)
+			require.Contains(t, result.Error, c.error)
 			require.LessOrEqual(t, len(result.Answer), delivery.MaxAnswer)
 			for _, hidden := range []string{"hidden", address, "127.0.0.1", newestSecret, "whsec"} {
 				require.NotContains(t, result.Error, hidden)
@@ -224,4 +227,5 @@ func TestNobodyIsThere(t *testing.T) {
 	result := newTestSender(t).Send(t.Context(), to("http://"+address), jobOf(0), messageOf(`{}`))
 	require.Equal(t, delivery.Bad, result.Kind)
 	require.Equal(t, "connection", result.Code)
+	require.Equal(t, "connection refused: nothing listens at that address and port", result.Error)
 }

@@ -51,10 +51,23 @@ func (s *Sender) request(
 	if m.PossibleDuplicateOf != "" {
 		unsigned.SetHeader(headerDuplicate, m.PossibleDuplicateOf)
 	}
-	if err := s.signers.sign(unsigned, h.Signature, t.Secrets, j.ID(), s.now()); err != nil {
+	if err := s.signers.sign(unsigned, h.Signature, signingSecrets(t), j.ID(), s.now()); err != nil {
 		return nil, misconfigured(signCode(err), err.Error())
 	}
 	return newRequest(ctx, unsigned)
+}
+
+// signingSecrets are the secrets of a target as its signature needs them, the newest first. Those in a variable are used as they
+// are.
+func signingSecrets(t delivery.Target) []string {
+	if h := t.Destination.HTTP; h.Secrets != "" || !h.IsStandard() {
+		return t.Secrets
+	}
+	standard := make([]string, len(t.Secrets))
+	for i, s := range t.Secrets {
+		standard[i] = delivery.StandardSecret(s)
+	}
+	return standard
 }
 
 func newRequest(ctx context.Context, signed *auth.Request) (*http.Request, *delivery.Result) {

@@ -45,7 +45,13 @@ func newSender(o SenderOptions, dialer *net.Dialer) *Sender {
 	return s
 }
 
-// Send implements dispatch.Sender. The context bounds the whole attempt.
+// Build implements desk.Sender.
+func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
+	_, _, err := s.body(ctx, t.Subscription, m)
+	return err
+}
+
+// Send implements dispatch.Sender and desk.Sender. The context bounds the whole attempt.
 func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
 	at := s.now()
 	result := s.attempt(ctx, t, j, m)

@@ -37,10 +37,13 @@ func TestReceiversByTheBook(t *testing.T) {
 		{"one secret", []string{newestSecret}, []string{newestSecret}, []string{olderSecret}},
 		{"while one rotates", []string{newestSecret, olderSecret}, []string{newestSecret, olderSecret}, []string{made}},
 		{"one of our making", []string{made}, []string{made}, []string{newestSecret}},
-		{"one without its prefix", []string{strings.TrimPrefix(made, "whsec_")}, []string{made}, nil},
+		{"one of a variable, without its prefix", []string{strings.TrimPrefix(made, "whsec_")}, []string{made}, nil},
 	} {
 		target := to(receiver.URL)
 		target.Secrets = c.signed
+		if strings.Contains(c.name, "variable") {
+			target.Destination.HTTP.Secrets = "CRM_SECRET"
+		}
 		got := receiver.deliver(t, s, target, messageOf(`{"a": 1}`))
 		require.Len(t, strings.Fields(got.Header.Get("Webhook-Signature")), len(c.signed), c.name)
 		for _, secret := range c.accepts {
@@ -298,9 +301,13 @@ func TestWhichSignaturesCanBeDeclared(t *testing.T) {
 	t.Parallel()
 	for declared, says := range map[string]string{
 		`null`: "", ``: "", standardWebhooks: "",
-		`{"token": {"in": "bearer"}}`:      "",
-		`{"basic": {"user": "holdfast"}}`:  "",
-		`{"hmac": {"signed": "{body}"}}`:   "http.signature: hmac.signature.header is missing",
+		`{"token": {"in": "bearer"}}`:     "",
+		`{"basic": {"user": "holdfast"}}`: "",
+		`{"hmac": {"signed": "{body}"}}`:  "http.signature: hmac.signature.header is missing",
+		`{"hmac": {"signed": "{body}", "signature": {"header": "X-Sig", "prefix": "sha256="}}}`: "hmac.signature.prefix isn't used by " +
+			"grammar plain: set grammar to prefix, or remove it",
+		`{"hmac": {"signed": "{body}", "signature": {"header": "X-Sig", "field": "v1", "separator": ","}}}`: "hmac.signature.separator " +
+			"isn't used by grammar plain: set grammar to pairs or list, or remove it",
 		`{"hmak": {"signed": "{body}"}}`:   "http.signature: hmak is not a field",
 		`{"address": {"networks": "NET"}}`: "http.signature: address and certificate prove nothing",
 		`{}`:                               "want exactly one of",

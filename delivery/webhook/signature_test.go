@@ -1,6 +1,9 @@
 package webhook
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"net/netip"
@@ -127,4 +130,25 @@ func TestASenderOfYourOwnMoves(t *testing.T) {
 		s.Send(t.Context(), target, jobOf(generation), messageOf(`{}`))
 		require.Equal(t, delivery.IDOf(eventID, generation), (<-receiver.got).Header.Get("X-Acme-Delivery"))
 	}
+}
+
+// A stored secret is text, whatever it signs: a signature that is declared later signs with the same text as the receiver has.
+func TestTextAsASecret(t *testing.T) {
+	t.Parallel()
+	const text = "an old plain secret"
+	receiver := newReceiver(t, nil)
+	s := newTestSender(t)
+	target := to(receiver.URL + "/hooks")
+	target.Secrets = []string{text}
+	got := receiver.deliver(t, s, target, messageOf(`{}`))
+	require.NoError(t, receiverOf(t, json.RawMessage(standardWebhooks), delivery.StandardSecret(text)).
+		Authenticate(asReceived(got), time.Now()))
+
+	declared := json.RawMessage(`{"hmac": {"key": "text", "signed": "{body}", "signature": {"header": "X-Acme-Signature"}}}`)
+	target.Destination.HTTP.Signature = declared
+	got = receiver.deliver(t, s, target, messageOf(`{}`))
+	require.NotEmpty(t, got.Header.Get("X-Acme-Signature"))
+	mac := hmac.New(sha256.New, []byte(text))
+	mac.Write([]byte(`{}`))
+	require.Equal(t, hex.EncodeToString(mac.Sum(nil)), got.Header.Get("X-Acme-Signature"))
 }

@@ -36,7 +36,10 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
 	})
 	return &Desk{
-		Desk:     &desk.Desk{Books: store, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature},
+		Desk: &desk.Desk{
+			Books: store, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
+			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names,
+		},
 		Trials:   &desk.Trials{Books: store, HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		Resends:  &desk.Resends{ResendBooks: store, Runs: runs.NewStarter(temporal, cfg.PayloadCodec().DataConverter())},
 		temporal: queues,

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -28,15 +30,17 @@ type lost struct {
 	Resync string `json:"resync"`
 }
 
-// sendEvents sends what comes as server-sent events. Each write has a time of its own, since the server's is that of a whole
-// answer.
+// sendEvents sends changes as server-sent events until the client disconnects. Each write has its own deadline, since the server's
+// is for a whole response.
 func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set("X-Accel-Buffering", "no")
+	c.Context().Response.Header.SetConnectionClose() // awaitClose reads what a next request would be
 	conn := c.Context().Conn()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		ctx, cancel := context.WithTimeout(context.Background(), streamTime)
 		defer cancel()
+		go awaitClose(conn, cancel)
 		s := &eventWriter{Writer: w}
 		flush := func() error {
 			if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
@@ -55,6 +59,14 @@ func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error 
 		_ = flush() // nobody is left to be told
 	})
 	return nil
+}
+
+// awaitClose calls gone once the client has closed the connection or the server has. Without it, a disconnect shows only when
+// the second heartbeat after it can't be written, and the client's slot stays taken until then.
+func awaitClose(conn net.Conn, gone context.CancelFunc) {
+	defer gone()
+	_ = conn.SetReadDeadline(time.Time{}) // a connection that fails here fails to read, too
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 // eventWriter writes server-sent events. What fails shows when it is flushed.

@@ -36,7 +36,15 @@ SELECT d.name, s.breaker FROM destination_states AS s JOIN destinations AS d ON 
 
 	countUndelivered = `
 SELECT count(*) FROM dead_letters WHERE subscription_id > 0 AND state IN ('open', 'redriving', 'exhausted')`
+
+	countWaiting = `SELECT count(*) FROM delivery_queue WHERE subscription_id = $1`
 )
+
+// CountWaiting counts the open deliveries of a subscription.
+func (s *Store) CountWaiting(ctx context.Context, subscriptionID int64) (n int64, err error) {
+	err = s.db.QueryRow(ctx, countWaiting, subscriptionID).Scan(&n)
+	return n, postgres.Failure("count deliveries of a subscription", err)
+}
 
 // countedOpen is how many open deliveries are counted one by one.
 const countedOpen = 20_000

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"holdfast/providers/auth/denial"
@@ -30,6 +31,7 @@ type signatures struct {
 
 func newSignatureHeader(p *definition.Problems, field string, d definition.Signature, t *definition.Timestamp) signatureHeader {
 	d.Grammar = p.OneOf(field+".grammar", d.Grammar, "plain", "prefix", "pairs", "list", "versions")
+	checkUnused(p, field, d)
 	if d.Body == "" {
 		d.Header = p.HeaderName(field+".header", d.Header)
 	} else if d.Header != "" {
@@ -58,6 +60,23 @@ func newSignatureHeader(p *definition.Problems, field string, d definition.Signa
 		p.Add(field+".exact", "is for pairs with a timestamp field")
 	}
 	return s
+}
+
+// checkUnused reports fields that the grammar doesn't use: without them the signature isn't what its author thinks.
+func checkUnused(p *definition.Problems, field string, d definition.Signature) {
+	for _, one := range []struct {
+		name, value string
+		grammars    []string
+	}{
+		{"prefix", d.Prefix, []string{"prefix"}},
+		{"field", d.Field, []string{"pairs", "versions"}},
+		{"separator", d.Separator, []string{"pairs", "list"}},
+		{"assign", d.Assign, []string{"pairs"}},
+	} {
+		if one.value != "" && !slices.Contains(one.grammars, d.Grammar) {
+			p.Add(field+"."+one.name, "isn't used by grammar %s: set grammar to %s, or remove it", d.Grammar, strings.Join(one.grammars, " or "))
+		}
+	}
 }
 
 // checkSeparator wants one character, and reports whether there may be a space behind it.

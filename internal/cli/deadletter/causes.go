@@ -18,12 +18,12 @@ func causesCommand() *cobra.Command {
 		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]operation.Cause, error) {
 			return t.Store.Causes(c.Context(), provider)
 		},
-		Heading: []string{"COUNT", "OPEN+", "EXHAUSTED+", "REDRIVING+", "PROVIDER", "STEP", "CLASS+", "CODE", "RULE", "OLDEST+~",
-			"NEWEST/AGE~", "EXAMPLE!"},
+		Heading: []string{"COUNT", "OPEN+", "EXHAUSTED+", "REDRIVING+", "PROVIDER", "STEP", "SUBSCRIPTION", "CLASS+", "CODE", "RULE",
+			"OLDEST+~", "NEWEST/AGE~", "EXAMPLE!"},
 		Cells: func(c operation.Cause) []string {
 			return []string{
 				strconv.FormatInt(c.Count(), 10), strconv.FormatInt(c.Open, 10), strconv.FormatInt(c.Exhausted, 10),
-				strconv.FormatInt(c.Redriving, 10), c.Provider, string(c.Step), string(c.Class), c.Code, c.Rule,
+				strconv.FormatInt(c.Redriving, 10), c.Provider, string(c.Step), c.Subscription, string(c.Class), c.Code, c.Rule,
 				c.Oldest.Format(time.RFC3339), c.Newest.Format(time.RFC3339), strconv.FormatInt(c.Example, 10),
 			}
 		},

@@ -74,10 +74,15 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 		return err
 	}
 	p.hide()
+	p.warn(f, t.Warnings)
+	if err := countCanceled(c.Context(), t, p, there); err != nil {
+		return err
+	}
 	if o.dryRun {
 		return cli.Print(c, applied{plan: p, DryRun: true}, func(w io.Writer) error { return writePlan(w, p) })
 	}
-	if n := p.count(opDelete); n > 0 && !cli.Confirm(c, fmt.Sprintf("Delete %d that the file does not name?", n)) {
+	if n := p.count(opDelete); n > 0 && !cli.Confirm(c,
+		fmt.Sprintf("Delete %d that the file does not name, and cancel %d waiting deliveries?", n, p.canceled())) {
 		return errors.New("nothing was changed (--yes deletes without asking, --dry-run shows what)")
 	}
 	secrets, err := apply(c.Context(), t, f, p, cli.ActorOf(c))
@@ -111,10 +116,24 @@ func readStored(ctx context.Context, t *tools, f file) (there stored, err error)
 	return storedOf(destinations, subscriptions), nil
 }
 
+// countCanceled counts what waits for the subscriptions that are deleted.
+func countCanceled(ctx context.Context, t *tools, p plan, there stored) (err error) {
+	for i, c := range p.Changes {
+		if c.Op == opDelete && c.Kind == kindSubscription {
+			if p.Changes[i].Canceled, err = t.Store.CountWaiting(ctx, there.subscriptions[c.Name].ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // apply makes the changes one after the other. Where one fails those before it are made, and the same file can be applied again.
+// It puts into the plan how many deliveries it has canceled.
 func apply(ctx context.Context, t *tools, f file, p plan, by oversight.Actor) (secrets map[string]string, err error) {
 	secrets = map[string]string{}
-	for _, change := range p.Changes {
+	for i := range p.Changes {
+		change := &p.Changes[i]
 		if err := applyOne(ctx, t, f, change, secrets, by); err != nil {
 			return secrets, fmt.Errorf("%s %s %s (what stands before it is done): %w", change.Op, change.Kind, change.Name, err)
 		}
@@ -122,10 +141,11 @@ func apply(ctx context.Context, t *tools, f file, p plan, by oversight.Actor) (s
 	return secrets, nil
 }
 
-func applyOne(ctx context.Context, t *tools, f file, c change, secrets map[string]string, by oversight.Actor) (err error) {
+func applyOne(ctx context.Context, t *tools, f file, c *change, secrets map[string]string, by oversight.Actor) (err error) {
 	switch {
 	case c.Op == opDelete && c.Kind == kindSubscription:
-		_, err = t.Store.DeleteSubscription(ctx, c.Name, by)
+		gone, err := t.Store.DeleteSubscription(ctx, c.Name, by)
+		c.Canceled = gone.Canceled
 		return err
 	case c.Op == opDelete:
 		if err = t.DeleteDestination(ctx, c.Name, by); errors.Is(err, event.ErrNotFound) {

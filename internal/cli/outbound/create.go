@@ -78,8 +78,10 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 	if made.Condition, err = t.Store.Condition(c.Context(), made.DestinationID); err != nil {
 		return err
 	}
+	made.Warnings = t.Warnings(to, &s)
 	return cli.Print(c, made, func(w io.Writer) error {
 		fmt.Fprintf(w, "subscription %s goes to %s\n", s.Name, s.To)
+		writeWarnings(w, "", made.Warnings)
 		tellSecret(w, s.To, made.Secret)
 		_, err := fmt.Fprintf(w, "try it: holdfast subscription test %s\n", s.Name)
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/delivery/desk"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 )
@@ -127,6 +128,14 @@ func TestAPlan(t *testing.T) {
 		p, err := planOf(f, there, prune)
 		require.NoError(t, err)
 		p.hide()
+		for i, c := range p.Changes {
+			if c.Op == opDelete && c.Kind == kindSubscription {
+				p.Changes[i].Canceled = 412
+			}
+		}
+		p.warn(f, (&desk.Desk{
+			CheckAddress: webhook.CheckAddress(nil), Providers: func() []string { return []string{"github"} },
+		}).Warnings)
 		var out strings.Builder
 		require.NoError(t, writePlan(&out, p))
 		require.NotContains(t, out.String(), "hunter")

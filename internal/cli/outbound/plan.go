@@ -46,6 +46,10 @@ type change struct {
 	Name string `json:"name"`
 	// Fields are those that are set or differ, sorted.
 	Fields []fieldChange `json:"fields,omitempty"`
+	// Canceled counts the deliveries that wait for a subscription to delete; once it is deleted, those that were canceled.
+	Canceled int64 `json:"canceled,omitempty"`
+	// Warnings are probable mistakes.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // fieldChange is a field before and after, as JSON; nil where there is none.
@@ -208,6 +212,21 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
+// warn adds what is probably a mistake to what is created or changed.
+func (p *plan) warn(f file, warnings func(*delivery.Destination, *delivery.Subscription) []string) {
+	for i, c := range p.Changes {
+		switch {
+		case c.Op == opDelete:
+		case c.Kind == kindDestination:
+			d := f.Destinations[c.Name]
+			p.Changes[i].Warnings = warnings(&d, nil)
+		default:
+			s := f.Subscriptions[c.Name].Subscription
+			p.Changes[i].Warnings = warnings(nil, &s)
+		}
+	}
+}
+
 // hide takes out the values of headers, and a secret that stands where the name of a variable belongs: a plan is printed where
 // others read it.
 func (p *plan) hide() {
@@ -239,7 +258,7 @@ func (p *plan) count(of op) (n int) {
 func writePlan(w io.Writer, p plan) error {
 	marks := map[op]string{opCreate: "+", opChange: "~", opDelete: "-"}
 	for _, c := range p.Changes {
-		fmt.Fprintln(w, cli.Printable(marks[c.Op]+" "+c.Kind+" "+c.Name))
+		fmt.Fprintln(w, cli.Printable(marks[c.Op]+" "+c.Kind+" "+c.Name)+c.cancels())
 		for _, f := range c.Fields {
 			value := string(f.New)
 			if c.Op == opChange {
@@ -247,6 +266,7 @@ func writePlan(w io.Writer, p plan) error {
 			}
 			fmt.Fprintf(w, "    %s: %s\n", cli.Printable(f.Field), cli.Printable(value))
 		}
+		writeWarnings(w, "    ", c.Warnings)
 	}
 	const most = 10
 	for _, name := range p.Left[:min(len(p.Left), most)] {
@@ -258,6 +278,22 @@ func writePlan(w io.Writer, p plan) error {
 	_, err := fmt.Fprintf(w, "%d to create, %d to change, %d to delete; %d stay as they are\n",
 		p.count(opCreate), p.count(opChange), p.count(opDelete), p.Same)
 	return err
+}
+
+// cancels says what deleting a subscription does to its deliveries.
+func (c change) cancels() string {
+	if c.Canceled == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": cancels %d waiting deliveries", c.Canceled)
+}
+
+// canceled counts the waiting deliveries that the plan cancels.
+func (p *plan) canceled() (n int64) {
+	for _, c := range p.Changes {
+		n += c.Canceled
+	}
+	return n
 }
 
 // leaf is a value of a diff; "-" where there is none.

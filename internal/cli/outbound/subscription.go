@@ -150,8 +150,8 @@ func testCommand() *cobra.Command {
 		})
 	command.Long = "Send one event to a subscription now, once, whatever state its destination is in.\n" +
 		"The receiver does with it what it does with events: a workflow is started, a\n" +
-		"customer is told. It has an ID of its own. Without a flag it is a sample of a\n" +
-		"definition that the subscription asks for."
+		"customer is told. It has an ID of its own. Without a flag it is the first sample\n" +
+		"that the subscription wants; samples that it wants and can't send are listed, too."
 	cli.AddEventFlag(command, &about, "send it")
 	command.Flags().StringVar(&sample, "sample", "", "send a sample: PROVIDER or PROVIDER:TYPE")
 	cli.AddReasonFlag(command)
@@ -174,11 +174,13 @@ func writeTrial(w io.Writer, t outgoing.TrialView) error {
 		"as event", t.EventID,
 		"matches", matches,
 	)
-	if err != nil || len(t.Answer) == 0 {
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "answer:\n%s\n", cli.Printable(t.Answer))
-	return err
+	if len(t.Answer) > 0 {
+		fmt.Fprintf(w, "answer:\n%s\n", cli.Printable(t.Answer))
+	}
+	return writeFindings(w, t.Findings)
 }
 
 func checkCommand() *cobra.Command {

@@ -68,6 +68,13 @@ func tellSecret(w io.Writer, destination, secret string) {
 	}
 }
 
+// writeWarnings shows probable mistakes.
+func writeWarnings(w io.Writer, indent string, warnings []string) {
+	for _, text := range warnings {
+		fmt.Fprintf(w, "%swarning: %s\n", indent, cli.Printable(text))
+	}
+}
+
 // notFound says that there is no thing of this name, in place of an error of the store.
 func notFound(err error, kind, name string) error {
 	if errors.Is(err, event.ErrNotFound) {

@@ -42,6 +42,8 @@ type DestinationChanger interface {
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
 	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
+	// Warnings names what is probably a mistake. Either argument can be nil.
+	Warnings(d *delivery.Destination, s *delivery.Subscription) []string
 }
 
 // SubscriptionStore reads and changes subscriptions. Each change writes one audit entry in its transaction.

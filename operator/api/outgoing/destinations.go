@@ -24,6 +24,8 @@ type DestinationView struct {
 	Secrets []SecretView `json:"secrets,omitempty"`
 	// Secret is the one that this answer has made or was given. It is never shown again.
 	Secret string `json:"secret,omitempty"`
+	// Warnings are probable mistakes in what this request has applied.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // SecretView is a secret by its fingerprint, and until when it is used if another one has replaced it.
@@ -204,7 +206,12 @@ func (o *API) applyDestination(ctx context.Context, c *fiber.Ctx, body destinati
 	if err != nil {
 		return err
 	}
-	return o.sendDestination(ctx, c, applied, secret)
+	view, err := o.viewOf(ctx, c, applied)
+	if err != nil {
+		return err
+	}
+	view.Secret, view.Warnings = secret, o.Changes.Warnings(&applied, nil)
+	return c.JSON(view)
 }
 
 // replaceDestination takes the whole destination: what the body does not name has its default.

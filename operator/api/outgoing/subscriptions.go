@@ -25,6 +25,8 @@ type SubscriptionView struct {
 	Condition delivery.Condition `json:"condition"`
 	// Secret is the one that the destination has got by this request. It is never shown again.
 	Secret string `json:"secret,omitempty"`
+	// Warnings are probable mistakes in what this request has applied.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func (o *API) listSubscriptions(c *fiber.Ctx) error {
@@ -59,16 +61,16 @@ func (o *API) showSubscription(c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		return o.sendSubscription(ctx, c, s, "")
+		return o.sendSubscription(ctx, c, SubscriptionView{Subscription: s})
 	})
 }
 
-func (o *API) sendSubscription(ctx context.Context, c *fiber.Ctx, s delivery.Subscription, secret string) error {
-	how, err := o.Destinations.Condition(ctx, s.DestinationID)
-	if err != nil {
+// sendSubscription answers with a view, to which it adds the condition.
+func (o *API) sendSubscription(ctx context.Context, c *fiber.Ctx, view SubscriptionView) (err error) {
+	if view.Condition, err = o.Destinations.Condition(ctx, view.DestinationID); err != nil {
 		return err
 	}
-	return c.JSON(SubscriptionView{Subscription: s, Condition: how, Secret: secret})
+	return c.JSON(view)
 }
 
 // targetOf is the destination of a subscription.
@@ -113,15 +115,18 @@ func (o *API) createSubscription(c *fiber.Ctx) error {
 		return err
 	}
 	body.ID, body.DestinationID, body.Version = 0, 0, 0
-	return o.applySubscription(ctx, c, body, "")
+	return o.applySubscription(ctx, c, body, nil, "")
 }
 
-func (o *API) applySubscription(ctx context.Context, c *fiber.Ctx, body subscriptionRequest, secret string) error {
+// applySubscription also answers for the destination and its secret, where the request has made one.
+func (o *API) applySubscription(
+	ctx context.Context, c *fiber.Ctx, body subscriptionRequest, to *delivery.Destination, secret string,
+) error {
 	s, err := o.Subscriptions.ApplySubscription(ctx, body.Subscription, exchange.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
-	return o.sendSubscription(ctx, c, s, secret)
+	return o.sendSubscription(ctx, c, SubscriptionView{Subscription: s, Secret: secret, Warnings: o.Changes.Warnings(to, &s)})
 }
 
 // createFlat makes a destination and its only subscription, both of one name. Where the second fails the first stays: to be
@@ -158,7 +163,7 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionReq
 	if err != nil {
 		return err
 	}
-	return o.applySubscription(ctx, c, body, secret)
+	return o.applySubscription(ctx, c, body, &to, secret)
 }
 
 var notForNames = regexp.MustCompile(`[^a-z0-9]+`)
@@ -213,7 +218,7 @@ func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before deliv
 		return exchange.BadField("url") // the destination is changed as one
 	}
 	body.ID, body.DestinationID, body.Version = before.ID, before.DestinationID, before.Version
-	return o.applySubscription(ctx, c, body, "")
+	return o.applySubscription(ctx, c, body, nil, "")
 }
 
 func (o *API) deleteSubscription(c *fiber.Ctx) error {
