@@ -32,7 +32,11 @@ type DuplicateCounter interface {
 	Count(d event.Duplicate)
 }
 
-func (a *Activities) countDuplicate(r event.Receipt, owner string) {
+// countDuplicate counts an event that its sender was told to be accepted, since only the database knew that it came again.
+func (a *Activities) countDuplicate(ctx context.Context, r event.Receipt, owner string) {
+	if r.IsUndecidable() {
+		reportUndecidable(ctx, r.Provider)
+	}
 	if a.Duplicates != nil && owner != "" && owner != r.ID {
 		a.Duplicates.Count(event.Duplicate{Provider: r.Provider, Key: r.Key, Owner: owner, At: r.ReceivedAt})
 	}

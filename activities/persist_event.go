@@ -23,19 +23,25 @@ func (a *Activities) PersistEvent(
 
 func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed) (event.Persisted, error) {
 	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))
-	if err != nil {
+	if err != nil && !isHeld(err) {
 		persisted, err = a.Events.Persist(ctx, r, body, p, currentRun(ctx))
 	}
-	if err == nil && persisted.Conflict != nil {
+	if persisted.Conflict != nil {
 		reportConflict(ctx, *persisted.Conflict)
 	}
 	if err == nil && persisted.Duplicate && persisted.Conflict == nil && !persisted.OwnerWaits {
-		a.countDuplicate(r, persisted.Owner)
+		a.countDuplicate(ctx, r, persisted.Owner)
 	}
 	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
 	reportPossibleDuplicate(ctx, r.Provider, persisted.PossibleDuplicateOf, err)
 	persisted.Verdict, err = verdictOf(err)
 	return persisted, err
+}
+
+// isHeld says that the event waits for an operator: to store it step by step changes nothing.
+func isHeld(err error) bool {
+	class := event.ClassOf(err)
+	return class == event.ClassInDoubt || class == event.ClassConflict
 }
 
 // reportConflict logs and counts an event that was acknowledged before it was known that another one has its key.

@@ -66,7 +66,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 		reportBatch(ctx, events, time.Since(begun))
 		for _, e := range events {
 			if e.Outcome == event.OutcomeDuplicate {
-				a.countDuplicate(e.Receipt, e.Owner)
+				a.countDuplicate(ctx, e.Receipt, e.Owner)
 			}
 		}
 		if all = append(all, events...); 2*len(events) < limit {
@@ -105,11 +105,11 @@ func reportBatch(ctx context.Context, events []event.Batched, took time.Duration
 	type kind struct{ provider, eventType, outcome string }
 	now, timers := time.Now(), map[kind]func(time.Duration){}
 	for _, e := range events {
+		reportPossibleDuplicate(ctx, e.Receipt.Provider, e.PossibleDuplicateOf, e.Reason)
 		if e.Outcome == event.OutcomeLeft {
 			continue // its own workflow tells
 		}
 		reportWithoutEffect(ctx, e.Receipt.Provider, e.WithoutEffect)
-		reportPossibleDuplicate(ctx, e.Receipt.Provider, e.PossibleDuplicateOf, nil)
 		k := kind{e.Receipt.Provider, e.Type, string(e.Outcome)}
 		if timers[k] == nil {
 			tags := map[string]string{"provider": k.provider, "event_type": k.eventType, "outcome": k.outcome}

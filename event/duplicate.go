@@ -81,6 +81,10 @@ func (r Receipt) Apart(owner string) Receipt {
 // IsConflict reports whether the conflict must not be dropped: the key is certain, so this is another event.
 func (r Receipt) IsConflict(c *Conflict) bool { return c != nil && r.Certain && r.ConflictsWith == "" }
 
+// IsUndecidable reports whether nothing tells a retry of the event from a second event with equal content, within the dedupe
+// window: its key is guessed, and it has no delivery ID.
+func (r Receipt) IsUndecidable() bool { return r.Content != "" && r.DedupeWindow > 0 }
+
 // ApartFrom says that an event of the same key, received at a time, lies a dedupe window or more from this one, on either side:
 // they are two events.
 func (r Receipt) ApartFrom(receivedAt time.Time) bool {

@@ -30,7 +30,8 @@ type Persisted struct {
 	Owner string `json:"owner,omitempty"`
 	// Conflict is set, too, if it is not that event that came again.
 	Conflict *Conflict `json:"conflict,omitempty"`
-	// PossibleDuplicateOf is the ID of an earlier event with the same content, if the key is guessed: this one was accepted.
+	// PossibleDuplicateOf is the ID of an earlier event with the same content, if the key is guessed: this one was accepted. It is
+	// also set beside the error of an event that is held for the first time.
 	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
 	// OwnerWaits says that a dead letter of the owner waits: this is its redelivery.
 	OwnerWaits bool `json:"owner_waits,omitempty"`
@@ -53,7 +54,8 @@ type Batched struct {
 	Owner string
 	// WithoutEffect is how many changes came too late to show.
 	WithoutEffect int
-	// PossibleDuplicateOf is the ID of the first event with the same content, if this one was accepted; "" if there is none.
+	// PossibleDuplicateOf is the ID of the first event with the same content, if this one was accepted or is held for the first
+	// time; "" if there is none.
 	PossibleDuplicateOf string
 	// Reason is why the event left the batch, if Outcome is OutcomeLeft; nil otherwise.
 	Reason error

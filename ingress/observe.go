@@ -152,10 +152,11 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
 	level, shown, leftOut := slog.LevelInfo, true, 0
-	switch {
-	case status >= fiber.StatusInternalServerError:
+	if status >= fiber.StatusInternalServerError {
 		level = slog.LevelError
-	case o.outcome == outcomeRefused:
+	}
+	// A request that isn't authentic is a refusal also if it is answered with 503, because its certificate is unavailable.
+	if o.outcome == outcomeRefused && (status < fiber.StatusInternalServerError || o.denied != nil) {
 		shown, leftOut = s.refusalLines.take(refusalKind{o.provider, o.reason}, s.now())
 		s.Refusals.count(o.provider, o.reason, o.receivedAt)
 		if shown {

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/intake"
+	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
 )
@@ -201,4 +203,32 @@ func TestExaminationsAreBounded(t *testing.T) {
 		}
 	}
 	require.Equal(t, examinationsAtOnce, examined)
+}
+
+// A certificate that is not the sender's is refused for good. One that couldn't be verified now asks the sender to try again. The
+// operator learns which of both it was, and why.
+func TestACertificateThatCannotBeVerifiedNowIsSentAgain(t *testing.T) {
+	t.Parallel()
+	const topic = "arn:aws:sns:us-west-2:123456789012:Sample"
+	body := `{"Type":"Notification","MessageId":"m1","TopicArn":"` + topic + `","Message":"x","Timestamp":"2025-10-09T08:53:20.000Z",` +
+		`"SigningCertURL":"https://sns.us-west-2.amazonaws.com/SimpleNotificationService-1.pem","Signature":""}`
+	for reason, status := range map[denial.Reason]int{denial.WrongCertificate: 401, denial.NoCertificate: 503} {
+		refused := NewRefusals()
+		d := openDoor(t, "", func(o *Options, _ *intake.Options) {
+			o.Refusals = refused
+			catalogue := o.Catalogue.(*providers.Catalogue).WithSecrets(func(string) []string { return []string{topic} })
+			o.Catalogue = catalogue.WithCertificates(func(auth.CertificateAt) (*rsa.PublicKey, error) {
+				return nil, &denial.Error{Reason: reason, Found: "this is the matter with it"}
+			})
+		})
+		sns, _ := d.catalogue.Lookup("sns")
+		r := &auth.Request{Method: "POST", Path: "/webhooks/sns", Body: []byte(body), Header: map[string][]string{}}
+		require.NoError(t, sns.Sign(r, topic, time.Now()))
+		answer := d.post(t, r)
+		require.Equal(t, status, answer.status)
+		require.NotContains(t, answer.raw, "certificate")
+		last := refused.Refusals("sns")[0].Last[0]
+		require.Equal(t, string(reason), last.Cause)
+		require.Contains(t, last.Detail, "this is the matter with it")
+	}
 }

@@ -20,13 +20,12 @@ func newRepeats() (r repeats, err error) {
 	return r, err
 }
 
-// count counts an event that came again. One that is another event all the same is a conflict, and is kept as that. Without a
-// delivery ID nothing tells a retry from a second event with equal content: such a key counts for a limited time only.
+// count counts an event that came again. One that is another event all the same is a conflict, and is kept as that.
 func (r repeats) count(ctx context.Context, counter DuplicateCounter, receipt event.Receipt, s runs.Started) {
 	if IsNew(s.State) || s.Conflict != nil || s.EventID == receipt.ID {
 		return
 	}
-	if receipt.Content != "" && receipt.DedupeWindow > 0 {
+	if receipt.IsUndecidable() {
 		r.undecidable.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", receipt.Provider)))
 	}
 	if counter != nil {

@@ -1,7 +1,9 @@
 package persistence_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,12 +198,12 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 	d.process(first, parsed())
 	second := sameKey(first, time.Minute)
 	second.Certain, second.Fingerprint = true, "sha256:b"
-	for _, write := range []func() error{
-		func() error { _, err := d.Process(t.Context(), second, body, parsed(), runOf(second)); return err },
-		func() error { _, err := d.Persist(t.Context(), second, body, parsed(), runOf(second)); return err },
+	for _, write := range []func(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error){
+		d.Process, d.Persist,
 	} {
-		err := write()
+		persisted, err := write(t.Context(), second, body, parsed(), runOf(second))
 		requireClass(t, err, event.ClassConflict, "key_conflict")
+		require.NotNil(t, persisted.Conflict, "it is reported")
 		require.Contains(t, err.Error(), first.ID)
 	}
 	require.Len(t, d.conflicts(), 1)
@@ -298,4 +300,132 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 	}
+}
+
+// The first event is dead, and later ones with the same content are held because of it: the first can still be rescued, also
+// automatically. It would be held because of the others, and none could go on.
+func TestTheFirstEventIsNotHeldForALaterOneThatIsHeld(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first, second, third := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour)
+	d.fail(first, &event.Error{Class: event.ClassFailed, Code: "upstream", Text: "it failed"}, "run-1")
+	_, err := d.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+	d.fail(second, err, "run-2")
+	_, err = d.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
+	d.fail(third, err, "run-3")
+	letter, err := d.DeadLetterOfEvent(t.Context(), third.ID)
+	require.NoError(t, err)
+	require.NoError(t, d.discardLetter(letter.ID))
+
+	persisted, err := d.Process(t.Context(), first, body, repeats(true, 0), runOf(first))
+	require.NoError(t, err)
+	require.True(t, persisted.Processed)
+	require.Empty(t, d.duplicateOf(first))
+	_, err = d.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+}
+
+// What is no event of its own is not what another one repeats: a batch has a redelivery of an event that was expunged, and an event
+// with the same content.
+func TestARedeliveryIsNotTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	gone := guessed("same", 0)
+	d.process(gone, repeats(false, 0))
+	_, err := d.Expunge(t.Context(), gone.ID, 0, ada)
+	require.NoError(t, err)
+	again, other := guessed("same", time.Minute), guessed("same", time.Hour)
+	again.Key = gone.Key
+	d.bulk(again)
+	d.bulk(other)
+	d.batch(event.Run{WorkflowID: "batch/1", RunID: "1"}, nil)
+	require.Zero(t, value[int64](d, `SELECT count(*) FROM events WHERE id = $1::uuid`, again.ID))
+	require.Empty(t, d.duplicateOf(other))
+}
+
+// A possible duplicate is reported once, however often the step runs: where its answer was lost, and where a redelivery runs a held
+// event again.
+func TestAPossibleDuplicateIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	first, accepted, held, batched := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour), guessed("same", 3*time.Hour)
+	d.process(first, repeats(false, 0))
+	for n := range 3 {
+		persisted, err := d.Process(t.Context(), accepted, body, repeats(false, 0), runOf(accepted))
+		require.NoError(t, err)
+		require.Equal(t, n == 0, persisted.PossibleDuplicateOf != "")
+		persisted, err = d.Process(t.Context(), held, body, repeats(true, 0), runOf(held))
+		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+		require.Equal(t, n == 0, persisted.PossibleDuplicateOf != "")
+		persisted, err = d.Persist(t.Context(), held, body, repeats(true, 0), runOf(held))
+		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+		require.Empty(t, persisted.PossibleDuplicateOf)
+	}
+	d.bulk(batched)
+	left, err := d.ProcessBatch(t.Context(), 10, event.Run{WorkflowID: "batch/1", RunID: "1"},
+		func(event.Receipt, []byte) (event.Parsed, error) { return repeats(true, 0), nil })
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.Equal(t, event.OutcomeLeft, left[0].Outcome)
+	require.Equal(t, first.ID, left[0].PossibleDuplicateOf)
+	persisted, err := d.Process(t.Context(), batched, body, repeats(true, 0), runOf(batched))
+	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
+	require.Empty(t, persisted.PossibleDuplicateOf)
+}
+
+// An operator's edit is an event of its own, also if the release before knew the original under another key.
+func TestAnEditIsNoDuplicateByTheEarlierKey(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	old := receipt()
+	old.Fingerprint = "guid-1"
+	d.process(old, parsed())
+	again := guessed("content", time.Minute)
+	again.Earlier = &event.EarlierKey{Key: old.Key, Fingerprint: "guid-1"}
+	d.fail(again, event.Rejectf("contract", "a field is missing"), "run-1")
+	letter, err := d.DeadLetterOfEvent(t.Context(), again.ID)
+	require.NoError(t, err)
+	edited, err := d.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID, Body: body}, ada)
+	require.NoError(t, err)
+	persisted, err := d.Process(t.Context(), edited.Receipt, edited.Body, parsed(), runOf(edited.Receipt))
+	require.NoError(t, err)
+	require.False(t, persisted.Duplicate)
+	require.True(t, persisted.Processed)
+}
+
+// No more than a day's share of one content is accepted, also if its events come at the same time, or in one batch.
+func TestAFloodIsHeldHoweverItComes(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	const share, many = 5, 40
+	var together errgroup.Group
+	var held atomic.Int64
+	for range many {
+		r := guessed("same", 0)
+		together.Go(func() error {
+			_, err := d.Process(t.Context(), r, body, repeats(false, share), runOf(r))
+			if event.CodeOf(err) == "repeat_flood" {
+				held.Add(1)
+				return nil
+			}
+			return err
+		})
+	}
+	require.NoError(t, together.Wait())
+	require.EqualValues(t, many-share, held.Load())
+	for range many {
+		d.bulk(guessed("another", 0))
+	}
+	outcomes := map[event.Outcome]int{}
+	for range 2 {
+		batch, err := d.ProcessBatch(t.Context(), many, event.Run{WorkflowID: "batch/1", RunID: "1"},
+			func(event.Receipt, []byte) (event.Parsed, error) { return repeats(false, share), nil })
+		require.NoError(t, err)
+		for _, e := range batch {
+			outcomes[e.Outcome]++
+		}
+	}
+	require.Equal(t, map[event.Outcome]int{event.OutcomeProcessed: share, event.OutcomeLeft: many - share}, outcomes)
+	require.EqualValues(t, 2*share, value[int64](d, `SELECT count(*) FROM events`))
 }

@@ -27,7 +27,9 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 	db.exec(`
 INSERT INTO entities (provider, kind, external_id, occurred_at)
 SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
+	db.exec(`UPDATE events SET possible_duplicate_of = id WHERE ctid IN (SELECT ctid FROM events LIMIT 20)`)
 	db.exec(`ANALYZE entities`)
+	db.exec(`ANALYZE events`)
 	// With tables this small it may pay to sort; whether an index has the order is what matters.
 	db.exec(`SET enable_sort = off`)
 	db.exec(`SET enable_bitmapscan = off`)
@@ -53,6 +55,12 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 		{"dead events", func() error {
 			return second(db.Events(ctx, event.RecordQuery{Status: event.StatusDead, Limit: 50}))
 		}, "events_unfinished"},
+		{"events that may repeat another one", func() error {
+			return second(db.Events(ctx, event.RecordQuery{PossibleDuplicates: true, Limit: 50}))
+		}, "events_possible_duplicates"},
+		{"the next page of these", func() error {
+			return second(db.Events(ctx, event.RecordQuery{PossibleDuplicates: true, Before: before, Limit: 50}))
+		}, "events_possible_duplicates"},
 		{"all dead letters", func() error {
 			return second(db.DeadLetters(ctx, event.DeadLetterQuery{Limit: 50}))
 		}, "dead_letters_by_failure"},

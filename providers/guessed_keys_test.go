@@ -201,3 +201,46 @@ func TestEventsWithEqualBytesCountTwiceAfterAShortWindow(t *testing.T) {
 		})
 	}
 }
+
+// Two equal items in one request are two events: no sender retries within a request. They have keys of their own, and the request
+// sent again has the same ones. An item that comes alone has the key of the first.
+func TestEqualItemsOfARequestAreTwoEvents(t *testing.T) {
+	t.Parallel()
+	hubspot := `{"portalId":1,"subscriptionType":"contact.creation","objectId":2,"eventId":3,"occurredAt":1700000000000,"attemptNumber":0}`
+	asana := `{"action":"changed","created_at":"2026-05-04T12:00:00.000Z","resource":{"gid":"1","resource_type":"task"},"user":{"gid":"2"}}`
+	sendgrid := `{"email":"a@example.com","event":"open","timestamp":1700000000}`
+	for provider, c := range map[string]struct{ request, item string }{
+		"hubspot":  {`[%,%,%]`, hubspot},
+		"asana":    {`{"events":[%,%,%]}`, asana},
+		"sendgrid": {`[%,%,%]`, sendgrid},
+	} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			keys := func(request string) (all []string) {
+				r := &auth.Request{Method: "POST", Header: map[string][]string{}, Body: []byte(strings.ReplaceAll(request, "%", c.item))}
+				items, err := providerOf(t, provider, secretOfTests).SplitStored(r)
+				require.NoError(t, err)
+				for i, item := range items {
+					require.NotEmpty(t, item.Content, "it can be compared")
+					require.Equal(t, items[0].Content, item.Content)
+					require.True(t, i == 0 || item.Earlier == nil, "the release before dropped it")
+					all = append(all, item.Key)
+				}
+				return all
+			}
+			three := keys(c.request)
+			require.Len(t, three, 3)
+			require.Len(t, map[string]bool{three[0]: true, three[1]: true, three[2]: true}, 3)
+			require.Equal(t, three, keys(c.request))
+			require.Equal(t, three[:1], keys(strings.Replace(c.request, "%,%,%", "%", 1)))
+		})
+	}
+	twoSubscriptions := `[` + strings.Replace(hubspot, "{", `{"subscriptionId":1,`, 1) + `,` + strings.Replace(hubspot, "{", `{"subscriptionId":2,`, 1) + `]`
+	items, err := providerOf(t, "hubspot", secretOfTests).SplitStored(&auth.Request{Method: "POST", Body: []byte(twoSubscriptions)})
+	require.NoError(t, err)
+	require.Equal(t, items[0].Key, items[1].Key, "one event for two subscriptions")
+	r := &auth.Request{Method: "POST", Header: map[string][]string{}, Body: []byte(`[{"sg_event_id":"1","event":"open"},{"sg_event_id":"1","event":"open"}]`)}
+	items, err = providerOf(t, "sendgrid", secretOfTests).SplitStored(r)
+	require.NoError(t, err)
+	require.Equal(t, items[0].Key, items[1].Key, "a certain ID is one event")
+}

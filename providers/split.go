@@ -3,8 +3,11 @@ package providers
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"holdfast/event"
@@ -63,7 +66,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 	if root != nil {
 		rootValue, _ = decode.JSONExactly(root)
 	}
-	items := make([]Item, 0, len(parts))
+	items, seen := make([]Item, 0, len(parts)), alike{}
 	for _, part := range parts {
 		body, err := p.decoders.DecodeIdentity(shown.Headers["content-type"], part)
 		item := Item{
@@ -80,9 +83,32 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 		if err := p.identify(ctx, &item, in, err == nil, proven); err != nil {
 			return nil, err
 		}
+		if len(parts) > 1 {
+			seen.tellApart(p.name, &item)
+		}
 		items = append(items, item)
 	}
 	return items, nil
+}
+
+// alike counts the equal items of a request that have a guessed key.
+type alike map[[sha256.Size]byte]int
+
+// tellApart gives the second and each further one of equal items a key of its own: no sender retries within a request. The same
+// request sent again has the same keys, since they go by the order of the items. Items that differ in what varies between
+// deliveries, such as the number of the subscription, are deliveries of one event.
+func (a alike) tellApart(provider string, item *Item) {
+	if item.Content == "" {
+		return
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n", item.Key)
+	h.Write(item.Body)
+	same := [sha256.Size]byte(h.Sum(nil))
+	if a[same]++; a[same] > 1 {
+		item.Key = event.CanonicalKey(provider, item.Key+":"+strconv.Itoa(a[same]))
+		item.Earlier = nil // the release before took it for the first one
+	}
 }
 
 // describeItem fills in what an item is: type and source. What could be read of a body that is not decoded still gives them, and

@@ -4,21 +4,22 @@ import (
 	"context"
 	"crypto/rsa"
 	"crypto/x509"
-	"encoding/pem"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 )
 
 // The bounds of what strangers can have us fetch. They may name any certificate at an allowed host: a cache that is full forgets
-// misses first, and a URL that is new costs one of a few fetches a minute. A URL that has had a certificate is fetched at most once
-// a minute, whatever strangers have used up.
+// misses first, and a URL that is new costs one of a few fetches a minute. A URL that has had a certificate is fetched at most
+// once a minute, whatever strangers have used up.
 const (
 	maxCertificates     = 64
 	maxCertificateBytes = 64 << 10
@@ -29,8 +30,8 @@ const (
 	certificatesEach    = 6 * time.Second
 )
 
-// Certificates fetches the certificates with which senders sign, and keeps them. It reaches public addresses only, by HTTPS,
-// follows no redirect, and is safe for concurrent use. Which hosts are allowed is the caller's to say.
+// Certificates fetches the certificates with which senders sign, verifies them and keeps their keys. It reaches public addresses
+// only, follows no redirect, and is safe for concurrent use. Which hosts are allowed is the caller's to say.
 type Certificates struct {
 	http   *http.Client
 	roots  *x509.CertPool // nil for those of the machine
@@ -42,10 +43,12 @@ type Certificates struct {
 	kept map[string]keptCertificate
 }
 
-// keptCertificate is what came of a fetch.
+// keptCertificate is the result of a fetch: a key, or why there is none.
 type keptCertificate struct {
-	key   *rsa.PublicKey // nil if nothing usable did
-	until time.Time
+	key *rsa.PublicKey
+	err error
+	// until is when it is fetched again, and ends when the certificate does.
+	until, ends time.Time
 	// wasGood says that the URL has had a certificate, now or before.
 	wasGood bool
 }
@@ -60,53 +63,69 @@ func newCertificates(client *http.Client, roots *x509.CertPool) *Certificates {
 	}
 }
 
-var (
-	errNoCertificate = errors.New("the certificate could not be fetched, or is none that is valid now")
-	errTooMany       = errors.New("too many certificates were asked for")
-)
+// unavailable says that it couldn't be found out whether a certificate is the sender's: the sender should try again.
+func unavailable(found string) error {
+	return &denial.Error{Reason: denial.NoCertificate, Found: found}
+}
 
-// Key is that of the certificate at a URL.
-func (c *Certificates) Key(url string) (*rsa.PublicKey, error) {
-	if found, ok := c.lookup(url); ok {
-		return keyOrError(found.key)
+// wrong says that a certificate isn't the sender's.
+func wrong(found string) error {
+	return &denial.Error{Reason: denial.WrongCertificate, Found: found}
+}
+
+// Key is that of a certificate whose chain, name and validity have been verified. The error is a *denial.Error.
+func (c *Certificates) Key(at auth.CertificateAt) (*rsa.PublicKey, error) {
+	id := strings.Join(append([]string{at.URL}, at.Names...), " ")
+	if found, ok := c.lookup(id); ok {
+		return found.key, found.err
 	}
-	found, err, _ := c.once.Do(url, func() (any, error) {
-		if found, ok := c.lookup(url); ok { // somebody has just been there
-			return found.key, nil
+	found, err, _ := c.once.Do(id, func() (any, error) {
+		before, ok := c.lookup(id)
+		if ok { // another request has just fetched it
+			return before, nil
 		}
-		before, _ := c.lookup(url)
 		if !before.wasGood && !c.budget.AllowN(c.now(), 1) {
-			return nil, errTooMany
+			return nil, unavailable("too many new certificates were asked for")
 		}
-		key, until, err := c.fetch(url)
-		if err != nil {
-			key, until = nil, c.now().Add(certificateMissLife)
-		}
-		c.keep(url, keptCertificate{key, until, before.wasGood || key != nil})
-		return key, nil
+		found := c.renew(at, before)
+		c.keep(id, found)
+		return found, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return keyOrError(found.(*rsa.PublicKey))
+	return found.(keptCertificate).key, found.(keptCertificate).err
 }
 
-func keyOrError(key *rsa.PublicKey) (*rsa.PublicKey, error) {
-	if key == nil {
-		return nil, errNoCertificate
+// renew fetches a certificate. One that was verified before stays good while it is valid and its host can't be reached.
+func (c *Certificates) renew(at auth.CertificateAt, before keptCertificate) keptCertificate {
+	now := c.now()
+	found := keptCertificate{until: now.Add(certificateMissLife), wasGood: before.wasGood}
+	leaf, err := c.fetch(at)
+	switch {
+	case err == nil:
+		found.key, _ = leaf.PublicKey.(*rsa.PublicKey)
+		found.ends, found.wasGood = leaf.NotAfter, true
+		found.until = now.Add(min(certificateLife, leaf.NotAfter.Sub(now)))
+	case denial.ReasonOf(err) == denial.NoCertificate && before.key != nil && now.Before(before.ends):
+		found.key, found.ends = before.key, before.ends
+		found.until = now.Add(min(certificateMissLife, before.ends.Sub(now)))
+	default:
+		found.err = err
 	}
-	return key, nil
+	return found
 }
 
-func (c *Certificates) lookup(url string) (keptCertificate, bool) {
+// lookup gives what is kept, and whether it needs no other look.
+func (c *Certificates) lookup(id string) (keptCertificate, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, ok := c.kept[url]
+	found, ok := c.kept[id]
 	return found, ok && c.now().Before(found.until)
 }
 
 // keep makes room by forgetting URLs that never had a certificate, then any.
-func (c *Certificates) keep(url string, found keptCertificate) {
+func (c *Certificates) keep(id string, found keptCertificate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, goes := range []func(keptCertificate) bool{
@@ -119,75 +138,67 @@ func (c *Certificates) keep(url string, found keptCertificate) {
 			}
 		}
 	}
-	c.kept[url] = found
+	c.kept[id] = found
 }
 
-// fetch gives the key, and until when it may be believed without another look.
-func (c *Certificates) fetch(url string) (*rsa.PublicKey, time.Time, error) {
+// fetch gives a certificate that has been verified. The time limit holds for all that is fetched for it.
+func (c *Certificates) fetch(at auth.CertificateAt) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), certificateTimeout)
 	defer cancel()
+	text, shown, err := c.get(ctx, at.URL)
+	if err != nil {
+		return nil, unavailable("it could not be fetched: " + err.Error())
+	}
+	chain := readCertificates(text)
+	if len(chain) == 0 {
+		return nil, unavailable("there is no certificate at its URL")
+	}
+	leaf := chain[0]
+	if err := c.checkLeaf(leaf, at.Names); err != nil {
+		return nil, err
+	}
+	return leaf, c.verify(ctx, leaf, append(chain[1:], shown...), at.Issuers)
+}
+
+// get gives a file, and the certificates that its host has shown.
+func (c *Certificates) get(ctx context.Context, url string) (text []byte, shown []*x509.Certificate, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return nil, time.Time{}, errNoCertificate
+		return nil, nil, &Error{Code: codeAddress, Reason: "its address can't be used"}
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, time.Time{}, failure(err)
+		return nil, nil, failure(err)
 	}
 	defer func() { _ = response.Body.Close() }() // all of it has been read, or none of it matters
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxCertificateBytes))
-	if err != nil || response.StatusCode != http.StatusOK {
-		return nil, time.Time{}, errNoCertificate
-	}
-	return c.read(text)
-}
-
-// read takes the first certificate of a PEM file, which must be valid now. TLS has proven whose file it is; where the file holds
-// those above it as well, they must lead to a root.
-func (c *Certificates) read(text []byte) (*rsa.PublicKey, time.Time, error) {
-	var chain []*x509.Certificate
-	for {
-		var block *pem.Block
-		if block, text = pem.Decode(text); block == nil {
-			break
-		}
-		one, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, time.Time{}, fmt.Errorf("read certificate: %w", err)
-		}
-		chain = append(chain, one)
-	}
-	if len(chain) == 0 {
-		return nil, time.Time{}, errNoCertificate
-	}
-	leaf, now := chain[0], c.now()
-	key, isRSA := leaf.PublicKey.(*rsa.PublicKey)
-	if !isRSA || now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
-		return nil, time.Time{}, errNoCertificate
-	}
-	if err := c.verify(chain); err != nil {
-		return nil, time.Time{}, err
-	}
-	until := now.Add(certificateLife)
-	if leaf.NotAfter.Before(until) {
-		until = leaf.NotAfter
-	}
-	return key, until, nil
-}
-
-func (c *Certificates) verify(chain []*x509.Certificate) error {
-	if len(chain) == 1 {
-		return nil
-	}
-	above := x509.NewCertPool()
-	for _, one := range chain[1:] {
-		above.AddCert(one)
-	}
-	_, err := chain[0].Verify(x509.VerifyOptions{
-		Roots: c.roots, Intermediates: above, CurrentTime: c.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
-	})
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxCertificateBytes+1))
 	if err != nil {
-		return fmt.Errorf("verify certificate: %w", err)
+		return nil, nil, failure(err)
+	}
+	if response.StatusCode != http.StatusOK || len(text) > maxCertificateBytes {
+		return nil, nil, &Error{Code: codeAnswer, Reason: "the answer is no file of at most 64 KiB"}
+	}
+	if response.TLS != nil {
+		shown = response.TLS.PeerCertificates
+	}
+	return text, shown, nil
+}
+
+// checkLeaf takes a certificate that is valid now, has one of the names and may sign.
+func (c *Certificates) checkLeaf(leaf *x509.Certificate, names []string) error {
+	_, isRSA := leaf.PublicKey.(*rsa.PublicKey)
+	now := c.now()
+	switch {
+	case now.Before(leaf.NotBefore):
+		return wrong("the certificate isn't valid yet")
+	case now.After(leaf.NotAfter):
+		return wrong("the certificate has expired")
+	case !hasName(leaf, names):
+		return wrong("the certificate has another name")
+	case !isRSA:
+		return wrong("its key isn't one of RSA")
+	case leaf.IsCA, leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0:
+		return wrong("the certificate isn't one for signing messages")
 	}
 	return nil
 }

@@ -108,7 +108,8 @@ func revise(ctx context.Context, t *postgres.Transaction, held heldDeadLetter, e
 		return r, err
 	}
 	r.ID, r.Replaces, r.Key = eventID, r.ID, event.RevisedKey(root, n)
-	r.Fingerprint = "" // it was that of the original's body
+	r.Fingerprint, r.Content = "", "" // they were those of the original's body
+	r.Earlier = nil                   // that key is the original's, too
 	return r, nil
 }
 

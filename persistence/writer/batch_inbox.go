@@ -96,6 +96,7 @@ func (e *batched) conclude() {
 	}
 	w := e.write.Written
 	if w.Held != nil {
+		e.PossibleDuplicateOf = e.write.doubts()
 		e.leave(w.Held)
 		return
 	}

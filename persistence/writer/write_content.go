@@ -23,12 +23,18 @@ SELECT pg_advisory_xact_lock(h) FROM (
          FROM unnest($1::text[], $2::text[]) AS wanted (provider, content) ORDER BY h) AS in_one_order`
 
 	// lookAtContents finds the first event with the same content in 30 days, counts those of the last day up to one more than are
-	// accepted, and says whether an operator is replaying this one to accept it.
+	// accepted, and says whether an operator is replaying this one to accept it, and whether it was compared before. A later event
+	// that is dead, perhaps held because of this one, is no reason to hold this one, since neither could go on. Nor is one that an
+	// operator has given up.
 	lookAtContents = `
 SELECT wanted.n,
        coalesce((SELECT c.event_id::text FROM event_contents AS c
                   WHERE c.provider = wanted.provider AND c.content = wanted.content AND c.event_id <> wanted.id
                     AND c.received_at BETWEEN wanted.received - interval '30 days' AND wanted.received + interval '30 days'
+                    AND ((c.received_at, c.event_id) < (wanted.received, wanted.id)
+                         OR NOT EXISTS (SELECT FROM dead_letters AS d
+                                         WHERE d.event_id = c.event_id AND d.subscription_id = 0 AND d.state ` + waits + `)
+                            AND NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = c.event_id))
                   ORDER BY c.received_at, c.event_id LIMIT 1), ''),
        (SELECT count(*) FROM (
                SELECT FROM event_contents AS c
@@ -37,7 +43,8 @@ SELECT wanted.n,
                 LIMIT wanted.flood) AS of_a_day),
        EXISTS (SELECT FROM dead_letters
                 WHERE event_id = wanted.id AND subscription_id = 0 AND state = 'redriving'
-                  AND error_class IN ('in_doubt', 'conflict'))
+                  AND error_class IN ('in_doubt', 'conflict')),
+       EXISTS (SELECT FROM event_contents WHERE event_id = wanted.id)
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::integer[]) WITH ORDINALITY
        AS wanted (id, provider, content, received, flood, n)`
 
@@ -92,7 +99,7 @@ func (t *writing) queueContents(b *pgx.Batch) {
 	b.Queue(lookAtContents, ids, providers, contents, received, floods).Query(func(rows pgx.Rows) error {
 		var n int
 		var c content
-		_, err := pgx.ForEachRow(rows, []any{&n, &c.first, &c.count, &c.accepted}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&n, &c.first, &c.count, &c.accepted, &c.compared}, func() error {
 			ws[n-1].content = c
 			return nil
 		})
@@ -105,6 +112,7 @@ type content struct {
 	first    string // the ID of the first one in 30 days; "" if there is none
 	count    int    // of others within a day, up to the number that is accepted
 	accepted bool   // an operator replays the event
+	compared bool   // an earlier transaction has compared the event
 }
 
 func (w *write) flood() int {
@@ -121,15 +129,17 @@ func (t *writing) compareContents() {
 	for _, w := range slices.SortedFunc(slices.Values(sift(t.events, (*write).asksAboutContent)), func(a, b *write) int {
 		return cmp.Or(a.receipt.ReceivedAt.Compare(b.receipt.ReceivedAt), cmp.Compare(a.receipt.ID, b.receipt.ID))
 	}) {
-		if w.receipt.Content == "" {
-			continue
+		if w.receipt.Content == "" || !w.owns() {
+			continue // what is no event of its own is not repeated by another one
 		}
 		k := key{w.provider(), w.receipt.Content}
 		if others := seen[k]; len(others) > 0 {
 			w.content.first = cmp.Or(w.content.first, others[0].receipt.ID)
 			w.content.count += len(others)
 		}
-		seen[k] = append(seen[k], w)
+		if !w.content.compared { // otherwise the look has found it
+			seen[k] = append(seen[k], w)
+		}
 	}
 }
 
@@ -158,6 +168,14 @@ func (w *write) held() *event.Error {
 		}
 	}
 	return nil
+}
+
+// doubts returns the ID of the event because of which this one is held for the first time; "" if it is not, or was held before.
+func (w *write) doubts() string {
+	if w.Held == nil || w.Held.Class != event.ClassInDoubt || w.content.compared {
+		return ""
+	}
+	return w.content.first
 }
 
 func conflictWith(owner string) *event.Error {

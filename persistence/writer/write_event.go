@@ -62,7 +62,7 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 		return event.Persisted{}, &event.VerdictError{Verdict: *w.Verdict}
 	}
 	if w.Held != nil {
-		return event.Persisted{}, w.Held
+		return event.Persisted{PossibleDuplicateOf: w.doubts(), Conflict: w.Conflict}, w.Held
 	}
 	return event.Persisted{
 		PossibleDuplicateOf: w.PossibleDuplicateOf,

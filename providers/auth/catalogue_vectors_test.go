@@ -79,7 +79,7 @@ func (v publishedVector) as(s *sender) *Authenticator {
 	return a
 }
 
-func (v publishedVector) key(string) (*rsa.PublicKey, error) {
+func (v publishedVector) key(CertificateAt) (*rsa.PublicKey, error) {
 	block, _ := pem.Decode([]byte(v.Certificate))
 	if block == nil {
 		return nil, errors.New("it cannot be fetched")

@@ -7,6 +7,7 @@ import (
 	"crypto/sha1" //nolint:gosec // Amazon SNS signs with SHA-1 unless a topic is told otherwise.
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"hash"
 	"net/url"
 	"regexp"
@@ -18,9 +19,20 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Certificates gives the key of the certificate at a URL, whose host and path the definition allows. It bounds how often it
-// fetches one and how long that takes, since anybody may name one, and must be safe for concurrent use.
-type Certificates func(url string) (*rsa.PublicKey, error)
+// CertificateAt names the certificate of a sender, and says what must be true of it.
+type CertificateAt struct {
+	// URL is where it is: the definition allows its host and path.
+	URL string
+	// Names are those of which the certificate must have one.
+	Names []string
+	// Issuers are the hosts that the certificates above it may be fetched from; a * is one label.
+	Issuers []string
+}
+
+// Certificates gives the key of a certificate after it has verified its chain, name and validity. It bounds how often it fetches
+// one and how long that takes, since anybody may name one, and must be safe for concurrent use. The error is a *denial.Error:
+// denial.WrongCertificate if the certificate can't be the sender's, denial.NoCertificate if that couldn't be found out.
+type Certificates func(CertificateAt) (*rsa.PublicKey, error)
 
 // certificateScheme verifies an RSA signature with the key of a certificate that the request names. The sender signs for all its
 // customers, so that the secret is what tells ours: it stands in the signed content, or is a value of the request.
@@ -29,12 +41,17 @@ type certificateScheme struct {
 	url, account definition.Where
 	hosts        []string
 	path         string
+	names        []string
+	issuers      []string
 	hash         crypto.Hash
 	newHash      func() hash.Hash
 }
 
 func newCertificate(p *definition.Problems, field string, d *definition.Certificate) scheme {
-	s := &certificateScheme{signed: newSigned(p, field, d.Signing), url: d.URL, account: d.Account, hosts: d.Hosts, path: d.Path}
+	s := &certificateScheme{
+		signed: newSigned(p, field, d.Signing), url: d.URL, account: d.Account, hosts: d.Hosts, path: d.Path,
+		names: d.Names, issuers: d.Issuers,
+	}
 	s.hash, s.newHash = crypto.SHA256, sha256.New
 	if p.OneOf(field+".algorithm", d.Algorithm, "sha256", "sha1") == "sha1" {
 		s.hash, s.newHash = crypto.SHA1, sha1.New
@@ -53,7 +70,21 @@ func newCertificate(p *definition.Problems, field string, d *definition.Certific
 	if !strings.HasPrefix(d.Path, "/") {
 		p.Add(field+".path", "want a pattern that begins with /")
 	}
+	s.checkNames(p, field)
 	return s
+}
+
+func (s *certificateScheme) checkNames(p *definition.Problems, field string) {
+	if len(s.names) == 0 {
+		p.Add(field+".names", "must be given: the DNS names on the sender's certificate, of which it must have one")
+	}
+	isOfRegion := func(name string) bool { return strings.Contains(name, "*") }
+	if slices.ContainsFunc(s.names, isOfRegion) && !slices.ContainsFunc(s.hosts, isOfRegion) {
+		p.Add(field+".names", "a * stands for the region in the host, and no host has one")
+	}
+	if slices.ContainsFunc(s.issuers, func(h string) bool { return strings.Count(h, ".") < 2 }) {
+		p.Add(field+".issuers", "want names of hosts such as crt.*.amazontrust.com")
+	}
 }
 
 func checkPlace(p *definition.Problems, field string, d definition.Where) {
@@ -124,30 +155,69 @@ func (s *certificateScheme) key(k keyring, r *Request) (*rsa.PublicKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.allows(address) {
+	host, ok := s.allows(address)
+	if !ok {
 		return nil, denial.At(denial.ForeignCertificate, part)
 	}
 	if k.certificates == nil {
 		return nil, denial.At(denial.NoCertificate, part)
 	}
-	key, err := k.certificates(address)
-	if err != nil || key == nil || key.N.BitLen() < minRSABits {
-		return nil, denial.At(denial.NoCertificate, part)
+	key, err := k.certificates(CertificateAt{URL: address, Names: s.namesAt(host), Issuers: s.issuers})
+	if err != nil {
+		return nil, asDenial(err, part)
+	}
+	if key.N.BitLen() < minRSABits {
+		return nil, &denial.Error{Reason: denial.WrongCertificate, Part: part, Found: "its key is too short"}
 	}
 	return key, nil
+}
+
+// asDenial adds what of the request was looked at. An error that gives no reason doesn't say that the certificate is wrong.
+func asDenial(err error, part string) error {
+	e := &denial.Error{Reason: denial.NoCertificate}
+	var given *denial.Error
+	if errors.As(err, &given) {
+		*e = *given
+	}
+	e.Part = part
+	return e
+}
+
+// namesAt are the names that a certificate from a host may have: a * is the region of the host.
+func (s *certificateScheme) namesAt(host string) []string {
+	region, names := "", make([]string, 0, len(s.names))
+	for _, pattern := range s.hosts {
+		if hostFits(pattern, host) {
+			region = regionIn(pattern, host)
+		}
+	}
+	for _, name := range s.names {
+		if region != "" || !strings.Contains(name, "*") {
+			names = append(names, strings.ReplaceAll(name, "*", region))
+		}
+	}
+	return names
+}
+
+func regionIn(pattern, host string) string {
+	labels := strings.Split(host, ".")
+	if at := slices.Index(strings.Split(pattern, "."), "*"); at >= 0 {
+		return labels[at]
+	}
+	return ""
 }
 
 // maxCertificateURL is in bytes.
 const maxCertificateURL = 512
 
-// allows takes https at one of the hosts and a path of the pattern, and nothing else that a URL can hold.
-func (s *certificateScheme) allows(address string) bool {
+// allows takes https at one of the hosts and a path of the pattern, and nothing else that a URL can hold. It gives the host.
+func (s *certificateScheme) allows(address string) (host string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxCertificateURL || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.ForceQuery ||
 		u.Fragment != "" || u.Host != u.Hostname() || u.EscapedPath() != u.Path || strings.Contains(u.Path, "..") {
-		return false
+		return "", false
 	}
-	return slices.ContainsFunc(s.hosts, func(pattern string) bool { return hostFits(pattern, u.Host) }) &&
+	return u.Host, slices.ContainsFunc(s.hosts, func(pattern string) bool { return hostFits(pattern, u.Host) }) &&
 		definition.NewGlob(s.path).Match(u.Path) && strings.Count(s.path, "/") == strings.Count(u.Path, "/")
 }
 

@@ -209,7 +209,7 @@ func NewSecrets() []string { return secretsWith(newRSA()) }
 func TrialSecrets() []string { return slices.Clone(trialSecrets()) }
 
 // TrialCertificates has the key with which this process signs what a sender would sign by certificate, whatever the URL.
-func TrialCertificates(string) (*rsa.PublicKey, error) { return &trialRSA().PublicKey, nil }
+func TrialCertificates(CertificateAt) (*rsa.PublicKey, error) { return &trialRSA().PublicKey, nil }
 
 var (
 	trialRSA     = sync.OnceValue(newRSA)

@@ -55,6 +55,11 @@ type Certificate struct {
 	// Hosts may serve it: names whose * stands for a region of AWS. Path is a pattern of its path.
 	Hosts []string `yaml:"hosts"`
 	Path  string   `yaml:"path"`
+	// Names are DNS names of which the certificate must have one; a * is the region in the name of the host.
+	Names []string `yaml:"names"`
+	// Issuers are hosts that the certificates above it may be fetched from, where the sender's host doesn't serve them. A * is one
+	// label.
+	Issuers []string `yaml:"issuers"`
 	// Account is a value of the request that must be one of the secrets, since the sender signs for everybody.
 	Account Where `yaml:"account"`
 }

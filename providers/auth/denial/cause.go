@@ -84,8 +84,12 @@ var causes = map[Reason]Cause{
 		"nothing, unless the sender documents a new place: then add it to auth[].certificate.hosts",
 	},
 	NoCertificate: {
-		"the sender's certificate could not be fetched or is not valid; the request is answered so that it is sent again",
-		"see that the ingress reaches the sender's host by HTTPS",
+		"the sender's certificate, or one above it, could not be fetched; the request is answered so that it is sent again",
+		"see that the ingress reaches the sender's host by HTTPS, and the hosts of auth[].certificate.issuers by HTTP",
+	},
+	WrongCertificate: {
+		"the certificate is not the sender's: it has another name, is not valid now, or leads to no trusted root",
+		"see what was found; if the sender documents a new name, add it to auth[].certificate.names",
 	},
 	BadToken: {
 		"the token or password is none of the configured ones",
@@ -130,6 +134,9 @@ func (e *Error) Detail() string {
 	var parts []string
 	if e.Part != "" {
 		parts = append(parts, "looked at: "+e.Part)
+	}
+	if e.Found != "" {
+		parts = append(parts, e.Found)
 	}
 	if e.Fits != "" {
 		parts = append(parts, "the signature is good for "+e.Fits)

@@ -17,6 +17,8 @@ type Error struct {
 	Skew *time.Duration
 	// Tolerance is how far it may be away.
 	Tolerance time.Duration
+	// Found says what is the matter with a certificate.
+	Found string
 	// Fits says which other form of the body the signature is for, and Tried which forms it is not for: see Examine of the
 	// authenticator.
 	Fits  string
@@ -49,6 +51,7 @@ const (
 	OtherAccount        Reason = "other_account"
 	ForeignCertificate  Reason = "foreign_certificate"
 	NoCertificate       Reason = "no_certificate"
+	WrongCertificate    Reason = "wrong_certificate"
 	BadToken            Reason = "bad_token"
 	BadSignature        Reason = "bad_signature"
 	ModifiedBody        Reason = "modified_body"
@@ -63,8 +66,8 @@ const (
 var byRank = []Reason{
 	NoSecret, PlaceholderSecret, ShortSecret, UnusableSecret, Address, MissingSignature, MissingToken, MissingTimestamp, MissingID,
 	AmbiguousHeader, MalformedHeader, MalformedTimestamp, TooManySignatures, MalformedToken, UnsignedBody, MalformedSignature,
-	OtherAccount, ForeignCertificate, NoCertificate, BadToken, BadSignature, ModifiedBody, OtherURL, WrongClaim, Expired,
-	StaleTimestamp, TimestampFromFuture,
+	OtherAccount, ForeignCertificate, NoCertificate, WrongCertificate, BadToken, BadSignature, ModifiedBody, OtherURL, WrongClaim,
+	Expired, StaleTimestamp, TimestampFromFuture,
 }
 
 // Reasons are all of them, the most telling last.

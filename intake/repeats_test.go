@@ -1,0 +1,52 @@
+package intake
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"holdfast/event"
+	"holdfast/runs"
+)
+
+// counted keeps the duplicates that are counted.
+type counted []event.Duplicate
+
+func (c *counted) Count(d event.Duplicate) { *c = append(*c, d) }
+
+// A duplicate that only its content tells is counted as undecidable. One with a delivery ID or a certain key is a duplicate, and a
+// conflict, a new event and an event that is sent again while it is started are none.
+func TestUndecidableDuplicatesAreCounted(t *testing.T) { //nolint:paralleltest // it sets the meters of the process
+	reader, before := metric.NewManualReader(), otel.GetMeterProvider()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+	defer otel.SetMeterProvider(before)
+	r, err := newRepeats()
+	require.NoError(t, err)
+	hour := event.Duration(time.Hour)
+	byContent := event.Receipt{ID: "2", Provider: "acme", Content: "c", DedupeWindow: hour}
+	processed := runs.Started{EventID: "1", State: runs.StateProcessed}
+	all := &counted{}
+	for _, c := range []struct {
+		receipt event.Receipt
+		started runs.Started
+	}{
+		{byContent, processed}, {byContent, runs.Started{EventID: "1", State: runs.StateProcessing}},
+		{event.Receipt{ID: "2", Provider: "acme", Content: "c"}, processed},
+		{event.Receipt{ID: "2", Provider: "acme", DedupeWindow: hour}, processed},
+		{byContent, runs.Started{EventID: "1", State: runs.StateProcessed, Conflict: &event.Conflict{}}},
+		{byContent, runs.Started{EventID: "2", State: runs.StateAccepted}}, {byContent, runs.Started{EventID: "2", State: StateSpooled}},
+		{byContent, runs.Started{EventID: "2", State: runs.StateProcessing}},
+	} {
+		r.count(t.Context(), all, c.receipt, c.started)
+	}
+	require.Len(t, *all, 4)
+	var found metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &found))
+	require.Len(t, found.ScopeMetrics, 1)
+	require.Equal(t, "holdfast_undecidable_duplicates_total", found.ScopeMetrics[0].Metrics[0].Name)
+	require.EqualValues(t, 2, found.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints[0].Value)
+}
