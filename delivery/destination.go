@@ -83,7 +83,7 @@ type Temporal struct {
 	TaskQueue string `json:"task_queue"`
 }
 
-// Rate allows Requests in every span of Per, all of them at once if need be.
+// Rate allows at most Requests in every span of Per, spread evenly over it.
 type Rate struct {
 	Requests int            `json:"requests"`
 	Per      event.Duration `json:"per"`

@@ -117,16 +117,16 @@ func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
 	db := open(t)
 	db.destination(1, delivery.Destination{Rate: &delivery.Rate{Requests: 4, Per: event.Duration(time.Hour)}})
 	db.queue(1, 20)
-	require.Len(t, db.lease(3, 3), 3)
 	require.Len(t, db.lease(3, 3), 1)
 	require.Empty(t, db.lease(3, 3))
-	db.MadeDue(1) // a new delivery brings no token
+	db.MadeDue(1) // a new delivery brings no start time
 	require.Empty(t, db.lease(3, 3))
 	require.Equal(t, "rate", value[string](db, `SELECT held FROM destination_states`))
-	db.passes(1, 31*time.Minute)
-	require.Len(t, db.lease(10, 10), 2)
+	db.passes(1, 16*time.Minute)
+	require.Len(t, db.lease(10, 10), 1)
 	db.passes(1, 24*time.Hour)
-	require.Len(t, db.lease(10, 10), 4, "no more than it holds")
+	require.Len(t, db.lease(10, 10), 1, "what was not used is gone")
+	require.Empty(t, db.lease(10, 10))
 }
 
 // A process dies between its commit and the wake; another one between the lease and the outcome.
@@ -233,15 +233,19 @@ func TestWhatCannotBeGivenBackYetIsKept(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 2)
 }
 
-// What nobody was sent has taken none of the rate.
-func TestWhatIsGivenBackGivesItsTokensBack(t *testing.T) {
+// The start time of a lost lease passes without an attempt. The delivery gets the next one.
+func TestWhatIsGivenBackKeepsTheRate(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
 	db.destination(1, delivery.Destination{Rate: &delivery.Rate{Requests: 4, Per: event.Duration(time.Hour)}})
-	db.queue(1, 6)
+	ids := db.queue(1, 1)
 	lose()
-	require.Len(t, db.lease(10, 10), 4)
 	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 16*time.Minute)
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 1)
+	require.Equal(t, ids[0], jobs[0].EventID)
+	require.Zero(t, jobs[0].Tries)
 }
 
 // An outcome was kept while the database was away, and is due long ago when it is settled.

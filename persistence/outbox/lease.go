@@ -31,7 +31,7 @@ const (
 // lockDue takes the destinations that have waited longest to be looked at. One that is paused, disabled, open or held back has no
 // place at the front of this index, however much waits for it. Those of $2 are left out.
 const lockDue = `
-SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.tokens,
+SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at,
        nullif(s.tokens_at, '-infinity'), coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.state = 'ready' AND s.next_at <= statement_timestamp()
@@ -49,9 +49,9 @@ const underWay = `
 // looked are the destinations of a look, by ID; turn is the order in which they are served. probes is null unless the breaker
 // lets only so many through.
 const looked = `
-       unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::double precision[],
-              $10::double precision[], $11::double precision[], $12::timestamptz[], $13::integer[])
-           AS l (id, turn, present, epoch, allowed, probes, tokens, per_token, pause, until, share)`
+       unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[],
+              $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
+           AS l (id, turn, present, epoch, allowed, probes, starts, spacing, start, until, share)`
 
 // leaseDue takes what is due, the oldest first, passing over rows that somebody holds. The count of what is under way is as new
 // as the lock on the destination, since this is another statement than the one that has locked it.
@@ -62,7 +62,7 @@ const looked = `
 const leaseDue = `
 WITH room AS MATERIALIZED (
      SELECT l.id, l.turn, l.epoch, l.until, s.low_at,
-            least(l.share, l.allowed - u.live, l.probes - u.of_epoch, floor(l.tokens))::bigint AS room
+            least(l.share, l.allowed - u.live, l.probes - u.of_epoch, l.starts)::bigint AS room
        FROM ` + looked + `
        JOIN destination_states AS s ON s.destination_id = l.id
       CROSS JOIN LATERAL (` + underWay + `) AS u
@@ -85,8 +85,8 @@ UPDATE delivery_queue AS q
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
        q.queued_at`
 
-// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: tokens, and
-// the turn of an open breaker, which is one only if something was there to probe with. A destination that may have more goes to
+// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start times
+// of its rate (tokens_at is the next one), and the turn of an open breaker, which is one only if something was there to probe with. A destination that may have more goes to
 // the back of the line, unless nothing was left for it. Below low_at nothing is left, but for what a writer has queued and not
 // committed yet; Rearm finds what takes that long.
 const lookAgain = `
@@ -94,15 +94,14 @@ UPDATE destination_states AS s
    SET breaker = CASE WHEN n.turns THEN 'half_open' ELSE s.breaker END,
        epoch = CASE WHEN n.turns THEN n.epoch ELSE s.epoch END,
        probes_ok = CASE WHEN n.turns THEN 0 ELSE s.probes_ok END,
-       tokens = CASE WHEN n.per_token IS NULL THEN 0 ELSE n.tokens - n.taken END,
-       tokens_at = CASE WHEN n.per_token IS NULL THEN '-infinity' ELSE $2::timestamptz END,
+       tokens = 0,
+       tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.taken * n.spacing) END,
        low_at = greatest(s.low_at, least(n.first, $2::timestamptz) - interval '30 s'),
        held = n.held,
        next_at = CASE n.held
                  WHEN 'gone' THEN 'infinity'
                  WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
-                 WHEN 'rate' THEN $2::timestamptz
-                      + make_interval(secs => greatest((1 - n.tokens + n.taken) * n.per_token, n.pause))
+                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing) - interval '50 ms'
                  ELSE (CASE WHEN n.first > $2::timestamptz THEN n.first
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
@@ -113,7 +112,7 @@ UPDATE destination_states AS s
                CASE WHEN NOT l.present THEN 'gone'
                     WHEN f.first IS NULL OR f.first > $2::timestamptz THEN ''
                     WHEN u.live >= l.allowed OR u.of_epoch >= l.probes THEN 'full'
-                    WHEN l.tokens - u.taken < 1 THEN 'rate'
+                    WHEN u.taken >= l.starts THEN 'rate'
                     ELSE '' END AS held
           FROM ` + looked + `
           JOIN destination_states AS was ON was.destination_id = l.id
@@ -150,7 +149,7 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
   FROM missed WHERE s.destination_id = missed.destination_id`
 
 // Lease takes deliveries that are due and for which there is room, the oldest first within each destination, and none of a
-// destination that is paused, disabled, open, out of tokens, or has as many under way as it may. next is when to look again if
+// destination that is paused, disabled, open, held back by its rate, or has as many under way as it may. next is when to look again if
 // nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
@@ -188,6 +187,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 		return nil, err
 	}
 	defer tx.Rollback(ctx)
+	l.answered = time.Now()
 	last := &pgx.Batch{}
 	if len(l.due) > 0 {
 		if err := s.learnLimits(ctx, tx, l.due); err != nil {
@@ -196,6 +196,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 		args := l.args()
 		last.Queue(leaseDue, append(args, l.want.First)...).Query(func(rows pgx.Rows) (err error) {
 			jobs, err = pgx.CollectRows(rows, l.scanJob)
+			l.schedule(jobs)
 			return err
 		})
 		last.Queue(lookAgain, args...)
