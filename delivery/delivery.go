@@ -56,7 +56,7 @@ type Delivery struct {
 	Attempts   int    `json:"attempts"`
 	Generation int    `json:"generation,omitempty"`
 	// Waits says why an open one is not under way: "due", which is a matter of time, "paused", "disabled", "breaker"; "full" if as
-	// many are under way as may be, "rate" if there is no token.
+	// many are under way as may be, "rate" if no start time is near, "busy" if the receiver has asked for a pause.
 	Waits    string     `json:"waits,omitempty"`
 	QueuedAt time.Time  `json:"queued_at"`
 	DueAt    *time.Time `json:"due_at,omitempty"`
@@ -128,7 +128,7 @@ const (
 	OK Kind = iota
 	// Bad counts against the policy and the breaker, and is tried again.
 	Bad
-	// Slow says that the receiver asks for patience (429, 502, 503, 504): it is tried again, and counts.
+	// Slow says that the receiver, or what is before it, can't answer now (502, 503, 504): it is tried again, and counts.
 	Slow
 	// Final says that trying again cannot help: a dead letter, which says nothing of the destination.
 	Final
@@ -136,7 +136,12 @@ const (
 	Gone
 	// Ours says that the attempt has failed for a reason of ours (a secret that is not configured, a stop). It counts nowhere.
 	Ours
+	// Busy says that the receiver asks for a pause (429, or 503 with Retry-After). It counts nowhere, and pauses the destination.
+	Busy
 )
+
+// MaxRetryAfter bounds the pause that a receiver can ask for. One that asks for more gets this much.
+const MaxRetryAfter = time.Hour
 
 // Result is what became of an attempt.
 type Result struct {
@@ -146,7 +151,7 @@ type Result struct {
 	Code string
 	// Error says it to a person, without address, payload or secret.
 	Error string
-	// RetryAfter is the pause that the receiver asks for; 0 is none.
+	// RetryAfter is the pause that the receiver asks for, at most MaxRetryAfter; 0 is none.
 	RetryAfter time.Duration
 	// Answer is the beginning of what came back.
 	Answer []byte

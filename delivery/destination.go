@@ -177,8 +177,10 @@ type Condition struct {
 	Breaker       BreakerState     `json:"breaker"`
 	Failures      int              `json:"failures,omitempty"`
 	OpenUntil     *time.Time       `json:"open_until,omitempty"`
-	TroubleSince  *time.Time       `json:"trouble_since,omitempty"`
-	Trouble       string           `json:"trouble,omitempty"`
+	// ResumeAt is until when the receiver has asked for a pause.
+	ResumeAt     *time.Time `json:"resume_at,omitempty"`
+	TroubleSince *time.Time `json:"trouble_since,omitempty"`
+	Trouble      string     `json:"trouble,omitempty"`
 	// Waiting, Retrying and Leased count its open deliveries, Oldest is when the oldest of them was queued, NextAt when the next
 	// attempt is due.
 	Waiting  int64      `json:"waiting"`

@@ -112,6 +112,61 @@ func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
 	require.Equal(t, "half_open 2", db.breakerOf(1))
 }
 
+// A receiver that is busy gets nothing until the time that it has named, uses up no attempt and opens no breaker. Then one attempt
+// goes out, and after its success some more.
+func TestABusyDestinationIsPausedAsAWhole(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	ids := db.queue(1, 20)
+	busy := each(db.lease(10, 10), delivery.Busy, "429")
+	require.Len(t, busy, 10)
+	for i := range busy {
+		busy[i].RetryAfter = 20 * time.Second
+	}
+	require.Empty(t, db.settle(busy[:9]...))
+	require.Empty(t, db.settle(became(busy[9].Job, delivery.Bad, "500")), "what was under way does not end the pause")
+	db.MadeDue(1)
+	require.NoError(t, db.Rearm(t.Context()))
+	require.Empty(t, db.lease(10, 10))
+	of, err := db.DeliveriesOf(t.Context(), ids[0])
+	require.NoError(t, err)
+	require.Equal(t, "busy", of[0].Waits)
+	c, err := db.Condition(t.Context(), 1)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(20*time.Second), *c.ResumeAt, 5*time.Second)
+	db.passes(1, 10*time.Second)
+	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 11*time.Second)
+	require.Equal(t, "closed 0", db.breakerOf(1))
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 1)
+	require.Zero(t, jobs[0].Attempts)
+	require.Equal(t, 1, value[int](db, `SELECT sum(attempts) FROM delivery_queue`))
+	db.settle(each(jobs, delivery.OK, "200")...)
+	require.Len(t, db.lease(10, 10), 3)
+}
+
+// Without a time the pause doubles with each answer, and begins anew after a success. An operator ends it.
+func TestThePauseOfABusyDestinationGrows(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 3)
+	pause := func() float64 {
+		return value[float64](db, `SELECT extract(epoch FROM resume_at - now())::float8 FROM destination_states`)
+	}
+	for _, seconds := range []float64{5, 10, 20, 40, 80, 160, 300, 300} {
+		db.settle(each(db.lease(10, 10), delivery.Busy, "429")...)
+		require.InDelta(t, seconds, pause(), 3)
+		_, err := db.ProbeDestination(t.Context(), "d1", ada)
+		require.NoError(t, err)
+	}
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	db.settle(each(db.lease(10, 10), delivery.Busy, "429")...)
+	require.InDelta(t, 5, pause(), 3)
+}
+
 func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -56,6 +56,7 @@ type receiver struct {
 	mu     sync.Mutex
 	seen   map[string]int
 	status atomic.Int64
+	after  string // Retry-After of what is refused
 	came   chan struct{}
 }
 
@@ -67,6 +68,9 @@ func receive(t *testing.T) *receiver {
 		r.mu.Lock()
 		r.seen[request.Header.Get("Webhook-Id")]++
 		r.mu.Unlock()
+		if r.after != "" && r.status.Load() != http.StatusOK {
+			w.Header().Set("Retry-After", r.after)
+		}
 		w.WriteHeader(int(r.status.Load()))
 		r.came <- struct{}{}
 	}))
@@ -213,4 +217,31 @@ settings = settings || '{"in_flight": 64, "rate": {"requests": 10, "per": "1s"}}
 	for i, first := range sender.at[:20] {
 		require.GreaterOrEqual(t, sender.at[i+10].Sub(first), time.Second)
 	}
+}
+
+// A receiver asks for two seconds: what was under way has asked by then, nothing else goes out meanwhile, and everything is delivered
+// by its first counted attempt.
+func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receive(t)
+	r.after = "2"
+	r.status.Store(http.StatusTooManyRequests)
+	db.endpoint(1, r)
+	db.queue(1, 30)
+	sender := &starts{Sender: toThisMachine()}
+	d := db.dispatcherWith(16, sender)
+	<-r.came
+	first := time.Now()
+	r.status.Store(http.StatusOK)
+	db.untilDelivered(r, 1, 30)
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Equal(t, 30, value[int](db, `SELECT sum(attempts) FROM deliveries`))
+	paused := 0
+	for _, at := range sender.at {
+		if at.Sub(first) > time.Second && at.Sub(first) < 1900*time.Millisecond {
+			paused++
+		}
+	}
+	require.Zero(t, paused)
 }

@@ -8,12 +8,11 @@ import (
 	"holdfast/event"
 )
 
-// The pauses after an attempt that counts nowhere, and the longest that a receiver may ask for.
+// The pauses after an attempt that counts nowhere.
 const (
-	oursPause     = time.Minute
-	cutOffPause   = 10 * time.Second
-	awayPause     = time.Second // at least; see pauseOfOurs
-	maxRetryAfter = 24 * time.Hour
+	oursPause   = time.Minute
+	cutOffPause = 10 * time.Second
+	awayPause   = time.Second // at least; see pauseOfOurs
 )
 
 // The codes of results that no sender has given.
@@ -30,13 +29,13 @@ const (
 func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.Time) delivery.Settled {
 	s := delivery.Settled{Job: j, Result: r, DueAt: now}
 	switch r.Kind {
-	case delivery.OK, delivery.Gone:
+	case delivery.OK, delivery.Gone, delivery.Busy: // what is busy waits for its destination
 	case delivery.Final:
 		s.Dead = true
 	case delivery.Bad, delivery.Slow:
 		policy, n := d.Policy(), j.Attempts+1
 		s.Dead = n >= policy.Attempts
-		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, maxRetryAfter)))
+		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, delivery.MaxRetryAfter)))
 	case delivery.Ours:
 		s.DueAt = now.Add(pauseOfOurs(r))
 	}

@@ -31,7 +31,7 @@ const (
 // lockDue takes the destinations that have waited longest to be looked at. One that is paused, disabled, open or held back has no
 // place at the front of this index, however much waits for it. Those of $2 are left out.
 const lockDue = `
-SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at,
+SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.busy_answers,
        nullif(s.tokens_at, '-infinity'), coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.state = 'ready' AND s.next_at <= statement_timestamp()

@@ -32,6 +32,7 @@ type looking struct {
 	present            bool
 	breaker            delivery.BreakerState
 	probesOK           int
+	busyAnswers        int
 	closedAt           *time.Time
 	startAt            *time.Time // when the next attempt may start; nil is now
 	limits             limits
@@ -40,7 +41,7 @@ type looking struct {
 func (l *look) collect(rows pgx.Rows) error {
 	var d looking
 	_, err := pgx.ForEachRow(rows, []any{
-		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.startAt, &d.version, &d.present,
+		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.busyAnswers, &d.startAt, &d.version, &d.present,
 	}, func() error {
 		d.turn = len(l.due)
 		l.due = append(l.due, d)
@@ -138,9 +139,12 @@ func (d looking) probes() *int {
 	return &n
 }
 
-// allowed is how many attempts may be under way. After a breaker has closed it is that of its probes, and doubles every second.
+// allowed is how many attempts may be under way. Of a receiver that was busy it is one, until something succeeds. After a breaker has closed it is that of its probes, and doubles every second.
 func (d looking) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
+	if d.busyAnswers > 0 {
+		return 1
+	}
 	if d.closedAt == nil || d.breaker != delivery.BreakerClosed {
 		return all
 	}

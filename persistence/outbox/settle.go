@@ -283,7 +283,8 @@ func statusOf(s delivery.Settled) *string {
 
 // countedOf is 1 for an outcome that counts against the policy.
 func countedOf(s delivery.Settled) int {
-	if s.Kind == delivery.Ours || s.Kind == delivery.Gone || s.Code == delivery.CodeLostLeases || s.Code == delivery.CodeDeleted {
+	if s.Kind == delivery.Ours || s.Kind == delivery.Gone || s.Kind == delivery.Busy ||
+		s.Code == delivery.CodeLostLeases || s.Code == delivery.CodeDeleted {
 		return 0
 	}
 	return 1

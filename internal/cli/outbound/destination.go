@@ -137,6 +137,7 @@ func conditionFields(how delivery.Condition) []string {
 	}
 	return []string{
 		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.MomentTextOf(how.OpenUntil),
+		"asked for a pause until", cli.MomentTextOf(how.ResumeAt),
 		"trouble", trouble,
 		"waiting", cli.Number(how.Waiting), "of them retrying", cli.Number(how.Retrying), "under way", cli.Number(how.Leased),
 		"oldest", cli.MomentTextOf(how.Oldest), "next attempt", cli.MomentTextOf(how.NextAt),
