@@ -105,6 +105,8 @@ type Job struct {
 	Attempts, Tries int
 	Generation      int
 	QueuedAt        time.Time
+	// WaitsUntil is when a probe is due by its schedule; zero where the job is no probe. A probe that fails uses up no attempt.
+	WaitsUntil time.Time
 }
 
 // ID is what the receiver knows the delivery by: the event's, and for what was sent again by name, the generation behind it.

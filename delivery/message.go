@@ -23,30 +23,6 @@ func IDOf(eventID string, generation int) string {
 	return eventID + "-" + strconv.Itoa(generation)
 }
 
-// Policy is the retry policy of the destination, with the defaults.
-func (d Destination) Policy() event.Policy {
-	r, other := d.Retry, DefaultRetry()
-	if r.Attempts == 0 {
-		r.Attempts = other.Attempts
-	}
-	if r.Initial == 0 {
-		r.Initial = other.Initial
-	}
-	if r.Coefficient == 0 {
-		r.Coefficient = other.Coefficient
-	}
-	if r.Maximum == 0 {
-		r.Maximum = other.Maximum
-	}
-	if r.Jitter == nil {
-		r.Jitter = other.Jitter
-	}
-	return event.Policy{
-		Attempts: r.Attempts, InitialInterval: r.Initial, Coefficient: r.Coefficient, MaximumInterval: r.Maximum,
-		Jitter: *r.Jitter, Timeout: d.Timeout,
-	}
-}
-
 // Input is what the expressions of subscriptions see: {headers, query, path, body} as those of definitions do, with the envelope
 // of the event's batch as $root; and beside them .event, which is {id, provider, source, type, key, received_at, occurred_at,
 // workflow_id}, with times as text (RFC 3339, UTC). The body is a value where it is JSON or a form, and null where it is not.

@@ -79,7 +79,7 @@ func (d *database) passes(destination int64, span time.Duration) {
 	d.t.Helper()
 	d.exec(`UPDATE destination_states SET next_at = next_at - $2::interval, open_until = open_until - $2::interval,
        closed_at = closed_at - $2::interval, tokens_at = tokens_at - $2::interval,
-       resume_at = resume_at - $2::interval, low_at = low_at - $2::interval
+       resume_at = resume_at - $2::interval, probe_at = probe_at - $2::interval, low_at = low_at - $2::interval
  WHERE destination_id = $1`, destination, span)
 	d.exec(`UPDATE delivery_queue SET due_at = due_at - $2::interval WHERE destination_id = $1`, destination, span)
 }

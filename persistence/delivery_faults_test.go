@@ -620,3 +620,66 @@ VALUES (gen_random_uuid(), 1, 1, 'failed', '422', 1, 0, 0, now()),
 		ledger.DeliveryAsleep: 1, ledger.DeliveryUnburied: 1,
 	}, found(ids...))
 }
+
+// A receiver is down for less than a breaker notices. What has failed waits for minutes; the oldest probes every 30 seconds without
+// using up an attempt, and its success makes the others due, once.
+func TestAFailingDestinationIsProbed(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 3)
+	fails := func(jobs []delivery.Job) {
+		settled := each(jobs, delivery.Bad, "503")
+		for i := range settled {
+			settled[i].DueAt = time.Now().Add(5 * time.Minute)
+			if !settled[i].WaitsUntil.IsZero() {
+				settled[i].DueAt = settled[i].WaitsUntil
+			}
+		}
+		db.settle(settled...)
+	}
+	fails(db.lease(10, 10))
+	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 31*time.Second)
+	probe := db.lease(10, 10)
+	require.Len(t, probe, 1)
+	require.WithinDuration(t, time.Now().Add(4*time.Minute+29*time.Second), probe[0].WaitsUntil, 20*time.Second)
+	require.Empty(t, db.lease(10, 10), "one at a time")
+	fails(probe)
+	require.Equal(t, 3, value[int](db, `SELECT sum(attempts) FROM delivery_queue`), "a probe uses up no attempt")
+	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 31*time.Second)
+	require.Equal(t, probe[0].Key, db.lease(10, 10)[0].Key)
+	db.settle(became(probe[0], delivery.OK, "200"))
+	pulled := db.lease(10, 10)
+	require.Len(t, pulled, 2)
+	fails(pulled[:1])
+	db.settle(became(pulled[1], delivery.OK, "200"))
+	require.Empty(t, db.lease(10, 10), "one that fails again has failed by itself")
+	db.passes(1, 31*time.Second)
+	require.Len(t, db.lease(10, 10), 0, "nothing has failed since the last success")
+}
+
+// The breaker is open, and nothing is due: what waits probes it, and a success pulls the others forward.
+func TestAnOpenBreakerIsProbedByWhatWaits(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 6)
+	failed := each(db.lease(10, 10), delivery.Bad, "connection")
+	for i := range failed {
+		failed[i].DueAt = time.Now().Add(5 * time.Minute)
+	}
+	db.settle(failed...)
+	require.Equal(t, "open 1", db.breakerOf(1))
+	db.passes(1, 31*time.Second)
+	probe := db.lease(10, 10)
+	require.Len(t, probe, 1)
+	require.Equal(t, "half_open 2", db.breakerOf(1))
+	db.settle(each(probe, delivery.OK, "200")...)
+	more := db.lease(10, 10)
+	require.Len(t, more, 2)
+	db.settle(each(more, delivery.OK, "200")...)
+	require.Equal(t, "closed 2", db.breakerOf(1))
+	require.Len(t, db.lease(10, 10), 3)
+}

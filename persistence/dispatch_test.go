@@ -245,3 +245,24 @@ func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
 	}
 	require.Zero(t, paused)
 }
+
+// A receiver is replaced, and down for 20 seconds. With the default policy everything arrives within a minute, by itself.
+func TestAShortOutageCostsLessThanAMinute(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receive(t)
+	r.status.Store(http.StatusServiceUnavailable)
+	db.endpoint(1, r)
+	db.exec(`UPDATE destinations SET version = version + 100, settings = settings - 'retry' - 'breaker' WHERE id = 1`)
+	db.exec(`UPDATE subscriptions_head SET version = version + 200`)
+	db.queue(1, 3)
+	began := time.Now()
+	d := db.dispatcher(16)
+	<-r.came
+	up := time.AfterFunc(20*time.Second, func() { r.status.Store(http.StatusOK) })
+	defer up.Stop()
+	db.untilDelivered(r, 1, 3)
+	t.Logf("delivered after %s", time.Since(began))
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Less(t, time.Since(began), time.Minute)
+}

@@ -33,6 +33,10 @@ func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.T
 	case delivery.Final:
 		s.Dead = true
 	case delivery.Bad, delivery.Slow:
+		if !j.WaitsUntil.IsZero() {
+			s.DueAt = j.WaitsUntil
+			break
+		}
 		policy, n := d.Policy(), j.Attempts+1
 		s.Dead = n >= policy.Attempts
 		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, delivery.MaxRetryAfter)))

@@ -20,6 +20,8 @@ type breaker struct {
 	// resumeAt is until when the receiver has asked for a pause, busyAnswers how often it has since its last success.
 	resumeAt    *time.Time
 	busyAnswers int
+	// isProbed: something has failed since the last success.
+	isProbed bool
 }
 
 // The pauses of a receiver that is busy and does not say for how long: the first one, which doubles, and the longest.
@@ -126,10 +128,10 @@ func (b breaker) opened(l limits, now time.Time) breaker {
 	return b
 }
 
-// troubled says since when and with what a destination is in trouble, which the first success ends.
+// troubled says since when and with what a destination is in trouble, which the first success ends. So long it is probed.
 func (b breaker) troubled(t tally) breaker {
 	if t.ok > 0 {
-		b.troubleSince, b.trouble = nil, ""
+		b.troubleSince, b.trouble, b.isProbed = nil, "", false
 	}
 	if t.trailing == 0 {
 		return b
@@ -137,6 +139,6 @@ func (b breaker) troubled(t tally) breaker {
 	if b.troubleSince == nil {
 		b.troubleSince = &t.badAt
 	}
-	b.trouble = t.badWhy
+	b.trouble, b.isProbed = t.badWhy, true
 	return b
 }

@@ -53,7 +53,8 @@ const looked = `
               $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
            AS l (id, turn, present, epoch, allowed, probes, starts, spacing, start, until, share)`
 
-// leaseDue takes what is due, the oldest first, passing over rows that somebody holds. The count of what is under way is as new
+// leaseDue takes what is due, the oldest first, passing over rows that somebody holds. Where nothing is due of a destination that
+// fails, it takes what is due next as a probe, once in 30 seconds. The count of what is under way is as new
 // as the lock on the destination, since this is another statement than the one that has locked it.
 //
 // Picked rows are joined by their place (ctid). By their keys, PostgreSQL would read the whole queue for it while it takes the
@@ -61,14 +62,14 @@ const looked = `
 // not found, and is left to the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
-     SELECT l.id, l.turn, l.epoch, l.until, s.low_at,
+     SELECT l.id, l.turn, l.epoch, l.until, s.low_at, s.probe_at,
             least(l.share, l.allowed - u.live, l.probes - u.of_epoch, l.starts)::bigint AS room
        FROM ` + looked + `
        JOIN destination_states AS s ON s.destination_id = l.id
       CROSS JOIN LATERAL (` + underWay + `) AS u
       WHERE l.present
 ), picked AS MATERIALIZED (
-     SELECT q.place, r.epoch, r.until
+     SELECT q.place, r.id, r.epoch, r.until, NULL::timestamptz AS waits_until
        FROM (SELECT * FROM room WHERE room >= 1 ORDER BY turn) AS r
       CROSS JOIN LATERAL (
             SELECT ctid AS place FROM delivery_queue AS q
@@ -77,13 +78,22 @@ WITH room AS MATERIALIZED (
              ORDER BY q.due_at LIMIT r.room
                FOR UPDATE SKIP LOCKED) AS q
       LIMIT $14::bigint
+), probes AS MATERIALIZED (
+     SELECT q.place, r.id, r.epoch, r.until, q.waits_until
+       FROM (SELECT * FROM room WHERE room >= 1 AND probe_at <= $2::timestamptz AND id NOT IN (SELECT id FROM picked)) AS r
+      CROSS JOIN LATERAL (
+            SELECT ctid AS place, due_at AS waits_until FROM delivery_queue AS q
+             WHERE q.destination_id = r.id AND q.due_at > $2::timestamptz AND q.lease IS NULL AND q.attempts > 0
+             ORDER BY q.due_at LIMIT 1
+               FOR UPDATE SKIP LOCKED) AS q
+      LIMIT $14::bigint - (SELECT count(*) FROM picked)
 )
 UPDATE delivery_queue AS q
    SET lease = $1::uuid, due_at = p.until, epoch = p.epoch, leases = q.leases + 1
-  FROM picked AS p
+  FROM (SELECT * FROM picked UNION ALL SELECT * FROM probes) AS p
  WHERE q.ctid = p.place
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
-       q.queued_at`
+       q.queued_at, p.waits_until`
 
 // lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start times
 // of its rate (tokens_at is the next one), and the turn of an open breaker, which is one only if something was there to probe with. A destination that may have more goes to
@@ -96,18 +106,20 @@ UPDATE destination_states AS s
        probes_ok = CASE WHEN n.turns THEN 0 ELSE s.probes_ok END,
        tokens = 0,
        tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.taken * n.spacing) END,
+       probe_at = n.probe_at,
        low_at = greatest(s.low_at, least(n.first, $2::timestamptz) - interval '30 s'),
        held = n.held,
        next_at = CASE n.held
                  WHEN 'gone' THEN 'infinity'
                  WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
                  WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing) - interval '50 ms'
-                 ELSE (CASE WHEN n.first > $2::timestamptz THEN n.first
+                 ELSE (CASE WHEN n.first > $2::timestamptz THEN least(n.first, n.probe_at)
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
                            ELSE $2::timestamptz END) END
   FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS turns,
                was.closed_at > $2::timestamptz - interval '20 s' AS grows,
+               CASE WHEN was.probe_at <= $2::timestamptz THEN $2::timestamptz + interval '30 s' ELSE was.probe_at END AS probe_at,
                u.taken = 0 AND sum(u.taken) OVER () >= $14::bigint AS unserved,
                CASE WHEN NOT l.present THEN 'gone'
                     WHEN f.first IS NULL OR f.first > $2::timestamptz THEN ''

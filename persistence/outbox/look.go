@@ -207,9 +207,13 @@ func (l *look) schedule(jobs []delivery.Job) {
 
 func (l *look) scanJob(row pgx.CollectableRow) (j delivery.Job, err error) {
 	var until time.Time
+	var waits *time.Time
 	var leases int
 	err = row.Scan(&j.EventID, &j.SubscriptionID, &j.DestinationID, &until, &j.Epoch, &j.Attempts, &leases, &j.Generation,
-		&j.QueuedAt)
+		&j.QueuedAt, &waits)
+	if waits != nil {
+		j.WaitsUntil = l.began.Add(waits.Sub(l.at))
+	}
 	j.Lease, j.Tries = l.lease, leases-1
 	j.LeasedUntil = l.began.Add(until.Sub(l.at))
 	return j, err

@@ -30,6 +30,7 @@ ON CONFLICT (destination_id) DO UPDATE
        low_at = CASE excluded.state WHEN 'ready' THEN '-infinity' ELSE s.low_at END,
        open_until = CASE excluded.state WHEN 'ready' THEN least(s.open_until, statement_timestamp()) ELSE s.open_until END,
        resume_at = CASE excluded.state WHEN 'ready' THEN NULL ELSE s.resume_at END,
+       probe_at = CASE excluded.state WHEN 'ready' THEN least(s.probe_at, statement_timestamp()) ELSE s.probe_at END,
        held = CASE excluded.state WHEN 'ready' THEN '' ELSE s.held END,
        next_at = CASE excluded.state WHEN 'ready' THEN statement_timestamp() ELSE s.next_at END`
 
