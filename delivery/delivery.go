@@ -1,7 +1,10 @@
 package delivery
 
 import (
+	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 
 	"holdfast/event"
 )
@@ -73,6 +76,14 @@ type Key struct {
 	SubscriptionID int64  `json:"subscription_id"`
 }
 
+// deliveryIDs is the namespace of the IDs of deliveries.
+var deliveryIDs = uuid.MustParse("5f2b7a52-6f43-4a0e-9d0b-6a2c1b0f6c11")
+
+// ID is the UUIDv5 of event and subscription, the same whenever it is made.
+func (k Key) ID() string {
+	return uuid.NewSHA1(deliveryIDs, []byte(k.EventID+"/"+strconv.FormatInt(k.SubscriptionID, 10))).String()
+}
+
 // Attempt is one try of a delivery.
 type Attempt struct {
 	Key
@@ -104,13 +115,20 @@ type Job struct {
 	// Attempts is how many were counted before, Tries how often it was leased since without an outcome; both 0 at the first.
 	Attempts, Tries int
 	Generation      int
-	QueuedAt        time.Time
+	// HasOwnID is false for what was queued when a delivery had the ID of its event.
+	HasOwnID bool
+	QueuedAt time.Time
 	// WaitsUntil is when a probe is due by its schedule; zero where the job is no probe. A probe that fails uses up no attempt.
 	WaitsUntil time.Time
 }
 
-// ID is what the receiver knows the delivery by: the event's, and for what was sent again by name, the generation behind it.
-func (j Job) ID() string { return IDOf(j.EventID, j.Generation) }
+// ID is what the receiver knows the delivery by.
+func (j Job) ID() string {
+	if j.HasOwnID {
+		return IDOf(j.Key.ID(), j.Generation)
+	}
+	return IDOf(j.EventID, j.Generation)
+}
 
 // Message is an event as it leaves.
 type Message struct {

@@ -14,13 +14,12 @@ import (
 	"holdfast/providers/jq"
 )
 
-// IDOf is the ID that a receiver knows a delivery by, and by which it drops the second of two attempts. What is sent again by
-// name has a new one, since a receiver by the book drops what it has seen.
-func IDOf(eventID string, generation int) string {
+// IDOf is an ID as of a generation. What is sent again by name has a new ID, since a receiver by the book drops what it has seen.
+func IDOf(id string, generation int) string {
 	if generation == 0 {
-		return eventID
+		return id
 	}
-	return eventID + "-" + strconv.Itoa(generation)
+	return id + "-" + strconv.Itoa(generation)
 }
 
 // Input is what the expressions of subscriptions see: {headers, query, path, body} as those of definitions do, with the envelope

@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// endpoint is a customer's: it notes the IDs that it has confirmed, and refuses while it is told to.
+// endpoint is a customer's: it notes the events that it has confirmed, with what makes the ID of one that is sent again, and refuses while it is told to.
 type endpoint struct {
 	*httptest.Server
 
@@ -35,7 +36,8 @@ func newEndpoint(t *testing.T) *endpoint {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.ids[r.Header.Get("webhook-id")]++
+		again := r.Header.Get("webhook-id")[len(uuid.Nil.String()):]
+		e.ids[r.Header.Get("holdfast-event-id")+again]++
 	}))
 	t.Cleanup(e.Close)
 	return e

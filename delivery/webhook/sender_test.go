@@ -67,6 +67,14 @@ func TestReceiversByTheBook(t *testing.T) {
 	again := <-receiver.got
 	require.Equal(t, eventID+"-2", again.Header.Get("Webhook-Id"))
 	require.NoError(t, byTheBook(newestSecret).Verify(again.body, again.Header))
+
+	own := jobOf(2)
+	own.HasOwnID = true
+	s.Send(t.Context(), to(receiver.URL), own, messageOf(`{}`))
+	again = <-receiver.got
+	require.Equal(t, own.Key.ID()+"-2", again.Header.Get("Webhook-Id"))
+	require.Equal(t, eventID, again.Header.Get("Holdfast-Event-Id"))
+	require.NoError(t, byTheBook(newestSecret).Verify(again.body, again.Header))
 }
 
 // A receiver learns that an event may repeat an earlier one, and of which one; of other events it hears nothing of the kind.

@@ -24,7 +24,7 @@ var deliveryFaults = []scenario{
 		w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-time.After(14 * time.Second):
-				w.receiver.confirm(r.Header.Get("webhook-id"))
+				w.receiver.confirm(r.Header.Get("holdfast-event-id"))
 			case <-r.Context().Done():
 			}
 		})
@@ -72,7 +72,7 @@ var deliveryFaults = []scenario{
 func workerDiesAfterPost(w *world) {
 	came, release := make(chan struct{}, 1), make(chan struct{})
 	w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
-		w.receiver.confirm(r.Header.Get("webhook-id"))
+		w.receiver.confirm(r.Header.Get("holdfast-event-id"))
 		select {
 		case came <- struct{}{}:
 		default:

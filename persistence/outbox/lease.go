@@ -93,7 +93,7 @@ UPDATE delivery_queue AS q
   FROM (SELECT * FROM picked UNION ALL SELECT * FROM probes) AS p
  WHERE q.ctid = p.place
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
-       q.queued_at, p.waits_until`
+       q.queued_at, p.waits_until, q.own_id`
 
 // lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start times
 // of its rate (tokens_at is the next one), and the turn of an open breaker, which is one only if something was there to probe with. A destination that may have more goes to

@@ -210,7 +210,7 @@ func (l *look) scanJob(row pgx.CollectableRow) (j delivery.Job, err error) {
 	var waits *time.Time
 	var leases int
 	err = row.Scan(&j.EventID, &j.SubscriptionID, &j.DestinationID, &until, &j.Epoch, &j.Attempts, &leases, &j.Generation,
-		&j.QueuedAt, &waits)
+		&j.QueuedAt, &waits, &j.HasOwnID)
 	if waits != nil {
 		j.WaitsUntil = l.began.Add(waits.Sub(l.at))
 	}
