@@ -198,8 +198,8 @@ type Condition struct {
 	ResumeAt     *time.Time `json:"resume_at,omitempty"`
 	TroubleSince *time.Time `json:"trouble_since,omitempty"`
 	Trouble      string     `json:"trouble,omitempty"`
-	// Waiting, Retrying and Leased count its open deliveries, Oldest is when the oldest of them was queued, NextAt when the next
-	// attempt is due.
+	// Waiting, Retrying and Leased count its open deliveries, each once: Leased are under way, Retrying wait and have failed before,
+	// Waiting are the others. Oldest is when the oldest of them was queued, NextAt when the next attempt is due.
 	Waiting  int64      `json:"waiting"`
 	Retrying int64      `json:"retrying"`
 	Leased   int64      `json:"leased"`
@@ -208,3 +208,9 @@ type Condition struct {
 	// AtLeast: more wait than were counted.
 	AtLeast bool `json:"at_least,omitempty"`
 }
+
+// Waits counts the deliveries that are open and not under way.
+func (c Condition) Waits() int64 { return c.Waiting + c.Retrying }
+
+// Open counts the deliveries that have not ended.
+func (c Condition) Open() int64 { return c.Waits() + c.Leased }

@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -637,4 +638,34 @@ func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"d1", "d2"}, stats.Troubled)
 	require.Equal(t, map[string]delivery.BreakerState{"d1": delivery.BreakerClosed, "d2": delivery.BreakerOpen}, stats.TroubledBreakers)
+}
+
+// Each open delivery of a destination is counted once: as waiting, retrying or under way, like in lists.
+func TestCountsOfADestinationAgree(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{InFlight: 3})
+	ids := db.queue(1, 6)
+	db.exec(`UPDATE delivery_queue SET queued_at = now() - interval '1 h', due_at = now() - interval '1 h' WHERE event_id = $1::uuid`, ids[0])
+	require.NoError(t, db.Rearm(t.Context()))
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 3)
+	require.Equal(t, ids[0], jobs[slices.IndexFunc(jobs, func(j delivery.Job) bool { return j.EventID == ids[0] })].EventID)
+	failed := jobs[slices.IndexFunc(jobs, func(j delivery.Job) bool { return j.EventID != ids[0] })]
+	settled := became(failed, delivery.Bad, "500")
+	settled.DueAt = time.Now().Add(time.Hour)
+	db.settle(settled)
+
+	c, err := db.Condition(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, [3]int64{3, 1, 2}, [3]int64{c.Waiting, c.Retrying, c.Leased})
+	require.EqualValues(t, 6, c.Open())
+	require.WithinDuration(t, time.Now().Add(-time.Hour), *c.Oldest, time.Minute, "also one that is under way")
+	all, err := db.Deliveries(t.Context(), delivery.Query{DestinationID: 1})
+	require.NoError(t, err)
+	by := map[delivery.Status]int{}
+	for _, d := range all {
+		by[d.Status]++
+	}
+	require.Equal(t, map[delivery.Status]int{delivery.Pending: 3, delivery.Retrying: 1, delivery.Processing: 2}, by)
 }

@@ -38,7 +38,7 @@ ON CONFLICT (destination_id) DO UPDATE
 SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, ''), coalesce(s.state_at, d.created_at),
        coalesce(s.breaker, 'closed'), coalesce(s.failures, 0), CASE s.breaker WHEN 'open' THEN s.open_until END,
        CASE WHEN s.resume_at > statement_timestamp() THEN s.resume_at END, s.trouble_since,
-       coalesce(s.trouble, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), q.oldest,
+       coalesce(s.trouble, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), least(q.oldest, u.oldest),
        CASE WHEN coalesce(s.state, 'ready') = 'ready' AND q.next_due IS NOT NULL -- where nothing waits there is none
             THEN greatest(q.next_due, nullif(s.next_at, 'infinity')) END,
        coalesce(q.waiting + q.retrying, 0) >= $2::bigint`
@@ -52,7 +52,7 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
                 WHERE destination_id = d.id AND (lease IS NULL OR due_at <= statement_timestamp())
                 ORDER BY due_at LIMIT $2::bigint) AS counted) AS q ON true
   LEFT JOIN LATERAL (
-       SELECT count(*) AS leased FROM delivery_queue
+       SELECT count(*) AS leased, min(queued_at) AS oldest FROM delivery_queue
         WHERE destination_id = d.id AND lease IS NOT NULL AND due_at > statement_timestamp()) AS u ON true`
 
 	selectConditions = conditionColumns + `
