@@ -90,8 +90,8 @@ type Rate struct {
 }
 
 // Retry says when the attempts of a delivery follow each other. With Schedule its entries are the pauses. Without, it is
-// exponential: after the nth counted failure the pause is Initial × Coefficientⁿ⁻¹, at most Maximum; fields that are zero are those
-// of DispatcherRetry. The zero value means DefaultSchedule.
+// exponential: after the nth counted failure the pause is Initial × Coefficientⁿ⁻¹, at most Maximum; fields that are zero are
+// those of DispatcherRetry. The zero value means DefaultSchedule.
 type Retry struct {
 	// Schedule are the pauses after the first, second, … counted failure. The last one repeats if Attempts says so.
 	Schedule []event.Duration `json:"schedule,omitempty"`
@@ -148,7 +148,8 @@ func DefaultBreaker() Breaker {
 // SecretPrefix is that of a secret of Standard Webhooks.
 const SecretPrefix = "whsec_"
 
-// StandardSecret is a stored secret in the form of Standard Webhooks: SecretPrefix and base64. Text without the prefix is encoded.
+// StandardSecret is a stored secret in the form of Standard Webhooks: SecretPrefix and base64. Text without the prefix is
+// encoded.
 func StandardSecret(stored string) string {
 	if strings.HasPrefix(stored, SecretPrefix) {
 		return stored

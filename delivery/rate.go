@@ -10,8 +10,8 @@ import (
 // MaxLate is how much later than its start time an attempt of a destination with a rate may start.
 const MaxLate = 100 * time.Millisecond
 
-// Spacing is the time between the start times of two attempts. It leaves room for one that starts late, so that no span of Per has
-// more than Requests, unless Per is shorter than ten times MaxLate.
+// Spacing is the time between the start times of two attempts. It leaves room for one that starts late, so that no span of Per
+// has more than Requests, unless Per is shorter than ten times MaxLate.
 func (r Rate) Spacing() time.Duration {
 	per := time.Duration(r.Per)
 	requests := time.Duration(r.Requests)

@@ -25,8 +25,8 @@ func sum(all []time.Duration) (total time.Duration) {
 	return total
 }
 
-// A destination that declares nothing has the schedule of Standard Webhooks, which ends before it is disabled and before a delivery
-// expires. One that declares a field of the older policy keeps it.
+// A destination that declares nothing has the schedule of Standard Webhooks, which ends before it is disabled and before a
+// delivery expires. One that declares a field of the older policy keeps it.
 func TestRetryPolicies(t *testing.T) {
 	t.Parallel()
 	standard := pauses(delivery.Retry{})

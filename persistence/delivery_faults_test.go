@@ -112,8 +112,8 @@ func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
 	require.Equal(t, "half_open 2", db.breakerOf(1))
 }
 
-// A receiver that is busy gets nothing until the time that it has named, uses up no attempt and opens no breaker. Then one attempt
-// goes out, and after its success some more.
+// A receiver that is busy gets nothing until the time that it has named, uses up no attempt and opens no breaker. Then one
+// attempt goes out, and after its success some more.
 func TestABusyDestinationIsPausedAsAWhole(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -621,8 +621,8 @@ VALUES (gen_random_uuid(), 1, 1, 'failed', '422', 1, 0, 0, now()),
 	}, found(ids...))
 }
 
-// A receiver is down for less than a breaker notices. What has failed waits for minutes; the oldest probes every 30 seconds without
-// using up an attempt, and its success makes the others due, once.
+// A receiver is down for less than a breaker notices. What has failed waits for minutes; the oldest probes every 30 seconds
+// without using up an attempt, and its success makes the others due, once.
 func TestAFailingDestinationIsProbed(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -102,8 +102,8 @@ func (d *database) untilDelivered(r *receiver, destination int64, n int) {
 	}
 }
 
-// Two dispatchers beside each other, one of which stops in the middle: everything that waits reaches its receiver, under the ID of
-// its event, and nothing twice.
+// Two dispatchers beside each other, one of which stops in the middle: everything that waits reaches its receiver, under the ID
+// of its event, and nothing twice.
 func TestDispatchersDeliverWhatWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -122,7 +122,8 @@ func TestDispatchersDeliverWhatWaits(t *testing.T) {
 	require.Equal(t, 0, db.open(1))
 }
 
-// A receiver that is down opens its breaker, and is left alone; when it is up again everything arrives. Another one notices nothing.
+// A receiver that is down opens its breaker, and is left alone; when it is up again everything arrives. Another one notices
+// nothing.
 func TestAReceiverThatIsDownRecovers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -146,8 +147,9 @@ func TestAReceiverThatIsDownRecovers(t *testing.T) {
 
 var waitingRows = flag.Int("waiting", 1000, "how many deliveries wait behind a pause that is ended")
 
-// What waits behind a pause costs nothing, and drains at the rate of the destination once that is over, each under the ID of its event
-// and none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000 -v` tells how long.
+// What waits behind a pause costs nothing, and drains at the rate of the destination once that is over, each under the ID of
+// its event and none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000
+// -v` tells how long.
 func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -219,8 +221,8 @@ settings = settings || '{"in_flight": 64, "rate": {"requests": 10, "per": "1s"}}
 	}
 }
 
-// A receiver asks for two seconds: what was under way has asked by then, nothing else goes out meanwhile, and everything is delivered
-// by its first counted attempt.
+// A receiver asks for two seconds: what was under way has asked by then, nothing else goes out meanwhile, and everything is
+// delivered by its first counted attempt.
 func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
 	t.Parallel()
 	db := open(t)

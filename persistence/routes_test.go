@@ -426,8 +426,8 @@ func TestADeliveryFromItsEventToItsEnd(t *testing.T) {
 	require.Equal(t, jobs[0].Key.ID()+"-1", jobs[0].ID())
 }
 
-// Two subscriptions of one destination send different bodies, so each delivery has an ID of its own, the same in each attempt. What a
-// process of the release before has queued keeps the ID of its event, and what is sent again has a new one.
+// Two subscriptions of one destination send different bodies, so each delivery has an ID of its own, the same in each attempt.
+// What a process of the release before has queued keeps the ID of its event, and what is sent again has a new one.
 func TestADeliveryHasAnIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -45,8 +45,8 @@ func ok(context.Context, delivery.Target, delivery.Job, delivery.Message) delive
 	return delivery.Result{Kind: delivery.OK, Code: "200"}
 }
 
-// Three thousand deliveries of a hundred destinations, in 16 slots: each is delivered once, and no destination has more than half of
-// the slots at any moment.
+// Three thousand deliveries of a hundred destinations, in 16 slots: each is delivered once, and no destination has more than
+// half of the slots at any moment.
 func TestEverythingIsDelivered(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -71,8 +71,8 @@ func TestEverythingIsDelivered(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(8))
 }
 
-// A stop in the middle of everything loses no outcome: what is under way ends within its grace and is settled, what was leased and
-// not begun waits again, and nothing is left with a lease.
+// A stop in the middle of everything loses no outcome: what is under way ends within its grace and is settled, what was leased
+// and not begun waits again, and nothing is left with a lease.
 func TestAStopSettlesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -272,8 +272,8 @@ func TestSlowOnesDoNotHoldUpFastOnes(t *testing.T) {
 	require.NoError(t, d.Stop(t.Context(), time.Minute))
 }
 
-// Our own network is gone: after the third destination that stops connecting nothing counts any more, a few attempts go on to find
-// out, and people are told once that it has begun and once that it is over.
+// Our own network is gone: after the third destination that stops connecting nothing counts any more, a few attempts go on to
+// find out, and people are told once that it has begun and once that it is over.
 func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	t.Parallel()
 	m := newMemory()

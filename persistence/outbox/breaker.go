@@ -100,8 +100,8 @@ func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	return b
 }
 
-// paused moves the pause that the receiver asks for. Answers of one moment make it longer once. The first success after it ends the
-// pause, and lets the destination start slowly.
+// paused moves the pause that the receiver asks for. Answers of one moment make it longer once. The first success after it ends
+// the pause, and lets the destination start slowly.
 func (b breaker) paused(t tally, now time.Time) breaker {
 	isPaused := b.resumeAt != nil && b.resumeAt.After(now)
 	switch {

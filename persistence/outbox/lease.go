@@ -58,8 +58,8 @@ const looked = `
 // as the lock on the destination, since this is another statement than the one that has locked it.
 //
 // Picked rows are joined by their place (ctid). By their keys, PostgreSQL would read the whole queue for it while it takes the
-// queue for empty, because it was when it was analyzed. A row that changes between the snapshot and its lock has another place, is
-// not found, and is left to the next lease.
+// queue for empty, because it was when it was analyzed. A row that changes between the snapshot and its lock has another place,
+// is not found, and is left to the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
      SELECT l.id, l.turn, l.epoch, l.until, s.low_at, s.probe_at,
@@ -95,10 +95,10 @@ UPDATE delivery_queue AS q
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
        q.queued_at, p.waits_until, q.own_id`
 
-// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start times
-// of its rate (tokens_at is the next one), and the turn of an open breaker, which is one only if something was there to probe with. A destination that may have more goes to
-// the back of the line, unless nothing was left for it. Below low_at nothing is left, but for what a writer has queued and not
-// committed yet; Rearm finds what takes that long.
+// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start
+// times of its rate (tokens_at is the next one), and the turn of an open breaker, which is one only if something was there to
+// probe with. A destination that may have more goes to the back of the line, unless nothing was left for it. Below low_at
+// nothing is left, but for what a writer has queued and not committed yet; Rearm finds what takes that long.
 const lookAgain = `
 UPDATE destination_states AS s
    SET breaker = CASE WHEN n.turns THEN 'half_open' ELSE s.breaker END,
@@ -161,8 +161,8 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
   FROM missed WHERE s.destination_id = missed.destination_id`
 
 // Lease takes deliveries that are due and for which there is room, the oldest first within each destination, and none of a
-// destination that is paused, disabled, open, held back by its rate, or has as many under way as it may. next is when to look again if
-// nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
+// destination that is paused, disabled, open, held back by its rate, or has as many under way as it may. next is when to look
+// again if nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
 func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {

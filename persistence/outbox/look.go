@@ -139,7 +139,8 @@ func (d looking) probes() *int {
 	return &n
 }
 
-// allowed is how many attempts may be under way. Of a receiver that was busy it is one, until something succeeds. After a breaker has closed it is that of its probes, and doubles every second.
+// allowed is how many attempts may be under way. Of a receiver that was busy it is one, until something succeeds. After a
+// breaker has closed it is that of its probes, and doubles every second.
 func (d looking) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
 	if d.busyAnswers > 0 {
@@ -158,7 +159,8 @@ func (d looking) allowed(now time.Time) int {
 // unboundedStarts is more than any lease can take.
 const unboundedStarts = 1_000_000_000
 
-// ahead is how long before its start an attempt may be leased. It bounds how many of a destination's attempts wait for their start.
+// ahead is how long before its start an attempt may be leased. It bounds how many of a destination's attempts wait for their
+// start.
 const ahead = 100 * time.Millisecond
 
 // start is when the next attempt may start.
@@ -189,18 +191,18 @@ func (d looking) spacing() *float64 {
 	return &seconds
 }
 
-// schedule gives each job of a destination with a rate a start time of its own. The database's clock is translated so that no start
-// is early: StartAt counts from the answer that told its time, and StartBy from before the question.
+// schedule gives each job of a destination with a rate a start time of its own. The database's clock is translated so that no
+// start is early: StartAt counts from the answer that told its time, and StartBy from before the question.
 func (l *look) schedule(jobs []delivery.Job) {
-	taken := map[int64]time.Duration{}
+	pauses := map[int64]time.Duration{}
 	for i, j := range jobs {
 		n, _ := slices.BinarySearchFunc(l.due, j.DestinationID, func(d looking, id int64) int { return cmp.Compare(d.id, id) })
 		d := l.due[n]
 		if d.limits.spacing == 0 {
 			continue
 		}
-		pause := d.start(l.at).Sub(l.at) + taken[d.id]*d.limits.spacing
-		taken[d.id]++
+		pause := d.start(l.at).Sub(l.at) + pauses[d.id]
+		pauses[d.id] += d.limits.spacing
 		jobs[i].StartAt, jobs[i].StartBy = l.answered.Add(pause), l.began.Add(pause+delivery.MaxLate)
 	}
 }

@@ -16,9 +16,9 @@ const lockLost = `
 SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
-// giveBack is another statement than lockLost, so that it sees what was committed before the lock was free. What nobody has tried
-// does not count as tried. The start times that it had under a rate are gone: nothing is sent at them. A row that somebody holds is passed over: nobody
-// else is to wait for it meanwhile.
+// giveBack is another statement than lockLost, so that it sees what was committed before the lock was free. What nobody has
+// tried does not count as tried. The start times that it had under a rate are gone: nothing is sent at them. A row that
+// somebody holds is passed over: nobody else is to wait for it meanwhile.
 const giveBack = `
 WITH mine AS MATERIALIZED (
      SELECT ctid AS place FROM delivery_queue

@@ -138,8 +138,8 @@ func (s *Store) Troubled(ctx context.Context, since time.Duration) ([]delivery.C
 }
 
 func scanCondition(row pgx.CollectableRow) (c delivery.Condition, err error) {
-	err = row.Scan(&c.DestinationID, &c.State, &c.Reason, &c.By, &c.StateAt, &c.Breaker, &c.Failures, &c.OpenUntil, &c.ResumeAt, &c.TroubleSince,
-		&c.Trouble, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
+	err = row.Scan(&c.DestinationID, &c.State, &c.Reason, &c.By, &c.StateAt, &c.Breaker, &c.Failures, &c.OpenUntil,
+		&c.ResumeAt, &c.TroubleSince, &c.Trouble, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
 	c.StateAt, c.OpenUntil, c.TroubleSince = c.StateAt.UTC(), postgres.UTC(c.OpenUntil), postgres.UTC(c.TroubleSince)
 	c.ResumeAt = postgres.UTC(c.ResumeAt)
 	c.Oldest, c.NextAt = postgres.UTC(c.Oldest), postgres.UTC(c.NextAt)

@@ -49,7 +49,8 @@ func (c *Compiler) newTimes(field string, defs []definition.Time) []timeRule {
 	return rules
 }
 
-// occurredAt gives the first plausible time that the rules find. A strict rule rejects a value that is none; null and "" are no value.
+// occurredAt gives the first plausible time that the rules find. A strict rule rejects a value that is none; null and "" are no
+// value.
 func occurredAt(ctx context.Context, rules []timeRule, in jq.Input, receivedAt time.Time) (time.Time, bool, error) {
 	for _, rule := range rules {
 		v, err := rule.expr.First(ctx, in, nil)
