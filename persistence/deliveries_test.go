@@ -335,7 +335,7 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	require.Equal(t, 1, d.Generation)
 	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters`))
 	job := db.lease(10, 10)[0]
-	require.Equal(t, key.EventID+"-1", job.ID())
+	require.Equal(t, job.Key.ID()+"-1", job.ID())
 	_, err = db.SendAgain(ctx, key, ada)
 	require.Equal(t, "delivery_under_way", event.CodeOf(err))
 
