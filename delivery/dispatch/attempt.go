@@ -272,7 +272,7 @@ func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool
 	case <-timer.C:
 	}
 	if time.Now().After(j.StartBy) {
-		return ours(codeMissed, "the attempt could not start at its time"), false
+		return ours(delivery.CodeMissed, "the attempt could not start at its time"), false
 	}
 	return result, true
 }

@@ -346,7 +346,7 @@ func TestAnAttemptStartsAtItsTime(t *testing.T) {
 	defer m.mu.Unlock()
 	for _, s := range m.settled {
 		if s.Key == missed.Key {
-			require.Equal(t, codeMissed, s.Code)
+			require.Equal(t, delivery.CodeMissed, s.Code)
 			require.Equal(t, delivery.Ours, s.Kind)
 			require.Less(t, time.Until(s.DueAt), time.Millisecond)
 		}

@@ -22,7 +22,6 @@ const (
 	codeCutOff  = "cut_off"
 	codeUnread  = "unread" // what is stored cannot be used
 	codeAway    = "away"   // what is stored could not be asked for
-	codeMissed  = "missed" // it could not start at the time that the rate has given it
 )
 
 // judge says what becomes of a delivery after an attempt: it has ended, is dead, or is tried again, and when.
@@ -50,7 +49,7 @@ func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.T
 // times what a read took that has failed, so that one which always fails late has a fifth of the time for itself.
 func pauseOfOurs(r delivery.Result) time.Duration {
 	switch r.Code {
-	case codeStopped, codeMissed:
+	case codeStopped, delivery.CodeMissed:
 		return 0
 	case codeCutOff:
 		return spread(event.Duration(cutOffPause), 0.5)

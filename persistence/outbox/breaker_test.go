@@ -98,10 +98,20 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 		start := now.Add(pause)
 		return looking{id: 1, limits: limit, startAt: &start}
 	}
-	require.Equal(t, 1, at(-time.Hour).starts(now), "what was not used is gone")
-	require.Equal(t, 1, at(100*time.Millisecond).starts(now))
-	require.Equal(t, 0, at(101*time.Millisecond).starts(now))
-	require.Equal(t, unboundedStarts, looking{}.starts(now))
+	require.Equal(t, 1, at(-time.Hour).starts(now, 0), "what was not used is gone")
+	require.Equal(t, 1, at(100*time.Millisecond).starts(now, 0))
+	require.Equal(t, 0, at(101*time.Millisecond).starts(now, 0))
+	require.Equal(t, unboundedStarts, looking{}.starts(now, 0))
+
+	require.Equal(t, 1, at(160*time.Millisecond).starts(now, 100*time.Millisecond))
+
+	var far lead
+	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeMissed}}}
+	far.learn(missed)
+	far.learn(missed)
+	require.Equal(t, 150*time.Millisecond, far.get(), "until none is missed")
+	far.learn([]delivery.Settled{{Job: delivery.Job{StartAt: now}}})
+	require.Less(t, far.get(), 150*time.Millisecond)
 
 	l := look{at: now, began: now, answered: now.Add(5 * time.Millisecond), due: []looking{at(40 * time.Millisecond)}}
 	jobs := []delivery.Job{{DestinationID: 1}, {DestinationID: 1}}

@@ -112,7 +112,7 @@ UPDATE destination_states AS s
        next_at = CASE n.held
                  WHEN 'gone' THEN 'infinity'
                  WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
-                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing) - interval '50 ms'
+                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing - 0.05 - $15::double precision)
                  ELSE (CASE WHEN n.first > $2::timestamptz THEN least(n.first, n.probe_at)
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
@@ -168,7 +168,7 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
 func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
 	s.giveBackLost(ctx)
 	want.Limit, want.Share = max(want.Limit, 1), max(want.Share, 1)
-	look := look{want: want, began: time.Now(), lease: uuid.NewString(), most: s.depth.destinations(want.Limit)}
+	look := look{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}
 	jobs, err = s.lease(ctx, &look)
 	if err != nil {
 		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)
@@ -211,7 +211,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 			l.schedule(jobs)
 			return err
 		})
-		last.Queue(lookAgain, args...)
+		last.Queue(lookAgain, append(args, l.lead.Seconds())...)
 		last.Queue(nextLook, l.crowded()).Query(l.collectNext)
 	}
 	// The jobs are leased, whatever becomes of relook; should it fail, Rearm finds what was missed.

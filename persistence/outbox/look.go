@@ -16,6 +16,7 @@ type look struct {
 	// The lease began, and its first answer came, by this machine's clock.
 	began, answered time.Time
 	at              time.Time // by the database's, as are the others
+	lead            time.Duration
 	lease           string
 	most            int       // destinations
 	due             []looking // by ID
@@ -98,9 +99,9 @@ func (l *look) args() []any {
 		column(l.due, looking.nextEpoch),
 		l.allowed(),
 		column(l.due, looking.probes),
-		column(l.due, func(d looking) int { return d.starts(l.at) }),
+		column(l.due, func(d looking) int { return d.starts(l.at, l.lead) }),
 		column(l.due, looking.spacing),
-		column(l.due, func(d looking) time.Time { return d.start(l.at) }),
+		column(l.due, func(d looking) time.Time { return d.start(l.at.Add(l.lead)) }),
 		column(l.due, func(d looking) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
 		column(l.due, func(d looking) int { return l.want.Share - l.want.Busy[d.id] }),
 		l.want.Limit,
@@ -163,17 +164,18 @@ const unboundedStarts = 1_000_000_000
 // start.
 const ahead = 100 * time.Millisecond
 
-// start is when the next attempt may start.
-func (d looking) start(now time.Time) time.Time {
-	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(now) {
-		return now
+// start is when the next attempt may start, from the earliest on.
+func (d looking) start(earliest time.Time) time.Time {
+	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
+		return earliest
 	}
 	return *d.startAt
 }
 
 // starts is how many attempts may be leased now.
-func (d looking) starts(now time.Time) int {
-	switch left := now.Add(ahead).Sub(d.start(now)); {
+func (d looking) starts(now time.Time, lead time.Duration) int {
+	earliest := now.Add(lead)
+	switch left := earliest.Add(ahead).Sub(d.start(earliest)); {
 	case d.limits.spacing == 0:
 		return unboundedStarts
 	case left < 0:
@@ -201,7 +203,7 @@ func (l *look) schedule(jobs []delivery.Job) {
 		if d.limits.spacing == 0 {
 			continue
 		}
-		pause := d.start(l.at).Sub(l.at) + pauses[d.id]
+		pause := d.start(l.at.Add(l.lead)).Sub(l.at) + pauses[d.id]
 		pauses[d.id] += d.limits.spacing
 		jobs[i].StartAt, jobs[i].StartBy = l.answered.Add(pause), l.began.Add(pause+delivery.MaxLate)
 	}

@@ -135,6 +135,7 @@ func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	if len(settled) == 0 {
 		return nil, nil
 	}
+	s.lead.learn(settled)
 	if all, err := s.settleFirst(ctx, settled); all || err != nil {
 		return nil, postgres.Failure("settle deliveries", err)
 	}
