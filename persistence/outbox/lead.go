@@ -7,8 +7,8 @@ import (
 	"holdfast/delivery"
 )
 
-// lead is how long after its lease an attempt of a destination with a rate starts at the earliest. It grows where attempts miss their
-// start times, as with a database that is far away, and shrinks slowly. The zero value is ready to use.
+// lead is how long after its lease an attempt of a destination with a rate starts at the earliest. It grows where attempts miss
+// their start times, as with a database that is far away, and shrinks slowly. The zero value is ready to use.
 type lead struct{ nanoseconds atomic.Int64 }
 
 // maxLead bounds it.
