@@ -79,15 +79,7 @@ func (d Destination) Check() error {
 	between(p, "timeout", d.Timeout, 0, maxTimeout)
 	between(p, "keep", d.Keep, 0, maxSpan)
 	between(p, "disable_after", d.DisableAfter, 0, maxSpan)
-	between(p, "retry.attempts", d.Retry.Attempts, 0, maxAttempts)
-	between(p, "retry.initial", d.Retry.Initial, 0, maxSpan)
-	between(p, "retry.maximum", d.Retry.Maximum, 0, maxSpan)
-	if c := d.Retry.Coefficient; c != 0 {
-		between(p, "retry.coefficient", c, 1, 100)
-	}
-	if d.Retry.Jitter != nil {
-		between(p, "retry.jitter", *d.Retry.Jitter, 0, 1)
-	}
+	d.checkRetry(p)
 	between(p, "breaker.failures", d.Breaker.Failures, 0, maxAttempts)
 	between(p, "breaker.open", d.Breaker.Open, 0, maxSpan)
 	between(p, "breaker.probes", d.Breaker.Probes, 0, maxAttempts)

@@ -13,6 +13,8 @@ const (
 	CodeCanceled = "canceled"
 	// CodeUnreadable is of a destination whose settings this version cannot read: nothing is delivered until it is applied again.
 	CodeUnreadable = "unreadable_destination"
+	// CodeMissed: it could not start at the time that the rate has given it.
+	CodeMissed = "missed"
 	// CodeExpunged: the content of its event was removed.
 	CodeExpunged = "expunged"
 )

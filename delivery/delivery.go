@@ -1,7 +1,10 @@
 package delivery
 
 import (
+	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 
 	"holdfast/event"
 )
@@ -56,7 +59,7 @@ type Delivery struct {
 	Attempts   int    `json:"attempts"`
 	Generation int    `json:"generation,omitempty"`
 	// Waits says why an open one is not under way: "due", which is a matter of time, "paused", "disabled", "breaker"; "full" if as
-	// many are under way as may be, "rate" if there is no token.
+	// many are under way as may be, "rate" if no start time is near, "busy" if the receiver has asked for a pause.
 	Waits    string     `json:"waits,omitempty"`
 	QueuedAt time.Time  `json:"queued_at"`
 	DueAt    *time.Time `json:"due_at,omitempty"`
@@ -71,6 +74,14 @@ type Delivery struct {
 type Key struct {
 	EventID        string `json:"event_id"`
 	SubscriptionID int64  `json:"subscription_id"`
+}
+
+// deliveryIDs is the namespace of the IDs of deliveries.
+var deliveryIDs = uuid.MustParse("5f2b7a52-6f43-4a0e-9d0b-6a2c1b0f6c11")
+
+// ID is the UUIDv5 of event and subscription, the same whenever it is made.
+func (k Key) ID() string {
+	return uuid.NewSHA1(deliveryIDs, []byte(k.EventID+"/"+strconv.FormatInt(k.SubscriptionID, 10))).String()
 }
 
 // Attempt is one try of a delivery.
@@ -97,15 +108,27 @@ type Job struct {
 	DestinationID int64
 	Lease         string // a UUID
 	LeasedUntil   time.Time
-	Epoch         int64
+	// StartAt is when the attempt may start, and StartBy the latest time at which it may, where the destination has a rate. One that
+	// cannot start by then is given back.
+	StartAt, StartBy time.Time
+	Epoch            int64
 	// Attempts is how many were counted before, Tries how often it was leased since without an outcome; both 0 at the first.
 	Attempts, Tries int
 	Generation      int
-	QueuedAt        time.Time
+	// HasOwnID is false for what was queued when a delivery had the ID of its event.
+	HasOwnID bool
+	QueuedAt time.Time
+	// WaitsUntil is when a probe is due by its schedule; zero where the job is no probe. A probe that fails uses up no attempt.
+	WaitsUntil time.Time
 }
 
-// ID is what the receiver knows the delivery by: the event's, and for what was sent again by name, the generation behind it.
-func (j Job) ID() string { return IDOf(j.EventID, j.Generation) }
+// ID is what the receiver knows the delivery by.
+func (j Job) ID() string {
+	if j.HasOwnID {
+		return IDOf(j.Key.ID(), j.Generation)
+	}
+	return IDOf(j.EventID, j.Generation)
+}
 
 // Message is an event as it leaves.
 type Message struct {
@@ -125,7 +148,7 @@ const (
 	OK Kind = iota
 	// Bad counts against the policy and the breaker, and is tried again.
 	Bad
-	// Slow says that the receiver asks for patience (429, 502, 503, 504): it is tried again, and counts.
+	// Slow says that the receiver, or what is before it, can't answer now (502, 503, 504): it is tried again, and counts.
 	Slow
 	// Final says that trying again cannot help: a dead letter, which says nothing of the destination.
 	Final
@@ -133,7 +156,12 @@ const (
 	Gone
 	// Ours says that the attempt has failed for a reason of ours (a secret that is not configured, a stop). It counts nowhere.
 	Ours
+	// Busy says that the receiver asks for a pause (429, or 503 with Retry-After). It counts nowhere, and pauses the destination.
+	Busy
 )
+
+// MaxRetryAfter bounds the pause that a receiver can ask for. One that asks for more gets this much.
+const MaxRetryAfter = time.Hour
 
 // Result is what became of an attempt.
 type Result struct {
@@ -143,7 +171,7 @@ type Result struct {
 	Code string
 	// Error says it to a person, without address, payload or secret.
 	Error string
-	// RetryAfter is the pause that the receiver asks for; 0 is none.
+	// RetryAfter is the pause that the receiver asks for, at most MaxRetryAfter; 0 is none.
 	RetryAfter time.Duration
 	// Answer is the beginning of what came back.
 	Answer []byte

@@ -23,7 +23,7 @@ type Destination struct {
 	InFlight int `json:"in_flight,omitempty"`
 	// Timeout bounds one attempt; 0 means DefaultTimeout.
 	Timeout event.Duration `json:"timeout,omitempty"`
-	// Retry says when a failed attempt is made again; its zero fields mean those of DefaultRetry.
+	// Retry says when a failed attempt is made again; its zero value means DefaultSchedule.
 	Retry Retry `json:"retry,omitzero"`
 	// Breaker says when a destination that fails is left alone; its zero fields mean those of DefaultBreaker.
 	Breaker Breaker `json:"breaker,omitzero"`
@@ -83,20 +83,26 @@ type Temporal struct {
 	TaskQueue string `json:"task_queue"`
 }
 
-// Rate allows Requests in every span of Per, all of them at once if need be.
+// Rate allows at most Requests in every span of Per, spread evenly over it.
 type Rate struct {
 	Requests int            `json:"requests"`
 	Per      event.Duration `json:"per"`
 }
 
-// Retry is exponential: after the nth counted failure the pause is Initial × Coefficientⁿ⁻¹, at most Maximum, ± Jitter.
+// Retry says when the attempts of a delivery follow each other. With Schedule its entries are the pauses. Without, it is
+// exponential: after the nth counted failure the pause is Initial × Coefficientⁿ⁻¹, at most Maximum; fields that are zero are
+// those of DispatcherRetry. The zero value means DefaultSchedule.
 type Retry struct {
-	// Attempts is how many there are in all.
+	// Schedule are the pauses after the first, second, … counted failure. The last one repeats if Attempts says so.
+	Schedule []event.Duration `json:"schedule,omitempty"`
+	// Named is a policy by its name: RetryDispatcher or "".
+	Named string `json:"named,omitempty"`
+	// Attempts is how many there are in all; 0 means one more than Schedule has pauses.
 	Attempts    int            `json:"attempts,omitempty"`
 	Initial     event.Duration `json:"initial,omitempty"`
 	Coefficient float64        `json:"coefficient,omitempty"`
 	Maximum     event.Duration `json:"maximum,omitempty"`
-	// Jitter is a share, 0 to 1; nil means that of DefaultRetry.
+	// Jitter spreads each pause by ± this share, 0 to 1; nil means 0.1.
 	Jitter *float64 `json:"jitter,omitempty"`
 }
 
@@ -115,12 +121,23 @@ const (
 	DefaultDisableAfter = event.Duration(5 * 24 * time.Hour)
 )
 
-// DefaultRetry is that of a destination which declares none.
-func DefaultRetry() Retry {
-	jitter := 0.1
-	return Retry{
-		Attempts: 5, Initial: event.Duration(time.Second), Coefficient: 2, Maximum: event.Duration(time.Hour), Jitter: &jitter,
+// RetryDispatcher is the name of DispatcherRetry.
+const RetryDispatcher = "dispatcher"
+
+const defaultJitter = 0.1
+
+// DefaultSchedule is that of a destination which declares no retry: the one that Standard Webhooks recommends. It takes 76 hours.
+func DefaultSchedule() []event.Duration {
+	const hour = event.Duration(time.Hour)
+	return []event.Duration{
+		event.Duration(5 * time.Second), event.Duration(5 * time.Minute), event.Duration(30 * time.Minute),
+		2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour,
 	}
+}
+
+// DispatcherRetry is exponential.
+func DispatcherRetry() Retry {
+	return Retry{Attempts: 5, Initial: event.Duration(time.Second), Coefficient: 2, Maximum: event.Duration(time.Hour)}
 }
 
 // DefaultBreaker is that of a destination which declares none.
@@ -131,7 +148,8 @@ func DefaultBreaker() Breaker {
 // SecretPrefix is that of a secret of Standard Webhooks.
 const SecretPrefix = "whsec_"
 
-// StandardSecret is a stored secret in the form of Standard Webhooks: SecretPrefix and base64. Text without the prefix is encoded.
+// StandardSecret is a stored secret in the form of Standard Webhooks: SecretPrefix and base64. Text without the prefix is
+// encoded.
 func StandardSecret(stored string) string {
 	if strings.HasPrefix(stored, SecretPrefix) {
 		return stored
@@ -177,10 +195,12 @@ type Condition struct {
 	Breaker       BreakerState     `json:"breaker"`
 	Failures      int              `json:"failures,omitempty"`
 	OpenUntil     *time.Time       `json:"open_until,omitempty"`
-	TroubleSince  *time.Time       `json:"trouble_since,omitempty"`
-	Trouble       string           `json:"trouble,omitempty"`
-	// Waiting, Retrying and Leased count its open deliveries, Oldest is when the oldest of them was queued, NextAt when the next
-	// attempt is due.
+	// ResumeAt is until when the receiver has asked for a pause.
+	ResumeAt     *time.Time `json:"resume_at,omitempty"`
+	TroubleSince *time.Time `json:"trouble_since,omitempty"`
+	Trouble      string     `json:"trouble,omitempty"`
+	// Waiting, Retrying and Leased count its open deliveries, each once: Leased are under way, Retrying wait and have failed before,
+	// Waiting are the others. Oldest is when the oldest of them was queued, NextAt when the next attempt is due.
 	Waiting  int64      `json:"waiting"`
 	Retrying int64      `json:"retrying"`
 	Leased   int64      `json:"leased"`
@@ -189,3 +209,9 @@ type Condition struct {
 	// AtLeast: more wait than were counted.
 	AtLeast bool `json:"at_least,omitempty"`
 }
+
+// Waits counts the deliveries that are open and not under way.
+func (c Condition) Waits() int64 { return c.Waiting + c.Retrying }
+
+// Open counts the deliveries that have not ended.
+func (c Condition) Open() int64 { return c.Waits() + c.Leased }

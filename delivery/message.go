@@ -14,37 +14,12 @@ import (
 	"holdfast/providers/jq"
 )
 
-// IDOf is the ID that a receiver knows a delivery by, and by which it drops the second of two attempts. What is sent again by
-// name has a new one, since a receiver by the book drops what it has seen.
-func IDOf(eventID string, generation int) string {
+// IDOf is an ID as of a generation. What is sent again by name has a new ID, since a receiver by the book drops what it has seen.
+func IDOf(id string, generation int) string {
 	if generation == 0 {
-		return eventID
+		return id
 	}
-	return eventID + "-" + strconv.Itoa(generation)
-}
-
-// Policy is the retry policy of the destination, with the defaults.
-func (d Destination) Policy() event.Policy {
-	r, other := d.Retry, DefaultRetry()
-	if r.Attempts == 0 {
-		r.Attempts = other.Attempts
-	}
-	if r.Initial == 0 {
-		r.Initial = other.Initial
-	}
-	if r.Coefficient == 0 {
-		r.Coefficient = other.Coefficient
-	}
-	if r.Maximum == 0 {
-		r.Maximum = other.Maximum
-	}
-	if r.Jitter == nil {
-		r.Jitter = other.Jitter
-	}
-	return event.Policy{
-		Attempts: r.Attempts, InitialInterval: r.Initial, Coefficient: r.Coefficient, MaximumInterval: r.Maximum,
-		Jitter: *r.Jitter, Timeout: d.Timeout,
-	}
+	return id + "-" + strconv.Itoa(generation)
 }
 
 // Input is what the expressions of subscriptions see: {headers, query, path, body} as those of definitions do, with the envelope

@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// endpoint is a customer's: it notes the IDs that it has confirmed, and refuses while it is told to.
+// endpoint is a customer's: it notes the events that it has confirmed, with what makes the ID of one that is sent again, and
+// refuses while it is told to.
 type endpoint struct {
 	*httptest.Server
 
@@ -35,7 +37,8 @@ func newEndpoint(t *testing.T) *endpoint {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.ids[r.Header.Get("webhook-id")]++
+		again := r.Header.Get("webhook-id")[len(uuid.Nil.String()):]
+		e.ids[r.Header.Get("holdfast-event-id")+again]++
 	}))
 	t.Cleanup(e.Close)
 	return e
@@ -65,8 +68,9 @@ subscriptions:
     start: {workflow_id: '"big-" + .event.id', type: BigOrder, input: [envelope]}
 `
 
-// From the command line, on real servers: an endpoint and a workflow get their events; a pause keeps them; what was not delivered is a
-// dead letter that is replayed; what was delivered is sent again under a new ID; and what was there before goes to who comes late.
+// From the command line, on real servers: an endpoint and a workflow get their events; a pause keeps them; what was not
+// delivered is a dead letter that is replayed; what was delivered is sent again under a new ID; and what was there before goes
+// to who comes late.
 func TestDeliveriesAreOperated(t *testing.T) {
 	t.Parallel()
 	crm, late := newEndpoint(t), newEndpoint(t)

@@ -84,7 +84,8 @@ func each(jobs []delivery.Job, kind delivery.Kind, code string) (settled []deliv
 func (d *database) passes(destination int64, span time.Duration) {
 	d.t.Helper()
 	d.exec(`UPDATE destination_states SET next_at = next_at - $2::interval, open_until = open_until - $2::interval,
-       closed_at = closed_at - $2::interval, tokens_at = tokens_at - $2::interval, low_at = low_at - $2::interval
+       closed_at = closed_at - $2::interval, tokens_at = tokens_at - $2::interval,
+       resume_at = resume_at - $2::interval, probe_at = probe_at - $2::interval, low_at = low_at - $2::interval
  WHERE destination_id = $1`, destination, span)
 	d.exec(`UPDATE delivery_queue SET due_at = due_at - $2::interval WHERE destination_id = $1`, destination, span)
 }
@@ -339,7 +340,7 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	require.Equal(t, 1, d.Generation)
 	require.Equal(t, "redriving", value[string](db, `SELECT state FROM dead_letters`))
 	job := db.lease(10, 10)[0]
-	require.Equal(t, key.EventID+"-1", job.ID())
+	require.Equal(t, job.Key.ID()+"-1", job.ID())
 	_, err = db.SendAgain(ctx, key, ada)
 	require.Equal(t, "delivery_under_way", event.CodeOf(err))
 
@@ -650,4 +651,34 @@ func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"d1", "d2"}, stats.Troubled)
 	require.Equal(t, map[string]delivery.BreakerState{"d1": delivery.BreakerClosed, "d2": delivery.BreakerOpen}, stats.TroubledBreakers)
+}
+
+// Each open delivery of a destination is counted once: as waiting, retrying or under way, like in lists.
+func TestCountsOfADestinationAgree(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{InFlight: 3})
+	ids := db.queue(1, 6)
+	db.exec(`UPDATE delivery_queue SET queued_at = now() - interval '1 h', due_at = now() - interval '1 h' WHERE event_id = $1::uuid`, ids[0])
+	require.NoError(t, db.Rearm(t.Context()))
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 3)
+	require.Equal(t, ids[0], jobs[slices.IndexFunc(jobs, func(j delivery.Job) bool { return j.EventID == ids[0] })].EventID)
+	failed := jobs[slices.IndexFunc(jobs, func(j delivery.Job) bool { return j.EventID != ids[0] })]
+	settled := became(failed, delivery.Bad, "500")
+	settled.DueAt = time.Now().Add(time.Hour)
+	db.settle(settled)
+
+	c, err := db.Condition(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, [3]int64{3, 1, 2}, [3]int64{c.Waiting, c.Retrying, c.Leased})
+	require.EqualValues(t, 6, c.Open())
+	require.WithinDuration(t, time.Now().Add(-time.Hour), *c.Oldest, time.Minute, "also one that is under way")
+	all, err := db.Deliveries(t.Context(), delivery.Query{DestinationID: 1})
+	require.NoError(t, err)
+	by := map[delivery.Status]int{}
+	for _, d := range all {
+		by[d.Status]++
+	}
+	require.Equal(t, map[delivery.Status]int{delivery.Pending: 3, delivery.Retrying: 1, delivery.Processing: 2}, by)
 }

@@ -112,21 +112,76 @@ func TestAnOpenBreakerWaitsForSomethingToProbeWith(t *testing.T) {
 	require.Equal(t, "half_open 2", db.breakerOf(1))
 }
 
+// A receiver that is busy gets nothing until the time that it has named, uses up no attempt and opens no breaker. Then one
+// attempt goes out, and after its success some more.
+func TestABusyDestinationIsPausedAsAWhole(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	ids := db.queue(1, 20)
+	busy := each(db.lease(10, 10), delivery.Busy, "429")
+	require.Len(t, busy, 10)
+	for i := range busy {
+		busy[i].RetryAfter = 20 * time.Second
+	}
+	require.Empty(t, db.settle(busy[:9]...))
+	require.Empty(t, db.settle(became(busy[9].Job, delivery.Bad, "500")), "what was under way does not end the pause")
+	db.MadeDue(1)
+	require.NoError(t, db.Rearm(t.Context()))
+	require.Empty(t, db.lease(10, 10))
+	of, err := db.DeliveriesOf(t.Context(), ids[0])
+	require.NoError(t, err)
+	require.Equal(t, "busy", of[0].Waits)
+	c, err := db.Condition(t.Context(), 1)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(20*time.Second), *c.ResumeAt, 5*time.Second)
+	db.passes(1, 10*time.Second)
+	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 11*time.Second)
+	require.Equal(t, "closed 0", db.breakerOf(1))
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 1)
+	require.Zero(t, jobs[0].Attempts)
+	require.Equal(t, 1, value[int](db, `SELECT sum(attempts) FROM delivery_queue`))
+	db.settle(each(jobs, delivery.OK, "200")...)
+	require.Len(t, db.lease(10, 10), 3)
+}
+
+// Without a time the pause doubles with each answer, and begins anew after a success. An operator ends it.
+func TestThePauseOfABusyDestinationGrows(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 3)
+	pause := func() float64 {
+		return value[float64](db, `SELECT extract(epoch FROM resume_at - now())::float8 FROM destination_states`)
+	}
+	for _, seconds := range []float64{5, 10, 20, 40, 80, 160, 300, 300} {
+		db.settle(each(db.lease(10, 10), delivery.Busy, "429")...)
+		require.InDelta(t, seconds, pause(), 3)
+		_, err := db.ProbeDestination(t.Context(), "d1", ada)
+		require.NoError(t, err)
+	}
+	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
+	db.settle(each(db.lease(10, 10), delivery.Busy, "429")...)
+	require.InDelta(t, 5, pause(), 3)
+}
+
 func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{Rate: &delivery.Rate{Requests: 4, Per: event.Duration(time.Hour)}})
 	db.queue(1, 20)
-	require.Len(t, db.lease(3, 3), 3)
 	require.Len(t, db.lease(3, 3), 1)
 	require.Empty(t, db.lease(3, 3))
-	db.MadeDue(1) // a new delivery brings no token
+	db.MadeDue(1) // a new delivery brings no start time
 	require.Empty(t, db.lease(3, 3))
 	require.Equal(t, "rate", value[string](db, `SELECT held FROM destination_states`))
-	db.passes(1, 31*time.Minute)
-	require.Len(t, db.lease(10, 10), 2)
+	db.passes(1, 16*time.Minute)
+	require.Len(t, db.lease(10, 10), 1)
 	db.passes(1, 24*time.Hour)
-	require.Len(t, db.lease(10, 10), 4, "no more than it holds")
+	require.Len(t, db.lease(10, 10), 1, "what was not used is gone")
+	require.Empty(t, db.lease(10, 10))
 }
 
 // A process dies between its commit and the wake; another one between the lease and the outcome.
@@ -233,15 +288,19 @@ func TestWhatCannotBeGivenBackYetIsKept(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 2)
 }
 
-// What nobody was sent has taken none of the rate.
-func TestWhatIsGivenBackGivesItsTokensBack(t *testing.T) {
+// The start time of a lost lease passes without an attempt. The delivery gets the next one.
+func TestWhatIsGivenBackKeepsTheRate(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
 	db.destination(1, delivery.Destination{Rate: &delivery.Rate{Requests: 4, Per: event.Duration(time.Hour)}})
-	db.queue(1, 6)
+	ids := db.queue(1, 1)
 	lose()
-	require.Len(t, db.lease(10, 10), 4)
 	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 16*time.Minute)
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 1)
+	require.Equal(t, ids[0], jobs[0].EventID)
+	require.Zero(t, jobs[0].Tries)
 }
 
 // An outcome was kept while the database was away, and is due long ago when it is settled.
@@ -560,4 +619,67 @@ VALUES (gen_random_uuid(), 1, 1, 'failed', '422', 1, 0, 0, now()),
 		ledger.DeliveryCrowd: 1, ledger.DeliveryLost: 1, ledger.DeliveryTwoEnds: 1,
 		ledger.DeliveryAsleep: 1, ledger.DeliveryUnburied: 1,
 	}, found(ids...))
+}
+
+// A receiver is down for less than a breaker notices. What has failed waits for minutes; the oldest probes every 30 seconds
+// without using up an attempt, and its success makes the others due, once.
+func TestAFailingDestinationIsProbed(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 3)
+	fails := func(jobs []delivery.Job) {
+		settled := each(jobs, delivery.Bad, "503")
+		for i := range settled {
+			settled[i].DueAt = time.Now().Add(5 * time.Minute)
+			if !settled[i].WaitsUntil.IsZero() {
+				settled[i].DueAt = settled[i].WaitsUntil
+			}
+		}
+		db.settle(settled...)
+	}
+	fails(db.lease(10, 10))
+	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 31*time.Second)
+	probe := db.lease(10, 10)
+	require.Len(t, probe, 1)
+	require.WithinDuration(t, time.Now().Add(4*time.Minute+29*time.Second), probe[0].WaitsUntil, 20*time.Second)
+	require.Empty(t, db.lease(10, 10), "one at a time")
+	fails(probe)
+	require.Equal(t, 3, value[int](db, `SELECT sum(attempts) FROM delivery_queue`), "a probe uses up no attempt")
+	require.Empty(t, db.lease(10, 10))
+	db.passes(1, 31*time.Second)
+	require.Equal(t, probe[0].Key, db.lease(10, 10)[0].Key)
+	db.settle(became(probe[0], delivery.OK, "200"))
+	pulled := db.lease(10, 10)
+	require.Len(t, pulled, 2)
+	fails(pulled[:1])
+	db.settle(became(pulled[1], delivery.OK, "200"))
+	require.Empty(t, db.lease(10, 10), "one that fails again has failed by itself")
+	db.passes(1, 31*time.Second)
+	require.Len(t, db.lease(10, 10), 0, "nothing has failed since the last success")
+}
+
+// The breaker is open, and nothing is due: what waits probes it, and a success pulls the others forward.
+func TestAnOpenBreakerIsProbedByWhatWaits(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 6)
+	failed := each(db.lease(10, 10), delivery.Bad, "connection")
+	for i := range failed {
+		failed[i].DueAt = time.Now().Add(5 * time.Minute)
+	}
+	db.settle(failed...)
+	require.Equal(t, "open 1", db.breakerOf(1))
+	db.passes(1, 31*time.Second)
+	probe := db.lease(10, 10)
+	require.Len(t, probe, 1)
+	require.Equal(t, "half_open 2", db.breakerOf(1))
+	db.settle(each(probe, delivery.OK, "200")...)
+	more := db.lease(10, 10)
+	require.Len(t, more, 2)
+	db.settle(each(more, delivery.OK, "200")...)
+	require.Equal(t, "closed 2", db.breakerOf(1))
+	require.Len(t, db.lease(10, 10), 3)
 }

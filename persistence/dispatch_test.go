@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,7 +30,15 @@ func (nobody) Record(oversight.ErrorEntry) {}
 // dispatcher works the queue off, with the senders of production, which may reach this machine.
 func (d *database) dispatcher(slots int) *dispatch.Dispatcher {
 	d.t.Helper()
-	sender := webhook.NewSender(webhook.SenderOptions{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	return d.dispatcherWith(slots, toThisMachine())
+}
+
+func toThisMachine() *webhook.Sender {
+	return webhook.NewSender(webhook.SenderOptions{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+}
+
+func (d *database) dispatcherWith(slots int, sender dispatch.Sender) *dispatch.Dispatcher {
+	d.t.Helper()
 	dispatcher, err := dispatch.New(dispatch.Options{
 		Queue: d.Store, HTTP: sender, Slots: slots, Errors: nobody{}, Chores: []dispatch.Chore{{
 			Name: "rearm", Every: time.Second, Do: func(ctx context.Context) (bool, error) { return false, d.Rearm(ctx) },
@@ -47,6 +56,7 @@ type receiver struct {
 	mu     sync.Mutex
 	seen   map[string]int
 	status atomic.Int64
+	after  string // Retry-After of what is refused
 	came   chan struct{}
 }
 
@@ -58,6 +68,9 @@ func receive(t *testing.T) *receiver {
 		r.mu.Lock()
 		r.seen[request.Header.Get("Webhook-Id")]++
 		r.mu.Unlock()
+		if r.after != "" && r.status.Load() != http.StatusOK {
+			w.Header().Set("Retry-After", r.after)
+		}
 		w.WriteHeader(int(r.status.Load()))
 		r.came <- struct{}{}
 	}))
@@ -89,8 +102,8 @@ func (d *database) untilDelivered(r *receiver, destination int64, n int) {
 	}
 }
 
-// Two dispatchers beside each other, one of which stops in the middle: everything that waits reaches its receiver, under the ID of
-// its event, and nothing twice.
+// Two dispatchers beside each other, one of which stops in the middle: everything that waits reaches its receiver, under the ID
+// of its event, and nothing twice.
 func TestDispatchersDeliverWhatWaits(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -109,7 +122,8 @@ func TestDispatchersDeliverWhatWaits(t *testing.T) {
 	require.Equal(t, 0, db.open(1))
 }
 
-// A receiver that is down opens its breaker, and is left alone; when it is up again everything arrives. Another one notices nothing.
+// A receiver that is down opens its breaker, and is left alone; when it is up again everything arrives. Another one notices
+// nothing.
 func TestAReceiverThatIsDownRecovers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -133,8 +147,9 @@ func TestAReceiverThatIsDownRecovers(t *testing.T) {
 
 var waitingRows = flag.Int("waiting", 1000, "how many deliveries wait behind a pause that is ended")
 
-// What waits behind a pause costs nothing, and drains at the rate of the destination once that is over, each under the ID of its event
-// and none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000 -v` tells how long.
+// What waits behind a pause costs nothing, and drains at the rate of the destination once that is over, each under the ID of
+// its event and none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000
+// -v` tells how long.
 func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -166,6 +181,90 @@ func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
 	t.Logf("%d at %d/s: %s", n, perSecond, took)
 	require.NoError(t, d.Stop(t.Context(), time.Minute))
 	require.Len(t, paused.seen, n)
-	// The bucket is full in the beginning.
-	require.GreaterOrEqual(t, took.Seconds(), float64(n-perSecond)/float64(perSecond)-0.1)
+	require.GreaterOrEqual(t, took.Seconds(), float64(n-1)/float64(perSecond)-0.1)
+}
+
+// starts notes when each attempt starts.
+type starts struct {
+	dispatch.Sender
+
+	mu sync.Mutex
+	at []time.Time
+}
+
+func (s *starts) Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
+	s.mu.Lock()
+	s.at = append(s.at, time.Now())
+	s.mu.Unlock()
+	return s.Sender.Send(ctx, t, j, m)
+}
+
+// Two processes work off what waits at ten in a second: no second has more, wherever it begins.
+func TestARateHoldsInEverySpan(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receive(t)
+	db.endpoint(1, r)
+	db.exec(`UPDATE destinations SET version = version + 100,
+settings = settings || '{"in_flight": 64, "rate": {"requests": 10, "per": "1s"}}' WHERE id = 1`)
+	db.exec(`UPDATE subscriptions_head SET version = version + 200`)
+	db.queue(1, 30)
+	sender := &starts{Sender: toThisMachine()}
+	one, two := db.dispatcherWith(64, sender), db.dispatcherWith(64, sender)
+	db.untilDelivered(r, 1, 30)
+	require.NoError(t, one.Stop(t.Context(), time.Minute))
+	require.NoError(t, two.Stop(t.Context(), time.Minute))
+	require.Len(t, sender.at, 30)
+	slices.SortFunc(sender.at, time.Time.Compare)
+	for i, first := range sender.at[:20] {
+		require.GreaterOrEqual(t, sender.at[i+10].Sub(first), time.Second)
+	}
+}
+
+// A receiver asks for two seconds: what was under way has asked by then, nothing else goes out meanwhile, and everything is
+// delivered by its first counted attempt.
+func TestRetryAfterHoldsForTheWholeDestination(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receive(t)
+	r.after = "2"
+	r.status.Store(http.StatusTooManyRequests)
+	db.endpoint(1, r)
+	db.queue(1, 30)
+	sender := &starts{Sender: toThisMachine()}
+	d := db.dispatcherWith(16, sender)
+	<-r.came
+	first := time.Now()
+	r.status.Store(http.StatusOK)
+	db.untilDelivered(r, 1, 30)
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Equal(t, 30, value[int](db, `SELECT sum(attempts) FROM deliveries`))
+	paused := 0
+	for _, at := range sender.at {
+		if at.Sub(first) > time.Second && at.Sub(first) < 1900*time.Millisecond {
+			paused++
+		}
+	}
+	require.Zero(t, paused)
+}
+
+// A receiver is replaced, and down for 20 seconds. With the default policy everything arrives within a minute, by itself.
+func TestAShortOutageCostsLessThanAMinute(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receive(t)
+	r.status.Store(http.StatusServiceUnavailable)
+	db.endpoint(1, r)
+	db.exec(`UPDATE destinations SET version = version + 100, settings = settings - 'retry' - 'breaker' WHERE id = 1`)
+	db.exec(`UPDATE subscriptions_head SET version = version + 200`)
+	db.queue(1, 3)
+	began := time.Now()
+	d := db.dispatcher(16)
+	<-r.came
+	up := time.AfterFunc(20*time.Second, func() { r.status.Store(http.StatusOK) })
+	defer up.Stop()
+	db.untilDelivered(r, 1, 3)
+	t.Logf("delivered after %s", time.Since(began))
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Less(t, time.Since(began), time.Minute)
 }

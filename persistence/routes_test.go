@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -422,5 +423,30 @@ func TestADeliveryFromItsEventToItsEnd(t *testing.T) {
 	jobs, _, err = db.Lease(ctx, delivery.Want{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, jobs, 1, "a resend wakes its destination")
-	require.Equal(t, r.ID+"-1", jobs[0].ID())
+	require.Equal(t, jobs[0].Key.ID()+"-1", jobs[0].ID())
+}
+
+// Two subscriptions of one destination send different bodies, so each delivery has an ID of its own, the same in each attempt.
+// What a process of the release before has queued keeps the ID of its event, and what is sent again has a new one.
+func TestADeliveryHasAnIDOfItsOwn(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.subscribe("one", delivery.Events{})
+	db.subscribe("two", delivery.Events{})
+	r := receipt()
+	db.mustProcess(r, parsed())
+	jobs := db.lease(10, 10)
+	require.Len(t, jobs, 2)
+	require.NotEqual(t, jobs[0].ID(), jobs[1].ID())
+	for _, j := range jobs {
+		require.Equal(t, j.Key.ID(), j.ID())
+		require.EqualValues(t, 5, uuid.MustParse(j.ID()).Version())
+	}
+	db.settle(each(jobs, delivery.OK, "200")...)
+	_, err := db.SendAgain(t.Context(), jobs[0].Key, ada)
+	require.NoError(t, err)
+	require.Equal(t, jobs[0].Key.ID()+"-1", db.lease(10, 10)[0].ID())
+
+	before := db.queue(db.destination(100, delivery.Destination{}), 1)
+	require.Equal(t, before[0], db.lease(10, 10)[0].ID())
 }

@@ -146,6 +146,27 @@ func TestOccurredAt(t *testing.T) {
 	}
 }
 
+// Publishers of events hear of a time that can't be read: it isn't replaced by the time of receipt.
+func TestAPublishedTimeMustBeReadable(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "events", secretOfTests)
+	for fields, code := range map[string]string{
+		`"time":"yesterday"`: "invalid_time", `"time":[1]`: "invalid_time", `"timestamp":"9999-01-01T00:00:00Z"`: "invalid_time",
+		`"occurred_at":true`: "invalid_time", `"time":7`: "invalid_time",
+		`"time":null`: "", `"time":""`: "", `"n":1`: "", `"time":"2026-05-04T10:00:00Z"`: "", `"time":1777888800125`: "", `"time":1777888800`: "",
+	} {
+		_, parsed, err := parse(t, p, `{"id":"1","type":"order.paid","data":{"id":"o1"},`+fields+`}`)
+		if code != "" {
+			require.Equal(t, code, event.CodeOf(err), fields)
+			require.Equal(t, event.ClassRejected, event.ClassOf(err), fields)
+			require.NotContains(t, err.Error(), "yesterday")
+			continue
+		}
+		require.NoError(t, err, fields)
+		require.Equal(t, strings.Contains(fields, "2026") || strings.Contains(fields, "1777"), !parsed.OccurredAtMissing, fields)
+	}
+}
+
 const entities = `
 entities:
   - {kind: item, each: '.body.items[]?', id: $item.id, op: snapshot, state: $item, version: $item.v, types: ["*.list"]}

@@ -18,7 +18,7 @@ type Receiver struct {
 	mu     sync.Mutex
 	n      int64
 	last   time.Time
-	at     map[string]time.Time // by webhook-id; nil while nobody wants it
+	at     map[string]time.Time // by event; nil while nobody wants it
 	more   chan struct{}
 }
 
@@ -42,7 +42,7 @@ func NewReceiver(pause time.Duration) (*Receiver, error) {
 				case <-request.Context().Done():
 				}
 			}
-			r.note(request.Header.Get("webhook-id"), now)
+			r.note(request.Header.Get("holdfast-event-id"), now)
 		})}
 	go func() { _ = r.server.Serve(listener) }()
 	return r, nil
@@ -69,7 +69,7 @@ func (r *Receiver) Count() (n int64, last time.Time) {
 	return r.n, r.last
 }
 
-// Remember makes the receiver note from now on when each ID came first, and gives what it has noted until now.
+// Remember makes the receiver note from now on when each event came first, and gives what it has noted until now.
 func (r *Receiver) Remember() map[string]time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

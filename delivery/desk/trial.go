@@ -96,7 +96,7 @@ func (t *Trials) send(ctx context.Context, target delivery.Target, m delivery.Me
 	defer cancel()
 	job := delivery.Job{
 		Key:           delivery.Key{EventID: m.Receipt.ID, SubscriptionID: target.Subscription.ID},
-		DestinationID: target.Destination.ID, QueuedAt: time.Now(),
+		DestinationID: target.Destination.ID, QueuedAt: time.Now(), HasOwnID: true,
 	}
 	return t.sender(target).Send(ctx, target, job, m)
 }

@@ -195,6 +195,9 @@ func (d *Dispatcher) attempt(r ready, m delivery.Message, found bool) {
 
 // send has the attempt made by the sender of its kind, within the destination's time and that of the lease.
 func (d *Dispatcher) send(r ready, m delivery.Message) (result delivery.Result) {
+	if result, ok := d.awaitStart(r.Job); !ok {
+		return result
+	}
 	r.slot.begin()
 	timer := time.AfterFunc(provenWithin, r.slot.passes)
 	defer timer.Stop()
@@ -232,6 +235,24 @@ func (d *Dispatcher) send(r ready, m delivery.Message) (result delivery.Result) 
 		result = ours(codeStopped, "the process was stopped during the attempt")
 	}
 	return result
+}
+
+// awaitStart waits for the time at which a rate lets the attempt start.
+func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool) {
+	if j.StartAt.IsZero() {
+		return result, true
+	}
+	timer := time.NewTimer(time.Until(j.StartAt))
+	defer timer.Stop()
+	select {
+	case <-d.working.Done():
+		return ours(codeStopped, "the process was stopped before the attempt"), false
+	case <-timer.C:
+	}
+	if time.Now().After(j.StartBy) {
+		return ours(delivery.CodeMissed, "the attempt could not start at its time"), false
+	}
+	return result, true
 }
 
 func timeoutOf(d delivery.Destination) time.Duration {

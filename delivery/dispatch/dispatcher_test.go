@@ -46,8 +46,8 @@ func ok(context.Context, delivery.Target, delivery.Job, delivery.Message) delive
 	return delivery.Result{Kind: delivery.OK, Code: "200"}
 }
 
-// Three thousand deliveries of a hundred destinations, in 16 slots: each is delivered once, and no destination has more than half of
-// the slots at any moment.
+// Three thousand deliveries of a hundred destinations, in 16 slots: each is delivered once, and no destination has more than
+// half of the slots at any moment.
 func TestEverythingIsDelivered(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -72,8 +72,8 @@ func TestEverythingIsDelivered(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(8))
 }
 
-// A stop in the middle of everything loses no outcome: what is under way ends within its grace and is settled, what was leased and
-// not begun waits again, and nothing is left with a lease.
+// A stop in the middle of everything loses no outcome: what is under way ends within its grace and is settled, what was leased
+// and not begun waits again, and nothing is left with a lease.
 func TestAStopSettlesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -367,4 +367,30 @@ func TestWhenWeAreCutOffNothingCounts(t *testing.T) {
 	require.Len(t, sink.entries, 2)
 	require.Equal(t, "cut_off", sink.entries[0].Code)
 	require.Equal(t, "connected_again", sink.entries[1].Code)
+}
+
+// A lease with a start time is attempted then; one whose time has passed is given back, and counts nowhere.
+func TestAnAttemptStartsAtItsTime(t *testing.T) {
+	t.Parallel()
+	waits, missed := job(1, 1), job(2, 2)
+	waits.StartAt, waits.StartBy = time.Now().Add(50*time.Millisecond), time.Now().Add(time.Hour)
+	missed.StartAt, missed.StartBy = time.Now().Add(-time.Second), time.Now().Add(-time.Second)
+	m := newMemory(waits, missed)
+	to(m, 1, 2)
+	began := make(chan time.Time, 1)
+	start(t, m, 8, func(ctx context.Context, t delivery.Target, j delivery.Job, msg delivery.Message) delivery.Result {
+		began <- time.Now()
+		return ok(ctx, t, j, msg)
+	})
+	m.until(func() bool { return len(m.ended) == 1 && len(m.settled) > 2 })
+	require.False(t, (<-began).Before(waits.StartAt))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.settled {
+		if s.Key == missed.Key {
+			require.Equal(t, delivery.CodeMissed, s.Code)
+			require.Equal(t, delivery.Ours, s.Kind)
+			require.Less(t, time.Until(s.DueAt), time.Millisecond)
+		}
+	}
 }

@@ -8,13 +8,12 @@ import (
 	"holdfast/event"
 )
 
-// The pauses after an attempt that counts nowhere, and the longest that a receiver may ask for.
+// The pauses after an attempt that counts nowhere.
 const (
-	oursPause     = time.Minute
-	cutOffPause   = 10 * time.Second
-	awayPause     = time.Second // at least; see pauseOfOurs
-	memoryPause   = time.Second
-	maxRetryAfter = 24 * time.Hour
+	oursPause   = time.Minute
+	cutOffPause = 10 * time.Second
+	awayPause   = time.Second // at least; see pauseOfOurs
+	memoryPause = time.Second
 )
 
 // The codes of results that no sender has given.
@@ -31,13 +30,17 @@ const (
 func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.Time) delivery.Settled {
 	s := delivery.Settled{Job: j, Result: r, DueAt: now}
 	switch r.Kind {
-	case delivery.OK, delivery.Gone:
+	case delivery.OK, delivery.Gone, delivery.Busy: // what is busy waits for its destination
 	case delivery.Final:
 		s.Dead = true
 	case delivery.Bad, delivery.Slow:
+		if !j.WaitsUntil.IsZero() {
+			s.DueAt = j.WaitsUntil
+			break
+		}
 		policy, n := d.Policy(), j.Attempts+1
 		s.Dead = n >= policy.Attempts
-		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, maxRetryAfter)))
+		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, delivery.MaxRetryAfter)))
 	case delivery.Ours:
 		s.DueAt = now.Add(pauseOfOurs(r))
 	}
@@ -48,7 +51,7 @@ func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.T
 // times what a read took that has failed, so that one which always fails late has a fifth of the time for itself.
 func pauseOfOurs(r delivery.Result) time.Duration {
 	switch r.Code {
-	case codeStopped:
+	case codeStopped, delivery.CodeMissed:
 		return 0
 	case codeCutOff:
 		return spread(event.Duration(cutOffPause), 0.5)

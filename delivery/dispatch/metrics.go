@@ -85,7 +85,7 @@ func kindOf(d delivery.Destination) string {
 func outcomeOf(k delivery.Kind) string {
 	return [...]string{
 		delivery.OK: "ok", delivery.Bad: "bad", delivery.Slow: "slow", delivery.Final: "final", delivery.Gone: "gone",
-		delivery.Ours: "ours",
+		delivery.Ours: "ours", delivery.Busy: "busy",
 	}[k]
 }
 

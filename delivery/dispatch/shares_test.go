@@ -155,6 +155,18 @@ func TestAnIdleDestinationStaysProven(t *testing.T) {
 	require.Len(t, d.lease(map[int64]int{1: 100}, 1)[1], 8)
 }
 
+// An attempt that missed its start time never began, and says nothing of its destination.
+func TestAMissedStartSaysNothingOfItsDestination(t *testing.T) {
+	t.Parallel()
+	d := newDesk(64)
+	d.prove(1, 8)
+	for _, o := range d.lease(map[int64]int{1: 2}, 1)[1] {
+		o.began = time.Time{}
+		d.ends(delivery.Ours, o)
+	}
+	require.Len(t, d.lease(map[int64]int{1: 100}, 1)[1], 8)
+}
+
 // A slot that ends makes the dispatcher look again only if somebody may have got less than there was: each look is a transaction.
 func TestOnlyWhoWasRefusedIsLookedForAgain(t *testing.T) {
 	t.Parallel()

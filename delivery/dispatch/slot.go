@@ -37,12 +37,15 @@ func (o *slot) passes() {
 	}
 }
 
-// end notes what the attempt says of its destination.
+// end notes what the attempt says of its destination: nothing, if it never began.
 func (o *slot) end(result delivery.Result) {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
 	r := o.record
-	o.ended, r.tried = true, true
+	if o.ended = true; o.began.IsZero() {
+		return
+	}
+	r.tried = true
 	r.ok = result.Kind == delivery.OK && o.of.now().Sub(o.began) <= provenWithin
 	switch {
 	case !r.ok:

@@ -46,7 +46,9 @@ type order struct {
 }
 
 // requestID is the same for every attempt of a delivery. It names the subscription, since two of them may signal one workflow.
-func requestID(j delivery.Job) string { return j.ID() + "/" + strconv.FormatInt(j.SubscriptionID, 10) }
+func requestID(j delivery.Job) string {
+	return delivery.IDOf(j.EventID, j.Generation) + "/" + strconv.FormatInt(j.SubscriptionID, 10)
+}
 
 // evaluation makes an order.
 type evaluation struct {

@@ -61,7 +61,7 @@ func (c call) failed(ctx context.Context, err error) delivery.Result {
 		if strings.Contains(status.Message(), "larger than max") {
 			return delivery.Result{Kind: delivery.Final, Code: "payload_too_large", Error: "Temporal does not take as much at once"}
 		}
-		return delivery.Result{Kind: delivery.Slow, Code: "resource_exhausted", Error: "Temporal is at its limit"}
+		return delivery.Result{Kind: delivery.Busy, Code: "resource_exhausted", Error: "Temporal is at its limit"}
 	case codes.PermissionDenied, codes.Unauthenticated:
 		return delivery.Result{Kind: delivery.Bad, Code: "permission_denied", Error: "Temporal does not let the profile do so"}
 	case codes.Canceled, codes.DeadlineExceeded:

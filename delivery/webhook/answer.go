@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -10,12 +11,8 @@ import (
 	"holdfast/delivery"
 )
 
-const (
-	// answerWait bounds how long the body of an answer is waited for. What became of the attempt is known before.
-	answerWait = 2 * time.Second
-	// maxRetryAfter bounds the patience that a receiver may ask for.
-	maxRetryAfter = time.Hour
-)
+// answerWait bounds how long the body of an answer is waited for. What became of the attempt is known before.
+const answerWait = 2 * time.Second
 
 // headerControl is the header of an answer by which a receiver steers what comes: "disable" wants nothing any more,
 // "abort-message" not this event.
@@ -49,21 +46,25 @@ func refused(result *delivery.Result, r *http.Response, now time.Time) {
 		result.Kind = delivery.Slow
 		result.RetryAfter = retryAfter(r.Header.Get("Retry-After"), now)
 	}
+	if r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusServiceUnavailable && result.RetryAfter > 0 {
+		result.Kind = delivery.Busy
+	}
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
 		result.Error += "; redirects are not followed"
 	}
 }
 
-// retryAfter reads seconds or a date; 0 is none.
+// retryAfter reads seconds or a date; 0 is none. A number that is too large is still one.
 func retryAfter(text string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(text, 10, 63); err == nil {
-		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	seconds, err := strconv.ParseUint(text, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(delivery.MaxRetryAfter/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {
 		return 0
 	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
+	return min(max(at.Sub(now), 0), delivery.MaxRetryAfter)
 }
 
 // readAnswer keeps the beginning of a body, for as long as there is patience. What comes after it is not read.

@@ -144,7 +144,7 @@ func TestHostileReceivers(t *testing.T) {
 		{name: "a failure that drips", say: func(c net.Conn) {
 			say(c, "HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 1000000\r\n\r\n")
 			dripping(c, "a")
-		}, kind: delivery.Slow, code: "503"},
+		}, kind: delivery.Busy, code: "503"},
 		{name: "10 GB", say: func(c net.Conn) {
 			say(c, head+"Content-Length: 10737418240\r\n\r\n")
 			forever(c, strings.Repeat("a", 1<<16))

@@ -17,6 +17,7 @@ import (
 
 const (
 	headerID      = "webhook-id"
+	headerEvent   = "holdfast-event-id" // Standard Webhooks do not sign it
 	headerContent = "content-type"
 	// headerDuplicate is the ID of the first event with the same content. The signature of Standard Webhooks doesn't cover it.
 	headerDuplicate = "holdfast-possible-duplicate-of"
@@ -48,6 +49,7 @@ func (s *Sender) request(
 		unsigned.SetHeader(strings.ToLower(name), value)
 	}
 	unsigned.SetHeader(headerID, j.ID())
+	unsigned.SetHeader(headerEvent, j.EventID)
 	if m.PossibleDuplicateOf != "" {
 		unsigned.SetHeader(headerDuplicate, m.PossibleDuplicateOf)
 	}

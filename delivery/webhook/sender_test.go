@@ -67,6 +67,14 @@ func TestReceiversByTheBook(t *testing.T) {
 	again := <-receiver.got
 	require.Equal(t, eventID+"-2", again.Header.Get("Webhook-Id"))
 	require.NoError(t, byTheBook(newestSecret).Verify(again.body, again.Header))
+
+	own := jobOf(2)
+	own.HasOwnID = true
+	s.Send(t.Context(), to(receiver.URL), own, messageOf(`{}`))
+	again = <-receiver.got
+	require.Equal(t, own.Key.ID()+"-2", again.Header.Get("Webhook-Id"))
+	require.Equal(t, eventID, again.Header.Get("Holdfast-Event-Id"))
+	require.NoError(t, byTheBook(newestSecret).Verify(again.body, again.Header))
 }
 
 // A receiver learns that an event may repeat an earlier one, and of which one; of other events it hears nothing of the kind.
@@ -231,15 +239,16 @@ func TestAnswersHaveAClass(t *testing.T) {
 		{status: 409, kind: delivery.Bad},
 		{status: 410, kind: delivery.Gone},
 		{status: 413, kind: delivery.Bad},
-		{status: 429, kind: delivery.Slow},
-		{status: 429, kind: delivery.Slow, header: "Retry-After", value: "120", least: 2 * time.Minute, most: 2 * time.Minute},
-		{status: 429, kind: delivery.Slow, header: "Retry-After", value: "86400", least: time.Hour, most: time.Hour},
-		{status: 429, kind: delivery.Slow, header: "Retry-After", value: "9223372036854775807", least: time.Hour, most: time.Hour},
-		{status: 429, kind: delivery.Slow, header: "Retry-After", value: "-5"},
-		{status: 429, kind: delivery.Slow, header: "Retry-After", value: "soon"},
-		{status: 503, kind: delivery.Slow, header: "Retry-After", value: in(10 * time.Minute), least: 5 * time.Minute, most: 10 * time.Minute},
+		{status: 429, kind: delivery.Busy},
+		{status: 429, kind: delivery.Busy, header: "Retry-After", value: "120", least: 2 * time.Minute, most: 2 * time.Minute},
+		{status: 429, kind: delivery.Busy, header: "Retry-After", value: "86400", least: time.Hour, most: time.Hour},
+		{status: 429, kind: delivery.Busy, header: "Retry-After", value: "9223372036854775807", least: time.Hour, most: time.Hour},
+		{status: 429, kind: delivery.Busy, header: "Retry-After", value: "99999999999999999999", least: time.Hour, most: time.Hour},
+		{status: 429, kind: delivery.Busy, header: "Retry-After", value: "-5"},
+		{status: 429, kind: delivery.Busy, header: "Retry-After", value: "soon"},
+		{status: 503, kind: delivery.Busy, header: "Retry-After", value: in(10 * time.Minute), least: 5 * time.Minute, most: 10 * time.Minute},
 		{status: 503, kind: delivery.Slow, header: "Retry-After", value: in(-time.Hour)},
-		{status: 503, kind: delivery.Slow, header: "Retry-After", value: in(1e6 * time.Hour), least: time.Hour, most: time.Hour},
+		{status: 503, kind: delivery.Busy, header: "Retry-After", value: in(1e6 * time.Hour), least: time.Hour, most: time.Hour},
 		{status: 500, kind: delivery.Bad, header: "Retry-After", value: "120"},
 		{status: 500, kind: delivery.Bad},
 		{status: 502, kind: delivery.Slow},

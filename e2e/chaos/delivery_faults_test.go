@@ -12,7 +12,8 @@ import (
 	"holdfast/delivery"
 )
 
-// Every other scenario delivers, too. Here it is the receiver that is in trouble, or what stands between an attempt and its outcome.
+// Every other scenario delivers, too. Here it is the receiver that is in trouble, or what stands between an attempt and its
+// outcome.
 var deliveryFaults = []scenario{
 	{id: "D01", name: "receiver_down", short: true, fault: func(w *world) {
 		w.receiver.shut()
@@ -24,7 +25,7 @@ var deliveryFaults = []scenario{
 		w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-time.After(14 * time.Second):
-				w.receiver.confirm(r.Header.Get("webhook-id"))
+				w.receiver.confirm(r.Header.Get("holdfast-event-id"))
 			case <-r.Context().Done():
 			}
 		})
@@ -74,7 +75,7 @@ var deliveryFaults = []scenario{
 func workerDiesAfterPost(w *world) {
 	came, release := make(chan struct{}, 1), make(chan struct{})
 	w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
-		w.receiver.confirm(r.Header.Get("webhook-id"))
+		w.receiver.confirm(r.Header.Get("holdfast-event-id"))
 		select {
 		case came <- struct{}{}:
 		default:
@@ -99,8 +100,8 @@ func workerDiesAfterPost(w *world) {
 	w.receiver.behaves(nil)
 }
 
-// subscriptionsChange makes, changes and removes subscriptions beside the one that has to get everything. What a new one gets begins
-// with the events that are received once it is confirmed.
+// subscriptionsChange makes, changes and removes subscriptions beside the one that has to get everything. What a new one gets
+// begins with the events that are received once it is confirmed.
 func subscriptionsChange(w *world) {
 	other := newReceiver(w.t)
 	for range 5 {

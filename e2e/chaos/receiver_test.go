@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// receiver is a customer's endpoint: it checks signatures as the book says, and notes each ID that it has confirmed.
+// receiver is a customer's endpoint: it checks signatures as the book says, and notes each event that it has confirmed.
 type receiver struct {
 	t       testing.TB
 	address string
@@ -25,7 +25,7 @@ type receiver struct {
 
 	mu        sync.Mutex
 	behave    http.HandlerFunc // nil: it is well
-	confirmed map[string]int   // by webhook-id
+	confirmed map[string]int   // by event
 	forged    []string
 }
 
@@ -64,7 +64,7 @@ func (r *receiver) serve(w http.ResponseWriter, request *http.Request) {
 	if err != nil {
 		return
 	}
-	id := request.Header.Get("webhook-id")
+	id := request.Header.Get("holdfast-event-id")
 	r.mu.Lock()
 	behave := r.behave
 	r.mu.Unlock()
@@ -101,12 +101,12 @@ func isAuthentic(request *http.Request, body []byte) bool {
 	return slices.Contains(strings.Fields(request.Header.Get("webhook-signature")), want)
 }
 
-// seen are the events that were confirmed. What was sent again has a number behind its ID.
+// seen are the events that were confirmed.
 func (r *receiver) seen() (ids []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id := range r.confirmed {
-		ids = append(ids, id[:min(len(id), 36)])
+		ids = append(ids, id)
 	}
 	return ids
 }

@@ -235,10 +235,11 @@ var Table = []Rule{
 		Why:     "what is told of an event is a vocabulary and a hub: not where it is stored, nor how it is sent",
 	},
 	{
-		Package:   "delivery",
-		Why:       "the vocabulary of what goes out: not how an attempt is made, nor where deliveries are stored",
+		Package: "delivery",
+		Why: "the vocabulary of what goes out, with the IDs (UUIDv5) that receivers see: not how an attempt is made, nor where " +
+			"deliveries are stored",
 		Ours:      []string{"event", "event/operation", "providers/decode", "providers/definition", "providers/jq"},
-		Libraries: []string{"github.com/hashicorp/golang-lru/v2"},
+		Libraries: []string{"github.com/google/uuid", "github.com/hashicorp/golang-lru/v2"},
 		Never:     []Ban{{"net/http", "how an attempt is made stands below"}, {"os", whyPure}},
 	},
 	{

@@ -39,7 +39,7 @@ func (p receiverPage) Limits() []frame.Fact {
 		{"Rate", rate},
 		{"At the same time", frame.Number(cmp.Or(p.InFlight, delivery.DefaultInFlight))},
 		{"One attempt takes", cmp.Or(p.Timeout, delivery.DefaultTimeout).String() + " at most"},
-		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + policy.InitialInterval.String()},
+		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + policy.Pause(1).String()},
 		{"Breaker", "opens after " + frame.Number(failures) + " failures in a row, for " + pause.String()},
 		{"Kept for", frame.ShortDuration(time.Duration(cmp.Or(p.Keep, delivery.DefaultKeep)))},
 		{"Disabled after", frame.ShortDuration(time.Duration(cmp.Or(p.DisableAfter, delivery.DefaultDisableAfter))) + " of trouble"},

@@ -51,7 +51,7 @@ func (c *Console) confirmState(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	open := page.Condition.Waiting + page.Condition.Retrying
+	open := page.Condition.Waits()
 	facts := []frame.Fact{{"Receiver", page.Name}, {"State", string(page.Condition.State)}, {"Waiting", frame.Number(open)}}
 	if verb.to == delivery.DestinationReady {
 		facts = append(facts, page.Limits()[0])

@@ -137,7 +137,7 @@ func (l receiverList) wants(d outgoing.DestinationView) bool {
 	case onlyPaused:
 		return d.Condition.State != delivery.DestinationReady
 	case onlyWaiting:
-		return d.Condition.Waiting+d.Condition.Retrying+d.Condition.Leased > 0
+		return d.Condition.Open() > 0
 	}
 	return true
 }

@@ -17,7 +17,18 @@ type breaker struct {
 	closedAt     *time.Time
 	troubleSince *time.Time
 	trouble      string
+	// resumeAt is until when the receiver has asked for a pause, busyAnswers how often it has since its last success.
+	resumeAt    *time.Time
+	busyAnswers int
+	// isProbed: something has failed since the last success.
+	isProbed bool
 }
+
+// The pauses of a receiver that is busy and does not say for how long: the first one, which doubles, and the longest.
+const (
+	busyPause    = 5 * time.Second
+	maxBusyPause = 5 * time.Minute
+)
 
 // tally is what a batch says of a destination: the outcomes of its present epoch, in the order in which they ended.
 type tally struct {
@@ -27,6 +38,9 @@ type tally struct {
 	// badAt and badWhy are of the first of the trailing ones, and of the last.
 	badAt  time.Time
 	badWhy string
+	// busy counts those that ask for a pause, and pause is the longest that one asks for.
+	busy  int
+	pause time.Duration
 }
 
 func (t *tally) add(s delivery.Settled) {
@@ -41,6 +55,9 @@ func (t *tally) add(s delivery.Settled) {
 		t.bad++
 		t.trailing++
 		t.badWhy = why(s.Result)
+	case delivery.Busy:
+		t.busy++
+		t.pause = max(t.pause, min(s.RetryAfter, delivery.MaxRetryAfter))
 	case delivery.Final, delivery.Gone, delivery.Ours: // they say nothing of the receiver's health
 	}
 }
@@ -56,6 +73,7 @@ func why(r delivery.Result) string {
 // many probes were not. Each turn but the last begins an epoch, and what was leased in another one moves nothing: a batch that
 // was under way when the breaker opened neither opens it again nor closes it.
 func (b breaker) after(t tally, l limits, now time.Time) breaker {
+	b = b.paused(t, now)
 	if t.ok+t.bad == 0 {
 		return b
 	}
@@ -82,16 +100,38 @@ func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	return b
 }
 
+// paused moves the pause that the receiver asks for. Answers of one moment make it longer once. The first success after it ends
+// the pause, and lets the destination start slowly.
+func (b breaker) paused(t tally, now time.Time) breaker {
+	isPaused := b.resumeAt != nil && b.resumeAt.After(now)
+	switch {
+	case t.busy > 0:
+		if !isPaused {
+			b.busyAnswers++
+		}
+		pause := t.pause
+		if pause == 0 {
+			pause = min(busyPause<<min(b.busyAnswers-1, 10), maxBusyPause)
+		}
+		if until := now.Add(pause); !isPaused || until.After(*b.resumeAt) {
+			b.resumeAt = &until
+		}
+	case t.ok > 0 && !isPaused && b.busyAnswers > 0:
+		b.resumeAt, b.busyAnswers, b.closedAt = nil, 0, &now
+	}
+	return b
+}
+
 func (b breaker) opened(l limits, now time.Time) breaker {
 	until := now.Add(l.open)
 	b.state, b.epoch, b.probesOK, b.openUntil = delivery.BreakerOpen, b.epoch+1, 0, &until
 	return b
 }
 
-// troubled says since when and with what a destination is in trouble, which the first success ends.
+// troubled says since when and with what a destination is in trouble, which the first success ends. So long it is probed.
 func (b breaker) troubled(t tally) breaker {
 	if t.ok > 0 {
-		b.troubleSince, b.trouble = nil, ""
+		b.troubleSince, b.trouble, b.isProbed = nil, "", false
 	}
 	if t.trailing == 0 {
 		return b
@@ -99,6 +139,6 @@ func (b breaker) troubled(t tally) breaker {
 	if b.troubleSince == nil {
 		b.troubleSince = &t.badAt
 	}
-	b.trouble = t.badWhy
+	b.trouble, b.isProbed = t.badWhy, true
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/event"
 )
 
 // What a batch makes of a breaker, by how its attempts ended (+ ok, - bad, f final, o ours), with five failures to open it and
@@ -85,7 +86,37 @@ func TestLimitsHaveDefaults(t *testing.T) {
 		}, l)
 	}
 	l := limitsOf(3, "crm", []byte(`{"rate":{"requests":50,"per":"1s"}}`))
-	require.InDelta(t, 0.02, l.perToken, 1e-9)
-	require.InDelta(t, 50, l.tokens(10, time.Hour), 1e-9)
-	require.InDelta(t, 30, l.tokens(10, 400*time.Millisecond), 1e-9)
+	require.Equal(t, 22*time.Millisecond, l.spacing)
+}
+
+// At 10 in a second a start time is 110 ms after the one before, so that one which is 100 ms late makes no eleventh.
+func TestARateGivesEachAttemptAStartTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	limit := limits{spacing: (delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}).Spacing()}
+	at := func(pause time.Duration) looking {
+		start := now.Add(pause)
+		return looking{id: 1, limits: limit, startAt: &start}
+	}
+	require.Equal(t, 1, at(-time.Hour).starts(now, 0), "what was not used is gone")
+	require.Equal(t, 1, at(100*time.Millisecond).starts(now, 0))
+	require.Equal(t, 0, at(101*time.Millisecond).starts(now, 0))
+	require.Equal(t, unboundedStarts, looking{}.starts(now, 0))
+
+	require.Equal(t, 1, at(160*time.Millisecond).starts(now, 100*time.Millisecond))
+
+	var far lead
+	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeMissed}}}
+	far.learn(missed)
+	far.learn(missed)
+	require.Equal(t, 150*time.Millisecond, far.get(), "until none is missed")
+	far.learn([]delivery.Settled{{Job: delivery.Job{StartAt: now}}})
+	require.Less(t, far.get(), 150*time.Millisecond)
+
+	l := look{at: now, began: now, answered: now.Add(5 * time.Millisecond), due: []looking{at(40 * time.Millisecond)}}
+	jobs := []delivery.Job{{DestinationID: 1}, {DestinationID: 1}}
+	l.schedule(jobs)
+	require.Equal(t, now.Add(45*time.Millisecond), jobs[0].StartAt)
+	require.Equal(t, now.Add(140*time.Millisecond), jobs[0].StartBy)
+	require.Equal(t, now.Add(155*time.Millisecond), jobs[1].StartAt)
 }

@@ -32,7 +32,7 @@ const (
 // place at the front of this index, however much waits for it. Those of $2 are left out, and all but
 // those of $3, unless it is null.
 const lockDue = `
-SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.tokens,
+SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.busy_answers,
        nullif(s.tokens_at, '-infinity'), coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.state = 'ready' AND s.next_at <= statement_timestamp()
@@ -51,11 +51,12 @@ const underWay = `
 // looked are the destinations of a look, by ID; turn is the order in which they are served. probes is null unless the breaker
 // lets only so many through.
 const looked = `
-       unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::double precision[],
-              $10::double precision[], $11::double precision[], $12::timestamptz[], $13::integer[])
-           AS l (id, turn, present, epoch, allowed, probes, tokens, per_token, pause, until, share)`
+       unnest($3::bigint[], $4::integer[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[], $9::integer[],
+              $10::double precision[], $11::timestamptz[], $12::timestamptz[], $13::integer[])
+           AS l (id, turn, present, epoch, allowed, probes, starts, spacing, start, until, share)`
 
-// leaseDue takes what is due, the oldest first, passing over rows that somebody holds. The count of what is under way is as new
+// leaseDue takes what is due, the oldest first, passing over rows that somebody holds. Where nothing is due of a destination that
+// fails, it takes what is due next as a probe, once in 30 seconds. The count of what is under way is as new
 // as the lock on the destination, since this is another statement than the one that has locked it.
 //
 // Picked rows are joined by their place (ctid). By their keys, PostgreSQL would read the whole queue for it while it takes the
@@ -63,14 +64,14 @@ const looked = `
 // is not found, and is left to the next lease.
 const leaseDue = `
 WITH room AS MATERIALIZED (
-     SELECT l.id, l.turn, l.epoch, l.until, s.low_at,
-            least(l.share, l.allowed - u.live, l.probes - u.of_epoch, floor(l.tokens))::bigint AS room
+     SELECT l.id, l.turn, l.epoch, l.until, s.low_at, s.probe_at,
+            least(l.share, l.allowed - u.live, l.probes - u.of_epoch, l.starts)::bigint AS room
        FROM ` + looked + `
        JOIN destination_states AS s ON s.destination_id = l.id
       CROSS JOIN LATERAL (` + underWay + `) AS u
       WHERE l.present
 ), picked AS MATERIALIZED (
-     SELECT q.place, r.epoch, r.until
+     SELECT q.place, r.id, r.epoch, r.until, NULL::timestamptz AS waits_until
        FROM (SELECT * FROM room WHERE room >= 1 ORDER BY turn) AS r
       CROSS JOIN LATERAL (
             SELECT ctid AS place FROM delivery_queue AS q
@@ -78,43 +79,53 @@ WITH room AS MATERIALIZED (
              ORDER BY q.due_at LIMIT r.room
                FOR UPDATE SKIP LOCKED) AS q
       LIMIT $14::bigint
+), probes AS MATERIALIZED (
+     SELECT q.place, r.id, r.epoch, r.until, q.waits_until
+       FROM (SELECT * FROM room WHERE room >= 1 AND probe_at <= $2::timestamptz AND id NOT IN (SELECT id FROM picked)) AS r
+      CROSS JOIN LATERAL (
+            SELECT ctid AS place, due_at AS waits_until FROM delivery_queue AS q
+             WHERE q.destination_id = r.id AND q.due_at > $2::timestamptz AND q.lease IS NULL AND q.attempts > 0
+             ORDER BY q.due_at LIMIT 1
+               FOR UPDATE SKIP LOCKED) AS q
+      LIMIT $14::bigint - (SELECT count(*) FROM picked)
 )
 UPDATE delivery_queue AS q
    SET lease = $1::uuid, due_at = p.until, epoch = p.epoch, leases = q.leases + 1
-  FROM picked AS p
+  FROM (SELECT * FROM picked UNION ALL SELECT * FROM probes) AS p
  WHERE q.ctid = p.place
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
-       q.queued_at`
+       q.queued_at, p.waits_until, q.own_id`
 
-// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: tokens, and
-// the turn of an open breaker, which is one only if something was there to probe with. A destination that may have more goes to
-// the back of the line, unless nothing was left for it. Below low_at nothing is left, but for what a writer has queued and not
-// committed yet; Rearm finds what takes that long.
+// lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start
+// times of its rate (tokens_at is the next one), and the turn of an open breaker, which is one only if something was there to
+// probe with. A destination that may have more goes to the back of the line, unless nothing was left for it. Below low_at
+// nothing is left, but for what a writer has queued and not committed yet; Rearm finds what takes that long.
 const lookAgain = `
 UPDATE destination_states AS s
    SET breaker = CASE WHEN n.turns THEN 'half_open' ELSE s.breaker END,
        epoch = CASE WHEN n.turns THEN n.epoch ELSE s.epoch END,
        probes_ok = CASE WHEN n.turns THEN 0 ELSE s.probes_ok END,
-       tokens = CASE WHEN n.per_token IS NULL THEN 0 ELSE n.tokens - n.taken END,
-       tokens_at = CASE WHEN n.per_token IS NULL THEN '-infinity' ELSE $2::timestamptz END,
+       tokens = 0,
+       tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.taken * n.spacing) END,
+       probe_at = n.probe_at,
        low_at = greatest(s.low_at, least(n.first, $2::timestamptz) - interval '30 s'),
        held = n.held,
        next_at = CASE n.held
                  WHEN 'gone' THEN 'infinity'
                  WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
-                 WHEN 'rate' THEN $2::timestamptz
-                      + make_interval(secs => greatest((1 - n.tokens + n.taken) * n.per_token, n.pause))
-                 ELSE (CASE WHEN n.first > $2::timestamptz THEN n.first
+                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing - 0.05 - $15::double precision)
+                 ELSE (CASE WHEN n.first > $2::timestamptz THEN least(n.first, n.probe_at)
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
                            ELSE $2::timestamptz END) END
   FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS turns,
                was.closed_at > $2::timestamptz - interval '20 s' AS grows,
+               CASE WHEN was.probe_at <= $2::timestamptz THEN $2::timestamptz + interval '30 s' ELSE was.probe_at END AS probe_at,
                u.taken = 0 AND (l.share < 1 OR sum(u.taken) OVER () >= $14::bigint) AS unserved,
                CASE WHEN NOT l.present THEN 'gone'
                     WHEN f.first IS NULL OR f.first > $2::timestamptz THEN ''
                     WHEN u.live >= l.allowed OR u.of_epoch >= l.probes THEN 'full'
-                    WHEN l.tokens - u.taken < 1 THEN 'rate'
+                    WHEN u.taken >= l.starts THEN 'rate'
                     ELSE '' END AS held
           FROM ` + looked + `
           JOIN destination_states AS was ON was.destination_id = l.id
@@ -153,14 +164,14 @@ UPDATE destination_states AS s SET next_at = statement_timestamp(), held = ''
   FROM missed WHERE s.destination_id = missed.destination_id`
 
 // Lease takes deliveries that are due and for which there is room, the oldest first within each destination, and none of a
-// destination that is paused, disabled, open, out of tokens, or has as many under way as it may. next is when to look again if
-// nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
+// destination that is paused, disabled, open, held back by its rate, or has as many under way as it may. next is when to look
+// again if nobody wakes the dispatcher, at most a second from now. All times are of this machine's clock.
 //
 // A delivery that was leased too often without an outcome becomes a dead letter here: whatever attempts it seems to die of it.
 func (s *Store) Lease(ctx context.Context, want delivery.Want) (jobs []delivery.Job, next time.Time, err error) {
 	s.giveBackLost(ctx)
 	want.Limit = max(want.Limit, 1)
-	look := look{want: want, began: time.Now(), lease: uuid.NewString(), most: s.depth.destinations(want.Limit)}
+	look := look{want: want, began: time.Now(), lease: uuid.NewString(), lead: s.lead.get(), most: s.depth.destinations(want.Limit)}
 	jobs, err = s.lease(ctx, &look)
 	if err != nil {
 		return nil, time.Now().Add(latest), postgres.Failure("lease deliveries", err)
@@ -191,6 +202,7 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 		return nil, err
 	}
 	defer tx.Rollback(ctx)
+	l.answered = time.Now()
 	last := &pgx.Batch{}
 	if len(l.due) > 0 {
 		if err := s.learnLimits(ctx, tx, l.due); err != nil {
@@ -199,9 +211,10 @@ func (s *Store) lease(ctx context.Context, l *look) (jobs []delivery.Job, err er
 		args := l.args()
 		last.Queue(leaseDue, args...).Query(func(rows pgx.Rows) (err error) {
 			jobs, err = pgx.CollectRows(rows, l.scanJob)
+			l.schedule(jobs)
 			return err
 		})
-		last.Queue(lookAgain, args...)
+		last.Queue(lookAgain, append(args, l.lead.Seconds())...)
 		last.Queue(nextLook, l.without(), l.want.Only).Query(l.collectNext)
 	}
 	// The jobs are leased, whatever becomes of relook; should it fail, Rearm finds what was missed.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"sync"
 	"time"
 
@@ -25,8 +24,7 @@ type limits struct {
 	probes   int           // that have to succeed, to close it
 	open     time.Duration // how long it stays open
 	timeout  time.Duration // of one attempt
-	capacity float64       // tokens; 0 is no bound
-	perToken float64       // seconds until there is one more
+	spacing  time.Duration // between the starts of two attempts; 0 is no bound
 }
 
 func limitsOf(version int64, name string, settings []byte) limits {
@@ -44,20 +42,10 @@ func limitsOf(version int64, name string, settings []byte) limits {
 		timeout:  time.Duration(cmp.Or(d.Timeout, delivery.DefaultTimeout)),
 	}
 	if r := d.Rate; r != nil && r.Requests > 0 && r.Per > 0 {
-		l.capacity = float64(r.Requests)
-		l.perToken = time.Duration(r.Per).Seconds() / l.capacity
+		l.spacing = r.Spacing()
 	}
 	return l
 }
-
-// tokens is how many there are after a pause.
-func (l limits) tokens(left float64, pause time.Duration) float64 {
-	return math.Min(l.capacity, left+pause.Seconds()/l.perToken)
-}
-
-// pause is how long to wait, in seconds, for some tokens at once: a tenth of a second's, but never more than half of what there
-// may be.
-func (l limits) pause() float64 { return math.Min(0.1, l.capacity*l.perToken/2) }
 
 // knownLimits are limits by destination, each as of a version. Who asks names the version, so that none is ever stale.
 type knownLimits struct {

@@ -25,6 +25,7 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
        CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN ''
             WHEN s.state IN ('paused', 'disabled') THEN s.state
             WHEN s.breaker = 'open' THEN 'breaker'
+            WHEN s.resume_at > statement_timestamp() THEN 'busy'
             WHEN q.due_at <= statement_timestamp() AND s.held IN ('full', 'rate') THEN s.held
             ELSE 'due' END,
        q.queued_at, CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN q.due_at END, NULL::timestamptz, 0,

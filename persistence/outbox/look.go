@@ -12,12 +12,14 @@ import (
 
 // look is one look at the destinations that are due.
 type look struct {
-	want  delivery.Want
-	began time.Time // by this machine's clock
-	at    time.Time // by the database's, as are the others
-	lease string
-	most  int       // destinations
-	due   []looking // by ID
+	want delivery.Want
+	// The lease began, and its first answer came, by this machine's clock.
+	began, answered time.Time
+	at              time.Time // by the database's, as are the others
+	lead            time.Duration
+	lease           string
+	most            int       // destinations
+	due             []looking // by ID
 	// isShort: other destinations may have had what was missing here.
 	isShort bool
 	again   time.Time // zero is never
@@ -31,16 +33,16 @@ type looking struct {
 	present            bool
 	breaker            delivery.BreakerState
 	probesOK           int
+	busyAnswers        int
 	closedAt           *time.Time
-	tokens             float64
-	tokensAt           *time.Time
+	startAt            *time.Time // when the next attempt may start; nil is now
 	limits             limits
 }
 
 func (l *look) collect(rows pgx.Rows) error {
 	var d looking
 	_, err := pgx.ForEachRow(rows, []any{
-		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.tokens, &d.tokensAt, &d.version, &d.present,
+		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.busyAnswers, &d.startAt, &d.version, &d.present,
 	}, func() error {
 		d.turn, d.room = len(l.due), l.want.Limit
 		l.due = append(l.due, d)
@@ -102,9 +104,9 @@ func (l *look) args() []any {
 		column(l.due, looking.nextEpoch),
 		l.allowed(),
 		column(l.due, looking.probes),
-		column(l.due, func(d looking) float64 { return d.tokensNow(l.at) }),
-		column(l.due, func(d looking) *float64 { return d.perToken() }),
-		column(l.due, func(d looking) float64 { return d.limits.pause() }),
+		column(l.due, func(d looking) int { return d.starts(l.at, l.lead) }),
+		column(l.due, looking.spacing),
+		column(l.due, func(d looking) time.Time { return d.start(l.at.Add(l.lead)) }),
 		column(l.due, func(d looking) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
 		column(l.due, func(d looking) int { return d.room }),
 		l.want.Limit,
@@ -135,9 +137,13 @@ func (d looking) probes() *int {
 	return &n
 }
 
-// allowed is how many attempts may be under way. After a breaker has closed it is that of its probes, and doubles every second.
+// allowed is how many attempts may be under way. Of a receiver that was busy it is one, until something succeeds. After a
+// breaker has closed it is that of its probes, and doubles every second.
 func (d looking) allowed(now time.Time) int {
 	all := max(1, d.limits.inFlight)
+	if d.busyAnswers > 0 {
+		return 1
+	}
 	if d.closedAt == nil || d.breaker != delivery.BreakerClosed {
 		return all
 	}
@@ -148,32 +154,67 @@ func (d looking) allowed(now time.Time) int {
 	return min(all, max(1, d.limits.probes)<<doubled)
 }
 
-// unboundedTokens is more than any lease can take.
-const unboundedTokens = 1e9
+// unboundedStarts is more than any lease can take.
+const unboundedStarts = 1_000_000_000
 
-func (d looking) tokensNow(now time.Time) float64 {
-	switch {
-	case d.limits.capacity == 0:
-		return unboundedTokens
-	case d.tokensAt == nil:
-		return d.limits.capacity
+// ahead is how long before its start an attempt may be leased. It bounds how many of a destination's attempts wait for their
+// start.
+const ahead = 100 * time.Millisecond
+
+// start is when the next attempt may start, from the earliest on.
+func (d looking) start(earliest time.Time) time.Time {
+	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
+		return earliest
+	}
+	return *d.startAt
+}
+
+// starts is how many attempts may be leased now.
+func (d looking) starts(now time.Time, lead time.Duration) int {
+	earliest := now.Add(lead)
+	switch left := earliest.Add(ahead).Sub(d.start(earliest)); {
+	case d.limits.spacing == 0:
+		return unboundedStarts
+	case left < 0:
+		return 0
 	default:
-		return d.limits.tokens(d.tokens, max(0, now.Sub(*d.tokensAt)))
+		return 1 + int(left/d.limits.spacing)
 	}
 }
 
-func (d looking) perToken() *float64 {
-	if d.limits.capacity == 0 {
+func (d looking) spacing() *float64 {
+	if d.limits.spacing == 0 {
 		return nil
 	}
-	return &d.limits.perToken
+	seconds := d.limits.spacing.Seconds()
+	return &seconds
+}
+
+// schedule gives each job of a destination with a rate a start time of its own. The database's clock is translated so that no
+// start is early: StartAt counts from the answer that told its time, and StartBy from before the question.
+func (l *look) schedule(jobs []delivery.Job) {
+	pauses := map[int64]time.Duration{}
+	for i, j := range jobs {
+		n, _ := slices.BinarySearchFunc(l.due, j.DestinationID, func(d looking, id int64) int { return cmp.Compare(d.id, id) })
+		d := l.due[n]
+		if d.limits.spacing == 0 {
+			continue
+		}
+		pause := d.start(l.at.Add(l.lead)).Sub(l.at) + pauses[d.id]
+		pauses[d.id] += d.limits.spacing
+		jobs[i].StartAt, jobs[i].StartBy = l.answered.Add(pause), l.began.Add(pause+delivery.MaxLate)
+	}
 }
 
 func (l *look) scanJob(row pgx.CollectableRow) (j delivery.Job, err error) {
 	var until time.Time
+	var waits *time.Time
 	var leases int
 	err = row.Scan(&j.EventID, &j.SubscriptionID, &j.DestinationID, &until, &j.Epoch, &j.Attempts, &leases, &j.Generation,
-		&j.QueuedAt)
+		&j.QueuedAt, &waits, &j.HasOwnID)
+	if waits != nil {
+		j.WaitsUntil = l.began.Add(waits.Sub(l.at))
+	}
 	j.Lease, j.Tries = l.lease, leases-1
 	j.LeasedUntil = l.began.Add(until.Sub(l.at))
 	return j, err

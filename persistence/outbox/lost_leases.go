@@ -16,9 +16,9 @@ const lockLost = `
 SELECT destination_id FROM destination_states
  WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE SKIP LOCKED`
 
-// giveBack is another statement than lockLost, so that it sees what was committed before the lock was free. What nobody has tried
-// counts as tried neither in the delivery nor in the tokens of its destination. A row that somebody holds is passed over: nobody
-// else is to wait for it meanwhile.
+// giveBack is another statement than lockLost, so that it sees what was committed before the lock was free. What nobody has
+// tried does not count as tried. The start times that it had under a rate are gone: nothing is sent at them. A row that
+// somebody holds is passed over: nobody else is to wait for it meanwhile.
 const giveBack = `
 WITH mine AS MATERIALIZED (
      SELECT ctid AS place FROM delivery_queue
@@ -28,8 +28,8 @@ WITH mine AS MATERIALIZED (
        FROM mine WHERE q.ctid = mine.place
   RETURNING q.destination_id
 )
-UPDATE destination_states AS s SET held = '', next_at = statement_timestamp(), tokens = s.tokens + b.n
-  FROM (SELECT destination_id, count(*) AS n FROM back GROUP BY destination_id) AS b
+UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
+  FROM (SELECT DISTINCT destination_id FROM back) AS b
  WHERE s.destination_id = b.destination_id AND s.held IN ('', 'full', 'rate')`
 
 // ofLost are the deliveries of the lost lease $2 among destinations, while it lasts.

@@ -32,8 +32,8 @@ UPDATE delivery_queue SET due_at = statement_timestamp(), lease = NULL
 	// queueAgain takes a delivery that has ended, or whose dead letter is all that is left of it. A receiver has seen each
 	// generation before; there was one for each failure of the dead letter.
 	queueAgain = `
-INSERT INTO delivery_queue (event_id, subscription_id, destination_id, generation)
-SELECT e.id, s.id, s.destination_id, 1 + greatest(d.generation, l.failures - 1)
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
+SELECT e.id, s.id, s.destination_id, true, 1 + greatest(d.generation, l.failures - 1)
   FROM events AS e
   JOIN subscriptions AS s ON s.id = $2 AND s.deleted_at IS NULL
   LEFT JOIN deliveries AS d ON d.event_id = e.id AND d.subscription_id = s.id

@@ -135,6 +135,7 @@ func (s *Store) Settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	if len(settled) == 0 {
 		return nil, nil
 	}
+	s.lead.learn(settled)
 	if all, err := s.settleFirst(ctx, settled); all || err != nil {
 		return nil, postgres.Failure("settle deliveries", err)
 	}
@@ -180,6 +181,7 @@ func (s *Store) settle(ctx context.Context, settled []delivery.Settled) ([]deliv
 	last, args := &pgx.Batch{}, columnsOf(oneEach(settled))
 	last.Queue(lockSettled, args[:2]...)
 	last.Queue(settle, args...)
+	queuePull(last, turned)
 	queueTurned(last, turned, turns)
 	then := &pgx.Batch{}
 	s.queueFree(then, settled)
@@ -283,7 +285,11 @@ func statusOf(s delivery.Settled) *string {
 
 // countedOf is 1 for an outcome that counts against the policy.
 func countedOf(s delivery.Settled) int {
-	if s.Kind == delivery.Ours || s.Kind == delivery.Gone || s.Code == delivery.CodeLostLeases || s.Code == delivery.CodeDeleted {
+	if !s.WaitsUntil.IsZero() && !ends(s) {
+		return 0
+	}
+	if s.Kind == delivery.Ours || s.Kind == delivery.Gone || s.Kind == delivery.Busy ||
+		s.Code == delivery.CodeLostLeases || s.Code == delivery.CodeDeleted {
 		return 0
 	}
 	return 1

@@ -10,6 +10,7 @@ type Store struct {
 	lost   lostLeases
 	limits knownLimits
 	depth  depth
+	lead   lead
 }
 
 // New makes a Store on a database.

@@ -17,15 +17,17 @@ import (
 // Of all others nothing is locked or written, and they may be leased meanwhile.
 const holdTurned = `
 SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.failures, s.probes_ok, s.open_until, s.closed_at,
-       s.trouble_since, s.trouble
+       s.trouble_since, s.trouble, s.resume_at, s.busy_answers,
+       s.probe_at IS NOT NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.destination_id = ANY ($1::bigint[])
-   AND (s.destination_id = ANY ($2::bigint[]) OR s.breaker <> 'closed' OR s.failures > 0 OR s.trouble_since IS NOT NULL)
+   AND (s.destination_id = ANY ($2::bigint[]) OR s.breaker <> 'closed' OR s.failures > 0 OR s.trouble_since IS NOT NULL
+        OR s.busy_answers > 0 OR s.probe_at IS NOT NULL)
  ORDER BY s.destination_id
    FOR UPDATE OF s`
 
 // writeTurned writes what outcomes have changed of destinations, and lets those be looked at that have something to be retried,
-// or room again. One that opens is held until it may be probed.
+// or room again. One that opens, or has asked for a pause, is held until it may be tried.
 const writeTurned = `
 UPDATE destination_states AS s
    SET breaker = n.breaker, epoch = n.epoch, failures = n.failures, probes_ok = n.probes_ok, open_until = n.open_until,
@@ -34,13 +36,20 @@ UPDATE destination_states AS s
        reason = CASE n.disabled WHEN '' THEN s.reason ELSE n.disabled END,
        by = CASE n.disabled WHEN '' THEN s.by ELSE 'receiver' END,
        state_at = CASE n.disabled WHEN '' THEN s.state_at ELSE statement_timestamp() END,
-       held = CASE WHEN n.breaker = 'open' THEN 'open' WHEN s.held IN ('open', 'full') THEN '' ELSE s.held END,
-       next_at = CASE WHEN n.breaker = 'open' THEN n.open_until
+       resume_at = n.resume_at, busy_answers = n.busy_answers,
+       probe_at = CASE WHEN n.is_probed THEN coalesce(s.probe_at, statement_timestamp() + interval '30 s') END,
+       held = CASE WHEN n.breaker = 'open' OR n.resume_at > statement_timestamp() THEN 'open'
+                   WHEN s.held IN ('open', 'full') THEN '' ELSE s.held END,
+       next_at = CASE WHEN n.breaker = 'open' THEN greatest(n.open_until, n.resume_at)
+                      WHEN n.resume_at > statement_timestamp() THEN n.resume_at
                       WHEN s.held IN ('open', 'full') THEN statement_timestamp()
-                      ELSE least(s.next_at, n.retry_at) END
+                      ELSE least(s.next_at, n.retry_at,
+                                 CASE WHEN n.is_probed THEN coalesce(s.probe_at, statement_timestamp() + interval '30 s') END) END
   FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::timestamptz[], $7::timestamptz[],
-              $8::timestamptz[], $9::text[], $10::text[], $11::timestamptz[])
-       AS n (id, breaker, epoch, failures, probes_ok, open_until, closed_at, trouble_since, trouble, disabled, retry_at)
+              $8::timestamptz[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::integer[],
+              $14::boolean[])
+       AS n (id, breaker, epoch, failures, probes_ok, open_until, closed_at, trouble_since, trouble, disabled, retry_at,
+             resume_at, busy_answers, is_probed)
  WHERE s.destination_id = n.id`
 
 // turn lets the outcomes move the breakers.
@@ -77,12 +86,14 @@ type turning struct {
 	was, is     breaker
 	disabled    string // why, if the outcomes have disabled it
 	retryAt     *time.Time
+	recovers    bool // the first success after a failure
 }
 
 func scanTurning(row pgx.CollectableRow) (t turning, err error) {
 	b := &t.was
 	err = row.Scan(&t.id, &t.version, &t.state, &b.state, &b.epoch, &b.failures, &b.probesOK, &b.openUntil, &b.closedAt,
-		&b.troubleSince, &b.trouble)
+		&b.troubleSince, &b.trouble, &b.resumeAt, &b.busyAnswers,
+		&b.isProbed)
 	t.is = t.was
 	return t, err
 }
@@ -93,7 +104,7 @@ func (t *turning) settle(settled []delivery.Settled, l limits, now time.Time) {
 		if s.DestinationID != t.id {
 			continue
 		}
-		if s.Epoch == t.was.epoch {
+		if s.Epoch == t.was.epoch || s.Kind == delivery.Busy {
 			told.add(s)
 		}
 		if s.Kind == delivery.Gone && t.state != delivery.DestinationDisabled {
@@ -105,9 +116,33 @@ func (t *turning) settle(settled []delivery.Settled, l limits, now time.Time) {
 	}
 	told.badWhy = postgres.Clip(postgres.Clean(told.badWhy), maxError)
 	t.is = t.was.after(told, l, now)
+	if t.recovers = t.was.isProbed && told.ok > 0; t.recovers {
+		t.retryAt = &now
+	}
 }
 
 func (t *turning) changes() bool { return t.is != t.was || t.disabled != "" || t.retryAt != nil }
+
+// pullForward makes due what has failed at destinations that have recovered. Each delivery is pulled forward once: one that fails
+// again has failed by itself, and keeps to its schedule. Of more than 10,000 those that are due latest keep to it as well.
+const pullForward = `
+WITH picked AS MATERIALIZED (
+     SELECT q.place
+       FROM unnest($1::bigint[]) AS d (id)
+      CROSS JOIN LATERAL (
+            SELECT ctid AS place FROM delivery_queue AS q
+             WHERE q.destination_id = d.id AND q.due_at > statement_timestamp() AND q.lease IS NULL AND q.attempts > 0
+               AND NOT q.pulled_forward
+             ORDER BY q.due_at LIMIT 10000 FOR UPDATE SKIP LOCKED) AS q
+)
+UPDATE delivery_queue AS q SET due_at = statement_timestamp(), pulled_forward = true FROM picked AS p WHERE q.ctid = p.place`
+
+func queuePull(b *pgx.Batch, turned []turning) {
+	recovered := slices.DeleteFunc(slices.Clone(turned), func(t turning) bool { return !t.recovers })
+	if len(recovered) > 0 {
+		b.Queue(pullForward, column(recovered, func(t turning) int64 { return t.id }))
+	}
+}
 
 func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
 	turned = slices.DeleteFunc(turned, func(t turning) bool { return !t.changes() })
@@ -125,7 +160,10 @@ func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
 		column(turned, func(t turning) *time.Time { return t.is.troubleSince }),
 		column(turned, func(t turning) string { return t.is.trouble }),
 		column(turned, func(t turning) string { return t.disabled }),
-		column(turned, func(t turning) *time.Time { return t.retryAt }))
+		column(turned, func(t turning) *time.Time { return t.retryAt }),
+		column(turned, func(t turning) *time.Time { return t.is.resumeAt }),
+		column(turned, func(t turning) int { return t.is.busyAnswers }),
+		column(turned, func(t turning) bool { return t.is.isProbed }))
 	for _, t := range turns {
 		if t.Disabled != "" {
 			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}

@@ -10,10 +10,11 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// probe ends the pause of a breaker. What comes of it is decided as ever.
+// probe ends the pause of a breaker, and one that the receiver has asked for. What comes of it is decided as ever.
 const probe = `
 UPDATE destination_states
-   SET open_until = least(open_until, statement_timestamp()), next_at = statement_timestamp(),
+   SET open_until = least(open_until, statement_timestamp()), resume_at = NULL,
+       probe_at = least(probe_at, statement_timestamp()), next_at = statement_timestamp(),
        held = CASE held WHEN 'open' THEN '' ELSE held END
  WHERE destination_id = $1 AND state = 'ready'`
 

@@ -39,15 +39,15 @@ SELECT ` + resentColumns + `
 	// resendMissing queues what never had a delivery, resendAll what has none that is open. What has ended goes as a new generation,
 	// and its dead letter waits for the outcome.
 	resendMissing = `
-INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
-SELECT id, $2, $3 FROM unnest($1::uuid[]) AS wanted (id)
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
+SELECT id, $2, $3, true FROM unnest($1::uuid[]) AS wanted (id)
  WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2)
     ON CONFLICT DO NOTHING`
 
 	resendAll = `
 WITH queued AS (
-     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, generation)
-     SELECT wanted.id, $2, $3, coalesce(1 + greatest(d.generation, l.failures - 1), 0)
+     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
+     SELECT wanted.id, $2, $3, true, coalesce(1 + greatest(d.generation, l.failures - 1), 0)
        FROM unnest($1::uuid[]) AS wanted (id)
        LEFT JOIN deliveries AS d ON d.event_id = wanted.id AND d.subscription_id = $2
        LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters

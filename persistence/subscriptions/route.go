@@ -16,8 +16,8 @@ import (
 const (
 	// queueDeliveries: an event has none before it is processed for the first time, but nothing of it is worth an error.
 	queueDeliveries = `
-INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
-SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING`
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
+SELECT *, true FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING`
 
 	queueFanOut = `INSERT INTO delivery_fanouts (event_id, subscription_ids) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 
@@ -44,8 +44,8 @@ SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, 
 WITH taken AS MATERIALIZED (
      SELECT event_id, subscription_ids FROM delivery_fanouts ORDER BY event_id LIMIT 1 FOR UPDATE SKIP LOCKED
 ), queued AS (
-     INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
-     SELECT t.event_id, s.id, s.destination_id
+     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
+     SELECT t.event_id, s.id, s.destination_id, true
        FROM taken AS t CROSS JOIN unnest(t.subscription_ids[:$1]) AS hit (id)
        JOIN subscriptions AS s ON s.id = hit.id AND s.deleted_at IS NULL
          ON CONFLICT DO NOTHING

@@ -29,13 +29,16 @@ ON CONFLICT (destination_id) DO UPDATE
        trouble = CASE excluded.state WHEN 'ready' THEN '' ELSE s.trouble END,
        low_at = CASE excluded.state WHEN 'ready' THEN '-infinity' ELSE s.low_at END,
        open_until = CASE excluded.state WHEN 'ready' THEN least(s.open_until, statement_timestamp()) ELSE s.open_until END,
+       resume_at = CASE excluded.state WHEN 'ready' THEN NULL ELSE s.resume_at END,
+       probe_at = CASE excluded.state WHEN 'ready' THEN least(s.probe_at, statement_timestamp()) ELSE s.probe_at END,
        held = CASE excluded.state WHEN 'ready' THEN '' ELSE s.held END,
        next_at = CASE excluded.state WHEN 'ready' THEN statement_timestamp() ELSE s.next_at END`
 
 	conditionColumns = `
 SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, ''), coalesce(s.state_at, d.created_at),
-       coalesce(s.breaker, 'closed'), coalesce(s.failures, 0), CASE s.breaker WHEN 'open' THEN s.open_until END, s.trouble_since,
-       coalesce(s.trouble, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), q.oldest,
+       coalesce(s.breaker, 'closed'), coalesce(s.failures, 0), CASE s.breaker WHEN 'open' THEN s.open_until END,
+       CASE WHEN s.resume_at > statement_timestamp() THEN s.resume_at END, s.trouble_since,
+       coalesce(s.trouble, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), least(q.oldest, u.oldest),
        CASE WHEN coalesce(s.state, 'ready') = 'ready' AND q.next_due IS NOT NULL -- where nothing waits there is none
             THEN greatest(q.next_due, nullif(s.next_at, 'infinity')) END,
        coalesce(q.waiting + q.retrying, 0) >= $2::bigint`
@@ -49,7 +52,7 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
                 WHERE destination_id = d.id AND (lease IS NULL OR due_at <= statement_timestamp())
                 ORDER BY due_at LIMIT $2::bigint) AS counted) AS q ON true
   LEFT JOIN LATERAL (
-       SELECT count(*) AS leased FROM delivery_queue
+       SELECT count(*) AS leased, min(queued_at) AS oldest FROM delivery_queue
         WHERE destination_id = d.id AND lease IS NOT NULL AND due_at > statement_timestamp()) AS u ON true`
 
 	selectConditions = conditionColumns + `
@@ -135,9 +138,10 @@ func (s *Store) Troubled(ctx context.Context, since time.Duration) ([]delivery.C
 }
 
 func scanCondition(row pgx.CollectableRow) (c delivery.Condition, err error) {
-	err = row.Scan(&c.DestinationID, &c.State, &c.Reason, &c.By, &c.StateAt, &c.Breaker, &c.Failures, &c.OpenUntil, &c.TroubleSince,
-		&c.Trouble, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
+	err = row.Scan(&c.DestinationID, &c.State, &c.Reason, &c.By, &c.StateAt, &c.Breaker, &c.Failures, &c.OpenUntil,
+		&c.ResumeAt, &c.TroubleSince, &c.Trouble, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
 	c.StateAt, c.OpenUntil, c.TroubleSince = c.StateAt.UTC(), postgres.UTC(c.OpenUntil), postgres.UTC(c.TroubleSince)
+	c.ResumeAt = postgres.UTC(c.ResumeAt)
 	c.Oldest, c.NextAt = postgres.UTC(c.Oldest), postgres.UTC(c.NextAt)
 	return c, err
 }

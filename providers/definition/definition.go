@@ -140,6 +140,8 @@ type Part struct {
 type Time struct {
 	Expr  JQ       `yaml:"expr"`
 	Units []string `yaml:"units"`
+	// Strict: a value that is no plausible time makes the event a dead letter.
+	Strict bool `yaml:"strict"`
 }
 
 // Entity maps an event to a change of an entity.

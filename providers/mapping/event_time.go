@@ -26,8 +26,9 @@ const timePrecision = time.Microsecond
 
 // timeRule is one place to look for the time of an event.
 type timeRule struct {
-	expr  *jq.Expression
-	units []string
+	expr     *jq.Expression
+	units    []string
+	isStrict bool
 }
 
 var timeUnits = []string{"rfc3339", "unix_s", "unix_ms", "rfc2822"}
@@ -43,27 +44,29 @@ func (c *Compiler) newTimes(field string, defs []definition.Time) []timeRule {
 		for j, unit := range d.Units {
 			c.OneOf(fmt.Sprintf("%s.units[%d]", at, j), unit, timeUnits...)
 		}
-		rules = append(rules, timeRule{expr: c.Expression(at+".expr", d.Expr), units: d.Units})
+		rules = append(rules, timeRule{expr: c.Expression(at+".expr", d.Expr), units: d.Units, isStrict: d.Strict})
 	}
 	return rules
 }
 
-// occurredAt gives the first plausible time that the rules find.
+// occurredAt gives the first plausible time that the rules find. A strict rule rejects a value that is none; null and "" are no
+// value.
 func occurredAt(ctx context.Context, rules []timeRule, in jq.Input, receivedAt time.Time) (time.Time, bool, error) {
 	for _, rule := range rules {
 		v, err := rule.expr.First(ctx, in, nil)
 		if jq.IsDeadline(err) {
 			return time.Time{}, false, rule.expr.Failed(err)
 		}
-		s, ok := jq.Text(v)
-		if !ok {
-			continue
-		}
+		s, _ := jq.Text(v)
 		for _, unit := range rule.units {
 			at, ok := parseTime(s, unit)
 			if ok && at.Year() >= earliestYear && at.Before(receivedAt.Add(maxFutureSkew)) {
 				return at.UTC().Truncate(timePrecision), true, nil
 			}
+		}
+		if rule.isStrict && v != nil && v != "" {
+			return time.Time{}, false, event.Rejectf("invalid_time",
+				"%s isn't a time (%s) between %d and two days from now", rule.expr.Source, strings.Join(rule.units, ", "), earliestYear)
 		}
 	}
 	return time.Time{}, false, nil

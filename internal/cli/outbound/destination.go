@@ -137,8 +137,9 @@ func conditionFields(how delivery.Condition) []string {
 	}
 	return []string{
 		"state", state, "because", how.Reason, "breaker", string(how.Breaker), "open until", cli.MomentTextOf(how.OpenUntil),
+		"asked for a pause until", cli.MomentTextOf(how.ResumeAt),
 		"trouble", trouble,
-		"waiting", cli.Number(how.Waiting), "of them retrying", cli.Number(how.Retrying), "under way", cli.Number(how.Leased),
+		"waiting", cli.Number(how.Waiting), "retrying", cli.Number(how.Retrying), "under way", cli.Number(how.Leased),
 		"oldest", cli.MomentTextOf(how.Oldest), "next attempt", cli.MomentTextOf(how.NextAt),
 	}
 }
@@ -177,7 +178,7 @@ func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Comman
 
 // waits says how many deliveries are still to be made, tried already or not.
 func waits(c delivery.Condition) string {
-	switch n := c.Waiting + c.Retrying; {
+	switch n := c.Waits(); {
 	case c.AtLeast:
 		return fmt.Sprintf("at least %d deliveries wait", n)
 	case n == 1:
