@@ -25,6 +25,7 @@ func TestAnExpungeAfterAPurge(t *testing.T) {
 			n.send(t, customerUpdated(uniqueID("evt"), customer, "Ada", now.Add(-2*time.Minute)))
 			n.send(t, customerUpdated(last, customer, "hush-hush", now.Add(-time.Minute)))
 			i.awaitCount(t, time.Minute, 2, processedEvents)
+			i.age(t, 26*time.Hour)
 			out, err := i.run(t, "purge")
 			require.NoError(t, err, out)
 			require.Zero(t, i.count(t, "SELECT count(*) FROM events"))

@@ -281,6 +281,8 @@ SELECT id AS was, (left(stamp, 8) || '-' || substr(stamp, 9) || substr(id::text,
           FROM events) AS stamped;
 UPDATE idempotency_keys SET event_id = a.now FROM aged AS a WHERE event_id = a.was;
 UPDATE event_entities SET event_id = a.now FROM aged AS a WHERE event_id = a.was;
+UPDATE entities SET last_event_id = a.now FROM aged AS a WHERE last_event_id = a.was;
+UPDATE entities SET reset_id = a.now FROM aged AS a WHERE reset_id = a.was;
 UPDATE events SET id = a.now, receipt = replace(receipt::text, a.was::text, a.now::text)::json,
        processed_at = processed_at - interval '%d ms' FROM aged AS a WHERE id = a.was;
 DROP TABLE aged`, by.Milliseconds(), by.Milliseconds()))
