@@ -1,9 +1,12 @@
 package console
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -59,7 +62,12 @@ func TestNoPageOfAViewerShowsABody(t *testing.T) {
 	t.Cleanup(echo.Close)
 	kind, entity := uniqueID("kind"), uniqueID("n")
 	name := strings.ReplaceAll(uniqueID("echo"), "_", "-")
-	holdfast.run(t, "subscription", "create", name, "--url", echo.URL+"/"+marker, "--types", kind)
+	file := filepath.Join(t.TempDir(), "echo.yaml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
+destinations: {%[1]s: {http: {url: %[2]q}, retry: {attempts: 1}}}
+subscriptions: {%[1]s: {events: {types: [%[3]q]}, to: %[1]s}}
+`, name, echo.URL+"/"+marker, kind), 0o600))
+	holdfast.run(t, "subscription", "apply", "-f", file)
 	r := &receiver{name: name, eventType: kind}
 	id := holdfast.send(t, uniqueID("msg"), `{"id":"`+entity+`","type":"`+kind+`","secret":"`+marker+`"}`)
 	r.await(t, id, "failed")
