@@ -107,9 +107,17 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"/dead-letters?state=opne": `want open, redriving, resolved, exhausted or discarded; did you mean open?`,
 		"/errors?phase=receved": `want receive, parse, persist, upsert, dead_letter, redrive, deliver or upkeep; ` +
 			`did you mean receive?`,
-		"/events?status=bogus": `want accepted, persisted, processed or dead`,
+		"/events?status=bogus":          `want accepted, persisted, processed or dead`,
+		"/events?since=yesterday":       `use a duration (90m, 7d) or RFC 3339`,
+		"/entities?since=-5m":           `use a duration (90m, 7d) or RFC 3339`,
+		"/errors?since=1h&until=2h":     `must be later than since`,
+		"/entities/a/b/c?as_of=9999-12": `use a duration (90m, 7d) or RFC 3339`,
 	} {
 		require.Equal(t, detail, ask(t, "GET", base+path, "").Error.Detail)
+	}
+	for path, since := range map[string]string{"/redrives": "yesterday", "/resends/plan": "1h"} {
+		r := ask(t, "POST", base+path, `{"since":"`+since+`"}`)
+		require.Equal(t, "bad_field: use RFC 3339 for times (2026-01-02T15:04:05Z)", fmt.Sprint(r.Error.Code, ": ", r.Error.Detail))
 	}
 	r := ask(t, "POST", base+"/dead-letters/7/discard", `{"reason":"x"}`, "Content-Type", "text/plain")
 	require.Equal(t, "415 unsupported_media_type", fmt.Sprint(r.status, " ", r.Error.Code))

@@ -109,6 +109,12 @@ func (s *Store) Pool() *pgxpool.Pool { return s.db.Pool }
 // Ping says whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
+// TryWrite writes and commits, and keeps nothing. Its error says that the database is read-only or full, for example.
+func (s *Store) TryWrite(ctx context.Context) error {
+	_, err := s.db.Exec(ctx, "CREATE TEMPORARY TABLE holdfast_write ON COMMIT DROP AS SELECT repeat('x', 8000)")
+	return postgres.Failure("try to write", err)
+}
+
 // Pooling looks at two connections at a time: if both are answered by the same process, they share it.
 func (s *Store) Pooling(ctx context.Context) (Pooling, error) { return s.db.Pooling(ctx) }
 

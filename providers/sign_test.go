@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,4 +126,31 @@ func TestUnsignedTwinOfAHeader(t *testing.T) {
 	items, err := p.Split(r)
 	require.NoError(t, err)
 	require.Equal(t, r.Header["webhook-id"][0], items[0].Key)
+}
+
+// A sample that is signed a second later, as when a load repeats it, is the same event: its message ID is the sample's, and not made
+// of the time.
+func TestSigningLaterKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	catalogue := catalogueOf(t).WithSecrets(func(string) []string { return append(auth.TrialSecrets(), secretOfTests) })
+	for _, name := range catalogue.Names() {
+		p, _ := catalogue.Lookup(name)
+		for _, eventType := range p.SampleTypes() {
+			var keys []string
+			for _, at := range []time.Time{clock, clock.Add(time.Second)} {
+				r, err := p.Sample(eventType, "x1", clock)
+				require.NoError(t, err)
+				r.URL = "https://hooks.example.com" + r.Path
+				require.NoError(t, p.SignWithSecrets(r, at))
+				require.NoError(t, p.Authenticate(r, at), "%s %s", name, eventType)
+				items, err := p.Split(r)
+				require.NoError(t, err)
+				for _, item := range items {
+					keys = append(keys, item.Key)
+				}
+			}
+			half := len(keys) / 2
+			require.Equal(t, keys[:half], keys[half:], "%s %s", name, eventType)
+		}
+	}
 }

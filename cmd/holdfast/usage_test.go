@@ -31,9 +31,12 @@ func TestMistypedCommandLines(t *testing.T) {
 		"dlq list --step bogus":                   `want start, parse, persist, upsert, batch, run or deliver`,
 		"dlq list --limit 501":                    `want a number from 1 to 500`,
 		"dlq list --limit 0":                      `want a number from 1 to 500`,
-		"dlq list --since 1h --until 2h":          `--since has to be before --until`,
-		"dlq list --until 2h --since 1h":          `--since has to be before --until`,
-		"dlq list --since yesterday":              `"yesterday" is no moment`,
+		"dlq list --since 1h --until 2h":          `--since must be before --until`,
+		"dlq list --until 2h --since 1h":          `--since must be before --until`,
+		"dlq list --since yesterday":              `invalid --since "yesterday": use a duration (90m, 7d) or RFC 3339`,
+		"entity show a b c --as-of noon":          `invalid --as-of "noon": use a duration (90m, 7d) or RFC 3339`,
+		"dlq cleanup --older-than -5m":            `invalid --older-than "-5m": use a duration (90m, 7d) or RFC 3339`,
+		"reconcile --since 2026-13-01":            `invalid --since "2026-13-01": use a duration (90m, 7d) or RFC 3339`,
 		"dlq redrive --error-class bogus":         `want transient, rejected, failed, in_doubt or conflict`,
 		"dlq redrive --step bogus":                `want start, parse`,
 		"dlq redrive --rate fast":                 `"fast" is no rate`,
@@ -84,8 +87,8 @@ func TestMistypedCommandLines(t *testing.T) {
 		"subscription apply":                      `required flag(s) "file" not set`,
 		"delivery list --status lost":             `want pending, processing, retrying, delivered, failed or canceled`,
 		"resend start x":                          `required flag(s) "since" not set`,
-		"resend plan x --since 1h --until 2h":     `--since has to be before --until`,
-		"audit list --since 1h --until 1h0m1s":    `--since has to be before --until`,
+		"resend plan x --since 1h --until 2h":     `--since must be before --until`,
+		"audit list --since 1h --until 1h0m1s":    `--since must be before --until`,
 	} {
 		out, err := run(t, "", strings.Fields(line)...)
 		require.ErrorContains(t, err, wanted, line)

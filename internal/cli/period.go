@@ -2,12 +2,11 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"holdfast/internal/word"
 )
 
 // moment is a time, or how long ago it was.
@@ -20,7 +19,11 @@ type moment struct {
 func (f moment) String() string { return MomentText(*f.to) }
 func (f moment) Type() string   { return "string" }
 func (f moment) Set(text string) (err error) {
-	if *f.to, err = ParseMoment(text, time.Now()); err != nil || f.in == nil {
+	*f.to = time.Time{}
+	if text != "" {
+		*f.to, err = word.ParseTime(text, time.Now())
+	}
+	if err != nil || f.in == nil {
 		return err
 	}
 	return f.in()
@@ -35,34 +38,12 @@ func AddTimeFlag(c *cobra.Command, to *time.Time, in func() error, name, usage s
 func AddPeriodFlags(c *cobra.Command, since, until *time.Time) {
 	in := func() error {
 		if !since.IsZero() && !until.IsZero() && !since.Before(*until) {
-			return errors.New("--since has to be before --until")
+			return errors.New("--since must be before --until")
 		}
 		return nil
 	}
 	AddTimeFlag(c, since, in, "since", "not before then")
 	AddTimeFlag(c, until, in, "until", "before then")
-}
-
-// ParseMoment reads a moment: how long ago it was ("90m", "7d"), or when (RFC 3339, or a date in UTC). Empty is the zero time.
-func ParseMoment(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), nil
-		}
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
-			return now.UTC().AddDate(0, 0, -n), nil
-		}
-	}
-	ago, err := time.ParseDuration(text)
-	if err != nil || ago < 0 {
-		return time.Time{}, fmt.Errorf("%q is no moment: want how long ago (90m, 7d) or when (2026-01-02T15:04:05Z)", text)
-	}
-	return now.UTC().Add(-ago), nil
 }
 
 // MomentTextOf is MomentText, and nothing where there is no time.

@@ -51,7 +51,7 @@ func (e *usageError) Unwrap() error { return e.err }
 // any word behind it, and calls that a success.
 func strict(c *cobra.Command) {
 	c.Long = wrap(c.Long)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Misuse(c, nearFlag(c, err)) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Misuse(c, flagError(c, err)) })
 	if !c.Runnable() {
 		c.DisableFlagsInUseLine = true
 		c.Args, c.RunE = cobra.ArbitraryArgs, helpOrRefuse
@@ -134,7 +134,12 @@ func unknownCommand(c *cobra.Command, typed string) error {
 	return Misuse(c, err)
 }
 
-func nearFlag(c *cobra.Command, err error) error {
+// flagError names the flag and the value as they were typed, and the flag that was probably meant.
+func flagError(c *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return fmt.Errorf("invalid --%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err

@@ -36,12 +36,15 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 		}
 	})
 	if err != nil {
-		d.found(check, verdictSkip, err.Error(), "")
+		d.erred(check, verdictSkip, err, "")
 		return
 	}
-	d.found(check, either(missing == 0, verdictFail),
-		fmt.Sprintf("of the last %d runs, at most, the database lacks the events of %d", compared, missing),
-		"was the database restored from a backup? `holdfast reconcile --since` the moment of it")
+	detail := fmt.Sprintf("last %d runs checked: no events missing from the database", compared)
+	if missing > 0 {
+		detail = fmt.Sprintf("last %d runs checked: the database lacks the events of %d", compared, missing)
+	}
+	d.found(check, either(missing == 0, verdictFail), detail,
+		"was the database restored from a backup? Run `holdfast reconcile --since` with the time of the backup")
 }
 
 // unfinishedFor is how old an unfinished event is before it is looked at; the sweep waits as long.
@@ -70,7 +73,7 @@ func (d *doctor) examineUnfinished(ctx context.Context) {
 		unread = cmp.Or(unread, err)
 	})
 	if err = cmp.Or(err, unread); err != nil {
-		d.found(check, verdictWarn, err.Error(), "correct TEMPORAL_NAMESPACE, or allow this client to describe workflows")
+		d.warned(check, err, "correct TEMPORAL_NAMESPACE, or allow this client to describe workflows")
 		return
 	}
 	detail := "none of the oldest lacks an open run"

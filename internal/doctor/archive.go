@@ -18,7 +18,7 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	defer cancel()
 	stats, err := d.store.ArchiveStats(ctx)
 	if err != nil {
-		d.found(check, verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed(check, err, "run `holdfast migrate`")
 		return
 	}
 	keeper, err := installation.NewArchiveKeeper(d.cfg, d.store)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/event"
 	"holdfast/internal/installation"
 	"holdfast/migrations"
 	"holdfast/persistence"
@@ -23,58 +24,74 @@ const (
 
 func (d *doctor) examineDatabase(ctx context.Context) {
 	if d.store == nil {
-		d.found("database", verdictFail, "none is configured", "set DATABASE_URL")
+		d.found(database, verdictFail, "none is configured", "set DATABASE_URL")
 		return
 	}
 	whole := ctx
 	ctx, cancel := context.WithTimeout(whole, 2*doctorLimit)
 	defer cancel()
 	if err := d.store.Ping(ctx); err != nil {
-		d.found("database", verdictFail, err.Error(), "start PostgreSQL, or correct DATABASE_URL")
-		d.found("migrations", verdictSkip, "the database does not answer", "")
+		d.outage(database, database, err)
+	}
+	canRead := true
+	d.check("migrations", func() { canRead = d.examineMigrations(ctx) }, database)
+	var facts persistence.Facts
+	d.check("connections and settings", func() { facts, canRead = d.examineFacts(ctx, canRead) }, database)
+	if !canRead {
 		return
 	}
-	if !d.examineMigrations(ctx) {
-		return
-	}
-	begin := time.Now()
-	facts, err := d.store.Facts(ctx)
-	if err != nil {
-		d.found("database", verdictFail, err.Error(), "give the user of DATABASE_URL the rights of the owner of the tables")
-		return
-	}
-	d.examineServer(facts)
-	d.examinePooling(ctx, facts)
-	d.examineSettings(facts.Settings)
-	d.examineClock("clock of the database", facts.Now, begin, time.Now())
-	d.examineInbox(ctx)
-	d.examineDeadLetters(ctx)
-	d.examineFeed(ctx)
-	d.examineDeliveries(ctx)
-	d.examineUntold(ctx, facts)
+	d.check("inbox", func() { d.examineInbox(ctx) }, database)
+	d.check("dead letters", func() { d.examineDeadLetters(ctx) }, database)
+	d.check("change feed", func() { d.examineFeed(ctx) }, database)
+	d.check("deliveries", func() { d.examineDeliveries(ctx) }, database)
+	d.check("notifications", func() { d.examineUntold(ctx, facts) }, database)
 	d.examineDisk("disk of the database", facts.DataDirectory)
-	d.examineArchive(whole)
+	d.check("archive", func() { d.examineArchive(whole) }, database)
 }
 
+// examineMigrations reports whether the tables can be read, or the database does not say.
 func (d *doctor) examineMigrations(ctx context.Context) bool {
 	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
-	if err != nil {
+	switch {
+	case err != nil && serverOf(err) == "":
 		d.found("migrations", verdictFail, "they cannot be read", "give the user of DATABASE_URL the right to read goose_db_version")
 		return false
+	case err != nil:
+		d.outage(database, "migrations", err)
+		return true
 	}
 	d.found("migrations", either(have >= want, verdictFail), fmt.Sprintf("at %d of %d", have, want), "run `holdfast migrate`")
 	return have >= want
 }
 
-func (d *doctor) examineServer(f persistence.Facts) {
+// examineFacts looks at the server itself, and whether it can be written.
+func (d *doctor) examineFacts(ctx context.Context, isMigrated bool) (f persistence.Facts, canRead bool) {
+	if !isMigrated {
+		return f, false
+	}
+	begin := time.Now()
+	f, err := d.store.Facts(ctx)
+	if err != nil {
+		d.failed(database, err, "give the user of DATABASE_URL the rights of the owner of the tables")
+		return f, serverOf(err) != ""
+	}
+	end := time.Now()
+	d.examineServer(ctx, f)
+	d.examinePooling(ctx, f)
+	d.examineSettings(f.Settings)
+	d.examineClock("clock of the database", f.Now, begin, end)
+	return f, true
+}
+
+func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 	detail := fmt.Sprintf("PostgreSQL %d.%d, %d MiB", f.Version/10000, f.Version%10000, f.Size>>20)
 	switch {
 	case f.InRecovery:
-		d.found("database", verdictFail, detail+", a standby", "point DATABASE_URL at the primary")
+		d.found(database, verdictFail, detail+", a standby", "point DATABASE_URL at the primary")
 	case f.Version < oldestPostgres:
-		d.found("database", verdictWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
+		d.found(database, verdictWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
 	default:
-		d.found("database", verdictOK, detail, "")
+		d.examineWriting(ctx, detail)
 	}
 	enough := f.Connections*5 < f.MaxConnections*4
 	d.found("connections", either(enough, verdictWarn),
@@ -83,12 +100,26 @@ func (d *doctor) examineServer(f persistence.Facts) {
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
 }
 
+// examineWriting tries what each event needs. A role that may make no temporary table can't try it.
+func (d *doctor) examineWriting(ctx context.Context, detail string) {
+	err := d.store.TryWrite(ctx)
+	switch code := event.CodeOf(err); {
+	case err == nil || code == "insufficient_privilege":
+		d.found(database, verdictOK, detail, "")
+	case serverOf(err) != "" && code != "disk_full" && code != "io_error":
+		d.outage(database, "writing", err)
+	default:
+		d.found(database, verdictFail, detail+"; can't be written: "+err.Error(),
+			"make room on its disk, or end its read-only mode: until then no event is stored")
+	}
+}
+
 // examinePooling looks at what stands between this process and PostgreSQL.
 func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 	pooling, err := d.store.Pooling(ctx)
 	switch {
 	case err != nil:
-		d.found("pooler", verdictFail, err.Error(), "see docs/pgbouncer.md")
+		d.failed("pooler", err, "see docs/pgbouncer.md")
 	case f.StatementTimeout == "0":
 		d.found("pooler", verdictWarn, string(pooling)+"; no timeout bounds a statement",
 			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/pgbouncer.md")

@@ -20,7 +20,7 @@ const (
 func (d *doctor) examineDeliveries(ctx context.Context) {
 	stats, err := d.store.DeliveryStats(ctx)
 	if err != nil {
-		d.found("deliveries", verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed("deliveries", err, "run `holdfast migrate`")
 		return
 	}
 	d.examineDispatch(ctx, stats)
@@ -46,7 +46,7 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 func (d *doctor) examineVariables(ctx context.Context) {
 	named, err := d.store.NamedVariables(ctx)
 	if err != nil {
-		d.found("destination secrets", verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed("destination secrets", err, "run `holdfast migrate`")
 		return
 	}
 	var wrong []string
@@ -70,7 +70,7 @@ func (d *doctor) examineVariables(ctx context.Context) {
 func (d *doctor) examineSubscriptions(ctx context.Context) {
 	names, err := d.store.Unreadable(ctx)
 	if err != nil {
-		d.found("subscriptions", verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed("subscriptions", err, "run `holdfast migrate`")
 		return
 	}
 	if len(names) > 0 {
@@ -87,7 +87,7 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 	}
 	overdue, fanouts, err := d.store.Overdue(ctx)
 	if err != nil {
-		d.found("deliveries", verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed("deliveries", err, "run `holdfast migrate`")
 		return
 	}
 	detail := fmt.Sprintf("%d open, %d given up", open, stats.DeadLetters)

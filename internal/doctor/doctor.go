@@ -44,6 +44,8 @@ type doctor struct {
 	store    *persistence.Store // nil if no database is configured
 	temporal client.Client
 	findings []Finding
+	// down has the servers that don't answer, each with the checks that were left out because of it.
+	down map[string][]string
 }
 
 // doctorLimit bounds each look.
@@ -67,6 +69,7 @@ func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	d.examineTemporal(ctx)
 	d.examineProviders()
 	d.examineHost()
+	d.reportSkipped()
 	return newReport(d.findings), nil
 }
 
@@ -77,9 +80,17 @@ func newReport(findings []Finding) Report {
 }
 
 // Failures counts the checks that have failed.
-func (r Report) Failures() (n int) {
+func (r Report) Failures() int { return r.count(verdictFail) }
+
+// Attention counts the checks that have failed or warn.
+func (r Report) Attention() int { return r.count(verdictFail) + r.count(verdictWarn) }
+
+// Healthy counts the checks that found nothing wrong.
+func (r Report) Healthy() int { return r.count(verdictOK) }
+
+func (r Report) count(v Verdict) (n int) {
 	for _, f := range r.Findings {
-		if f.Verdict == verdictFail {
+		if f.Verdict == v {
 			n++
 		}
 	}

@@ -19,7 +19,7 @@ const (
 func (d *doctor) examineFeed(ctx context.Context) {
 	lag, err := d.store.FeedLag(ctx)
 	if err != nil {
-		d.found("change feed", verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed("change feed", err, "run `holdfast migrate`")
 		return
 	}
 	d.judgeFeed(lag)

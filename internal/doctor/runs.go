@@ -22,7 +22,7 @@ func (d *doctor) examineRuns(ctx context.Context) {
 	reader := runs.NewReader(d.temporal, d.cfg.PayloadCodec().DataConverter())
 	open, total, err := reader.OpenRuns(ctx, now.Add(-waitingWarn), examinedRuns)
 	if err != nil {
-		d.found(checkRuns, verdictFail, err.Error(), "allow this client to list, count and describe workflows")
+		d.failed(checkRuns, err, "allow this client to list, count and describe workflows")
 		return
 	}
 	var ids []string
@@ -33,7 +33,7 @@ func (d *doctor) examineRuns(ctx context.Context) {
 	}
 	stored, err := d.store.StoredEvents(ctx, ids)
 	if err != nil {
-		d.found(checkRuns, verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed(checkRuns, err, "run `holdfast migrate`")
 		return
 	}
 	d.judgeRuns(operation.CountStuck(open, stored, total), now)

@@ -34,7 +34,7 @@ func (d *doctor) examineSchedule(ctx context.Context, id string) {
 		d.found(check, verdictWarn, "is not there yet", "start the workers with HOLDFAST_NOTIFY_URLS: they make it")
 		return
 	case err != nil:
-		d.found(check, verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed(check, err, "run `holdfast migrate`")
 		return
 	case described.Schedule.State.Paused:
 		d.found(check, verdictWarn, "paused: "+described.Schedule.State.Note,
@@ -45,7 +45,7 @@ func (d *doctor) examineSchedule(ctx context.Context, id string) {
 	slow, err := d.slowRun(ctx, described)
 	switch {
 	case err != nil:
-		d.found(check, verdictFail, detail+"; its run cannot be looked at: "+err.Error(), "allow this client to describe workflows")
+		d.failed(check, fmt.Errorf("%s; its run can't be read: %w", detail, err), "allow this client to describe workflows")
 	case slow == nil:
 		d.found(check, verdictOK, detail, "")
 	default:

@@ -26,7 +26,7 @@ func (d *doctor) examineTemporal(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 4*doctorLimit)
 	defer cancel()
 	if d.watchTemporal(ctx) {
-		d.examineTemporalClock(ctx)
+		d.check("clock of Temporal", func() { d.examineTemporalClock(ctx) }, temporal)
 	}
 }
 
@@ -36,38 +36,44 @@ func (d *doctor) watchTemporal(ctx context.Context) bool {
 	err := installation.Ping(ping, d.temporal, d.cfg.Temporal.Namespace)
 	stop()
 	if err != nil {
-		d.found("Temporal", verdictFail, err.Error(), "start Temporal, or correct TEMPORAL_ADDRESS")
+		d.outage(temporal, temporal, err)
+	}
+	found := true
+	d.check("namespace", func() { found = d.examineNamespace(ctx) }, temporal)
+	if !found {
 		return false
 	}
-	if !d.examineNamespace(ctx) {
-		return false
-	}
-	err = installation.RequireSearchAttributes(ctx, d.temporal, d.cfg.Temporal.Namespace)
-	d.found("search attributes", either(err == nil, verdictFail), textOf(err, "registered"), "run `holdfast migrate`")
-	d.examineSchedules(ctx)
-	d.examineQueues(ctx)
-	d.examineRuns(ctx)
-	d.examineAgreement(ctx)
-	d.examineUnfinished(ctx)
+	d.check("search attributes", func() { d.examineSearchAttributes(ctx) }, temporal)
+	d.check("schedules", func() { d.examineSchedules(ctx) }, temporal)
+	d.check("queues", func() { d.examineQueues(ctx) }, temporal)
+	d.check(checkRuns, func() { d.examineRuns(ctx) }, database, temporal)
+	d.check("agreement", func() { d.examineAgreement(ctx) }, database, temporal)
+	d.check("unfinished events", func() { d.examineUnfinished(ctx) }, database, temporal)
 	return true
 }
 
-func textOf(err error, otherwise string) string {
-	if err == nil {
-		return otherwise
+func (d *doctor) examineSearchAttributes(ctx context.Context) {
+	const check = "search attributes"
+	if err := installation.RequireSearchAttributes(ctx, d.temporal, d.cfg.Temporal.Namespace); err != nil {
+		d.failed(check, err, "run `holdfast migrate`")
+		return
 	}
-	return err.Error()
+	d.found(check, verdictOK, "registered", "")
 }
 
 func (d *doctor) examineNamespace(ctx context.Context) bool {
 	name := d.cfg.Temporal.Namespace
 	described, err := d.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: name})
 	if err != nil {
-		d.found("Temporal", verdictFail, err.Error(), "create the namespace: temporal operator namespace create -n "+name)
+		d.failed(temporal, err, "create the namespace: temporal operator namespace create -n "+name)
 		return false
 	}
 	info, err := d.temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
-	d.found("Temporal", either(err == nil, verdictFail), textOf(err, "server "+info.GetServerVersion()+", namespace "+name), "")
+	if err != nil {
+		d.failed(temporal, err, "allow this client to ask for the server's version")
+		return true
+	}
+	d.found(temporal, verdictOK, "server "+info.GetServerVersion()+", namespace "+name, "")
 	ofRuns := described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
 	d.examineRetention(ofRuns)
 	d.examineRetentionOfEvents(ofRuns)
@@ -110,7 +116,7 @@ func (d *doctor) examineRetentionOfEvents(ofRuns time.Duration) {
 func (d *doctor) examineQueues(ctx context.Context) {
 	queues, err := runs.Queues{Client: d.temporal, Namespace: d.cfg.Temporal.Namespace}.Read(ctx)
 	if err != nil {
-		d.found("queues", verdictFail, err.Error(), "allow this client to describe task queues")
+		d.failed("queues", err, "allow this client to describe task queues")
 		return
 	}
 	for _, q := range queues {
@@ -145,7 +151,7 @@ func (d *doctor) examineTemporalClock(ctx context.Context) {
 		ID: "doctor/" + uuid.NewString(), TaskQueue: doctorQueue, WorkflowExecutionTimeout: time.Minute,
 	}, "Doctor")
 	if err != nil {
-		d.found(check, verdictFail, err.Error(), "Temporal must be able to start workflows: look at its own store")
+		d.failed(check, err, "Temporal must be able to start workflows: look at its own store")
 		return
 	}
 	end := time.Now()
@@ -155,7 +161,7 @@ func (d *doctor) examineTemporalClock(ctx context.Context) {
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
 	})
 	if err = errors.Join(err, deleted); err != nil {
-		d.found(check, verdictWarn, err.Error(), "allow this client to describe and delete runs")
+		d.warned(check, err, "allow this client to describe and delete runs")
 		return
 	}
 	d.examineClock(check, described.GetWorkflowExecutionInfo().GetStartTime().AsTime(), begin, end)

@@ -24,7 +24,7 @@ const (
 func (d *doctor) examineInbox(ctx context.Context) {
 	depths, err := d.store.InboxDepth(ctx)
 	if err != nil {
-		d.found("inbox", verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed("inbox", err, "run `holdfast migrate`")
 		return
 	}
 	overflow := depths[event.LaneOverflow]
@@ -42,7 +42,7 @@ const unattendedFor = 24 * time.Hour
 func (d *doctor) examineDeadLetters(ctx context.Context) {
 	stats, err := d.store.Stats(ctx, time.Minute)
 	if err != nil {
-		d.found("dead letters", verdictFail, err.Error(), "run `holdfast migrate`")
+		d.failed("dead letters", err, "run `holdfast migrate`")
 		return
 	}
 	waiting, oldest := map[event.DeadLetterState]int64{}, stats.At

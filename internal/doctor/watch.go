@@ -73,6 +73,7 @@ func (w *Watch) look() {
 	defer cancel()
 	d.examineDatabase(ctx)
 	d.watchTemporal(ctx)
+	d.reportSkipped()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = after(w.last, d.findings, time.Now())

@@ -1,4 +1,4 @@
-// Package word tells which value of a closed set a text names, and which was probably meant.
+// Package word reads what people type: a value of a closed set, with the one that was probably meant, and a time.
 //
 // It must never know what the values are for: states, roles, providers and commands are chosen alike.
 package word

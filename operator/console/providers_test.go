@@ -166,7 +166,7 @@ func TestARequestIsTried(t *testing.T) {
 	}
 	for shown, form := range map[string]url.Values{
 		"there is nothing in it":            {"request": {" "}},
-		"the time of arrival is no time":    {"request": {"{}"}, "at": {"noon"}},
+		"invalid time of arrival":           {"request": {"{}"}, "at": {"noon"}},
 		"the address of the sender is none": {"request": {"{}"}, "remote_ip": {"x"}},
 	} {
 		status, page := try(form)

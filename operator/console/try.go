@@ -145,7 +145,7 @@ type formError string
 func (e formError) Error() string { return string(e) }
 
 const (
-	errTime    formError = "the time of arrival is no time as 2026-11-22T19:30:00Z"
+	errTime    formError = "invalid time of arrival: use RFC 3339 (2026-11-22T19:30:00Z)"
 	errAddress formError = "the address of the sender is none"
 	errSign    formError = "the definition has no scheme that this request can be signed with"
 )

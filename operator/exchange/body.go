@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -78,7 +79,11 @@ func decodeFailure(err error) error {
 	if errors.As(err, &invalid) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return Refuse(CodeMalformedJSON)
 	}
-	return Refuse(CodeBadField) // of a type that reads itself, like a time
+	var noTime *time.ParseError
+	if errors.As(err, &noTime) {
+		return &RefusalError{Code: CodeBadField, Detail: "use RFC 3339 for times (2026-01-02T15:04:05Z)"}
+	}
+	return Refuse(CodeBadField) // of another type that reads itself
 }
 
 // asWritten is a field as its author wrote it: the decoder puts the Go names of embedded structs before what is in them. They

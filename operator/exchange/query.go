@@ -64,15 +64,15 @@ func Choose[T ~string](q *Query, name string, all []T) T {
 	return value
 }
 
-// Time is a time in RFC 3339, or a duration that counts back from now ("24h"). It is zero where there is none.
+// Time is a time in RFC 3339, or a duration that counts back from now ("24h", "7d"). It is zero where there is none.
 func (q *Query) Time(name string) time.Time {
 	text := q.values.Get(name)
 	if text == "" {
 		return time.Time{}
 	}
 	at, err := ParseTime(text)
-	if err != nil {
-		q.Refuse(name)
+	if err != nil && q.Err == nil {
+		q.Err = &RefusalError{Code: CodeBadParameter, Field: name, Detail: err.Error()}
 	}
 	return at
 }
@@ -80,8 +80,8 @@ func (q *Query) Time(name string) time.Time {
 // Period is a stretch of time that has something in it.
 func (q *Query) Period() (since, until time.Time) {
 	since, until = q.Time("since"), q.Time("until")
-	if !HoldsTime(since, until) {
-		q.Refuse("until")
+	if !HoldsTime(since, until) && q.Err == nil {
+		q.Err = &RefusalError{Code: CodeBadParameter, Field: "until", Detail: "must be later than since"}
 	}
 	return since, until
 }

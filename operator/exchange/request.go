@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event/oversight"
+	"holdfast/internal/word"
 )
 
 // Timeout bounds the work on one request to the API.
@@ -66,17 +68,16 @@ func Shortened(s string) string {
 // IsText is false for what PostgreSQL cannot hold.
 func IsText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// ParseTime is a time in RFC 3339, or a duration that counts back from now ("24h").
+// ParseTime is a time in RFC 3339, or a duration that counts back from now ("24h", "7d").
 func ParseTime(text string) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil && IsStorable(at) {
-		return at, nil
+	at, err := word.ParseTime(text, time.Now())
+	if err == nil && !IsStorable(at) {
+		err = errUnstorable
 	}
-	ago, err := time.ParseDuration(text)
-	if err != nil || ago < 0 {
-		return time.Time{}, Refuse(CodeBadParameter)
-	}
-	return time.Now().Add(-ago), nil
+	return at, err
 }
+
+var errUnstorable = errors.New("use a time between the years 1970 and 9998")
 
 // TimeField is a time that a form names, or a duration back from now; zero where it names none.
 func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
@@ -86,7 +87,7 @@ func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
 	}
 	at, err := ParseTime(text)
 	if err != nil {
-		return at, BadField(name)
+		return at, &RefusalError{Code: CodeBadField, Field: name, Detail: err.Error()}
 	}
 	return at, nil
 }

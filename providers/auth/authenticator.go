@@ -131,3 +131,13 @@ func (a *Authenticator) Hidden() (headers, query, path []string) {
 	}
 	return headers, query, path
 }
+
+// IDHeaders names the headers with the signed message ID, which the sender chooses.
+func (a *Authenticator) IDHeaders() (names []string) {
+	for _, s := range a.schemes {
+		if one, ok := s.(interface{ messageIDHeader() string }); ok && one.messageIDHeader() != "" {
+			names = append(names, one.messageIDHeader())
+		}
+	}
+	return names
+}

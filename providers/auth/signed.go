@@ -240,6 +240,8 @@ func (s signed) signWith(
 
 func (s signed) reference() string { return s.secretsName }
 
+func (s signed) messageIDHeader() string { return s.idHeader }
+
 func (s signed) covers() Coverage {
 	c := Coverage{URL: s.content.has("url") || s.content.has("path"), Headers: s.content.headers()}
 	if s.partial {

@@ -18,7 +18,7 @@ import (
 func DoctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Look for what is wrong, and say what to do (exit 1 if it is)",
+		Short:   "Check the installation and say what to do (exit 1 if a check fails)",
 		Example: "  holdfast doctor\n  holdfast doctor --json | jq '.findings[] | select(.verdict != \"ok\")'",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
@@ -32,7 +32,7 @@ func DoctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := cli.Print(c, found, func(w io.Writer) error { return writeFindings(w, found.Findings) }); err != nil {
+			if err := cli.Print(c, found, func(w io.Writer) error { return writeReport(w, found) }); err != nil {
 				return err
 			}
 			if n := found.Failures(); n > 0 {
@@ -43,6 +43,17 @@ func DoctorCommand() *cobra.Command {
 	}
 	cli.AddJSONFlag(command)
 	return command
+}
+
+func writeReport(w io.Writer, found doctor.Report) error {
+	err := writeFindings(w, found.Findings)
+	attention, healthy := found.Attention(), found.Healthy()
+	if attention == 0 {
+		_, printed := fmt.Fprintf(w, "%d checks healthy\n", healthy)
+		return errors.Join(err, printed)
+	}
+	_, printed := fmt.Fprintf(w, "%d of %d checks need attention, %d healthy\n", attention, attention+healthy, healthy)
+	return errors.Join(err, printed)
 }
 
 func writeFindings(w io.Writer, findings []doctor.Finding) error {

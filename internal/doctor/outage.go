@@ -1,0 +1,102 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/serviceerror"
+
+	"holdfast/event"
+	"holdfast/runs"
+)
+
+// The servers that checks need, by the name of the check that reports an outage.
+const (
+	database = "database"
+	temporal = "Temporal"
+)
+
+var adviceOnOutage = map[string]string{
+	database: "see that PostgreSQL runs and is neither overloaded nor blocked by a lock (pg_stat_activity), and that DATABASE_URL is right",
+	temporal: "see that Temporal runs and its own database answers, and that TEMPORAL_ADDRESS is right",
+}
+
+// check examines something, unless a server that it needs is down.
+func (d *doctor) check(name string, examine func(), needs ...string) {
+	for _, server := range needs {
+		if skipped, isDown := d.down[server]; isDown {
+			d.down[server] = append(skipped, name)
+			return
+		}
+	}
+	examine()
+}
+
+// failed reports a check that got an error. Where that says that a server doesn't answer, it is the server's failure.
+func (d *doctor) failed(check string, err error, advice string) {
+	d.erred(check, verdictFail, err, advice)
+}
+
+// warned is failed for an error that leaves the rest as it is.
+func (d *doctor) warned(check string, err error, advice string) {
+	d.erred(check, verdictWarn, err, advice)
+}
+
+func (d *doctor) erred(check string, v Verdict, err error, advice string) {
+	switch server := serverOf(err); {
+	case server != "":
+		d.outage(server, check, err)
+	case event.ClassOf(err) == event.ClassTransient:
+		d.found(check, v, err.Error(), "try again: another transaction or a heavy load was in the way (pg_stat_activity)")
+	default:
+		d.found(check, v, err.Error(), advice)
+	}
+}
+
+// outage reports a server that doesn't answer, once, instead of what was found of it before.
+func (d *doctor) outage(server, check string, err error) {
+	skipped, wasDown := d.down[server]
+	if check != server {
+		skipped = append(skipped, check)
+	}
+	if d.down == nil {
+		d.down = map[string][]string{}
+	}
+	d.down[server] = skipped
+	if wasDown {
+		return
+	}
+	d.findings = slices.DeleteFunc(d.findings, func(f Finding) bool { return f.Check == server })
+	d.found(server, verdictFail, "doesn't answer: "+err.Error(), adviceOnOutage[server])
+}
+
+// reportSkipped names what was left out, in one line for each server that is down.
+func (d *doctor) reportSkipped() {
+	for _, server := range []string{database, temporal} {
+		if skipped := d.down[server]; len(skipped) > 0 {
+			d.found("not checked", verdictSkip, server+": "+strings.Join(skipped, ", "), "")
+		}
+	}
+}
+
+// unreachable are the codes of a database that doesn't answer. Other passing errors are of one query: a lock, a deadlock.
+var unreachable = []string{
+	"connection_failed", "connection_lost", "deadline_exceeded", "connection_failure", "admin_shutdown", "crash_shutdown",
+	"cannot_connect_now", "too_many_connections", "disk_full", "io_error",
+}
+
+// serverOf is the server that an error says is down; "" where it says something else.
+func serverOf(err error) string {
+	var unavailable *serviceerror.Unavailable
+	var late *serviceerror.DeadlineExceeded
+	switch {
+	case errors.As(err, &unavailable), errors.As(err, &late), event.CodeOf(err) == runs.CodeUnanswered:
+		return temporal
+	case slices.Contains(unreachable, event.CodeOf(err)), errors.Is(err, context.DeadlineExceeded):
+		return database
+	default:
+		return ""
+	}
+}

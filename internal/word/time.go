@@ -1,0 +1,31 @@
+package word
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errNoTime completes "invalid NAME:".
+var errNoTime = errors.New("use a duration (90m, 7d) or RFC 3339")
+
+// ParseTime reads a duration that counts back from now ("90m", "7d"), a time in RFC 3339, or a date in UTC. The error says what to
+// write instead, and not what was written.
+func ParseTime(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 31); err == nil {
+			return now.UTC().AddDate(0, 0, -int(n)), nil
+		}
+	}
+	ago, err := time.ParseDuration(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, errNoTime
+	}
+	return now.UTC().Add(-ago), nil
+}
