@@ -111,7 +111,9 @@ type Job struct {
 	// StartAt is when the attempt may start, and StartBy the latest time at which it may, where the destination has a rate. One that
 	// cannot start by then is given back.
 	StartAt, StartBy time.Time
-	Epoch            int64
+	// Lead is how long before StartAt it was leased at least.
+	Lead  time.Duration
+	Epoch int64
 	// Attempts is how many were counted before, Tries how often it was leased since without an outcome; both 0 at the first.
 	Attempts, Tries int
 	Generation      int

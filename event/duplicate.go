@@ -92,9 +92,14 @@ func (r Receipt) ApartFrom(receivedAt time.Time) bool {
 }
 
 // BeforeWindowOf says that an event of the same key, received at a time, came a dedupe window or more after this one, which has
-// waited meanwhile: that is no obstacle, but another event.
+// waited meanwhile: that is no obstacle, but another event. A redelivery that runs as this event was received later than the event
+// itself, whose ID has its time.
 func (r Receipt) BeforeWindowOf(receivedAt time.Time) bool {
-	return r.DedupeWindow > 0 && receivedAt.Sub(r.ReceivedAt) >= time.Duration(r.DedupeWindow)
+	first := r.ReceivedAt
+	if made, ok := TimeOfID(r.ID); ok && made.Before(first) {
+		first = made
+	}
+	return r.DedupeWindow > 0 && receivedAt.Sub(first) >= time.Duration(r.DedupeWindow)
 }
 
 // WindowStart is the beginning of the dedupe window that the event falls in, of those that follow one another since the beginning

@@ -124,6 +124,32 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 	}
 }
 
+// An event dies, and its redelivery just before the end of the window dies as the same event. After the window its sender uses the key
+// again. A replay of the first runs from what was received last, and is still no duplicate of the other.
+func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := receipt()
+	r.ReceivedAt, r.DedupeWindow = event.AcceptedAt(r.ID), event.Duration(time.Hour)
+	db.record(died(r, time.Now()))
+	again := r
+	again.ReceivedAt = r.ReceivedAt.Add(59 * time.Minute)
+	db.record(died(again, time.Now()))
+	another := redelivered(r, 61*time.Minute)
+	persisted, err := db.Process(t.Context(), another, body, parsed(), runOf(another))
+	require.NoError(t, err)
+	require.Equal(t, event.Persisted{Processed: true}, persisted)
+
+	letter, err := db.TakeForReplay(t.Context(), "", db.deadLetterOf(r).ID, ada)
+	require.NoError(t, err)
+	db.record(died(letter.Receipt, time.Now()))
+	require.Equal(t, 3, db.deadLetterOf(r).Failures, "a replay that fails again")
+	persisted, err = db.Process(t.Context(), letter.Receipt, body, parsed(), anotherRun(r))
+	require.NoError(t, err)
+	require.Equal(t, event.Persisted{Processed: true}, persisted)
+	require.Equal(t, event.StatusProcessed, db.status(r.ID))
+}
+
 // The sweep finds a replay that was terminated, of an event that has its key and no row.
 func TestTheSweepFindsARunOfADeadLetterThatWaits(t *testing.T) {
 	t.Parallel()

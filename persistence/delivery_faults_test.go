@@ -660,6 +660,31 @@ func TestAFailingDestinationIsProbed(t *testing.T) {
 	require.Len(t, db.lease(10, 10), 0, "nothing has failed since the last success")
 }
 
+// A receiver answers 502 and when to try again: no probe comes before.
+func TestNoProbeComesBeforeRetryAfter(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{})
+	db.queue(1, 1)
+	fails := func(jobs []delivery.Job) {
+		t.Helper()
+		require.Len(t, jobs, 1)
+		failed := became(jobs[0], delivery.Slow, "502")
+		failed.RetryAfter = 10 * time.Minute
+		if failed.DueAt = time.Now().Add(20 * time.Minute); !failed.WaitsUntil.IsZero() {
+			failed.DueAt = failed.WaitsUntil
+		}
+		db.settle(failed)
+	}
+	fails(db.lease(10, 10))
+	db.passes(1, 9*time.Minute)
+	require.Empty(t, db.lease(10, 10))
+	db.passes(1, time.Minute)
+	fails(db.lease(10, 10))
+	db.passes(1, 9*time.Minute)
+	require.Empty(t, db.lease(10, 10))
+}
+
 // The breaker is open, and nothing is due: what waits probes it, and a success pulls the others forward.
 func TestAnOpenBreakerIsProbedByWhatWaits(t *testing.T) {
 	t.Parallel()

@@ -29,21 +29,18 @@ const (
 // judge says what becomes of a delivery after an attempt: it has ended, is dead, or is tried again, and when.
 func judge(d delivery.Destination, j delivery.Job, r delivery.Result, now time.Time) delivery.Settled {
 	s := delivery.Settled{Job: j, Result: r, DueAt: now}
-	switch r.Kind {
-	case delivery.OK, delivery.Gone, delivery.Busy: // what is busy waits for its destination
-	case delivery.Final:
+	switch {
+	case r.Kind == delivery.Final:
 		s.Dead = true
-	case delivery.Bad, delivery.Slow:
-		if !j.WaitsUntil.IsZero() {
-			s.DueAt = j.WaitsUntil
-			break
-		}
+	case !j.WaitsUntil.IsZero():
+		s.DueAt = j.WaitsUntil // a probe that fails, for whatever reason, doesn't move the schedule
+	case r.Kind == delivery.Bad || r.Kind == delivery.Slow:
 		policy, n := d.Policy(), j.Attempts+1
 		s.Dead = n >= policy.Attempts
 		s.DueAt = now.Add(max(spread(policy.Pause(n), policy.Jitter), min(r.RetryAfter, delivery.MaxRetryAfter)))
-	case delivery.Ours:
+	case r.Kind == delivery.Ours:
 		s.DueAt = now.Add(pauseOfOurs(r))
-	}
+	} // what is busy waits for its destination
 	return s
 }
 

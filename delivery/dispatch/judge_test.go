@@ -48,3 +48,20 @@ func TestWhatBecomesOfADelivery(t *testing.T) {
 		})
 	}
 }
+
+// A probe that says nothing of the receiver, or that only asks for a pause, leaves its delivery to its schedule: otherwise the next
+// attempt would come early, and use one up.
+func TestAProbeThatIsNoSuccessKeepsTheSchedule(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	probe := delivery.Job{Attempts: 3, WaitsUntil: now.Add(2 * time.Hour)}
+	for _, result := range []delivery.Result{
+		{Kind: delivery.Bad}, {Kind: delivery.Slow, RetryAfter: time.Minute}, {Kind: delivery.Busy, RetryAfter: time.Minute},
+		{Kind: delivery.Ours}, {Kind: delivery.Ours, Code: codeStopped}, {Kind: delivery.Ours, Code: codeMemory},
+		{Kind: delivery.Ours, Code: delivery.CodeMissed},
+	} {
+		s := judge(delivery.Destination{}, probe, result, now)
+		require.False(t, s.Dead, result)
+		require.Equal(t, probe.WaitsUntil, s.DueAt, result)
+	}
+}

@@ -20,8 +20,9 @@ type breaker struct {
 	// resumeAt is until when the receiver has asked for a pause, busyAnswers how often it has since its last success.
 	resumeAt    *time.Time
 	busyAnswers int
-	// isProbed: something has failed since the last success.
-	isProbed bool
+	// isProbed: something has failed since the last success. No probe comes before probeAfter, where the receiver has said so now.
+	isProbed   bool
+	probeAfter *time.Time
 }
 
 // The pauses of a receiver that is busy and does not say for how long: the first one, which doubles, and the longest.
@@ -38,6 +39,8 @@ type tally struct {
 	// badAt and badWhy are of the first of the trailing ones, and of the last.
 	badAt  time.Time
 	badWhy string
+	// later is the longest time after which the trailing ones want to be tried again.
+	later time.Duration
 	// busy counts those that ask for a pause, and pause is the longest that one asks for.
 	busy  int
 	pause time.Duration
@@ -47,7 +50,7 @@ func (t *tally) add(s delivery.Settled) {
 	switch s.Kind {
 	case delivery.OK:
 		t.ok++
-		t.trailing = 0
+		t.trailing, t.later = 0, 0
 	case delivery.Bad, delivery.Slow:
 		if t.trailing == 0 {
 			t.badAt = s.At.Add(s.Took)
@@ -55,6 +58,7 @@ func (t *tally) add(s delivery.Settled) {
 		t.bad++
 		t.trailing++
 		t.badWhy = why(s.Result)
+		t.later = max(t.later, min(s.RetryAfter, delivery.MaxRetryAfter))
 	case delivery.Busy:
 		t.busy++
 		t.pause = max(t.pause, min(s.RetryAfter, delivery.MaxRetryAfter))
@@ -77,7 +81,7 @@ func (b breaker) after(t tally, l limits, now time.Time) breaker {
 	if t.ok+t.bad == 0 {
 		return b
 	}
-	b = b.troubled(t)
+	b = b.troubled(t, now)
 	if t.ok > 0 {
 		b.failures = t.trailing
 	} else {
@@ -129,7 +133,7 @@ func (b breaker) opened(l limits, now time.Time) breaker {
 }
 
 // troubled says since when and with what a destination is in trouble, which the first success ends. So long it is probed.
-func (b breaker) troubled(t tally) breaker {
+func (b breaker) troubled(t tally, now time.Time) breaker {
 	if t.ok > 0 {
 		b.troubleSince, b.trouble, b.isProbed = nil, "", false
 	}
@@ -140,5 +144,9 @@ func (b breaker) troubled(t tally) breaker {
 		b.troubleSince = &t.badAt
 	}
 	b.trouble, b.isProbed = t.badWhy, true
+	if t.later > 0 {
+		after := now.Add(t.later)
+		b.probeAfter = &after
+	}
 	return b
 }

@@ -107,7 +107,11 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 
 	var far lead
 	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeMissed}}}
-	far.learn(missed)
+	for range 10 {
+		far.learn(missed)
+	}
+	require.Equal(t, 50*time.Millisecond, far.get(), "what one stall has delayed says one thing, in however many batches")
+	missed[0].Lead = far.get()
 	far.learn(missed)
 	require.Equal(t, 150*time.Millisecond, far.get(), "until none is missed")
 	far.learn([]delivery.Settled{{Job: delivery.Job{StartAt: now}}})

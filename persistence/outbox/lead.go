@@ -16,16 +16,20 @@ const maxLead = 5 * time.Second
 
 func (l *lead) get() time.Duration { return time.Duration(l.nanoseconds.Load()) }
 
-// learn is called with the outcomes of attempts.
+// learn is called with the outcomes of attempts. What a moment has delayed comes back in several batches: it asks for twice the lead
+// that it had, however often.
 func (l *lead) learn(settled []delivery.Settled) {
-	timed, missed := false, false
+	var wanted time.Duration
+	timed := false
 	for _, s := range settled {
 		timed = timed || !s.StartAt.IsZero()
-		missed = missed || s.Code == delivery.CodeMissed
+		if s.Code == delivery.CodeMissed {
+			wanted = max(wanted, min(2*s.Lead+delivery.MaxLate/2, maxLead))
+		}
 	}
 	switch now := l.get(); {
-	case missed:
-		l.nanoseconds.Store(int64(min(2*now+delivery.MaxLate/2, maxLead)))
+	case wanted > 0:
+		l.nanoseconds.Store(int64(max(now, wanted)))
 	case timed:
 		l.nanoseconds.Store(int64(now - now/64))
 	}

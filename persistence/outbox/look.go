@@ -203,6 +203,7 @@ func (l *look) schedule(jobs []delivery.Job) {
 		pause := d.start(l.at.Add(l.lead)).Sub(l.at) + pauses[d.id]
 		pauses[d.id] += d.limits.spacing
 		jobs[i].StartAt, jobs[i].StartBy = l.answered.Add(pause), l.began.Add(pause+delivery.MaxLate)
+		jobs[i].Lead = l.lead
 	}
 }
 

@@ -37,20 +37,23 @@ UPDATE destination_states AS s
        by = CASE n.disabled WHEN '' THEN s.by ELSE 'receiver' END,
        state_at = CASE n.disabled WHEN '' THEN s.state_at ELSE statement_timestamp() END,
        resume_at = n.resume_at, busy_answers = n.busy_answers,
-       probe_at = CASE WHEN n.is_probed THEN coalesce(s.probe_at, statement_timestamp() + interval '30 s') END,
+       probe_at = CASE WHEN n.is_probed THEN ` + nextProbe + ` END,
        held = CASE WHEN n.breaker = 'open' OR n.resume_at > statement_timestamp() THEN 'open'
                    WHEN s.held IN ('open', 'full') THEN '' ELSE s.held END,
        next_at = CASE WHEN n.breaker = 'open' THEN greatest(n.open_until, n.resume_at)
                       WHEN n.resume_at > statement_timestamp() THEN n.resume_at
                       WHEN s.held IN ('open', 'full') THEN statement_timestamp()
                       ELSE least(s.next_at, n.retry_at,
-                                 CASE WHEN n.is_probed THEN coalesce(s.probe_at, statement_timestamp() + interval '30 s') END) END
+                                 CASE WHEN n.is_probed THEN ` + nextProbe + ` END) END
   FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::timestamptz[], $7::timestamptz[],
               $8::timestamptz[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::integer[],
-              $14::boolean[])
+              $14::boolean[], $15::timestamptz[])
        AS n (id, breaker, epoch, failures, probes_ok, open_until, closed_at, trouble_since, trouble, disabled, retry_at,
-             resume_at, busy_answers, is_probed)
+             resume_at, busy_answers, is_probed, probe_after)
  WHERE s.destination_id = n.id`
+
+// nextProbe is not before the time that the receiver has named, if it has: greatest passes over null.
+const nextProbe = `greatest(coalesce(s.probe_at, statement_timestamp() + interval '30 s'), n.probe_after)`
 
 // turn lets the outcomes move the breakers.
 func (s *Store) turn(
@@ -163,7 +166,8 @@ func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
 		column(turned, func(t turning) *time.Time { return t.retryAt }),
 		column(turned, func(t turning) *time.Time { return t.is.resumeAt }),
 		column(turned, func(t turning) int { return t.is.busyAnswers }),
-		column(turned, func(t turning) bool { return t.is.isProbed }))
+		column(turned, func(t turning) bool { return t.is.isProbed }),
+		column(turned, func(t turning) *time.Time { return t.is.probeAfter }))
 	for _, t := range turns {
 		if t.Disabled != "" {
 			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}
