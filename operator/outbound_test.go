@@ -26,7 +26,7 @@ func TestTheFlatFormMakesBoth(t *testing.T) {
 	require.Equal(t, 201, r.status, string(r.body))
 	require.Equal(t, delivery.Destination{
 		Name: "crm-hooks", HTTP: &delivery.HTTP{URL: "https://crm.example.com/hooks"},
-		Rate: &delivery.Rate{Requests: 3, Per: event.Duration(time.Second)},
+		Rate: &delivery.Rate{Requests: 5, Per: event.Duration(2 * time.Second)},
 	}, behind.destination)
 	require.Equal(t, delivery.Subscription{
 		Name: "crm-hooks", To: "crm-hooks", Events: delivery.Events{Types: []string{"customer.*"}},
