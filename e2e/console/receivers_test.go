@@ -64,7 +64,7 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 	for name, b := range map[string]*browser{"with scripts": newBrowser(t), "without": newBrowser(t).withoutScripts()} {
 		b.as(access.RoleOperator)
 		require.Equal(t, 200, b.open("/console/receivers?name="+r.name))
-		require.Equal(t, "Receivers · Holdfast", b.title())
+		require.Equal(t, "Destinations · Holdfast", b.title())
 		require.Contains(t, b.page(), "100.0 %", name)
 		b.submit(`th a[href="` + r.path() + `"]`)
 		require.Equal(t, r.name+" · Holdfast", b.title())
@@ -84,7 +84,7 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 		require.Contains(t, b.page(), r.name)
 		b.open(r.path())
 		require.Contains(t, b.text("section[aria-labelledby=waiting]"), "paused")
-		require.Equal(t, 1, b.count(`section[aria-labelledby=waiting] a[href="/console/events/`+waiting+`"]`))
+		require.Equal(t, 1, b.count(`section[aria-labelledby=waiting] a[href="/console/events/`+waiting+`#deliveries"]`))
 
 		b.submit(`a[href="` + r.path() + `/resume"]`)
 		require.Contains(t, b.page(), "as fast as it takes them")

@@ -66,8 +66,8 @@ func New(o Options) *Console {
 func (c *Console) Site() *operator.Site {
 	var all []operator.Page
 	for _, routes := range [][]route{
-		c.nowRoutes(), c.eventRoutes(), c.letterRoutes(), c.entityRoutes(), c.receiverRoutes(), c.providerRoutes(),
-		c.operationRoutes(), c.auditRoutes(),
+		c.nowRoutes(), c.eventRoutes(), c.letterRoutes(), c.entityRoutes(), c.deliveryRoutes(), c.receiverRoutes(),
+		c.providerRoutes(), c.operationRoutes(), c.auditRoutes(),
 	} {
 		for _, r := range routes {
 			all = append(all, operator.Page{Method: r.method, Path: r.path, Needs: r.needs, Handler: r.handler})

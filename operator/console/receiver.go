@@ -69,7 +69,7 @@ func (c *Console) showReceiver(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Show(ctx, "receiver", frame.Page{Title: page.Name, Section: "Receivers", Data: page})
+	return c.Show(ctx, "receiver", frame.Page{Title: page.Name, Section: destinations, Data: page})
 }
 
 func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
@@ -91,10 +91,10 @@ func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
 			page.Subscriptions = append(page.Subscriptions, s)
 		}
 	}
-	if page.Waiting, err = c.deliveries(ctx, delivery.Query{DestinationID: page.ID, Open: true}); err != nil {
+	if page.Waiting, err = c.someDeliveries(ctx, delivery.Query{DestinationID: page.ID, Open: true}); err != nil {
 		return page, err
 	}
-	newest, err := c.deliveries(ctx, delivery.Query{DestinationID: page.ID})
+	newest, err := c.someDeliveries(ctx, delivery.Query{DestinationID: page.ID})
 	for _, d := range newest {
 		if d.DoneAt != nil {
 			page.Ended = append(page.Ended, d)
@@ -103,7 +103,7 @@ func (c *Console) receiver(ctx *fiber.Ctx) (page receiverPage, err error) {
 	return page, err
 }
 
-func (c *Console) deliveries(ctx *fiber.Ctx, q delivery.Query) (shown []outgoing.DeliveryView, err error) {
+func (c *Console) someDeliveries(ctx *fiber.Ctx, q delivery.Query) (shown []outgoing.DeliveryView, err error) {
 	q.Limit = deliveriesOnPage
 	rows, err := c.API.Outbound.Deliveries.Deliveries(ctx.UserContext(), q)
 	for _, d := range rows {

@@ -57,7 +57,7 @@ func (c *Console) confirmState(ctx *fiber.Ctx) error {
 		facts = append(facts, page.Limits()[0])
 	}
 	return c.Ask(ctx, frame.Confirm{
-		Section: "Receivers", Title: verb.title + " " + page.Name, Question: verb.question, Facts: facts, Button: verb.button,
+		Section: destinations, Title: verb.title + " " + page.Name, Question: verb.question, Facts: facts, Button: verb.button,
 		Action: receiverPath(page.Name) + "/" + ctx.Params("verb"), Back: receiverPath(page.Name), Reason: "optional",
 		Destroys: verb.destroys,
 	})
@@ -136,7 +136,7 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 		return err
 	}
 	return c.Ask(ctx, frame.Confirm{
-		Section: "Receivers", Title: "New secret for " + page.Name,
+		Section: destinations, Title: "New secret for " + page.Name,
 		Question: "A new secret is made and shown once. Requests are signed with both for " +
 			frame.ShortDuration(outgoing.DefaultGrace) + ": give it to the receiver until then.",
 		Facts:  []frame.Fact{{"Receiver", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
@@ -160,7 +160,7 @@ func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
 		return err
 	}
 	return c.Show(ctx, "rotated", frame.Page{
-		Title: "The new secret of " + name, Section: "Receivers", Data: rotatedPage{name, secret, outgoing.DefaultGrace},
+		Title: "The new secret of " + name, Section: destinations, Data: rotatedPage{name, secret, outgoing.DefaultGrace},
 	})
 }
 
@@ -191,7 +191,7 @@ func (c *Console) testReceiver(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Show(ctx, "trial", frame.Page{Title: "Test of " + subscription, Section: "Receivers", Data: trialPage{
+	return c.Show(ctx, "trial", frame.Page{Title: "Test of " + subscription, Section: destinations, Data: trialPage{
 		Receiver: receiver, Subscription: subscription, Trial: result, Answer: strings.ToValidUTF8(string(result.Answer), "\ufffd"),
 	}})
 }
@@ -212,6 +212,6 @@ func (c *Console) checkReceiver(ctx *fiber.Ctx) error {
 		return err
 	}
 	return c.Show(ctx, "check", frame.Page{
-		Title: "Check of " + subscription, Section: "Receivers", Data: checkPage{receiver, subscription, found},
+		Title: "Check of " + subscription, Section: destinations, Data: checkPage{receiver, subscription, found},
 	})
 }

@@ -61,7 +61,10 @@ func targetOf(d delivery.Destination) string {
 	return "workflows on " + d.Temporal.TaskQueue + " of " + d.Temporal.Profile
 }
 
-const receiversPath = "/console/receivers"
+const (
+	receiversPath = "/console/receivers"
+	destinations  = "Destinations"
+)
 
 // receiverList is what the page of receivers shows.
 type receiverList struct {
@@ -120,7 +123,7 @@ func (c *Console) listReceivers(ctx *fiber.Ctx) error {
 	if err := c.addRecent(ctx, data.Rows); err != nil {
 		return err
 	}
-	return c.Show(ctx, "receivers", frame.Page{Title: "Receivers", Section: "Receivers", Data: data})
+	return c.Show(ctx, "receivers", frame.Page{Title: destinations, Section: destinations, Data: data})
 }
 
 func isTroubled(d outgoing.DestinationView) bool {

@@ -24,9 +24,6 @@ type resendPage struct {
 	Plan *delivery.ResendPlan
 }
 
-// maxNames bounds the subscriptions that a form offers; others are typed.
-const maxNames = 200
-
 // newResend is the form, and then the plan with the form that starts it. Its end is a moment, so that what is started is what was
 // shown.
 func (c *Console) newResend(ctx *fiber.Ctx) error {
@@ -34,13 +31,11 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 		Subscription: ctx.Query("subscription"), Since: ctx.Query("since"), Until: ctx.Query("until"),
 		Everything: ctx.Query("everything") != "", Rate: delivery.DefaultResendRate,
 	}
-	all, err := c.API.Outbound.Subscriptions.SubscriptionsAfter(ctx.UserContext(), "", maxNames)
+	names, err := c.subscriptionNames(ctx)
 	if err != nil {
 		return err
 	}
-	for _, s := range all {
-		page.Names = append(page.Names, s.Name)
-	}
+	page.Names = names
 	if page.Subscription != "" && page.Since != "" {
 		wanted, err := c.resendOf(ctx)
 		if err != nil {

@@ -28,6 +28,7 @@ func TestTemplatesReadWhatIsThere(t *testing.T) {
 		"causes":     shown[causePage]{},
 		"check":      shown[checkPage]{},
 		"confirm":    shown[frame.Confirm]{},
+		"deliveries": shown[deliveryList]{},
 		"diff":       shown[diffPage]{},
 		"edit":       shown[editPage]{},
 		"entities":   shown[entityPages]{},

@@ -103,11 +103,17 @@ const (
 )
 
 func (o *API) listDeliveries(c *fiber.Ctx) error {
+	return exchange.Answer(c, o.ListDeliveries)
+}
+
+// DeliveryQuery reads the filters of a list of deliveries from a request. A subscription or destination that doesn't exist is
+// event.ErrNotFound.
+func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
 	q := exchange.QueryOf(c, "event_id", "subscription", "destination", "status", "only", "since", "until", "limit", "cursor")
 	only := exchange.Choose(q, "only", []selection{selectOpen, selectUndelivered})
 	wanted := delivery.Query{
 		EventID: q.Text("event_id"), Status: exchange.Choose(q, "status", delivery.Statuses()),
-		Open: only == selectOpen, Undelivered: only == selectUndelivered, Limit: q.Limit() + 1,
+		Open: only == selectOpen, Undelivered: only == selectUndelivered, Limit: q.Limit(),
 	}
 	if wanted.EventID != "" && !isUUID(wanted.EventID) {
 		q.Refuse("event_id")
@@ -118,20 +124,27 @@ func (o *API) listDeliveries(c *fiber.Ctx) error {
 	wanted.Since, wanted.Until = q.Period()
 	wanted.Before = exchange.CursorOf(q, func(k delivery.Key) bool { return isUUID(k.EventID) && k.SubscriptionID > 0 })
 	if q.Err != nil {
-		return q.Err
+		return wanted, q.Err
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	if err := o.resolve(ctx, q, &wanted); err != nil {
-		return err
-	}
-	rows, err := o.Deliveries.Deliveries(ctx, wanted)
+	return wanted, o.resolve(ctx, q, &wanted)
+}
+
+// ListDeliveries returns the page of deliveries that a request asks for, the newest event first.
+func (o *API) ListDeliveries(c *fiber.Ctx) (list exchange.List[DeliveryView], err error) {
+	wanted, err := o.DeliveryQuery(c)
 	if err != nil {
-		return err
+		return list, err
 	}
-	return c.JSON(exchange.Cut(rows, wanted.Limit-1, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	limit := wanted.Limit
+	wanted.Limit++ // one more says that there is a next page
+	rows, err := o.Deliveries.Deliveries(ctx, wanted)
+	return exchange.Cut(rows, limit, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
 		return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
-	}))
+	}), err
 }
 
 // resolve finds what the names of a query stand for.
