@@ -22,7 +22,11 @@ func (c *Console) deliveryRoutes() []route {
 	if c.API.Outbound == nil {
 		return nil
 	}
-	return []route{{"GET", deliveriesPath, access.RoleViewer, c.listDeliveries}}
+	return []route{
+		{"GET", deliveriesPath, access.RoleViewer, c.listDeliveries},
+		{"GET", "/console/events/:id/send-all", access.RoleOperator, c.confirmReplay},
+		{"POST", "/console/events/:id/send-all", access.RoleOperator, c.replayDeliveries},
+	}
 }
 
 // deliveryList is what the page of deliveries shows.

@@ -28,6 +28,8 @@ type destinations struct {
 	subscriptions map[string]delivery.Subscription
 	secrets       map[string][]delivery.Secret
 	states        map[string]delivery.DestinationState
+	deliveries    []delivery.Delivery
+	sent          []delivery.Key
 	did           []oversight.Actor
 }
 
@@ -161,4 +163,15 @@ func (s *destinations) DeleteSubscription(_ context.Context, name string, by ove
 
 func (s *destinations) Deliveries(context.Context, delivery.Query) ([]delivery.Delivery, error) {
 	return nil, nil
+}
+
+func (s *destinations) DeliveriesOf(context.Context, string) ([]delivery.Delivery, error) {
+	return s.deliveries, nil
+}
+
+func (s *destinations) SendAgain(_ context.Context, k delivery.Key, by oversight.Actor) (d delivery.Delivery, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent, s.did = append(s.sent, k), append(s.did, by)
+	return d, nil
 }
