@@ -12,6 +12,8 @@ import (
 	"holdfast/operator/exchange"
 )
 
+const nameHint = "Lower-case letters, digits, hyphens, underscores and dots. It can't be changed later."
+
 // newDestinationPath stands outside receiversPath: a destination may be called new.
 const newDestinationPath = "/console/new-destination"
 
@@ -22,7 +24,7 @@ func destinationForm(d delivery.Destination, isNew bool) *form {
 		f.Lead = "Events are delivered to a destination once a subscription selects them: create that next."
 		f.Action, f.Button = newDestinationPath, "Create destination"
 		f.Groups = append(f.Groups, fieldGroup{Fields: []*field{
-			{Name: "name", Label: "Name", Hint: "a-z, 0-9, -, _ and . It can't be changed later."},
+			{Name: "name", Label: "Name", Hint: nameHint},
 		}})
 	} else {
 		f.Action, f.Back, f.Hidden = receiverPath(d.Name)+"/edit", receiverPath(d.Name), versionOf(d.Version)
@@ -45,12 +47,13 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 	for _, name := range h.Headers.Names() {
 		headers.WriteString(name + ": " + h.Headers[name] + "\n")
 	}
+	hint := "One a line, as Name: value."
+	if !isNew {
+		hint += " " + delivery.MaskedHeader + " stands for the value that is stored."
+	}
 	g.Fields = []*field{
 		{Name: "http.url", Label: "URL", Value: h.URL, Hint: "Where requests are sent: https://crm.example.com/hooks"},
-		{
-			Name: "http.headers", Label: "Headers", Kind: fieldArea, Value: headers.String(),
-			Hint: "One a line, Name: value. " + delivery.MaskedHeader + " stands for the value that is stored.",
-		},
+		{Name: "http.headers", Label: "Headers", Kind: fieldArea, Value: headers.String(), Hint: hint},
 	}
 	if isNew {
 		g.Fields = append(g.Fields, &field{

@@ -29,7 +29,7 @@ func subscriptionForm(s delivery.Subscription, to delivery.Destination) *form {
 	if s.ID == 0 {
 		f.Button = "Create subscription"
 		main.Fields = append(main.Fields, &field{
-			Name: "name", Label: "Name", Value: s.Name, Hint: "a-z, 0-9, -, _ and . It can't be changed later.",
+			Name: "name", Label: "Name", Value: s.Name, Hint: nameHint,
 		})
 	} else {
 		f.Hidden = append(versionOf(s.Version), frame.Fact{"subscription", s.Name})
