@@ -173,6 +173,16 @@ func (s *stub) CancelDelivery(_ context.Context, k delivery.Key, by oversight.Ac
 	return someDelivery(), s.changed("cancel delivery", by)
 }
 
+func (s *stub) CountCancelable(_ context.Context, q delivery.Query) (int64, error) {
+	s.deliveries = q
+	return 12, s.call("count cancelable")
+}
+
+func (s *stub) CancelWaiting(_ context.Context, q delivery.Query, most int64, by oversight.Actor) (int64, error) {
+	s.deliveries = q
+	return min(most, 12), s.changed("cancel waiting", by)
+}
+
 func someResend() delivery.Resend {
 	return delivery.Resend{
 		ID: "s1", SubscriptionID: 5, Subscription: "customers", Rate: 100, State: operation.Running, Since: noon, Until: noon,
