@@ -30,6 +30,8 @@ type destinations struct {
 	states        map[string]delivery.DestinationState
 	deliveries    []delivery.Delivery
 	sent          []delivery.Key
+	waiting       int64
+	canceled      []delivery.Query
 	did           []oversight.Actor
 }
 
@@ -174,4 +176,17 @@ func (s *destinations) SendAgain(_ context.Context, k delivery.Key, by oversight
 	defer s.mu.Unlock()
 	s.sent, s.did = append(s.sent, k), append(s.did, by)
 	return d, nil
+}
+
+func (s *destinations) CountCancelable(_ context.Context, q delivery.Query) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting, nil
+}
+
+func (s *destinations) CancelWaiting(_ context.Context, q delivery.Query, most int64, by oversight.Actor) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.canceled, s.did = append(s.canceled, q), append(s.did, by)
+	return min(most, s.waiting), nil
 }

@@ -37,6 +37,11 @@ type Canceled struct {
 	Until time.Time `json:"until"`
 }
 
+// NewCanceled is the result of a count.
+func NewCanceled(n int64, until time.Time) Canceled {
+	return Canceled{Waiting: min(n, delivery.MaxCanceled), AtLeast: n > delivery.MaxCanceled, Until: until.UTC()}
+}
+
 func (o *API) cancelDeliveries(c *fiber.Ctx) error {
 	var body cancelRequest
 	if err := exchange.ReadChange(c, &body); err != nil {
@@ -70,7 +75,7 @@ func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, e
 	switch {
 	case body.EventID != "" && !isUUID(body.EventID):
 		return q, exchange.BadField("event_id")
-	case body.Status != "" && !slices.Contains(waitingStatuses(), body.Status):
+	case body.Status != "" && !slices.Contains(WaitingStatuses(), body.Status):
 		return q, exchange.BadField("status")
 	case !body.Since.IsZero() && !exchange.IsStorable(body.Since):
 		return q, exchange.BadField("since")
@@ -98,8 +103,10 @@ func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, e
 	return q, nil
 }
 
-// waitingStatuses are those of a delivery that waits.
-func waitingStatuses() []delivery.Status { return []delivery.Status{delivery.Pending, delivery.Retrying} }
+// WaitingStatuses are those of a delivery that waits.
+func WaitingStatuses() []delivery.Status {
+	return []delivery.Status{delivery.Pending, delivery.Retrying}
+}
 
 // CountCancelable counts what CancelWaiting would cancel. A query that isn't bounded in time is bounded to now, so that a later
 // CancelWaiting leaves out what comes meanwhile.
@@ -113,7 +120,7 @@ func (o *API) CountCancelable(c *fiber.Ctx, q *delivery.Query) (found Canceled, 
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	n, err := o.Deliveries.CountCancelable(ctx, *q)
-	return Canceled{Waiting: min(n, delivery.MaxCanceled), AtLeast: n > delivery.MaxCanceled, Until: q.Until.UTC()}, err
+	return NewCanceled(n, q.Until), err
 }
 
 // CancelWaiting cancels the deliveries of a query that wait: at most as many as are given, the oldest events first.

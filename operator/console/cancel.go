@@ -1,0 +1,113 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
+)
+
+const cancelPath = deliveriesPath + "/cancel"
+
+// cancelPathOf leads from a list of deliveries to the question whether those that wait should be canceled; "" where the list isn't
+// one of a destination, a subscription or an event, or only has deliveries that have ended.
+func cancelPathOf(filter url.Values) string {
+	names := slices.ContainsFunc([]string{"destination", "subscription", "event_id"}, func(name string) bool { return filter.Get(name) != "" })
+	status := filter.Get("status")
+	if !names || status != "" && !slices.Contains(outgoing.WaitingStatuses(), delivery.Status(status)) {
+		return ""
+	}
+	kept := url.Values{}
+	for name := range filter {
+		if value := filter.Get(name); value != "" && !slices.Contains([]string{"only", "limit", "cursor"}, name) {
+			kept.Set(name, value)
+		}
+	}
+	return cancelPath + "?" + kept.Encode()
+}
+
+// confirmCancelWaiting counts what would be canceled. The form names the end of the time that was counted, so that what comes
+// later is left alone.
+func (c *Console) confirmCancelWaiting(ctx *fiber.Ctx) error {
+	filter := frame.QueryOf(ctx)
+	if cancelPathOf(filter) == "" {
+		return exchange.MissingField("destination")
+	}
+	wanted, err := c.API.Outbound.DeliveryQuery(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := c.API.Outbound.CountCancelable(ctx, &wanted)
+	if err != nil {
+		return err
+	}
+	back := deliveriesPath + "?" + filter.Encode()
+	if found.Waiting == 0 {
+		return c.Sorry(ctx, back, "No deliveries wait that match these filters.")
+	}
+	facts := []frame.Fact{{"Deliveries", frame.Number(found.Waiting)}}
+	for _, one := range []frame.Fact{
+		{"destination", "Destination"}, {"subscription", "Subscription"}, {"event_id", "Event"}, {"status", "Status"}, {"since", "Since"},
+	} {
+		if value := filter.Get(one.Name()); value != "" {
+			facts = append(facts, frame.Fact{one.Value(), value})
+		}
+	}
+	filter.Set("until", frame.InstantText(found.Until))
+	if since := wanted.Since; !since.IsZero() {
+		filter.Set("since", frame.InstantText(since))
+	}
+	what := countOf(int(found.Waiting), "delivery", "deliveries")
+	question := "Nothing of this is delivered, unless it is sent again. Deliveries that are under way and those of events that come from " +
+		"now on are left alone."
+	if found.AtLeast {
+		question = "More wait than can be canceled at once: these are the oldest. " + question
+	}
+	return c.Ask(ctx, frame.Confirm{
+		Section: deliveries, Title: "Cancel " + what, Question: question, Facts: append(facts, frame.Fact{"Accepted until", filter.Get("until")}),
+		Action: cancelPathOf(filter), Button: "Cancel " + what, Reason: "optional", Destroys: true, Back: back,
+		Fields: []frame.Fact{{"count", strconv.FormatInt(found.Waiting, 10)}},
+	})
+}
+
+// cancelWaiting cancels no more than the question has counted, and reports what it found otherwise.
+func (c *Console) cancelWaiting(ctx *fiber.Ctx) error {
+	wanted, err := c.API.Outbound.DeliveryQuery(ctx)
+	if err != nil {
+		return err
+	}
+	counted, err := numberField(ctx, "count")
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	if wanted.Until.IsZero() {
+		return exchange.MissingField("until") // what was counted has an end
+	}
+	canceled, err := c.API.Outbound.CancelWaiting(ctx, wanted, counted, reason)
+	if err != nil && canceled == 0 {
+		return err
+	}
+	filter := frame.QueryOf(ctx)
+	filter.Del("until")
+	back := deliveriesPath + "?" + filter.Encode()
+	switch {
+	case err != nil:
+		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled before the database failed. Repeat it for the rest.",
+			canceled, counted))
+	case canceled < counted:
+		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled. The others have ended or are under way since they "+
+			"were counted.", canceled, counted))
+	}
+	return c.Done(ctx, back, "Canceled "+countOf(int(canceled), "delivery", "deliveries")+".")
+}
