@@ -53,13 +53,13 @@ type canceling struct {
 }
 
 func (o *canceling) addFlags(command *cobra.Command) {
-	cli.AddEventFlag(command, &o.about, "what waits of it")
-	command.Flags().StringVar(&o.subscription, "subscription", "", "what waits for this subscription")
-	command.Flags().StringVar(&o.destination, "destination", "", "what waits for this destination")
+	cli.AddEventFlag(command, &o.about, "only its own")
+	command.Flags().StringVar(&o.subscription, "subscription", "", "only those for this subscription")
+	command.Flags().StringVar(&o.destination, "destination", "", "only those to this destination")
 	cli.AddChoiceFlag(command, &o.query.Status, "status", "only those of this status", outgoing.WaitingStatuses())
 	cli.AddPeriodFlags(command, &o.query.Since, &o.query.Until)
-	command.Flags().BoolVar(&o.dryRun, "dry-run", false, "count, and cancel nothing")
-	cli.AddYesFlag(command, "cancel without asking")
+	command.Flags().BoolVar(&o.dryRun, "dry-run", false, "change nothing")
+	cli.AddYesFlag(command, "do not ask")
 }
 
 func (o *canceling) isSet() bool { return o.about != "" || o.subscription != "" || o.destination != "" }
