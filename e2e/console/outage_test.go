@@ -66,8 +66,12 @@ func (b *browser) shoot(dir, name string) {
 // An endpoint is created, breaks, shows why on one screen, and is repaired: what waited arrives. All of it in the console.
 func TestAnOutageIsSeenAndRepairedInTheConsole(t *testing.T) {
 	t.Parallel()
-	pictures, err := os.MkdirTemp("", "holdfast-pictures-")
-	require.NoError(t, err)
+	pictures := t.TempDir()
+	if os.Getenv("HOLDFAST_KEEP") != "" {
+		var err error
+		pictures, err = os.MkdirTemp("", "holdfast-pictures-") //nolint:usetesting // it stays, to be looked at
+		require.NoError(t, err)
+	}
 	t.Log("pictures of the pages:", pictures)
 	for _, w := range []window{{390, 844, "light"}, {390, 844, "dark"}, {1400, 900, "light"}, {1400, 900, "dark"}} {
 		t.Run(w.String(), func(t *testing.T) {

@@ -16,12 +16,18 @@ import (
 
 const cancelPath = deliveriesPath + "/cancel"
 
-// cancelPathOf leads from a list of deliveries to the question whether those that wait should be canceled; "" where the list isn't
-// one of a destination, a subscription or an event, or only has deliveries that have ended.
+// cancelFacts are the filters that the question repeats.
+var cancelFacts = []frame.Fact{
+	{"destination", "Destination"}, {"subscription", "Subscription"}, {"event_id", "Event"}, {"status", "Status"},
+	{"since", "Accepted since"}, {"until", "Accepted until"},
+}
+
+// cancelPathOf leads from a list of deliveries to the question whether those that wait should be canceled. It is "" where the
+// list isn't one of a destination, a subscription or an event, or only has deliveries that have ended.
 func cancelPathOf(filter url.Values) string {
-	names := slices.ContainsFunc([]string{"destination", "subscription", "event_id"}, func(name string) bool { return filter.Get(name) != "" })
 	status := filter.Get("status")
-	if !names || status != "" && !slices.Contains(outgoing.WaitingStatuses(), delivery.Status(status)) {
+	if filter.Get("destination") == "" && filter.Get("subscription") == "" && filter.Get("event_id") == "" ||
+		status != "" && !slices.Contains(outgoing.WaitingStatuses(), delivery.Status(status)) {
 		return ""
 	}
 	kept := url.Values{}
@@ -52,29 +58,33 @@ func (c *Console) confirmCancelWaiting(ctx *fiber.Ctx) error {
 	if found.Waiting == 0 {
 		return c.Sorry(ctx, back, "No deliveries wait that match these filters.")
 	}
-	facts := []frame.Fact{{"Deliveries", frame.Number(found.Waiting)}}
-	for _, one := range []frame.Fact{
-		{"destination", "Destination"}, {"subscription", "Subscription"}, {"event_id", "Event"}, {"status", "Status"}, {"since", "Since"},
-	} {
-		if value := filter.Get(one.Name()); value != "" {
-			facts = append(facts, frame.Fact{one.Value(), value})
-		}
-	}
 	filter.Set("until", frame.InstantText(found.Until))
 	if since := wanted.Since; !since.IsZero() {
 		filter.Set("since", frame.InstantText(since))
 	}
+	q := cancelQuestion(found, filter)
+	q.Action, q.Back = cancelPathOf(filter), back
+	return c.Ask(ctx, q)
+}
+
+func cancelQuestion(found outgoing.Canceled, filter url.Values) frame.Confirm {
 	what := countOf(int(found.Waiting), "delivery", "deliveries")
-	question := "Nothing of this is delivered, unless it is sent again. Deliveries that are under way and those of events that come from " +
-		"now on are left alone."
-	if found.AtLeast {
-		question = "More wait than can be canceled at once: these are the oldest. " + question
-	}
-	return c.Ask(ctx, frame.Confirm{
-		Section: deliveries, Title: "Cancel " + what, Question: question, Facts: append(facts, frame.Fact{"Accepted until", filter.Get("until")}),
-		Action: cancelPathOf(filter), Button: "Cancel " + what, Reason: "optional", Destroys: true, Back: back,
+	q := frame.Confirm{
+		Section: deliveries, Title: "Cancel " + what, Button: "Cancel " + what, Reason: "optional", Destroys: true,
+		Question: "Canceled deliveries don't reach their endpoint unless you send them again. Deliveries that are under way and those " +
+			"of events that come from now on are left alone.",
+		Facts:  []frame.Fact{{"Deliveries", frame.Number(found.Waiting)}},
 		Fields: []frame.Fact{{"count", strconv.FormatInt(found.Waiting, 10)}},
-	})
+	}
+	if found.AtLeast {
+		q.Question = "More wait than can be canceled at once: these are the oldest. " + q.Question
+	}
+	for _, one := range cancelFacts {
+		if value := filter.Get(one.Name()); value != "" {
+			q.Facts = append(q.Facts, frame.Fact{one.Value(), value})
+		}
+	}
+	return q
 }
 
 // cancelWaiting cancels no more than the question has counted, and reports what it found otherwise.
@@ -103,11 +113,11 @@ func (c *Console) cancelWaiting(ctx *fiber.Ctx) error {
 	back := deliveriesPath + "?" + filter.Encode()
 	switch {
 	case err != nil:
-		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled before the database failed. Repeat it for the rest.",
-			canceled, counted))
+		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled, then the database failed. Cancel again for "+
+			"the rest.", canceled, counted))
 	case canceled < counted:
-		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled. The others have ended or are under way since they "+
-			"were counted.", canceled, counted))
+		return c.Sorry(ctx, back, fmt.Sprintf("%d of the %d deliveries were canceled. The others have ended or are under way since "+
+			"they were counted.", canceled, counted))
 	}
 	return c.Done(ctx, back, "Canceled "+countOf(int(canceled), "delivery", "deliveries")+".")
 }

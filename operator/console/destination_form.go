@@ -73,7 +73,7 @@ func queueFields(q *delivery.Temporal, isNew bool) (g fieldGroup) {
 	}
 	g.Fields = []*field{
 		{Name: "temporal.task_queue", Label: "Task queue", Value: q.TaskQueue, Hint: "Leave the URL empty."},
-		{Name: "temporal.profile", Label: "Profile", Value: q.Profile, Hint: "Of TEMPORAL_CONFIG_FILE; empty: Holdfast's own Temporal."},
+		{Name: "temporal.profile", Label: "Profile", Value: q.Profile, Hint: "Of TEMPORAL_CONFIG_FILE. Empty: Holdfast's Temporal."},
 	}
 	return g
 }
@@ -102,7 +102,10 @@ func retryFields(d delivery.Destination) fieldGroup {
 			Name: "retry.schedule", Label: "Pauses between attempts", Value: strings.Join(pauses, " "), Covers: []string{"retry"},
 			Hint: "Durations: 5s 5m 1h. Empty: those of Standard Webhooks.",
 		},
-		{Name: "retry.attempts", Label: "Max attempts", Value: textOfNumber(d.Retry.Attempts), Hint: "Empty: one more than there are pauses."},
+		{
+			Name: "retry.attempts", Label: "Max attempts", Value: textOfNumber(d.Retry.Attempts),
+			Hint: "Empty: one more than there are pauses.",
+		},
 		{
 			Name: "breaker.failures", Label: "Breaker opens after", Value: textOfNumber(d.Breaker.Failures),
 			Hint: "Failures in a row; empty: 5.",
@@ -129,8 +132,9 @@ func (f *form) destination(d delivery.Destination) delivery.Destination {
 		h.URL, h.Headers = url, headers
 		d.HTTP = &h
 	}
-	if queue, profile := f.text("temporal.task_queue"), f.text("temporal.profile"); d.Temporal != nil || queue != "" || profile != "" {
-		d.Temporal = &delivery.Temporal{TaskQueue: queue, Profile: profile}
+	queue := delivery.Temporal{TaskQueue: f.text("temporal.task_queue"), Profile: f.text("temporal.profile")}
+	if d.Temporal != nil || queue != (delivery.Temporal{}) {
+		d.Temporal = &queue
 	}
 	d.Rate = f.rate()
 	d.InFlight, d.Timeout, d.Keep = f.number("in_flight"), f.duration("timeout"), f.duration("keep")
@@ -260,7 +264,8 @@ func (c *Console) confirmDeleteDestination(ctx *fiber.Ctx) error {
 		return err
 	}
 	if n := len(page.Subscriptions); n > 0 {
-		return c.Sorry(ctx, receiverPath(page.Name), "Subscriptions still deliver to "+page.Name+": "+frame.Number(n)+". Delete them first.")
+		return c.Sorry(ctx, receiverPath(page.Name),
+			countOf(n, "subscription still delivers", "subscriptions still deliver")+" to "+page.Name+". Delete the subscriptions first.")
 	}
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "Delete " + page.Name, Question: "The destination and its secrets are deleted.",

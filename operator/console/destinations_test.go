@@ -76,27 +76,31 @@ func TestAFormSaysWhatIsWrongNextToTheField(t *testing.T) {
 	behind := newDestinations()
 	behind.all["taken"] = delivery.Destination{ID: 5, Name: "taken", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
 	s := startShowing(t, behind.shown(), "", true)
+	const create, subscribe = "/console/new-destination", "/console/receivers/taken/subscribe"
 	next := func(field string) string { return `id="e-` + field + `" role="alert">` }
 	for name, c := range map[string]struct {
 		path, field, why string
 		form             url.Values
 	}{
-		"no name":           {"/console/new-destination", "name", "is required", url.Values{"http.url": {"https://a.example"}}},
-		"a name of capital": {"/console/new-destination", "name", "must be 1 to 63", url.Values{"name": {"CRM"}, "http.url": {"https://a.example"}}},
-		"a name that is taken": {"/console/new-destination", "name", "there is a destination taken",
-			url.Values{"name": {"taken"}, "http.url": {"https://a.example"}}},
-		"neither kind":      {"/console/new-destination", "http.url", "or temporal is missing", url.Values{"name": {"new"}}},
-		"a URL of files":    {"/console/new-destination", "http.url", "must be a URL", url.Values{"name": {"new"}, "http.url": {"file:///x"}}},
-		"a header of ours":  {"/console/new-destination", "http.headers", "is set by Holdfast", url.Values{"name": {"new"}, "http.url": {"https://a.example"}, "http.headers": {"Host: x"}}},
-		"a header of none":  {"/console/new-destination", "http.headers", "one header a line", url.Values{"name": {"new"}, "http.headers": {"Host"}}},
-		"a short secret":    {"/console/new-destination", "secret", "must be one line of 16", url.Values{"name": {"new"}, "http.url": {"https://a.example"}, "secret": {"x"}}},
-		"seconds of none":   {"/console/new-destination", "timeout", "must be a duration", url.Values{"name": {"new"}, "timeout": {"20"}}},
-		"too long":          {"/console/new-destination", "timeout", "must be 0s to 5m0s", url.Values{"name": {"new"}, "http.url": {"https://a.example"}, "timeout": {"2h"}}},
-		"many in flight":    {"/console/new-destination", "in_flight", "must be a whole number", url.Values{"name": {"new"}, "in_flight": {"many"}}},
-		"a rate of nothing": {"/console/new-destination", "rate.requests", "must be 1 to", url.Values{"name": {"new"}, "http.url": {"https://a.example"}, "rate.requests": {"0"}}},
-		"a filter of none":  {"/console/receivers/taken/subscribe", "events.filter", "", url.Values{"name": {"new"}, "events.filter": {".a |"}}},
-		"a body of none":    {"/console/receivers/taken/subscribe", "body", "", url.Values{"name": {"new"}, "body": {"{"}}},
+		"no name":           {create, "name", "is required", url.Values{}},
+		"a name of capital": {create, "name", "must be 1 to 63", url.Values{"name": {"CRM"}}},
+		"a name that is taken": {create, "name", "there is a destination taken",
+			url.Values{"name": {"taken"}}},
+		"neither kind":      {create, "http.url", "or temporal is missing", url.Values{"name": {"new"}}},
+		"a URL of files":    {create, "http.url", "must be a URL", url.Values{"name": {"new"}, "http.url": {"file:///x"}}},
+		"a header of ours":  {create, "http.headers", "is set by Holdfast", url.Values{"name": {"new"}, "http.headers": {"Host: x"}}},
+		"a header of none":  {create, "http.headers", "one header a line", url.Values{"name": {"new"}, "http.headers": {"Host"}}},
+		"a short secret":    {create, "secret", "must be one line of 16", url.Values{"name": {"new"}, "secret": {"x"}}},
+		"seconds of none":   {create, "timeout", "must be a duration", url.Values{"name": {"new"}, "timeout": {"20"}}},
+		"too long":          {create, "timeout", "must be 0s to 5m0s", url.Values{"name": {"new"}, "timeout": {"2h"}}},
+		"many in flight":    {create, "in_flight", "must be a whole number", url.Values{"name": {"new"}, "in_flight": {"many"}}},
+		"a rate of nothing": {create, "rate.requests", "must be 1 to", url.Values{"name": {"new"}, "rate.requests": {"0"}}},
+		"a filter of none":  {subscribe, "events.filter", "", url.Values{"name": {"new"}, "events.filter": {".a |"}}},
+		"a body of none":    {subscribe, "body", "", url.Values{"name": {"new"}, "body": {"{"}}},
 	} {
+		if c.path == create && !c.form.Has("http.url") && name != "neither kind" {
+			c.form.Set("http.url", "https://a.example")
+		}
 		status, _, page := s.send(t, access.RoleIntegrator, c.path, c.form)
 		require.Equal(t, 422, status, "%s: %s", name, page)
 		require.Contains(t, page, next(c.field), name)

@@ -67,8 +67,9 @@ func formOf(s delivery.Subscription, to delivery.Destination) *field {
 		}
 	}
 	return &field{
-		Name: "workflow", Label: "Workflow (JSON)", Kind: fieldArea, Value: text, Covers: []string{"start", "signal", "signal_with_start"},
-		Hint: `One of start, signal and signal_with_start, as in the API: {"start":{"workflow_id":".id","type":"Order"}}`,
+		Name: "workflow", Label: "Workflow (JSON)", Kind: fieldArea, Value: text,
+		Covers: []string{"start", "signal", "signal_with_start"},
+		Hint:   `One of start, signal and signal_with_start, as in the API: {"start":{"workflow_id":".id","type":"Order"}}`,
 	}
 }
 

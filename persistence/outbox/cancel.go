@@ -68,7 +68,8 @@ func (s *Store) cancelBatch(
 	ctx context.Context, q delivery.Query, most int64, object string, by oversight.Actor,
 ) (canceled int64, err error) {
 	list := waitingOf(`SELECT ctid AS place FROM delivery_queue AS q`, q)
-	picked := list.Statement() + ` ORDER BY q.event_id, q.subscription_id LIMIT ` + strconv.FormatInt(most, 10) + ` FOR UPDATE SKIP LOCKED`
+	picked := list.Statement() + ` ORDER BY q.event_id, q.subscription_id LIMIT ` + strconv.FormatInt(most, 10) +
+		` FOR UPDATE SKIP LOCKED`
 	rest := postgres.NewList("")
 	rest.Args = list.Args
 	rest.Where(cancelPicked, postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName),

@@ -10,7 +10,7 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// cancelRequest is the body of a request to cancel deliveries that wait: the filters of the list, at least one of the first three.
+// cancelRequest is the body of a request to cancel deliveries that wait. One of the first three is required.
 type cancelRequest struct {
 	exchange.Reasoned
 
@@ -86,21 +86,8 @@ func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, e
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	if body.Subscription != "" {
-		s, err := o.Subscriptions.Subscription(ctx, body.Subscription)
-		if err != nil {
-			return q, err
-		}
-		q.SubscriptionID = s.ID
-	}
-	if body.Destination != "" {
-		d, err := o.Destinations.Destination(ctx, body.Destination)
-		if err != nil {
-			return q, err
-		}
-		q.DestinationID = d.ID
-	}
-	return q, nil
+	err = o.resolve(ctx, body.Subscription, body.Destination, &q)
+	return q, err
 }
 
 // WaitingStatuses are those of a delivery that waits.
