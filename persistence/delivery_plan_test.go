@@ -40,6 +40,9 @@ func TestPlansSurviveAnAnalyzedEmptyQueue(t *testing.T) {
 		{"settle failures", "), late AS", func() error {
 			return second(db.Settle(t.Context(), each(db.lease(50, 50), delivery.Bad, "503")))
 		}},
+		{"cancel what waits", "discarded_by = $", func() error {
+			return second(db.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 500, ada))
+		}},
 		{"expire", "q.queued_at < k.before", func() error { return second(db.ExpireDeliveries(t.Context())) }},
 		{"cancel", "'canceled', 'deleted'", func() error {
 			db.exec(`UPDATE subscriptions SET deleted_at = now()`)

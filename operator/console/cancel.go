@@ -71,8 +71,8 @@ func cancelQuestion(found outgoing.Canceled, filter url.Values) frame.Confirm {
 	what := countOf(int(found.Waiting), "delivery", "deliveries")
 	q := frame.Confirm{
 		Section: deliveries, Title: "Cancel " + what, Button: "Cancel " + what, Reason: "optional", Destroys: true,
-		Question: "Canceled deliveries don't reach their endpoint unless you send them again. Deliveries that are under way and those " +
-			"of events that come from now on are left alone.",
+		Question: "Canceled deliveries don't reach their endpoint unless you send them again. Deliveries that are under way and " +
+			"those of events that come from now on are left alone.",
 		Facts:  []frame.Fact{{"Deliveries", frame.Number(found.Waiting)}},
 		Fields: []frame.Fact{{"count", strconv.FormatInt(found.Waiting, 10)}},
 	}

@@ -67,11 +67,9 @@ func (s *Store) CancelWaiting(ctx context.Context, q delivery.Query, most int64,
 func (s *Store) cancelBatch(
 	ctx context.Context, q delivery.Query, most int64, object string, by oversight.Actor,
 ) (canceled int64, err error) {
-	list := waitingOf(`SELECT ctid AS place FROM delivery_queue AS q`, q)
-	picked := list.Statement() + ` ORDER BY q.event_id, q.subscription_id LIMIT ` + strconv.FormatInt(most, 10) +
-		` FOR UPDATE SKIP LOCKED`
+	picked, args := pickWaiting(q, most)
 	rest := postgres.NewList("")
-	rest.Args = list.Args
+	rest.Args = args
 	rest.Where(cancelPicked, postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName),
 		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), journal.MaxAuditReason))
 	b := &pgx.Batch{}
@@ -92,6 +90,22 @@ func (s *Store) cancelBatch(
 	b = &pgx.Batch{}
 	journal.QueueAudit(b, by.Did(oversight.AuditDeliveryCancel, object, detail))
 	return canceled, tx.Commit(ctx, b)
+}
+
+// pickWaiting locks the oldest deliveries of a query that wait. Those of a destination are read by subscription, in the order of an
+// index: millions may wait there.
+func pickWaiting(q delivery.Query, most int64) (sql string, args []any) {
+	list := waitingOf(`SELECT ctid AS place, event_id FROM delivery_queue AS q`, q)
+	limit := ` LIMIT ` + strconv.FormatInt(most, 10)
+	const oldest = ` ORDER BY q.event_id`
+	if q.DestinationID == 0 || q.SubscriptionID != 0 || q.EventID != "" {
+		return list.Statement() + oldest + limit + ` FOR UPDATE SKIP LOCKED`, list.Args
+	}
+	list.Where(`q.subscription_id = each.id`)
+	of := list.Statement() + oldest + limit + ` FOR UPDATE SKIP LOCKED`
+	list.Where(`each.destination_id = %s`, q.DestinationID)
+	return `SELECT q.place FROM subscriptions AS each CROSS JOIN LATERAL (` + of + `) AS q WHERE ` +
+		list.Conditions[len(list.Conditions)-1] + oldest + limit, list.Args
 }
 
 // waitingOf selects the deliveries of a query that are open and not under way.

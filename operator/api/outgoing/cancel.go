@@ -59,7 +59,9 @@ func (o *API) cancelDeliveries(c *fiber.Ctx) error {
 	if body.Count != nil {
 		most = *body.Count
 	}
-	found.Canceled, err = o.CancelWaiting(c, wanted, most, body.Reason)
+	if found.Canceled, err = o.CancelWaiting(c, wanted, most, body.Reason); found.Canceled > 0 {
+		err = nil // fewer than were counted: whoever repeats the request gets the rest, or the error
+	}
 	return answerOr(c, found, err)
 }
 
