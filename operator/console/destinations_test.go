@@ -173,6 +173,9 @@ func TestASubscriptionIsEditedPausedAndDeleted(t *testing.T) {
 	require.Equal(t, "Order", behind.subscriptions["orders"].Start.Type)
 	_, page = s.look(t, access.RoleIntegrator, path+"/subscribe?subscription=orders")
 	require.Contains(t, page, "&#34;type&#34;: &#34;Order&#34;")
+	behind.waiting = 12
+	_, page = s.look(t, access.RoleIntegrator, path+"/unsubscribe?subscription=orders")
+	require.Contains(t, page, "<dt>Waiting</dt><dd>12</dd>")
 	status, _, _ = s.send(t, access.RoleIntegrator, path+"/unsubscribe", named)
 	require.Equal(t, 303, status)
 	require.Empty(t, behind.subscriptions)

@@ -174,14 +174,26 @@ func (c *Console) setActive(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) confirmUnsubscribe(ctx *fiber.Ctx) error {
-	receiver, name, err := c.subscriptionOf(ctx)
+	s, to, _, err := c.subscriptionAt(ctx)
 	if err != nil {
 		return err
 	}
+	if s.ID == 0 {
+		return exchange.MissingField("subscription")
+	}
+	waiting, err := c.API.Outbound.Deliveries.CountCancelable(ctx.UserContext(), delivery.Query{SubscriptionID: s.ID})
+	if err != nil {
+		return err
+	}
+	shown := frame.Number(waiting)
+	if waiting > delivery.MaxCanceled {
+		shown = "more than " + frame.Number(delivery.MaxCanceled)
+	}
+	receiver, name := to.Name, s.Name
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "Delete " + name,
 		Question: "The subscription is deleted, and the deliveries that wait for it are canceled.",
-		Facts:    []frame.Fact{{"Subscription", name}, {"Destination", receiver}},
+		Facts:    []frame.Fact{{"Subscription", name}, {"Destination", receiver}, {"Waiting", shown}},
 		Action:   receiverPath(receiver) + "/unsubscribe", Button: "Delete subscription", Reason: "optional", Destroys: true,
 		Fields: []frame.Fact{{"subscription", name}}, Back: receiverPath(receiver),
 	})
