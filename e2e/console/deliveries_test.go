@@ -48,3 +48,25 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.Zero(t, viewer.count("main tbody form"))
 	require.NotContains(t, viewer.page(), "thanks", "a response can repeat what was sent")
 }
+
+// The list of events shows how each one's deliveries stand and filters by it; the whole of a row leads to its event.
+func TestEventsShowAndFilterTheirDeliveries(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	sent := r.send(t, "delivered")
+	r.status.Store(http.StatusTeapot)
+	failing := r.send(t, "retrying")
+	b := newBrowser(t).as(access.RoleViewer).withoutScripts()
+	b.open("/console/events?provider=homemade&limit=200")
+	require.Contains(t, b.text("#e-"+sent), "delivered")
+	require.Contains(t, b.text("#e-"+failing), "retrying")
+	b.fill("#delivery_status", "retrying")
+	b.submit(".filters button")
+	require.Equal(t, 1, b.count("#e-"+failing))
+	require.Zero(t, b.count("#e-"+sent))
+	b.open("/console/events?delivery_status=delivered&limit=200")
+	require.Equal(t, 1, b.count("#e-"+sent))
+	require.Equal(t, 200, b.submit("#e-"+sent+" td:first-child"), "all of a row is the link")
+	require.Equal(t, "/console/events/"+sent, b.path())
+	require.Equal(t, 400, b.open("/console/events?delivery_status=nonsense"))
+}
