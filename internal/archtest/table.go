@@ -375,7 +375,8 @@ var Table = []Rule{
 		Package: "persistence/read",
 		Why:     "who reads takes the form of a row from the room that has it, and changes nothing",
 		Ours: []string{"event", "event/fold", "event/oversight", "persistence/entities", "persistence/inbox",
-			"persistence/postgres", "persistence/records"},
+			"persistence/postgres", "persistence/records",
+			"delivery", "persistence/outbox"}, // events are listed by the status of their deliveries
 		Libraries: []string{"github.com/jackc/pgx/v5"},
 		Never:     neverInSQL,
 	},
