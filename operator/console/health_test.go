@@ -7,6 +7,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
@@ -45,4 +46,16 @@ func TestACauseLeadsToItsDeadLetters(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(drawn),
 		`href="/console/dead-letters/list?provider=stripe&amp;class=failed&amp;code=23514&amp;state=exhausted"`)
+}
+
+// The page of a redrive names the destinations that its deliveries wait for.
+func TestARedriveNamesWhatBlocksIt(t *testing.T) {
+	t.Parallel()
+	view := frame.View{
+		Page:   frame.Page{Data: ofRedrive(operation.Redrive{State: operation.Running, BlockedBy: []string{"crm"}})},
+		Caller: access.Caller{Role: access.RoleViewer},
+	}
+	drawn, err := New(Options{API: &api.API{}}).Fragment("operation", "layout.html", view)
+	require.NoError(t, err)
+	require.Contains(t, string(drawn), `Deliveries wait: <a href="/console/receivers/crm">crm</a> can't receive now`)
 }

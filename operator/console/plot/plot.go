@@ -20,8 +20,8 @@ type Plot struct {
 	Last, Most float64
 	// PeakAt is when Most was measured; zero if nothing was.
 	PeakAt time.Time
-	Bad        bool
-	taken      int // points, before they were thinned
+	Bad    bool
+	taken  int // points, before they were thinned
 }
 
 // maxPoints is how many points a plot has: more than there is width for says nothing.
