@@ -57,6 +57,10 @@ func TestTheEndOfAnIDLeadsToItsEvent(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{id}, found)
 	}
+	providers, types, err := db.RecentTypes(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{stored.Provider}, providers)
+	require.Len(t, types, 1)
 	found, err := db.EventsEndingWith(t.Context(), "00000000")
 	require.NoError(t, err)
 	require.Empty(t, found)

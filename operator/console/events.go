@@ -26,6 +26,8 @@ type Finder interface {
 	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
 	// EventsEndingWith returns the newest events whose ID ends with a text.
 	EventsEndingWith(ctx context.Context, tail string) (eventIDs []string, err error)
+	// RecentTypes are the providers and types of the newest events.
+	RecentTypes(ctx context.Context) (providers, types []string, err error)
 }
 
 func (c *Console) eventRoutes() []route {
@@ -54,7 +56,9 @@ type eventList struct {
 	// DeliveryStatuses are those that a filter can choose; none where nothing is delivered.
 	DeliveryStatuses []delivery.Status
 
-	Rows []api.EventView
+	// Known are what the filters suggest.
+	Known known
+	Rows  []api.EventView
 	// Accepted are the events of the page that wait for a worker. They stand apart: the tail, which changes the rows every second,
 	// would ask Temporal each time.
 	Accepted []api.EventView
@@ -83,6 +87,9 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	data := eventList{Filter: filter, Statuses: event.Statuses(), Pager: c.Pager(ctx, list.Next), Note: list.Note}
 	if c.API.Outbound != nil {
 		data.DeliveryStatuses = delivery.Statuses()
+	}
+	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+		return err
 	}
 	data.Accepted, data.Rows = apart(list.Items)
 	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit

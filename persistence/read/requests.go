@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -70,4 +71,20 @@ func (s *Store) eventsOfRequest(ctx context.Context, requestID string) ([]string
 		}
 	}
 	return pgx.CollectRows(s.db.Rows(ctx, idsOfRequest, from, until, requestID), pgx.RowTo[string])
+}
+
+// recentTypes are what the newest events are, of which a few thousand say enough.
+const recentTypes = `
+SELECT DISTINCT provider, type FROM (SELECT events.provider, events.type FROM events ORDER BY events.id DESC LIMIT 2000) AS newest
+ ORDER BY 1, 2`
+
+// RecentTypes returns the providers and types of the newest 2,000 events, each once and in order.
+func (s *Store) RecentTypes(ctx context.Context) (providers, types []string, err error) {
+	var provider, eventType string
+	_, err = pgx.ForEachRow(s.db.Rows(ctx, recentTypes), []any{&provider, &eventType}, func() error {
+		providers, types = append(providers, provider), append(types, eventType)
+		return nil
+	})
+	slices.Sort(types)
+	return slices.Compact(providers), slices.Compact(types), postgres.Failure("read types of events", err)
 }
