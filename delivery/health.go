@@ -40,7 +40,8 @@ func (c Condition) NextStep(name string) string {
 	resume := "`holdfast destination resume " + name + "`"
 	switch c.Health() {
 	case HealthGone:
-		return "The endpoint answered 410 Gone. If it still wants events, run " + resume + "; otherwise `holdfast destination delete " + name + "`"
+		return "The endpoint answered 410 Gone. If it still wants events, run " + resume +
+			"; otherwise `holdfast destination delete " + name + "`"
 	case HealthDisabled:
 		return "Nothing is sent. Fix the cause, then run " + resume
 	case HealthPaused:
