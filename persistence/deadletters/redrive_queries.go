@@ -26,11 +26,12 @@ SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(faile
               count(*) FILTER (WHERE d.state = 'redriving') AS live_in_flight
          FROM dead_letters AS d WHERE d.redrive_id = r.id AND r.settled_at IS NULL) AS live ON true
   LEFT JOIN LATERAL (
-       SELECT array_agg(DISTINCT dest.name) AS blocked_by
+       SELECT array_agg(DISTINCT dest.name ORDER BY dest.name) AS blocked_by
          FROM dead_letters AS d JOIN delivery_queue AS q ON q.event_id = d.event_id AND q.subscription_id = d.subscription_id
          JOIN destination_states AS s ON s.destination_id = q.destination_id AND (s.breaker = 'open' OR s.state <> 'ready')
          JOIN destinations AS dest ON dest.id = q.destination_id
-        WHERE d.redrive_id = r.id AND d.state = 'redriving' AND d.subscription_id > 0 AND r.settled_at IS NULL) AS blocked ON true`
+        WHERE d.redrive_id = r.id AND d.state = 'redriving' AND d.subscription_id > 0
+          AND r.settled_at IS NULL) AS blocked ON true`
 )
 
 var redrives = journal.Books[operation.Redrive]{

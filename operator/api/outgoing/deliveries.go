@@ -128,7 +128,8 @@ func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	return wanted, o.resolve(ctx, q, &wanted)
+	err := o.resolve(ctx, q, &wanted)
+	return wanted, err
 }
 
 // ListDeliveries returns the page of deliveries that a request asks for, the newest event first.
