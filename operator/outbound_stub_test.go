@@ -142,6 +142,10 @@ func (s *stub) Check(context.Context, string) ([]delivery.Finding, error) {
 	return []delivery.Finding{{About: "task_queue", Text: "nobody polls it", Command: "temporal task-queue describe"}}, s.call("check")
 }
 
+func (s *stub) StatusesOf(context.Context, []string) (map[string]delivery.Status, error) {
+	return map[string]delivery.Status{}, s.call("statuses")
+}
+
 func (s *stub) DeliveriesOf(context.Context, string) ([]delivery.Delivery, error) {
 	return []delivery.Delivery{someDelivery()}, s.call("deliveries of")
 }

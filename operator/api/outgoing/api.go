@@ -67,6 +67,8 @@ type DeliveryStore interface {
 	// DeliveriesOf are those of an event, by subscription.
 	DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error)
 	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
+	// StatusesOf returns one status for the deliveries of each event that has any: see delivery.Summary.
+	StatusesOf(ctx context.Context, eventIDs []string) (map[string]delivery.Status, error)
 	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
 	SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 	CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
