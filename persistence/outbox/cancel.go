@@ -92,8 +92,8 @@ func (s *Store) cancelBatch(
 	return canceled, tx.Commit(ctx, b)
 }
 
-// pickWaiting locks the oldest deliveries of a query that wait. Those of a destination are read by subscription, in the order of an
-// index: millions may wait there.
+// pickWaiting locks the oldest deliveries of a query that wait. Those of a destination are read by subscription, in the order of
+// an index: millions may wait there.
 func pickWaiting(q delivery.Query, most int64) (sql string, args []any) {
 	list := waitingOf(`SELECT ctid AS place, event_id FROM delivery_queue AS q`, q)
 	limit := ` LIMIT ` + strconv.FormatInt(most, 10)
