@@ -47,13 +47,17 @@ func checkName(p *definition.Problems, field, name string) {
 // refusal is what was found as one error of class rejected, with each field named; nil if nothing was.
 func refusal(code string, p *definition.Problems) error {
 	var texts []string
+	var fields []event.FieldProblem
 	for _, e := range definition.Errors(p.Err()) {
 		texts = append(texts, e.Field+" "+e.Reason)
+		fields = append(fields, event.FieldProblem{Field: e.Field, Reason: e.Reason})
 	}
 	if len(texts) == 0 {
 		return nil
 	}
-	return event.Rejectf(code, "%s", strings.Join(texts, "; "))
+	refused := event.Rejectf(code, "%s", strings.Join(texts, "; "))
+	refused.Fields = fields
+	return refused
 }
 
 // Check says what is wrong with the destination as it is declared: an event.Error of class rejected and code

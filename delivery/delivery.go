@@ -66,6 +66,8 @@ type Delivery struct {
 	DoneAt   *time.Time `json:"done_at,omitempty"`
 	// MS is how long the last attempt took.
 	MS int `json:"ms,omitempty"`
+	// Error says why the last attempt failed: connection refused, reset, timed out …
+	Error string `json:"error,omitempty"`
 	// Answer is what came back with the last attempt, at most MaxAnswer bytes.
 	Answer []byte `json:"answer,omitempty"`
 }

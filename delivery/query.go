@@ -17,3 +17,6 @@ type Query struct {
 	// Limit is 1 to event.MaxPage; 0 means that.
 	Limit int
 }
+
+// MaxCanceled bounds how many waiting deliveries one request cancels. The next request cancels the next ones.
+const MaxCanceled = 10_000

@@ -41,6 +41,14 @@ type Error struct {
 	Text string
 	// Err is the cause; nil unless its own text is free of payloads.
 	Err error
+	// Fields are what Text says, field by field, where it says what is wrong with the fields of something that was declared.
+	Fields []FieldProblem
+}
+
+// FieldProblem says what is wrong with one field.
+type FieldProblem struct {
+	// Field is a path: "http.url", "events.types[2]".
+	Field, Reason string
 }
 
 // Error is "code: text: cause".

@@ -62,6 +62,8 @@ type RecordQuery struct {
 	Key string
 	// PossibleDuplicates selects the events that name another one with the same content.
 	PossibleDuplicates bool
+	// DeliveryStatus selects the events that have a delivery with this status: see delivery.Status.
+	DeliveryStatus string
 	// Entity selects the events that changed it; nil does not restrict.
 	Entity *EntityRef
 	// Since and Until bound when the event was accepted, to the millisecond: Since ≤ time < Until. It is the time in the

@@ -73,6 +73,7 @@ var needs = map[string]access.Role{
 	"POST /redrives/:id/cancel":                 access.RoleOperator,
 	"GET /events/:id/attempts":                  access.RoleViewer,
 	"GET /deliveries":                           access.RoleViewer,
+	"POST /deliveries/cancel":                   access.RoleOperator,
 	"GET /deliveries/:id/:subscription":         access.RoleViewer,
 	"POST /deliveries/:id/:subscription/send":   access.RoleOperator,
 	"POST /deliveries/:id/:subscription/cancel": access.RoleOperator,

@@ -40,6 +40,8 @@ func sample(path string) string {
 			return ""
 		}
 		return `{"subscription":"customers","since":"2026-11-21T09:00:00Z"}`
+	case path == "/deliveries/cancel":
+		return `{"destination":"crm"}`
 	case path == "/destinations":
 		return `{"name":"new","http":{"url":"https://new.example.com"}}`
 	case path == "/subscriptions":

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -26,7 +27,11 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		setRetryAfter(c, time.Second)
 	}
 	if s.site.owns(c.Path()) {
-		err := s.site.fail(c.Status(shown.Status), FailureOf(c, err))
+		failure := FailureOf(c, err)
+		if shown.Code == exchange.CodeUnavailable {
+			failure.Message = cmp.Or(s.outage(), failure.Message)
+		}
+		err := s.site.fail(c.Status(shown.Status), failure)
 		if err == nil {
 			return nil
 		}
@@ -43,6 +48,25 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		answer["detail"] = shown.Detail
 	}
 	return c.Status(shown.Status).JSON(fiber.Map{"error": answer})
+}
+
+// outage says which store is unavailable and what that means for events; "" if this process doesn't check, or finds both.
+func (s *Server) outage() string {
+	is := map[string]bool{}
+	for _, r := range s.probes.run() {
+		is[r.Name] = r.OK
+	}
+	database, checksDatabase := is["database"]
+	temporal, checksTemporal := is["temporal"]
+	switch {
+	case !checksDatabase || database:
+		return ""
+	case temporal: // either store is enough to accept: the events wait in their workflows
+		return "Database unavailable. Events are still being accepted."
+	case checksTemporal:
+		return "Database and Temporal unavailable. Events are answered with 503, so that their senders send them again."
+	}
+	return "Database unavailable."
 }
 
 func setRetryAfter(c *fiber.Ctx, wait time.Duration) {

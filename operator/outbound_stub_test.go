@@ -142,6 +142,10 @@ func (s *stub) Check(context.Context, string) ([]delivery.Finding, error) {
 	return []delivery.Finding{{About: "task_queue", Text: "nobody polls it", Command: "temporal task-queue describe"}}, s.call("check")
 }
 
+func (s *stub) StatusesOf(context.Context, []string) (map[string]delivery.Status, error) {
+	return map[string]delivery.Status{}, s.call("statuses")
+}
+
 func (s *stub) DeliveriesOf(context.Context, string) ([]delivery.Delivery, error) {
 	return []delivery.Delivery{someDelivery()}, s.call("deliveries of")
 }
@@ -171,6 +175,16 @@ func (s *stub) SendAgain(_ context.Context, k delivery.Key, by oversight.Actor) 
 func (s *stub) CancelDelivery(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	s.key = k
 	return someDelivery(), s.changed("cancel delivery", by)
+}
+
+func (s *stub) CountCancelable(_ context.Context, q delivery.Query) (int64, error) {
+	s.deliveries = q
+	return 12, s.call("count cancelable")
+}
+
+func (s *stub) CancelWaiting(_ context.Context, q delivery.Query, most int64, by oversight.Actor) (int64, error) {
+	s.deliveries = q
+	return min(most, 12), s.changed("cancel waiting", by)
 }
 
 func someResend() delivery.Resend {

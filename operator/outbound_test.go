@@ -156,12 +156,50 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.Equal(t, []any{int64(5), true, 100.0}, []any{behind.resend.SubscriptionID, behind.resend.Everything, behind.resend.Rate})
 }
 
+// Waiting deliveries are canceled by filters: a dry run counts and says until when, and no more than that are canceled.
+func TestWaitingDeliveriesAreCanceledByFilters(t *testing.T) {
+	t.Parallel()
+	behind := &stub{noSuch: "new"}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	r := ask(t, "POST", base+"/deliveries/cancel", `{"destination":"crm","status":"retrying","since":"2026-11-20T00:00:00Z","dry_run":true}`)
+	require.Equal(t, 200, r.status, string(r.body))
+	var counted struct {
+		Waiting, Canceled int
+		Until             time.Time
+	}
+	require.NoError(t, json.Unmarshal(r.body, &counted))
+	require.Equal(t, []int{12, 0}, []int{counted.Waiting, counted.Canceled})
+	require.WithinDuration(t, time.Now(), counted.Until, time.Minute)
+	require.NotContains(t, behind.called(), "cancel waiting")
+	require.Equal(t, []any{int64(3), delivery.Retrying}, []any{behind.deliveries.DestinationID, behind.deliveries.Status})
+
+	until := counted.Until.Format(time.RFC3339Nano)
+	r = ask(t, "POST", base+"/deliveries/cancel", `{"subscription":"customers","until":"`+until+`","count":7,"reason":"INC-42"}`)
+	require.Equal(t, 200, r.status, string(r.body))
+	require.Contains(t, string(r.body), `"canceled":7`)
+	require.True(t, counted.Until.Equal(behind.deliveries.Until))
+	require.Equal(t, "INC-42", behind.actor.Reason)
+	for content, want := range map[string]string{
+		`{}`:                   "400 missing_field destination",
+		`{"status":"pending"}`: "400 missing_field destination",
+		`{"destination":"crm","status":"delivered"}`: "400 bad_field status",
+		`{"destination":"crm","count":-1}`:           "400 bad_field count",
+		`{"event_id":"7"}`:                           "400 bad_field event_id",
+		`{"destination":"new"}`:                      "404 no_such_thing ",
+		`{"destination":"crm","since":"2026-11-20T00:00:00Z","until":"2026-11-19T00:00:00Z"}`: "400 bad_field until",
+	} {
+		r := ask(t, "POST", base+"/deliveries/cancel", content)
+		require.Equal(t, want, fmt.Sprint(r.status, " ", r.Error.Code, " ", r.Error.Field), content)
+	}
+}
+
 func TestAnEventTellsHowItsDeliveriesStand(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}
 	_, base := serve(t, operator.Options{API: behind.api()})
 	r := ask(t, "GET", base+"/events/"+someID, "")
-	require.Contains(t, string(r.body), `"delivery_status":"retrying","deliveries":[{"event_id":"`+someID)
+	require.Contains(t, string(r.body), `"delivery_status":"retrying"`)
+	require.Contains(t, string(r.body), `"deliveries":[{"event_id":"`+someID)
 }
 
 func TestOutboundRequestsAreReadStrictly(t *testing.T) {

@@ -26,7 +26,7 @@ func TestASearchForAText(t *testing.T) {
 	r = ask(t, "GET", base+"/events?text=4242&type=a", "", bearer(texts[access.RoleOperator])...)
 	require.NoError(t, json.Unmarshal(r.body, &page))
 	require.Len(t, page.Items, 1)
-	require.Equal(t, []string{"search"}, behind.called())
+	require.Equal(t, []string{"search", "statuses"}, behind.called())
 	require.Equal(t, event.RecordQuery{Text: "4242", Type: "a", Limit: 50}, behind.events)
 	ask(t, "GET", base+"/events?text=4242&cursor="+page.Next, "", bearer(texts[access.RoleOperator])...)
 	require.Equal(t, someID, behind.events.Before)

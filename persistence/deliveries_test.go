@@ -377,6 +377,43 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = $1`, "delivery:"+key.EventID+"/1"))
 }
 
+// A list says why the last attempt failed and what came back with it, and events are found by the status of a delivery.
+func TestListsShowTheLastAttempt(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.destination(1, delivery.Destination{})
+	id := db.queue(1, 1)[0]
+	job := db.lease(10, 10)[0]
+	first := became(job, delivery.Bad, "connection")
+	first.Error, first.Answer = "connection refused", []byte("wait")
+	db.settle(first)
+	shown := func(status delivery.Status) {
+		t.Helper()
+		of, err := db.DeliveriesOf(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, status, of[0].Status)
+		require.Equal(t, "connection refused wait", of[0].Error+" "+string(of[0].Answer))
+		listed, err := db.Deliveries(ctx, delivery.Query{Limit: 5})
+		require.NoError(t, err)
+		require.Equal(t, of, listed)
+		statuses, err := db.StatusesOf(ctx, []string{id})
+		require.NoError(t, err)
+		require.Equal(t, map[string]delivery.Status{id: status}, statuses)
+		for _, wanted := range delivery.Statuses() {
+			found, err := db.Events(ctx, event.RecordQuery{DeliveryStatus: string(wanted), Limit: 5})
+			require.NoError(t, err)
+			require.Equal(t, wanted == status, len(found) == 1, wanted)
+		}
+	}
+	shown(delivery.Retrying)
+	job = db.lease(10, 10)[0]
+	last := became(job, delivery.Final, "connection")
+	last.Error, last.Answer, last.Dead = "connection refused", []byte("wait"), true
+	db.settle(last)
+	shown(delivery.Failed)
+}
+
 func TestADestinationIsPausedAndGoesOn(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -229,3 +229,30 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	db.settle(each(db.lease(10, 10), delivery.OK, "200")...)
 	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'resolved'`), "and it is delivered in the end")
 }
+
+// A redrive whose deliveries wait for a destination says which, until that takes events again.
+func TestARedriveSaysWhichDestinationBlocksIt(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	db.destination(1, delivery.Destination{})
+	db.buryDelivery(1)
+	db.createRedrive("one", operation.RedriveFilter{})
+	page, err := db.TakeRedrivePage(ctx, "one", 1, 1)
+	require.NoError(t, err)
+	require.NoError(t, db.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
+	blocked := func() []string {
+		r, err := db.Redrive(ctx, "one")
+		require.NoError(t, err)
+		require.EqualValues(t, 1, r.InFlight)
+		return r.BlockedBy
+	}
+	require.Empty(t, blocked())
+	db.exec(`UPDATE destination_states SET breaker = 'open', open_until = now() + interval '1 h'`)
+	require.Equal(t, []string{"d1"}, blocked())
+	db.exec(`UPDATE destination_states SET breaker = 'closed'`)
+	require.Empty(t, blocked())
+	_, err = db.SetDestinationState(ctx, "d1", delivery.DestinationPaused, ada)
+	require.NoError(t, err)
+	require.Equal(t, []string{"d1"}, blocked())
+}

@@ -44,3 +44,24 @@ func requestLeadsToItsEvents(t *testing.T, db *database, request string) {
 	require.NoError(t, err)
 	require.Equal(t, []string{other.ID}, ids)
 }
+
+// Lists show the end of an ID, and it leads to its event, also to one that couldn't be parsed.
+func TestTheEndOfAnIDLeadsToItsEvent(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	stored, dead := receipt(), receipt()
+	db.process(stored, parsed())
+	db.record(deadLetter(dead))
+	for _, id := range []string{stored.ID, dead.ID} {
+		found, err := db.EventsEndingWith(t.Context(), id[len(id)-8:])
+		require.NoError(t, err)
+		require.Equal(t, []string{id}, found)
+	}
+	providers, types, err := db.RecentTypes(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{stored.Provider}, providers)
+	require.Len(t, types, 1)
+	found, err := db.EventsEndingWith(t.Context(), "00000000")
+	require.NoError(t, err)
+	require.Empty(t, found)
+}

@@ -1,7 +1,10 @@
 package providers
 
 import (
+	"bytes"
+	"reflect"
 	"sync/atomic"
+	"time"
 
 	"holdfast/providers/auth"
 )
@@ -15,6 +18,41 @@ type Live struct {
 	// certificates is set before anything arrives.
 	certificates auth.Certificates
 	current      atomic.Pointer[Catalogue]
+	loading      atomic.Pointer[Loading]
+}
+
+// Loading says which definitions were loaded, and whether the last reload was rejected.
+type Loading struct {
+	// At is when the current definitions were loaded.
+	At time.Time
+	// Added, Changed and Removed are the names that the last reload has changed; none after a start.
+	Added, Changed, Removed []string
+	// Rejected is why the last reload was rejected, at RejectedAt; nil if it wasn't.
+	Rejected   error
+	RejectedAt time.Time
+}
+
+// Loading is what the last reload came to.
+func (l *Live) Loading() Loading { return *l.loading.Load() }
+
+// replaced compares a catalogue with the one that it takes the place of.
+func replaced(next, before *Catalogue) *Loading {
+	l := &Loading{At: time.Now()}
+	for _, name := range next.Names() {
+		is := next.providers[name].file
+		switch was, ok := before.providers[name]; {
+		case !ok:
+			l.Added = append(l.Added, name)
+		case !bytes.Equal(is.Text, was.file.Text), !reflect.DeepEqual(is.Tree, was.file.Tree):
+			l.Changed = append(l.Changed, name)
+		}
+	}
+	for _, name := range before.Names() {
+		if _, ok := next.providers[name]; !ok {
+			l.Removed = append(l.Removed, name)
+		}
+	}
+	return l
 }
 
 // LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets. What accept has an error
@@ -27,6 +65,7 @@ func LoadLive(dir string, s auth.Secrets, accept func(*Catalogue) error) (*Live,
 		return nil, err
 	}
 	l.current.Store(next)
+	l.loading.Store(&Loading{At: time.Now()})
 	return l, nil
 }
 
@@ -37,10 +76,16 @@ func (l *Live) Reload(judge func(next, current *Catalogue) error) error {
 	if err == nil {
 		err = judge(next, l.Catalogue())
 	}
-	if err == nil {
-		l.current.Store(next)
+	if err != nil {
+		rejected := l.Loading()
+		rejected.Rejected, rejected.RejectedAt = err, time.Now()
+		l.loading.Store(&rejected)
+		return err
 	}
-	return err
+	loading := replaced(next, l.Catalogue())
+	l.current.Store(next)
+	l.loading.Store(loading)
+	return nil
 }
 
 func (l *Live) load() (*Catalogue, error) {

@@ -30,15 +30,24 @@ func TestReload(t *testing.T) {
 	require.ErrorContains(t, live.Reload(anyCatalogue), `beta.yaml:3:1: priority: "urgent" is unknown`)
 	same, _ := live.Lookup("acme")
 	require.Same(t, before, same)
+	require.ErrorContains(t, live.Loading().Rejected, "beta.yaml:3:1")
 
 	write("beta.yaml", strings.Replace(minimal, "name: acme", "name: beta", 1))
 	require.NoError(t, live.Reload(anyCatalogue))
+	loaded := live.Loading()
+	require.Equal(t, [][]string{{"beta"}, {"acme"}, nil}, [][]string{loaded.Added, loaded.Changed, loaded.Removed})
+	require.NoError(t, loaded.Rejected)
 	after, _ := live.Lookup("acme")
 	require.Equal(t, 1000, after.BodyLimit())
 	require.NoError(t, after.CheckSecrets())
 	_, _, ok := live.ByPath("/webhooks/beta")
 	require.True(t, ok)
 	require.Zero(t, before.BodyLimit(), "who holds a provider goes on with it")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "beta.yaml")))
+	require.NoError(t, live.Reload(anyCatalogue))
+	loaded = live.Loading()
+	require.Equal(t, [][]string{nil, nil, {"beta"}}, [][]string{loaded.Added, loaded.Changed, loaded.Removed})
 }
 
 // A reload takes nothing that a start would refuse.

@@ -31,7 +31,9 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.Equal(t, 1, b.count("tbody tr"))
 	require.Equal(t, 1, b.count(`tbody a[href="/console/events/`+failing+`#deliveries"]`))
 	require.Contains(t, b.text("tbody"), "it says <b>thanks</b>", "what the endpoint answered")
-	b.requireAccessible()
+	scripted := newBrowser(t).as(access.RoleOperator) // axe needs scripts
+	scripted.open(b.path())
+	scripted.requireAccessible()
 
 	b.open("/console/deliveries?limit=1&status=delivered&destination=" + r.name)
 	require.Equal(t, 1, b.count(`tbody a[href="/console/events/`+ids[1]+`#deliveries"]`))
@@ -47,4 +49,26 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	viewer.open("/console/deliveries?subscription=" + r.name)
 	require.Zero(t, viewer.count("main tbody form"))
 	require.NotContains(t, viewer.page(), "thanks", "a response can repeat what was sent")
+}
+
+// The list of events shows how each one's deliveries stand and filters by it; the whole of a row leads to its event.
+func TestEventsShowAndFilterTheirDeliveries(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	sent := r.send(t, "delivered")
+	r.status.Store(http.StatusTeapot)
+	failing := r.send(t, "retrying")
+	b := newBrowser(t).as(access.RoleViewer).withoutScripts()
+	b.open("/console/events?provider=homemade&limit=200")
+	require.Contains(t, b.text("#e-"+sent), "delivered")
+	require.Contains(t, b.text("#e-"+failing), "retrying")
+	b.fill("#delivery_status", "retrying")
+	b.submit(".filters button")
+	require.Equal(t, 1, b.count("#e-"+failing))
+	require.Zero(t, b.count("#e-"+sent))
+	b.open("/console/events?delivery_status=delivered&limit=200")
+	require.Equal(t, 1, b.count("#e-"+sent))
+	require.Equal(t, 200, b.submit("#e-"+sent+" td:first-child"), "all of a row is the link")
+	require.Equal(t, "/console/events/"+sent, b.path())
+	require.Equal(t, 400, b.open("/console/events?delivery_status=nonsense"))
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ func TestAnEventIsFoundByAnyID(t *testing.T) {
 	b := newBrowser(t).as(access.RoleViewer).withoutScripts()
 	for given, found := range map[string]string{
 		id: id, "homemade:" + key: id, deadID: deadID, "homemade:" + dead: deadID, fmt.Sprint(letter): deadID,
+		id[len(id)-8:]: id, "…" + strings.ToUpper(deadID[len(deadID)-8:]): deadID,
 	} {
 		b.open("/console/events")
 		b.fill("#find", given)
@@ -61,7 +63,7 @@ func TestAnEventIsFoundByAnyID(t *testing.T) {
 	require.Contains(t, b.path(), "/console/events?key="+key)
 	require.Equal(t, 1, b.count("#rows tr"))
 	b.open("/console/find?q=nothing-has-this")
-	require.Contains(t, b.page(), "No event is like this")
+	require.Contains(t, b.page(), "No events match these filters")
 }
 
 // The page of somebody who looks shows what comes, also under load, until he pauses it.
@@ -70,7 +72,7 @@ func TestTheTailFollowsUntilItIsPaused(t *testing.T) {
 	kind := uniqueID("note")
 	b := newBrowser(t).as(access.RoleOperator)
 	b.open("/console/events?provider=homemade&type=" + kind)
-	require.Contains(t, b.page(), "No event is like this")
+	require.Contains(t, b.page(), "No events match these filters")
 	b.await("#tail-state", "following")
 	send := func(n int) (last string) {
 		for range n {

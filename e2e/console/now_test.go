@@ -16,7 +16,7 @@ func TestNowSaysWhetherItIsWell(t *testing.T) {
 	b.await("#now", "nobody is notified of failures and outages")
 	page := b.page()
 	for _, shown := range []string{
-		"set HOLDFAST_NOTIFY_URLS", "checks healthy", "Events received", "Queues of Temporal", "events-dead-letter", "homemade",
+		"set HOLDFAST_NOTIFY_URLS", "checks healthy", "Events received", "Temporal queues", "events-dead-letter", "homemade",
 		"Schedules", "purge", "in ",
 	} {
 		require.Contains(t, page, shown)

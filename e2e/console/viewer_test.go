@@ -56,6 +56,7 @@ func TestNoPageOfAViewerShowsABody(t *testing.T) {
 	t.Parallel()
 	marker := uniqueID("marker")
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("webhook-delivery", "abort-message")
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = w.Write([]byte("I did not like " + marker))
 	}))
@@ -82,6 +83,7 @@ subscriptions: {%[1]s: {events: {types: [%[3]q]}, to: %[1]s}}
 		"/console", "/console/events?type=" + kind, "/console/events/" + id, "/console/events/" + dead, "/console/events/" + broken,
 		"/console/events/" + id + "?body=raw&show=all", "/console/dead-letters", "/console/dead-letters/list?type=" + kind,
 		"/console/entities", "/console/entities/homemade/note/" + entity, "/console/receivers/" + name, "/console/operations",
+		"/console/deliveries?subscription=" + name, "/console/events?delivery_status=failed",
 		"/console/providers/homemade", "/console/providers/broken/try", "/console/audit", "/console/find?q=" + id,
 		"/console/events?text=" + "m", "/console/dead-letters/redrive?type=" + kind,
 	}, letters...)

@@ -60,6 +60,8 @@ type Redrive struct {
 	StartedAt time.Time  `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 	StartedBy string     `json:"started_by"`
+	// BlockedBy names destinations that its deliveries wait for: their breaker is open, or they are paused or disabled.
+	BlockedBy []string `json:"blocked_by,omitempty"`
 }
 
 // Ended is how many of the redrive's dead letters need nothing more from it.

@@ -375,7 +375,8 @@ var Table = []Rule{
 		Package: "persistence/read",
 		Why:     "who reads takes the form of a row from the room that has it, and changes nothing",
 		Ours: []string{"event", "event/fold", "event/oversight", "persistence/entities", "persistence/inbox",
-			"persistence/postgres", "persistence/records"},
+			"persistence/postgres", "persistence/records",
+			"delivery", "persistence/outbox"}, // events are listed by the status of their deliveries
 		Libraries: []string{"github.com/jackc/pgx/v5"},
 		Never:     neverInSQL,
 	},
@@ -463,7 +464,7 @@ var Table = []Rule{
 	{
 		Package:   "operator/console/frame",
 		Why:       "what all pages share is drawn without knowing what a page is about",
-		Ours:      []string{"event", "feed", "operator", "operator/access", "operator/exchange"},
+		Ours:      []string{"event", "feed", "internal/printable", "operator", "operator/access", "operator/exchange"},
 		Libraries: []string{"github.com/gofiber/fiber/v2"},
 		Never: []Ban{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
@@ -488,6 +489,10 @@ var Table = []Rule{
 			{"holdfast/persistence", whyNoStore}, {"github.com/jackc/pgx", whyNoStore},
 			{"go.temporal.io/sdk/client", whyNoTemporal},
 		},
+	},
+	{
+		Package: "internal/printable",
+		Why:     "a text of somebody else is shown alike in a terminal and in a browser",
 	},
 	{
 		Package: "internal/word",
@@ -595,7 +600,7 @@ var Table = []Rule{
 		Package: "internal/cli",
 		Why:     "all commands have one form, whatever they are about",
 		// What the operator API shows is what --json prints.
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/word", "internal/config",
+		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/printable", "internal/word", "internal/config",
 			"internal/installation", "moving", "operator/exchange", "persistence", "providers", "providers/auth", "redrive",
 			"runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/api",

@@ -6,10 +6,11 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"holdfast/internal/printable"
 )
 
 const jsonFlag = "json"
@@ -62,12 +63,5 @@ func WriteBody(w io.Writer, body []byte) error {
 	return err
 }
 
-// Printable shows control characters other than line ends and tabs as U+FFFD.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
-			return r
-		}
-		return utf8.RuneError
-	}, s)
-}
+// Printable shows control and directional characters as escapes; see printable.Text.
+func Printable(s string) string { return printable.Text(s) }

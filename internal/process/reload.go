@@ -74,7 +74,9 @@ func (p *process) reload() {
 		slog.Error("providers.rejected", "error", err.Error())
 		return
 	}
-	slog.Info("providers.reloaded", "providers", len(p.catalogue.Catalogue().Names()))
+	loaded := p.catalogue.Loading()
+	slog.Info("providers.reloaded", "providers", len(p.catalogue.Catalogue().Names()),
+		"added", loaded.Added, "changed", loaded.Changed, "removed", loaded.Removed)
 	p.warnOfSecrets()
 }
 

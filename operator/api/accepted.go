@@ -92,7 +92,8 @@ func (a *API) FindEvents(ctx context.Context, q event.RecordQuery) (found []even
 
 // canWait says whether a query can select an event that was not parsed yet.
 func canWait(q event.RecordQuery) bool {
-	return (q.Status == "" || q.Status == event.StatusAccepted) && q.Entity == nil && q.Text == "" && !q.PossibleDuplicates
+	return (q.Status == "" || q.Status == event.StatusAccepted) && q.Entity == nil && q.Text == "" && !q.PossibleDuplicates &&
+		q.DeliveryStatus == ""
 }
 
 // withoutStored leaves out events that have a row: their runs are being retried, or have ended since Temporal listed them.

@@ -33,6 +33,8 @@ type EventView struct {
 	Replaces          string        `json:"replaces,omitempty"`
 	// PossibleDuplicateOf is the ID of the first event with the same content, if the key is guessed.
 	PossibleDuplicateOf string `json:"possible_duplicate_of,omitempty"`
+	// DeliveryStatus stands for those of its deliveries. In lists, events that no subscription matches have none.
+	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
 }
 
 // ViewEvent is a stored event as lists show it.
@@ -60,11 +62,9 @@ type EventDetail struct {
 	Verdict  *event.Verdict `json:"verdict,omitempty"`
 	Entities []Change       `json:"entities"`
 	// Attempts are the errors of its steps, overcome or not, the latest first: at most maxAttempts.
-	Attempts    []oversight.ErrorEntry `json:"attempts"`
-	DeadLetters []DeadLetterView       `json:"dead_letters"`
-	// DeliveryStatus stands for those of its deliveries.
-	DeliveryStatus delivery.Status         `json:"delivery_status,omitempty"`
-	Deliveries     []outgoing.DeliveryView `json:"deliveries,omitempty"`
+	Attempts    []oversight.ErrorEntry  `json:"attempts"`
+	DeadLetters []DeadLetterView        `json:"dead_letters"`
+	Deliveries  []outgoing.DeliveryView `json:"deliveries,omitempty"`
 	// Duplicates say how often it came again; nil where it never did.
 	Duplicates *event.Duplicates `json:"duplicates,omitempty"`
 }
@@ -94,11 +94,12 @@ func (a *API) listEvents(c *fiber.Ctx) error {
 // EventQuery is what a request for a list of events asks for.
 func (a *API) EventQuery(c *fiber.Ctx) (event.RecordQuery, error) {
 	q := exchange.QueryOf(c, "provider", "source", "type", "status", "key", "entity_kind", "entity_id", "since", "until", "text",
-		"possible_duplicate", "limit", "cursor")
+		"possible_duplicate", "delivery_status", "limit", "cursor")
 	wanted := event.RecordQuery{
 		Provider: q.Text("provider"), Source: q.Source(), Type: q.Text("type"), Key: q.Text("key"), Text: q.Text("text"),
 		Status:             exchange.Choose(q, "status", event.Statuses()),
 		PossibleDuplicates: exchange.Choose(q, "possible_duplicate", []string{"true"}) != "",
+		DeliveryStatus:     string(exchange.Choose(q, "delivery_status", delivery.Statuses())),
 		Limit:              q.Limit(),
 	}
 	wanted.Since, wanted.Until = q.Period()
@@ -125,9 +126,12 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchang
 	defer cancel()
 	if q.Text != "" {
 		found, err := a.Events.SearchEvents(ctx, q)
+		if err != nil {
+			return list, err
+		}
 		list = exchange.Cut(found.Records, q.Limit, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
 		list.GoOn(found.LookedTo != "", idCursor{found.LookedTo})
-		return list, err
+		return list, a.addStatuses(ctx, list.Items)
 	}
 	q.Limit++ // one more says that there is a next page
 	rows, note, err := a.FindEvents(ctx, q)
@@ -136,7 +140,36 @@ func (a *API) ListEvents(ctx context.Context, q event.RecordQuery) (list exchang
 	}
 	list = exchange.Cut(rows, q.Limit-1, ViewEvent, func(r event.Record) idCursor { return idCursor{r.Receipt.ID} })
 	list.Note = note
-	return list, nil
+	return list, a.addStatuses(ctx, list.Items)
+}
+
+// StoredEvents returns one page of the stored events that a query asks for, as lists show them.
+func (a *API) StoredEvents(ctx context.Context, q event.RecordQuery) ([]EventView, error) {
+	rows, err := a.Events.Events(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]EventView, len(rows))
+	for i, r := range rows {
+		shown[i] = ViewEvent(r)
+	}
+	return shown, a.addStatuses(ctx, shown)
+}
+
+// addStatuses adds to each event the status that stands for those of its deliveries.
+func (a *API) addStatuses(ctx context.Context, shown []EventView) error {
+	if a.Outbound == nil {
+		return nil
+	}
+	ids := make([]string, len(shown))
+	for i, e := range shown {
+		ids[i] = e.ID
+	}
+	statuses, err := a.Outbound.Deliveries.StatusesOf(ctx, ids)
+	for i, e := range shown {
+		shown[i].DeliveryStatus = statuses[e.ID]
+	}
+	return err
 }
 
 func (a *API) showEvent(c *fiber.Ctx) error {

@@ -22,7 +22,13 @@ func (c *Console) deliveryRoutes() []route {
 	if c.API.Outbound == nil {
 		return nil
 	}
-	return []route{{"GET", deliveriesPath, access.RoleViewer, c.listDeliveries}}
+	return []route{
+		{"GET", deliveriesPath, access.RoleViewer, c.listDeliveries},
+		{"GET", cancelPath, access.RoleOperator, c.confirmCancelWaiting},
+		{"POST", cancelPath, access.RoleOperator, c.cancelWaiting},
+		{"GET", "/console/events/:id/send-all", access.RoleOperator, c.confirmReplay},
+		{"POST", "/console/events/:id/send-all", access.RoleOperator, c.replayDeliveries},
+	}
 }
 
 // deliveryList is what the page of deliveries shows.
@@ -36,6 +42,9 @@ type deliveryList struct {
 	// Unknown reports that a filter names a subscription or a destination that doesn't exist.
 	Unknown bool
 }
+
+// Cancel leads to the question whether what waits should be canceled; "" where the filters name nothing.
+func (l deliveryList) Cancel() string { return cancelPathOf(l.Filter) }
 
 // listDeliveries shows the deliveries of all events, with the filters of the API.
 func (c *Console) listDeliveries(ctx *fiber.Ctx) error {

@@ -32,6 +32,7 @@ func (c *Console) entityRoutes() []route {
 // entityPages is a list of entities.
 type entityPages struct {
 	Filter url.Values
+	Known  known
 	Rows   []api.EntityView
 	Pager  frame.Pager
 	// Complete is from when on the list has all that changed, where that is later than what was asked for.
@@ -52,6 +53,9 @@ func (c *Console) listEntities(ctx *fiber.Ctx) error {
 	data := entityPages{
 		Filter: frame.QueryOf(ctx), Rows: list.Items, Pager: c.Pager(ctx, list.Next),
 		IsShort: list.Next != "" && len(list.Items) < wanted.Limit,
+	}
+	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+		return err
 	}
 	if since.After(wanted.Since) {
 		data.Complete = since

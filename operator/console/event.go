@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,6 +165,11 @@ func (c *Console) downloadBody(ctx *fiber.Ctx) error {
 
 // TookSince is how long after its receipt something happened to the event.
 func (p eventPage) TookSince(at time.Time) string { return frame.ShortDuration(at.Sub(p.ReceivedAt)) }
+
+// AttemptsFailed reports whether any attempt failed: then the page shows what endpoints answered without a click.
+func (p eventPage) AttemptsFailed() bool {
+	return slices.ContainsFunc(p.Attempted, func(a outgoing.AttemptView) bool { return !a.OK })
+}
 
 // maxObjects bounds how many things of one event are looked for in the audit log.
 const maxObjects = 20

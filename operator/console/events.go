@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/feed"
 	"holdfast/operator/access"
@@ -22,6 +24,10 @@ import (
 type Finder interface {
 	// EventsOfRequest are the events that a request brought, or event.ErrNotFound.
 	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
+	// EventsEndingWith returns the newest events whose ID ends with a text.
+	EventsEndingWith(ctx context.Context, tail string) (eventIDs []string, err error)
+	// RecentTypes are the providers and types of the newest events.
+	RecentTypes(ctx context.Context) (providers, types []string, err error)
 }
 
 func (c *Console) eventRoutes() []route {
@@ -47,7 +53,12 @@ func (c *Console) eventRoutes() []route {
 type eventList struct {
 	Filter   url.Values
 	Statuses []event.Status
-	Rows     []api.EventView
+	// DeliveryStatuses are those that a filter can choose; none where nothing is delivered.
+	DeliveryStatuses []delivery.Status
+
+	// Known are what the filters suggest.
+	Known known
+	Rows  []api.EventView
 	// Accepted are the events of the page that wait for a worker. They stand apart: the tail, which changes the rows every second,
 	// would ask Temporal each time.
 	Accepted []api.EventView
@@ -74,6 +85,12 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	}
 	filter := frame.QueryOf(ctx)
 	data := eventList{Filter: filter, Statuses: event.Statuses(), Pager: c.Pager(ctx, list.Next), Note: list.Note}
+	if c.API.Outbound != nil {
+		data.DeliveryStatuses = delivery.Statuses()
+	}
+	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+		return err
+	}
 	data.Accepted, data.Rows = apart(list.Items)
 	data.IsShort = wanted.Text != "" && list.Next != "" && len(list.Items) < wanted.Limit
 	data.CanSearch = exchange.CallerOf(ctx).Role.Includes(access.RoleOperator)
@@ -95,8 +112,8 @@ func apart(all []api.EventView) (accepted, rows []api.EventView) {
 	return accepted, rows
 }
 
-// findEvent leads to the event that somebody means by an ID of any kind: its own, its workflow's, its dead letter's, its
-// request's; what is none is looked for as a key.
+// findEvent leads to the event that somebody means by an ID of any kind: its own or the end of it, its workflow's, its
+// dead letter's, its request's; what is none is looked for as a key.
 func (c *Console) findEvent(ctx *fiber.Ctx) error {
 	id := strings.TrimSpace(ctx.Query("q"))
 	if id == "" {
@@ -112,7 +129,7 @@ func (c *Console) findEvent(ctx *fiber.Ctx) error {
 	case 1:
 		return ctx.Redirect(c.URL("/console/events/%s", found[0]), fiber.StatusSeeOther)
 	}
-	return c.Show(ctx, "found", frame.Page{Title: "Events of request " + id, Section: "Events", Data: found})
+	return c.Show(ctx, "found", frame.Page{Title: "Events for " + id, Section: "Events", Data: found})
 }
 
 func (c *Console) find(ctx context.Context, id string) ([]string, error) {
@@ -138,8 +155,18 @@ func (c *Console) find(ctx context.Context, id string) ([]string, error) {
 	if rows, _, err := c.API.FindEvents(ctx, event.RecordQuery{Key: id, Limit: 1}); err != nil || len(rows) > 0 {
 		return nil, err // the list shows them
 	}
-	return c.Finder.EventsOfRequest(ctx, id)
+	if found, err := c.Finder.EventsOfRequest(ctx, id); !errors.Is(err, event.ErrNotFound) {
+		return found, err
+	}
+	tail := strings.ToLower(strings.TrimPrefix(id, "…"))
+	if !shownTail.MatchString(tail) {
+		return nil, nil
+	}
+	return c.Finder.EventsEndingWith(ctx, tail)
 }
+
+// shownTail matches the end of an event's ID, which is what lists show of it.
+var shownTail = regexp.MustCompile(`^[0-9a-f]{6,12}$`)
 
 // tailEvents sends the rows of the list whenever they have changed, as server-sent events. Under load that is once a second, and
 // each time all rows of the first page: what comes faster than anybody can read is not sent.
@@ -185,13 +212,9 @@ func wake(came chan<- struct{}) {
 
 // eventRows are the rows of a list as they are now.
 func (c *Console) eventRows(ctx context.Context, wanted event.RecordQuery) ([]byte, error) {
-	rows, err := c.API.Events.Events(ctx, wanted)
+	shown, err := c.API.StoredEvents(ctx, wanted)
 	if err != nil {
 		return nil, err
-	}
-	shown := make([]api.EventView, len(rows))
-	for i, r := range rows {
-		shown[i] = api.ViewEvent(r)
 	}
 	return c.Fragment("events", "event-rows", shown)
 }

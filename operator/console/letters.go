@@ -54,6 +54,7 @@ func (c *Console) letterRoutes() []route {
 // causePage is what waits, by why it failed.
 type causePage struct {
 	Provider string
+	Known    known
 	Causes   []causeRow
 	// Waiting and Redriving count over all causes.
 	Waiting, Redriving int64
@@ -71,6 +72,9 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 	data := causePage{Provider: ctx.Query("provider")}
 	causes, err := c.API.DeadLetters.Causes(ctx.UserContext(), data.Provider)
 	if err != nil {
+		return err
+	}
+	if data.Known, err = c.known(ctx.UserContext()); err != nil {
 		return err
 	}
 	for _, cause := range causes {
@@ -110,6 +114,7 @@ type letterPages struct {
 	States  []event.DeadLetterState
 	Classes []event.Class
 	Steps   []event.Step
+	Known   known
 	Rows    []api.DeadLetterView
 	Pager   frame.Pager
 	// Query is that of the list, for the way back to it.
@@ -132,6 +137,9 @@ func (c *Console) listLetters(ctx *fiber.Ctx) error {
 	data := letterPages{
 		Filter: frame.QueryOf(ctx), States: event.DeadLetterStates(), Classes: event.Classes(), Steps: event.Steps(),
 		Rows: list.Items, Pager: c.Pager(ctx, list.Next), Query: string(ctx.Request().URI().QueryString()),
+	}
+	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+		return err
 	}
 	if f, ok := redriveOf(wanted); ok && c.API.Redrives != nil {
 		plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), f)

@@ -42,6 +42,8 @@ type operationView struct {
 	Problems  []operation.RebuildProblem
 	// Lines are those of an import that could not be applied.
 	Lines []operation.ImportProblem
+	// BlockedBy names destinations that its deliveries wait for.
+	BlockedBy []string
 	// Links lead to what it works on.
 	Links []lead
 }
@@ -157,7 +159,8 @@ func ofRedrive(r operation.Redrive) operationView {
 			count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
 			count("Skipped", r.Skipped), count("Still wait", max(r.Total-r.Ended()-r.InFlight, 0)),
 		},
-		Links: []lead{{"Dead letters of this filter", letterList + "?" + values.Encode(), letterList}},
+		BlockedBy: r.BlockedBy,
+		Links:     []lead{{"Dead letters of this filter", letterList + "?" + values.Encode(), letterList}},
 	}
 }
 

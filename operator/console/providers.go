@@ -19,6 +19,8 @@ import (
 // Definitions are those that are valid at this moment, with the secrets that this process has.
 type Definitions interface {
 	Catalogue() *providers.Catalogue
+	// Loading is what the last reload came to.
+	Loading() providers.Loading
 }
 
 func (c *Console) providerRoutes() []route {
@@ -62,12 +64,20 @@ type providerList struct {
 	Receives bool
 	// NoCounts says that the database did not tell how many events there were.
 	NoCounts bool
+	// Loading is what the last reload came to; Own are the definitions that aren't built in.
+	Loading providers.Loading
+	Own     []string
 	// Unknown are the refusals of paths that are nobody's.
 	Unknown []oversight.RefusalCause
 }
 
 func (c *Console) listProviders(ctx *fiber.Ctx) error {
-	data := providerList{Receives: c.Refusals != nil}
+	data := providerList{
+		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Own: c.Definitions.Catalogue().OwnNames(),
+	}
+	if !exchange.CallerOf(ctx).Role.Includes(access.RoleOperator) {
+		data.Loading.Rejected = nil
+	}
 	counts, err := c.eventCounts(ctx)
 	data.NoCounts = err != nil
 	refused := map[string]oversight.ProviderRefusals{}

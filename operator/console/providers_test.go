@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"errors"
 	"html"
 	"net/url"
 	"os"
@@ -121,6 +122,22 @@ func TestProvidersAreShown(t *testing.T) {
 	elsewhere := startWith(t, console.Options{Definitions: definitions(t)})
 	_, page = elsewhere.as(t, access.RoleViewer).get(elsewhere.url + "/console/providers")
 	require.Contains(t, page, "This process receives no webhooks")
+}
+
+// After a reload the page of providers says what was loaded, or that the reload was rejected, and why.
+func TestAReloadIsConfirmed(t *testing.T) {
+	t.Parallel()
+	live := definitions(t)
+	s := startWith(t, console.Options{Definitions: live})
+	v := s.as(t, access.RoleOperator)
+	page := func() string { _, shown := v.get(s.url + "/console/providers"); return shown }
+	require.Contains(t, page(), "definitions, loaded")
+	require.NotContains(t, page(), "rejected")
+	wrong := errors.New("acme.yaml:9:1: priority")
+	require.ErrorIs(t, live.Reload(func(_, _ *providers.Catalogue) error { return wrong }), wrong)
+	require.Contains(t, page(), "was rejected, and the definitions before it stay in use. acme.yaml:9:1: priority")
+	require.NoError(t, live.Reload(func(_, _ *providers.Catalogue) error { return nil }))
+	require.NotContains(t, page(), "rejected")
 }
 
 // A request that somebody pastes is judged as the ingress and the parse step would, and nothing of a secret is shown.

@@ -24,6 +24,9 @@ type receiverPage struct {
 	Waiting, Ended []outgoing.DeliveryView
 }
 
+// Cancel leads to the question whether all that wait should be canceled.
+func (p receiverPage) Cancel() string { return cancelPath + "?" + frame.Query("destination", p.Name) }
+
 // deliveriesOnPage is how many of a kind the page has.
 const deliveriesOnPage = 20
 

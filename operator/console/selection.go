@@ -28,12 +28,8 @@ const maxSelected = 200
 
 // selectionOf reads the query of an address or a form.
 func selectionOf(values url.Values) (s selection, err error) {
-	for _, text := range values["id"] {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || id < 1 {
-			return s, exchange.BadField("id")
-		}
-		s.IDs = append(s.IDs, id)
+	if s.IDs, err = idsOf(values); err != nil {
+		return s, err
 	}
 	if len(s.IDs) > maxSelected {
 		return s, exchange.BadField("id")
@@ -47,6 +43,18 @@ func selectionOf(values url.Values) (s selection, err error) {
 	}
 	s.List = list.Encode()
 	return s, nil
+}
+
+// idsOf are the numbers that a form names.
+func idsOf(values url.Values) (ids []int64, err error) {
+	for _, text := range values["id"] {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id < 1 {
+			return nil, exchange.BadField("id")
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // back is the list that it was made on.

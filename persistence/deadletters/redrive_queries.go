@@ -17,14 +17,21 @@ import (
 const (
 	selectRedrive = `
 SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(failed, live_failed), live_in_flight, skipped,
-       started_at, ended_at, started_by`
+       started_at, ended_at, started_by, coalesce(blocked_by, '{}')`
 
 	fromRedrives = `
   FROM redrives AS r LEFT JOIN LATERAL (
        SELECT count(*) FILTER (WHERE d.state = 'resolved') AS live_done,
               count(*) FILTER (WHERE d.state NOT IN ('resolved', 'redriving')) AS live_failed,
               count(*) FILTER (WHERE d.state = 'redriving') AS live_in_flight
-         FROM dead_letters AS d WHERE d.redrive_id = r.id AND r.settled_at IS NULL) AS live ON true`
+         FROM dead_letters AS d WHERE d.redrive_id = r.id AND r.settled_at IS NULL) AS live ON true
+  LEFT JOIN LATERAL (
+       SELECT array_agg(DISTINCT dest.name ORDER BY dest.name) AS blocked_by
+         FROM dead_letters AS d JOIN delivery_queue AS q ON q.event_id = d.event_id AND q.subscription_id = d.subscription_id
+         JOIN destination_states AS s ON s.destination_id = q.destination_id AND (s.breaker = 'open' OR s.state <> 'ready')
+         JOIN destinations AS dest ON dest.id = q.destination_id
+        WHERE d.redrive_id = r.id AND d.state = 'redriving' AND d.subscription_id > 0
+          AND r.settled_at IS NULL) AS blocked ON true`
 )
 
 var redrives = journal.Books[operation.Redrive]{
@@ -82,7 +89,7 @@ func scanRedrive(row pgx.Row, more ...any) (r operation.Redrive, err error) {
 	var filter []byte
 	columns := []any{
 		&r.ID, &filter, &r.Rate, &r.State, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped,
-		&r.StartedAt, &r.EndedAt, &r.StartedBy,
+		&r.StartedAt, &r.EndedAt, &r.StartedBy, &r.BlockedBy,
 	}
 	if err := row.Scan(append(columns, more...)...); err != nil {
 		return operation.Redrive{}, err

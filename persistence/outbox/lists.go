@@ -29,17 +29,23 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
             WHEN q.due_at <= statement_timestamp() AND s.held IN ('full', 'rate') THEN s.held
             ELSE 'due' END,
        q.queued_at, CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN q.due_at END, NULL::timestamptz, 0,
-       NULL::bytea`
+       last.answer, coalesce(last.error, '')`
 
 	endedColumns = `
 SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destination_id, coalesce(dest.name, ''),
        coalesce(e.provider, ''), coalesce(e.type, ''), q.status, q.code, q.attempts, q.generation, '', q.queued_at,
-       NULL::timestamptz, q.done_at, q.ms, q.answer`
+       NULL::timestamptz, q.done_at, q.ms, q.answer, coalesce(last.error, '')`
 
 	namesOfQ = `
   LEFT JOIN subscriptions AS sub ON sub.id = q.subscription_id
   LEFT JOIN destinations AS dest ON dest.id = q.destination_id
   LEFT JOIN events AS e ON e.id = q.event_id`
+
+	// lastOfQ is the last attempt that stands in a row of its own; first successes don't, and have no error.
+	lastOfQ = `
+  LEFT JOIN LATERAL (SELECT a.answer, a.error FROM delivery_attempts AS a
+                      WHERE q.attempts > 0 AND a.event_id = q.event_id AND a.subscription_id = q.subscription_id
+                      ORDER BY a.at DESC LIMIT 1) AS last ON true`
 
 	statesOfQ = `
   LEFT JOIN destination_states AS s ON s.destination_id = q.destination_id`
@@ -48,13 +54,13 @@ SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destinatio
 	endedAlone = `
    NOT EXISTS (SELECT FROM delivery_queue AS o WHERE o.event_id = q.event_id AND o.subscription_id = q.subscription_id)`
 
-	deliveriesOf = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + ` WHERE q.event_id = $1::uuid
- UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + ` WHERE q.event_id = $1::uuid AND ` + endedAlone + `
+	deliveriesOf = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + lastOfQ + ` WHERE q.event_id = $1::uuid
+ UNION ALL ` + endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + ` WHERE q.event_id = $1::uuid AND ` + endedAlone + `
  ORDER BY 2`
 
-	openOfKey = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + `
+	openOfKey = openColumns + ` FROM delivery_queue AS q` + namesOfQ + statesOfQ + lastOfQ + `
  WHERE q.event_id = $1::uuid AND q.subscription_id = $2`
-	endedOfKey = endedColumns + ` FROM deliveries AS q` + namesOfQ + `
+	endedOfKey = endedColumns + ` FROM deliveries AS q` + namesOfQ + lastOfQ + `
  WHERE q.event_id = $1::uuid AND q.subscription_id = $2 AND ` + endedAlone
 
 	// attemptsOf has what stands in rows of their own, and first successes, which stand in the delivery's.
@@ -84,6 +90,46 @@ func (s *Store) DeliveriesOf(ctx context.Context, eventID string) ([]delivery.De
 func (s *Store) AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, attemptsOf, postgres.Clean(eventID)), scanAttempt)
 	return all, postgres.Failure("list attempts of event "+postgres.Clean(eventID), err)
+}
+
+// statusesOf bounds the IDs as well, so that only the partitions in which they can be are read.
+const statusesOf = `
+SELECT q.event_id::text, ` + openStatus + ` FROM delivery_queue AS q WHERE q.event_id = ANY ($1::uuid[])
+ UNION ALL
+SELECT q.event_id::text, q.status FROM deliveries AS q
+ WHERE q.event_id = ANY ($1::uuid[]) AND q.event_id BETWEEN $2::uuid AND $3::uuid AND ` + endedAlone
+
+// StatusesOf returns one status for the deliveries of each event: see delivery.Summary. Events without deliveries have none.
+func (s *Store) StatusesOf(ctx context.Context, eventIDs []string) (map[string]delivery.Status, error) {
+	if len(eventIDs) == 0 {
+		return nil, nil
+	}
+	all := map[string][]delivery.Status{}
+	var id string
+	var status delivery.Status
+	rows := s.db.Rows(ctx, statusesOf, eventIDs, slices.Min(eventIDs), slices.Max(eventIDs))
+	_, err := pgx.ForEachRow(rows, []any{&id, &status}, func() error { all[id] = append(all[id], status); return nil })
+	of := make(map[string]delivery.Status, len(all))
+	for id, statuses := range all {
+		of[id] = delivery.Summary(statuses)
+	}
+	return of, postgres.Failure("read statuses of deliveries", err)
+}
+
+// EventsWith returns a statement that selects the IDs of the events that have a delivery with a status; each %s stands for an
+// argument.
+func EventsWith(status delivery.Status) (sql string, args []any) {
+	switch status {
+	case delivery.Delivered:
+		sql = `SELECT q.event_id FROM deliveries AS q WHERE q.status = 'delivered' AND ` + endedAlone
+	case delivery.Failed, delivery.Canceled:
+		sql = `SELECT q.event_id FROM deliveries AS q WHERE q.status <> 'delivered' AND q.status = %s AND ` + endedAlone
+		args = []any{string(status)}
+	default:
+		sql = `SELECT q.event_id FROM delivery_queue AS q WHERE ` + openStatus + ` = %s`
+		args = []any{string(status)}
+	}
+	return sql, args
 }
 
 // Delivery is one delivery. Event.ErrNotFound: there is none.
@@ -136,7 +182,7 @@ func openPart(q delivery.Query) (p listPart) {
 	if q.Status != "" {
 		list.Where(openStatus+` = %s`, string(q.Status))
 	}
-	p.sql, p.args = pageOf(list, q, openColumns, namesOfQ+statesOfQ)
+	p.sql, p.args = pageOf(list, q, openColumns, namesOfQ+statesOfQ+lastOfQ)
 	return p
 }
 
@@ -154,7 +200,7 @@ func endedPart(q delivery.Query) (p listPart) {
 		p.wanted = p.wanted && q.Status == ""
 	}
 	list.Where(endedAlone)
-	p.sql, p.args = pageOf(list, q, endedColumns, namesOfQ)
+	p.sql, p.args = pageOf(list, q, endedColumns, namesOfQ+lastOfQ)
 	return p
 }
 
@@ -196,7 +242,7 @@ func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql 
 
 func scanDelivery(row pgx.CollectableRow) (d delivery.Delivery, err error) {
 	err = row.Scan(&d.EventID, &d.SubscriptionID, &d.Subscription, &d.DestinationID, &d.Destination, &d.Provider, &d.Type, &d.Status,
-		&d.Code, &d.Attempts, &d.Generation, &d.Waits, &d.QueuedAt, &d.DueAt, &d.DoneAt, &d.MS, &d.Answer)
+		&d.Code, &d.Attempts, &d.Generation, &d.Waits, &d.QueuedAt, &d.DueAt, &d.DoneAt, &d.MS, &d.Answer, &d.Error)
 	d.QueuedAt, d.DueAt, d.DoneAt = d.QueuedAt.UTC(), postgres.UTC(d.DueAt), postgres.UTC(d.DoneAt)
 	return d, err
 }

@@ -123,9 +123,6 @@ WITH full_ones AS MATERIALIZED (
 UPDATE destination_states AS s SET held = '', next_at = statement_timestamp()
   FROM full_ones WHERE s.destination_id = full_ones.destination_id`
 
-// goneReason is why a destination is disabled whose receiver has said so.
-const goneReason = "its receiver wants nothing more: "
-
 // Settle records what became of jobs, in the order in which they ended, and says which breakers have turned and which
 // destinations were disabled. A job whose lease has ended and that somebody else has taken is left to them, unless it has
 // succeeded.

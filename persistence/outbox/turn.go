@@ -111,7 +111,7 @@ func (t *turning) settle(settled []delivery.Settled, l limits, now time.Time) {
 			told.add(s)
 		}
 		if s.Kind == delivery.Gone && t.state != delivery.DestinationDisabled {
-			t.disabled = goneReason + postgres.Clip(postgres.Clean(why(s.Result)), maxError)
+			t.disabled = delivery.GoneReason + postgres.Clip(postgres.Clean(why(s.Result)), maxError)
 		}
 		if !ends(s) && (t.retryAt == nil || s.DueAt.Before(*t.retryAt)) {
 			t.retryAt = &s.DueAt

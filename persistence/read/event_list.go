@@ -7,8 +7,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
 )
@@ -56,6 +58,7 @@ func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.L
 	if q.PossibleDuplicates {
 		list.Where("possible_duplicate_of IS NOT NULL")
 	}
+	withDelivery(list, delivery.Status(q.DeliveryStatus))
 	acceptedBetween(list, q)
 	if q.Before != "" {
 		list.Where("id < %s::uuid", postgres.Clean(q.Before))
@@ -91,6 +94,15 @@ func ofKey(l *postgres.List, provider, key string) {
 	each := strings.NewReplacer("%[1]s", "found.name", "%[2]s", "%[1]s").Replace(eventsOfKey)
 	l.Where("id = ANY (ARRAY ("+allProviders+
 		" SELECT of.id FROM found CROSS JOIN LATERAL ("+each+") AS of WHERE found.name IS NOT NULL))", key)
+}
+
+// withDelivery restricts to events that have a delivery with a status, in the order of the indexes of deliveries by event.
+func withDelivery(l *postgres.List, status delivery.Status) {
+	if status == "" {
+		return
+	}
+	sql, args := outbox.EventsWith(status)
+	l.Where("id IN ("+sql+")", args...)
 }
 
 // acceptedBetween turns times into bounds of the ID, whose first bits are a time, so that no further index is needed.

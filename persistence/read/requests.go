@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,21 @@ SELECT event_id::text FROM inbox
 
 // recentEvents is how many of the newest events are searched for an ID that says no time.
 const recentEvents = 20_000
+
+// endOfID finds events by the end of their ID among the newest events and dead letters: what can't be parsed has no event's row.
+const endOfID = `
+SELECT id FROM (
+       SELECT * FROM (SELECT events.id::text FROM events ORDER BY events.id DESC LIMIT $2) AS stored
+        UNION
+       SELECT * FROM (SELECT event_id::text FROM dead_letters ORDER BY dead_letters.id DESC LIMIT $2) AS dead) AS newest
+ WHERE right(id, length($1::text)) = $1::text ORDER BY id DESC LIMIT 20`
+
+// EventsEndingWith returns those of the newest 20,000 events and dead letters whose ID ends with a text, newest first: lists show
+// the end of IDs.
+func (s *Store) EventsEndingWith(ctx context.Context, tail string) ([]string, error) {
+	ids, err := pgx.CollectRows(s.db.Rows(ctx, endOfID, postgres.Clean(tail), recentEvents), pgx.RowTo[string])
+	return ids, postgres.Failure("read events by the end of their ID", err)
+}
 
 // lastOfRecent is the ID before the newest events; no row: there are no more.
 const lastOfRecent = `SELECT id::text FROM events ORDER BY events.id DESC OFFSET $1 LIMIT 1`
@@ -56,4 +72,20 @@ func (s *Store) eventsOfRequest(ctx context.Context, requestID string) ([]string
 		}
 	}
 	return pgx.CollectRows(s.db.Rows(ctx, idsOfRequest, from, until, requestID), pgx.RowTo[string])
+}
+
+// recentTypes are what the newest events are, of which a few thousand say enough.
+const recentTypes = `
+SELECT DISTINCT provider, type FROM (SELECT events.provider, events.type FROM events ORDER BY events.id DESC LIMIT 2000) AS newest
+ ORDER BY 1, 2`
+
+// RecentTypes returns the providers and types of the newest 2,000 events, each once and in order.
+func (s *Store) RecentTypes(ctx context.Context) (providers, types []string, err error) {
+	var provider, eventType string
+	_, err = pgx.ForEachRow(s.db.Rows(ctx, recentTypes), []any{&provider, &eventType}, func() error {
+		providers, types = append(providers, provider), append(types, eventType)
+		return nil
+	})
+	slices.Sort(types)
+	return slices.Compact(providers), slices.Compact(types), postgres.Failure("read types of events", err)
 }

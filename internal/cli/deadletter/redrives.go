@@ -65,7 +65,16 @@ func writeRedrive(w io.Writer, r operation.Redrive) error {
 		"skipped", cli.Number(r.Skipped),
 		"started", r.StartedAt.Format(time.RFC3339)+" by "+r.StartedBy,
 		"ended", cli.MomentTextOf(r.EndedAt),
+		"blocked by", blockedText(r),
 	)
+}
+
+// blockedText names the destinations that a redrive's deliveries wait for, and the command that says why.
+func blockedText(r operation.Redrive) string {
+	if len(r.BlockedBy) == 0 {
+		return ""
+	}
+	return strings.Join(r.BlockedBy, ", ") + ": breaker open, paused or disabled (holdfast destination show NAME)"
 }
 
 func progressLine(r operation.Redrive) string {
@@ -73,8 +82,15 @@ func progressLine(r operation.Redrive) string {
 	if r.Total > 0 {
 		share = float64(r.Ended()) / float64(r.Total)
 	}
-	return fmt.Sprintf("%s  %d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)",
-		cli.Bar(share), r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State)
+	return fmt.Sprintf("%s  %d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)%s",
+		cli.Bar(share), r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State, blockedMark(r))
+}
+
+func blockedMark(r operation.Redrive) string {
+	if len(r.BlockedBy) == 0 {
+		return ""
+	}
+	return ", blocked by " + strings.Join(r.BlockedBy, ", ")
 }
 
 // endOfRedrive: it has ended when each run that it started has.

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,4 +31,15 @@ func TestEveryFilterIsTold(t *testing.T) {
 		}
 		require.NotEqual(t, "all that wait", filterText(f), reflect.TypeOf(f).Field(i).Name)
 	}
+}
+
+// A redrive whose deliveries wait for a destination says so where its progress is shown.
+func TestABlockedRedriveSaysSo(t *testing.T) {
+	t.Parallel()
+	r := operation.Redrive{Total: 3, InFlight: 3, BlockedBy: []string{"crm", "erp"}}
+	require.Contains(t, progressLine(r), "blocked by crm, erp")
+	var shown strings.Builder
+	require.NoError(t, writeRedrive(&shown, r))
+	require.Contains(t, shown.String(), "crm, erp: breaker open, paused or disabled (holdfast destination show NAME)")
+	require.NotContains(t, progressLine(operation.Redrive{}), "blocked")
 }

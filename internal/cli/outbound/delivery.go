@@ -26,8 +26,7 @@ func DeliveryCommand() *cobra.Command {
 		listDeliveriesCommand(), showDeliveryCommand(),
 		changeDeliveryCommand("send", "Send a delivery again, with a new ID, whatever became of it", "is sent again",
 			func(t *tools) changeDelivery { return t.Store.SendAgain }),
-		changeDeliveryCommand("cancel", "Do not deliver one that is pending or retrying", "is canceled",
-			func(t *tools) changeDelivery { return t.Store.CancelDelivery }))
+		cancelCommand())
 }
 
 func listDeliveriesCommand() *cobra.Command {

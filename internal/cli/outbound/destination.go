@@ -48,11 +48,11 @@ func listDestinationsCommand() *cobra.Command {
 			}
 			return shown, nil
 		},
-		Heading: []string{"NAME!", "KIND+", "STATE", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "TROUBLE"},
+		Heading: []string{"NAME!", "KIND+", "HEALTH", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "TROUBLE"},
 		Cells: func(d outgoing.DestinationView) []string {
 			how := d.Condition
 			return []string{
-				d.Name, kindOf(d.Destination), string(how.State), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
+				d.Name, kindOf(d.Destination), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
 				cli.MomentTextOf(how.Oldest), cli.MomentTextOf(how.NextAt), how.Trouble,
 			}
 		},
@@ -116,6 +116,7 @@ func writeDestination(w io.Writer, d outgoing.DestinationView) error {
 	}
 	how := d.Condition
 	more = append(more, conditionFields(how)...)
+	more = append(more, "next step", how.NextStep(d.Name))
 	for _, s := range d.Secrets {
 		mark := s.Fingerprint
 		if s.Until != nil {

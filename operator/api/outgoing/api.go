@@ -67,9 +67,16 @@ type DeliveryStore interface {
 	// DeliveriesOf are those of an event, by subscription.
 	DeliveriesOf(ctx context.Context, eventID string) ([]delivery.Delivery, error)
 	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
+	// StatusesOf returns one status for the deliveries of each event that has any: see delivery.Summary.
+	StatusesOf(ctx context.Context, eventIDs []string) (map[string]delivery.Status, error)
 	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
 	SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 	CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	// CountCancelable counts what CancelWaiting would cancel, up to delivery.MaxCanceled + 1.
+	CountCancelable(ctx context.Context, q delivery.Query) (int64, error)
+	// CancelWaiting cancels deliveries of a query that wait, at most as many as are given and delivery.MaxCanceled. It commits in
+	// batches, each with an audit entry of its own.
+	CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error)
 }
 
 // Resender sends the events of a time again. A resend that is returned beside an error is on record, and its workflow will see it
@@ -88,6 +95,7 @@ type Resender interface {
 func (o *API) Routes() []exchange.Route {
 	all := []exchange.Route{
 		exchange.Get("/deliveries", "deliveries, the newest event first", o.listDeliveries),
+		exchange.Post("/deliveries/cancel", "cancel deliveries that wait", o.cancelDeliveries),
 		exchange.Get("/deliveries/:id/:subscription", "the delivery of one event to one subscription", o.showDelivery),
 		exchange.Post("/deliveries/:id/:subscription/send", "send it again", o.changeDelivery(o.Deliveries.SendAgain)),
 		exchange.Post("/deliveries/:id/:subscription/cancel", "do not deliver it", o.changeDelivery(o.Deliveries.CancelDelivery)),

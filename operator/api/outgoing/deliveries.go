@@ -128,7 +128,8 @@ func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	return wanted, o.resolve(ctx, q, &wanted)
+	err := o.resolve(ctx, q.Text("subscription"), q.Text("destination"), &wanted)
+	return wanted, err
 }
 
 // ListDeliveries returns the page of deliveries that a request asks for, the newest event first.
@@ -147,17 +148,17 @@ func (o *API) ListDeliveries(c *fiber.Ctx) (list exchange.List[DeliveryView], er
 	}), err
 }
 
-// resolve finds what the names of a query stand for.
-func (o *API) resolve(ctx context.Context, q *exchange.Query, wanted *delivery.Query) error {
-	if name := q.Text("subscription"); name != "" {
-		s, err := o.Subscriptions.Subscription(ctx, name)
+// resolve finds what the names of a query stand for; "" doesn't restrict it.
+func (o *API) resolve(ctx context.Context, subscription, destination string, wanted *delivery.Query) error {
+	if subscription != "" {
+		s, err := o.Subscriptions.Subscription(ctx, subscription)
 		if err != nil {
 			return err
 		}
 		wanted.SubscriptionID = s.ID
 	}
-	if name := q.Text("destination"); name != "" {
-		d, err := o.Destinations.Destination(ctx, name)
+	if destination != "" {
+		d, err := o.Destinations.Destination(ctx, destination)
 		if err != nil {
 			return err
 		}

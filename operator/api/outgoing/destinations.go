@@ -158,8 +158,8 @@ func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Dest
 	return c.JSON(view)
 }
 
-// destinationRequest is the body of a change of a destination.
-type destinationRequest struct {
+// DestinationRequest is the body of a change of a destination.
+type DestinationRequest struct {
 	delivery.Destination
 	exchange.Reasoned
 
@@ -168,18 +168,26 @@ type destinationRequest struct {
 }
 
 func (o *API) createDestination(c *fiber.Ctx) error {
-	body := destinationRequest{}
+	body := DestinationRequest{}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
+	view, err := o.CreateDestination(c, body)
+	if err != nil {
+		return err
+	}
+	return c.Status(fiber.StatusCreated).JSON(view)
+}
+
+// CreateDestination creates a destination for the caller of a request. A name that is taken is refused.
+func (o *API) CreateDestination(c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
-		return err
+		return view, err
 	}
 	body.ID, body.Version = 0, 0
-	c.Status(fiber.StatusCreated)
-	return o.applyDestination(ctx, c, body)
+	return o.ApplyDestination(ctx, c, body)
 }
 
 // mustBeNew refuses a name that is taken.
@@ -201,17 +209,17 @@ func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.
 	return &exchange.RefusalError{Code: exchange.CodeRefused, Field: "name", Detail: detail}
 }
 
-func (o *API) applyDestination(ctx context.Context, c *fiber.Ctx, body destinationRequest) error {
+// ApplyDestination makes a destination what a request says. The view has the secret that this has set, and warnings.
+func (o *API) ApplyDestination(ctx context.Context, c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
 	applied, secret, err := o.Changes.Apply(ctx, body.Destination, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
-		return err
+		return view, err
 	}
-	view, err := o.viewOf(ctx, c, applied)
-	if err != nil {
-		return err
+	if view, err = o.viewOf(ctx, c, applied); err != nil {
+		return view, err
 	}
 	view.Secret, view.Warnings = secret, o.Changes.Warnings(&applied, nil)
-	return c.JSON(view)
+	return view, nil
 }
 
 // replaceDestination takes the whole destination: what the body does not name has its default.
@@ -241,7 +249,7 @@ func (o *API) patchDestination(c *fiber.Ctx) error {
 }
 
 func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delivery.Destination) error {
-	body := destinationRequest{Destination: before}
+	body := DestinationRequest{Destination: before}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
@@ -249,7 +257,11 @@ func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delive
 		return exchange.BadField("name") // a name is for good
 	}
 	body.ID, body.Version = before.ID, before.Version
-	return o.applyDestination(ctx, c, body)
+	view, err := o.ApplyDestination(ctx, c, body)
+	if err != nil {
+		return err
+	}
+	return c.JSON(view)
 }
 
 func (o *API) deleteDestination(c *fiber.Ctx) error {

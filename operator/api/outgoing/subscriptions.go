@@ -79,8 +79,8 @@ func (o *API) targetOf(ctx context.Context, subscription string) (string, error)
 	return s.To, err
 }
 
-// subscriptionRequest is the body of a change of a subscription.
-type subscriptionRequest struct {
+// SubscriptionRequest is the body of a change of a subscription.
+type SubscriptionRequest struct {
 	delivery.Subscription
 	exchange.Reasoned
 	Flat
@@ -101,44 +101,60 @@ func (f Flat) isFlat() bool {
 }
 
 func (o *API) createSubscription(c *fiber.Ctx) error {
-	body := subscriptionRequest{Subscription: delivery.Subscription{Active: true}}
+	body := SubscriptionRequest{Subscription: delivery.Subscription{Active: true}}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
+	view, err := o.CreateSubscription(c, body)
+	if err != nil {
+		return err
+	}
+	return c.Status(fiber.StatusCreated).JSON(view)
+}
+
+// CreateSubscription creates a subscription for the caller of a request, and in the flat form its destination. A name that is
+// taken is refused.
+func (o *API) CreateSubscription(c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	c.Status(fiber.StatusCreated)
 	if body.isFlat() {
 		return o.createFlat(ctx, c, body)
 	}
 	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
-		return err
+		return view, err
 	}
 	body.ID, body.DestinationID, body.Version = 0, 0, 0
+	return o.ApplySubscription(ctx, c, body)
+}
+
+// ApplySubscription makes a subscription what a request says. The view has warnings.
+func (o *API) ApplySubscription(ctx context.Context, c *fiber.Ctx, body SubscriptionRequest) (SubscriptionView, error) {
 	return o.applySubscription(ctx, c, body, nil, "")
 }
 
 // applySubscription also answers for the destination and its secret, where the request has made one.
 func (o *API) applySubscription(
-	ctx context.Context, c *fiber.Ctx, body subscriptionRequest, to *delivery.Destination, secret string,
-) error {
+	ctx context.Context, c *fiber.Ctx, body SubscriptionRequest, to *delivery.Destination, secret string,
+) (view SubscriptionView, err error) {
 	s, err := o.Subscriptions.ApplySubscription(ctx, body.Subscription, exchange.Actor(c, body.Reason))
 	if err != nil {
-		return err
+		return view, err
 	}
-	return o.sendSubscription(ctx, c, SubscriptionView{Subscription: s, Secret: secret, Warnings: o.Changes.Warnings(to, &s)})
+	view = SubscriptionView{Subscription: s, Secret: secret, Warnings: o.Changes.Warnings(to, &s)}
+	view.Condition, err = o.Destinations.Condition(ctx, s.DestinationID)
+	return view, err
 }
 
 // createFlat makes a destination and its only subscription, both of one name. Where the second fails the first stays: to be
 // deleted, or subscribed to.
-func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionRequest) error {
+func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
 	switch {
 	case body.URL == "":
-		return exchange.MissingField("url")
+		return view, exchange.MissingField("url")
 	case body.To != "":
-		return exchange.BadField("to") // the flat form has a destination of its own
+		return view, exchange.BadField("to") // the flat form has a destination of its own
 	case body.EventTypes != nil && body.Events.Types != nil:
-		return exchange.BadField("event_types")
+		return view, exchange.BadField("event_types")
 	}
 	if body.EventTypes != nil {
 		body.Events.Types = body.EventTypes
@@ -148,20 +164,20 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body subscriptionReq
 	}
 	body.To, body.ID, body.DestinationID, body.Version = body.Name, 0, 0, 0
 	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
-		return err
+		return view, err
 	}
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
-		return err
+		return view, err
 	}
 	to := delivery.Destination{Name: body.Name, HTTP: &delivery.HTTP{URL: body.URL}}
 	if body.RateLimit != nil {
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
-			return exchange.BadField("rate_limit")
+			return view, exchange.BadField("rate_limit")
 		}
 	}
 	_, secret, err := o.Changes.Apply(ctx, to, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
-		return err
+		return view, err
 	}
 	return o.applySubscription(ctx, c, body, &to, secret)
 }
@@ -207,7 +223,7 @@ func (o *API) patchSubscription(c *fiber.Ctx) error {
 }
 
 func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before delivery.Subscription) error {
-	body := subscriptionRequest{Subscription: before}
+	body := SubscriptionRequest{Subscription: before}
 	if err := exchange.ReadChange(c, &body); err != nil {
 		return err
 	}
@@ -218,7 +234,11 @@ func (o *API) changeSubscription(ctx context.Context, c *fiber.Ctx, before deliv
 		return exchange.BadField("url") // the destination is changed as one
 	}
 	body.ID, body.DestinationID, body.Version = before.ID, before.DestinationID, before.Version
-	return o.applySubscription(ctx, c, body, nil, "")
+	view, err := o.ApplySubscription(ctx, c, body)
+	if err != nil {
+		return err
+	}
+	return c.JSON(view)
 }
 
 func (o *API) deleteSubscription(c *fiber.Ctx) error {

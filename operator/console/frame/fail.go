@@ -41,9 +41,11 @@ func titleOf(status int) string {
 	case fiber.StatusConflict:
 		return "Not now"
 	case fiber.StatusBadRequest, fiber.StatusRequestEntityTooLarge:
-		return "That cannot be read"
-	case fiber.StatusTooManyRequests, fiber.StatusServiceUnavailable:
-		return "Later"
+		return "Invalid request"
+	case fiber.StatusTooManyRequests:
+		return "Too many attempts"
+	case fiber.StatusServiceUnavailable:
+		return "Unavailable"
 	}
 	return "Something went wrong"
 }

@@ -76,11 +76,15 @@ var elements = template.Must(template.New("elements").Parse(`
 {{- define "csrf"}}<input type="hidden" name="csrf" value="{{.}}">{{end}}
 {{- define "none"}}<span class="none">–</span>{{end}}
 {{- define "time"}}<time datetime="{{.Full}}" title="{{.Full}}">{{.Text}}</time>{{end}}
+{{- define "clock"}}<time class="clock" datetime="{{.Full}}" title="{{.Utc}}">{{.Utc}}</time>{{end}}
 {{- define "prose"}}{{range .}}{{if .IsCode}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
 {{- define "code"}}<code title="{{.Full}}">{{.Text}}</code>{{end}}`))
 
 // told is a short text, and the whole of it to hover over and to copy.
 type told struct{ Full, Text string }
+
+// clock is a moment; console.js shows it in the reader's zone, and leaves the title.
+type clock struct{ Full, Utc string }
 
 func element(name string, data any) template.HTML {
 	var out strings.Builder
@@ -90,13 +94,13 @@ func element(name string, data any) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // a template has escaped it
 }
 
-// timeElement is a moment, to the second, in UTC.
+// timeElement is a moment, to the second, in UTC until console.js shows it in local time.
 func timeElement(at any) template.HTML {
 	moment := instant(at).UTC()
 	if moment.IsZero() {
 		return element("none", nil)
 	}
-	return element("time", told{moment.Format(time.RFC3339Nano), moment.Format("2006-01-02 15:04:05")})
+	return element("clock", clock{moment.Format(time.RFC3339Nano), moment.Format("2006-01-02 15:04:05") + " UTC"})
 }
 
 // InstantText is a moment as an address has it; "" for none.

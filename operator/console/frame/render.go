@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/internal/printable"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/exchange"
@@ -83,7 +85,26 @@ func (f *Frame) render(ctx *fiber.Ctx, page, name string, data any) error {
 func (f *Frame) Fragment(page, name string, data any) ([]byte, error) {
 	var out bytes.Buffer
 	err := f.templates[page].ExecuteTemplate(&out, name, data)
-	return out.Bytes(), err
+	return withoutHidden(out.Bytes()), err
+}
+
+// sentBack are the values of forms, which come back as they are.
+var sentBack = regexp.MustCompile(`(?s)<textarea.*?</textarea>|\bvalue="[^"]*"`)
+
+// withoutHidden shows directional and control characters as escapes, wherever they were put into a page.
+func withoutHidden(page []byte) []byte {
+	if bytes.IndexFunc(page, printable.IsHidden) < 0 {
+		return page
+	}
+	var out bytes.Buffer
+	at := 0
+	for _, kept := range sentBack.FindAllIndex(page, -1) {
+		out.WriteString(printable.Text(string(page[at:kept[0]])))
+		out.Write(page[kept[0]:kept[1]])
+		at = kept[1]
+	}
+	out.WriteString(printable.Text(string(page[at:])))
+	return out.Bytes()
 }
 
 // Templates are those of the pages by name, each with the layout and the parts.

@@ -23,7 +23,7 @@ type measure struct {
 
 var measures = []measure{
 	{title: "Events received", unit: "/s", metric: "holdfast_events_received_total", isCounter: true, scale: 1},
-	{title: "Events worked off", unit: "/s", metric: "holdfast_event_duration_seconds_count", isCounter: true, scale: 1},
+	{title: "Events processed", unit: "/s", metric: "holdfast_event_duration_seconds_count", isCounter: true, scale: 1},
 	{
 		title: "Answer to senders, p95", unit: "ms", metric: "holdfast_ack_last_minute_seconds", label: "figure", value: "p95",
 		scale: 1000,

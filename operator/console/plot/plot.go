@@ -3,6 +3,7 @@ package plot
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,21 +18,26 @@ type Plot struct {
 	// From is where the points begin, as a part of the whole time: the process may be younger.
 	From       float64
 	Last, Most float64
-	Bad        bool
-	taken      int // points, before they were thinned
+	// PeakAt is when Most was measured; zero if nothing was.
+	PeakAt time.Time
+	Bad    bool
+	taken  int // points, before they were thinned
 }
 
 // maxPoints is how many points a plot has: more than there is width for says nothing.
 const maxPoints = 180
 
 // All are the plots of a time that ends now; none where there is no history.
-func All(history History, window time.Duration) (all []Plot) {
+func All(history History, window time.Duration) []Plot { return all(history, window, time.Now()) }
+
+func all(history History, window time.Duration, now time.Time) (all []Plot) {
 	if history == nil {
 		return nil
 	}
 	for _, m := range measures {
 		step, series := history(m.metric, window)
 		p := m.plot(step, series)
+		p.PeakAt = peakAt(p.Points, p.taken, step, now)
 		p.From = max(1-float64(p.taken)*step.Seconds()/window.Seconds(), 0)
 		all = append(all, p)
 	}
@@ -64,6 +70,20 @@ func (m measure) plot(step time.Duration, all []Series) Plot {
 		p.Last = sum[len(sum)-1]
 	}
 	return p
+}
+
+// peakAt is when the highest point was measured, the latest of equals; zero if there is none above 0.
+func peakAt(points []float64, taken int, step time.Duration, now time.Time) time.Time {
+	if len(points) == 0 || slices.Max(points) == 0 {
+		return time.Time{}
+	}
+	highest := slices.Max(points)
+	last := len(points) - 1
+	for points[last] != highest {
+		last--
+	}
+	before := time.Duration(float64(len(points)-1-last) * float64(taken) / float64(len(points)) * float64(step))
+	return now.Add(-before).Truncate(time.Second)
 }
 
 // thin keeps the highest of each group of points.
@@ -111,7 +131,7 @@ const (
 
 // Label tells the plot in words, for those who do not see it.
 func (p Plot) Label() string {
-	return fmt.Sprintf("%s: now %s, at most %s", p.Title, p.Figure(), p.Highest())
+	return fmt.Sprintf("%s: now %s, peak %s", p.Title, p.Figure(), p.Highest())
 }
 
 // Line are the places of the points.

@@ -43,3 +43,30 @@ for (const button of document.querySelectorAll("button.copy")) {
     button.textContent = "Copied";
   });
 }
+
+// Times in the reader's zone; the title keeps UTC. What is replaced later is changed as well.
+(() => {
+  const pad = (n) => String(n).padStart(2, "0");
+  const local = (at) => `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ` +
+    `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  const show = () => {
+    for (const time of document.querySelectorAll("time.clock")) {
+      const text = local(new Date(time.dateTime));
+      if (time.textContent !== text) time.textContent = text;
+    }
+  };
+  show();
+  new MutationObserver(show).observe(document.body, { childList: true, subtree: true, characterData: true });
+  const zone = document.getElementById("zone");
+  if (zone) zone.textContent = `times are local (${Intl.DateTimeFormat().resolvedOptions().timeZone}), in UTC where you hover`;
+})();
+
+// "/" goes to the search, or to the first filter of a page that has none.
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, textarea, select")) return;
+  const search = document.getElementById("find") ?? document.querySelector(".filters input:not([type=hidden])");
+  if (!search) return;
+  e.preventDefault();
+  search.focus();
+  search.select();
+});

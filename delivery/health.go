@@ -1,0 +1,64 @@
+package delivery
+
+import "strings"
+
+// Health is how a destination is doing, in one word: what an operator has decided, else what its attempts have shown.
+type Health string
+
+// The words for a destination's health.
+const (
+	HealthReady      Health = "ready"
+	HealthPaused     Health = "paused"
+	HealthDisabled   Health = "disabled"
+	HealthGone       Health = "gone"       // disabled by its own answer 410
+	HealthFailing    Health = "failing"    // the breaker is open, or attempts keep failing
+	HealthRecovering Health = "recovering" // the breaker is half open
+)
+
+// GoneReason begins the reason of a destination that its own answer has disabled.
+const GoneReason = "its receiver wants nothing more: "
+
+// Health sums up the state and the breaker.
+func (c Condition) Health() Health {
+	switch {
+	case c.State == DestinationDisabled && strings.HasPrefix(c.Reason, GoneReason):
+		return HealthGone
+	case c.State == DestinationDisabled:
+		return HealthDisabled
+	case c.State == DestinationPaused:
+		return HealthPaused
+	case c.Breaker == BreakerHalfOpen:
+		return HealthRecovering
+	case c.Breaker == BreakerOpen, c.TroubleSince != nil:
+		return HealthFailing
+	}
+	return HealthReady
+}
+
+// NextStep says what an operator can do about a destination, with commands between backticks; "" if nothing needs doing.
+func (c Condition) NextStep(name string) string {
+	resume := "`holdfast destination resume " + name + "`"
+	switch c.Health() {
+	case HealthGone:
+		return "The endpoint answered 410 Gone. If it still wants events, run " + resume +
+			"; otherwise `holdfast destination delete " + name + "`"
+	case HealthDisabled:
+		return "Nothing is sent. Fix the cause, then run " + resume
+	case HealthPaused:
+		return "Nothing is sent until you run " + resume
+	case HealthRecovering:
+		return "A few deliveries test the endpoint. Wait: the breaker closes when they succeed"
+	case HealthFailing:
+		return failing(c, resume)
+	case HealthReady:
+	}
+	return ""
+}
+
+func failing(c Condition, resume string) string {
+	if c.Breaker != BreakerOpen {
+		return "Attempts fail and are retried. Check the endpoint"
+	}
+	return "The breaker is open: deliveries wait, and one tests the endpoint now and then. Fix the endpoint, then run " + resume +
+		" to try at once"
+}

@@ -1,0 +1,85 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/operator/access"
+)
+
+// beyond are the elements that reach beyond the window, and aren't in a container that scrolls or hides them.
+const beyond = `(() => {
+  const wide = innerWidth;
+  const scrolls = (e) => { for (; e && e !== document.body; e = e.parentElement)
+    if (getComputedStyle(e).overflowX !== "visible") return true; return false; };
+  const found = [...document.body.querySelectorAll("*")].filter((e) => {
+    const box = e.getBoundingClientRect();
+    return box.width > 1 && box.height > 1 && (box.right > wide + 1 || box.left < -1) && !e.matches(".skip") && !scrolls(e);
+  }).slice(0, 3).map((e) => e.outerHTML.slice(0, 120));
+  const page = document.documentElement.scrollWidth;
+  return JSON.stringify(page > wide || found.length ? [page, ...found] : []);
+})()`
+
+// No page scrolls sideways on a phone, and nothing is cut off on a screen, however long what it shows.
+func TestNoPageIsWiderThanItsWindow(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long", 30)
+	r := newReceiver(t)
+	r.status.Store(http.StatusTeapot)
+	sent := r.send(t, "retrying")
+	wide := holdfast.sent(t, uniqueID(long), fmt.Sprintf(`{"id":%q,"type":"note","text":%q}`, long, long), "processed")
+	dead := holdfast.sent(t, uniqueID(long), poison, "dead")
+	letter := holdfast.awaitEvent(t, dead, "dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 }).DeadLetters[0].ID
+	b := newBrowser(t).as(access.RoleAdmin)
+	b.open("/console/operations")
+	paths := []string{
+		"", "/events", "/events?provider=" + long, "/events/" + sent, "/events/" + wide, "/events/" + dead,
+		fmt.Sprintf("/events/%s/edit", dead), "/dead-letters", "/dead-letters/list", fmt.Sprintf("/dead-letters/%d", letter),
+		fmt.Sprintf("/dead-letters/%d/discard", letter), "/dead-letters/redrive?provider=homemade", "/entities",
+		"/deliveries", "/deliveries?status=retrying", "/receivers", strings.TrimPrefix(r.path(), "/console"),
+		strings.TrimPrefix(r.path(), "/console") + "/pause", strings.TrimPrefix(r.path(), "/console") + "/check?subscription=" + r.name,
+		"/providers", "/providers/homemade", "/providers/homemade/try", "/operations", "/operations/rebuild",
+		"/operations/resend?subscription=" + r.name, "/audit", "/nothing-" + long,
+	}
+	var wrong []string
+	for _, width := range []int64{390, 1400} {
+		do(b, call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 900, DeviceScaleFactor: 1}))
+		for _, path := range paths {
+			b.open("/console" + path)
+			do(b, chromedp.Evaluate[bool](`document.querySelectorAll("details").forEach((d) => { d.open = true; }), true`))
+			var found []any
+			require.NoError(t, json.Unmarshal([]byte(do(b, chromedp.Evaluate[string](beyond))), &found))
+			if len(found) > 0 {
+				wrong = append(wrong, fmt.Sprintf("%d px %.60s: %v", width, path, found))
+			}
+		}
+	}
+	require.Empty(t, wrong, strings.Join(wrong, "\n"))
+}
+
+// Times are the reader's, with UTC where one hovers, and "/" goes to the search.
+func TestTimesAreLocalAndSlashSearches(t *testing.T) {
+	t.Parallel()
+	id := holdfast.sent(t, uniqueID("msg"), `{"type":"note"}`, "processed")
+	b := newBrowser(t).as(access.RoleViewer)
+	do(b, call(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kathmandu"}))
+	b.open("/console/events")
+	hours := `(() => { const t = document.querySelector("#e-` + id + ` time.clock");
+		const read = (s) => Date.parse(s.slice(0, 19).replace(" ", "T") + "Z");
+		return (read(t.textContent) - read(t.title)) / 60000; })()`
+	require.Equal(t, 345, do(b, chromedp.Evaluate[int](hours)), "5 h 45 min east of what one hovers over")
+	require.Contains(t, b.text("footer"), "times are local (Asia/")
+	do(b, chromedp.KeyEvent("/"))
+	require.Equal(t, "find", do(b, chromedp.Evaluate[string]("document.activeElement.id")))
+	require.NotZero(t, b.count("#providers option"))
+	plain := newBrowser(t).as(access.RoleViewer).withoutScripts()
+	plain.open("/console/events")
+	require.Contains(t, plain.text("#e-"+id+" time"), " UTC")
+}

@@ -1,0 +1,37 @@
+// Package printable makes text safe to show: what nobody sees, or what reorders the text around it, is shown as an escape.
+package printable
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Text shows control and format characters as escapes, \u001b or \u202e: a terminal obeys the former, and directional ones make
+// a text read as another one. Tabs and line ends stay, and so do joiners, which scripts and emoji need.
+func Text(s string) string {
+	if strings.IndexFunc(s, IsHidden) < 0 {
+		return s
+	}
+	var out strings.Builder
+	for i, r := range s {
+		switch {
+		case !IsHidden(r), r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
+			out.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
+}
+
+// IsHidden reports whether Text escapes a character.
+func IsHidden(r rune) bool {
+	switch r {
+	case '\n', '\t', '\u200c', '\u200d':
+		return false
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+}

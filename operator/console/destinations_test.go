@@ -1,0 +1,216 @@
+package console_test
+
+import (
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/operator/access"
+)
+
+// send fills in the form at a path as a role, and sends it to that path.
+func (s site) send(t *testing.T, role access.Role, path string, form url.Values) (status int, location, page string) {
+	t.Helper()
+	v := newVisitor(t)
+	require.Equal(t, 303, v.logIn(s, s.tokens[role]).StatusCode)
+	_, home := v.get(s.url + "/console")
+	sent := proofIn(t, home)
+	maps.Copy(sent, form)
+	res, page := v.ask("POST", s.url+path, sent)
+	return res.StatusCode, res.Header.Get("Location"), page
+}
+
+func (s site) look(t *testing.T, role access.Role, path string) (status int, page string) {
+	t.Helper()
+	v := newVisitor(t)
+	require.Equal(t, 303, v.logIn(s, s.tokens[role]).StatusCode)
+	res, page := v.get(s.url + path)
+	return res.StatusCode, page
+}
+
+// A destination and a subscription are created in the console as by the API: with a secret that is shown once, and with warnings.
+func TestADestinationIsCreated(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	s := startShowing(t, behind.shown(), "", true)
+	status, _, page := s.send(t, access.RoleIntegrator, "/console/new-destination", url.Values{
+		"name": {"crm"}, "http.url": {"http://127.0.0.1:9/hooks"}, "http.headers": {"X-Key: a:b\r\n\r\nX-More:2"},
+		"rate.requests": {"5"}, "timeout": {"20s"}, "retry.schedule": {"1s 5m"}, "breaker.failures": {"7"},
+	})
+	require.Equal(t, 200, status, page)
+	require.Contains(t, page, `<code id="secret">whsec_bWFkZSBieSB0aGUgZGVzaw==</code>`)
+	require.Contains(t, page, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS", "a private address is pointed out")
+	wanted := delivery.Destination{
+		ID: 3, Version: 1, Name: "crm", Timeout: event.Duration(20 * time.Second),
+		HTTP:    &delivery.HTTP{URL: "http://127.0.0.1:9/hooks", Headers: delivery.Headers{"X-Key": "a:b", "X-More": "2"}},
+		Rate:    &delivery.Rate{Requests: 5, Per: event.Duration(time.Second)},
+		Retry:   delivery.Retry{Schedule: []event.Duration{event.Duration(time.Second), event.Duration(5 * time.Minute)}},
+		Breaker: delivery.Breaker{Failures: 7},
+	}
+	require.Equal(t, wanted, behind.all["crm"])
+	require.Equal(t, "the-integrator", behind.did[0].Name)
+
+	status, _, page = s.send(t, access.RoleIntegrator, "/console/receivers/crm/subscribe", url.Values{
+		"name": {"customers"}, "events.providers": {"stirpe"}, "events.types": {"customer.*, invoice.paid"}, "active": {"true"},
+	})
+	require.Equal(t, 200, status, page)
+	require.Contains(t, page, "no definition is called &#34;stirpe&#34;")
+	made := behind.subscriptions["customers"]
+	require.Equal(t, []any{"crm", true, []string{"customer.*", "invoice.paid"}}, []any{made.To, made.Active, made.Events.Types})
+
+	status, page = s.look(t, access.RoleIntegrator, "/console/receivers/crm")
+	require.Equal(t, 200, status)
+	require.NotContains(t, page, "whsec_")
+}
+
+// What is wrong stands next to the field, and the form keeps what was filled in. Nothing is saved.
+func TestAFormSaysWhatIsWrongNextToTheField(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	behind.all["taken"] = delivery.Destination{ID: 5, Name: "taken", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
+	s := startShowing(t, behind.shown(), "", true)
+	const create, subscribe = "/console/new-destination", "/console/receivers/taken/subscribe"
+	next := func(field string) string { return `id="e-` + field + `" role="alert">` }
+	for name, c := range map[string]struct {
+		path, field, why string
+		form             url.Values
+	}{
+		"no name":           {create, "name", "is required", url.Values{}},
+		"a name of capital": {create, "name", "must be 1 to 63", url.Values{"name": {"CRM"}}},
+		"a name that is taken": {create, "name", "there is a destination taken",
+			url.Values{"name": {"taken"}}},
+		"neither kind":      {create, "http.url", "or temporal is missing", url.Values{"name": {"new"}}},
+		"a URL of files":    {create, "http.url", "must be a URL", url.Values{"name": {"new"}, "http.url": {"file:///x"}}},
+		"a header of ours":  {create, "http.headers", "is set by Holdfast", url.Values{"name": {"new"}, "http.headers": {"Host: x"}}},
+		"a header of none":  {create, "http.headers", "one header a line", url.Values{"name": {"new"}, "http.headers": {"Host"}}},
+		"a short secret":    {create, "secret", "must be one line of 16", url.Values{"name": {"new"}, "secret": {"x"}}},
+		"seconds of none":   {create, "timeout", "must be a duration", url.Values{"name": {"new"}, "timeout": {"20"}}},
+		"too long":          {create, "timeout", "must be 0s to 5m0s", url.Values{"name": {"new"}, "timeout": {"2h"}}},
+		"many in flight":    {create, "in_flight", "must be a whole number", url.Values{"name": {"new"}, "in_flight": {"many"}}},
+		"a rate of nothing": {create, "rate.requests", "must be 1 to", url.Values{"name": {"new"}, "rate.requests": {"0"}}},
+		"a filter of none":  {subscribe, "events.filter", "", url.Values{"name": {"new"}, "events.filter": {".a |"}}},
+		"a body of none":    {subscribe, "body", "", url.Values{"name": {"new"}, "body": {"{"}}},
+	} {
+		if c.path == create && !c.form.Has("http.url") && name != "neither kind" {
+			c.form.Set("http.url", "https://a.example")
+		}
+		status, _, page := s.send(t, access.RoleIntegrator, c.path, c.form)
+		require.Equal(t, 422, status, "%s: %s", name, page)
+		require.Contains(t, page, next(c.field), name)
+		require.Contains(t, page, c.why, name)
+		require.NotContains(t, page, next("keep"), name)
+		for _, kept := range c.form {
+			require.Contains(t, page, kept[0], "%s keeps the input", name)
+		}
+	}
+	require.Len(t, behind.all, 1)
+	require.Empty(t, behind.subscriptions)
+}
+
+// An edit changes what the form shows, and leaves the rest: the values of headers as well, which it doesn't have.
+func TestADestinationIsEdited(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	jitter := 0.5
+	behind.all["crm"] = delivery.Destination{
+		ID: 3, Version: 7, Name: "crm", Retry: delivery.Retry{Jitter: &jitter, Attempts: 3},
+		HTTP: &delivery.HTTP{
+			URL: "https://crm.example.com/old", Headers: delivery.Headers{"X-Key": delivery.MaskedHeader}, CA: "ca.pem",
+		},
+	}
+	s := startShowing(t, behind.shown(), "", true)
+	_, page := s.look(t, access.RoleIntegrator, "/console/receivers/crm/edit")
+	require.Contains(t, page, "X-Key: [redacted]")
+	require.NotContains(t, page, `name="name"`)
+	form := url.Values{
+		"version": {"6"}, "http.url": {"https://crm.example.com/new"}, "http.headers": {"X-Key: [redacted]"}, "retry.attempts": {"4"},
+	}
+	status, _, page := s.send(t, access.RoleIntegrator, "/console/receivers/crm/edit", form)
+	require.Equal(t, 422, status, page)
+	require.Contains(t, page, "Somebody has changed it")
+	require.Equal(t, "https://crm.example.com/old", behind.all["crm"].HTTP.URL)
+
+	form.Set("version", "7")
+	behind.secrets["crm"] = []delivery.Secret{{Value: "kept"}}
+	status, location, page := s.send(t, access.RoleIntegrator, "/console/receivers/crm/edit", form)
+	require.Equal(t, 303, status, page)
+	require.Equal(t, "/console/receivers/crm", location)
+	saved := behind.all["crm"]
+	require.Equal(t, []any{"https://crm.example.com/new", "[redacted]", "ca.pem", &jitter, 4},
+		[]any{saved.HTTP.URL, saved.HTTP.Headers["X-Key"], saved.HTTP.CA, saved.Retry.Jitter, saved.Retry.Attempts})
+	require.Equal(t, "kept", behind.secrets["crm"][0].Value)
+}
+
+// A subscription to a task queue says as JSON what is started; it is edited, paused, resumed and deleted.
+func TestASubscriptionIsEditedPausedAndDeleted(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	behind.all["queue"] = delivery.Destination{ID: 5, Name: "queue", Temporal: &delivery.Temporal{TaskQueue: "orders"}}
+	s := startShowing(t, behind.shown(), "", true)
+	const path = "/console/receivers/queue"
+	status, _, page := s.send(t, access.RoleIntegrator, path+"/subscribe", url.Values{"name": {"orders"}, "workflow": {`{"start":{"typ":1}}`}})
+	require.Equal(t, 422, status)
+	require.Contains(t, page, `id="e-workflow"`)
+	status, _, page = s.send(t, access.RoleIntegrator, path+"/subscribe",
+		url.Values{"name": {"orders"}, "workflow": {`{"start":{"type":"Order","workflow_id":""}}`}})
+	require.Equal(t, 422, status)
+	require.Contains(t, page, `id="e-workflow"`, "what the API says of start.workflow_id belongs to the JSON")
+	status, _, page = s.send(t, access.RoleIntegrator, path+"/subscribe",
+		url.Values{"name": {"orders"}, "active": {"true"}, "workflow": {`{"start":{"type":"Order","workflow_id":".id"}}`}})
+	require.Equal(t, 303, status, page)
+
+	named := url.Values{"subscription": {"orders"}}
+	status, _, _ = s.send(t, access.RoleIntegrator, path+"/active", named)
+	require.Equal(t, 303, status)
+	require.False(t, behind.subscriptions["orders"].Active)
+	require.Equal(t, "Order", behind.subscriptions["orders"].Start.Type)
+	_, page = s.look(t, access.RoleIntegrator, path+"/subscribe?subscription=orders")
+	require.Contains(t, page, "&#34;type&#34;: &#34;Order&#34;")
+	behind.waiting = 12
+	_, page = s.look(t, access.RoleIntegrator, path+"/unsubscribe?subscription=orders")
+	require.Contains(t, page, "<dt>Waiting</dt><dd>12</dd>")
+	status, _, _ = s.send(t, access.RoleIntegrator, path+"/unsubscribe", named)
+	require.Equal(t, 303, status)
+	require.Empty(t, behind.subscriptions)
+	status, _, _ = s.send(t, access.RoleIntegrator, path+"/delete", nil)
+	require.Equal(t, 303, status)
+	require.Empty(t, behind.all)
+}
+
+// Who may not change something sees no button for it, and is refused: the roles are those of the API.
+func TestOnlyWhoMayChangeADestinationSeesHow(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	behind.all["crm"] = delivery.Destination{ID: 3, Name: "crm", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
+	behind.subscriptions["customers"] = delivery.Subscription{ID: 9, Name: "customers", To: "crm", DestinationID: 3, Active: true}
+	s := startShowing(t, behind.shown(), "", true)
+	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: false, access.RoleIntegrator: true} {
+		_, list := s.look(t, role, "/console/receivers")
+		require.Equal(t, may, strings.Contains(list, "new-destination"), role)
+		_, page := s.look(t, role, "/console/receivers/crm")
+		for _, link := range []string{"/edit", "/delete", "/subscribe", "/active", "/unsubscribe"} {
+			require.Equal(t, may, strings.Contains(page, "/console/receivers/crm"+link), "%s %s", role, link)
+		}
+		if may {
+			continue
+		}
+		for _, path := range []string{
+			"/console/new-destination", "/console/receivers/crm/edit", "/console/receivers/crm/delete", "/console/receivers/crm/subscribe",
+			"/console/receivers/crm/active", "/console/receivers/crm/unsubscribe",
+		} {
+			status, _, _ := s.send(t, role, path, url.Values{"subscription": {"customers"}, "name": {"x"}})
+			require.Equal(t, 403, status, "%s %s", role, path)
+		}
+	}
+	require.Empty(t, behind.did)
+	status, location, _ := s.send(t, access.RoleIntegrator, "/console/receivers/crm/pause", nil)
+	require.Equal(t, "303 /console/receivers/crm", strconv.Itoa(status)+" "+location)
+	require.Equal(t, delivery.DestinationPaused, behind.states["crm"])
+}

@@ -1,0 +1,82 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
+)
+
+// confirmReplay asks whether an event that was processed should be delivered once more.
+func (c *Console) confirmReplay(ctx *fiber.Ctx) error {
+	id, err := exchange.PathUUID(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := c.API.Outbound.Deliveries.DeliveriesOf(ctx.UserContext(), id)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return c.Sorry(ctx, eventPath(id), "No subscription got this event, so there is nothing to send again. A resend also sends "+
+			"what matches a subscription now.")
+	}
+	q := frame.Confirm{
+		Section: "Events", Title: "Replay to " + countOf(len(all), "subscription", "subscriptions"),
+		Question: "The event goes out again to each subscription below, under a new webhook-id, even where it was delivered before. " +
+			"It is not processed again: entities stay as they are. What is paused waits until it is resumed.",
+		Facts:  []frame.Fact{{"Event", id}, {"Deliveries", strconv.Itoa(len(all))}},
+		Action: eventPath(id) + "/send-all", Button: "Send " + countOf(len(all), "delivery", "deliveries"), Reason: "optional",
+		Back: eventPath(id),
+	}
+	for _, d := range all {
+		q.Facts = append(q.Facts, frame.Fact{d.Subscription, string(d.Status) + ", to " + d.Destination})
+		q.Fields = append(q.Fields, frame.Fact{"id", strconv.FormatInt(d.SubscriptionID, 10)})
+	}
+	return c.Ask(ctx, q)
+}
+
+// replayDeliveries sends an event again to the subscriptions that the question has named.
+func (c *Console) replayDeliveries(ctx *fiber.Ctx) error {
+	eventID, err := exchange.PathUUID(ctx)
+	if err != nil {
+		return err
+	}
+	values, err := url.ParseQuery(string(ctx.BodyRaw()))
+	if err != nil {
+		return exchange.BadField("id")
+	}
+	ids, err := idsOf(values)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	send := func(within context.Context, subscription int64, by oversight.Actor) error {
+		_, err := c.API.Outbound.Deliveries.SendAgain(within, delivery.Key{EventID: eventID, SubscriptionID: subscription}, by)
+		return err
+	}
+	return c.Lead(ctx, eventPath(eventID), applied(ctx, ids, "sent again", send, exchange.Actor(ctx, reason)))
+}
+
+// CanReplay reports whether the event was processed, and went to somebody.
+func (p eventPage) CanReplay() bool {
+	return p.Status == event.StatusProcessed && len(p.Deliveries) > 0
+}
+
+// countOf is a number with its noun.
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return frame.Number(n) + " " + many
+}

@@ -1,0 +1,259 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/event"
+	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
+)
+
+// field is one entry of a form. Its name is the path that the API gives the field.
+type field struct {
+	Name, Label, Hint string
+	Kind              fieldKind
+	Value, Error      string
+	// Covers are further fields of the API whose errors are shown here.
+	Covers []string
+}
+
+type fieldKind string
+
+// The kinds of fields beside a line of text.
+const (
+	fieldArea   fieldKind = "area"
+	fieldSecret fieldKind = "password"
+	fieldCheck  fieldKind = "check"
+)
+
+// fieldGroup is a part of a form; one with a title is folded unless something in it is set.
+type fieldGroup struct {
+	Title  string
+	Fields []*field
+}
+
+// Open reports whether somebody should see the fields.
+func (g fieldGroup) Open() bool {
+	return slices.ContainsFunc(g.Fields, func(f *field) bool { return f.Value != "" || f.Error != "" })
+}
+
+// form is a page on which something is created or edited. Its parsers note what is wrong next to the field.
+type form struct {
+	Lead, Action, Button, Back string
+	Groups                     []fieldGroup
+	Hidden                     []frame.Fact
+	// Problems are those that belong to none of the fields.
+	Problems []string
+}
+
+func (f *form) fields() (all []*field) {
+	for _, g := range f.Groups {
+		all = append(all, g.Fields...)
+	}
+	return all
+}
+
+func (f *form) field(name string) *field {
+	for _, one := range f.fields() {
+		if one.Name == name {
+			return one
+		}
+	}
+	return nil
+}
+
+// read takes over what was filled in.
+func (f *form) read(ctx *fiber.Ctx) {
+	for _, one := range f.fields() {
+		one.Value = strings.TrimSpace(strings.ReplaceAll(ctx.FormValue(one.Name), "\r\n", "\n"))
+	}
+}
+
+// failed reports whether something is wrong.
+func (f *form) failed() bool {
+	return len(f.Problems) > 0 || slices.ContainsFunc(f.fields(), func(one *field) bool { return one.Error != "" })
+}
+
+// text is the value of a field; "" if the form has none of the name.
+func (f *form) text(name string) string {
+	if one := f.field(name); one != nil {
+		return one.Value
+	}
+	return ""
+}
+
+// words are the values of a field that takes several; nil if it is empty.
+func (f *form) words(name string) []string {
+	words := strings.FieldsFunc(f.text(name), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+	if len(words) == 0 {
+		return nil
+	}
+	return words
+}
+
+// number reads a whole number; an empty field is 0.
+func (f *form) number(name string) int {
+	text := f.text(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		f.refuse(name, "must be a whole number")
+	}
+	return n
+}
+
+// duration reads a duration; an empty field is 0.
+func (f *form) duration(name string) event.Duration {
+	text := f.text(name)
+	if text == "" {
+		return 0
+	}
+	return f.durationOf(name, text)
+}
+
+func (f *form) durationOf(name, text string) event.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		f.refuse(name, "must be a duration, like 30s, 5m or 72h")
+	}
+	return event.Duration(d)
+}
+
+// object reads a JSON object; an empty field leaves the value as it is.
+func (f *form) object(name string, into any) {
+	text := f.text(name)
+	if text == "" {
+		return
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		f.refuse(name, "is not the JSON that is expected here: "+strings.TrimPrefix(err.Error(), "json: "))
+	}
+}
+
+func (f *form) refuse(name, why string) {
+	if one := f.owner(name); one != nil {
+		if one.Error != "" {
+			why = one.Error + "; " + why
+		}
+		one.Error = why
+		return
+	}
+	f.Problems = append(f.Problems, strings.TrimSpace(name+" "+why))
+}
+
+// owner is the field of the form that stands for a path of the API; nil if there is none.
+func (f *form) owner(path string) *field {
+	within := func(inner, outer string) bool {
+		rest, ok := strings.CutPrefix(inner, outer)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	for _, one := range f.fields() {
+		names := append([]string{one.Name}, one.Covers...)
+		if slices.ContainsFunc(names, func(name string) bool { return within(path, name) }) {
+			return one
+		}
+	}
+	for _, one := range f.fields() {
+		if path != "" && within(one.Name, path) {
+			return one
+		}
+	}
+	return nil
+}
+
+// explain puts an error of the API next to the fields that it is about. It reports false for one that filling in the form
+// differently doesn't change.
+func (f *form) explain(ctx *fiber.Ctx, err error) bool {
+	var refused *event.Error
+	if errors.As(err, &refused) && len(refused.Fields) > 0 {
+		for _, one := range refused.Fields {
+			f.refuse(one.Field, one.Reason)
+		}
+		return true
+	}
+	shown := exchange.FailureOf(ctx, err)
+	why := shown.Message
+	if shown.Detail != "" {
+		why = shown.Detail
+	}
+	switch shown.Code {
+	case exchange.CodeMissingField:
+		f.refuse(shown.Field, "is required")
+	case exchange.CodeBadField, exchange.CodeRefused, exchange.CodeWrongState:
+		path, text := shown.Field, why
+		if path == "" {
+			path, text = f.leadingField(why)
+		}
+		f.refuse(path, text)
+	default:
+		return false
+	}
+	return true
+}
+
+// leadingField cuts the field off a sentence that begins with one.
+func (f *form) leadingField(sentence string) (path, rest string) {
+	first, rest, _ := strings.Cut(sentence, " ")
+	first = strings.TrimSuffix(first, ":")
+	if f.owner(first) == nil {
+		return "", sentence
+	}
+	return first, rest
+}
+
+// showForm shows a form; one with problems keeps what was filled in.
+func (c *Console) showForm(ctx *fiber.Ctx, title string, f *form) error {
+	if f.failed() {
+		ctx.Status(fiber.StatusUnprocessableEntity)
+	}
+	return c.Show(ctx, "form", frame.Page{Title: title, Section: destinations, Data: f})
+}
+
+// changedMeanwhile notes that what a form edits is not what it showed.
+func (f *form) changedMeanwhile(ctx *fiber.Ctx, version int64) {
+	if ctx.FormValue("version") != strconv.FormatInt(version, 10) {
+		f.Problems = append(f.Problems, "Somebody has changed it since this form was opened. Nothing was saved: open the form again.")
+	}
+}
+
+func versionOf(version int64) []frame.Fact {
+	return []frame.Fact{{"version", strconv.FormatInt(version, 10)}}
+}
+
+// textOfNumber is "" for 0, which is a default.
+func textOfNumber(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func textOfDuration(d event.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return shortText(d)
+}
+
+// shortText leaves out the zeros at the end of a duration: 72h, not 72h0m0s.
+func shortText(d event.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,61 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/console/frame"
+)
+
+// A destination whose breaker is open isn't ready on any page, and its own says what to do next.
+func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &api.API{}})
+	row := receiverRow{DestinationView: outgoing.DestinationView{
+		Destination: delivery.Destination{Name: "crm"},
+		Condition:   delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerOpen},
+	}}
+	caller := access.Caller{Role: access.RoleViewer}
+	for page, data := range map[string]any{
+		"receivers": receiverList{Rows: []receiverRow{row}, All: 1}, "receiver": receiverPage{receiverRow: row},
+		"now": nowPage{Stats: &oversight.Stats{}, Troubled: []troubled{{"crm", row.Condition}}},
+	} {
+		drawn, err := c.Fragment(page, "layout.html", frame.View{Page: frame.Page{Data: data}, Caller: caller})
+		require.NoError(t, err)
+		require.Contains(t, string(drawn), `<span class="state failing">failing</span>`, page)
+		require.NotContains(t, string(drawn), `<span class="state ready">`, page)
+		if page == "receiver" {
+			require.Contains(t, string(drawn), "run <code>holdfast destination resume crm</code> to try at once")
+		}
+	}
+}
+
+// A cause on the first page leads to its own dead letters.
+func TestACauseLeadsToItsDeadLetters(t *testing.T) {
+	t.Parallel()
+	counted := []oversight.DeadLetterCount{{Provider: "stripe", State: "exhausted", Class: event.ClassFailed, Code: "23514", Count: 3}}
+	drawn, err := New(Options{API: &api.API{}}).Fragment("now", "now", nowPage{Stats: &oversight.Stats{DeadLetters: counted}})
+	require.NoError(t, err)
+	require.Contains(t, string(drawn),
+		`href="/console/dead-letters/list?provider=stripe&amp;class=failed&amp;code=23514&amp;state=exhausted"`)
+}
+
+// The page of a redrive names the destinations that its deliveries wait for.
+func TestARedriveNamesWhatBlocksIt(t *testing.T) {
+	t.Parallel()
+	view := frame.View{
+		Page:   frame.Page{Data: ofRedrive(operation.Redrive{State: operation.Running, BlockedBy: []string{"crm"}})},
+		Caller: access.Caller{Role: access.RoleViewer},
+	}
+	drawn, err := New(Options{API: &api.API{}}).Fragment("operation", "layout.html", view)
+	require.NoError(t, err)
+	require.Contains(t, string(drawn), `Deliveries wait: <a href="/console/receivers/crm">crm</a> can't receive now`)
+}

@@ -1,0 +1,24 @@
+package console
+
+import (
+	"context"
+	"slices"
+)
+
+// known are the providers and types that exist, which filters suggest: {{template "known" .Known}}.
+type known struct{ Providers, Types []string }
+
+// known returns those of the definitions and of the newest events.
+func (c *Console) known(ctx context.Context) (k known, err error) {
+	if c.Finder != nil {
+		if k.Providers, k.Types, err = c.Finder.RecentTypes(ctx); err != nil {
+			return k, err
+		}
+	}
+	if c.Definitions != nil {
+		k.Providers = append(k.Providers, c.Definitions.Catalogue().Names()...)
+	}
+	slices.Sort(k.Providers)
+	k.Providers = slices.Compact(k.Providers)
+	return k, nil
+}

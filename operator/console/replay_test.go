@@ -1,0 +1,45 @@
+package console_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/operator/access"
+)
+
+const replayed = "01980f4e-7b1c-7c4e-9f52-3d1b0a6b9e11"
+
+// The question says how many deliveries go out, and exactly those do: what has come since is not sent.
+func TestAnEventIsReplayedToWhomTheQuestionNames(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	s := startShowing(t, behind.shown(), "", true)
+	path := "/console/events/" + replayed + "/send-all"
+	status, page := s.look(t, access.RoleOperator, path)
+	require.Equal(t, 303, status, "there is nothing to send: %s", page)
+
+	behind.deliveries = []delivery.Delivery{
+		{EventID: replayed, SubscriptionID: 4, Subscription: "customers", Destination: "crm", Status: delivery.Delivered},
+		{EventID: replayed, SubscriptionID: 5, Subscription: "orders", Destination: "erp", Status: delivery.Failed},
+	}
+	status, page = s.look(t, access.RoleOperator, path)
+	require.Equal(t, 200, status, page)
+	require.Contains(t, page, "<button>Send 2 deliveries</button>")
+	require.Contains(t, page, "It is not processed again")
+	require.Contains(t, page, "delivered, to crm")
+	behind.deliveries = append(behind.deliveries, delivery.Delivery{EventID: replayed, SubscriptionID: 6})
+	status, location, _ := s.send(t, access.RoleOperator, path, url.Values{"id": {"4", "5"}, "reason": {"INC-42"}})
+	require.Equal(t, 303, status)
+	require.Equal(t, "/console/events/"+replayed, location)
+	require.Equal(t, []delivery.Key{{EventID: replayed, SubscriptionID: 4}, {EventID: replayed, SubscriptionID: 5}}, behind.sent)
+	require.Equal(t, "INC-42", behind.did[0].Reason)
+
+	status, _ = s.look(t, access.RoleViewer, path)
+	require.Equal(t, 403, status)
+	status, _, _ = s.send(t, access.RoleViewer, path, url.Values{"id": {"4"}})
+	require.Equal(t, 403, status)
+	require.Len(t, behind.sent, 2)
+}

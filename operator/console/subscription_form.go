@@ -1,0 +1,220 @@
+package console
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/console/frame"
+	"holdfast/operator/exchange"
+)
+
+// workflowForm is how a subscription for a task queue says what is started or signaled.
+type workflowForm struct {
+	Start           *delivery.Start           `json:"start,omitempty"`
+	Signal          *delivery.Signal          `json:"signal,omitempty"`
+	SignalWithStart *delivery.SignalWithStart `json:"signal_with_start,omitempty"`
+}
+
+// subscriptionForm has the fields of a subscription to a destination; one without a name is new.
+func subscriptionForm(s delivery.Subscription, to delivery.Destination) *form {
+	f := &form{
+		Lead: "Select the events that go to " + to.Name + ". Empty fields don't restrict.", Button: "Save",
+		Action: receiverPath(to.Name) + "/subscribe", Back: receiverPath(to.Name),
+	}
+	main := fieldGroup{}
+	if s.ID == 0 {
+		f.Button = "Create subscription"
+		main.Fields = append(main.Fields, &field{
+			Name: "name", Label: "Name", Value: s.Name, Hint: nameHint,
+		})
+	} else {
+		f.Hidden = append(versionOf(s.Version), frame.Fact{"subscription", s.Name})
+	}
+	main.Fields = append(main.Fields,
+		&field{
+			Name: "events.providers", Label: "Providers", Value: strings.Join(s.Events.Providers, " "),
+			Hint: "Separated by spaces: stripe github",
+		},
+		&field{
+			Name: "events.types", Label: "Types", Value: strings.Join(s.Events.Types, " "),
+			Hint: "Separated by spaces; * is a wildcard: customer.* invoice.paid",
+		},
+		&field{
+			Name: "events.filter", Label: "Filter", Value: s.Events.Filter, Hint: `jq that has to give true: .body.livemode == true`,
+		},
+		formOf(s, to),
+		&field{Name: "active", Label: "Deliver new events", Kind: fieldCheck, Value: textOfCheck(s.Active)})
+	f.Groups = []fieldGroup{main}
+	return f
+}
+
+// formOf is the field for the form in which events leave.
+func formOf(s delivery.Subscription, to delivery.Destination) *field {
+	if to.Temporal == nil {
+		return &field{
+			Name: "body", Label: "Body", Kind: fieldArea, Value: s.Body,
+			Hint: `raw or empty: the bytes that came; envelope: with metadata; or jq, whose first value is sent as JSON.`,
+		}
+	}
+	text := ""
+	if w := (workflowForm{s.Start, s.Signal, s.SignalWithStart}); w != (workflowForm{}) {
+		if encoded, err := json.MarshalIndent(w, "", "  "); err == nil {
+			text = string(encoded)
+		}
+	}
+	return &field{
+		Name: "workflow", Label: "Workflow (JSON)", Kind: fieldArea, Value: text,
+		Covers: []string{"start", "signal", "signal_with_start"},
+		Hint:   `One of start, signal and signal_with_start, as in the API: {"start":{"workflow_id":".id","type":"Order"}}`,
+	}
+}
+
+func textOfCheck(on bool) string {
+	if on {
+		return "true"
+	}
+	return ""
+}
+
+// subscription is what the form says, over what it doesn't show.
+func (f *form) subscription(s delivery.Subscription) delivery.Subscription {
+	if name := f.field("name"); name != nil {
+		s.Name = name.Value
+	}
+	s.Events = delivery.Events{
+		Providers: f.words("events.providers"), Types: f.words("events.types"), Filter: f.text("events.filter"),
+	}
+	s.Active = f.text("active") != ""
+	if f.field("body") != nil {
+		s.Body = f.text("body")
+	}
+	if f.field("workflow") != nil {
+		var w workflowForm
+		f.object("workflow", &w)
+		s.Start, s.Signal, s.SignalWithStart = w.Start, w.Signal, w.SignalWithStart
+	}
+	return s
+}
+
+// subscriptionAt is the destination of a path, and the subscription to it that is edited; a new one where none is named.
+func (c *Console) subscriptionAt(ctx *fiber.Ctx) (s delivery.Subscription, to delivery.Destination, title string, err error) {
+	name, err := exchange.PathText(ctx, "name")
+	if err != nil {
+		return s, to, "", err
+	}
+	if to, err = c.API.Outbound.Destinations.Destination(ctx.UserContext(), name); err != nil {
+		return s, to, "", err
+	}
+	if ctx.FormValue("subscription") == "" {
+		return delivery.Subscription{To: to.Name, Active: true}, to, "New subscription to " + to.Name, nil
+	}
+	if _, name, err = c.subscriptionOf(ctx); err != nil {
+		return s, to, "", err
+	}
+	s, err = c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), name)
+	return s, to, "Edit " + s.Name, err
+}
+
+func (c *Console) editSubscription(ctx *fiber.Ctx) error {
+	s, to, title, err := c.subscriptionAt(ctx)
+	if err != nil {
+		return err
+	}
+	return c.showForm(ctx, title, subscriptionForm(s, to))
+}
+
+func (c *Console) saveSubscription(ctx *fiber.Ctx) error {
+	stored, to, title, err := c.subscriptionAt(ctx)
+	if err != nil {
+		return err
+	}
+	f := subscriptionForm(stored, to)
+	f.read(ctx)
+	wanted := outgoing.SubscriptionRequest{Subscription: f.subscription(stored)}
+	if stored.ID != 0 {
+		f.changedMeanwhile(ctx, stored.Version)
+	}
+	if f.failed() {
+		return c.showForm(ctx, title, f)
+	}
+	made, err := c.applySubscription(ctx, wanted)
+	if err != nil {
+		return c.sayWhy(ctx, title, f, err)
+	}
+	return c.showMade(ctx, madePage{What: "Subscription " + made.Name, Name: to.Name, Warnings: made.Warnings})
+}
+
+func (c *Console) applySubscription(ctx *fiber.Ctx, wanted outgoing.SubscriptionRequest) (outgoing.SubscriptionView, error) {
+	if wanted.ID == 0 {
+		return c.API.Outbound.CreateSubscription(ctx, wanted)
+	}
+	within, cancel := exchange.Within(ctx)
+	defer cancel()
+	return c.API.Outbound.ApplySubscription(within, ctx, wanted)
+}
+
+// setActive makes a subscription deliver new events, or not.
+func (c *Console) setActive(ctx *fiber.Ctx) error {
+	s, to, _, err := c.subscriptionAt(ctx)
+	if err != nil {
+		return err
+	}
+	s.Active = ctx.FormValue("active") != ""
+	if _, err := c.applySubscription(ctx, outgoing.SubscriptionRequest{Subscription: s}); err != nil {
+		return err
+	}
+	if s.Active {
+		return c.Done(ctx, receiverPath(to.Name), s.Name+" delivers new events again. Send what came meanwhile with a resend.")
+	}
+	return c.Done(ctx, receiverPath(to.Name), s.Name+" delivers no new events. What waits for it is still delivered.")
+}
+
+func (c *Console) confirmUnsubscribe(ctx *fiber.Ctx) error {
+	s, to, _, err := c.subscriptionAt(ctx)
+	if err != nil {
+		return err
+	}
+	if s.ID == 0 {
+		return exchange.MissingField("subscription")
+	}
+	waiting, err := c.API.Outbound.Deliveries.CountCancelable(ctx.UserContext(), delivery.Query{SubscriptionID: s.ID})
+	if err != nil {
+		return err
+	}
+	shown := frame.Number(waiting)
+	if waiting > delivery.MaxCanceled {
+		shown = "more than " + frame.Number(delivery.MaxCanceled)
+	}
+	receiver, name := to.Name, s.Name
+	return c.Ask(ctx, frame.Confirm{
+		Section: destinations, Title: "Delete " + name,
+		Question: "The subscription is deleted, and the deliveries that wait for it are canceled.",
+		Facts:    []frame.Fact{{"Subscription", name}, {"Destination", receiver}, {"Waiting", shown}},
+		Action:   receiverPath(receiver) + "/unsubscribe", Button: "Delete subscription", Reason: "optional", Destroys: true,
+		Fields: []frame.Fact{{"subscription", name}}, Back: receiverPath(receiver),
+	})
+}
+
+func (c *Console) unsubscribe(ctx *fiber.Ctx) error {
+	receiver, name, err := c.subscriptionOf(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	gone, err := c.API.Outbound.Subscriptions.DeleteSubscription(ctx.UserContext(), name, exchange.Actor(ctx, reason))
+	if err != nil {
+		return err
+	}
+	done := "Subscription " + name + " is deleted. Deliveries canceled: " + frame.Number(gone.Canceled) + "."
+	if gone.Destination == receiver {
+		return c.Done(ctx, receiversPath, done+" Its destination, which served nothing else, is deleted too.")
+	}
+	return c.Done(ctx, receiverPath(receiver), done)
+}

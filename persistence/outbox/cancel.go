@@ -1,0 +1,134 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// objectOfQuery names what a query is about, for the audit log.
+	objectOfQuery = `
+SELECT coalesce('event:' || nullif($1::text, ''), (SELECT 'subscription:' || name FROM subscriptions WHERE id = $2),
+                (SELECT 'destination:' || name FROM destinations WHERE id = $3), '')`
+
+	// cancelPicked ends what "picked" has locked, and discards their dead letters, as QueueDiscard does for one delivery.
+	cancelPicked = `), ended AS (
+     DELETE FROM delivery_queue AS q USING picked AS p
+      WHERE q.ctid = p.place RETURNING q.*
+), discarded AS (
+     UPDATE dead_letters AS l
+        SET state = 'discarded', redriving_since = NULL, next_redrive_at = NULL, discarded_at = clock_timestamp(),
+            discarded_by = %s, discard_reason = %s
+       FROM ended AS e
+      WHERE l.event_id = e.event_id AND l.subscription_id = e.subscription_id AND l.state IN ('open', 'redriving', 'exhausted')
+), kept AS (` + keepEnded + `
+SELECT event_id, subscription_id, destination_id, 'canceled', 'canceled', attempts, generation, 0, NULL,
+       queued_at
+  FROM ended` + replaceEnded + tellEnded
+)
+
+// CountCancelable counts the deliveries of a query that wait: those that are open and not under way. It counts no further than
+// delivery.MaxCanceled + 1.
+func (s *Store) CountCancelable(ctx context.Context, q delivery.Query) (n int64, err error) {
+	list := waitingOf(`SELECT FROM delivery_queue AS q`, q)
+	sql := `SELECT count(*) FROM (` + list.Statement() + ` LIMIT ` + strconv.Itoa(delivery.MaxCanceled+1) + `) AS waiting`
+	err = s.db.QueryRow(ctx, sql, list.Args...).Scan(&n)
+	return n, postgres.Failure("count waiting deliveries", err)
+}
+
+// CancelWaiting cancels deliveries of a query that wait, the oldest events first: at most as many as are given, and at most
+// delivery.MaxCanceled. It commits in batches, each with its own audit entry: an error comes with what was canceled before it.
+func (s *Store) CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error) {
+	const doing = "cancel waiting deliveries"
+	most = min(most, delivery.MaxCanceled)
+	var object string
+	err = s.db.QueryRow(ctx, objectOfQuery, postgres.Clean(q.EventID), q.SubscriptionID, q.DestinationID).Scan(&object)
+	for err == nil && canceled < most {
+		batch := min(most-canceled, sweepRows)
+		var some int64
+		if some, err = s.cancelBatch(ctx, q, batch, object, by); err != nil || some == 0 {
+			break
+		}
+		canceled += some
+	}
+	return canceled, postgres.Failure(doing, err)
+}
+
+func (s *Store) cancelBatch(
+	ctx context.Context, q delivery.Query, most int64, object string, by oversight.Actor,
+) (canceled int64, err error) {
+	picked, args := pickWaiting(q, most)
+	rest := postgres.NewList("")
+	rest.Args = args
+	rest.Where(cancelPicked, postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName),
+		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), journal.MaxAuditReason))
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(`WITH picked AS MATERIALIZED (`+picked+rest.Conditions[0], rest.Args...).Query(countTold(&canceled))
+	tx, err := s.db.Begin(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback(ctx)
+	if canceled == 0 {
+		return 0, nil
+	}
+	detail, err := json.Marshal(map[string]int64{"canceled": canceled})
+	if err != nil {
+		return 0, err
+	}
+	b = &pgx.Batch{}
+	journal.QueueAudit(b, by.Did(oversight.AuditDeliveryCancel, object, detail))
+	return canceled, tx.Commit(ctx, b)
+}
+
+// pickWaiting locks the oldest deliveries of a query that wait. Those of a destination are read by subscription, in the order of
+// an index: millions may wait there.
+func pickWaiting(q delivery.Query, most int64) (sql string, args []any) {
+	list := waitingOf(`SELECT ctid AS place, event_id FROM delivery_queue AS q`, q)
+	limit := ` LIMIT ` + strconv.FormatInt(most, 10)
+	const oldest = ` ORDER BY q.event_id`
+	if q.DestinationID == 0 || q.SubscriptionID != 0 || q.EventID != "" {
+		return list.Statement() + oldest + limit + ` FOR UPDATE SKIP LOCKED`, list.Args
+	}
+	list.Where(`q.subscription_id = each.id`)
+	of := list.Statement() + oldest + limit + ` FOR UPDATE SKIP LOCKED`
+	list.Where(`each.destination_id = %s`, q.DestinationID)
+	return `SELECT q.place FROM subscriptions AS each CROSS JOIN LATERAL (` + of + `) AS q WHERE ` +
+		list.Conditions[len(list.Conditions)-1] + oldest + limit, list.Args
+}
+
+// waitingOf selects the deliveries of a query that are open and not under way.
+func waitingOf(selection string, q delivery.Query) *postgres.List {
+	list := postgres.NewList(selection)
+	list.Where(`(q.lease IS NULL OR q.due_at <= statement_timestamp())`)
+	if q.EventID != "" {
+		list.Where(`q.event_id = %s::uuid`, postgres.Clean(q.EventID))
+	}
+	if q.SubscriptionID != 0 {
+		list.Where(`q.subscription_id = %s`, q.SubscriptionID)
+	}
+	if q.DestinationID != 0 {
+		list.Where(`q.destination_id = %s`, q.DestinationID)
+	}
+	if !q.Since.IsZero() {
+		list.Where(`q.event_id >= %s::uuid`, event.FirstIDAt(q.Since))
+	}
+	if !q.Until.IsZero() {
+		list.Where(`q.event_id < %s::uuid`, event.FirstIDAt(q.Until))
+	}
+	if q.Status != "" {
+		list.Where(openStatus+` = %s`, string(q.Status))
+	}
+	return list
+}
