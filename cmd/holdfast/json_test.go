@@ -269,6 +269,18 @@ func TestWhereNothingAnswers(t *testing.T) {
 	}
 }
 
+// Next to a dev stack `config` shows what the other commands use; variables of the environment take precedence.
+func TestConfigShowsTheDevStack(t *testing.T) {
+	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())
+	t.Setenv("HOLDFAST_OPERATOR_ADDR", "127.0.0.1:3")
+	stack := "TEMPORAL_ADDRESS=127.0.0.1:1\nHOLDFAST_OPERATOR_ADDR=127.0.0.1:2\n"
+	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("HOLDFAST_DEV_DIR"), "env"), []byte(stack), 0o600))
+	out, err := run(t, "", "config")
+	require.NoError(t, err)
+	require.Contains(t, out, "TEMPORAL_ADDRESS=127.0.0.1:1\n")
+	require.Contains(t, out, "HOLDFAST_OPERATOR_ADDR=127.0.0.1:3\n")
+}
+
 // Without a database that is named anywhere, a developer is told where it would be known, and an installation is not.
 func TestWithoutADatabase(t *testing.T) {
 	t.Setenv("HOLDFAST_DEV_DIR", t.TempDir())

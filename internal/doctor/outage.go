@@ -19,8 +19,8 @@ const (
 )
 
 var adviceOnOutage = map[string]string{
-	database: "see that PostgreSQL runs and is neither overloaded nor blocked by a lock (pg_stat_activity), and that DATABASE_URL is right",
-	temporal: "see that Temporal runs and its own database answers, and that TEMPORAL_ADDRESS is right",
+	database: "check that PostgreSQL runs, is not overloaded or locked (pg_stat_activity), and that DATABASE_URL is right",
+	temporal: "check that Temporal runs, that its own database answers, and that TEMPORAL_ADDRESS is right",
 }
 
 // check examines something, unless a server that it needs is down.

@@ -14,13 +14,15 @@ import (
 // ConfigCommand is `holdfast config`.
 func ConfigCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use:     "config",
-		Short:   "Check the configuration and print it, without its secrets",
+		Use:   "config",
+		Short: "Check the configuration and print it with secrets masked",
+		Long: "Check the configuration and print it with secrets masked. Next to a dev stack (make run), it prints what " +
+			"the other commands use: variables of the environment, then those of the stack.",
 		Example: "  holdfast config\n  holdfast config --json | jq -r .HOLDFAST_OPERATOR_ADDR",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := config.Load()
+			cfg, _, err := config.LoadBesideDev()
 			if err != nil {
 				return err
 			}

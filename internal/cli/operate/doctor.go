@@ -18,7 +18,7 @@ import (
 func DoctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Check the installation and say what to do (exit 1 if a check fails)",
+		Short:   "Check the installation and say what to fix (exit 1 if it fails)",
 		Example: "  holdfast doctor\n  holdfast doctor --json | jq '.findings[] | select(.verdict != \"ok\")'",
 		GroupID: cli.GroupOperate,
 		Args:    cobra.NoArgs,
