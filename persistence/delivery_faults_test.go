@@ -192,11 +192,11 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 	far := near.another()
 	near.destination(1, delivery.Destination{InFlight: 1000, Rate: &delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}})
 	near.queue(1, 100)
-	for _, lead := range []time.Duration{0, 50, 150, 350, 750} {
+	for _, lead := range []int{0, 50, 150, 350, 750} {
 		far.settle(delivery.Settled{
 			Job: delivery.Job{
 				Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
-				DestinationID: 1, Lease: receipt().ID, Lead: lead * time.Millisecond,
+				DestinationID: 1, Lease: receipt().ID, Lead: time.Duration(lead) * time.Millisecond,
 			},
 			Result: delivery.Result{Kind: delivery.Ours, Code: delivery.CodeMissed, At: time.Now()},
 		})
@@ -688,7 +688,7 @@ func TestAFailingDestinationIsProbed(t *testing.T) {
 	db.settle(became(pulled[1], delivery.OK, "200"))
 	require.Empty(t, db.lease(10, 10), "one that fails again has failed by itself")
 	db.passes(1, 31*time.Second)
-	require.Len(t, db.lease(10, 10), 0, "nothing has failed since the last success")
+	require.Empty(t, db.lease(10, 10), "nothing has failed since the last success")
 }
 
 // A receiver answers 502 and when to try again: no probe comes before.
