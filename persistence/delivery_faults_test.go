@@ -184,6 +184,37 @@ func TestARateIsKeptByTheDatabasesClock(t *testing.T) {
 	require.Empty(t, db.lease(10, 10))
 }
 
+// Two processes share a destination with a rate of ten a second. One is far from the database and leases long before the start
+// times: the other one loses no start times by it.
+func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
+	t.Parallel()
+	near := open(t)
+	far := near.another()
+	near.destination(1, delivery.Destination{InFlight: 1000, Rate: &delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}})
+	near.queue(1, 100)
+	for _, lead := range []int{0, 50, 150, 350, 750} {
+		far.settle(delivery.Settled{
+			Job: delivery.Job{
+				Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
+				DestinationID: 1, Lease: receipt().ID, Lead: time.Duration(lead) * time.Millisecond,
+			},
+			Result: delivery.Result{Kind: delivery.Ours, Code: delivery.CodeMissed, At: time.Now()},
+		})
+	}
+	const steps, step = 200, 25 * time.Millisecond
+	leased, began := 0, time.Now()
+	for n := range steps {
+		first, second := near, far
+		if n%2 == 1 {
+			first, second = far, near
+		}
+		leased += len(first.lease(10, 10)) + len(second.lease(10, 10))
+		near.passes(1, step)
+	}
+	span := steps*step + time.Since(began)
+	require.Greater(t, leased, int(span/(110*time.Millisecond))*8/10)
+}
+
 // A process dies between its commit and the wake; another one between the lease and the outcome.
 func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
 	t.Parallel()
@@ -657,7 +688,7 @@ func TestAFailingDestinationIsProbed(t *testing.T) {
 	db.settle(became(pulled[1], delivery.OK, "200"))
 	require.Empty(t, db.lease(10, 10), "one that fails again has failed by itself")
 	db.passes(1, 31*time.Second)
-	require.Len(t, db.lease(10, 10), 0, "nothing has failed since the last success")
+	require.Empty(t, db.lease(10, 10), "nothing has failed since the last success")
 }
 
 // A receiver answers 502 and when to try again: no probe comes before.

@@ -98,12 +98,14 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 		start := now.Add(pause)
 		return looking{id: 1, limits: limit, startAt: &start}
 	}
-	require.Equal(t, 1, at(-time.Hour).starts(now, 0), "what was not used is gone")
-	require.Equal(t, 1, at(100*time.Millisecond).starts(now, 0))
-	require.Equal(t, 0, at(101*time.Millisecond).starts(now, 0))
-	require.Equal(t, unboundedStarts, looking{}.starts(now, 0))
+	require.Equal(t, 1, at(-time.Hour).starts(now), "what was not used is gone")
+	require.Equal(t, 1, at(100*time.Millisecond).starts(now))
+	require.Equal(t, 0, at(101*time.Millisecond).starts(now))
+	require.Equal(t, unboundedStarts, looking{}.starts(now))
 
-	require.Equal(t, 1, at(160*time.Millisecond).starts(now, 100*time.Millisecond))
+	early := at(160 * time.Millisecond)
+	early.lead = 100 * time.Millisecond
+	require.Equal(t, 1, early.starts(now))
 
 	var far lead
 	missed := []delivery.Settled{{Result: delivery.Result{Code: delivery.CodeMissed}}}

@@ -33,7 +33,7 @@ const (
 // those of $3, unless it is null.
 const lockDue = `
 SELECT s.destination_id, statement_timestamp(), s.breaker, s.epoch, s.probes_ok, s.closed_at, s.busy_answers,
-       nullif(s.tokens_at, '-infinity'), coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
+       nullif(s.tokens_at, '-infinity'), s.lead, coalesce(d.version, 0), d.id IS NOT NULL AND d.deleted_at IS NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.state = 'ready' AND s.next_at <= statement_timestamp()
    AND (s.breaker <> 'open' OR s.open_until <= statement_timestamp()) AND s.destination_id <> ALL ($2::bigint[])
@@ -97,9 +97,10 @@ RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epo
        q.queued_at, p.waits_until, q.own_id`
 
 // lookAgain says when each of the destinations is to be looked at next, and takes note of what the lease has used: the start
-// times of its rate (tokens_at is the next one), and the turn of an open breaker, which is one only if something was there to
-// probe with. A destination that may have more goes to the back of the line, unless nothing was left for it. Below low_at
-// nothing is left, but for what a writer has queued and not committed yet; Rearm finds what takes that long.
+// times of its rate (tokens_at is the next one), how early these are leased (lead), and the turn of an open breaker, which is one
+// only if something was there to probe with. A destination that may have more goes to the back of the line, unless nothing was
+// left for it. Below low_at nothing is left, but for what a writer has queued and not committed yet; Rearm finds what takes that
+// long.
 const lookAgain = `
 UPDATE destination_states AS s
    SET breaker = CASE WHEN n.turns THEN 'half_open' ELSE s.breaker END,
@@ -107,19 +108,21 @@ UPDATE destination_states AS s
        probes_ok = CASE WHEN n.turns THEN 0 ELSE s.probes_ok END,
        tokens = 0,
        tokens_at = CASE WHEN n.spacing IS NULL THEN '-infinity' ELSE n.start + make_interval(secs => n.taken * n.spacing) END,
+       lead = n.lead,
        probe_at = n.probe_at,
        low_at = greatest(s.low_at, least(n.first, $2::timestamptz) - interval '30 s'),
        held = n.held,
        next_at = CASE n.held
                  WHEN 'gone' THEN 'infinity'
                  WHEN 'full' THEN least(n.ends, CASE WHEN n.grows THEN $2::timestamptz + interval '1 s' END)
-                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing - 0.05 - $15::double precision)
+                 WHEN 'rate' THEN n.start + make_interval(secs => n.taken * n.spacing - 0.05 - n.lead)
                  ELSE (CASE WHEN n.first > $2::timestamptz THEN least(n.first, n.probe_at)
                            WHEN n.first IS NULL THEN 'infinity'
                            WHEN n.unserved THEN s.next_at
                            ELSE $2::timestamptz END) END
   FROM (SELECT l.*, u.*, f.first, u.taken > 0 AND was.breaker = 'open' AS turns,
                was.closed_at > $2::timestamptz - interval '20 s' AS grows,
+               greatest($15::double precision, CASE WHEN u.taken > 0 THEN was.lead - was.lead / 64 ELSE was.lead END) AS lead,
                CASE WHEN was.probe_at <= $2::timestamptz THEN $2::timestamptz + interval '30 s' ELSE was.probe_at END AS probe_at,
                u.taken = 0 AND (l.share < 1 OR sum(u.taken) OVER () >= $14::bigint) AS unserved,
                CASE WHEN NOT l.present THEN 'gone'

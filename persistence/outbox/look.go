@@ -15,8 +15,8 @@ type look struct {
 	want delivery.Want
 	// The lease began, and its first answer came, by this machine's clock.
 	began, answered time.Time
-	at              time.Time // by the database's, as are the others
-	lead            time.Duration
+	at              time.Time     // by the database's, as are the others
+	lead            time.Duration // of this process
 	lease           string
 	most            int       // destinations
 	due             []looking // by ID
@@ -36,14 +36,17 @@ type looking struct {
 	busyAnswers        int
 	closedAt           *time.Time
 	startAt            *time.Time // when the next attempt may start; nil is now
+	lead               time.Duration
 	limits             limits
 }
 
 func (l *look) collect(rows pgx.Rows) error {
 	var d looking
+	var lead float64
 	_, err := pgx.ForEachRow(rows, []any{
-		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.busyAnswers, &d.startAt, &d.version, &d.present,
+		&d.id, &l.at, &d.breaker, &d.epoch, &d.probesOK, &d.closedAt, &d.busyAnswers, &d.startAt, &lead, &d.version, &d.present,
 	}, func() error {
+		d.lead = max(l.lead, time.Duration(lead*float64(time.Second)))
 		d.turn, d.room = len(l.due), l.want.Limit
 		l.due = append(l.due, d)
 		return nil
@@ -104,9 +107,9 @@ func (l *look) args() []any {
 		column(l.due, looking.nextEpoch),
 		l.allowed(),
 		column(l.due, looking.probes),
-		column(l.due, func(d looking) int { return d.starts(l.at, l.lead) }),
+		column(l.due, func(d looking) int { return d.starts(l.at) }),
 		column(l.due, looking.spacing),
-		column(l.due, func(d looking) time.Time { return d.start(l.at.Add(l.lead)) }),
+		column(l.due, func(d looking) time.Time { return d.start(l.at.Add(d.lead)) }),
 		column(l.due, func(d looking) time.Time { return l.at.Add(d.limits.timeout + leaseMargin) }),
 		column(l.due, func(d looking) int { return d.room }),
 		l.want.Limit,
@@ -170,8 +173,8 @@ func (d looking) start(earliest time.Time) time.Time {
 }
 
 // starts is how many attempts may be leased now.
-func (d looking) starts(now time.Time, lead time.Duration) int {
-	earliest := now.Add(lead)
+func (d looking) starts(now time.Time) int {
+	earliest := now.Add(d.lead)
 	switch left := earliest.Add(ahead).Sub(d.start(earliest)); {
 	case d.limits.spacing == 0:
 		return unboundedStarts
@@ -200,10 +203,10 @@ func (l *look) schedule(jobs []delivery.Job) {
 		if d.limits.spacing == 0 {
 			continue
 		}
-		pause := d.start(l.at.Add(l.lead)).Sub(l.at) + pauses[d.id]
+		pause := d.start(l.at.Add(d.lead)).Sub(l.at) + pauses[d.id]
 		pauses[d.id] += d.limits.spacing
 		jobs[i].StartAt, jobs[i].StartBy = l.answered.Add(pause), l.began.Add(pause+delivery.MaxLate)
-		jobs[i].Lead = l.lead
+		jobs[i].Lead = d.lead
 	}
 }
 
