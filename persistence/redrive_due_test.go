@@ -103,6 +103,28 @@ func TestAProviderHasItsOwnAutomaticRedrive(t *testing.T) {
 	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(another.Receipt).State)
 }
 
+// An imported dead letter may belong to a system that still runs, and no subscription is active yet. It waits until an operator has it
+// run again, and is redriven like any other from then on.
+func TestAnImportedDeadLetterWaitsForAnOperator(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	m := newMover(db, 10)
+	letter := m.letter("open", noon.Add(-time.Hour), []byte("unreadable"), false)
+	m.bring(letter)
+	require.Empty(t, db.due())
+	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters WHERE next_redrive_at IS NOT NULL`))
+
+	d := db.deadLetterOf(letter.Receipt)
+	db.take(d.ID)
+	failed := deadLetter(d.Receipt)
+	failedNow(&failed)
+	failed.Run = anotherRun(d.Receipt)
+	db.record(failed)
+	require.Empty(t, db.due())
+	db.later(3 * time.Hour)
+	require.Equal(t, []int64{d.ID}, db.due())
+}
+
 // What is left to the operators:
 //   - events that were rejected, providers that want it so, and what a bulk redrive works on
 func TestSomeAreNotRedrivenAutomatically(t *testing.T) {
