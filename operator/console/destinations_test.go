@@ -139,7 +139,7 @@ func TestADestinationIsEdited(t *testing.T) {
 
 	form.Set("version", "7")
 	behind.secrets["crm"] = []delivery.Secret{{Value: "kept"}}
-	status, location, page := s.send(t, access.RoleIntegrator, "/console/receivers/crm/edit", form)
+	status, location, page := s.send(t, access.RoleAdmin, "/console/receivers/crm/edit", form)
 	require.Equal(t, 303, status, page)
 	require.Equal(t, "/console/receivers/crm", location)
 	saved := behind.all["crm"]

@@ -30,7 +30,7 @@ func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 // reasonOf is why somebody does it.
 func reasonOf(ctx *fiber.Ctx) (string, error) {
 	reason := strings.TrimSpace(ctx.FormValue("reason"))
-	if len(reason) > 1024 || strings.Contains(reason, "\x00") {
+	if len(reason) > exchange.MaxText || !exchange.IsText(reason) {
 		return "", exchange.BadField("reason")
 	}
 	return reason, nil
