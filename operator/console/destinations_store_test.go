@@ -34,6 +34,8 @@ type destinations struct {
 	waiting       int64
 	canceled      []delivery.Query
 	did           []oversight.Actor
+	// lost fails reads of conditions.
+	lost error
 }
 
 func newDestinations() *destinations {
@@ -119,7 +121,7 @@ func (s *destinations) SetDestinationState(
 }
 
 func (s *destinations) Condition(context.Context, int64) (delivery.Condition, error) {
-	return delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerClosed}, nil
+	return delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerClosed}, s.lost
 }
 
 func (s *destinations) Conditions(context.Context, []int64) (map[int64]delivery.Condition, error) {
