@@ -35,7 +35,7 @@ func (c Condition) Health() Health {
 	return HealthReady
 }
 
-// Remedies say how a user resumes a destination, tries it again at once and deletes it: each is the end of a sentence, like "choose
+// Remedies say how a user resumes a destination, tries it again at once and deletes it: each ends a sentence, like "choose
 // Resume".
 type Remedies struct{ Resume, Retry, Delete string }
 

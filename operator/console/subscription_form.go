@@ -102,8 +102,8 @@ func (f *form) subscription(s delivery.Subscription) delivery.Subscription {
 	return s
 }
 
-// names reads the names in a field. Those with a space or a comma, which the field would split, stay together until somebody edits
-// the field.
+// names reads the names in a field. Those with a space or a comma, which the field would split, stay together until somebody
+// edits the field.
 func (f *form) names(field string, stored []string) []string {
 	if f.text(field) == strings.TrimSpace(strings.Join(stored, " ")) {
 		return stored
