@@ -35,30 +35,33 @@ func (c Condition) Health() Health {
 	return HealthReady
 }
 
-// NextStep says what an operator can do about a destination, with commands between backticks; "" if nothing needs doing.
-func (c Condition) NextStep(name string) string {
-	resume := "`holdfast destination resume " + name + "`"
+// Remedies say how a user resumes a destination, tries it again at once and deletes it: each ends a sentence, like "choose
+// Resume".
+type Remedies struct{ Resume, Retry, Delete string }
+
+// Commands are the remedies on the command line, with commands between backticks.
+func Commands(name string) Remedies {
+	resume := "run `holdfast destination resume " + name + "`"
+	return Remedies{Resume: resume, Retry: resume + " to try at once", Delete: "run `holdfast destination delete " + name + "`"}
+}
+
+// NextStep says what an operator can do about a destination; "" if nothing needs doing.
+func (c Condition) NextStep(how Remedies) string {
 	switch c.Health() {
 	case HealthGone:
-		return "The endpoint answered 410 Gone. If it still wants events, run " + resume +
-			"; otherwise `holdfast destination delete " + name + "`"
+		return "The endpoint answered 410 Gone. If it still wants events, " + how.Resume + "; otherwise " + how.Delete
 	case HealthDisabled:
-		return "Nothing is sent. Fix the cause, then run " + resume
+		return "Nothing is sent. Fix the cause, then " + how.Resume
 	case HealthPaused:
-		return "Nothing is sent until you run " + resume
+		return "Nothing is sent until you " + how.Resume
 	case HealthRecovering:
 		return "A few deliveries test the endpoint. Wait: the breaker closes when they succeed"
 	case HealthFailing:
-		return failing(c, resume)
+		if c.Breaker != BreakerOpen {
+			return "Attempts fail and are retried. Check the endpoint"
+		}
+		return "The breaker is open: deliveries wait, and one tests the endpoint now and then. Fix the endpoint, then " + how.Retry
 	case HealthReady:
 	}
 	return ""
-}
-
-func failing(c Condition, resume string) string {
-	if c.Breaker != BreakerOpen {
-		return "Attempts fail and are retried. Check the endpoint"
-	}
-	return "The breaker is open: deliveries wait, and one tests the endpoint now and then. Fix the endpoint, then run " + resume +
-		" to try at once"
 }

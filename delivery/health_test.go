@@ -35,7 +35,7 @@ func TestTheHealthOfADestinationAndItsNextStep(t *testing.T) {
 		{with(func(c *delivery.Condition) { c.TroubleSince = &since }), "failing", "Check the endpoint"},
 	} {
 		require.Equal(t, want.health, string(want.is.Health()))
-		next := want.is.NextStep("crm")
+		next := want.is.NextStep(delivery.Commands("crm"))
 		require.Contains(t, next, want.next)
 		require.Equal(t, want.next == "", next == "")
 	}

@@ -252,7 +252,8 @@ const maxEventRequest = 8 << 20
 func (g *gate) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
 	uri := header.RequestURI()
-	isLarge := bytes.HasSuffix(uri, []byte("/edit")) || bytes.HasSuffix(uri, []byte("/try"))
+	isDestination := bytes.Contains(uri, []byte("/receivers/"))
+	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try"))
 	if !isLarge && !bytes.HasPrefix(uri, []byte(payloadsPath)) {
 		return config
 	}

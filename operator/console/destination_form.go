@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -55,11 +56,13 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 		{Name: "http.url", Label: "URL", Value: h.URL, Hint: "Where requests are sent: https://crm.example.com/hooks"},
 		{Name: "http.headers", Label: "Headers", Kind: fieldArea, Value: headers.String(), Hint: hint},
 	}
-	if isNew {
-		g.Fields = append(g.Fields, &field{
-			Name: "secret", Label: "Secret", Kind: fieldSecret,
-			Hint: "Signs the requests. Leave it empty to have one generated, which is shown once.",
-		})
+	switch secret := (&field{Name: "secret", Label: "Secret", Kind: fieldSecret}); {
+	case isNew:
+		secret.Hint = "Signs the requests. Leave it empty to have one generated, which is shown once."
+		g.Fields = append(g.Fields, secret)
+	case !h.IsStandard() && h.Secrets == "":
+		secret.Hint = "Empty: it stays. Give it again to change the URL."
+		g.Fields = append(g.Fields, secret)
 	}
 	return g
 }
@@ -174,7 +177,11 @@ func (f *form) headers() (all delivery.Headers) {
 		if all == nil {
 			all = delivery.Headers{}
 		}
-		all[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		name = strings.TrimSpace(name)
+		if slices.ContainsFunc(all.Names(), func(other string) bool { return strings.EqualFold(other, name) }) {
+			f.refuse("http.headers", "have one name twice")
+		}
+		all[name] = strings.TrimSpace(value)
 	}
 	return all
 }
@@ -219,7 +226,7 @@ func (c *Console) saveDestination(ctx *fiber.Ctx) error {
 	f := destinationForm(stored.Shown(), false)
 	f.read(ctx)
 	f.changedMeanwhile(ctx, stored.Version)
-	wanted := outgoing.DestinationRequest{Destination: f.destination(stored)}
+	wanted := outgoing.DestinationRequest{Destination: f.destination(stored), Secret: f.text("secret")}
 	if f.failed() {
 		return c.showForm(ctx, "Edit "+stored.Name, f)
 	}

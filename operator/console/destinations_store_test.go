@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -33,6 +34,8 @@ type destinations struct {
 	waiting       int64
 	canceled      []delivery.Query
 	did           []oversight.Actor
+	// lost fails reads of conditions.
+	lost error
 }
 
 func newDestinations() *destinations {
@@ -46,7 +49,8 @@ func newDestinations() *destinations {
 func (s *destinations) shown() console.Options {
 	changes := &desk.Desk{
 		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
-		Providers: func() []string { return []string{"stripe"} },
+		CheckSignature: func(json.RawMessage) error { return nil },
+		Providers:      func() []string { return []string{"stripe"} },
 	}
 	return console.Options{Receivers: s, API: &api.API{Outbound: &outgoing.API{
 		Destinations: s, Changes: changes, Subscriptions: s, Deliveries: s, Resends: s, Trials: s,
@@ -82,6 +86,11 @@ func (s *destinations) ApplyDestination(
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if before, ok := s.all[d.Name]; ok && !by.IsAdmin() {
+		if err := delivery.CheckChange(&before, d, secrets != nil); err != nil {
+			return d, err
+		}
+	}
 	d.ID, d.Version = int64(len(d.Name)), d.Version+1
 	s.all[d.Name], s.did = d, append(s.did, by)
 	if secrets != nil {
@@ -112,7 +121,7 @@ func (s *destinations) SetDestinationState(
 }
 
 func (s *destinations) Condition(context.Context, int64) (delivery.Condition, error) {
-	return delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerClosed}, nil
+	return delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerClosed}, s.lost
 }
 
 func (s *destinations) Conditions(context.Context, []int64) (map[int64]delivery.Condition, error) {

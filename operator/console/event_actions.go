@@ -30,7 +30,7 @@ func numberField(ctx *fiber.Ctx, name string) (int64, error) {
 // reasonOf is why somebody does it.
 func reasonOf(ctx *fiber.Ctx) (string, error) {
 	reason := strings.TrimSpace(ctx.FormValue("reason"))
-	if len(reason) > 1024 || strings.Contains(reason, "\x00") {
+	if len(reason) > exchange.MaxText || !exchange.IsText(reason) {
 		return "", exchange.BadField("reason")
 	}
 	return reason, nil
@@ -146,7 +146,7 @@ func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
 		if d.SubscriptionID == k.SubscriptionID {
 			return c.Ask(ctx, frame.Confirm{
 				Section: "Events", Title: "Cancel a delivery",
-				Question: "The receiver will not get this event, unless it is sent again.",
+				Question: "The destination won't get this event unless you send it again.",
 				Facts:    []frame.Fact{{"Event", k.EventID}, {"Subscription", d.Subscription}, {"Status", string(d.Status)}},
 				Action:   eventPath(k.EventID) + "/cancel", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
 				Fields: []frame.Fact{{"subscription", strconv.FormatInt(k.SubscriptionID, 10)}}, Back: eventPath(k.EventID),

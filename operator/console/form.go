@@ -69,10 +69,19 @@ func (f *form) field(name string) *field {
 	return nil
 }
 
-// read takes over what was filled in.
+// read takes over what was filled in. A field that wasn't sent stays what it is.
 func (f *form) read(ctx *fiber.Ctx) {
+	sent := ctx.Request().PostArgs()
 	for _, one := range f.fields() {
-		one.Value = strings.TrimSpace(strings.ReplaceAll(ctx.FormValue(one.Name), "\r\n", "\n"))
+		if !sent.Has(one.Name) {
+			continue
+		}
+		text := string(sent.Peek(one.Name))
+		if !exchange.IsText(text) {
+			text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+			f.refuse(one.Name, "must be UTF-8 without NUL characters: they were removed")
+		}
+		one.Value = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	}
 }
 
@@ -91,12 +100,14 @@ func (f *form) text(name string) string {
 
 // words are the values of a field that takes several; nil if it is empty.
 func (f *form) words(name string) []string {
-	words := strings.FieldsFunc(f.text(name), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+	words := strings.FieldsFunc(f.text(name), isSeparator)
 	if len(words) == 0 {
 		return nil
 	}
 	return words
 }
+
+func isSeparator(r rune) bool { return strings.ContainsRune(", \n\t", r) }
 
 // number reads a whole number; an empty field is 0.
 func (f *form) number(name string) int {
@@ -196,6 +207,8 @@ func (f *form) explain(ctx *fiber.Ctx, err error) bool {
 			path, text = f.leadingField(why)
 		}
 		f.refuse(path, text)
+	case exchange.CodeForbidden:
+		f.refuse("", why)
 	default:
 		return false
 	}
@@ -212,12 +225,22 @@ func (f *form) leadingField(sentence string) (path, rest string) {
 	return first, rest
 }
 
-// showForm shows a form; one with problems keeps what was filled in.
+// showForm shows a form; one with problems keeps what was filled in, except for secrets.
 func (c *Console) showForm(ctx *fiber.Ctx, title string, f *form) error {
 	if f.failed() {
 		ctx.Status(fiber.StatusUnprocessableEntity)
+		f.forgetSecrets()
 	}
 	return c.Show(ctx, "form", frame.Page{Title: title, Section: destinations, Data: f})
+}
+
+func (f *form) forgetSecrets() {
+	for _, one := range f.fields() {
+		if one.Kind == fieldSecret && one.Value != "" {
+			one.Value = ""
+			f.refuse(one.Name, "isn't sent back to you: give it again")
+		}
+	}
 }
 
 // changedMeanwhile notes that what a form edits is not what it showed.

@@ -33,7 +33,8 @@ func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 		require.Contains(t, string(drawn), `<span class="state failing">failing</span>`, page)
 		require.NotContains(t, string(drawn), `<span class="state ready">`, page)
 		if page == "receiver" {
-			require.Contains(t, string(drawn), "run <code>holdfast destination resume crm</code> to try at once")
+			require.Contains(t, string(drawn), "then ask an operator to try again", "a viewer has no button")
+			require.Contains(t, receiverPage{receiverRow: row}.NextStep(true, false), "then choose Try again now")
 		}
 	}
 }

@@ -199,7 +199,7 @@ func ofResend(r delivery.Resend) operationView {
 			{"delivered ones as well", strconv.FormatBool(r.Everything)},
 		},
 		Counts: []frame.Fact{count("Read", r.Read), count("Queued", r.Queued)},
-		Links:  []lead{{"The receiver", receiversPath + "?" + url.Values{"subscription": {r.Subscription}}.Encode(), receiversPath}},
+		Links:  []lead{{"The destination", receiversPath + "?" + url.Values{"subscription": {r.Subscription}}.Encode(), receiversPath}},
 	}
 	switch {
 	case r.State == operation.Completed:

@@ -40,13 +40,27 @@ func (p receiverPage) Limits() []frame.Fact {
 	failures, pause := cmp.Or(p.Breaker.Failures, standard.Failures), cmp.Or(p.Breaker.Open, standard.Open)
 	return []frame.Fact{
 		{"Rate", rate},
-		{"At the same time", frame.Number(cmp.Or(p.InFlight, delivery.DefaultInFlight))},
+		{"Max in flight", frame.Number(cmp.Or(p.InFlight, delivery.DefaultInFlight))},
 		{"One attempt takes", cmp.Or(p.Timeout, delivery.DefaultTimeout).String() + " at most"},
 		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + policy.Pause(1).String()},
 		{"Breaker", "opens after " + frame.Number(failures) + " failures in a row, for " + pause.String()},
 		{"Kept for", frame.ShortDuration(time.Duration(cmp.Or(p.Keep, delivery.DefaultKeep)))},
 		{"Disabled after", frame.ShortDuration(time.Duration(cmp.Or(p.DisableAfter, delivery.DefaultDisableAfter))) + " of trouble"},
 	}
+}
+
+// NextStep names the buttons of the page to users who have them.
+func (p receiverPage) NextStep(mayResume, mayDelete bool) string {
+	how := delivery.Remedies{
+		Resume: "ask an operator to resume it", Retry: "ask an operator to try again", Delete: "ask an integrator to delete it",
+	}
+	if mayResume {
+		how.Resume, how.Retry = "choose Resume", "choose Try again now"
+	}
+	if mayDelete {
+		how.Delete = "choose Delete"
+	}
+	return p.Condition.NextStep(how)
 }
 
 // selected is what a subscription wants, in words.

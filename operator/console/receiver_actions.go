@@ -52,7 +52,7 @@ func (c *Console) confirmState(ctx *fiber.Ctx) error {
 		return err
 	}
 	open := page.Condition.Waits()
-	facts := []frame.Fact{{"Receiver", page.Name}, {"State", string(page.Condition.State)}, {"Waiting", frame.Number(open)}}
+	facts := []frame.Fact{{"Destination", page.Name}, {"State", string(page.Condition.State)}, {"Waiting", frame.Number(open)}}
 	if verb.to == delivery.DestinationReady {
 		facts = append(facts, page.Limits()[0])
 	}
@@ -107,10 +107,10 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 		return err
 	}
 	if rate == nil {
-		return c.Done(ctx, receiverPath(name), "Its rate is not bounded any more.")
+		return c.Done(ctx, receiverPath(name), "It has no rate limit any more.")
 	}
 	bound := frame.Number(rate.Requests) + " in " + rate.Per.String()
-	return c.Done(ctx, receiverPath(name), "It gets at most "+bound+", until you end that bound.")
+	return c.Done(ctx, receiverPath(name), "It gets at most "+bound+", until you remove the limit.")
 }
 
 // rateOf is in requests a second, as the flat form of the API has it; "" is no bound.
@@ -138,8 +138,8 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "New secret for " + page.Name,
 		Question: "A new secret is made and shown once. Requests are signed with both for " +
-			frame.ShortDuration(outgoing.DefaultGrace) + ": give it to the receiver until then.",
-		Facts:  []frame.Fact{{"Receiver", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
+			frame.ShortDuration(outgoing.DefaultGrace) + ": give it to the endpoint until then.",
+		Facts:  []frame.Fact{{"Destination", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
 		Action: receiverPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional", Back: receiverPath(page.Name),
 	})
 }

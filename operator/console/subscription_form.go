@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -86,7 +87,8 @@ func (f *form) subscription(s delivery.Subscription) delivery.Subscription {
 		s.Name = name.Value
 	}
 	s.Events = delivery.Events{
-		Providers: f.words("events.providers"), Types: f.words("events.types"), Filter: f.text("events.filter"),
+		Providers: f.names("events.providers", s.Events.Providers), Types: f.names("events.types", s.Events.Types),
+		Filter: f.text("events.filter"),
 	}
 	s.Active = f.text("active") != ""
 	if f.field("body") != nil {
@@ -98,6 +100,18 @@ func (f *form) subscription(s delivery.Subscription) delivery.Subscription {
 		s.Start, s.Signal, s.SignalWithStart = w.Start, w.Signal, w.SignalWithStart
 	}
 	return s
+}
+
+// names reads the names in a field. Those with a space or a comma, which the field would split, stay together until somebody
+// edits the field.
+func (f *form) names(field string, stored []string) []string {
+	if f.text(field) == strings.TrimSpace(strings.Join(stored, " ")) {
+		return stored
+	}
+	if slices.ContainsFunc(stored, func(name string) bool { return len(strings.FieldsFunc(name, isSeparator)) != 1 }) {
+		f.refuse(field, "have names with spaces or commas, which can't be edited here: use the API")
+	}
+	return f.words(field)
 }
 
 // subscriptionAt is the destination of a path, and the subscription to it that is edited; a new one where none is named.

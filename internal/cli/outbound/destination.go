@@ -116,7 +116,7 @@ func writeDestination(w io.Writer, d outgoing.DestinationView) error {
 	}
 	how := d.Condition
 	more = append(more, conditionFields(how)...)
-	more = append(more, "next step", how.NextStep(d.Name))
+	more = append(more, "next step", how.NextStep(delivery.Commands(d.Name)))
 	for _, s := range d.Secrets {
 		mark := s.Fingerprint
 		if s.Until != nil {

@@ -150,12 +150,26 @@ func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) 
 
 // sendDestination answers with one destination, and with the secret that it has got now, if it has.
 func (o *API) sendDestination(ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string) error {
-	view, err := o.viewOf(ctx, c, d)
+	view, err := o.viewChanged(ctx, c, d, secret)
 	if err != nil {
 		return err
 	}
-	view.Secret = secret
 	return c.JSON(view)
+}
+
+const conditionUnknown = "the change is saved, but its condition can't be read now"
+
+// viewChanged is viewOf after a change. A new secret is shown even if nothing can be read: no other answer ever has it.
+func (o *API) viewChanged(
+	ctx context.Context, c *fiber.Ctx, d delivery.Destination, secret string,
+) (view DestinationView, err error) {
+	view, err = o.viewOf(ctx, c, d)
+	if err != nil && secret != "" {
+		view, err = viewDestination(c, d, delivery.Condition{}), nil
+		view.Warnings = []string{conditionUnknown}
+	}
+	view.Secret = secret
+	return view, err
 }
 
 // DestinationRequest is the body of a change of a destination.
@@ -215,10 +229,10 @@ func (o *API) ApplyDestination(ctx context.Context, c *fiber.Ctx, body Destinati
 	if err != nil {
 		return view, err
 	}
-	if view, err = o.viewOf(ctx, c, applied); err != nil {
+	if view, err = o.viewChanged(ctx, c, applied, secret); err != nil {
 		return view, err
 	}
-	view.Secret, view.Warnings = secret, o.Changes.Warnings(&applied, nil)
+	view.Warnings = append(view.Warnings, o.Changes.Warnings(&applied, nil)...)
 	return view, nil
 }
 
@@ -331,11 +345,11 @@ func (o *API) rotateSecret(of named) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		secret, err := o.Changes.Rotate(ctx, destination, body.Secret, grace, exchange.Actor(c, body.Reason))
+		d, err := o.Destinations.Destination(ctx, destination)
 		if err != nil {
 			return err
 		}
-		d, err := o.Destinations.Destination(ctx, destination)
+		secret, err := o.Changes.Rotate(ctx, d.Name, body.Secret, grace, exchange.Actor(c, body.Reason))
 		if err != nil {
 			return err
 		}

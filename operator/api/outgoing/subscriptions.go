@@ -142,6 +142,9 @@ func (o *API) applySubscription(
 	}
 	view = SubscriptionView{Subscription: s, Secret: secret, Warnings: o.Changes.Warnings(to, &s)}
 	view.Condition, err = o.Destinations.Condition(ctx, s.DestinationID)
+	if err != nil && secret != "" { // no other answer ever has the secret
+		view.Warnings, err = append(view.Warnings, conditionUnknown), nil
+	}
 	return view, err
 }
 
@@ -174,6 +177,9 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
 			return view, exchange.BadField("rate_limit")
 		}
+	}
+	if err := body.CheckFor(to); err != nil {
+		return view, err // before there is a destination whose secret nobody has seen
 	}
 	_, secret, err := o.Changes.Apply(ctx, to, body.Secret, exchange.Actor(c, body.Reason))
 	if err != nil {
