@@ -11,7 +11,8 @@ import (
 func (e Events) Warnings(known []string) (warnings []string) {
 	for _, name := range e.Providers {
 		if !slices.Contains(known, name) {
-			warnings = append(warnings, fmt.Sprintf("events.providers: no definition is called %q; list them with: holdfast provider list", name))
+			warnings = append(warnings,
+				fmt.Sprintf("events.providers: no definition is called %q; list them with: holdfast provider list", name))
 		}
 	}
 	for _, pattern := range e.Types {

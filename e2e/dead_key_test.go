@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/converter"
 
+	"holdfast/event"
 	"holdfast/runs"
+	"holdfast/workflows"
 )
 
 // Temporal has lost the run of an event that had failed at parse, and the provider sends it again:
@@ -57,4 +60,59 @@ func TestADeadEventIsKnownByItsKey(t *testing.T) {
 	require.Zero(t, i.count(t, letters))
 	require.Zero(t, i.count(t, "SELECT count(*) FROM inbox"))
 	require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
+}
+
+// With `redelivery: reject`, what the provider sends again doesn't run an event that failed at parse:
+//   - while Temporal has its run, the answer says that it is dead, and nothing is started
+//   - once Temporal has lost that run, the redelivery's own run ends as a duplicate: where it fails at parse as well, and where
+//     the definition has been corrected
+//   - the dead letter waits as it did
+func TestARejectedRedeliveryLeavesADeadEventDead(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "homemade.yaml")
+	define := func(decode string) {
+		require.NoError(t, os.WriteFile(file, []byte(definitionOf(decode)+"redelivery: reject\n"), 0o600))
+	}
+	define("json")
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+filepath.Dir(file))
+	n := i.start(t, "serve")
+	id := uniqueID("msg")
+	workflowID := "homemade:" + id
+	send := func() answer { return n.sendStandard(t, "/webhooks/homemade", id, []byte(poison)) }
+	first := send()
+	require.Equal(t, 202, first.status, string(first.body))
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
+	run := i.describe(t, workflowID).GetExecution().GetRunId()
+	requireDead := func() {
+		require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters"))
+		require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open' AND failures = 1 AND step = 'parse'"+
+			" AND event_id = $1::uuid AND run_id = $2", first.Events[0].EventID, run))
+		require.Zero(t, i.count(t, "SELECT count(*) FROM events"))
+		require.Zero(t, i.count(t, "SELECT count(*) FROM inbox"))
+	}
+
+	again := send()
+	require.Equal(t, 200, again.status, string(again.body))
+	require.True(t, again.Duplicate)
+	require.Equal(t, []string{first.Events[0].EventID, "dead"}, []string{again.Events[0].EventID, again.state()})
+	require.Equal(t, run, i.describe(t, workflowID).GetExecution().GetRunId())
+	requireDead()
+
+	endsAsDuplicate := func() {
+		a := send()
+		require.Equal(t, "202 accepted", fmt.Sprint(a.status, " ", a.state()), string(a.body))
+		i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+		var result workflows.ProcessResult
+		require.NoError(t, i.dial(t).GetWorkflow(t.Context(), workflowID, "").Get(t.Context(), &result))
+		require.Equal(t, event.OutcomeDuplicate, result.Outcome)
+		requireDead()
+	}
+	i.forget(t, workflowID, "Failed")
+	endsAsDuplicate()
+
+	n.terminate(t)
+	define("text")
+	n = i.start(t, "serve")
+	i.forget(t, workflowID, "Completed")
+	endsAsDuplicate()
 }

@@ -92,8 +92,8 @@ func (r Receipt) ApartFrom(receivedAt time.Time) bool {
 }
 
 // BeforeWindowOf says that an event of the same key, received at a time, came a dedupe window or more after this one, which has
-// waited meanwhile: that is no obstacle, but another event. A redelivery that runs as this event was received later than the event
-// itself, whose ID has its time.
+// waited meanwhile: that is no obstacle, but another event. A redelivery that runs as this event was received later than the
+// event itself, whose ID has its time.
 func (r Receipt) BeforeWindowOf(receivedAt time.Time) bool {
 	first := r.ReceivedAt
 	if made, ok := TimeOfID(r.ID); ok && made.Before(first) {

@@ -150,8 +150,8 @@ func (i *Intake) commitAll(ctx context.Context, events []Event) ([]runs.Started,
 	return started, group.Wait()
 }
 
-// commitOnce commits an event. If its certain key belongs to an event with other content, it gets a separate key, and its run makes
-// it a dead letter.
+// commitOnce commits an event. If its certain key belongs to an event with other content, it gets a separate key, and its run
+// makes it a dead letter.
 func (i *Intake) commitOnce(ctx context.Context, a arrival) (runs.Started, error) {
 	started, err := i.commitShared(ctx, a)
 	if err != nil || !a.Receipt.IsConflict(started.Conflict) {

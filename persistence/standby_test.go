@@ -89,7 +89,7 @@ func TestADuplicateInTheInboxIsOnTheStandby(t *testing.T) {
 	for range 2 {
 		_, err := spool(second)
 		require.Error(t, err)
-		require.False(t, event.ClassOf(err) == event.ClassRejected)
+		require.NotEqual(t, event.ClassRejected, event.ClassOf(err))
 	}
 	require.NoError(t, d.standby.Start(d.primary))
 	stored, err := spool(second)

@@ -52,8 +52,8 @@ func (p *Provider) DefaultSample() string {
 }
 
 // Envelope is the request around a body that is not a sample's, with the headers of the sample of its type, and its message ID:
-// id, unless the sample has one. Without a type, or for one that has no sample, they are those that all samples have in common; open
-// are those that all of them have as well, and each with a value of its own: what the event is stands in them.
+// id, unless the sample has one. Without a type, or for one that has no sample, they are those that all samples have in common;
+// open are those that all of them have as well, and each with a value of its own: what the event is stands in them.
 func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open []string) {
 	r = &auth.Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
 	r.SetHeader("content-type", "application/json")

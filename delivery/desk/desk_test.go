@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -248,6 +250,35 @@ func TestEverySampleIsTried(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, out.refuses, r.Type)
 	require.Len(t, r.Findings, len(texts))
+}
+
+// A sample that can't be made into an event is called so: to check the spelling would lead nobody to it.
+func TestACheckNamesASampleThatIsNoEvent(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "acme.yaml"), []byte(`
+name: acme
+secrets: ACME_TOKEN
+auth: [{token: {in: bearer}}]
+type: .body.type
+key: {parts: [.body.id]}
+samples:
+  a.b: {body: '{id: .id, type: "c.d"}'}
+`), 0o600))
+	catalogue, err := providers.Load(folder)
+	require.NoError(t, err)
+	there := endpoint("crm")
+	s := &shelf{there: &there, sub: delivery.Subscription{ID: 5, Name: "acme", To: "crm", Events: delivery.Events{
+		Providers: []string{"acme"},
+	}}}
+	trials := &Trials{Books: s, HTTP: &line{}, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+	_, err = trials.Check(t.Context(), "acme")
+	require.ErrorContains(t, err, "the sample a.b of acme has no event of this type")
+
+	s.sub.Events.Types = []string{"no.such"}
+	found, err := trials.Check(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Contains(t, found[0].Text, "check their spelling")
 }
 
 // Every sample of the catalogue can be sent.

@@ -124,6 +124,9 @@ func (t *Trials) message(
 		if err != nil {
 			return m, "", nil, err
 		}
+		if len(all) == 0 {
+			return m, "", nil, event.Rejectf("invalid_event", "no definition has a sample of such an event: name a stored event")
+		}
 		tried, err := t.trySamples(ctx, target, all)
 		return tried.best(), "sample", tried.failures(), err
 	}
@@ -172,6 +175,9 @@ func (t *Trials) Check(ctx context.Context, subscription string) ([]delivery.Fin
 func (t *Trials) checkEvents(ctx context.Context, target delivery.Target) ([]delivery.Finding, *delivery.Message, error) {
 	all, err := t.Samples.All(target.Subscription.Events)
 	if err != nil {
+		return nil, nil, err
+	}
+	if len(all) == 0 {
 		text := "no definition has a sample of an event that matches its providers and types: check their spelling"
 		return []delivery.Finding{{About: "events", Text: text}}, nil, nil
 	}

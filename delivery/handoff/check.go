@@ -109,6 +109,10 @@ func (c *check) lookAtAttributes(ctx context.Context) {
 		return
 	}
 	known, err := c.operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: c.namespace})
+	if isRefused(err) {
+		c.queryAttributes(ctx, slices.Sorted(maps.Keys(wanted)))
+		return
+	}
 	if err != nil {
 		c.found("search_attribute", false, "Temporal does not tell: "+serviceerror.ToStatus(err).Code().String(),
 			"temporal operator search-attribute list"+profileFlag(c.target))
@@ -123,6 +127,34 @@ func (c *check) lookAtAttributes(ctx context.Context) {
 		}
 		c.found("search_attribute", true, fmt.Sprintf("%s is of type %s", name, kind), "")
 	}
+}
+
+// queryAttributes looks by a query whether the namespace has search attributes, where Temporal lists them to no client, as
+// Temporal Cloud does. Their types stay unknown.
+func (c *check) queryAttributes(ctx context.Context, names []string) {
+	for _, name := range names {
+		_, err := c.service.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: c.namespace, Query: "`" + name + "` IS NOT NULL",
+		})
+		var invalid *serviceerror.InvalidArgument
+		switch {
+		case err == nil:
+			c.found("search_attribute", true, fmt.Sprintf("the namespace has %s; Temporal doesn't tell this client its type", name), "")
+		case errors.As(err, &invalid):
+			c.found("search_attribute", false, fmt.Sprintf("the namespace has no search attribute %s: Temporal refuses every start", name),
+				"tcld namespace search-attributes add --namespace "+quote(c.namespace)+" --search-attribute "+quote(name+"=Keyword"))
+		default:
+			c.found("search_attribute", false, fmt.Sprintf("Temporal does not tell whether it has %s: %s", name,
+				serviceerror.ToStatus(err).Code()), "")
+		}
+	}
+}
+
+// isRefused says that Temporal answers, and does not let this client make the call.
+func isRefused(err error) bool {
+	var denied *serviceerror.PermissionDenied
+	var unknown *serviceerror.Unimplemented
+	return errors.As(err, &denied) || errors.As(err, &unknown)
 }
 
 func attributesOf(s delivery.Subscription) map[string]delivery.JQ {

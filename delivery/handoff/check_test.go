@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"holdfast/delivery"
 	"holdfast/internal/devstack/stacktest"
@@ -57,6 +61,33 @@ func TestCheck(t *testing.T) {
 	require.Eventually(t, func() bool { return about(t, b.Sender, target)["task_queue"][0].OK }, time.Minute, 100*time.Millisecond)
 
 	require.Empty(t, about(t, b.Sender, targetOf(signaling()))["task_queue"], "a signal goes to whatever queue its workflow has")
+}
+
+// Temporal Cloud lists search attributes to no client: a query shows whether they are there, and their types stay unknown.
+func TestCheckOfATemporalThatListsNoSearchAttributes(t *testing.T) {
+	t.Parallel()
+	refuse := func(
+		ctx context.Context, method string, in, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		if strings.HasPrefix(method, "/temporal.api.operatorservice.") {
+			return status.Error(codes.PermissionDenied, "Request unauthorized.")
+		}
+		return invoke(ctx, method, in, out, c, options...)
+	}
+	c, err := client.NewLazyClient(client.Options{HostPort: server.Address(), Logger: silent{}, ConnectionOptions: client.ConnectionOptions{
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(refuse)},
+	}})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	sub := starting()
+	sub.Start.SearchAttributes = map[string]delivery.JQ{"Customer": ".body.order", "Nobody": ".body.order"}
+	found := about(t, NewSender(Options{Client: c, Namespace: "default"}), targetOf(sub))["search_attribute"]
+	require.Len(t, found, 2)
+	require.True(t, found[0].OK, found[0].Text)
+	require.Equal(t, "the namespace has Customer; Temporal doesn't tell this client its type", found[0].Text)
+	require.False(t, found[1].OK)
+	require.Contains(t, found[1].Text, "the namespace has no search attribute Nobody")
+	require.Contains(t, found[1].Command, "tcld namespace search-attributes add --namespace default --search-attribute Nobody=Keyword")
 }
 
 func TestCheckOfATemporalThatIsNotThere(t *testing.T) {

@@ -42,20 +42,28 @@ func (g guard) control(_, address string, _ syscall.RawConn) error {
 func CheckAddress(allowed []netip.Prefix) func(address string) error {
 	g := guard{allowed: allowed}
 	return func(address string) error {
-		u, err := url.Parse(address)
-		if err != nil {
-			return nil // whatever checks the destination reports it
-		}
-		host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-		if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-			host = "127.0.0.1"
-		}
-		ip, err := netip.ParseAddr(host)
-		if err != nil || g.allows(ip) {
+		ip, ok := addressIn(address)
+		if !ok || g.allows(ip) {
 			return nil
 		}
-		return fmt.Errorf("%w; to deliver there, add its network to HOLDFAST_DELIVERIES_ALLOWED_NETWORKS", &PrivateAddressError{Address: ip})
+		return fmt.Errorf("%w; to deliver there, add its network to HOLDFAST_DELIVERIES_ALLOWED_NETWORKS",
+			&PrivateAddressError{Address: ip})
 	}
+}
+
+// addressIn is the address that a URL has for a host, or that a name for this machine stands for, if the URL has one of them.
+// Whatever checks the destination reports a URL that can't be read.
+func addressIn(text string) (ip netip.Addr, ok bool) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ip, false
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		host = "127.0.0.1"
+	}
+	ip, err = netip.ParseAddr(host)
+	return ip, err == nil
 }
 
 func (g guard) allows(a netip.Addr) bool {

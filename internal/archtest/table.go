@@ -600,9 +600,9 @@ var Table = []Rule{
 		Package: "internal/cli",
 		Why:     "all commands have one form, whatever they are about",
 		// What the operator API shows is what --json prints.
-		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/printable", "internal/word", "internal/config",
-			"internal/installation", "moving", "operator/exchange", "persistence", "providers", "providers/auth", "redrive",
-			"runs"},
+		Ours: []string{"delivery", "event", "event/operation", "event/oversight", "internal/printable", "internal/word",
+			"internal/config", "internal/installation", "moving", "operator/exchange", "persistence", "providers",
+			"providers/auth", "redrive", "runs"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/uuid", "go.temporal.io/api",
 			"go.temporal.io/sdk/client", "golang.org/x/term"},
 		Never: []Ban{{"holdfast/internal/process", whyNoProcess}},

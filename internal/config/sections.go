@@ -222,8 +222,8 @@ type Providers struct {
 // nothing has to wait for it. Idempotency keys are not configured here: each is kept for the dedupe window of its definition.
 type Retention struct {
 	// Events is how long processed events are kept, with their bodies. Entities keep their state when they go, though not how
-	// they came to it, and keys still tell their redeliveries. An event that waits for somebody is never too old, nor is one whose last
-	// run Temporal can still reset. See docs/retention.md.
+	// they came to it, and keys still tell their redeliveries. An event that waits for somebody is never too old, nor is one
+	// whose last run Temporal can still reset. See docs/retention.md.
 	Events time.Duration `env:"HOLDFAST_RETENTION_EVENTS" envDefault:"0s"`
 	// DeadLetters is how long resolved and discarded dead letters are kept. The others are never removed by age.
 	DeadLetters time.Duration `env:"HOLDFAST_RETENTION_DEAD_LETTERS" envDefault:"2160h"`

@@ -30,8 +30,8 @@ type lost struct {
 	Resync string `json:"resync"`
 }
 
-// sendEvents sends changes as server-sent events until the client disconnects. Each write has its own deadline, since the server's
-// is for a whole response.
+// sendEvents sends changes as server-sent events until the client disconnects. Each write has its own deadline, since the
+// server's is for a whole response.
 func sendEvents(c *fiber.Ctx, who *feed.Follower, patience time.Duration) error {
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set("X-Accel-Buffering", "no")

@@ -129,3 +129,22 @@ func TestRefusedLoginsAreToldOfOnceAMinute(t *testing.T) {
 	require.JSONEq(t, `{"times":1,"addresses":["127.0.0.1"]}`, string(s.sessions.audit[0].Detail))
 	require.Equal(t, "nobody", s.sessions.audit[0].Actor)
 }
+
+// A proxy in front that wants a password passes it on with each request.
+func TestAPasswordForAProxyIsNoWrongToken(t *testing.T) {
+	t.Parallel()
+	s := start(t, "", true)
+	v := newVisitor(t)
+	v.logIn(s, s.tokens[access.RoleViewer])
+	for range 20 {
+		res, _ := newVisitor(t).get(s.url+"/console", "Authorization", "Basic dTpw")
+		require.Equal(t, 303, res.StatusCode)
+	}
+	res, page := v.get(s.url+"/console", "Authorization", "Basic dTpw")
+	require.Equal(t, 200, res.StatusCode)
+	require.Contains(t, page, "the-viewer")
+	res, _ = v.ask("POST", s.url+"/console/logout", nil, "Authorization", "Basic dTpw")
+	require.Equal(t, 403, res.StatusCode, "a session shows that it comes from a page of ours")
+	res, _ = v.get(s.url+"/console", "Authorization", "Bearer wrong")
+	require.Equal(t, 303, res.StatusCode, "who shows a token is taken by it")
+}

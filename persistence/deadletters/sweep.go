@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// A run that failed has recorded its dead letter, and a later failure may have replaced it. Any other run has not; if the event
-	// failed again since, that dead letter is enough. An event that has its key, no row and no dead letter that waits was
-	// purged, or is held and its dead letter follows. Only a run that ended by itself shows which: one that was ended from outside may never have recorded it, and
-	// no event is purged while Temporal has its run.
+	// A run that failed has recorded its dead letter, and a later failure may have replaced it. Any other run has not; if the
+	// event failed again since, that dead letter is enough. An event that has its key, no row and no dead letter that waits was
+	// purged, or is held and its dead letter follows. Only a run that ended by itself shows which: one that was ended from
+	// outside may never have recorded it, and no event is purged while Temporal has its run.
 	selectUnrecorded = `
 SELECT c.position
   FROM unnest($1::uuid[], $2::text[], $3::boolean[], $4::timestamptz[], $5::text[], $6::text[], $7::boolean[])

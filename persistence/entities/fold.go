@@ -155,9 +155,13 @@ const maxEntity = 8 << 20
 
 // checkSize refuses what would make an entity too large, as the event's own fault: the entity stays as it is.
 func checkSize(e event.Entity) error {
-	if len(e.State) <= maxEntity/postgres.MaxExponent || postgres.ExpandedSize(e.State) <= maxEntity {
+	if fits(e) {
 		return nil
 	}
 	kind := postgres.Clip(postgres.Clean(e.Kind), 100)
 	return event.Rejectf("entity_too_large", "an entity of kind %q would take more than %d bytes", kind, maxEntity)
+}
+
+func fits(e event.Entity) bool {
+	return len(e.State) <= maxEntity/postgres.MaxExponent || postgres.ExpandedSize(e.State) <= maxEntity
 }

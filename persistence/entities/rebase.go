@@ -49,20 +49,16 @@ type rebasing struct {
 
 // Rebase gives an entity whose row is locked the base that its history makes without an event, and says whether it did. The
 // history may still have that event. It counts only if it has exactly the events whose changes purges have removed. Otherwise
-// some were purged without the archive, or today's definition reads them in another way, and nothing is changed. The caller folds the
-// entity again.
+// some were purged without the archive, or today's definition reads them in another way, and nothing is changed. The caller
+// folds the entity again.
 func (s *Store) Rebase(
 	ctx context.Context, t *postgres.Transaction, l *Life, archived []event.OrderedChange, expunged string,
 ) (bool, error) {
 	r := &rebasing{Life: l, expunged: expunged, judged: map[string]bool{}}
 	r.archived = slices.DeleteFunc(slices.Clone(archived), func(c event.OrderedChange) bool { return c.Change.Mentions() })
 	slices.SortStableFunc(r.archived, func(a, b event.OrderedChange) int { return a.Order.Compare(b.Order) })
-	for i, c := range r.archived {
-		state, err := postgres.StateColumn(c.Change)
-		if err != nil { //nolint:nilerr // it can't have been stored so: the history is another one
-			return false, nil
-		}
-		r.archived[i].Change.State = state
+	if !makeStored(r.archived) {
+		return false, nil
 	}
 	if len(r.archived) > 0 {
 		if err := r.read(ctx, t); err != nil {
@@ -77,7 +73,7 @@ func (s *Store) Rebase(
 	if err := r.base.apply(r.folded); err != nil {
 		return false, err
 	}
-	if checkSize(r.base.Entity) != nil {
+	if !fits(r.base.Entity) {
 		return false, nil
 	}
 	delete(removed, expunged)
@@ -87,6 +83,19 @@ func (s *Store) Rebase(
 	b := &pgx.Batch{}
 	r.queueWrites(b)
 	return true, t.Send(ctx, b)
+}
+
+// makeStored gives changes of a history the states that they were stored with. One that can't have been stored belongs to another
+// history.
+func makeStored(history []event.OrderedChange) bool {
+	for i, c := range history {
+		state, err := postgres.StateColumn(c.Change)
+		if err != nil {
+			return false
+		}
+		history[i].Change.State = state
+	}
+	return true
 }
 
 func (r *rebasing) read(ctx context.Context, t *postgres.Transaction) error {

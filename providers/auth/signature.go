@@ -74,7 +74,8 @@ func checkUnused(p *definition.Problems, field string, d definition.Signature) {
 		{"assign", d.Assign, []string{"pairs"}},
 	} {
 		if one.value != "" && !slices.Contains(one.grammars, d.Grammar) {
-			p.Add(field+"."+one.name, "isn't used by grammar %s: set grammar to %s, or remove it", d.Grammar, strings.Join(one.grammars, " or "))
+			p.Add(field+"."+one.name, "isn't used by grammar %s: set grammar to %s, or remove it",
+				d.Grammar, strings.Join(one.grammars, " or "))
 		}
 	}
 }

@@ -34,6 +34,8 @@ type benchResult struct {
 	Check *ledger.Report `json:"check,omitempty"`
 	// Unfinished counts the events that were acknowledged and not at their end when the check was made.
 	Unfinished int `json:"unfinished"`
+	// Interrupted says that the command was stopped before the load or the check was at its end.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // BenchCommand is `holdfast bench`.
@@ -140,15 +142,18 @@ func bench(c *cobra.Command, cfg config.Config, o *benchOptions) (err error) {
 	if result.Load, err = o.send(c); err != nil {
 		return err
 	}
-	if checked {
-		if err := result.check(c, cfg, o); err != nil {
+	if checked && c.Context().Err() == nil {
+		if err := result.check(c, cfg, o); err != nil && c.Context().Err() == nil {
 			return err
 		}
 	}
+	result.Interrupted = c.Context().Err() != nil && result.Check == nil
 	if err := cli.Print(c, result, result.write); err != nil {
 		return err
 	}
 	switch {
+	case result.Interrupted:
+		return errors.New("interrupted, so that nothing was checked; with a ledger, holdfast verify-ledger does it")
 	case result.Check != nil && !result.Check.Holds():
 		return brokenError(*result.Check, result.Unfinished)
 	case result.Check != nil && result.Check.Dead > 0:
@@ -213,11 +218,16 @@ func (r *benchResult) check(c *cobra.Command, cfg config.Config, o *benchOptions
 		return err
 	}
 	report, err := check.Report(c.Context())
-	r.Check = &report
+	if err == nil {
+		r.Check = &report
+	}
 	return err
 }
 
 func (r *benchResult) write(w io.Writer) error {
+	if r.Interrupted {
+		fmt.Fprintln(w, "interrupted: these figures are of what was sent until then, and nothing was checked")
+	}
 	if err := writeLoad(w, &r.Load); err != nil || r.Check == nil {
 		return err
 	}

@@ -1,9 +1,12 @@
 package load
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +47,35 @@ func TestBenchAnyReceiver(t *testing.T) {
 	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&result))
 	require.Equal(t, int64(3), result.Load.OK)
 	require.Nil(t, result.Check)
+}
+
+// A load that somebody stops shows what was sent until then, says so, and is no success.
+func TestBenchInterrupted(t *testing.T) {
+	r := newReceiver(t, secretOfTests)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	answer := r.Config.Handler
+	var left atomic.Int64
+	left.Store(20)
+	r.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if left.Add(-1) == 0 {
+			interrupt()
+		}
+		answer.ServeHTTP(w, request)
+	})
+	bench := []string{"bench", "stripe", "--duration", "1h", "--url", r.URL, "--secret", secretOfTests}
+	out, err := runUntil(ctx, "", bench...)
+	require.ErrorContains(t, err, "interrupted, so that nothing was checked")
+	require.Contains(t, out, "interrupted: these figures are of what was sent until then, and nothing was checked\n")
+	require.Regexp(t, `(?m)^requests +\d\d in `, out)
+	require.Regexp(t, `(?m)^latency +p50 `, out)
+	require.NotContains(t, out, "no answer", "what was in flight is waited for")
+
+	out, err = runUntil(ctx, "", append(bench, "--json")...)
+	require.Error(t, err)
+	var result benchResult
+	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&result))
+	require.True(t, result.Interrupted)
 }
 
 // Where more is accepted than was sent once, it says why.
