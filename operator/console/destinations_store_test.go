@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
+	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/event/oversight"
@@ -46,7 +47,7 @@ func newDestinations() *destinations {
 func (s *destinations) shown() console.Options {
 	changes := &desk.Desk{
 		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
-		Providers: func() []string { return []string{"stripe"} },
+		Providers: func() []string { return []string{"stripe"} }, Reserved: handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
 	}
 	return console.Options{Receivers: s, API: &api.API{Outbound: &outgoing.API{
 		Destinations: s, Changes: changes, Subscriptions: s, Deliveries: s, Resends: s, Trials: s,
