@@ -31,7 +31,8 @@ func (d *doctor) examineInbox(ctx context.Context) {
 	overflow := depths[event.LaneOverflow]
 	age := overflow.Age(time.Now())
 	d.found("inbox", above(age, waitingWarn, waitingFail),
-		fmt.Sprintf("%s for Temporal, the oldest for %s", word.Count(overflow.Depth, "event waits", "events wait"), age.Round(time.Second)),
+		fmt.Sprintf("%s for Temporal, the oldest for %s", word.Count(overflow.Depth, "event waits", "events wait"),
+			age.Round(time.Second)),
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
 }
 
