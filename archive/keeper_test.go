@@ -294,6 +294,21 @@ func TestABucketIsChecked(t *testing.T) {
 	}
 }
 
+// A bucket that can be read and not written is no archive: the check that the doctor makes fails, as a purge would.
+func TestABucketThatCanOnlyBeReadIsRefused(t *testing.T) {
+	address := startS3(t, "--readonly")
+	if address == "" {
+		t.Skip("there is no versitygw")
+	}
+	bucket, err := archive.Open(address)
+	require.NoError(t, err)
+	names, err := bucket.List(t.Context())
+	require.NoError(t, err, "it can be read")
+	require.Empty(t, names)
+	keeper := &archive.Keeper{Store: open(t), Bucket: bucket}
+	require.ErrorContains(t, keeper.Check(t.Context()), "Access Denied")
+}
+
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for address, problem := range map[string]string{

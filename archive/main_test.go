@@ -60,7 +60,7 @@ func buckets(t *testing.T) map[string]archive.Bucket {
 }
 
 // startS3 starts an S3 server on this machine, and gives the address of a bucket there; "" without the program.
-func startS3(t *testing.T) (address string) {
+func startS3(t *testing.T, flags ...string) (address string) {
 	t.Helper()
 	program, err := exec.LookPath("versitygw")
 	if err != nil {
@@ -76,7 +76,8 @@ func startS3(t *testing.T) (address string) {
 	require.NoError(t, err)
 	host := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	server := exec.Command(program, "--access", "archivist", "--secret", "secret-of-the-test", "--port", host, "posix", root)
+	arguments := append(flags, "--access", "archivist", "--secret", "secret-of-the-test", "--port", host, "posix", root)
+	server := exec.Command(program, arguments...)
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill()

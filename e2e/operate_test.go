@@ -75,7 +75,8 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	i := newInstallation(t)
 	f, err := i.doctor(t)
 	require.Error(t, err)
-	require.Equal(t, "fail", f.of("queue events"), "nobody works")
+	require.Equal(t, "fail", f.of("queues"), "no worker polls any")
+	require.Equal(t, "none", f.of("queue events"), "one finding names them all")
 
 	i.start(t, "serve")
 	// The tests' PostgreSQL gives up durability for speed, and the doctor says so; but for that, all is well.

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
+	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/event/operation"
@@ -54,6 +55,9 @@ func (s *stub) Destination(_ context.Context, name string) (delivery.Destination
 	if err := s.missing(name); err != nil {
 		return delivery.Destination{}, err
 	}
+	if name == "queue" {
+		return delivery.Destination{ID: 3, Name: name, Temporal: &s.temporal}, s.call("destination")
+	}
 	return someDestination(), s.call("destination")
 }
 
@@ -90,7 +94,9 @@ func (s *stub) Apply(
 }
 
 func (s *stub) Warnings(to *delivery.Destination, sub *delivery.Subscription) []string {
-	return (&desk.Desk{CheckAddress: webhook.CheckAddress(nil), Providers: func() []string { return []string{"stripe"} }}).Warnings(to, sub)
+	providers := func() []string { return []string{"stripe"} }
+	reserved := handoff.Reserved{TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: providers}
+	return (&desk.Desk{CheckAddress: webhook.CheckAddress(nil), Providers: providers, Reserved: reserved.Conflicts}).Warnings(to, sub)
 }
 
 func (s *stub) Rotate(_ context.Context, _, secret string, grace time.Duration, by oversight.Actor) (string, error) {

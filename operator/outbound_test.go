@@ -55,6 +55,32 @@ func TestProbableMistakesAreReported(t *testing.T) {
 	require.Contains(t, made.Warnings[2], `"customer.?"`)
 }
 
+// Whoever creates a destination or a subscription hears at once that it uses what is Holdfast's own: each delivery would fail.
+func TestReservedNamesAreReported(t *testing.T) {
+	t.Parallel()
+	behind := &stub{noSuch: "own", temporal: delivery.Temporal{TaskQueue: "orders"}}
+	_, base := serve(t, operator.Options{API: behind.api()})
+	var made struct{ Warnings []string }
+	r := ask(t, "POST", base+"/destinations", `{"name":"own","temporal":{"task_queue":"events"}}`)
+	require.Equal(t, 201, r.status, string(r.body))
+	require.NoError(t, json.Unmarshal(r.body, &made))
+	require.Equal(t, []string{`task queue "events" is reserved in Holdfast's own namespace: use a queue that only your own workers poll; ` +
+		"until then every delivery fails"}, made.Warnings)
+
+	const subscription = `{"name":"own","to":"queue","start":{"type":"ProcessEvent","workflow_id":"\"stripe:\" + .body.id"}}`
+	r = ask(t, "POST", base+"/subscriptions", subscription)
+	require.Equal(t, 201, r.status, string(r.body))
+	require.NoError(t, json.Unmarshal(r.body, &made))
+	require.Len(t, made.Warnings, 2)
+	require.Contains(t, made.Warnings[0], `workflow type "ProcessEvent"`)
+	require.Contains(t, made.Warnings[1], `begin with "stripe:"`)
+
+	behind.temporal.Profile = "team" // whether that is Holdfast's own namespace, only Temporal can say
+	r = ask(t, "POST", base+"/subscriptions", subscription)
+	require.Equal(t, 201, r.status, string(r.body))
+	require.NotContains(t, string(r.body), "warnings")
+}
+
 // What others may deliver to is never replaced by who makes something new: neither by name, nor by a repetition without one.
 func TestTheFlatFormReplacesNothing(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,8 @@ type stub struct {
 
 	// What reached the side that goes out; noSuch is a name that nothing there has.
 	noSuch string
+	// temporal is what the destination called queue has.
+	temporal delivery.Temporal
 	// noSubscription is one that only a destination has.
 	noSubscription string
 	destination    delivery.Destination

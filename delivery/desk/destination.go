@@ -43,9 +43,11 @@ type Desk struct {
 	CheckAddress func(url string) error
 	// Providers are the names of the definitions.
 	Providers func() []string
+	// Reserved says what a destination and its subscription use that is reserved for Holdfast, as far as it shows without an event.
+	Reserved func(delivery.Target) []string
 }
 
-// Warnings names what is probably a mistake in a destination, or in a subscription. Either can be nil.
+// Warnings names what is probably a mistake in a destination, and in a subscription to it. Either can be nil.
 func (d *Desk) Warnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
 	if to != nil && to.HTTP != nil {
 		if err := d.CheckAddress(to.HTTP.URL); err != nil {
@@ -54,6 +56,20 @@ func (d *Desk) Warnings(to *delivery.Destination, s *delivery.Subscription) (war
 	}
 	if s != nil {
 		warnings = append(warnings, s.Events.Warnings(d.Providers())...)
+	}
+	return append(warnings, d.reservedWarnings(to, s)...)
+}
+
+func (d *Desk) reservedWarnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
+	if to == nil {
+		return nil
+	}
+	t := delivery.Target{Destination: *to}
+	if s != nil {
+		t.Subscription = *s
+	}
+	for _, conflict := range d.Reserved(t) {
+		warnings = append(warnings, conflict+"; until then every delivery fails")
 	}
 	return warnings
 }

@@ -46,11 +46,7 @@ func (s *Sender) sampleOrder(ctx context.Context, t delivery.Target, sample *del
 			return o
 		}
 	}
-	fixed := &order{taskQueue: t.Destination.Temporal.TaskQueue, start: t.Subscription.Start}
-	if with := t.Subscription.SignalWithStart; with != nil {
-		fixed.start = &with.Start
-	}
-	return fixed
+	return fixedOrder(t)
 }
 
 type check struct {

@@ -50,6 +50,22 @@ func requestID(j delivery.Job) string {
 	return delivery.IDOf(j.EventID, j.Generation) + "/" + strconv.FormatInt(j.SubscriptionID, 10)
 }
 
+// fixedOrder has what a subscription fixes for every event. Its workflow ID is only how those of all events begin.
+func fixedOrder(t delivery.Target) *order {
+	o := &order{taskQueue: t.Destination.Temporal.TaskQueue}
+	var id delivery.JQ
+	switch sub := t.Subscription; {
+	case sub.Start != nil:
+		o.start, id = sub.Start, sub.Start.WorkflowID
+	case sub.Signal != nil:
+		id = sub.Signal.WorkflowID
+	case sub.SignalWithStart != nil:
+		o.start, id = &sub.SignalWithStart.Start, sub.SignalWithStart.WorkflowID
+	}
+	o.workflowID = jq.LiteralPrefix(string(id))
+	return o
+}
+
 // evaluation makes an order.
 type evaluation struct {
 	*inputs

@@ -27,20 +27,30 @@ type Reserved struct {
 // systemPrefix begins the names of what Temporal itself runs in a namespace, such as the workflows behind schedules.
 const systemPrefix = "temporal-sys-"
 
-// conflict says what an order uses that is reserved, and what to use instead; "" if nothing is.
-func (r Reserved) conflict(o *order) string {
+// Conflicts says what a destination and its subscription use that is reserved, as far as it shows without an event. It says
+// nothing of a destination with a profile: only Temporal can say whether that leads to Holdfast's own namespace.
+func (r Reserved) Conflicts(t delivery.Target) []string {
+	if t.Destination.Temporal == nil || t.Destination.Temporal.Profile != "" {
+		return nil
+	}
+	return r.conflicts(fixedOrder(t))
+}
+
+// conflicts says what an order uses that is reserved, and what to use instead.
+func (r Reserved) conflicts(o *order) (all []string) {
 	if slices.Contains(r.TaskQueues, o.taskQueue) || strings.HasPrefix(o.taskQueue, systemPrefix) {
-		return fmt.Sprintf("task queue %q is reserved in Holdfast's own namespace: use a queue that only your own workers poll",
-			o.taskQueue)
+		all = append(all, fmt.Sprintf(
+			"task queue %q is reserved in Holdfast's own namespace: use a queue that only your own workers poll", o.taskQueue))
 	}
 	if o.start != nil && (slices.Contains(r.WorkflowTypes, o.start.Type) || strings.HasPrefix(o.start.Type, systemPrefix)) {
-		return fmt.Sprintf("workflow type %q is reserved in Holdfast's own namespace: give your workflow another name", o.start.Type)
+		all = append(all, fmt.Sprintf(
+			"workflow type %q is reserved in Holdfast's own namespace: give your workflow another name", o.start.Type))
 	}
 	if prefix := r.prefixOf(o.workflowID); prefix != "" {
-		return fmt.Sprintf("workflow IDs that begin with %q are reserved in Holdfast's own namespace: begin yours with another "+
-			"word, such as \"order:\"", prefix)
+		all = append(all, fmt.Sprintf("workflow IDs that begin with %q are reserved in Holdfast's own namespace: begin yours with "+
+			"another word, such as \"order:\"", prefix))
 	}
-	return ""
+	return all
 }
 
 // prefixOf returns the reserved beginning of a workflow ID; "" if it has none.
@@ -60,8 +70,8 @@ func (r Reserved) prefixOf(id string) string {
 // guard refuses an order that uses a reserved name if the link leads to Holdfast's own namespace; nil lets it through. Other
 // orders don't need to know which namespace that is.
 func (s *Sender) guard(ctx context.Context, to *link, o *order) *delivery.Result {
-	conflict := s.reserved.conflict(o)
-	if conflict == "" {
+	conflicts := s.reserved.conflicts(o)
+	if len(conflicts) == 0 {
 		return nil
 	}
 	own, err := s.isOwn(ctx, to)
@@ -71,7 +81,7 @@ func (s *Sender) guard(ctx context.Context, to *link, o *order) *delivery.Result
 	if !own {
 		return nil
 	}
-	return &delivery.Result{Kind: delivery.Final, Code: "reserved", Error: conflict}
+	return &delivery.Result{Kind: delivery.Final, Code: "reserved", Error: strings.Join(conflicts, "; ")}
 }
 
 // compareEvery is how long a comparison of namespaces holds.

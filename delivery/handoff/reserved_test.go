@@ -109,14 +109,19 @@ func refuses(findings []delivery.Finding, reason string) bool {
 	return false
 }
 
-// What a check can't learn from a sample it reads from the subscription.
-func TestACheckWithoutASampleSeesTypeAndQueue(t *testing.T) {
+// What a check can't learn from a sample it reads from the subscription, and so does whoever creates one: type, queue, and how the
+// workflow ID begins.
+func TestReservedNamesShowWithoutASample(t *testing.T) {
 	t.Parallel()
 	b, _ := newGuarded(t)
 	for reason, target := range forged(t) {
 		findings, err := b.Check(t.Context(), target, nil)
 		require.NoError(t, err)
-		require.Equal(t, !strings.HasPrefix(reason, "begin"), refuses(findings, reason[:strings.LastIndex(reason, " ")]), reason)
+		reason = reason[:strings.LastIndex(reason, " ")]
+		require.True(t, refuses(findings, reason), reason)
+		require.Contains(t, strings.Join(reserved.Conflicts(target), "; "), reason)
+		target.Destination.Temporal.Profile = "other"
+		require.Empty(t, reserved.Conflicts(target))
 	}
 }
 

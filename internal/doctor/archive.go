@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/internal/installation"
+	"holdfast/internal/word"
 )
 
 // longDue is for how long what was expunged may stay in the archive until that is odd: purges take it out.
@@ -24,12 +25,12 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	keeper, err := installation.NewArchiveKeeper(d.cfg, d.store)
 	if err == nil && keeper == nil {
 		if stats.Files > 0 {
-			d.found(check, verdictWarn, fmt.Sprintf("has %d file(s), and HOLDFAST_ARCHIVE is not set here", stats.Files),
+			d.found(check, verdictWarn, "has "+word.Count(stats.Files, "file", "files")+", and HOLDFAST_ARCHIVE is not set here",
 				"what a purge without it removes is gone: set it for every worker and for the command line")
 		}
 		return
 	}
-	detail := fmt.Sprintf("can be written; %d file(s)", stats.Files)
+	detail := "can be written; " + word.Count(stats.Files, "file", "files")
 	if stats.Files > 0 {
 		detail += ", the newest of " + stats.Newest.Format(time.RFC3339)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast/internal/config"
+	"holdfast/internal/word"
 	"holdfast/providers"
 	"holdfast/providers/lint"
 )
@@ -37,8 +38,15 @@ func (d *doctor) examineProviders() {
 			usable = append(usable, name)
 		}
 	}
-	d.found("providers", either(len(usable) > 0, verdictFail),
-		fmt.Sprintf("%d of %d can authenticate their senders: %s", len(usable), len(catalogue.Names()), strings.Join(usable, ", ")),
+	d.judgeProviders(usable, len(catalogue.Names()))
+}
+
+func (d *doctor) judgeProviders(usable []string, all int) {
+	detail := fmt.Sprintf("%d of %d can authenticate their senders", len(usable), all)
+	if len(usable) > 0 {
+		detail += ": " + strings.Join(usable, ", ")
+	}
+	d.found("providers", either(len(usable) > 0, verdictFail), detail,
 		"set the secret of at least one provider; `holdfast provider show NAME` names its variable")
 }
 
@@ -50,7 +58,7 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 	detail := "those of your definitions pass"
 	failing := lint.FailingSamples(catalogue)
 	if n := len(failing); n > 0 {
-		detail = fmt.Sprintf("%d fail(s), the first: %s", n, failing[0])
+		detail = fmt.Sprintf("%s, the first: %s", word.Count(n, "sample fails", "samples fail"), failing[0])
 	}
 	d.found("samples", either(len(failing) == 0, verdictFail), detail,
 		"correct the definition or its sample: a reload keeps the old definitions, a start takes these; "+

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/internal/config"
+	"holdfast/internal/word"
 )
 
 // How long a delivery may be due before nobody seems to deliver: the first is odd, the second wrong.
@@ -95,7 +96,7 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 		detail += fmt.Sprintf("; one has been due for %s", overdue.Round(time.Second))
 	}
 	if fanouts > 0 {
-		detail += fmt.Sprintf("; %d event(s) are still being matched with many subscriptions", fanouts)
+		detail += "; " + word.Count(fanouts, "event is", "events are") + " still being matched with many subscriptions"
 	}
 	d.found("deliveries", above(overdue, undueWarn, undueFail), detail,
 		"nobody seems to deliver: see that a worker runs, and that its HOLDFAST_DELIVERIES_SLOTS is not 0")

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast/internal/installation"
+	"holdfast/internal/word"
 	"holdfast/runs"
 	"holdfast/workflows"
 )
@@ -41,7 +42,7 @@ func (d *doctor) examineSchedule(ctx context.Context, id string) {
 			"temporal schedule toggle --schedule-id "+id+" --unpause --reason …")
 		return
 	}
-	detail := fmt.Sprintf("has run %d time(s)", described.Info.NumActions)
+	detail := "has run " + word.Count(described.Info.NumActions, "time", "times")
 	slow, err := d.slowRun(ctx, described)
 	switch {
 	case err != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 
 	"holdfast/event/oversight"
 	"holdfast/internal/installation"
+	"holdfast/internal/word"
 	"holdfast/runs"
 )
 
@@ -119,24 +121,37 @@ func (d *doctor) examineQueues(ctx context.Context) {
 		d.failed("queues", err, "allow this client to describe task queues")
 		return
 	}
+	d.judgeQueues(queues)
+}
+
+// judgeQueues names the queues without a worker in one finding: they have one cause.
+func (d *doctor) judgeQueues(queues []oversight.QueueStats) {
+	var unpolled []string
+	var waiting int64
 	for _, q := range queues {
+		if q.WorkflowPollers+q.ActivityPollers == 0 {
+			unpolled, waiting = append(unpolled, q.Queue), waiting+q.Backlog
+			continue
+		}
 		d.examineQueue(q)
+	}
+	if len(unpolled) > 0 {
+		d.found("queues", verdictFail, fmt.Sprintf("no worker polls %s; %s", strings.Join(unpolled, ", "),
+			word.Count(waiting, "task waits", "tasks wait")),
+			"start a worker (`holdfast worker`). With worker versioning, also make its version the current one "+
+				"(`temporal worker deployment set-current-version`)")
 	}
 }
 
 func (d *doctor) examineQueue(q oversight.QueueStats) {
 	check := "queue " + q.Queue
-	detail := fmt.Sprintf("%d waiting, %d pollers", q.Backlog, q.WorkflowPollers+q.ActivityPollers)
-	switch age := time.Duration(q.Age); {
-	case q.WorkflowPollers+q.ActivityPollers == 0:
-		d.found(check, verdictFail, detail, "nobody works on it: start `holdfast worker` or `holdfast serve`; "+
-			"if workers have versions, make theirs the current one (`temporal worker deployment set-current-version`)")
-	case age > oldestBacklog:
+	detail := fmt.Sprintf("%d waiting, %s", q.Backlog, word.Count(q.WorkflowPollers+q.ActivityPollers, "poller", "pollers"))
+	if age := time.Duration(q.Age); age > oldestBacklog {
 		d.found(check, verdictWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
 			"start more workers, or raise their slots (HOLDFAST_WORKER_SLOTS_…)")
-	default:
-		d.found(check, verdictOK, detail, "")
+		return
 	}
+	d.found(check, verdictOK, detail, "")
 }
 
 // doctorQueue is polled by nobody.

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/installation"
+	"holdfast/internal/word"
 	"holdfast/persistence"
 	"holdfast/workflows"
 )
@@ -30,7 +31,8 @@ func (d *doctor) examineInbox(ctx context.Context) {
 	overflow := depths[event.LaneOverflow]
 	age := overflow.Age(time.Now())
 	d.found("inbox", above(age, waitingWarn, waitingFail),
-		fmt.Sprintf("%d event(s) wait for Temporal, the oldest for %s", overflow.Depth, age.Round(time.Second)),
+		fmt.Sprintf("%s for Temporal, the oldest for %s", word.Count(overflow.Depth, "event waits", "events wait"),
+			age.Round(time.Second)),
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
 }
 
@@ -103,7 +105,7 @@ func (d *doctor) examineUntold(ctx context.Context, f persistence.Facts) {
 
 // judgeUntold fails only what was tried. Where a channel has just been configured, old failures wait for the next round.
 func (d *doctor) judgeUntold(f persistence.Facts, last told) {
-	detail := fmt.Sprintf("%d failure(s) wait to be told", f.Untold)
+	detail := word.Count(f.Untold, "failure waits", "failures wait") + " to be reported"
 	switch {
 	case f.Untold > 0 && last.Failures > 0 && last.Told == 0:
 		d.found("notifications", verdictFail, detail+"; the last try: "+last.Error,

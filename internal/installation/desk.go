@@ -28,9 +28,10 @@ type Desk struct {
 
 // NewDesk makes a desk. A trial is made by whoever asks for it, and not by a worker.
 func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client, samples desk.Samples) *Desk {
+	reserved := Reserved(samples.Names)
 	queues := handoff.NewSender(handoff.Options{
 		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
-		Reserved: Reserved(samples.Names), Logger: telemetry.TemporalLogger(slog.Default()),
+		Reserved: reserved, Logger: telemetry.TemporalLogger(slog.Default()),
 	})
 	endpoints := webhook.NewSender(webhook.SenderOptions{
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
@@ -38,7 +39,7 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 	return &Desk{
 		Desk: &desk.Desk{
 			Books: store, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
-			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names,
+			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names, Reserved: reserved.Conflicts,
 		},
 		Trials:   &desk.Trials{Books: store, HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		Resends:  &desk.Resends{ResendBooks: store, Runs: runs.NewStarter(temporal, cfg.PayloadCodec().DataConverter())},

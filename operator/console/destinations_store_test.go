@@ -10,6 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
+	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/event/oversight"
@@ -51,6 +52,7 @@ func (s *destinations) shown() console.Options {
 		Books: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
 		CheckSignature: func(json.RawMessage) error { return nil },
 		Providers:      func() []string { return []string{"stripe"} },
+		Reserved:       handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
 	}
 	return console.Options{Receivers: s, API: &api.API{Outbound: &outgoing.API{
 		Destinations: s, Changes: changes, Subscriptions: s, Deliveries: s, Resends: s, Trials: s,

@@ -12,6 +12,7 @@ import (
 	"holdfast/internal/config"
 	"holdfast/internal/doctor"
 	"holdfast/internal/installation"
+	"holdfast/internal/word"
 )
 
 // DoctorCommand is `holdfast doctor`.
@@ -36,7 +37,7 @@ func DoctorCommand() *cobra.Command {
 				return err
 			}
 			if n := found.Failures(); n > 0 {
-				return fmt.Errorf("%d check(s) failed", n)
+				return errors.New(word.Count(n, "check", "checks") + " failed")
 			}
 			return nil
 		},

@@ -74,7 +74,7 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 		return err
 	}
 	p.hide()
-	p.warn(f, t.Warnings)
+	p.warn(f, there, t.Warnings)
 	if err := countCanceled(c.Context(), t, p, there); err != nil {
 		return err
 	}

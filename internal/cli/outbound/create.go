@@ -71,6 +71,12 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 		if _, made.Secret, err = t.Apply(c.Context(), *to, secret, by); err != nil {
 			return err
 		}
+	} else {
+		there, err := t.Store.Destination(c.Context(), s.To)
+		if err != nil {
+			return notFound(err, kindDestination, s.To)
+		}
+		to = &there
 	}
 	if made.Subscription, err = t.Store.ApplySubscription(c.Context(), s, by); err != nil {
 		return notFound(err, kindDestination, s.To)

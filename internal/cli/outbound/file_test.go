@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
+	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 )
@@ -133,8 +134,9 @@ func TestAPlan(t *testing.T) {
 				p.Changes[i].Canceled = 412
 			}
 		}
-		p.warn(f, (&desk.Desk{
+		p.warn(f, there, (&desk.Desk{
 			CheckAddress: webhook.CheckAddress(nil), Providers: func() []string { return []string{"github"} },
+			Reserved: handoff.Reserved{}.Conflicts,
 		}).Warnings)
 		var out strings.Builder
 		require.NoError(t, writePlan(&out, p))
@@ -151,6 +153,39 @@ func TestAPlan(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, same.Same)
 	require.Len(t, same.Changes, 2)
+}
+
+// A plan warns of what Holdfast reserves for itself, once for each change that has to be corrected: of the queue of a destination
+// there, of what a subscription starts at the subscription, also where the destination is stored already.
+func TestAPlanWarnsOfReservedNames(t *testing.T) {
+	t.Parallel()
+	f, err := readFile([]byte(`destinations:
+  own: {temporal: {task_queue: events}}
+  team: {temporal: {task_queue: events, profile: team}}
+subscriptions:
+  a: {to: own, start: {workflow_id: '"stripe:" + .body.id', type: ProcessEvent}}
+  b: {to: team, start: {workflow_id: '"stripe:" + .body.id', type: ProcessEvent}}
+  c: {to: there, signal: {workflow_id: '"order:" + .body.id', signal_name: paid}}
+`))
+	require.NoError(t, err)
+	there := stored{destinations: map[string]delivery.Destination{
+		"there": {Name: "there", Temporal: &delivery.Temporal{TaskQueue: "events"}},
+	}}
+	require.NoError(t, f.check(there, webhook.CheckSignature))
+	p, err := planOf(f, there, false)
+	require.NoError(t, err)
+	p.warn(f, there, (&desk.Desk{Providers: func() []string { return []string{"stripe"} }, Reserved: handoff.Reserved{
+		TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: func() []string { return []string{"stripe"} },
+	}.Conflicts}).Warnings)
+	warned := map[string][]string{}
+	for _, c := range p.Changes {
+		for _, text := range c.Warnings {
+			require.Contains(t, text, "reserved in Holdfast's own namespace")
+			require.Contains(t, text, "every delivery fails")
+			warned[c.Name] = append(warned[c.Name], text[:strings.Index(text, " ")])
+		}
+	}
+	require.Equal(t, map[string][]string{"own": {"task"}, "a": {"workflow", "workflow"}, "c": {"task"}}, warned)
 }
 
 func requireGolden(t *testing.T, path, got string) {

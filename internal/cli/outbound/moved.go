@@ -39,7 +39,7 @@ func ApplyMoved(c *cobra.Command, t *cli.Tools, all []moving.Subscription, isDry
 		return err
 	}
 	p.hide()
-	p.warn(f, desk.Warnings)
+	p.warn(f, there, desk.Warnings)
 	p.Left = nil // nobody has asked for them
 	if err := writePlan(cli.Aside(c), p); err != nil || isDryRun {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"holdfast/delivery"
@@ -212,17 +213,25 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// warn adds what is probably a mistake to what is created or changed.
-func (p *plan) warn(f file, warnings func(*delivery.Destination, *delivery.Subscription) []string) {
+// warn adds what is probably a mistake to what is created or changed. Warnings about a destination stand with its own change, if
+// it has one, and not with those of its subscriptions as well.
+func (p *plan) warn(f file, there stored, warnings func(*delivery.Destination, *delivery.Subscription) []string) {
+	shown := map[string][]string{}
 	for i, c := range p.Changes {
 		switch {
 		case c.Op == opDelete:
 		case c.Kind == kindDestination:
 			d := f.Destinations[c.Name]
 			p.Changes[i].Warnings = warnings(&d, nil)
+			shown[c.Name] = p.Changes[i].Warnings
 		default:
 			s := f.Subscriptions[c.Name].Subscription
-			p.Changes[i].Warnings = warnings(nil, &s)
+			to, ok := f.Destinations[s.To]
+			if !ok {
+				to = there.destinations[s.To]
+			}
+			isShown := func(text string) bool { return slices.Contains(shown[s.To], text) }
+			p.Changes[i].Warnings = slices.DeleteFunc(warnings(&to, &s), isShown)
 		}
 	}
 }

@@ -42,7 +42,7 @@ type DestinationChanger interface {
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
 	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
-	// Warnings names what is probably a mistake. Either argument can be nil.
+	// Warnings names what is probably a mistake in a destination, and in a subscription to it. Either can be nil.
 	Warnings(d *delivery.Destination, s *delivery.Subscription) []string
 }
 

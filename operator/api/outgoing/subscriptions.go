@@ -140,6 +140,13 @@ func (o *API) applySubscription(
 	if err != nil {
 		return view, err
 	}
+	if to == nil {
+		stored, err := o.Destinations.Destination(ctx, s.To)
+		if err != nil {
+			return view, err
+		}
+		to = &stored
+	}
 	view = SubscriptionView{Subscription: s, Secret: secret, Warnings: o.Changes.Warnings(to, &s)}
 	view.Condition, err = o.Destinations.Condition(ctx, s.DestinationID)
 	if err != nil && secret != "" { // no other answer ever has the secret
