@@ -22,8 +22,8 @@ import (
 // holdEvent takes the lock of the event that a dead letter is of, which comes before that of the row.
 const holdEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text, 0)) FROM dead_letters WHERE id = $1`
 
-// holdQueued locks the delivery of a dead letter, if it is queued. Whoever ends deliveries locks them first and their dead letters
-// then; the other way round would be a deadlock.
+// holdQueued locks the delivery of a dead letter, if it is queued. Whoever ends deliveries locks them before their dead letters:
+// the other way round there would be deadlocks.
 const holdQueued = `
 SELECT FROM delivery_queue AS q
   JOIN dead_letters AS l ON l.event_id = q.event_id AND l.subscription_id = q.subscription_id
