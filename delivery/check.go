@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/textproto"
 	"net/url"
 	"regexp"
@@ -90,11 +89,13 @@ func (d Destination) Check() error {
 	return refusal("invalid_destination", p)
 }
 
-// between reports a value out of its bounds, and what is no number.
-func between[T int | float64 | event.Duration](p *definition.Problems, field string, v, least, most T) {
-	if v < least || v > most || math.IsNaN(float64(v)) {
-		p.Add(field, "must be %v to %v", least, most)
+// between reports whether a value is within its bounds, and adds a problem unless it is. NaN never is.
+func between[T int | float64 | event.Duration](p *definition.Problems, field string, v, least, most T) (fits bool) {
+	if v >= least && v <= most {
+		return true
 	}
+	p.Add(field, "must be %v to %v", least, most)
+	return false
 }
 
 // check never repeats the URL, nor a header: somebody may have put a secret there.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"holdfast/event"
@@ -62,22 +63,30 @@ func (d Destination) checkRetry(p *definition.Problems) {
 		between(p, "retry.jitter", *r.Jitter, 0, 1)
 	}
 	p.OneOf("retry.named", r.Named, RetryDispatcher)
-	if len(r.Schedule) > 0 {
+	if r.Schedule != nil {
 		d.checkSchedule(p)
 	}
 }
 
 func (d Destination) checkSchedule(p *definition.Problems) {
 	r := d.Retry
-	if r.Named != "" || r.Initial != 0 || r.Coefficient != 0 || r.Maximum != 0 {
+	switch {
+	case len(r.Schedule) == 0:
+		p.Add("retry.schedule", "is an empty list: leave it out for the default, or set retry.attempts to 1 to try once")
+		return
+	case len(r.Schedule) >= maxAttempts:
+		p.Add("retry.schedule", "has %d pauses: at most %d are allowed", len(r.Schedule), maxAttempts-1)
+		return
+	case r.Named != "" || r.Initial != 0 || r.Coefficient != 0 || r.Maximum != 0:
 		p.Add("retry.schedule", "and named, initial, coefficient or maximum are both given: use one of them")
 	}
-	if len(r.Schedule) >= maxAttempts {
-		p.Add("retry.schedule", "has %d pauses or more", maxAttempts)
-		return
+	fits := true
+	for i, pause := range r.Schedule {
+		fits = between(p, fmt.Sprintf("retry.schedule[%d]", i), pause, 0, maxSpan) && fits
 	}
-	for _, pause := range r.Schedule {
-		between(p, "retry.schedule", pause, 0, maxSpan)
+	// Attempts that are out of bounds are too many to be added up.
+	if !fits || r.Attempts > maxAttempts || d.Keep < 0 {
+		return
 	}
 	if keep := cmp.Or(d.Keep, DefaultKeep); longest(d.Policy()) > time.Duration(keep) {
 		p.Add("retry.schedule", "takes longer than keep, %s: its last attempts would never be made", keep)

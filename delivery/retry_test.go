@@ -1,6 +1,8 @@
 package delivery_test
 
 import (
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,5 +61,39 @@ func TestRetryIsChecked(t *testing.T) {
 	require.ErrorContains(t, with(delivery.Retry{Named: "standard"}, 0), "retry.named")
 	require.ErrorContains(t, with(delivery.Retry{Schedule: hours, Initial: 1}, 0), "retry.schedule and named")
 	require.ErrorContains(t, with(delivery.Retry{Schedule: hours}, 3*time.Hour), "takes longer than keep")
-	require.ErrorContains(t, with(delivery.Retry{Schedule: []event.Duration{-1}}, 0), "retry.schedule must be")
+	require.ErrorContains(t, with(delivery.Retry{Schedule: []event.Duration{-1}}, 0), "retry.schedule[0] must be")
+}
+
+// A value beyond its bounds is an error of its field, found at once: also a number of attempts that nobody could add up.
+func TestBoundsOfARetrySchedule(t *testing.T) {
+	t.Parallel()
+	second := event.Duration(time.Second)
+	check := func(r delivery.Retry) error {
+		return endpoint(func(d *delivery.Destination) { d.Retry = r }).Check()
+	}
+	one, none, all := []event.Duration{second}, []event.Duration{0}, 1.0
+	for _, fits := range []delivery.Retry{
+		{Schedule: one},
+		{Schedule: none},
+		{Schedule: one, Attempts: 1},
+		{Schedule: one, Attempts: 1000},
+		{Schedule: one, Jitter: &all},
+		{Schedule: slices.Repeat(one, 150)},
+		{Schedule: slices.Repeat(one, 999)},
+	} {
+		require.NoError(t, check(fits))
+	}
+	for want, r := range map[string]delivery.Retry{
+		"retry.attempts must be 0 to 1000":                        {Schedule: one, Attempts: math.MaxInt},
+		"retry.schedule is an empty list":                         {Schedule: []event.Duration{}},
+		"retry.schedule[1] must be 0s to 8760h0m0s":               {Schedule: []event.Duration{second, -1, second}},
+		"retry.schedule[0] must be 0s to 8760h0m0s":               {Schedule: []event.Duration{math.MaxInt64}},
+		"retry.schedule has 1000 pauses: at most 999 are allowed": {Schedule: slices.Repeat(one, 1000)},
+		"retry.jitter must be 0 to 1":                             {Schedule: one, Jitter: new(1.5)},
+		"retry.schedule takes longer than keep, 720h0m0s":         {Schedule: []event.Duration{event.Duration(721 * time.Hour)}},
+		"retry.schedule and named, initial, coefficient or":       {Schedule: one, Named: delivery.RetryDispatcher},
+	} {
+		require.ErrorContains(t, check(r), want)
+	}
+	require.NotContains(t, check(delivery.Retry{Schedule: []event.Duration{-1}}).Error(), "keep")
 }

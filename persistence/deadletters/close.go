@@ -22,6 +22,13 @@ import (
 // holdEvent takes the lock of the event that a dead letter is of, which comes before that of the row.
 const holdEvent = `SELECT pg_advisory_xact_lock(hashtextextended(event_id::text, 0)) FROM dead_letters WHERE id = $1`
 
+// holdQueued locks the delivery of a dead letter, if it is queued. Whoever ends deliveries locks them before their dead letters:
+// the other way round there would be deadlocks.
+const holdQueued = `
+SELECT FROM delivery_queue AS q
+  JOIN dead_letters AS l ON l.event_id = q.event_id AND l.subscription_id = q.subscription_id
+ WHERE l.id = $1 FOR UPDATE OF q`
+
 // holdDeadLetter locks a dead letter until the end of the transaction, so that a run that fails or succeeds meanwhile
 // waits. isFree: nobody is working on it, or whoever did has not been heard of for a redriveLease.
 const holdDeadLetter = `
@@ -110,6 +117,7 @@ func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
 func (s *Store) hold(ctx context.Context, id int64) (h heldDeadLetter, tx *postgres.Transaction, err error) {
 	b := &pgx.Batch{}
 	b.Queue(holdEvent, id)
+	b.Queue(holdQueued, id)
 	b.Queue(holdDeadLetter, id, redriveLease).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&h.state, &h.replacedBy, &h.eventID, &h.workflowID, &h.provider, &h.receipt, &h.isFree, &h.subscription)
 	})

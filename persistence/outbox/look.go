@@ -164,10 +164,15 @@ const unboundedStarts = 1_000_000_000
 // start.
 const ahead = 100 * time.Millisecond
 
-// start is when the next attempt may start, from the earliest on.
+// start is when the next attempt may start, from the earliest on. No lease puts it further ahead than the furthest: one that is
+// beyond comes from a slower rate that the destination had before.
 func (d looking) start(earliest time.Time) time.Time {
 	if d.startAt == nil || d.limits.spacing == 0 || d.startAt.Before(earliest) {
 		return earliest
+	}
+	furthest := earliest.Add(maxLead - d.lead + ahead + d.limits.spacing)
+	if d.startAt.After(furthest) {
+		return furthest
 	}
 	return *d.startAt
 }

@@ -1,0 +1,149 @@
+package persistence_test
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// A bulk cancel races leases, outcomes and redrives: whatever was sent is delivered, whatever is canceled was never sent, no more
+// are canceled than asked for, and nobody fails.
+func TestABulkCancelRacesWhoeverSends(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{InFlight: 100})
+	const letters, waiting = 60, 600
+	db.queue(1, letters)
+	dead := each(db.lease(letters, letters), delivery.Final, "gone")
+	for i := range dead {
+		dead[i].Dead = true
+	}
+	db.settle(dead...)
+	require.Equal(t, letters, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
+	db.queue(1, waiting)
+
+	var sent sync.Map
+	var canceled atomic.Int64
+	var done atomic.Bool
+	var g, senders errgroup.Group
+	for range 2 {
+		senders.Go(func() error {
+			for {
+				last := done.Load()
+				jobs, _, err := db.Lease(t.Context(), delivery.Want{Limit: 10, Room: upTo(10)})
+				if err != nil {
+					return err
+				}
+				for _, j := range jobs {
+					sent.Store(j.Key, true)
+				}
+				if _, err := db.Settle(t.Context(), each(jobs, delivery.OK, "200")); err != nil {
+					return err
+				}
+				if last && len(jobs) == 0 {
+					return nil
+				}
+			}
+		})
+	}
+	for range 2 {
+		g.Go(func() error {
+			for range 20 {
+				n, err := db.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 7, ada)
+				canceled.Add(n)
+				if err != nil {
+					return err
+				}
+				if n > 7 {
+					t.Errorf("%d were canceled, at most 7 were to be", n)
+				}
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		for _, s := range dead {
+			err := db.Redeliver(t.Context(), s.EventID, 1)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for _, s := range dead {
+			_, err := db.SendAgain(t.Context(), s.Key, ada)
+			if err != nil && event.CodeOf(err) != "delivery_under_way" {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(t, g.Wait())
+	done.Store(true)
+	require.NoError(t, senders.Wait())
+	require.Zero(t, db.open(1))
+	t.Logf("%d canceled", canceled.Load())
+	require.Positive(t, canceled.Load())
+	require.EqualValues(t, canceled.Load(), value[int64](db, `
+SELECT sum((detail ->> 'canceled')::int) FROM audit_log WHERE detail ? 'canceled'`))
+	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_attempts WHERE ok AND generation = 0`),
+		"only a success that comes after a cancel is an attempt of its own")
+	for _, id := range value[[]string](db, `
+SELECT coalesce(array_agg(event_id::text), '{}') FROM deliveries WHERE status = 'canceled' AND generation = 0`) {
+		_, was := sent.Load(delivery.Key{EventID: id, SubscriptionID: 1})
+		require.False(t, was, "what was sent isn't canceled")
+	}
+	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters WHERE state IN ('open', 'redriving', 'exhausted')`))
+}
+
+// Deliveries with dead letters, which were sent again, are canceled one by one and all together: nobody fails, and each dead
+// letter is discarded.
+func TestABulkCancelRacesSingleOnes(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.destination(1, delivery.Destination{InFlight: 100})
+	db.queue(1, 100)
+	dead := each(db.lease(100, 100), delivery.Final, "gone")
+	for i := range dead {
+		dead[i].Dead = true
+	}
+	db.settle(dead...)
+	_, err := db.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	require.NoError(t, err)
+	for _, s := range dead {
+		_, err := db.SendAgain(t.Context(), s.Key, ada)
+		require.NoError(t, err)
+	}
+	var g errgroup.Group
+	g.Go(func() error {
+		for i := range dead {
+			_, err := db.CancelDelivery(t.Context(), dead[len(dead)-1-i].Key, ada)
+			if err != nil && !errors.Is(err, event.ErrNotFound) {
+				return err
+			}
+		}
+		return nil
+	})
+	for range 3 {
+		g.Go(func() error {
+			for {
+				n, err := db.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 9, ada)
+				if err != nil || n == 0 {
+					return err
+				}
+			}
+		})
+	}
+	require.NoError(t, g.Wait())
+	require.Zero(t, db.open(1))
+	require.Equal(t, 100, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'discarded'`))
+	require.Zero(t, value[int](db, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
+}

@@ -1,0 +1,60 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+)
+
+// A subscription is deleted, with its destination, while a probe is under way: whatever the probe comes to, before or after the
+// sweep, the queue is empty and nothing is leased afterwards.
+func TestADeletionWhileAProbeIsUnderWay(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for name, of := range map[string]struct {
+		kind  delivery.Kind
+		swept bool
+		want  delivery.Status
+	}{
+		"fails after the sweep":     {delivery.Bad, true, delivery.Canceled},
+		"fails before the sweep":    {delivery.Bad, false, delivery.Canceled},
+		"is asked for a pause":      {delivery.Busy, true, delivery.Canceled},
+		"is told to stop":           {delivery.Gone, false, delivery.Canceled},
+		"succeeds after the sweep":  {delivery.OK, true, delivery.Delivered},
+		"succeeds before the sweep": {delivery.OK, false, delivery.Delivered},
+	} {
+		db.exec(`TRUNCATE destinations, subscriptions, destination_states, delivery_queue, deliveries`)
+		db.destination(1, delivery.Destination{})
+		db.exec(`UPDATE destinations SET name = 's1'`)
+		ids := db.queue(1, 3)
+		db.fails(db.lease(10, 10))
+		db.passes(1, 31*time.Second)
+		probe := db.lease(10, 10)
+		require.Len(t, probe, 1, name)
+		if of.swept {
+			gone, err := db.DeleteSubscription(t.Context(), "s1", admin)
+			require.NoError(t, err)
+			require.EqualValues(t, 3, gone.Canceled, name)
+		} else {
+			db.exec(`UPDATE subscriptions SET deleted_at = now(), version = 500`)
+			db.exec(`UPDATE destinations SET deleted_at = now(), version = 500`)
+		}
+		ended := became(probe[0], of.kind, "x")
+		ended.DueAt = probe[0].WaitsUntil
+		db.settle(ended)
+		require.NoError(t, db.Rearm(t.Context()))
+		db.passes(1, time.Hour)
+		require.Empty(t, db.lease(10, 10), name)
+		_, err := db.CancelDeleted(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, db.open(1), name)
+		require.Empty(t, db.lease(10, 10), name)
+		of1, err := db.Delivery(t.Context(), delivery.Key{EventID: probe[0].EventID, SubscriptionID: 1})
+		require.NoError(t, err)
+		require.Equal(t, of.want, of1.Status, name)
+		require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries WHERE event_id = ANY ($1::uuid[])`, ids))
+	}
+}

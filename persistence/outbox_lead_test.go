@@ -1,0 +1,56 @@
+package persistence_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// A worker leases a second ahead. What waits for its start time counts as under way: a destination with room for that reaches its
+// rate, one with room for a single attempt stays below it, and neither has more under way than it may.
+func TestAttemptsLeasedAheadCountAsUnderWay(t *testing.T) {
+	t.Parallel()
+	const lead, step, steps = time.Second, 50 * time.Millisecond, 100
+	sent := func(inFlight int) (n int, span time.Duration) {
+		db := open(t)
+		rate := &delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}
+		db.destination(1, delivery.Destination{InFlight: inFlight, Rate: rate})
+		db.queue(1, 200)
+		missed := delivery.Job{
+			Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
+			DestinationID: 1, Lease: receipt().ID, Lead: lead/2 - delivery.MaxLate/4,
+		}
+		db.settle(became(missed, delivery.Ours, delivery.CodeMissed))
+		began, skipped := time.Now(), time.Duration(0)
+		var underWay []delivery.Job
+		for range steps {
+			jobs := db.lease(100, 100)
+			for i := range jobs {
+				jobs[i].StartAt = jobs[i].StartAt.Add(skipped)
+			}
+			underWay = append(underWay, jobs...)
+			require.LessOrEqual(t, len(underWay), inFlight)
+			underWay = slices.DeleteFunc(underWay, func(j delivery.Job) bool {
+				started := !j.StartAt.After(time.Now().Add(skipped))
+				if started {
+					db.settle(became(j, delivery.OK, "200"))
+					n++
+				}
+				return started
+			})
+			db.passes(1, step)
+			skipped += step
+		}
+		return n, time.Since(began) + skipped
+	}
+	n, span := sent(1)
+	require.Positive(t, n)
+	require.LessOrEqual(t, n, int(span/(lead*8/10))+1)
+	n, span = sent(16)
+	require.Greater(t, n, int((span-lead)/(110*time.Millisecond))*7/10)
+}
