@@ -69,6 +69,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // CodeNeedsAdmin is of a change that the role of its actor doesn't allow, though it allows others of the kind.
 const CodeNeedsAdmin = "needs_admin"
 
+// CodeChangedMeanwhile is of a change that was made of something that another change has replaced since.
+const CodeChangedMeanwhile = "changed_meanwhile"
+
 // Rejectf makes an error of ClassRejected.
 func Rejectf(code, format string, args ...any) *Error {
 	return &Error{Class: ClassRejected, Code: code, Text: fmt.Sprintf(format, args...)}

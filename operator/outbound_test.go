@@ -25,11 +25,11 @@ func TestTheFlatFormMakesBoth(t *testing.T) {
 		"event_types":["customer.*"],"secret":"hunter2hunter2hunter2","rate_limit":2.5,"active":false}`)
 	require.Equal(t, 201, r.status, string(r.body))
 	require.Equal(t, delivery.Destination{
-		Name: "crm-hooks", HTTP: &delivery.HTTP{URL: "https://crm.example.com/hooks"},
+		Name: "crm-hooks", Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: "https://crm.example.com/hooks"},
 		Rate: &delivery.Rate{Requests: 5, Per: event.Duration(2 * time.Second)},
 	}, behind.destination)
 	require.Equal(t, delivery.Subscription{
-		Name: "crm-hooks", To: "crm-hooks", Events: delivery.Events{Types: []string{"customer.*"}},
+		Name: "crm-hooks", To: "crm-hooks", Events: delivery.Events{Types: []string{"customer.*"}}, Version: delivery.MustBeNew,
 	}, behind.subscription)
 	require.Contains(t, string(r.body), `"secret":"hunter2hunter2hunter2"`, "who has made it sees it once")
 

@@ -352,6 +352,45 @@ func TestChangesWaitForEachOther(t *testing.T) {
 	require.Equal(t, value[int](db, `SELECT version FROM subscriptions_head`), value[int](db, `SELECT version FROM destinations WHERE name = 'two'`))
 }
 
+// Of two requests that create or change the same thing at once, the second is refused: it would lose what the first one did, and a
+// secret that was shown.
+func TestAChangeOfAnotherVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	d := endpoint("crm")
+	d.Version = delivery.MustBeNew
+	secret := func(s string) []delivery.Secret { return []delivery.Secret{{Value: s}} }
+	made, err := db.ApplyDestination(ctx, d, secret("the first one's"), ada)
+	require.NoError(t, err)
+	_, err = db.ApplyDestination(ctx, d, secret("the second one's"), ada)
+	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
+
+	edit := made
+	edit.InFlight = 3
+	changed, err := db.ApplyDestination(ctx, edit, nil, ada)
+	require.NoError(t, err)
+	edit.InFlight = 4
+	_, err = db.ApplyDestination(ctx, edit, nil, ada)
+	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
+	got, err := db.Destination(ctx, "crm")
+	require.NoError(t, err)
+	require.Equal(t, changed.Version, got.Version)
+
+	s := delivery.Subscription{Name: "s", To: "crm", Active: true, Version: delivery.MustBeNew}
+	first, err := db.ApplySubscription(ctx, s, ada)
+	require.NoError(t, err)
+	s.Active = false
+	_, err = db.ApplySubscription(ctx, s, ada)
+	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
+	first.Active = false
+	_, err = db.ApplySubscription(ctx, first, ada)
+	require.NoError(t, err)
+	first.Events = delivery.Events{Types: []string{"x"}}
+	_, err = db.ApplySubscription(ctx, first, ada)
+	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
+}
+
 // What waited is counted, and a destination of the same name goes with its only subscription.
 func TestWhatGoesWithASubscription(t *testing.T) {
 	t.Parallel()

@@ -92,7 +92,7 @@ func (d *Desk) Apply(
 			return applied, "", err
 		}
 	}
-	secrets, err := d.secretsFor(ctx, wanted, secret)
+	secrets, err := d.secretsFor(ctx, &wanted, secret)
 	if err != nil {
 		return applied, "", err
 	}
@@ -105,8 +105,9 @@ func (d *Desk) Apply(
 	return applied, made, nil
 }
 
-// secretsFor are the secrets that replace those of a destination; nil keeps them.
-func (d *Desk) secretsFor(ctx context.Context, wanted delivery.Destination, given string) ([]delivery.Secret, error) {
+// secretsFor are the secrets that replace those of a destination; nil keeps them. A secret that is made belongs to the version that was
+// read: of two requests at once, the second is refused, and doesn't replace the secret that the first one has shown.
+func (d *Desk) secretsFor(ctx context.Context, wanted *delivery.Destination, given string) ([]delivery.Secret, error) {
 	if wanted.HTTP == nil || wanted.HTTP.Secrets != "" {
 		if given != "" {
 			return nil, event.Rejectf("invalid_secret", "secret is given, and the destination takes none or has those of a variable")
@@ -120,8 +121,12 @@ func (d *Desk) secretsFor(ctx context.Context, wanted delivery.Destination, give
 			return nil, nil
 		case event.CodeOf(err) == delivery.CodeUnreadable:
 			return nil, nil // to apply it repairs it, and its secrets are those that its receiver knows
-		case err != nil && !errors.Is(err, event.ErrNotFound):
+		case errors.Is(err, event.ErrNotFound):
+			wanted.Version = delivery.MustBeNew
+		case err != nil:
 			return nil, err
+		default:
+			wanted.Version = stored.Version
 		}
 		return []delivery.Secret{{Value: d.NewSecret()}}, nil
 	}

@@ -150,7 +150,7 @@ func TestAnOpenDeliveryIsCanceledAfterAQuestion(t *testing.T) {
 	b := newBrowser(t).as(access.RoleOperator)
 	b.open("/console/events/" + id)
 	require.Equal(t, 200, b.submit(`a[href*="/cancel?"]`))
-	require.Contains(t, b.page(), "will not get this event")
+	require.Contains(t, b.page(), "won't get this event")
 	b.requireAccessible()
 	b.fill("#reason", "not needed")
 	require.Equal(t, 200, b.submit(".confirm button"))

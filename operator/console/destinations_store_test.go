@@ -93,7 +93,11 @@ func (s *destinations) ApplyDestination(
 			return d, err
 		}
 	}
-	d.ID, d.Version = int64(len(d.Name)), d.Version+1
+	before := s.all[d.Name].Version
+	if err := delivery.CheckVersion(d.Version, before); err != nil {
+		return d, err
+	}
+	d.ID, d.Version = int64(len(d.Name)), before+1
 	s.all[d.Name], s.did = d, append(s.did, by)
 	if secrets != nil {
 		s.secrets[d.Name] = secrets
@@ -161,7 +165,11 @@ func (s *destinations) ApplySubscription(
 	if err := one.CheckFor(to); err != nil {
 		return one, err
 	}
-	one.ID, one.DestinationID, one.Version = int64(len(one.Name)), to.ID, one.Version+1
+	before := s.subscriptions[one.Name].Version
+	if err := delivery.CheckVersion(one.Version, before); err != nil {
+		return one, err
+	}
+	one.ID, one.DestinationID, one.Version = int64(len(one.Name)), to.ID, before+1
 	s.subscriptions[one.Name], s.did = one, append(s.did, by)
 	return one, nil
 }

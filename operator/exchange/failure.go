@@ -161,6 +161,8 @@ func shown(err error) *RefusalError {
 		return &RefusalError{Code: CodeBadField, Detail: classed.Text} // it names fields, and why they cannot be so
 	case errors.As(err, &classed) && classed.Code == event.CodeNeedsAdmin:
 		return &RefusalError{Code: CodeForbidden, Detail: classed.Text}
+	case errors.As(err, &classed) && classed.Code == event.CodeChangedMeanwhile:
+		return &RefusalError{Code: CodeWrongState, Detail: classed.Text}
 	case errors.As(err, &classed) && classed.Class == event.ClassRejected:
 		return &RefusalError{Code: CodeRefused, Detail: classed.Code}
 	case errors.As(err, &fibers):

@@ -93,6 +93,9 @@ func (s *Store) applyDestination(
 	if found.same && sameHeaders && secrets == nil && variable == "" {
 		return found.before.Destination, found.before.err
 	}
+	if err := delivery.CheckVersion(d.Version, found.version()); err != nil {
+		return d, err
+	}
 	d.Version = c.version
 	sealed, err := s.sealFor(d, found.before, secrets)
 	if err != nil {
@@ -132,6 +135,14 @@ func (f *found) isOf(name string) {
 	if f.before != nil && f.before.Name != name {
 		f.before, f.same = nil, false
 	}
+}
+
+// version is that of the stored destination; 0: there is none.
+func (f *found) version() int64 {
+	if f.before == nil {
+		return 0
+	}
+	return f.before.Version
 }
 
 func (f *found) permit(d delivery.Destination, givesSecret bool, actor oversight.Actor) error {

@@ -102,6 +102,13 @@ func (s *Store) applySubscription(
 	case before != nil && same:
 		return *before, false, nil
 	}
+	var stored int64
+	if before != nil {
+		stored = before.Version
+	}
+	if err := delivery.CheckVersion(sub.Version, stored); err != nil {
+		return sub, false, err
+	}
 	if err := sub.CheckFor(to.Destination); err != nil {
 		return sub, false, err
 	}

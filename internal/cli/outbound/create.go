@@ -61,6 +61,10 @@ func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
 	if err := mustBeNew(c.Context(), t, s, to); err != nil {
 		return err
 	}
+	s.Version = delivery.MustBeNew
+	if to != nil {
+		to.Version = delivery.MustBeNew
+	}
 	secret, err := secretFrom(c, o.secretStdin)
 	if err != nil {
 		return err

@@ -200,7 +200,7 @@ func (o *API) CreateDestination(c *fiber.Ctx, body DestinationRequest) (view Des
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return view, err
 	}
-	body.ID, body.Version = 0, 0
+	body.ID, body.Version = 0, delivery.MustBeNew
 	return o.ApplyDestination(ctx, c, body)
 }
 

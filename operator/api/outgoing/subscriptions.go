@@ -123,7 +123,7 @@ func (o *API) CreateSubscription(c *fiber.Ctx, body SubscriptionRequest) (view S
 	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
 		return view, err
 	}
-	body.ID, body.DestinationID, body.Version = 0, 0, 0
+	body.ID, body.DestinationID, body.Version = 0, 0, delivery.MustBeNew
 	return o.ApplySubscription(ctx, c, body)
 }
 
@@ -172,14 +172,14 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 	if body.Name == "" {
 		body.Name = nameFor(body.URL, body.Events)
 	}
-	body.To, body.ID, body.DestinationID, body.Version = body.Name, 0, 0, 0
+	body.To, body.ID, body.DestinationID, body.Version = body.Name, 0, 0, delivery.MustBeNew
 	if err := mustBeNew(ctx, "subscription", body.Name, o.Subscriptions.Subscription); err != nil {
 		return view, err
 	}
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return view, err
 	}
-	to := delivery.Destination{Name: body.Name, HTTP: &delivery.HTTP{URL: body.URL}}
+	to := delivery.Destination{Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL}}
 	if body.RateLimit != nil {
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
 			return view, exchange.BadField("rate_limit")
