@@ -214,7 +214,7 @@ func TestAConfirmedChangeCountsFromThenOn(t *testing.T) {
 	}
 	for n := range 40 {
 		s.Active = n%2 == 1
-		api.apply(s)
+		s = api.apply(s)
 		r := receipt()
 		switch n % 3 {
 		case 0:
