@@ -662,7 +662,7 @@ func TestAFailingDestinationIsProbed(t *testing.T) {
 	fails := func(jobs []delivery.Job) {
 		settled := each(jobs, delivery.Bad, "503")
 		for i := range settled {
-			settled[i].DueAt = time.Now().Add(5 * time.Minute)
+			settled[i].DueAt = time.Now().Add(5*time.Minute + time.Duration(i)*time.Second) // one after the other
 			if !settled[i].WaitsUntil.IsZero() {
 				settled[i].DueAt = settled[i].WaitsUntil
 			}
