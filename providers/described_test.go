@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 )
 
 // described is one request and what its events are about.
@@ -55,6 +56,20 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 	}
 	square := func(kind, data string) sent {
 		return sent{body: `{"merchant_id":"M","event_id":"e1","created_at":"2026-05-04T12:00:00Z","type":"` + kind + `","data":` + data + `}`}
+	}
+	twitch := func(kind, fields string) sent {
+		return sent{`{"subscription":{"id":"s1","type":"` + kind + `","version":"1","status":"enabled","condition":{}},` + fields + `}`,
+			[]string{"twitch-eventsub-message-id", "m1", "twitch-eventsub-message-timestamp", "2026-05-04T12:00:00Z"}}
+	}
+	mailchimp := func(kind string, pairs ...string) sent {
+		return sent{form(append(pairs, "type", kind, "fired_at", "2026-05-04 12:00:00", "data[list_id]", "L")...), []string{"content-type", decode.FormType}}
+	}
+	telegram := func(kind, fields string) sent {
+		return sent{body: `{"update_id":1,"` + kind + `":{` + fields + `}}`}
+	}
+	twilio := func(body string) sent { return sent{body, []string{"content-type", "application/json"}} }
+	paypal := func(kind, resourceType, resource string) sent {
+		return sent{body: `{"id":"WH-1","create_time":"2026-05-04T12:00:00.5Z","event_type":"` + kind + `","resource_type":"` + resourceType + `","resource":` + resource + `}`}
 	}
 	for name, d := range map[string]described{
 		"a contact of a generic subscription": {"hubspot",
@@ -105,6 +120,74 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 		"an app that a merchant has removed": {"square",
 			square("oauth.authorization.revoked", `{"type":"revocation","id":"1826","object":{"revocation":{"revoked_at":"2026-05-04T12:00:00Z","revoker_type":"MERCHANT"}}}`),
 			[]string{`oauth.authorization.revoked patch merchant/M{"revoked_at":"2026-05-04T12:00:00Z","revoker_type":"MERCHANT"}`}},
+		"a test notification": {"intercom",
+			sent{body: `{"type":"notification_event","app_id":"a","data":{"type":"notification_event_data","item":{"type":"ping","message":"hello"}},"id":null,"topic":"ping","delivery_attempts":1,"created_at":1700000000}`},
+			[]string{`ping`}},
+		"two entitlements of a drop": {"twitch",
+			twitch("drop.entitlement.grant", `"events":[
+				{"id":"e1","data":{"entitlement_id":"E1","benefit_id":"B","campaign_id":"C","user_id":"1","user_login":"ada"}},
+				{"id":"e2","data":{"entitlement_id":"E2","benefit_id":"B","campaign_id":"C","user_id":"2","user_login":"bob"}}]`),
+			[]string{`drop.entitlement.grant patch subscription/s1{"status":"enabled","type":"drop.entitlement.grant","version":"1"}` +
+				` patch user/1{"login":"ada"} patch user/2{"login":"bob"}` +
+				` patch entitlement/E1{"benefit_id":"B","campaign_id":"C","entitlement_id":"E1","user_id":"1","user_login":"ada"}` +
+				` patch entitlement/E2{"benefit_id":"B","campaign_id":"C","entitlement_id":"E2","user_id":"2","user_login":"bob"}`}},
+		"a raid": {"twitch",
+			twitch("channel.raid", `"event":{"from_broadcaster_user_id":"1","from_broadcaster_user_login":"ada","to_broadcaster_user_id":"2","to_broadcaster_user_login":"bob","viewers":9}`),
+			[]string{`channel.raid patch subscription/s1{"status":"enabled","type":"channel.raid","version":"1"} patch broadcaster/1{"login":"ada"} patch broadcaster/2{"login":"bob"}`}},
+		"a member's profile": {"mailchimp",
+			mailchimp("profile", "data[id]", "8a25", "data[web_id]", "3", "data[email]", "Ada@Example.com", "data[merges][FNAME]", "Ada", "data[merges][AGE]", "36"),
+			[]string{`profile patch member/L:ada@example.com{"email":"Ada@Example.com","first_name":"Ada","last_event":"profile","merges":{"AGE":"36","FNAME":"Ada"},"unique_email_id":"8a25","web_id":"3"} patch audience/L`}},
+		"an address that bounces": {"mailchimp",
+			mailchimp("cleaned", "data[campaign_id]", "4fjk", "data[reason]", "hard", "data[email]", "ada@example.com"),
+			[]string{`cleaned patch member/L:ada@example.com{"email":"ada@example.com","last_event":"cleaned","reason":"hard"} patch campaign/4fjk patch audience/L`}},
+		"a member with a new address": {"mailchimp",
+			mailchimp("upemail", "data[new_id]", "51da", "data[new_email]", "new@example.com", "data[old_email]", "Old@example.com"),
+			[]string{`upemail patch member/L:new@example.com{"email":"new@example.com","last_event":"upemail","old_email":"Old@example.com","unique_email_id":"51da"}` +
+				` delete member/L:old@example.com{"new_email":"new@example.com"} patch audience/L`}},
+		"a campaign that is sent": {"mailchimp",
+			mailchimp("campaign", "data[id]", "5aa2", "data[subject]", "Hello", "data[status]", "sent"),
+			[]string{`campaign patch campaign/5aa2{"last_event":"campaign","status":"sent","subject":"Hello"} patch audience/L`}},
+		"a reaction": {"telegram",
+			telegram("message_reaction", `"chat":{"id":5,"type":"group"},"message_id":7,"date":1700000000,"user":{"id":9,"first_name":"Ada"},"old_reaction":[],"new_reaction":[{"type":"emoji","emoji":"👍"}]`),
+			[]string{`message_reaction patch message/5:7{} patch reaction/5:7:9{"reactions":[{"emoji":"👍","type":"emoji"}]} patch chat/5{"type":"group"} patch user/9{"first_name":"Ada"}`}},
+		"a reaction of an anonymous admin": {"telegram",
+			telegram("message_reaction", `"chat":{"id":5,"type":"group"},"message_id":7,"date":1700000000,"actor_chat":{"id":-5,"type":"group"},"old_reaction":[],"new_reaction":[]`),
+			[]string{`message_reaction patch message/5:7{} patch reaction/5:7:-5{"reactions":[]} patch chat/5{"type":"group"}`}},
+		"anonymous reactions": {"telegram",
+			telegram("message_reaction_count", `"chat":{"id":5,"type":"channel"},"message_id":7,"date":1700000000,"reactions":[{"type":{"type":"emoji","emoji":"👍"},"total_count":3}]`),
+			[]string{`message_reaction_count patch message/5:7{"reactions":[{"total_count":3,"type":{"emoji":"👍","type":"emoji"}}]} patch chat/5{"type":"channel"}`}},
+		"a poll": {"telegram",
+			telegram("poll", `"id":"P1","question":"Tea?","total_voter_count":3,"options":[]`),
+			[]string{`poll patch poll/P1{"id":"P1","options":[],"question":"Tea?","total_voter_count":3}`}},
+		"an answer to a poll": {"telegram",
+			telegram("poll_answer", `"poll_id":"P1","user":{"id":9,"first_name":"Ada"},"option_ids":[1]`),
+			[]string{`poll_answer patch poll/P1 patch user/9{"first_name":"Ada"}`}},
+		"a button below a message": {"telegram",
+			telegram("callback_query", `"id":"q","from":{"id":9,"first_name":"Ada"},"data":"yes","message":{"message_id":7,"date":1700000000,"chat":{"id":5,"type":"group"}}`),
+			[]string{`callback_query patch message/5:7{} patch chat/5{"type":"group"} patch user/9{"first_name":"Ada"}`}},
+		"a message of a business account": {"telegram",
+			telegram("business_message", `"business_connection_id":"B1","message_id":7,"date":1700000000,"chat":{"id":5,"type":"private"},"from":{"id":5,"first_name":"Ada"}`),
+			[]string{`business_message patch message/B1:5:7{"date":1700000000,"from":5} patch chat/5{"type":"private"} patch user/5{"first_name":"Ada"}`}},
+		"deleted messages of a business account": {"telegram",
+			telegram("deleted_business_messages", `"business_connection_id":"B1","chat":{"id":5,"type":"private"},"message_ids":[7,8]`),
+			[]string{`deleted_business_messages delete message/B1:5:7{} delete message/B1:5:8{} patch chat/5{"type":"private"}`}},
+		"a batch of Event Streams": {"twilio",
+			twilio(`[{"specversion":"1.0","type":"com.twilio.messaging.message.delivered","source":"twilio.messaging","id":"EZ1","time":"2026-05-04T12:00:00Z",
+				"data":{"accountSid":"AC1","messageSid":"SM1","messageStatus":"DELIVERED"}},
+				{"specversion":"1.0","type":"com.twilio.voice.status-callback.call.completed","source":"twilio.voice","id":"EZ2","time":"2026-05-04T12:00:00Z",
+				"data":{"AccountSid":"AC1","CallSid":"CA1","CallStatus":"completed"}}]`),
+			[]string{`com.twilio.messaging.message.delivered patch message/SM1{"status":"delivered"} patch account/AC1`,
+				`com.twilio.voice.status-callback.call.completed patch call/CA1{"status":"completed"} patch account/AC1`}},
+		"a dispute": {"paypal",
+			paypal("CUSTOMER.DISPUTE.UPDATED", "dispute", `{"dispute_id":"PP-D-1","update_time":"2026-05-04T11:59:59.250Z","status":"OPEN","disputed_transactions":[{"seller_transaction_id":"CAP1"}]}`),
+			[]string{`CUSTOMER.DISPUTE.UPDATED snapshot dispute/PP-D-1@1777895999250` +
+				`{"dispute_id":"PP-D-1","disputed_transactions":[{"seller_transaction_id":"CAP1"}],"status":"OPEN","update_time":"2026-05-04T11:59:59.250Z"}`}},
+		"a payout": {"paypal",
+			paypal("PAYMENT.PAYOUTS-ITEM.SUCCEEDED", "payouts_item", `{"payout_item_id":"I1","payout_batch_id":"B1","transaction_status":"SUCCESS"}`),
+			[]string{`PAYMENT.PAYOUTS-ITEM.SUCCEEDED snapshot payouts_item/I1{"payout_batch_id":"B1","payout_item_id":"I1","transaction_status":"SUCCESS"}`}},
+		"a batch of payouts": {"paypal",
+			paypal("PAYMENT.PAYOUTSBATCH.SUCCESS", "payouts", `{"batch_header":{"payout_batch_id":"B1","batch_status":"SUCCESS"}}`),
+			[]string{`PAYMENT.PAYOUTSBATCH.SUCCESS snapshot payouts/B1{"batch_header":{"batch_status":"SUCCESS","payout_batch_id":"B1"}}`}},
 	} {
 		t.Run(d.provider+"/"+name, func(t *testing.T) {
 			t.Parallel()
