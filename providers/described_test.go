@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/base64"
 	"fmt"
 	"testing"
 
@@ -70,6 +71,10 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 	twilio := func(body string) sent { return sent{body, []string{"content-type", "application/json"}} }
 	paypal := func(kind, resourceType, resource string) sent {
 		return sent{body: `{"id":"WH-1","create_time":"2026-05-04T12:00:00.5Z","event_type":"` + kind + `","resource_type":"` + resourceType + `","resource":` + resource + `}`}
+	}
+	braintree := func(kind, subject string) sent {
+		xml := "<notification><timestamp type=\"datetime\">2026-05-04T12:00:00Z</timestamp><kind>" + kind + "</kind><subject>" + subject + "</subject></notification>"
+		return sent{form("bt_payload", base64.StdEncoding.EncodeToString([]byte(xml))+"\n", "bt_signature", "x|y"), []string{"content-type", decode.FormType}}
 	}
 	for name, d := range map[string]described{
 		"a contact of a generic subscription": {"hubspot",
@@ -188,6 +193,25 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 		"a batch of payouts": {"paypal",
 			paypal("PAYMENT.PAYOUTSBATCH.SUCCESS", "payouts", `{"batch_header":{"payout_batch_id":"B1","batch_status":"SUCCESS"}}`),
 			[]string{`PAYMENT.PAYOUTSBATCH.SUCCESS snapshot payouts/B1{"batch_header":{"batch_status":"SUCCESS","payout_batch_id":"B1"}}`}},
+		"an opened dispute": {"braintree",
+			braintree("dispute_opened", `<dispute><amount>250.00</amount><kind>chargeback</kind><status>open</status><id>D1</id>`+
+				`<transaction><id>T1</id></transaction><date-opened type="date">2026-05-04</date-opened></dispute>`),
+			[]string{`dispute_opened patch dispute/D1{"last_event":"dispute_opened"}`}},
+		"a dispute whose transaction comes first": {"braintree",
+			braintree("dispute_won", `<dispute><transaction><id>T1</id></transaction><id>D1</id></dispute>`),
+			[]string{`dispute_won patch dispute/D1{"last_event":"dispute_won"}`}},
+		"a settled transaction": {"braintree",
+			braintree("transaction_settled", `<transaction><id>T1</id><status>settled</status></transaction>`),
+			[]string{`transaction_settled patch transaction/T1{"last_event":"transaction_settled"}`}},
+		"a reviewed transaction": {"braintree",
+			braintree("transaction_reviewed", `<transaction-review><transaction-id>T1</transaction-id><decision>ok</decision></transaction-review>`),
+			[]string{`transaction_reviewed patch transaction/T1{"last_event":"transaction_reviewed"}`}},
+		"a local payment": {"braintree",
+			braintree("local_payment_funded", `<local-payment-funded><payment-id>P1</payment-id><transaction><id>1</id></transaction></local-payment-funded>`),
+			[]string{`local_payment_funded patch local_payment/P1{"last_event":"local_payment_funded"}`}},
+		"a subscription that was canceled": {"braintree",
+			braintree("subscription_canceled", `<subscription><transactions type="array"><transaction><id>T1</id></transaction></transactions><id>S1</id></subscription>`),
+			[]string{`subscription_canceled delete subscription/S1{"last_event":"subscription_canceled"}`}},
 	} {
 		t.Run(d.provider+"/"+name, func(t *testing.T) {
 			t.Parallel()
