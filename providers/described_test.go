@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,6 +76,12 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 	braintree := func(kind, subject string) sent {
 		xml := "<notification><timestamp type=\"datetime\">2026-05-04T12:00:00Z</timestamp><kind>" + kind + "</kind><subject>" + subject + "</subject></notification>"
 		return sent{form("bt_payload", base64.StdEncoding.EncodeToString([]byte(xml))+"\n", "bt_signature", "x|y"), []string{"content-type", decode.FormType}}
+	}
+	shopify := func(topic, body string) sent {
+		return sent{body, []string{"x-shopify-topic", topic, "x-shopify-shop-domain", "s.myshopify.com"}}
+	}
+	adyen := func(code, fields string) sent {
+		return sent{body: `{"live":"false","notificationItems":[{"NotificationRequestItem":{"eventCode":"` + code + `","eventDate":"2026-05-04T12:00:00Z",` + fields + `}}]}`}
 	}
 	for name, d := range map[string]described{
 		"a contact of a generic subscription": {"hubspot",
@@ -212,10 +219,75 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 		"a subscription that was canceled": {"braintree",
 			braintree("subscription_canceled", `<subscription><transactions type="array"><transaction><id>T1</id></transaction></transactions><id>S1</id></subscription>`),
 			[]string{`subscription_canceled delete subscription/S1{"last_event":"subscription_canceled"}`}},
+		"a participant of a meeting": {"zoom",
+			sent{body: `{"event":"meeting.participant_joined","event_ts":1700000000000,"payload":{"account_id":"A","object":{"id":"9","uuid":"u1==","participant":{"user_id":"16778240","user_name":"Ada"}}}}`},
+			[]string{`meeting.participant_joined patch meeting/A:9{"uuid":"u1=="} patch participant/A:u1==:16778240{"user_name":"Ada"} patch account/A`}},
+		"a refund": {"adyen",
+			adyen("REFUND", `"pspReference":"R1","originalReference":"P1","amount":{"value":5,"currency":"EUR"},"merchantReference":"o1","merchantAccountCode":"M","success":"false"`),
+			[]string{`REFUND patch payment/P1{"last_event":"REFUND","merchant_account":"M","merchant_reference":"o1"}` +
+				` patch modification/R1{"currency":"EUR","event":"REFUND","payment":"P1","success":"false","value":5}`}},
+		"a report": {"adyen",
+			adyen("REPORT_AVAILABLE", `"pspReference":"settlement.csv","merchantAccountCode":"M","success":"true"`),
+			[]string{`REPORT_AVAILABLE patch report/M:settlement.csv{"success":"true"}`}},
+		"a coupon": {"chargebee",
+			sent{body: `{"id":"ev1","occurred_at":1700000000,"event_type":"coupon_updated","content":{"coupon":{"id":"C1","resource_version":5,"name":"Spring"}}}`},
+			[]string{`coupon_updated snapshot coupon/C1@5{"id":"C1","name":"Spring","resource_version":5}`}},
+		"a subscription that is deleted": {"chargebee",
+			sent{body: `{"id":"ev1","occurred_at":1700000000,"event_type":"subscription_deleted","content":{"subscription":{"id":"S1","resource_version":5},"customer":{"id":"C1","resource_version":4}}}`},
+			[]string{`subscription_deleted delete subscription/S1@5 snapshot customer/C1@4{"id":"C1","resource_version":4}`}},
+		"an entry that is unpublished": {"contentful",
+			sent{`{"sys":{"type":"DeletedEntry","id":"E1","space":{"sys":{"id":"S"}},"environment":{"sys":{"id":"master"}}}}`, []string{"x-contentful-topic", "ContentManagement.Entry.unpublish"}},
+			[]string{`Entry.unpublish patch Entry/S/master:E1{"published":false}`}},
+		"an invoice": {"coinbase-commerce",
+			sent{body: `{"id":"d1","event":{"id":"e1","type":"invoice:paid","created_at":"2026-05-04T12:00:00Z","data":{"id":"I1","code":"X","status":"PAID"}}}`},
+			[]string{`invoice:paid patch invoice/I1{"code":"X","status":"PAID"}`}},
+		"a level of an inventory": {"shopify",
+			shopify("inventory_levels/update", `{"inventory_item_id":1,"location_id":2,"available":5}`),
+			[]string{`inventory_levels/update snapshot inventory_levels/1:2{"available":5,"inventory_item_id":1,"location_id":2} patch shop/s.myshopify.com`}},
+		"a level that is gone": {"shopify",
+			shopify("inventory_levels/disconnect", `{"inventory_item_id":1,"location_id":2}`),
+			[]string{`inventory_levels/disconnect delete inventory_levels/1:2{"inventory_item_id":1,"location_id":2} patch shop/s.myshopify.com`}},
+		"an order that is edited": {"shopify",
+			shopify("orders/edited", `{"order_edit":{"id":3,"order_id":7,"line_items":{"additions":[],"removals":[]}}}`),
+			[]string{`orders/edited patch orders/7 patch shop/s.myshopify.com`}},
+		"a customer who is to be forgotten": {"shopify",
+			shopify("customers/redact", `{"shop_id":1,"shop_domain":"s.myshopify.com","customer":{"id":9},"orders_to_redact":[7]}`),
+			[]string{`customers/redact patch customers/9{"redact_requested":true} patch orders/7{"redact_requested":true} patch shop/s.myshopify.com`}},
+		"a fulfillment order": {"shopify",
+			shopify("fulfillment_orders/cancelled", `{"fulfillment_order":{"id":"gid://shopify/FulfillmentOrder/1","status":"cancelled"}}`),
+			[]string{`fulfillment_orders/cancelled snapshot fulfillment_orders/gid://shopify/FulfillmentOrder/1{"id":"gid://shopify/FulfillmentOrder/1","status":"cancelled"} patch shop/s.myshopify.com`}},
+		"a review of a merged pull request": {"github",
+			sent{`{"action":"submitted","review":{"id":1},"pull_request":{"id":5,"number":1,"state":"closed","merged_at":"2026-05-04T12:00:00Z"},"repository":{"id":2,"full_name":"a/b"}}`,
+				[]string{"x-github-event", "pull_request_review", "x-github-delivery", "g"}},
+			[]string{`pull_request_review.submitted snapshot pull_request/5{"base":null,"draft":null,"head":null,"html_url":null,"id":5,"merged":true,"number":1,"state":"closed","title":null,"updated_at":null,"user":null}` +
+				` patch repository/2{"default_branch":null,"full_name":"a/b","html_url":null,"id":2,"private":null}`}},
+		"a member of an organization": {"github",
+			sent{`{"action":"member_added","membership":{"state":"active","user":{"id":1}},"organization":{"id":2,"login":"acme"},"sender":{"id":3}}`,
+				[]string{"x-github-event", "organization", "x-github-delivery", "g"}},
+			[]string{`organization.member_added patch organization/2{"login":"acme"}`}},
+		"a list that is renamed": {"trello",
+			sent{body: `{"action":{"id":"a1","type":"updateList","date":"2026-05-04T12:00:00Z","data":{"list":{"id":"L1","name":"Done","closed":true},"board":{"id":"B1","name":"Work","shortLink":"x"},"old":{"name":"To do"}},"memberCreator":{"id":"m1","username":"ada","fullName":"Ada"}}}`},
+			[]string{`updateList patch board/B1{"name":"Work","shortLink":"x"} patch list/L1{"closed":true,"name":"Done"} patch member/m1{"fullName":"Ada","username":"ada"}`}},
+		"a customer who is identified": {"paystack",
+			sent{body: `{"event":"customeridentification.success","data":{"customer_id":"9","customer_code":"CUS_1","email":"a@b.c"}}`},
+			[]string{`customeridentification.success patch customer/CUS_1`}},
+		"a template": {"docusign",
+			sent{body: `{"event":"template-modified","generatedDateTime":"2026-05-04T12:00:00Z","data":{"accountId":"A","templateId":"T1"}}`},
+			[]string{`template-modified patch template/T1{"last_event":"template-modified"} patch account/A`}},
 	} {
 		t.Run(d.provider+"/"+name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, d.events, eventsOf(t, d))
 		})
 	}
+}
+
+// Mailgun says to the microsecond when something happened: what is accepted and delivered within a second keeps its order.
+func TestMailgunTimesHaveFractions(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "mailgun", secretOfTests)
+	item := itemOfSent(t, "mailgun", sent{body: `{"signature":{"token":"t"},"event-data":{"event":"accepted","timestamp":1529006854.329574}}`})
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
+	require.NoError(t, err)
+	require.Equal(t, "2018-06-14T20:07:34.329574Z", parsed.OccurredAt.Format(time.RFC3339Nano))
 }
