@@ -274,6 +274,27 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 		"a template": {"docusign",
 			sent{body: `{"event":"template-modified","generatedDateTime":"2026-05-04T12:00:00Z","data":{"accountId":"A","templateId":"T1"}}`},
 			[]string{`template-modified patch template/T1{"last_event":"template-modified"} patch account/A`}},
+		"a refund of an order": {"shopify",
+			shopify("refunds/create", `{"id":3,"order_id":7}`),
+			[]string{`refunds/create snapshot refunds/3{"id":3,"order_id":7} patch orders/7 patch shop/s.myshopify.com`}},
+		"a template that is approved": {"meta",
+			sent{body: `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"message_template_status_update","value":{"event":"APPROVED","message_template_id":5,"message_template_name":"hello","message_template_language":"en_US","reason":"NONE"}}]}]}`},
+			[]string{`message_template_status_update patch message_template/5{"language":"en_US","name":"hello","reason":"NONE","status":"APPROVED"}`}},
+		"a contact without a profile": {"meta",
+			sent{body: `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"contacts":[{"wa_id":"49"}],"statuses":[{"id":"w1","status":"sent","recipient_id":"49","timestamp":"1700000000"}]}}]}]}`},
+			[]string{`messages.sent patch message/w1{"status":"sent","to":"49"} patch contact/49{}`}},
+		"a user of a site": {"jira",
+			sent{body: `{"timestamp":1700000000000,"webhookEvent":"user_updated","user":{"self":"https://acme.atlassian.net/rest/api/2/user?accountId=u1","accountId":"u1","displayName":"Ada","active":true}}`},
+			[]string{`user_updated patch user/acme.atlassian.net:u1{"active":true,"displayName":"Ada"}`}},
+		"a board": {"jira",
+			sent{body: `{"timestamp":1700000000000,"webhookEvent":"board_deleted","board":{"id":4,"self":"https://acme.atlassian.net/rest/agile/1.0/board/4","name":"Work","type":"scrum"}}`},
+			[]string{`board_deleted delete board/acme.atlassian.net:4{"name":"Work","type":"scrum"}`}},
+		"a release": {"gitlab",
+			sent{body: `{"object_kind":"release","id":1,"name":"v1.1","tag":"v1.1","action":"create","released_at":"2026-05-04 12:00:00 UTC","project":{"id":2,"path_with_namespace":"a/b"}}`},
+			[]string{`release patch release/1{"action":"create","name":"v1.1","released_at":"2026-05-04 12:00:00 UTC","tag":"v1.1"} patch project/2{"path_with_namespace":"a/b"}`}},
+		"a deployment": {"gitlab",
+			sent{body: `{"object_kind":"deployment","status":"success","status_changed_at":"2026-05-04 12:00:00 +0000","deployment_id":15,"environment":"staging","short_sha":"279484c0","ref":"main","project":{"id":2,"path_with_namespace":"a/b"}}`},
+			[]string{`deployment patch deployment/15{"environment":"staging","ref":"main","short_sha":"279484c0","status":"success"} patch project/2{"path_with_namespace":"a/b"}`}},
 	} {
 		t.Run(d.provider+"/"+name, func(t *testing.T) {
 			t.Parallel()
@@ -282,12 +303,21 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 	}
 }
 
-// Mailgun says to the microsecond when something happened: what is accepted and delivered within a second keeps its order.
-func TestMailgunTimesHaveFractions(t *testing.T) {
+// The time of an event is the one in its body, as precise as it is there: what is accepted and delivered within a second keeps its
+// order.
+func TestEventsHaveTheTimeInTheirBody(t *testing.T) {
 	t.Parallel()
-	p := providerOf(t, "mailgun", secretOfTests)
-	item := itemOfSent(t, "mailgun", sent{body: `{"signature":{"token":"t"},"event-data":{"event":"accepted","timestamp":1529006854.329574}}`})
-	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
-	require.NoError(t, err)
-	require.Equal(t, "2018-06-14T20:07:34.329574Z", parsed.OccurredAt.Format(time.RFC3339Nano))
+	for provider, c := range map[string]struct{ body, at string }{
+		"mailgun": {`{"signature":{"token":"t"},"event-data":{"event":"accepted","timestamp":1529006854.329574}}`, "2018-06-14T20:07:34.329574Z"},
+		"gitlab":  {`{"object_kind":"deployment","status":"running","status_changed_at":"2021-04-28 21:50:00 +0200","deployment_id":15}`, "2021-04-28T19:50:00Z"},
+		"twilio":  {`[{"id":"EZ1","type":"com.twilio.voice.x","time":"2026-05-04T12:00:00.5Z","data":{}}]`, "2026-05-04T12:00:00.5Z"},
+	} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			item := itemOfSent(t, provider, sent{body: c.body})
+			parsed, err := providerOf(t, provider, secretOfTests).Parse(receiptOfTest(providerOf(t, provider, secretOfTests), item), item.Body)
+			require.NoError(t, err)
+			require.Equal(t, c.at, parsed.OccurredAt.Format(time.RFC3339Nano))
+		})
+	}
 }
