@@ -193,6 +193,12 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 				"data":{"AccountSid":"AC1","CallSid":"CA1","CallStatus":"completed"}}]`),
 			[]string{`com.twilio.messaging.message.delivered patch message/SM1{"status":"delivered"} patch account/AC1`,
 				`com.twilio.voice.status-callback.call.completed patch call/CA1{"status":"completed"} patch account/AC1`}},
+		"the second callback of a call": {"twilio",
+			sent{form("CallSid", "CA1", "CallStatus", "ringing", "SequenceNumber", "1", "AccountSid", "AC1"), []string{"content-type", decode.FormType}},
+			[]string{`voice.ringing patch call/CA1@1{"status":"ringing"} patch account/AC1`}},
+		"a participant who joins a conference": {"twilio",
+			sent{form("CallSid", "CA1", "SequenceNumber", "7", "ConferenceSid", "CF1", "AccountSid", "AC1"), []string{"content-type", decode.FormType}},
+			[]string{`unknown patch call/CA1{} patch account/AC1`}},
 		"a dispute": {"paypal",
 			paypal("CUSTOMER.DISPUTE.UPDATED", "dispute", `{"dispute_id":"PP-D-1","update_time":"2026-05-04T11:59:59.250Z","status":"OPEN","disputed_transactions":[{"seller_transaction_id":"CAP1"}]}`),
 			[]string{`CUSTOMER.DISPUTE.UPDATED snapshot dispute/PP-D-1@1777895999250` +
