@@ -1,4 +1,4 @@
-# `make` lists the targets. Continuous integration runs these and nothing else, see .ci/run.
+# `make` lists the targets. Continuous integration runs `make test` and `make verify`, see .ci/run.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -100,24 +100,22 @@ lint: bin/golangci-lint ## Check style and likely mistakes
 		echo "$$unformatted"; exit 1; }
 	bin/golangci-lint run ./...
 
-# go mod tidy and verify also look at the modules of the tools, which no test touches.
+# go mod tidy and verify also look at the modules of the tools, which no test touches. A module that requires this one can't be
+# verified: Go finds no download of a module whose path has no dot.
 .PHONY: verify
-verify: lint bin/workflowcheck ## Check all that tests do not: lint, determinism, vulnerabilities, modules, generated pages
+verify: lint bin/workflowcheck vulnerabilities ## Check what tests don't: style, determinism, vulnerabilities, the build for macOS, modules
 	bin/workflowcheck ./workflows
-	@$(MAKE) --no-print-directory vulnerabilities
 	GOOS=darwin go build ./...
-	go test -count=1 ./deploy/... ./internal/archtest
-	@$(MAKE) --no-print-directory chart queries
-	go test -count=1 -run 'IsCurrent' ./internal/config
 	@for module in . tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
-		(cd $$module && go mod tidy -diff && go mod verify >/dev/null) || exit 1; done
+		(cd $$module && go mod tidy -diff && { grep -q '^replace holdfast' go.mod || go mod verify >/dev/null; }) || exit 1; done
 
 # The database of vulnerabilities is on the network. Without one: VULNDB=file:///a/copy, or VULNDB=none to leave it out.
 .PHONY: vulnerabilities
-vulnerabilities: bin/govulncheck
 ifeq ($(VULNDB),none)
+vulnerabilities:
 	@echo "govulncheck: LEFT OUT because VULNDB=none"
 else
+vulnerabilities: bin/govulncheck
 	bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
 endif
 
