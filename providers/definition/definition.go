@@ -25,6 +25,8 @@ type Definition struct {
 	Batch      *Batch      `yaml:"batch"`
 	Source     JQ          `yaml:"source"`
 	Type       JQ          `yaml:"type"`
+	// Untyped is accept (default: the type is unknown), or reject.
+	Untyped string `yaml:"untyped"`
 	// Unsigned is the reason why type, source and entities may come from something that the signature does not cover.
 	Unsigned   string    `yaml:"unsigned"`
 	Key        *Key      `yaml:"key"`
