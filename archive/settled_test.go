@@ -67,7 +67,8 @@ type missing struct{ archive.Bucket }
 
 func (missing) Get(context.Context, string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }
 
-// A file whose writer dies once it is written is due, and is not forgotten where it isn't found: only one that was never written is.
+// A file whose writer dies once it is written is due, and is not forgotten where it isn't found: only one that was never written
+// is.
 func TestAFileThatWasWrittenIsNotForgotten(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	process(t, store, receiptAt(0), bodyOf(0))

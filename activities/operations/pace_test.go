@@ -10,8 +10,8 @@ import (
 
 // Starts keep to their rate over time, whatever a start takes:
 //   - time that a start has taken is made up for
-//   - after a start that has taken long there is no burst of those that were missed: its own interval is over, and one more is made
-//     up for
+//   - after a start that has taken long there is no burst of those that were missed: its own interval is over, and only one more
+//     is made up for
 func TestAPaceMakesUpForOneIntervalOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
