@@ -216,6 +216,10 @@ type Providers struct {
 	// Dir is a directory with definitions (*.yaml) that extend or override the built-in ones. Empty: only the built-in
 	// ones.
 	Dir string `env:"HOLDFAST_PROVIDERS_DIR" example:"/etc/holdfast/providers"`
+	// Rate is the rate of each provider whose definition has no `rate`: requests, a slash and a span from 1s to 1h. Requests beyond
+	// it get 429 with Retry-After and aren't stored, so a sender that doesn't retry loses them: give its definition `rate: none`.
+	// Empty: such providers have no rate.
+	Rate Rate `env:"HOLDFAST_PROVIDERS_RATE" example:"100/1m"`
 }
 
 // Retention says how long what is stored is kept; 0s is for ever. A worker purges what is older, in small batches, so that
