@@ -93,6 +93,9 @@ type Operator struct {
 	// TemporalWeb are the origins of Temporal Web, separated by commas, whose pages may ask this port to decrypt payloads.
 	// The console links to the first. Empty: none. `holdfast dev` names the one that it starts.
 	TemporalWeb OriginList `env:"HOLDFAST_OPERATOR_TEMPORAL_WEB" example:"https://temporal.example.com"`
+	// ChangesOrigins are the origins, separated by commas, whose pages may read the change feed (GET /changes, as a page, a stream
+	// or a WebSocket) with a token of their own. Empty: none but this port's.
+	ChangesOrigins OriginList `env:"HOLDFAST_OPERATOR_CHANGES_ORIGINS" example:"https://app.example.com"`
 	// Prefix is the path under which a proxy shows this port, if it is not the whole of a host. The console's links and cookies
 	// carry it; whether the proxy takes it off requests makes no difference.
 	Prefix URLPath `env:"HOLDFAST_OPERATOR_PREFIX" example:"/holdfast"`
