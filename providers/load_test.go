@@ -169,7 +169,7 @@ func TestFolderOfTheUser(t *testing.T) {
 	require.Subset(t, c.Names(), []string{"acme", "beta", "standard-webhooks", "stripe"})
 	stripe, _ := c.Lookup("stripe")
 	require.Equal(t, 1000, stripe.BodyLimit())
-	require.Equal(t, 4, stripe.Policy("charge.succeeded").Attempts)
+	require.Equal(t, 3, stripe.Policy("charge.succeeded").Attempts)
 	beta, _ := c.Lookup("beta")
 	require.Equal(t, 4, beta.Policy("charge.succeeded").Attempts)
 	require.Equal(t, []string{"/webhooks/beta"}, beta.Paths())
