@@ -171,7 +171,7 @@ func TestFolderOfTheUser(t *testing.T) {
 	require.Equal(t, 1000, stripe.BodyLimit())
 	require.Equal(t, 3, stripe.Policy("charge.succeeded").Attempts)
 	beta, _ := c.Lookup("beta")
-	require.Equal(t, 4, beta.Policy("charge.succeeded").Attempts)
+	require.Equal(t, 3, beta.Policy("charge.succeeded").Attempts)
 	require.Equal(t, []string{"/webhooks/beta"}, beta.Paths())
 	acme, params, ok := c.ByPath("/in/a%2Fb/acme/")
 	require.True(t, ok)
