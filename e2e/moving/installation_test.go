@@ -51,6 +51,7 @@ func start(t *testing.T, env ...string) *installation {
 		"HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s",
 		"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8", "CRM_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	i.env = append(i.env, env...)
+	i.mustRun(t, "migrate")
 	i.serve(t)
 	return i
 }
