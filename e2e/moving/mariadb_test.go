@@ -15,7 +15,7 @@ import (
 	"holdfast/internal/devstack/stacktest"
 )
 
-// newOldMariaDB is a MariaDB with the tables of testdata/NAME.sql. Its clock is not that of UTC.
+// newOldMariaDB is a MariaDB with the tables of testdata/NAME.mysql.sql. Its clock is not that of UTC.
 func newOldMariaDB(t *testing.T, name string) oldSystem {
 	t.Helper()
 	socket := startMariaDB(t)
@@ -28,9 +28,9 @@ func newOldMariaDB(t *testing.T, name string) oldSystem {
 	run(t, []byte("CREATE DATABASE old CHARACTER SET utf8mb4"))
 	execute := func(t *testing.T, sql string) {
 		t.Helper()
-		run(t, []byte(sql), "--default-character-set=utf8mb4", "old")
+		run(t, []byte("SET sql_mode = 'STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES';\n"+sql), "--default-character-set=utf8mb4", "old")
 	}
-	execute(t, testdata(t, name+".sql"))
+	execute(t, testdata(t, name+".mysql.sql"))
 	return oldSystem{exec: execute, export: func(t *testing.T, file string) []byte {
 		t.Helper()
 		query, err := os.ReadFile(file)
@@ -96,8 +96,8 @@ func mariaDBProgram(t *testing.T, names ...string) string {
 	return ""
 }
 
-// insert is a statement for rows of a MariaDB; text is quoted.
-func insert(table, columns string, rows [][]any) string {
+// insert is a statement for rows; text is quoted as the standard says.
+func insert(table, columns string, rows ...[]any) string {
 	var all []string
 	for _, row := range rows {
 		var values []string
@@ -106,7 +106,7 @@ func insert(table, columns string, rows [][]any) string {
 			case nil:
 				values = append(values, "NULL")
 			case string:
-				values = append(values, "'"+strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(v)+"'")
+				values = append(values, quote(v))
 			default:
 				values = append(values, fmt.Sprint(v))
 			}

@@ -104,7 +104,7 @@ func (c *club) insert() string {
 		rows = append(rows, []any{q.ID, q.Resource, q.Action, string(payload), raw, q.status, q.retries, failure,
 			time.Now().Add(-time.Hour - time.Duration(n)*time.Second).In(time.FixedZone("", 19800)).Format("2006-01-02 15:04:05.000")})
 	}
-	return insert("webhook_queue", "event_id, resource_type, action, payload, raw_payload, status, retry_count, error_message, created_at", rows)
+	return insert("webhook_queue", "event_id, resource_type, action, payload, raw_payload, status, retry_count, error_message, created_at", rows...)
 }
 
 // envelope is what GoCardless sends.
