@@ -47,9 +47,9 @@ ON CONFLICT (provider, key) DO UPDATE
 	passedWindow = `excluded.expires_at IS NOT NULL
    AND excluded.first_seen - held.first_seen >= excluded.expires_at - excluded.first_seen`
 
-	// claimImported is claimKeys, and tells which keys it has claimed, and which events are here under another ID: their key may have
-	// been purged with its window, or have gone to a later event. What is claimed for its key alone (version 8) goes to the event that
-	// an import brings for it.
+	// claimImported is claimKeys, and tells which keys it has claimed, and which events are here under another ID: their key may
+	// have been purged with its window, or have gone to a later event. What is claimed for its key alone (version 8) goes to the
+	// event that an import brings for it.
 	claimImported = `
 WITH claim AS MATERIALIZED (
      SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[])
