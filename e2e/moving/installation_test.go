@@ -194,7 +194,7 @@ func (i *installation) nameOf(t *testing.T, d operation.ImportDifference) (name 
 	if d.Record == operation.ImportEntity {
 		return d.Name
 	}
-	i.query(t, "SELECT coalesce((SELECT type FROM events WHERE provider = $1 AND key = $2), $2)", []any{d.Provider, d.Name}, &name)
+	i.query(t, "SELECT coalesce((SELECT min(type) FROM events WHERE provider = $1 AND key = $2), $2)", []any{d.Provider, d.Name}, &name)
 	return name
 }
 

@@ -37,20 +37,21 @@ func (i *installation) awaitRedriveLooks(t *testing.T) {
 func (i *installation) redrive(t *testing.T, provider string, left int) {
 	t.Helper()
 	for _, state := range []string{"open", "exhausted"} {
-		i.mustRun(t, "dlq", "redrive", "--provider", provider, "--state", state, "--yes", "--reason", "moving in")
+		out, _ := i.run("dlq", "redrive", "--provider", provider, "--state", state, "--yes", "--reason", "moving in")
+		require.Contains(t, out, "(completed)")
 	}
 	i.settle(t)
 	i.awaitCount(t, left, openDeadLetters)
 }
 
-// eventsOf are the events that have changed a field of an entity.
-func (i *installation) eventsOf(t *testing.T, kind, id, field string) (ids []string) {
+// eventsOf are the events of an entity, of one type and that have changed one field, unless these are "".
+func (i *installation) eventsOf(t *testing.T, kind, id, eventType, field string) (ids []string) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), i.database)
 	require.NoError(t, err)
 	defer c.Close(context.Background())
 	rows, err := c.Query(t.Context(), "SELECT l.event_id::text FROM event_entities AS l JOIN events AS e ON e.id = l.event_id"+
-		" WHERE l.kind = $1 AND l.external_id = $2 AND ($3 = '' OR l.change ? $3)", kind, id, field)
+		" WHERE l.kind = $1 AND l.external_id = $2 AND $3 IN ('', e.type) AND ($4 = '' OR l.change ? $4)", kind, id, eventType, field)
 	require.NoError(t, err)
 	ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
@@ -60,7 +61,7 @@ func (i *installation) eventsOf(t *testing.T, kind, id, field string) (ids []str
 // eventOf is the only event of an entity.
 func (i *installation) eventOf(t *testing.T, kind, id string) string {
 	t.Helper()
-	ids := i.eventsOf(t, kind, id, "")
+	ids := i.eventsOf(t, kind, id, "", "")
 	require.Len(t, ids, 1, "%s %s", kind, id)
 	return ids[0]
 }
