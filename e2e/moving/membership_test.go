@@ -191,6 +191,27 @@ func (i *installation) requireClub(t *testing.T, last []*queued) {
 		i.entity(t, "gocardless", "member", "CU2"))
 }
 
+// A member whose events the queue no longer has is imported, and an event that names only the subscription reaches it.
+func TestAMemberWithoutEventsMovesIn(t *testing.T) {
+	t.Parallel()
+	i := start(t, "GOCARDLESS_WEBHOOK_SECRET="+secret)
+	file := i.write(t, "members.ndjson", []byte(`{"record":"entity","provider":"gocardless","kind":"member","id":"CU0000012",`+
+		`"names":[["MD0000034"],["SB0000056"]],"version":1,"as_of":"2025-11-20T12:00:00Z","state":{"status":"active","customer":"CU0000012"}}`))
+	require.Equal(t, "entity 1 new, 0 there", counted(i.importFile(t, file)))
+	c := &club{at: time.Now().UTC().Add(-time.Hour)}
+	i.sendSigned(t, "gocardless", envelope(c.add("mandates", "active", "mandate=MD0000034")))
+	i.sendSigned(t, "gocardless", envelope(c.add("payments", "confirmed", "payment=PM1", "mandate=MD0000034")))
+	i.settle(t)
+	status := func() (status string) {
+		i.query(t, "SELECT state->>'status' FROM entities WHERE kind = 'member' AND external_id = 'CU0000012'", nil, &status)
+		return status
+	}
+	require.Equal(t, "active", status())
+	i.sendSigned(t, "gocardless", envelope(c.add("subscriptions", "cancelled", "subscription=SB0000056")))
+	i.settle(t)
+	require.Equal(t, "cancelled", status())
+}
+
 // idOf is the ID of the event with a key.
 func (i *installation) idOf(t *testing.T, provider, key string) (id string) {
 	t.Helper()
