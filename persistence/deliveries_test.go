@@ -364,6 +364,9 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	attempts, err := db.AttemptsOf(ctx, key.EventID)
 	require.NoError(t, err)
 	require.Len(t, attempts, 3)
+	for i, a := range attempts {
+		require.Equal(t, i+1, a.Number, "the attempts of a delivery that is sent again go on counting")
+	}
 
 	_, err = db.SendAgain(ctx, key, ada) // also what was delivered
 	require.NoError(t, err)

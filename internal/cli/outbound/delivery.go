@@ -188,9 +188,9 @@ func WriteAttempts(w io.Writer, all []delivery.Attempt) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	table := cli.NewTable(w, "ATTEMPT~", "SUBSCRIPTION", "OK", "CODE", "MS", "ERROR")
+	table := cli.NewTable(w, "#", "ATTEMPT~", "SUBSCRIPTION", "OK", "CODE", "MS", "ERROR")
 	for _, a := range all {
-		table.Row(a.At.Format(time.RFC3339Nano), a.Subscription, strconv.FormatBool(a.OK), a.Code, strconv.Itoa(a.MS),
+		table.Row(strconv.Itoa(a.Number), a.At.Format(time.RFC3339Nano), a.Subscription, strconv.FormatBool(a.OK), a.Code, strconv.Itoa(a.MS),
 			cli.Shorten(a.Error))
 	}
 	return table.Flush()

@@ -22,11 +22,29 @@ import (
 type SubscriptionView struct {
 	delivery.Subscription
 
+	// URL is the endpoint of its destination, viewers see its host alone; RateLimit is the destination's, in requests a second.
+	URL       string             `json:"url,omitempty"`
+	RateLimit float64            `json:"rate_limit,omitempty"`
 	Condition delivery.Condition `json:"condition"`
 	// Secret is the one that the destination has got by this request. It is never shown again.
 	Secret string `json:"secret,omitempty"`
 	// Warnings are probable mistakes in what this request has applied.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ViewSubscription is a subscription to a destination.
+func ViewSubscription(s delivery.Subscription, to delivery.Destination, how delivery.Condition) SubscriptionView {
+	view := SubscriptionView{Subscription: s, Condition: how, RateLimit: to.Rate.PerSecond()}
+	if to.HTTP != nil {
+		view.URL = to.HTTP.URL
+	}
+	return view
+}
+
+func viewSubscription(
+	c *fiber.Ctx, s delivery.Subscription, to delivery.Destination, how delivery.Condition,
+) SubscriptionView {
+	return ViewSubscription(s, viewDestination(c, to, how).Destination, how)
 }
 
 func (o *API) listSubscriptions(c *fiber.Ctx) error {
@@ -48,9 +66,13 @@ func (o *API) listSubscriptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	to, err := o.Destinations.DestinationsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
 	return c.JSON(exchange.Cut(all, limit,
 		func(s delivery.Subscription) SubscriptionView {
-			return SubscriptionView{Subscription: s, Condition: how[s.DestinationID]}
+			return viewSubscription(c, s, to[s.DestinationID], how[s.DestinationID])
 		},
 		func(s delivery.Subscription) nameCursor { return nameCursor{s.Name} }))
 }
@@ -61,16 +83,16 @@ func (o *API) showSubscription(c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		return o.sendSubscription(ctx, c, SubscriptionView{Subscription: s})
+		to, err := o.Destinations.Destination(ctx, s.To)
+		if err != nil {
+			return err
+		}
+		how, err := o.Destinations.Condition(ctx, s.DestinationID)
+		if err != nil {
+			return err
+		}
+		return c.JSON(viewSubscription(c, s, to, how))
 	})
-}
-
-// sendSubscription answers with a view, to which it adds the condition.
-func (o *API) sendSubscription(ctx context.Context, c *fiber.Ctx, view SubscriptionView) (err error) {
-	if view.Condition, err = o.Destinations.Condition(ctx, view.DestinationID); err != nil {
-		return err
-	}
-	return c.JSON(view)
 }
 
 // targetOf is the destination of a subscription.
@@ -147,8 +169,9 @@ func (o *API) applySubscription(
 		}
 		to = &stored
 	}
-	view = SubscriptionView{Subscription: s, Secret: secret, Warnings: o.Changes.Warnings(to, &s)}
-	view.Condition, err = o.Destinations.Condition(ctx, s.DestinationID)
+	how, err := o.Destinations.Condition(ctx, s.DestinationID)
+	view = viewSubscription(c, s, *to, how)
+	view.Secret, view.Warnings = secret, o.Changes.Warnings(to, &s)
 	if err != nil && secret != "" { // no other answer ever has the secret
 		view.Warnings, err = append(view.Warnings, conditionUnknown), nil
 	}
