@@ -65,7 +65,7 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/v
 		exit $$code
 
 # These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
-UNRACED := /e2e(/chaos|/console)?$$
+UNRACED := /e2e(/chaos|/console|/moving)?$$
 
 # Two runs side by side, as a run of go test has the detector for all packages or for none.
 .PHONY: test-raced test-unraced

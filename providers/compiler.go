@@ -49,6 +49,7 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	c.Required("type", string(d.Type))
 	p.typeOf = c.Expression("type", d.Type)
+	p.needsType = c.OneOf("untyped", d.Untyped, "accept", "reject") == "reject"
 	p.sourceOf = c.Expression("source", d.Source)
 	c.HasSource = d.Source != ""
 	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {

@@ -167,6 +167,19 @@ func TestAPublishedTimeMustBeReadable(t *testing.T) {
 	}
 }
 
+// A published event without a type says nothing of what it is about: it is a dead letter, not an event that touches no entity.
+func TestAPublishedEventNeedsAType(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "events", secretOfTests)
+	for _, fields := range []string{`"n":1`, `"type":null`, `"type":""`, `"type":{}`, `"type":["order.paid"]`} {
+		_, _, err := parse(t, p, `{"id":"1","data":{"id":"o1"},`+fields+`}`)
+		require.Equal(t, "missing_type", event.CodeOf(err), fields)
+		require.Equal(t, event.ClassRejected, event.ClassOf(err), fields)
+	}
+	_, _, err := parse(t, mustLoad(t, minimal), `{"id":1}`)
+	require.NoError(t, err, "elsewhere its type is unknown")
+}
+
 const entities = `
 entities:
   - {kind: item, each: '.body.items[]?', id: $item.id, op: snapshot, state: $item, version: $item.v, types: ["*.list"]}

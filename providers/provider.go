@@ -25,6 +25,7 @@ type Provider struct {
 	batch            []string
 	challenges       []challenge
 	typeOf, sourceOf *jq.Expression
+	needsType        bool // an event without a type is a dead letter
 	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive

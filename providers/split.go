@@ -36,9 +36,11 @@ type Item struct {
 	// Fingerprint is that of the receipt.
 	Fingerprint string
 	// Certain, Content and Earlier are those of the receipt, too.
-	Certain    bool
-	Content    string
-	Earlier    *event.EarlierKey
+	Certain bool
+	Content string
+	Earlier *event.EarlierKey
+	// OfValue: the key is made of the JSON value of the body, and of no byte of how it was written.
+	OfValue    bool
 	Redelivery Redelivery
 	// Headers, Query and Path are what the receipt keeps.
 	Headers, Query, Path map[string]string
@@ -140,7 +142,7 @@ func (p *Provider) identify(ctx context.Context, item *Item, in jq.Input, decode
 		return p.typeOf.Failed(err)
 	}
 	item.Key, item.KeyFrom, item.Fingerprint = event.CanonicalKey(p.name, id.Key), id.From, id.Fingerprint
-	item.Certain, item.Content = id.Certain, id.Content
+	item.Certain, item.Content, item.OfValue = id.Certain, id.Content, id.OfValue
 	if id.Earlier != nil {
 		item.Earlier = &event.EarlierKey{Key: event.CanonicalKey(p.name, id.Earlier.Key), Fingerprint: id.Earlier.Fingerprint}
 	}

@@ -724,6 +724,11 @@ var Table = []Rule{
 		OnlyTests: true,
 	},
 	{
+		Package:   "e2e/moving",
+		Why:       "moving in is tested with old databases, on the program from the outside",
+		OnlyTests: true,
+	},
+	{
 		Package:   "e2e/clients",
 		Why:       "what the providers' own libraries sign is held against the ingress alone, in this process",
 		OnlyTests: true,

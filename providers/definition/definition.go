@@ -25,6 +25,8 @@ type Definition struct {
 	Batch      *Batch      `yaml:"batch"`
 	Source     JQ          `yaml:"source"`
 	Type       JQ          `yaml:"type"`
+	// Untyped is accept (default: the type is unknown), or reject.
+	Untyped string `yaml:"untyped"`
 	// Unsigned is the reason why type, source and entities may come from something that the signature does not cover.
 	Unsigned   string    `yaml:"unsigned"`
 	Key        *Key      `yaml:"key"`
@@ -122,6 +124,9 @@ type Key struct {
 	// RetrySpan is the documented time from the first to the last attempt of one delivery. A guessed key without a delivery ID
 	// counts as a duplicate for this long plus an hour.
 	RetrySpan *Duration `yaml:"retry_span"`
+	// Hash is bytes (default), or json: the hash in a guessed key is that of the JSON value, so that a copy of the body that somebody
+	// keeps as JSON has the same key.
+	Hash string `yaml:"hash"`
 	// Flood is how many events with equal content a day are accepted; the rest are held. The default is 100.
 	Flood int `yaml:"flood"`
 	// Before is the key that the release before made. Events that have it are recognized until it is removed here.
