@@ -24,7 +24,7 @@ func DeliveryCommand() *cobra.Command {
 		"  holdfast delivery list --subscription customers-to-crm\n"+
 			"  holdfast delivery send stripe:evt_123 customers-to-crm",
 		listDeliveriesCommand(), showDeliveryCommand(),
-		changeDeliveryCommand("send", "Send a delivery again, with a new ID, whatever became of it", "is sent again",
+		changeDeliveryCommand("send", "Send a processed event to a subscription (again): with a new ID, whatever became of it before", "is sent again",
 			func(t *tools) changeDelivery { return t.Store.SendAgain }),
 		cancelCommand())
 }
