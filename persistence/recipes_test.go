@@ -55,7 +55,7 @@ func TestTheRecipesOfTheOldSystems(t *testing.T) {
 	require.NoError(t, err)
 	want := map[string]string{
 		"rental": "event 2 dead_letter 2 entity 2", "messaging": "event 2 dead_letter 2", "voice": "key 2 event 2 dead_letter 1",
-		"dispatcher": "event 1 subscription 1", "membership": "event 1 dead_letter 2 entity 2",
+		"dispatcher": "event 1 dead_letter 1 subscription 2", "membership": "event 1 dead_letter 2 entity 2",
 	}
 	require.Len(t, recipes, len(want))
 	for name, counted := range want {
