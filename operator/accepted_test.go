@@ -124,7 +124,9 @@ func TestEventsThatWaitStandAmongTheStored(t *testing.T) {
 // lateList is a Temporal whose list does not have a run yet that it can describe.
 type lateList struct{ *waitingWorld }
 
-func (lateList) EventOfWorkflow(context.Context, string) (string, error) { return "", event.ErrNotFound }
+func (lateList) EventOfWorkflow(context.Context, string) (string, error) {
+	return "", event.ErrNotFound
+}
 
 func (lateList) WaitingByWorkflow(context.Context, string) (event.Waiting, error) {
 	return event.Waiting{}, event.ErrNotFound

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -116,6 +117,8 @@ type Flat struct {
 	Secret     string   `json:"secret"`
 	// RateLimit is in requests a second.
 	RateLimit *float64 `json:"rate_limit"`
+	// Signature is how the destination signs; nil is Standard Webhooks. No request names it.
+	Signature json.RawMessage `json:"-"`
 }
 
 func (f Flat) isFlat() bool {
@@ -202,7 +205,7 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return view, err
 	}
-	to := delivery.Destination{Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL}}
+	to := delivery.Destination{Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL, Signature: body.Signature}}
 	if body.RateLimit != nil {
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
 			return view, exchange.BadField("rate_limit")
