@@ -493,6 +493,25 @@ func TestAnImportIsCompared(t *testing.T) {
 
 }
 
+// A key that counts for 15 minutes may be that of several events. Each line of a file is compared with its own.
+func TestEachOfSeveralEventsOfAKeyIsCompared(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	first, second := m.event("key", noon, patchBody("1", `{}`)), m.event("key", noon.Add(time.Hour), patchBody("1", `{}`))
+	waits := m.letter("key", noon.Add(2*time.Hour), patchBody("1", `{}`), false)
+	items := []operation.ImportItem{first, second, waits}
+	for i := range items {
+		items[i].Receipt.DedupeWindow = event.Duration(15 * time.Minute)
+	}
+	require.EqualValues(t, 3, m.bring(items...).Counts.Sum().New)
+	all, err := m.CompareImport(t.Context(), items)
+	require.NoError(t, err)
+	for i, of := range all {
+		require.Empty(t, of.Differences, i)
+		require.Equal(t, items[i].Receipt.ID, of.EventID, i)
+	}
+}
+
 // An event is here, of the time of the file, which does not name it: it is told, and no other is.
 func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func (m *mover) readRecipe(name string, lookup func(string) (*providers.Provider
 }
 
 // Each old system has a query that writes what it has as an import reads it: what it brings is counted here, nothing of it fails, and
-// once more it changes nothing.
+// once more it changes nothing. Those whose tables stand in e2e/moving are tested there, with all that follows.
 func TestTheRecipesOfTheOldSystems(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")
@@ -54,10 +54,14 @@ func TestTheRecipesOfTheOldSystems(t *testing.T) {
 	recipes, err := filepath.Glob("../docs/moving/*.sql")
 	require.NoError(t, err)
 	want := map[string]string{
-		"rental": "event 2 dead_letter 2 entity 2", "messaging": "event 2 dead_letter 2", "voice": "key 2 event 2 dead_letter 1",
-		"dispatcher": "event 1 dead_letter 1 subscription 2", "membership": "event 1 dead_letter 2 entity 2",
+		"voice": "key 2 event 2 dead_letter 1", "membership": "event 1 dead_letter 2 entity 2",
 	}
-	require.Len(t, recipes, len(want))
+	for _, recipe := range recipes {
+		name := strings.TrimSuffix(filepath.Base(recipe), ".sql")
+		if want[name] == "" {
+			require.FileExists(t, filepath.Join("..", "e2e", "moving", "testdata", name+".sql"))
+		}
+	}
 	for name, counted := range want {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

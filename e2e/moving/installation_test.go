@@ -51,6 +51,7 @@ func start(t *testing.T, env ...string) *installation {
 		"HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s",
 		"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8", "CRM_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	i.env = append(i.env, env...)
+	i.mustRun(t, "migrate")
 	i.serve(t)
 	return i
 }
@@ -193,7 +194,7 @@ func (i *installation) nameOf(t *testing.T, d operation.ImportDifference) (name 
 	if d.Record == operation.ImportEntity {
 		return d.Name
 	}
-	i.query(t, "SELECT coalesce((SELECT type FROM events WHERE provider = $1 AND key = $2), $2)", []any{d.Provider, d.Name}, &name)
+	i.query(t, "SELECT coalesce((SELECT min(type) FROM events WHERE provider = $1 AND key = $2), $2)", []any{d.Provider, d.Name}, &name)
 	return name
 }
 
