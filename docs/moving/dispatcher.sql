@@ -23,7 +23,8 @@ SELECT jsonb_build_object('provider', 'events', 'received_at', created_at, 'atte
        || jsonb_build_object('body', jsonb_build_object('id', id, 'type', type, 'data', data)
                                      || CASE WHEN source <> '' THEN jsonb_build_object('source', source) ELSE '{}' END)
        || CASE status WHEN 'delivered' THEN jsonb_build_object('record', 'event')
-          ELSE jsonb_build_object('record', 'dead_letter', 'error', left(last_error, 500), 'last_failed_at', updated_at) END
+          ELSE jsonb_build_object('record', 'dead_letter', 'error', left(last_error, 500), 'last_failed_at', updated_at,
+                                  'status', CASE status WHEN 'failed' THEN 'permanently_failed' ELSE 'pending' END) END
   FROM (SELECT id::text AS id, type, source, data::jsonb AS data, status::text AS status, attempts, last_error, created_at, updated_at
           FROM events) AS e
  WHERE status IN ('delivered', 'failed') OR coalesce(current_setting('holdfast.stopped', true), '') IN ('on', 'true', '1');
