@@ -114,15 +114,16 @@ type refusalBody struct {
 type refusalError struct {
 	Code      code   `json:"code"`
 	Message   string `json:"message"`
+	Detail    string `json:"detail,omitempty"`
 	RequestID string `json:"request_id"`
 }
 
 func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	r := refusals[reason]
-	var requestID string
+	var requestID, detail string
 	var provider *providers.Provider
 	if o, ok := c.Locals(observationKey{}).(*observation); ok {
-		requestID, provider, o.code = o.requestID, o.definition, reason
+		requestID, provider, detail, o.code = o.requestID, o.definition, o.detail, reason
 		if o.reason == "" {
 			o.reason = string(reason)
 		}
@@ -133,7 +134,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	body := refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}}
+	body := refusalBody{refusalError{Code: reason, Message: r.message, Detail: detail, RequestID: requestID}}
 	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 
