@@ -69,9 +69,13 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 // compileLimits compiles what the ingress enforces.
 func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.rate = c.newRate("rate", d.Rate)
+	p.sourceRate = c.newRate("source_rate", d.SourceRate)
+	if d.SourceRate != nil && d.Source == "" {
+		c.Add("source_rate", "there is no source to tell senders apart by")
+	}
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
-	p.replyBody = c.NewExpression("replies.body", d.Replies.Body)
+	p.replyForm = c.newReplyForm(d.Replies)
 }
 
 // itemPath leads from the body to the event within it, of which there is one where a signature names its fields.
