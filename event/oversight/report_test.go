@@ -15,7 +15,7 @@ func TestAReportIsReadAtAGlance(t *testing.T) {
 	r := Report{
 		Since: until.Add(-24 * time.Hour), Until: until,
 		Received: []Trend{{"stripe", 1100, 1000}, {"github", 97, 100}, {"shopify", 50, 5}, {"acme", 1, 0}, {"a", 1, 1}, {"b", 1, 1},
-			{"c", 1, 1}, {"silent", 0, 340}},
+			{"c", 1, 1}, {"silent", 0, 340}, {"never came", 0, 0}},
 		Repeated:  Trend{Count: 1, Before: 1},
 		Failed:    []Trend{{"stripe rejected malformed_json", 2, 10}, {"acme failed jq_failed", 0, 2}},
 		Errors:    Trend{Before: 7},
