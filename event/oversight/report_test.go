@@ -33,6 +33,16 @@ waits: 3 dead letters, the oldest for 50h; 2 deliveries
 receivers in trouble: crm`, r.Text())
 }
 
+// As many names as a line holds are all there, and no others are counted.
+func TestAReportOfAsManyNamesAsALineHolds(t *testing.T) {
+	t.Parallel()
+	var r Report
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		r.Received = append(r.Received, Trend{name, 1, 1})
+	}
+	require.Contains(t, r.Text(), "a 1, b 1, c 1, d 1, e 1\n")
+}
+
 func TestAReportOfNothing(t *testing.T) {
 	t.Parallel()
 	until := time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
