@@ -65,8 +65,8 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 	})
 }
 
-// A start that is not confirmed within its time is a failure only where no other one was confirmed meanwhile: Temporal is busy then,
-// and not stuck. It is counted once, however it ends.
+// A start that is not confirmed within its time is a failure only where no other one was confirmed meanwhile: Temporal is busy
+// then, and not stuck. It is counted once, however it ends.
 func TestALateStartIsAFailureOnlyWhereTemporalIsStuck(t *testing.T) {
 	t.Parallel()
 	for name, confirms := range map[string]bool{"stuck": false, "busy": true} {

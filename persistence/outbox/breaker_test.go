@@ -171,8 +171,8 @@ func TestAReceiverIsPausedAsItAsks(t *testing.T) {
 	}
 }
 
-// A destination is in trouble since the end of the first attempt that failed, and for the reason of the last. It isn't probed before
-// the time that the receiver has named.
+// A destination is in trouble since the end of the first attempt that failed, and for the reason of the last. It isn't probed
+// before the time that the receiver has named.
 func TestTroubleBeginsWithTheFirstFailure(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
