@@ -47,7 +47,7 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 		require.Zero(t, b.room(time.Hour))
 		require.Zero(t, b.live+b.inbox, "what was not started isn't under way")
 
-		time.Sleep(breakerPause + 1)
+		<-time.After(breakerPause + 1)
 		require.Equal(t, 1, b.room(time.Hour))
 		probe := b.follow()
 		require.True(t, probe.probe)
@@ -57,7 +57,7 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 		require.Zero(t, b.room(0))
 		require.Empty(t, b.wakes)
 
-		time.Sleep(breakerPause + 1)
+		<-time.After(breakerPause + 1)
 		b.follow().end(nil)
 		require.False(t, b.isDown())
 		require.Len(t, b.wakes, 1)
@@ -79,7 +79,7 @@ func TestALateStartIsAFailureOnlyWhereTemporalIsStuck(t *testing.T) {
 					p, _ := b.enter(false)
 					late = append(late, p)
 				}
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 				if confirms {
 					p, _ := b.enter(false)
 					p.end(nil)
