@@ -117,7 +117,7 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	far.learn(missed)
 	require.Equal(t, 150*time.Millisecond, far.get(), "until none is missed")
 	far.learn([]delivery.Settled{{Job: delivery.Job{StartAt: now}}})
-	require.Less(t, far.get(), 150*time.Millisecond)
+	require.Equal(t, 150*time.Millisecond-150*time.Millisecond/64, far.get())
 
 	l := look{at: now, began: now, answered: now.Add(5 * time.Millisecond), due: []looking{at(40 * time.Millisecond)}}
 	jobs := []delivery.Job{{DestinationID: 1}, {DestinationID: 1}}
@@ -125,6 +125,27 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	require.Equal(t, now.Add(45*time.Millisecond), jobs[0].StartAt)
 	require.Equal(t, now.Add(140*time.Millisecond), jobs[0].StartBy)
 	require.Equal(t, now.Add(155*time.Millisecond), jobs[1].StartAt)
+}
+
+// No start is further ahead than a lease may put it, whatever the process leads by: what is beyond comes from an earlier, slower
+// rate. Without a rate, or before the first attempt, the next may start at once. A fast rate lets several attempts be leased
+// together.
+func TestAStartIsBounded(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	far := now.Add(time.Hour)
+	limit := limits{spacing: 10 * time.Millisecond}
+	for _, lead := range []time.Duration{0, 60 * time.Millisecond} {
+		d := looking{limits: limit, startAt: &far, lead: lead}
+		require.Equal(t, now.Add(maxLead+ahead+limit.spacing), d.start(now.Add(lead)))
+		require.Zero(t, d.starts(now))
+	}
+	require.Equal(t, now, looking{limits: limit}.start(now), "the first attempt")
+	require.Equal(t, now, looking{startAt: &far}.start(now), "no rate")
+	near := now.Add(50 * time.Millisecond)
+	require.Equal(t, near, looking{limits: limit, startAt: &near}.start(now))
+	require.Equal(t, 6, looking{limits: limit, startAt: &near}.starts(now))
+	require.Equal(t, 11, looking{limits: limit}.starts(now))
 }
 
 // A receiver that asks for a pause gets it: as long as it says, an hour at most, and else 5 s that double with each, up to 5
