@@ -14,7 +14,7 @@ import (
 )
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
-// the provider's rate → challenge → split → the source's rate → key → start → ACK. The declared length is checked by the server
+// the provider's rate → challenge → split → refuse → the source's rate → key → start → ACK. The declared length is checked by the server
 // before the handler runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
@@ -69,6 +69,9 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	items, err := provider.Split(request)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
+	}
+	if why := providers.RefusedFor(items); why != "" {
+		return s.refuseSaying(c, codeInvalid, why)
 	}
 	if wait := s.limits.takeSources(provider, items, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)

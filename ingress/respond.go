@@ -118,6 +118,10 @@ type refusalError struct {
 }
 
 func (s *Server) refuse(c *fiber.Ctx, reason code) error {
+	return s.refuseSaying(c, reason, refusals[reason].message)
+}
+
+func (s *Server) refuseSaying(c *fiber.Ctx, reason code, message string) error {
 	r := refusals[reason]
 	var requestID string
 	var provider *providers.Provider
@@ -133,7 +137,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	body := refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}}
+	body := refusalBody{refusalError{Code: reason, Message: message, RequestID: requestID}}
 	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 

@@ -25,6 +25,7 @@ type Provider struct {
 	batch            []string
 	challenges       []challenge
 	typeOf, sourceOf *jq.Expression
+	refusals         []refusal
 	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive
