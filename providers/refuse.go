@@ -47,8 +47,8 @@ func (p *Provider) refusedFor(ctx context.Context, in jq.Input) (string, error) 
 	return "", nil
 }
 
-// RefusedFor says why the request of these events is not accepted; "" if it is. One event is enough to refuse all of them, since a
-// sender that is told so must be able to correct the request and send all of it again.
+// RefusedFor says why the request of these events is not accepted; "" if it is. One event is enough to refuse all of them: the
+// sender corrects the request and sends all of it again.
 func RefusedFor(items []Item) string {
 	for i, item := range items {
 		switch {

@@ -51,8 +51,8 @@ var errNoEvent = errors.New("no event")
 // maxSource is in bytes.
 const maxSource = 200
 
-// Split gives the events of an authentic request, in their order; an empty batch gives none. What cannot be read becomes one item,
-// and the parse step finds out why: only a definition that says so refuses a request for its content. The error is
+// Split gives the events of an authentic request, in their order; an empty batch gives none. What cannot be read becomes one
+// item, and the parse step finds out why: only a definition that says so refuses a request for its content. The error is
 // only ever that the evaluation took too long, which says nothing about the request.
 func (p *Provider) Split(r *auth.Request) ([]Item, error) { return p.split(r, r.Covered()) }
 

@@ -81,7 +81,8 @@ type Challenge struct {
 	ContentType string        `yaml:"content_type"`
 }
 
-// Refusal is a condition under which a request is answered with 400 and its events are not stored. It holds where When gives true.
+// Refusal is a condition under which a request is answered with 400 and its events are not stored. It holds where When gives
+// true.
 type Refusal struct {
 	When    JQ     `yaml:"when"`
 	Message string `yaml:"message"`
