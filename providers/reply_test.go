@@ -44,7 +44,7 @@ func TestQuestion(t *testing.T) {
 func TestRepliesAndRates(t *testing.T) {
 	t.Parallel()
 	gocardless := providerOf(t, "gocardless")
-	require.Equal(t, Replies{Accepted: 200, Duplicate: 200, Unauthentic: 498, TooLarge: 413, RateLimited: 429, Unavailable: 503},
+	require.Equal(t, Replies{Accepted: 200, Duplicate: 200, Unauthentic: 498, TooLarge: 413, Invalid: 400, RateLimited: 429, Unavailable: 503},
 		gocardless.Replies())
 	require.Equal(t, Reply{Status: 204}, providerOf(t, "discord").Acknowledge(providerOf(t, "discord").AckStatus(), []byte(`{}`)))
 	require.Equal(t, 202, providerOf(t, "stripe").AckStatus())
