@@ -40,7 +40,7 @@ WITH letters AS (
      WHERE NOT EXISTS (SELECT 1 FROM webhook_events AS e WHERE e.idempotency_key = l.idempotency_key)
 )
 SELECT JSON_OBJECT(
-       'record', 'event', 'provider', CASE WHEN provider IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE provider END,
+       'record', 'event', 'provider', CASE WHEN lower(provider) IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE lower(provider) END,
        'body', CAST(payload AS CHAR), 'correlation_id', correlation_id, 'received_at', DATE_FORMAT(received_at, @time),
        'status', status, 'attempts', attempts, 'error', CASE WHEN status <> 'processed' THEN LEFT(error, 500) END,
        'first_failed_at', DATE_FORMAT(first_failed_at, @time), 'last_failed_at', DATE_FORMAT(last_failed_at, @time))

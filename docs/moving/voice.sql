@@ -28,7 +28,7 @@ WITH letters AS (
       FROM webhook_events AS e FULL JOIN letters AS l ON l.idempotency_key = e.idempotency_key
 )
 SELECT jsonb_build_object(
-       'record', 'event', 'provider', CASE WHEN provider IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE provider END,
+       'record', 'event', 'provider', CASE WHEN lower(provider) IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE lower(provider) END,
        'body', payload::text, 'correlation_id', correlation_id, 'received_at', received_at AT TIME ZONE 'UTC', 'status', status,
        'attempts', attempts, 'error', CASE WHEN status <> 'processed' THEN left(error, 500) END,
        'first_failed_at', first_failed_at AT TIME ZONE 'UTC', 'last_failed_at', last_failed_at AT TIME ZONE 'UTC')
