@@ -9,8 +9,7 @@
 -- Assumptions:
 --   - Times have no zone, and are UTC: the default of Laravel's `timezone`. If config/app.php has another zone, write its offset for
 --     +00:00. Don't set a time_zone for the session: a TIMESTAMP would then be read as another time than Laravel reads.
---   - payload is what was sent, byte for byte. MariaDB keeps the text. MySQL's own JSON, or an array that Laravel has encoded again,
---     isn't: see docs/moving.md.
+--   - payload is the JSON that was sent. It may have been encoded again: keys are made of its value.
 -- An event that has a dead letter is one line: a dead letter, unless the event was processed after its last failure. The key of the
 -- old system is a hash that can't be reversed. It only joins the two tables; the import finds the key of each event in its body.
 SET NAMES utf8mb4;
