@@ -47,7 +47,8 @@ func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 		parsed, err := parse(changed, bodyOf(2))
 		require.NoError(t, err)
 		parsed.Type = "customer.corrected"
-		return store.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		_, err = store.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		return err
 	}}
 	removed, err := (&archive.Keeper{Store: store, Bucket: writing}).PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)

@@ -21,6 +21,11 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if s.isSelfTest(c) {
 		return s.testSelf(c)
 	}
+	if s.Dispatcher != nil && s.Dispatcher.Serves(c.Path()) {
+		o.outcome = outcomeDispatcher
+		s.Dispatcher.Handle(c.Context())
+		return nil
+	}
 	provider, params, refused := s.route(c)
 	if refused != "" {
 		return s.refuse(c, refused)
@@ -50,6 +55,12 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if reply, ok := provider.Challenge(request, s.now()); ok {
 		o.outcome = "challenge"
 		return sendReply(c, reply)
+	}
+	if s.Dispatcher != nil {
+		problem := s.Dispatcher.Check(provider.Name(), c.Get(fiber.HeaderAuthorization), request.Body)
+		if o.detail = problem; problem != "" {
+			return s.refuse(c, codeBadEvent)
+		}
 	}
 	return s.accept(c, provider, request)
 }
@@ -98,7 +109,11 @@ func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
 }
 
 func sendReply(c *fiber.Ctx, reply providers.Reply) error {
-	c.Set(fiber.HeaderContentType, reply.ContentType)
+	if len(reply.Body) > 0 {
+		c.Set(fiber.HeaderContentType, reply.ContentType)
+	} else {
+		c.Response().Header.SetNoDefaultContentType(true)
+	}
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	for name, value := range reply.Headers {
 		c.Set(name, value)

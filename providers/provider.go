@@ -34,7 +34,7 @@ type Provider struct {
 	sourceRate       *Rate
 	clientRate       *Rate
 	replies          Replies
-	replyBody        *jq.Expression
+	replyForm        *answerForm // nil: the usual body
 	questions        []question
 	redact           *jq.Expression
 	samples          map[string]sample

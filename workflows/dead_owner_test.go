@@ -36,10 +36,10 @@ func (s *ownedStore) Persist(_ context.Context, r event.Receipt, _ []byte, _ eve
 	return event.Persisted{}, nil
 }
 
-func (s *ownedStore) UpsertEntities(_ context.Context, r event.Receipt, _ event.Parsed, _ event.Run) error {
+func (s *ownedStore) UpsertEntities(_ context.Context, r event.Receipt, _ event.Parsed, _ event.Run) (int, error) {
 	s.upserts++
 	s.resolved = r.ID
-	return next(s.upsert, s.upserts-1)
+	return 0, next(s.upsert, s.upserts-1)
 }
 
 // rescue runs the workflow over the redelivery of a Stripe event that has died and owns the key.

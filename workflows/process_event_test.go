@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,10 +73,10 @@ func (s *scriptedStore) Persist(
 	return s.persisted, next(s.persist, s.persists-1)
 }
 
-func (s *scriptedStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) error {
+func (s *scriptedStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) (int, error) {
 	s.upserts++
 	s.at = append(s.at, s.now())
-	return next(s.upsert, s.upserts-1)
+	return 0, next(s.upsert, s.upserts-1)
 }
 
 func (s *scriptedStore) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
@@ -191,9 +192,35 @@ func raw(body string) converter.RawValue {
 }
 
 // A new event in whose way nothing stands:
-//   - the persist step has processed it, and there is no other
+//   - the persist step has processed it, and the upsert step says so without the store
+//   - whatever becomes of that step, the event is processed
+//   - what a worker of an earlier release has processed has no upsert step, since nothing says what was done
 func TestProcessEvent_succeedsAtOneGo(t *testing.T) {
-	process(t, &scriptedStore{first: event.Persisted{Processed: true}}, customerUpdated, outcome{result: event.OutcomeProcessed})
+	all := []string{"ParseEvent", "PersistEvent", "UpsertEntities"}
+	named := event.Persisted{Processed: true, Entities: []string{"created customer cus_1"}}
+	fails := func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnActivity("UpsertEntities", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil, errRejected)
+	}
+	for _, c := range []struct {
+		persisted event.Persisted
+		arrange   func(*testsuite.TestWorkflowEnvironment)
+		steps     []string
+	}{
+		{named, func(*testsuite.TestWorkflowEnvironment) {}, all},
+		{named, fails, all},
+		{event.Persisted{Processed: true}, func(*testsuite.TestWorkflowEnvironment) {}, all[:2]},
+	} {
+		var steps []string
+		process(t, &scriptedStore{first: c.persisted}, customerUpdated, outcome{result: event.OutcomeProcessed}, c.arrange,
+			func(env *testsuite.TestWorkflowEnvironment) {
+				env.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, _ []any) {
+					if !slices.Contains(steps, info.ActivityType.Name) {
+						steps = append(steps, info.ActivityType.Name)
+					}
+				})
+			})
+		require.Equal(t, c.steps, steps)
+	}
 }
 
 // A good event on a good day:

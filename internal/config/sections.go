@@ -75,6 +75,11 @@ type Ingress struct {
 	// AllowPrivateHandlers lets the handlers that answer questions (Retell's call_inbound) stand on loopback or a private
 	// network. Where it is false, only addresses of the public internet are reached.
 	AllowPrivateHandlers bool `env:"HOLDFAST_INGRESS_ALLOW_PRIVATE_HANDLERS" envDefault:"false"`
+	// DispatcherToken serves the clients of an outbound dispatcher on this port: with it as a bearer token they publish to /events,
+	// read /events/{id} by the IDs that publishers gave, and manage /subscriptions of published events. It opens nothing else. Who
+	// publishes with it hears of a malformed event by 400. It needs a database. Empty: none of this is served. See
+	// docs/deliveries.md.
+	DispatcherToken Secret `env:"HOLDFAST_DISPATCHER_TOKEN" example:"5f0c…"`
 	// DrainDelay is how long requests are still accepted after a stop signal while /readyz already says no, so that a
 	// load balancer can look away. 0: not at all.
 	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`

@@ -11,8 +11,12 @@ import (
 	"holdfast/runs"
 )
 
-func (p *process) startIngress() error {
+func (p *process) startIngress(ctx context.Context) error {
 	cfg := p.cfg.Ingress
+	clients, err := p.dispatcherOf(ctx)
+	if err != nil {
+		return err
+	}
 	in, err := intake.New(intake.Options{
 		Starter: p.starter(), Inbox: p.spooler(), Remover: p.remover(), Conflicts: p.conflicts(),
 		Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
@@ -28,6 +32,7 @@ func (p *process) startIngress() error {
 		Refusals:       p.refusals,
 		Errors:         p.errors,
 		SelfTest:       p.selfTest(),
+		Dispatcher:     clients,
 		HeaderTimeout:  cfg.HeaderTimeout,
 		BodyTimeout:    cfg.BodyTimeout,
 		WriteTimeout:   cfg.WriteTimeout,

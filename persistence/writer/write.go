@@ -226,6 +226,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	if err != nil {
 		return err
 	}
+	t.nameEntities(folded)
 	t.queueRows(b)
 	subscriptions.QueueDeliveries(b, t.departs)
 	changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))
