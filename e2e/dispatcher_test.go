@@ -209,6 +209,10 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 
 	d.call(t, "PUT", "/subscriptions/"+made.ID, `{"event_types":["order.shipped"],"rate_limit":0,"active":false}`, 200, &listed)
 	require.Equal(t, oldSubscription{ID: made.ID, URL: receiver.URL, EventTypes: []string{"order.shipped"}}, listed)
+	elsewhere := fmt.Sprintf(`{"url":%q`, receiver.URL+"/elsewhere")
+	d.call(t, "PATCH", "/subscriptions/"+made.ID, elsewhere+`}`, 400, nil)
+	d.call(t, "PATCH", "/subscriptions/"+made.ID, elsewhere+fmt.Sprintf(`,"secret":%q}`, receiverSecret), 200, &listed)
+	require.Equal(t, receiver.URL+"/elsewhere", listed.URL)
 	d.call(t, "DELETE", "/subscriptions/"+made.ID, "", 204, nil)
 	d.call(t, "GET", "/subscriptions/"+made.ID, "", 404, nil)
 	receiver.mu.Lock()

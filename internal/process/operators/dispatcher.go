@@ -14,7 +14,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// dispatcherToken is the variable that the definition of events names as well, so that who reads with the token publishes with it.
+// dispatcherToken is the variable that the definition of events names as well, so that one token reads and publishes.
 const dispatcherToken = "HOLDFAST_DISPATCHER_TOKEN"
 
 // Dispatcher serves the clients of an outbound dispatcher what they ask beside publishing.
