@@ -14,8 +14,8 @@ import (
 )
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
-// the provider's rate → challenge → split → key → start → ACK. The declared length is checked by the server before the handler
-// runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
+// the provider's rate → challenge → split → the source's rate → key → start → ACK. The declared length is checked by the server
+// before the handler runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
 	if s.isSelfTest(c) {
@@ -80,6 +80,9 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	items, err := provider.Split(request)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
+	}
+	if wait := s.limits.takeSources(provider, items, o.receivedAt); wait > 0 {
+		return s.refuseLimited(c, wait)
 	}
 	receipts := o.receipts(provider, items)
 	started, err := s.Intake.Commit(o.ctx, eventsOf(items, receipts))

@@ -48,6 +48,8 @@ type Options struct {
 	Questions Asker
 	// HandlerURL gives the address of a handler by the name that a definition has for it; "" if it is not configured.
 	HandlerURL func(name string) string
+	// Rates are shared with the other processes of the installation; nil: this process counts alone.
+	Rates RateStore
 	// PublicURL is how senders see this server (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
 	PublicURL string
 }
@@ -107,7 +109,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := newLimits()
+	limits, err := newLimits(o.Rates)
 	if err != nil {
 		return nil, err
 	}

@@ -86,8 +86,16 @@ type Rate struct {
 	Per      event.Duration
 }
 
+// NewRate makes a rate; nil where it allows no request, which is how none is configured.
+func NewRate(requests int, per time.Duration) *Rate {
+	if requests == 0 {
+		return nil
+	}
+	return &Rate{Requests: requests, Per: event.Duration(per)}
+}
+
 func (c *compiler) newRate(field string, d *definition.Rate) *Rate {
-	if d == nil {
+	if d == nil || d.Requests == definition.Unlimited {
 		return nil
 	}
 	if d.Requests < 1 {

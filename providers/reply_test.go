@@ -51,3 +51,37 @@ func TestRepliesAndRates(t *testing.T) {
 	require.Nil(t, providerOf(t, "stripe").ClientRate())
 	require.Equal(t, 30, providerOf(t, "rentprog").ClientRate().Requests)
 }
+
+// The rate that is configured for all providers is that of those whose definition says nothing of one:
+//   - a definition's own rate stands
+//   - so does none, also where the definition that it extends has a rate
+//   - a reload keeps it
+func TestARateForAllProviders(t *testing.T) {
+	t.Parallel()
+	const own, none = "rate: {requests: 5, per: 1s}\n", "rate: none\n"
+	dir := writeDefinitions(t, map[string]string{
+		"acme.yaml": minimal, "own.yaml": "name: own\nextends: acme\n" + own, "none.yaml": "name: none\nextends: own\n" + none,
+		"again.yaml": "name: again\nextends: own\nrate: null\n",
+	})
+	live, err := LoadLive(dir, nil, NewRate(100, time.Minute), nil)
+	require.NoError(t, err)
+	for range 2 {
+		for name, want := range map[string]*Rate{
+			"acme": NewRate(100, time.Minute), "own": NewRate(5, time.Second), "none": nil, "again": NewRate(100, time.Minute),
+			"rentprog": nil, "stripe": NewRate(2000, time.Minute),
+		} {
+			p, ok := live.Lookup(name)
+			require.True(t, ok, name)
+			require.Equal(t, want, p.Rate(), name)
+		}
+		require.NoError(t, live.Reload(func(_, _ *Catalogue) error { return nil }))
+	}
+	for definition, mistake := range map[string]string{
+		minimal + "source_rate: {requests: 1, per: 1s}\n": "there is no source",
+		minimal + "rate: off\n":                           "want a map",
+		minimal + "rate: {requests: 0, per: 1s}\n":        "want at least 1",
+	} {
+		_, err := loadOne(t, definition)
+		require.ErrorContains(t, err, mistake)
+	}
+}

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -23,7 +24,7 @@ type Item struct {
 	// Key is canonical (see event.CanonicalKey).
 	Key     string
 	KeyFrom event.KeyOrigin
-	// Type is "" if it could not be read; the parse step says why.
+	// Type is UnknownType if there is none, or it could not be read; the parse step says why.
 	Type   string
 	Source string
 	// Body is a part of the request's own bytes, not a copy.
@@ -88,6 +89,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 		if len(parts) > 1 {
 			seen.tellApart(p.name, &item)
 		}
+		item.Type = cmp.Or(item.Type, UnknownType)
 		items = append(items, item)
 	}
 	return items, nil

@@ -254,9 +254,16 @@ func (i *installation) entity(t *testing.T, provider, kind, id string) (state st
 var client = &http.Client{Timeout: time.Minute}
 
 // post sends a request as a provider does, and returns the status of its event: accepted, spooled, processing, processed or dead.
-func (i *installation) post(t *testing.T, path string, body []byte) (eventID, status string) {
+// Headers are given as name, value, name, value …
+func (i *installation) post(t *testing.T, path string, body []byte, headers ...string) (eventID, status string) {
 	t.Helper()
-	response, err := client.Post(i.ingress+path, "application/json", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.ingress+path, bytes.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	for n := 0; n+1 < len(headers); n += 2 {
+		request.Header.Set(headers[n], headers[n+1])
+	}
+	response, err := client.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)

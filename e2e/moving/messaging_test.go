@@ -83,6 +83,7 @@ func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'exhausted' AND attempts = 2"))
 	require.Equal(t, 5, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open' AND error_message = 'banco fora'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE type = 'connection.update'"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE type = 'unknown'"))
 
 	i.awaitRedriveLooks(t)
 	require.Equal(t, 8, i.count(t, openDeadLetters))

@@ -36,10 +36,8 @@ func (i *installation) awaitRedriveLooks(t *testing.T) {
 // redrive runs again the dead letters of a provider, open and exhausted, and waits until so many are left.
 func (i *installation) redrive(t *testing.T, provider string, left int) {
 	t.Helper()
-	for _, state := range []string{"open", "exhausted"} {
-		out, _ := i.run("dlq", "redrive", "--provider", provider, "--state", state, "--yes", "--reason", "moving in")
-		require.Contains(t, out, "(completed)")
-	}
+	out, _ := i.run("dlq", "redrive", "--provider", provider, "--yes", "--reason", "moving in") // what fails again is an error
+	require.Contains(t, out, "(completed)")
 	i.settle(t)
 	i.awaitCount(t, left, openDeadLetters)
 }

@@ -42,6 +42,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		MaxConnsPerIP:  cfg.MaxConnsPerIP,
 		TrustedProxies: cfg.TrustedProxies,
 		PublicURL:      cfg.PublicURL,
+		Rates:          p.rates(),
 		Questions:      webhook.NewClient(webhook.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
 		HandlerURL:     p.cfg.Handler,
 	})
@@ -59,6 +60,14 @@ func (p *process) startIngress(ctx context.Context) error {
 	})
 	p.warnOfSecrets()
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+}
+
+// rates is nil where there is no database.
+func (p *process) rates() ingress.RateStore {
+	if p.inbox == nil {
+		return nil
+	}
+	return p.inbox
 }
 
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those

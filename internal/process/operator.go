@@ -33,7 +33,7 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	}
 	p.addRefusals(&options)
 	if roles.has(RoleOperator) {
-		options.TemporalWeb = p.cfg.Operator.TemporalWeb
+		options.TemporalWeb, options.ChangesOrigins = p.cfg.Operator.TemporalWeb, p.cfg.Operator.ChangesOrigins
 		if options.Tokens, err = operators.Tokens(p.cfg.Operator); err != nil {
 			return err
 		}

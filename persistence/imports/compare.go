@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key, or by its key. An event may
-	// have died before it had one: then its dead letter knows.
+	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key, or by its key, or as the
+	// latest one that had it, since a key is purged after its window. An event may have died before it had one: then its dead letter
+	// knows.
 	lookAtKeys = `
-SELECT wanted.n, CASE WHEN known.itself THEN wanted.id::text ELSE coalesce(k.event_id::text, '') END,
-       coalesce(own.status, e.status, ''),
+SELECT wanted.n, CASE WHEN known.itself THEN wanted.id::text ELSE coalesce(k.event_id::text, past.id::text, '') END,
+       coalesce(own.status, e.status, past.status, ''),
        CASE WHEN known.itself
             THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = wanted.id
                             AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
@@ -30,7 +31,13 @@ SELECT wanted.n, CASE WHEN known.itself THEN wanted.id::text ELSE coalesce(k.eve
  CROSS JOIN LATERAL (
        SELECT own.id IS NOT NULL
               OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0) AS itself) AS known
-  LEFT JOIN events AS e ON e.id = k.event_id AND NOT known.itself`
+  LEFT JOIN events AS e ON e.id = k.event_id AND NOT known.itself
+  LEFT JOIN LATERAL (
+       SELECT p.id, p.status FROM events AS p
+        WHERE k.event_id IS NULL AND NOT known.itself
+          AND (p.workflow_id = wanted.workflow_id
+               OR p.workflow_id LIKE 'batch/%' AND p.provider = wanted.provider AND p.key = wanted.key)
+        ORDER BY p.id DESC LIMIT 1) AS past ON true`
 
 	// lookAtStates finds an entity by any of its names.
 	lookAtStates = `

@@ -67,6 +67,7 @@ type found struct {
 	ownerWorkflow    string       // the ID of its workflow; "" if it has no row
 	ownerWaits       bool         // a dead letter of it does
 	claimed          bool         // its key was claimed by this transaction; only of what an import brings
+	isHere           bool         // it is here under another ID; only of what an import brings
 }
 
 // newWrite prepares everything that needs no database. An event that its definition ignores has no changes, and nothing to wait
@@ -258,7 +259,7 @@ func (w *write) judge() error {
 		w.Written = event.Written{PossibleDuplicateOf: w.marks()}
 	case w.extent == entitiesOnly:
 		return errNotPersisted
-	case w.found.owner == "":
+	case w.found.owner == "" && !w.found.isHere:
 		return errKeyVanished
 	case w.brought == "" && w.receipt.IsConflict(conflict):
 		w.Written = event.Written{Held: conflictWith(w.found.owner), Conflict: conflict}

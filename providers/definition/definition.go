@@ -44,6 +44,7 @@ type Definition struct {
 	Retry      *Retry     `yaml:"retry"`
 	Overrides  []Override `yaml:"overrides"`
 	Rate       *Rate      `yaml:"rate"`
+	SourceRate *Rate      `yaml:"source_rate"`
 	ClientRate *Rate      `yaml:"client_rate"`
 	Replies    Replies    `yaml:"replies"`
 	Questions  []Question `yaml:"questions"`
@@ -209,12 +210,16 @@ type Override struct {
 }
 
 // Rate allows Requests in every span of Per (1s to 1h), all of them at once if need be. What comes beyond is answered
-// with 429 and Retry-After, and not stored. `rate` holds for all requests of the provider that are authentic, `client_rate` for
-// each address (of IPv6: each /64) that sends to it, authentic or not. Each process counts for itself.
+// with 429 and Retry-After, and not stored. `rate` is for all authentic requests of the provider, `source_rate` for those of each
+// source: the processes of an installation share both. `client_rate` is for each address (of IPv6: each /64) that sends to the
+// provider, authentic or not, and each process counts for itself. The text "none" allows any number.
 type Rate struct {
 	Requests int      `yaml:"requests"`
 	Per      Duration `yaml:"per"`
 }
+
+// Unlimited is what `rate: none` has in place of Requests: no bound, not even the rate that is configured for all providers.
+const Unlimited = -1
 
 // Replies is the table of statuses; 0 means the default. The first two are 2xx, the others 4xx or 5xx: a sender must
 // never read that something is stored which is not.
