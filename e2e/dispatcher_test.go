@@ -129,6 +129,7 @@ const (
 //   - without the setting nothing of it is served; with it, a wrong token opens nothing
 //   - what is malformed is refused, names what is wrong, and leaves nothing behind; from others it becomes a dead letter, as ever
 //   - right after the 202, and before any worker has it, the event is read by the producer's own ID, whatever its source
+//   - an ID that two sources have published is read by naming the source
 //   - a subscription is made, listed with URL and rate, changed, and deleted; those of others are not there
 //   - the receiver checks the signature of before; what is published twice is delivered once
 //   - attempts are numbered, and the event says how many there were, how many there may be, and why the last one failed
@@ -193,6 +194,10 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 	require.NotNil(t, e.DeliveredAt)
 	require.Equal(t, "failed", d.awaitStatus(t, "untyped", "failed").Status)
 	d.call(t, "POST", "/events", paid, 200, nil)
+
+	d.call(t, "POST", "/events", `{"id":"evt_1","type":"cart.left","source":"erp"}`, 202, nil)
+	require.Equal(t, "cart.left", d.awaitStatus(t, "evt_1?source=erp", "delivered").Type)
+	d.call(t, "GET", "/events/evt_1", "", 409, nil)
 
 	receiver.refuses.Store(true)
 	d.call(t, "POST", "/events", `{"id":"evt_2","type":"order.paid","source":"shop"}`, 202, nil)
