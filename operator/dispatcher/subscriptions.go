@@ -19,8 +19,8 @@ import (
 var signature = json.RawMessage(
 	`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`)
 
-// importedPrefix begins the names of the subscriptions that docs/moving/dispatcher.sql imports: no name may look like the number of
-// a row.
+// importedPrefix begins the names of the subscriptions that docs/moving/dispatcher.sql imports: no name may look like the number
+// of a row.
 const importedPrefix = "old-"
 
 // idOf is the ID of a subscription, by its name: the one that it had before the move.
