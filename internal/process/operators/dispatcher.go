@@ -15,7 +15,7 @@ import (
 )
 
 // tokenVariable is also named by the definition of events, so that one token reads and publishes.
-const tokenVariable = "HOLDFAST_DISPATCHER_TOKEN"
+const tokenVariable = "HOLDFAST_DISPATCHER_TOKEN" //nolint:gosec // a name
 
 // Dispatcher serves the clients of an outbound dispatcher what they ask beside publishing.
 func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Server, error) {
