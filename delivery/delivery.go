@@ -92,14 +92,14 @@ type Attempt struct {
 
 	Subscription string `json:"subscription"`
 	// Number counts the attempts of the delivery, from 1. Those of a delivery that is sent again go on counting.
-	Number       int       `json:"attempt_number"`
-	At           time.Time `json:"at"`
-	Generation   int       `json:"generation,omitempty"`
-	OK           bool      `json:"ok"`
-	Code         string    `json:"code"`
-	Error        string    `json:"error,omitempty"`
-	MS           int       `json:"ms"`
-	Answer       []byte    `json:"answer,omitempty"`
+	Number     int       `json:"attempt_number"`
+	At         time.Time `json:"at"`
+	Generation int       `json:"generation,omitempty"`
+	OK         bool      `json:"ok"`
+	Code       string    `json:"code"`
+	Error      string    `json:"error,omitempty"`
+	MS         int       `json:"ms"`
+	Answer     []byte    `json:"answer,omitempty"`
 }
 
 // MaxAnswer bounds what is kept of an answer, in bytes.

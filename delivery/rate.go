@@ -24,12 +24,12 @@ const (
 	maxSeconds  = 60
 )
 
-// PerSecond is how many attempts a second the rate allows; 0 is no bound.
-func (r *Rate) PerSecond() float64 {
-	if r == nil || r.Per <= 0 {
+// PerSecond is how many attempts a second the destination's rate allows; 0 is no bound.
+func (d Destination) PerSecond() float64 {
+	if d.Rate == nil || d.Rate.Per <= 0 {
 		return 0
 	}
-	return float64(r.Requests) / time.Duration(r.Per).Seconds()
+	return float64(d.Rate.Requests) / time.Duration(d.Rate.Per).Seconds()
 }
 
 // RateOf is a rate of at most so many attempts a second; nil where no destination can have it. A fraction is kept where a span of

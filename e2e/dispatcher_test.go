@@ -129,6 +129,7 @@ const (
 //   - without the setting nothing of it is served; with it, a wrong token opens nothing
 //   - what is malformed is refused, names what is wrong, and leaves nothing behind; from others it becomes a dead letter, as ever
 //   - right after the 202, and before any worker has it, the event is read by the producer's own ID, whatever its source
+//   - an ID that two sources have published is read by naming the source
 //   - a subscription is made, listed with URL and rate, changed, and deleted; those of others are not there
 //   - the receiver checks the signature of before; what is published twice is delivered once
 //   - attempts are numbered, and the event says how many there were, how many there may be, and why the last one failed
@@ -194,6 +195,10 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 	require.Equal(t, "failed", d.awaitStatus(t, "untyped", "failed").Status)
 	d.call(t, "POST", "/events", paid, 200, nil)
 
+	d.call(t, "POST", "/events", `{"id":"evt_1","type":"cart.left","source":"erp"}`, 202, nil)
+	require.Equal(t, "cart.left", d.awaitStatus(t, "evt_1?source=erp", "delivered").Type)
+	d.call(t, "GET", "/events/evt_1", "", 409, nil)
+
 	receiver.refuses.Store(true)
 	d.call(t, "POST", "/events", `{"id":"evt_2","type":"order.paid","source":"shop"}`, 202, nil)
 	e = d.awaitStatus(t, "evt_2", "retrying")
@@ -209,6 +214,10 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 
 	d.call(t, "PUT", "/subscriptions/"+made.ID, `{"event_types":["order.shipped"],"rate_limit":0,"active":false}`, 200, &listed)
 	require.Equal(t, oldSubscription{ID: made.ID, URL: receiver.URL, EventTypes: []string{"order.shipped"}}, listed)
+	elsewhere := fmt.Sprintf(`{"url":%q`, receiver.URL+"/elsewhere")
+	d.call(t, "PATCH", "/subscriptions/"+made.ID, elsewhere+`}`, 400, nil)
+	d.call(t, "PATCH", "/subscriptions/"+made.ID, elsewhere+fmt.Sprintf(`,"secret":%q}`, receiverSecret), 200, &listed)
+	require.Equal(t, receiver.URL+"/elsewhere", listed.URL)
 	d.call(t, "DELETE", "/subscriptions/"+made.ID, "", 204, nil)
 	d.call(t, "GET", "/subscriptions/"+made.ID, "", 404, nil)
 	receiver.mu.Lock()

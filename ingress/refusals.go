@@ -187,8 +187,8 @@ var causes = map[code]denial.Cause{
 		Means: "it was no well-formed HTTP, or its end could be read in two ways", Next: "look at the proxy in front, if it was one",
 	},
 	codeInvalid: {
-		Means: "a condition under refuse in the definition holds for one of its events",
-		Next:  "correct what is sent, or the condition; the answer has its message",
+		Means: "a condition under refuse in the definition holds for one of its events, or a dispatcher's client sent a malformed one",
+		Next:  "correct what is sent, or the condition; the answer says what is wrong",
 	},
 	codeTimeout: {
 		Means: "it did not arrive in time", Next: "look at the network; HOLDFAST_INGRESS_BODY_TIMEOUT bounds the body",

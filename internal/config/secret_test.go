@@ -125,3 +125,16 @@ func keys(m map[string]string) []string {
 	}
 	return names
 }
+
+// A definition may name a secret of the configuration, wherever that comes from.
+func TestASecretFromAFileIsReadByItsName(t *testing.T) {
+	t.Parallel()
+	const name = "HOLDFAST_DISPATCHER_TOKEN"
+	for _, environ := range []string{name + "=" + canary, name + "_FILE=" + file(t, canary+"\n")} {
+		cfg, err := config.LoadFrom([]string{environ})
+		require.NoError(t, err)
+		require.Equal(t, canary, cfg.Ingress.DispatcherToken.Reveal())
+		require.NoError(t, cfg.CheckSecrets(name))
+		require.Equal(t, []string{canary}, cfg.Secrets(name))
+	}
+}

@@ -8,8 +8,8 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// known is an event wherever it is, and what it waits for. With its workflow ID it is found as soon as it is acknowledged: Temporal's
-// list, which is searched for the event ID alone, is some hundred milliseconds late.
+// known is an event wherever it is, and what it waits for. With its workflow ID it is found as soon as it is acknowledged. By the
+// event ID alone Temporal's list is searched, which is some hundred milliseconds late.
 func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
 	record, err := a.Events.Event(ctx, id)
 	if !errors.Is(err, event.ErrNotFound) {

@@ -161,7 +161,7 @@ func viewAttempt(eventID string, a outgoing.AttemptView) attemptView {
 		text = cmp.Or(text, a.Code)
 	}
 	return attemptView{
-		ID: a.Key.ID() + "-" + strconv.Itoa(a.Number), EventID: eventID, Subscription: idOf(a.Subscription),
+		ID: a.ID() + "-" + strconv.Itoa(a.Number), EventID: eventID, Subscription: idOf(a.Subscription),
 		AttemptNumber: a.Number, StatusCode: status, ResponseBody: a.Answer, Error: text, DurationMS: a.MS, CreatedAt: a.At,
 	}
 }

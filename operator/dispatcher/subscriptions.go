@@ -15,10 +15,12 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// signature is how docs/moving/dispatcher.sql says that the receivers of a dispatcher check: the hex HMAC-SHA256 of the body.
-var signature = json.RawMessage(`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`)
+// signature is what receivers of the dispatcher check, as docs/moving/dispatcher.sql has it: the hex HMAC-SHA256 of the body.
+var signature = json.RawMessage(
+	`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`)
 
-// importedPrefix begins the names of the subscriptions that docs/moving/dispatcher.sql brings: a name that is a number means a row.
+// importedPrefix begins the names of the subscriptions that docs/moving/dispatcher.sql imports: no name may look like the number
+// of a row.
 const importedPrefix = "old-"
 
 // idOf is the ID of a subscription, by its name: the one that it had before the move.
@@ -37,12 +39,12 @@ type subscriptionView struct {
 
 func viewSubscription(s delivery.Subscription, to delivery.Destination) subscriptionView {
 	return subscriptionView{
-		ID: idOf(s.Name), URL: to.HTTP.URL, EventTypes: append([]string{}, s.Events.Types...), RateLimit: to.Rate.PerSecond(),
+		ID: idOf(s.Name), URL: to.HTTP.URL, EventTypes: append([]string{}, s.Events.Types...), RateLimit: to.PerSecond(),
 		Active: s.Active,
 	}
 }
 
-// isOurs says whether a subscription is the dispatcher's: it selects published events and no others, and has an endpoint of its own.
+// isOurs says whether a subscription is the dispatcher's: it selects published events and no others, and has its own endpoint.
 func isOurs(s delivery.Subscription, to delivery.Destination) bool {
 	return slices.Equal(s.Events.Providers, []string{Provider}) && s.Events.Filter == "" && s.To == s.Name && to.HTTP != nil
 }

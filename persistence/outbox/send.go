@@ -92,9 +92,9 @@ UPDATE dead_letters
 
 // SendAgain queues a delivery that has ended once more, however it has ended: as a new generation, which its receiver knows by a
 // new ID. What it has come to before stays until this one has ended, and a dead letter is resolved once it is delivered. One that
-// is open already is only attempted at once; one that is under way is refused with code "delivery_under_way". A processed event that
-// was never queued for the subscription, since that did not exist, was inactive or did not match, is queued now. Event.ErrNotFound:
-// there is no such event or subscription.
+// is open already is only attempted at once; one that is under way is refused with code "delivery_under_way". A processed event
+// that was never queued for the subscription, since that did not exist, was inactive or did not match, is queued now.
+// Event.ErrNotFound: there is no such event or subscription.
 func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	destination, err := s.sendAgain(ctx, k, &by)
 	if err != nil {

@@ -46,7 +46,8 @@ func listSubscriptionsCommand() *cobra.Command {
 		},
 		Cells: func(s outgoing.SubscriptionView) []string {
 			return []string{
-				s.Name, s.To, s.URL, rateText(s.RateLimit), formOf(s.Subscription), strconv.FormatBool(s.Active), string(s.Condition.State), string(s.Condition.Breaker),
+				s.Name, s.To, s.URL, rateText(s.RateLimit), formOf(s.Subscription), strconv.FormatBool(s.Active),
+				string(s.Condition.State), string(s.Condition.Breaker),
 				cmp.Or(strings.Join(s.Events.Providers, " "), "all"), cmp.Or(strings.Join(s.Events.Types, " "), "all"),
 				cli.Shorten(s.Events.Filter),
 			}

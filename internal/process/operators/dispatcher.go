@@ -14,15 +14,15 @@ import (
 	"holdfast/providers/definition"
 )
 
-// dispatcherToken is the variable that the definition of events names as well, so that who reads with the token publishes with it.
-const dispatcherToken = "HOLDFAST_DISPATCHER_TOKEN"
+// tokenVariable is also named by the definition of events, so that one token reads and publishes.
+const tokenVariable = "HOLDFAST_DISPATCHER_TOKEN" //nolint:gosec // a name
 
 // Dispatcher serves the clients of an outbound dispatcher what they ask beside publishing.
 func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Server, error) {
-	token := auth.NewOne(&definition.Problems{}, dispatcherToken,
-		definition.Scheme{Token: &definition.Token{In: "bearer", Secrets: dispatcherToken}}, nil).WithSecrets(s.Config.Secrets)
+	token := auth.NewOne(&definition.Problems{}, tokenVariable,
+		definition.Scheme{Token: &definition.Token{In: "bearer", Secrets: tokenVariable}}, nil).WithSecrets(s.Config.Secrets)
 	if err := token.CheckSecrets(); err != nil {
-		return nil, fmt.Errorf("%s: %w", dispatcherToken, err)
+		return nil, fmt.Errorf("%s: %w", tokenVariable, err)
 	}
 	return dispatcher.New(dispatcher.Options{
 		API: all,

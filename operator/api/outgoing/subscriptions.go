@@ -35,7 +35,7 @@ type SubscriptionView struct {
 
 // ViewSubscription is a subscription to a destination.
 func ViewSubscription(s delivery.Subscription, to delivery.Destination, how delivery.Condition) SubscriptionView {
-	view := SubscriptionView{Subscription: s, Condition: how, RateLimit: to.Rate.PerSecond()}
+	view := SubscriptionView{Subscription: s, Condition: how, RateLimit: to.PerSecond()}
 	if to.HTTP != nil {
 		view.URL = to.HTTP.URL
 	}
@@ -205,7 +205,9 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return view, err
 	}
-	to := delivery.Destination{Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL, Signature: body.Signature}}
+	to := delivery.Destination{
+		Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL, Signature: body.Signature},
+	}
 	if body.RateLimit != nil {
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
 			return view, exchange.BadField("rate_limit")
