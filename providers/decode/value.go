@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// WriteValue writes a value of JSON without what stands at the paths. Equal values give equal bytes, however they were written, and
-// different values different ones: fields come in the order of their names, numbers as CanonicalNumber has them, and texts behind
-// their length. The error is that of w.
+// WriteValue writes a value of JSON without what stands at the paths. Equal values give equal bytes, however they were written,
+// and different values different ones: fields come in the order of their names, numbers as CanonicalNumber has them, and texts
+// behind their length. The error is that of w.
 func WriteValue(w io.Writer, v any, without [][]string) (err error) {
 	switch v := v.(type) {
 	case map[string]any:
