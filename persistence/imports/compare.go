@@ -17,20 +17,19 @@ const (
 	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key, or by its key. An event may
 	// have died before it had one: then its dead letter knows.
 	lookAtKeys = `
-SELECT wanted.n, CASE WHEN known.itself THEN wanted.id::text ELSE coalesce(k.event_id::text, '') END,
-       coalesce(own.status, e.status, ''),
-       CASE WHEN known.itself
-            THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = wanted.id
+SELECT wanted.n, coalesce(found.id::text, ''), coalesce(e.status, ''),
+       CASE WHEN found.id IS NOT NULL
+            THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = found.id
                             AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
             ELSE EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = wanted.workflow_id
                             AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted')) END
   FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) WITH ORDINALITY AS wanted (provider, key, workflow_id, id, n)
   LEFT JOIN idempotency_keys AS k ON k.provider = wanted.provider AND k.key = wanted.key
-  LEFT JOIN events AS own ON own.id = wanted.id
  CROSS JOIN LATERAL (
-       SELECT own.id IS NOT NULL
-              OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0) AS itself) AS known
-  LEFT JOIN events AS e ON e.id = k.event_id AND NOT known.itself`
+       SELECT CASE WHEN EXISTS (SELECT FROM events WHERE events.id = wanted.id)
+                     OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0)
+                   THEN wanted.id ELSE k.event_id END AS id) AS found
+  LEFT JOIN events AS e ON e.id = found.id`
 
 	// lookAtStates finds an entity by any of its names.
 	lookAtStates = `
