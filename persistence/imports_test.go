@@ -573,3 +573,22 @@ func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 	m.live("next", noon.Add(48*time.Hour), patchBody("car", `{"mileage":150}`))
 	require.JSONEq(t, `{"plate":"A 1","mileage":150}`, m.stateOf(thing("car")))
 }
+
+// A member was made before the move, under a customer. An event that names the mandate alone reaches it.
+func TestAnImportedEntityIsKnownByItsNames(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	item := m.snapshot("CU1", `{"status":"active"}`, noon)
+	item.Entity.Names = []event.Name{{Rank: 1, Name: "MD1"}, {Rank: 2, Name: "SB1"}}
+	m.bring(item)
+	before := m.everything()
+	m.bring(item)
+	require.Equal(t, before, m.everything())
+	r := receipt()
+	p := parsed(event.Change{
+		Kind: "thing", ExternalID: "SB1", Op: event.OpPatch, State: []byte(`{"paid":true}`), Names: []event.Name{{Rank: 2, Name: "SB1"}},
+	})
+	p.OccurredAt = noon.Add(1)
+	m.mustProcess(r, p)
+	require.JSONEq(t, `{"status":"active","paid":true}`, m.stateOf(thing("CU1")))
+}

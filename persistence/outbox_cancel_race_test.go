@@ -92,7 +92,7 @@ func TestABulkCancelRacesWhoeverSends(t *testing.T) {
 	require.Zero(t, db.open(1))
 	t.Logf("%d canceled", canceled.Load())
 	require.Positive(t, canceled.Load())
-	require.EqualValues(t, canceled.Load(), value[int64](db, `
+	require.Equal(t, canceled.Load(), value[int64](db, `
 SELECT sum((detail ->> 'canceled')::int) FROM audit_log WHERE detail ? 'canceled'`))
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_attempts WHERE ok AND generation = 0`),
 		"only a success that comes after a cancel is an attempt of its own")

@@ -14,6 +14,7 @@ import (
 	"holdfast/persistence/ledgers"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/rates"
 	"holdfast/persistence/read"
 	"holdfast/persistence/rebuilds"
 	"holdfast/persistence/subscriptions"
@@ -61,6 +62,7 @@ type (
 	routes    = subscriptions.Store
 	feeds     = changes.Store
 	movers    = imports.Store
+	limits    = rates.Store
 )
 
 // Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
@@ -79,6 +81,7 @@ type Store struct {
 	*routes
 	*feeds
 	*movers
+	*limits
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
@@ -99,7 +102,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	return &Store{
 		db: db, folds: e, writes: w, rereads: rebuilds.New(db, w), letters: deadletters.New(db, w), inboxes: inbox.New(db),
 		reads: read.New(db), journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
-		routes: to, feeds: changes.New(db), movers: imports.New(db, w),
+		routes: to, feeds: changes.New(db), movers: imports.New(db, w), limits: rates.New(db),
 	}, nil
 }
 

@@ -105,8 +105,8 @@ func (d *Desk) Apply(
 	return applied, made, nil
 }
 
-// secretsFor are the secrets that replace those of a destination; nil keeps them. A secret that is made belongs to the version that was
-// read: of two requests at once, the second is refused, and doesn't replace the secret that the first one has shown.
+// secretsFor are the secrets that replace those of a destination; nil keeps them. A secret that is made belongs to the version
+// that was read: of two requests at once, the second is refused, and doesn't replace the secret that the first one has shown.
 func (d *Desk) secretsFor(ctx context.Context, wanted *delivery.Destination, given string) ([]delivery.Secret, error) {
 	if wanted.HTTP == nil || wanted.HTTP.Secrets != "" {
 		if given != "" {

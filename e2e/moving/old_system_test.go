@@ -20,6 +20,8 @@ type oldSystem struct {
 	exec func(t *testing.T, sql string)
 	// export runs the query of a file as the guide says to, and returns what it prints: a record a line.
 	export func(t *testing.T, file string) []byte
+	// url is that of a PostgreSQL, for what its guide says beside.
+	url string
 }
 
 var oldDatabases atomic.Int64
@@ -36,6 +38,7 @@ func newOldPostgres(t *testing.T, name string) oldSystem {
 	url := cluster.URL(database)
 	execute(t, url, testdata(t, name+".sql"))
 	return oldSystem{
+		url:  url,
 		exec: func(t *testing.T, sql string) { t.Helper(); execute(t, url, sql) },
 		export: func(t *testing.T, file string) []byte {
 			t.Helper()

@@ -24,8 +24,8 @@ const ofPolicy = `
     ON policy.provider = CASE WHEN d.provider = ANY($1::text[]) THEN d.provider ELSE '' END
  WHERE d.state = 'open' AND d.subscription_id = 0`
 
-// ofItsClasses leaves out events whose run an operator has ended: what an operator decided stays decided. It also leaves out those
-// that were imported and have not run here, which have no run ID: the old system may still process them, and subscriptions are not
+// ofItsClasses leaves out events whose run an operator has ended: what an operator decided stays decided. It also leaves out
+// imported events that haven't run here, which have no run ID: the old system may still process them, and subscriptions aren't
 // active before the cut-over.
 const ofItsClasses = ` AND d.error_class = ANY(string_to_array(policy.classes, ',')) AND d.run_id <> ''
    AND NOT (d.error_class = 'failed' AND d.error_code IN ('` + event.CodeTerminated + `', '` + event.CodeCanceled + `'))`
