@@ -268,6 +268,29 @@ func TestAnImportedKeyHoldsForItsWindow(t *testing.T) {
 	require.False(t, persisted.Duplicate)
 }
 
+// A key of a window of 15 minutes belongs to an event of today. A dead letter of the same key that failed hours before it is another
+// event: it is brought once, and a replay processes it.
+func TestAnImportedDeadLetterFromBeforeTheWindowIsAnother(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	today, dead := m.event("key", noon, patchBody("1", `{"n":2}`)), m.letter("key", noon.Add(-time.Hour), patchBody("1", `{"m":1}`), false)
+	today.Receipt.DedupeWindow = event.Duration(15 * time.Minute)
+	dead.Receipt.DedupeWindow = today.Receipt.DedupeWindow
+	m.bring(today)
+	require.Equal(t, "1 of 1: 1 new, 0 there, 0 unreadable, 0 failed (completed)", summary(m.bring(dead)))
+	before := m.everything()
+	require.Equal(t, "1 of 1: 0 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(dead)))
+	require.Equal(t, before, m.everything())
+	taken, err := m.TakeForReplay(t.Context(), "replay", m.deadLetterOf(dead.Receipt).ID, oversight.Actor{Name: "ada"})
+	require.NoError(t, err)
+	p, err := readImported(taken.Receipt, taken.Body)
+	require.NoError(t, err)
+	_, err = m.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"m":1,"n":2}`, m.stateOf(thing("1")))
+	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(dead.Receipt).State)
+}
+
 // The keys are brought first, and later the events that they belong to, with other times: the events take their keys over. What live
 // traffic has brought by then stays.
 func TestEventsTakeTheirImportedKeysOver(t *testing.T) {

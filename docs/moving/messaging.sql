@@ -5,9 +5,9 @@
 SELECT jsonb_build_object(
        'record', CASE status WHEN 'processed' THEN 'event' ELSE 'dead_letter' END, 'provider', 'evolution', 'body', payload,
        'path', jsonb_strip_nulls(jsonb_build_object('instance', instance_name, 'event', nullif(event_type, 'unknown'))),
-       'received_at', created_at, 'attempts', tentativa, 'error', CASE WHEN status <> 'processed' THEN left(erro, 500) END,
-       'last_failed_at', CASE WHEN status <> 'processed' THEN processed_at END,
-       'status', CASE status WHEN 'failed' THEN 'permanently_failed' ELSE status END)
+       'received_at', created_at, 'attempts', tentativa, 'error', CASE WHEN status IS DISTINCT FROM 'processed' THEN left(erro, 500) END,
+       'last_failed_at', CASE WHEN status IS DISTINCT FROM 'processed' THEN processed_at END,
+       'status', CASE status WHEN 'failed' THEN 'permanently_failed' WHEN 'processed' THEN status ELSE 'pending' END)
   FROM webhook_dlq
  WHERE payload IS NOT NULL
- ORDER BY status <> 'processed', created_at, id;
+ ORDER BY status IS DISTINCT FROM 'processed', created_at, id;

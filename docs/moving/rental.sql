@@ -10,7 +10,7 @@ WITH
 -- The event that a dead letter is of: the one that it names, or the last one with its payload in the 15 minutes before it.
 matches AS (
   SELECT d.id AS dead, e.id AS event, 1 AS rank, e.received_at
-    FROM rentprog_webhook_dead AS d JOIN rentprog_webhook_events AS e ON e.id::text = d.event_id AND e.payload = d.payload
+    FROM rentprog_webhook_dead AS d JOIN rentprog_webhook_events AS e ON e.id::text = d.event_id::text AND e.payload = d.payload
    UNION ALL
   SELECT d.id, e.id, 2, e.received_at
     FROM rentprog_webhook_dead AS d JOIN rentprog_webhook_events AS e
@@ -22,13 +22,13 @@ matches AS (
 letters AS (
   SELECT DISTINCT ON (coalesce(m.event::text, 'dead ' || d.id))
          d.id, m.event, d.status, d.payload, d.event_name, d.error, d.created_at, e.received_at, e.entity, e.entity_id,
-         e.branch, e.actor_id, e.description, d.status IN ('worker_fail', 'max_retries') AS waits,
+         e.branch, e.actor_id, e.description, coalesce(d.status, '') NOT IN ('replayed', 'processed') AS waits,
          min(d.created_at) OVER same AS first_failed_at, max(greatest(d.created_at, d.last_retry_at)) OVER same AS last_failed_at,
-         max(d.retry_count) OVER same + 1 AS attempts
+         coalesce(max(d.retry_count) OVER same, 0) + 1 AS attempts
     FROM rentprog_webhook_dead AS d LEFT JOIN matched AS m ON m.dead = d.id LEFT JOIN rentprog_webhook_events AS e ON e.id = m.event
    WHERE d.payload IS NOT NULL
   WINDOW same AS (PARTITION BY coalesce(m.event::text, 'dead ' || d.id))
-   ORDER BY coalesce(m.event::text, 'dead ' || d.id), array_position(ARRAY['worker_fail', 'max_retries'], d.status), d.created_at DESC
+   ORDER BY coalesce(m.event::text, 'dead ' || d.id), waits DESC, d.status = 'max_retries', d.created_at DESC
 ),
 -- A body that only the error log has belongs to an event that this system has lost.
 lost AS (
@@ -45,7 +45,7 @@ bodies AS (
   SELECT 'dead' AS source, id, payload, coalesce(received_at, created_at) AS received_at, branch, actor_id, description, attempts,
          CASE WHEN waits THEN first_failed_at END AS first_failed_at, CASE WHEN waits THEN last_failed_at END AS last_failed_at,
          CASE WHEN waits THEN error END AS error,
-         CASE status WHEN 'worker_fail' THEN 'failed' WHEN 'max_retries' THEN 'permanently_failed' ELSE 'processed' END AS status
+         CASE WHEN status = 'max_retries' THEN 'permanently_failed' WHEN waits THEN 'failed' ELSE 'processed' END AS status
     FROM letters WHERE waits OR event IS NULL
    UNION ALL
   SELECT 'lost', id, payload, created_at, NULL, NULL, NULL, 1, created_at, created_at, error, 'permanently_failed' FROM lost

@@ -31,6 +31,31 @@ func (f *fleet) row(t *testing.T, status string, ago time.Duration, instance, ev
 		quote(instance), quote(eventType), quote(string(body)), quote(status), at, processed))
 }
 
+// The instances of the fleet.
+const shop, other = "loja-teste", "outra"
+
+// fill makes rows in every status.
+func (f *fleet) fill(t *testing.T) {
+	t.Helper()
+	f.row(t, "pending", 50*minute, shop, "messages.upsert", chat(t, "messages.upsert_no_apikey"))
+	f.row(t, "processing", 49*minute, shop, "messages.edited", chat(t, "messages.edited_1"))
+	f.row(t, "failed", 48*minute, shop, "chats.upsert", chat(t, "chats.upsert_array"))
+	f.row(t, "processed", 47*minute, shop, "messages.update", chat(t, "messages.update_3_READ"))
+	f.row(t, "pending", 46*minute, shop, "presence.update", chat(t, "presence.update"))
+	// One event twice: its first attempt was rescued, and the row of its second one still waits. Another is of two instances.
+	group, removed := chat(t, "messages.upsert_group_lid"), chat(t, "messages.delete")
+	f.row(t, "processed", 45*minute, shop, "messages.upsert", group)
+	f.row(t, "pending", 44*minute, shop, "messages.upsert", group)
+	f.row(t, "pending", 43*minute, shop, "messages.delete", removed)
+	f.row(t, "failed", 43*minute, other, "messages.delete", bytes.ReplaceAll(removed, []byte(shop), []byte(other)))
+	// The body does not say what it is; the path did. And what nobody can read.
+	f.row(t, "pending", 42*minute, shop, "connection-update", []byte(`{"data":{"state":"close"}}`))
+	f.row(t, "failed", 41*minute, shop, "unknown", []byte(`["x"]`))
+	f.exec(t, "INSERT INTO webhook_dlq (instance_name) VALUES ('loja-teste')")
+}
+
+func chat(t *testing.T, name string) []byte { t.Helper(); return fixture(t, "messaging/"+name) }
+
 // A WhatsApp fleet moves in, with dead letters in every status, and its events also go to Holdfast from now on:
 //   - what waits or was interrupted is an open dead letter, what was given up an exhausted one, what was rescued an event
 //   - of two rows of one event there is one, and none of what came alive
@@ -40,42 +65,16 @@ func (f *fleet) row(t *testing.T, status string, ago time.Duration, instance, ev
 func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 	t.Parallel()
 	old := &fleet{oldSystem: newOldPostgres(t, "messaging"), now: time.Now().UTC()}
-	body := func(name string) []byte { return fixture(t, "messaging/"+name) }
-	const shop, minute = "loja-teste", time.Minute
-	upsert, group, edited, read := body("messages.upsert_no_apikey"), body("messages.upsert_group_lid"), body("messages.edited_1"),
-		body("messages.update_3_READ")
-	presence, chats, removed := body("presence.update"), body("chats.upsert_array"), body("messages.delete")
-	old.row(t, "pending", 50*minute, shop, "messages.upsert", upsert)
-	old.row(t, "processing", 49*minute, shop, "messages.edited", edited)
-	old.row(t, "failed", 48*minute, shop, "chats.upsert", chats)
-	old.row(t, "processed", 47*minute, shop, "messages.update", read)
-	old.row(t, "pending", 46*minute, shop, "presence.update", presence)
-	// One event twice: its first attempt was rescued, and the row of its second one still waits. Another is of two instances.
-	old.row(t, "processed", 45*minute, shop, "messages.upsert", group)
-	old.row(t, "pending", 44*minute, shop, "messages.upsert", group)
-	other := bytes.ReplaceAll(removed, []byte(shop), []byte("outra"))
-	old.row(t, "pending", 43*minute, shop, "messages.delete", removed)
-	old.row(t, "failed", 43*minute, "outra", "messages.delete", other)
-	// The body does not say what it is; the path did. And what nobody can read.
-	nameless := []byte(`{"data":{"state":"close"}}`)
-	old.row(t, "pending", 42*minute, shop, "connection-update", nameless)
-	old.row(t, "failed", 41*minute, shop, "unknown", []byte(`["x"]`))
-	old.exec(t, "INSERT INTO webhook_dlq (instance_name) VALUES ('loja-teste')")
-
-	i := start(t, "EVOLUTION_WEBHOOK_TOKEN=", "EVOLUTION_QUERY_TOKEN=token-of-the-test", "HOLDFAST_REDRIVE_INTERVAL=1s")
+	old.fill(t)
+	i := start(t, "EVOLUTION_QUERY_TOKEN=token-of-the-test", "HOLDFAST_REDRIVE_INTERVAL=1s")
 	crm := newEndpoint(t)
 	i.subscribe(t, crm, "evolution", false)
-	send := func(instance string, body []byte) (eventID, status string) {
-		return i.post(t, "/webhooks/evolution/"+instance+"?token=token-of-the-test", body)
-	}
-
 	// The shadow: the old system fails at the first of these, and keeps nothing of the second.
-	code, open := body("qrcode.updated"), body("connection.update")
-	send(shop, code)
-	alive, _ := send(shop, open)
+	i.sendChat(t, chat(t, "qrcode.updated"))
+	alive := i.sendChat(t, chat(t, "connection.update"))
 	i.settle(t)
 	old.now = time.Now().UTC()
-	old.row(t, "pending", 0, shop, "qrcode.updated", code)
+	old.row(t, "pending", 0, shop, "qrcode.updated", chat(t, "qrcode.updated"))
 
 	file := i.write(t, "messaging.ndjson", old.export(t, filepath.Join(root, "docs", "moving", "messaging.sql")))
 	require.Equal(t, "event 2 new, 0 there; dead_letter 8 new, 2 there", counted(i.importFile(t, file)))
@@ -84,7 +83,6 @@ func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 	require.Equal(t, 5, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'open' AND error_message = 'banco fora'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE type = 'connection.update'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM dead_letters WHERE type = 'unknown'"))
-
 	i.awaitRedriveLooks(t)
 	require.Equal(t, 8, i.count(t, openDeadLetters))
 	i.requireDelivered(t, crm)
@@ -95,38 +93,54 @@ func TestTheWhatsAppFleetMovesIn(t *testing.T) {
 		`event extra connection.update`,
 	}, differences, "a second row, what failed there alone, and what is stored here alone")
 
-	// The cut-over. Evolution retries for half an hour, with another destination.
 	i.subscribe(t, crm, "evolution", true)
-	for _, body := range [][]byte{code, open, group, read} {
-		send(shop, bytes.ReplaceAll(body, []byte("gw.example.com"), []byte("hooks.example.com")))
+	delivered := i.redeliversChats(t, crm)
+	i.redrive(t, "evolution", 1)
+	for _, one := range [][3]string{
+		{"message", shop + ":3EB0CONSTRUCTED00001", "messages.edited"}, {"message", shop + ":3EB0CONSTRUCTED00001", "messages.delete"},
+		{"message", other + ":3EB0CONSTRUCTED00001", "messages.delete"}, {"instance", shop, "connection.update"},
+	} {
+		delivered = append(delivered, without(i.eventsOf(t, one[0], one[1], one[2], ""), alive)...)
+	}
+	require.Len(t, delivered, 7)
+	i.requireDelivered(t, crm, delivered...)
+	before := i.contents(t)
+	require.Equal(t, "event 0 new, 2 there; dead_letter 0 new, 10 there", counted(i.importFile(t, file)))
+	require.Equal(t, before, i.contents(t))
+}
+
+func (i *installation) sendChat(t *testing.T, body []byte) (eventID string) {
+	t.Helper()
+	eventID, _ = i.post(t, "/webhooks/evolution/"+shop+"?token=token-of-the-test", body)
+	return eventID
+}
+
+// redeliversChats sends again what was processed, here or there, to another destination, and what had failed. It returns the events
+// that this delivers.
+func (i *installation) redeliversChats(t *testing.T, crm *endpoint) (delivered []string) {
+	t.Helper()
+	for _, name := range []string{"qrcode.updated", "connection.update", "messages.upsert_group_lid", "messages.update_3_READ"} {
+		i.sendChat(t, bytes.ReplaceAll(chat(t, name), []byte("gw.example.com"), []byte("hooks.example.com")))
 	}
 	i.settle(t)
 	require.Equal(t, 4, i.count(t, allEvents), "they are duplicates")
 	i.requireDelivered(t, crm)
-	for _, body := range [][]byte{upsert, presence, chats} {
-		send(shop, body)
+	for _, name := range []string{"messages.upsert_no_apikey", "presence.update", "chats.upsert_array"} {
+		i.sendChat(t, chat(t, name))
 	}
 	i.settle(t)
 	i.awaitCount(t, 5, openDeadLetters)
 	require.Equal(t, 7, i.count(t, allEvents))
-	delivered := append(i.eventsOf(t, "message", shop+":3EB0CONSTRUCTED00005", "messages.upsert", ""),
-		append(i.eventsOf(t, "contact", shop+":5511900000002@s.whatsapp.net", "presence.update", ""),
-			i.eventsOf(t, "chat", shop+":5511900000002@s.whatsapp.net", "chats.upsert", "")...)...)
+	for _, one := range [][3]string{
+		{"message", shop + ":3EB0CONSTRUCTED00005", "messages.upsert"},
+		{"contact", shop + ":5511900000002@s.whatsapp.net", "presence.update"},
+		{"chat", shop + ":5511900000002@s.whatsapp.net", "chats.upsert"},
+	} {
+		delivered = append(delivered, i.eventsOf(t, one[0], one[1], one[2], "")...)
+	}
 	require.Len(t, delivered, 3)
 	i.requireDelivered(t, crm, delivered...)
-
-	i.redrive(t, "evolution", 1)
-	delivered = append(delivered, i.eventsOf(t, "message", shop+":3EB0CONSTRUCTED00001", "messages.edited", "")...)
-	delivered = append(delivered, i.eventsOf(t, "message", shop+":3EB0CONSTRUCTED00001", "messages.delete", "")...)
-	delivered = append(delivered, i.eventsOf(t, "message", "outra:3EB0CONSTRUCTED00001", "messages.delete", "")...)
-	delivered = append(delivered, i.eventsOf(t, "instance", shop, "connection.update", "state")...)
-	require.Len(t, delivered, 8, "with the one that came alive")
-	delivered = without(delivered, alive)
-	i.requireDelivered(t, crm, delivered...)
-
-	before := i.contents(t)
-	require.Equal(t, "event 0 new, 2 there; dead_letter 0 new, 10 there", counted(i.importFile(t, file)))
-	require.Equal(t, before, i.contents(t))
+	return delivered
 }
 
 func without(all []string, one string) (rest []string) {

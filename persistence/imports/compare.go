@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key, or by its key, or as the
-	// latest one that had it, since a key is purged after its window. An event may have died before it had one: then its dead letter
-	// knows.
+	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key, or as the owner of its key, or
+	// as the latest one that had it, since a key is purged after its window. An event may have died before it had one: then its dead
+	// letter knows.
 	lookAtKeys = `
-SELECT wanted.n, CASE WHEN known.itself THEN wanted.id::text ELSE coalesce(k.event_id::text, past.id::text, '') END,
-       coalesce(own.status, e.status, past.status, ''),
-       CASE WHEN known.itself
-            THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = wanted.id
+SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status, past.status, ''),
+       CASE WHEN known.id IS NOT NULL
+            THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = known.id
                             AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
             ELSE EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = wanted.workflow_id
                             AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted')) END
   FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) WITH ORDINALITY AS wanted (provider, key, workflow_id, id, n)
   LEFT JOIN idempotency_keys AS k ON k.provider = wanted.provider AND k.key = wanted.key
-  LEFT JOIN events AS own ON own.id = wanted.id
  CROSS JOIN LATERAL (
-       SELECT own.id IS NOT NULL
-              OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0) AS itself) AS known
-  LEFT JOIN events AS e ON e.id = k.event_id AND NOT known.itself
+       SELECT CASE WHEN EXISTS (SELECT FROM events WHERE events.id = wanted.id)
+                     OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0)
+                   THEN wanted.id ELSE k.event_id END AS id) AS known
+  LEFT JOIN events AS e ON e.id = known.id
   LEFT JOIN LATERAL (
        SELECT p.id, p.status FROM events AS p
-        WHERE k.event_id IS NULL AND NOT known.itself
+        WHERE known.id IS NULL
           AND (p.workflow_id = wanted.workflow_id
                OR p.workflow_id LIKE 'batch/%' AND p.provider = wanted.provider AND p.key = wanted.key)
         ORDER BY p.id DESC LIMIT 1) AS past ON true`

@@ -93,11 +93,18 @@ func (w *write) ownsImported() bool {
 	case w.brought == operation.ImportEntity:
 		return true
 	case w.brought == operation.ImportEvent:
-		return f.status == "" && (f.claimed || (f.isDead || w.isStored) && f.owner == w.receipt.ID ||
-			f.owner != w.receipt.ID && f.ownerReceived != nil && w.receipt.BeforeWindowOf(*f.ownerReceived))
+		return f.status == "" && (f.claimed || (f.isDead || w.isStored) && f.owner == w.receipt.ID || w.isBeforeOwner())
+	case w.brought == operation.ImportDeadLetter && f.status == "" && !f.isDead && w.isBeforeOwner():
+		return true
 	default:
 		return f.status == "" && (f.claimed || w.isStored && !f.isDead && f.owner == w.receipt.ID)
 	}
+}
+
+// isBeforeOwner says that the key belongs to another event by now, which came a dedupe window or more after this one.
+func (w *write) isBeforeOwner() bool {
+	f := w.found
+	return f.owner != w.receipt.ID && f.ownerReceived != nil && w.receipt.BeforeWindowOf(*f.ownerReceived)
 }
 
 // hasRow says whether the event gets a row.

@@ -133,8 +133,8 @@ type Key struct {
 	// RetrySpan is the documented time from the first to the last attempt of one delivery. A guessed key without a delivery ID
 	// counts as a duplicate for this long plus an hour.
 	RetrySpan *Duration `yaml:"retry_span"`
-	// Hash is bytes (default), or json: the hash in a guessed key is that of the JSON value, so that a copy of the body that somebody
-	// keeps as JSON has the same key.
+	// Hash is bytes (default), or json: the hash in a guessed key is that of the JSON value, so that a copy of the body that
+	// somebody keeps as JSON has the same key.
 	Hash string `yaml:"hash"`
 	// Flood is how many events with equal content a day are accepted; the rest are held. The default is 100.
 	Flood int `yaml:"flood"`
