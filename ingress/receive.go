@@ -95,7 +95,11 @@ func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
 }
 
 func sendReply(c *fiber.Ctx, reply providers.Reply) error {
-	c.Set(fiber.HeaderContentType, reply.ContentType)
+	if len(reply.Body) > 0 {
+		c.Set(fiber.HeaderContentType, reply.ContentType)
+	} else {
+		c.Response().Header.SetNoDefaultContentType(true)
+	}
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	for name, value := range reply.Headers {
 		c.Set(name, value)

@@ -70,7 +70,7 @@ func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.rate = c.newRate("rate", d.Rate)
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
-	p.replyBody = c.NewExpression("replies.body", d.Replies.Body)
+	p.replyForm = c.newReplyForm(d.Replies)
 }
 
 // itemPath leads from the body to the event within it, of which there is one where a signature names its fields.

@@ -31,7 +31,7 @@ type Provider struct {
 	typeLabels       typeLabels
 	rate, clientRate *Rate
 	replies          Replies
-	replyBody        *jq.Expression
+	replyForm        *answerForm // nil: the usual body
 	questions        []question
 	redact           *jq.Expression
 	samples          map[string]sample

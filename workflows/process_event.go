@@ -23,6 +23,8 @@ type ProcessResult struct {
 	Outcome event.Outcome `json:"outcome"`
 	// Owner is the event that owns the key, if Outcome is duplicate.
 	Owner string `json:"owner,omitempty"`
+	// CorrelationID is that of the request which brought the event.
+	CorrelationID string `json:"correlation_id,omitempty"`
 	// Verdict says who has decided, when and why, if Outcome is discarded, replaced or expunged.
 	Verdict *event.Verdict `json:"verdict,omitempty"`
 
@@ -61,7 +63,9 @@ func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.Ra
 }
 
 func process(ctx workflow.Context, in *input) (result ProcessResult, parsed event.Parsed, failed *event.Failure) {
-	result = ProcessResult{EventID: in.receipt.ID, Outcome: event.OutcomeProcessed}
+	result = ProcessResult{
+		EventID: in.receipt.ID, Outcome: event.OutcomeProcessed, CorrelationID: in.receipt.CorrelationID,
+	}
 	if parsed, failed = parse(ctx, in); failed != nil {
 		return result, parsed, failed
 	}

@@ -220,20 +220,26 @@ type Replies struct {
 	TooLarge    int `yaml:"too_large"`    // the body is over the limit: 413
 	RateLimited int `yaml:"rate_limited"` // a rate is exceeded: 429, with Retry-After
 	Unavailable int `yaml:"unavailable"`  // nothing could be stored: 503, with Retry-After
-	// Body makes the body of every 2xx to events. Its input is the usual one.
+	// Body makes the body of every 2xx to events. Its input is the usual one. Nothing and null are an empty body; a text is the body
+	// as it stands, unless ContentType is JSON.
 	Body JQ `yaml:"body"`
+	// ContentType is that of Body: application/json by default.
+	ContentType string `yaml:"content_type"`
 }
 
 // Question is for events whose sender waits for an answer. They are stored and processed like any other; once they
 // are durable, the answer comes from the handler within the deadline, or else from the fallback expression.
 type Question struct {
 	Types []string `yaml:"types"`
-	// Handler is the variable with the URL that the raw body is posted to. Its answer is passed on if it is JSON, has a 2xx
-	// and comes in time.
+	// Handler is the variable with the URL that the raw body is posted to. Its answer is passed on if it is of
+	// ContentType, has a 2xx and comes in time.
 	Handler string `yaml:"handler"`
 	// Deadline counts from the arrival of the request: 5s (default), at most 1m.
 	Deadline *Duration `yaml:"deadline"`
 	// Fallback gives the answer where there is no handler, or none that answers; its input is that of all expressions.
+	// Nothing and null are an empty body; a text is the body as it stands, unless ContentType is JSON.
 	Fallback JQ  `yaml:"fallback"`
 	Status   int `yaml:"status"` // of the answer: 200 (default), or another 2xx
+	// ContentType is that of the answer, the handler's too: application/json by default.
+	ContentType string `yaml:"content_type"`
 }
