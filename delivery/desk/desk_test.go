@@ -328,7 +328,7 @@ func TestACheckOfTypesWithoutSamples(t *testing.T) {
 	}
 	s.sub.Events.Providers = nil
 	_, err = trials.Check(t.Context(), "invoices", body(`{}`))
-	require.ErrorContains(t, err, "name the provider")
+	require.ErrorContains(t, err, "name the provider of this event")
 	s.sub.Events.Providers = []string{"event"}
 	require.Equal(t, delivery.Finding{About: "events", Text: "there is no provider event: check its spelling"}, first(Choice{}))
 }

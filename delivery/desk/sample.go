@@ -49,7 +49,7 @@ func (s Samples) Of(e delivery.Events, which Choice) (all []delivery.Message, er
 	}
 	p, ok := s.Lookup(name)
 	if !ok {
-		return nil, event.Rejectf("invalid_event", "name the provider that sends this event: %q is none", name)
+		return nil, event.Rejectf("invalid_event", "name the provider of this event (--sender): %q is none", name)
 	}
 	now, id := time.Now().UTC(), uuid.Must(uuid.NewV7()).String()
 	r, _ := p.Envelope("", id)

@@ -188,7 +188,7 @@ func checkCommand() *cobra.Command {
 	var about, file string
 	command := named(kindSubscription, "check", "Look for mistakes in a subscription, and send nothing",
 		"  holdfast subscription check settle-order\n"+
-			"  holdfast subscription check settle-order --file order.json --provider events\n"+
+			"  holdfast subscription check settle-order --file order.json --sender events\n"+
 			"  holdfast subscription check settle-order --event stripe:evt_123",
 		func(c *cobra.Command, t *tools, name string) (err error) {
 			if which.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
@@ -219,7 +219,7 @@ func checkCommand() *cobra.Command {
 		"your own have no samples: give an event with --file or --event instead."
 	cli.AddEventFlag(command, &about, "check with it, in place of the samples")
 	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples", "")
-	command.Flags().StringVar(&which.Provider, "provider", "", "who sends the event of --file; the subscription's, if it names one")
+	command.Flags().StringVar(&which.Provider, "sender", "", "the provider of the event of --file; the subscription's, if it names one")
 	command.MarkFlagsMutuallyExclusive("event", "file")
 	return command
 }
