@@ -55,7 +55,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
 	var errs [5]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
-		metric.WithDescription("Authentic events, by provider, event type, state (accepted, or where the first one stands) and duplicate."))
+		metric.WithDescription("Authentic events, by provider, type, state (accepted, or where the first one stands) and duplicate."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
 		metric.WithDescription("Requests that were refused, by provider and reason."))
 	m.latency, errs[2] = meter.Float64Histogram("holdfast_ack_duration_seconds", metric.WithUnit("s"),

@@ -41,7 +41,8 @@ func (s Samples) All(e delivery.Events) (all []delivery.Message, err error) {
 	return all, nil
 }
 
-// Of makes the events of a body that a provider could send: the one that is chosen, or else the only one that the subscription names.
+// Of makes the events of a body that a provider could send: the one that is chosen, or else the only one that the subscription
+// names.
 func (s Samples) Of(e delivery.Events, which Choice) (all []delivery.Message, err error) {
 	name := which.Provider
 	if name == "" && len(e.Providers) == 1 {
@@ -73,8 +74,8 @@ func (s Samples) Of(e delivery.Events, which Choice) (all []delivery.Message, er
 	return all, nil
 }
 
-// none is what is found where no sample is of the providers and types. Types that a definition doesn't fix, such as those of events
-// that your own services publish, may be right without a sample.
+// none is what is found where no sample is of the providers and types. Types that a definition doesn't fix, such as those of
+// events that your own services publish, may be right without a sample.
 func (s Samples) none(e delivery.Events) delivery.Finding {
 	open := len(e.Providers) == 0
 	for _, name := range e.Providers {
@@ -88,7 +89,7 @@ func (s Samples) none(e delivery.Events) delivery.Finding {
 	if !open {
 		return delivery.Finding{About: "events", Text: noSample + ": check their spelling, or give an event with --file or --event"}
 	}
-	text := "not checked: " + noSample + ". Types of your own have none: give an event with --file or --event, to try its filter and its form"
+	text := "not checked: " + noSample + ". Types of your own have none: give an event with --file or --event"
 	return delivery.Finding{About: "events", OK: true, Text: text}
 }
 

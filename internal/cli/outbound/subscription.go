@@ -219,7 +219,7 @@ func checkCommand() *cobra.Command {
 		"your own have no samples: give an event with --file or --event instead."
 	cli.AddEventFlag(command, &about, "check with it, in place of the samples")
 	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples", "")
-	command.Flags().StringVar(&which.Provider, "sender", "", "the provider of the event of --file; the subscription's, if it names one")
+	command.Flags().StringVar(&which.Provider, "sender", "", "the provider of --file; the subscription's, if it names one")
 	command.MarkFlagsMutuallyExclusive("event", "file")
 	return command
 }
