@@ -16,8 +16,8 @@ type Upserted struct {
 	Entities []string `json:"entities,omitempty"`
 }
 
-// UpsertEntities folds the event into the entities that it speaks of and so completes it, unless there is a verdict on it. Where the
-// persist step has done so in its own transaction it says what that has done.
+// UpsertEntities folds the event into the entities that it speaks of and so completes it, unless there is a verdict on it. Where
+// the persist step has done so in its own transaction it says what that has done.
 func (a *Activities) UpsertEntities(
 	ctx context.Context, r event.Receipt, p event.Parsed, persisted event.Persisted,
 ) (*Upserted, error) {

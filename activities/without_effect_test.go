@@ -12,7 +12,9 @@ import (
 
 type lateStore struct{}
 
-func (lateStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) (int, error) { return 3, nil }
+func (lateStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) (int, error) {
+	return 3, nil
+}
 
 // Changes that come too late to show are counted, too, where the upsert step has a transaction of its own.
 func TestTheUpsertStepCountsChangesWithoutEffect(t *testing.T) { //nolint:paralleltest // it sets the meters of the process

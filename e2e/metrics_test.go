@@ -22,8 +22,12 @@ func TestMetricsKnowTypesAndQueues(t *testing.T) {
 	for _, eventType := range []string{"customer.updated", "zebra.first", "zebra.second"} {
 		id := uniqueID("evt")
 		body := customerUpdated(id, uniqueID("cus"), "Ada", time.Now())
-		n.send(t, bytes.ReplaceAll(body, []byte("customer.updated"), []byte(eventType)))
+		body = bytes.ReplaceAll(body, []byte("customer.updated"), []byte(eventType))
+		n.send(t, body)
 		i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+		if eventType == "customer.updated" {
+			n.awaitProcessed(t, body)
+		}
 	}
 	var metrics string
 	eventually(t, time.Minute, "the durations are counted, queues and schedules have been asked", func() error {
@@ -35,8 +39,9 @@ func TestMetricsKnowTypesAndQueues(t *testing.T) {
 		return nil
 	})
 	for _, line := range []string{
-		`holdfast_events_received_total{event_type="customer.updated",provider="stripe",state="accepted"} 1`,
-		`holdfast_events_received_total{event_type="other",provider="stripe",state="accepted"} 2`,
+		`holdfast_events_received_total{duplicate="false",event_type="customer.updated",provider="stripe",state="accepted"} 1`,
+		`holdfast_events_received_total{duplicate="false",event_type="other",provider="stripe",state="accepted"} 2`,
+		`holdfast_events_received_total{duplicate="true",event_type="customer.updated",provider="stripe",state="processed"} 1`,
 		`holdfast_queue_oldest_seconds{queue="events-critical"} 0`,
 		`holdfast_ack_last_minute_seconds{figure="average"} `,
 		`holdfast_ack_last_minute_seconds{figure="p95"} `,

@@ -111,7 +111,7 @@ func TestRolesRunApart(t *testing.T) {
 	i.awaitStatus(t, "stripe:"+id, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 
 	require.Contains(t, door.metrics(t),
-		`holdfast_events_received_total{event_type="customer.updated",provider="stripe",state="accepted"} 1`)
+		`holdfast_events_received_total{duplicate="false",event_type="customer.updated",provider="stripe",state="accepted"} 1`)
 	require.Contains(t, worker.metrics(t),
 		`holdfast_step_executions_total{lane="fast",outcome="ok",step="PersistEvent"} 1`)
 }

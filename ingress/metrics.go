@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"holdfast/event"
+	"holdfast/intake"
 	"holdfast/providers"
 	"holdfast/runs"
 )
@@ -28,7 +30,7 @@ type requestMetrics struct {
 }
 
 // labels are a set of attributes: names and values in turn. An attribute whose name is "" is none.
-type labels [6]string
+type labels [8]string
 
 // maxLabels is how many sets are kept ready. There are a few for each type of event that a definition names.
 const maxLabels = 1000
@@ -53,7 +55,7 @@ func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
 	var errs [5]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
-		metric.WithDescription("Authentic events, by provider, event type and state (accepted, or where the first one stands)."))
+		metric.WithDescription("Authentic events, by provider, type, state (accepted, or where the first one stands) and duplicate."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
 		metric.WithDescription("Requests that were refused, by provider and reason."))
 	m.latency, errs[2] = meter.Float64Histogram("holdfast_ack_duration_seconds", metric.WithUnit("s"),
@@ -101,10 +103,14 @@ func (m requestMetrics) questionAnswered(ctx context.Context, provider, by strin
 	m.answers.Add(ctx, 1, m.with(labels{"provider", provider, "by", by}))
 }
 
+// isDuplicate says of an event whether it came before. One with the key of another event, and other content, did not.
+func isDuplicate(e runs.Started) bool { return !intake.IsNew(e.State) && e.Conflict == nil }
+
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, receipts []event.Receipt, started []runs.Started) {
 	for i, e := range started {
 		s.metrics.events.Add(ctx, 1, s.metrics.with(labels{
 			"provider", p.Name(), "event_type", p.TypeLabel(receipts[i].Type), "state", string(e.State),
+			"duplicate", strconv.FormatBool(isDuplicate(e)),
 		}))
 	}
 }

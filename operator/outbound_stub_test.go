@@ -148,7 +148,7 @@ func (s *stub) Try(_ context.Context, _ string, which desk.Choice, by oversight.
 	}, s.changed("try", by)
 }
 
-func (s *stub) Check(context.Context, string) ([]delivery.Finding, error) {
+func (s *stub) Check(context.Context, string, desk.Choice) ([]delivery.Finding, error) {
 	return []delivery.Finding{{About: "task_queue", Text: "nobody polls it", Command: "temporal task-queue describe"}}, s.call("check")
 }
 

@@ -16,8 +16,8 @@ import (
 // jsonType is the content type of answers, unless a definition says otherwise.
 const jsonType = "application/json"
 
-// answerForm is how an answer is written: the value of an expression, as a body of a content type. No value, and null, are an empty body.
-// A text is the body as it stands, unless that is JSON.
+// answerForm is how an answer is written: the value of an expression, as a body of a content type. No value, and null, are an
+// empty body. A text is the body as it stands, unless that is JSON.
 type answerForm struct {
 	contentType string
 	value       *jq.Expression

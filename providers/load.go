@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"holdfast/providers/auth"
@@ -94,6 +96,12 @@ func Compile(files definition.Files, f definition.File) (*Provider, error) {
 	p.file = definition.File{Name: f.Name, Tree: tree, Origin: f.Origin, Replaced: f.Replaced, Text: f.Text}
 	if err := c.Err(); err != nil {
 		return nil, err
+	}
+	p.typeLabels.addAll(p.typesOfSamples())
+	if below, ok := files[d.Extends]; ok && d.Extends != f.Name { // whose samples are not passed on
+		if base, err := Compile(files, below); err == nil {
+			p.typeLabels.addAll(slices.Collect(maps.Keys(base.typeLabels.names)))
+		}
 	}
 	return p, nil
 }

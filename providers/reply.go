@@ -29,8 +29,8 @@ type Replies struct {
 	Unavailable int
 }
 
-// Acknowledge is the answer to events that are durable, with the given status: in the definition's own form if it has one, else with
-// the usual body, a JSON object. What is durable is acknowledged even if that form fails.
+// Acknowledge is the answer to events that are durable, with the given status: in the definition's own form if it has one, else
+// with the usual body, a JSON object. What is durable is acknowledged even if that form fails.
 func (p *Provider) Acknowledge(status int, usual []byte) Reply {
 	if hasNoBody(status) {
 		return Reply{Status: status}

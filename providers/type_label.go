@@ -1,7 +1,9 @@
 package providers
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"holdfast/providers/definition"
 )
@@ -15,12 +17,9 @@ type typeLabels struct {
 	patterns []definition.Glob
 }
 
-// newTypeLabels collects them from the samples and from wherever types are listed. A star alone names nothing.
+// newTypeLabels collects them from wherever types are listed. A star alone names nothing. Those of the samples come later.
 func newTypeLabels(d *definition.Definition) typeLabels {
 	l := typeLabels{names: map[string]bool{}}
-	for name := range d.Samples {
-		l.names[name] = true
-	}
 	for _, o := range d.Overrides {
 		l.add(o.Types)
 		l.addEntities(o.Entities)
@@ -30,6 +29,12 @@ func newTypeLabels(d *definition.Definition) typeLabels {
 		l.add(q.Types)
 	}
 	return l
+}
+
+func (l *typeLabels) addAll(types []string) {
+	for _, t := range types {
+		l.names[t] = true
+	}
 }
 
 func (l *typeLabels) addEntities(entities []definition.Entity) {
@@ -48,6 +53,28 @@ func (l *typeLabels) add(types []string) {
 			l.patterns = append(l.patterns, definition.NewGlob(t))
 		}
 	}
+}
+
+// sampleTime is when the samples are made whose types are read.
+var sampleTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// typesOfSamples are the types of all events of the samples: a batch has several, and the name of a sample is only one of them.
+func (p *Provider) typesOfSamples() (types []string) {
+	for name := range p.samples {
+		types = append(types, SampleEvent(name))
+		r, err := p.Sample(name, "x", sampleTime)
+		if err != nil {
+			continue
+		}
+		items, err := p.Split(r)
+		if err != nil {
+			continue
+		}
+		for _, item := range items {
+			types = append(types, item.Type)
+		}
+	}
+	return slices.DeleteFunc(types, func(t string) bool { return t == "" })
 }
 
 // TypeLabel is the type of an event as metrics have it: itself where the definition names it, else the first pattern of the

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,4 +19,42 @@ func TestATypeHasALabel(t *testing.T) {
 		require.Equal(t, OtherType, p.TypeLabel(fmt.Sprint("invented.", i)))
 	}
 	require.Equal(t, OtherType, p.TypeLabel(""))
+}
+
+// No sample of a definition makes an event whose type is another one to metrics: neither one with a name of its own, nor one that
+// comes in a batch, nor one of the definition that another extends.
+func TestTypesOfSamplesHaveALabel(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t, secretOfTests)
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		heir := p
+		if slices.Contains([]string{"gocardless", "hubspot", "stripe"}, name) {
+			heir = mustLoad(t, "name: acme\nextends: "+name+"\n")
+		}
+		for _, sample := range p.SampleTypes() {
+			for _, eventType := range typesOfSample(t, p, sample) {
+				require.Equal(t, eventType, p.TypeLabel(eventType), "%s: %s", name, sample)
+				require.Equal(t, eventType, heir.TypeLabel(eventType), "a definition that extends %s: %s", name, sample)
+			}
+		}
+	}
+}
+
+// typesOfSample are those of its events; a handshake has none.
+func typesOfSample(t *testing.T, p *Provider, sample string) (types []string) {
+	t.Helper()
+	r, err := p.Sample(sample, "x1", clock)
+	require.NoError(t, err)
+	if _, isHandshake := p.Challenge(r, clock); isHandshake {
+		return nil
+	}
+	items, err := p.Split(r)
+	require.NoError(t, err)
+	for _, item := range items {
+		if item.Type != "" {
+			types = append(types, item.Type)
+		}
+	}
+	return types
 }

@@ -202,8 +202,8 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 	return earlier, nil
 }
 
-// withOutcome adds the result of an earlier run, or the dead letter of one that has failed. It is a courtesy to the sender, so that
-// nothing hangs on it.
+// withOutcome adds the result of an earlier run, or the dead letter of one that has failed. It is a courtesy to the sender, so
+// that nothing hangs on it.
 func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 	if e.State != StateProcessed && e.State != StateDead {
 		return e

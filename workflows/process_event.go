@@ -38,9 +38,9 @@ func (r ProcessResult) decided(v *event.Verdict) ProcessResult {
 }
 
 // ProcessEvent takes one event through parse → persist → upsert entities, the last two in one transaction where nothing is in the
-// way. The history shows each of the three as a step. What the policies cannot save is recorded as a dead letter, and the run fails, so that operators find it with
-// ExecutionStatus="Failed". An event that an operator has decided about ends with the outcome of the verdict, whatever becomes of
-// its steps.
+// way. The history shows each of the three as a step. What the policies cannot save is recorded as a dead letter, and the run
+// fails, so that operators find it with ExecutionStatus="Failed". An event that an operator has decided about ends with the
+// outcome of the verdict, whatever becomes of its steps.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
 	in := inputOf(ctx, receipt, body)
 	result, parsed, failed := process(ctx, &in)

@@ -208,13 +208,13 @@ func TestATrial(t *testing.T) {
 	require.Equal(t, "invalid_event", event.CodeOf(err))
 	require.Len(t, out.sent, 2)
 
-	found, err := trials.Check(t.Context(), "customers")
+	found, err := trials.Check(t.Context(), "customers", Choice{})
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Regexp(t, `^the filter wants none of \d+ samples \(stripe customer\.`, found[0].Text)
 
 	s.sub.Events.Filter = ""
-	found, err = trials.Check(t.Context(), "customers")
+	found, err = trials.Check(t.Context(), "customers", Choice{})
 	require.NoError(t, err)
 	require.Regexp(t, `^wants \d+ of \d+ samples: stripe customer\.`, found[0].Text)
 }
@@ -234,7 +234,7 @@ func TestEverySampleIsTried(t *testing.T) {
 	last := all[len(all)-1]
 	out.refuses = []string{all[0].Type, last.Type}
 
-	found, err := trials.Check(t.Context(), "all")
+	found, err := trials.Check(t.Context(), "all", Choice{})
 	require.NoError(t, err)
 	var texts []string
 	for _, f := range found {
@@ -272,13 +272,65 @@ samples:
 		Providers: []string{"acme"},
 	}}}
 	trials := &Trials{Books: s, HTTP: &line{}, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
-	_, err = trials.Check(t.Context(), "acme")
+	_, err = trials.Check(t.Context(), "acme", Choice{})
 	require.ErrorContains(t, err, "the sample a.b of acme has no event of this type")
 
 	s.sub.Events.Types = []string{"no.such"}
-	found, err := trials.Check(t.Context(), "acme")
+	found, err := trials.Check(t.Context(), "acme", Choice{})
 	require.NoError(t, err)
 	require.Contains(t, found[0].Text, "check their spelling")
+	require.False(t, found[0].OK)
+}
+
+// Types of events that the user's services publish have no samples. A check says that it could not try them, and tries an example.
+func TestACheckOfTypesWithoutSamples(t *testing.T) {
+	t.Parallel()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	there := endpoint("crm")
+	s := &shelf{
+		there:  &there,
+		stored: map[string]delivery.Message{"e1": {Receipt: event.Receipt{ID: "e1", Provider: "events"}, Type: "invoice.sent", Body: []byte(`{}`)}},
+		sub: delivery.Subscription{ID: 5, Name: "invoices", To: "crm", Events: delivery.Events{
+			Providers: []string{"events"}, Types: []string{"invoice.*"}, Filter: ".body.data.total > 10",
+		}},
+	}
+	out := &line{}
+	trials := &Trials{Books: s, HTTP: out, Samples: Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}}
+	first := func(which Choice) delivery.Finding {
+		t.Helper()
+		found, err := trials.Check(t.Context(), "invoices", which)
+		require.NoError(t, err)
+		require.Equal(t, "secrets", found[len(found)-1].About, "what needs no event is checked in any case")
+		return found[0]
+	}
+	body := func(text string) Choice { return Choice{Body: []byte(text)} }
+
+	require.True(t, first(Choice{}).OK)
+	require.Regexp(t, "^not checked: .*--file", first(Choice{}).Text)
+	require.Equal(t, delivery.Finding{About: "events", OK: true, Text: "wants events invoice.sent"},
+		first(body(`{"id":"1","type":"invoice.sent","data":{"total":11}}`)))
+	small := first(body(`[{"id":"1","type":"invoice.sent","data":{"total":11}},{"id":"2","type":"invoice.sent","data":{"total":9}}]`))
+	require.False(t, small.OK)
+	require.Contains(t, small.Text, "wants 1 of 2 events")
+	require.False(t, first(Choice{EventID: "e1"}).OK, "its filter does not want the stored one")
+
+	out.refuses = []string{"invoice.sent"}
+	found, err := trials.Check(t.Context(), "invoices", body(`{"id":"1","type":"invoice.sent","data":{"total":11}}`))
+	require.NoError(t, err)
+	require.Contains(t, found[1].Text, "such an event becomes a dead letter")
+
+	for text, reason := range map[string]string{
+		`{`: "becomes a dead letter before it is delivered", `[]`: "has no event of events",
+	} {
+		_, err = trials.Check(t.Context(), "invoices", body(text))
+		require.ErrorContains(t, err, reason)
+	}
+	s.sub.Events.Providers = nil
+	_, err = trials.Check(t.Context(), "invoices", body(`{}`))
+	require.ErrorContains(t, err, "name the provider of this event")
+	s.sub.Events.Providers = []string{"event"}
+	require.Equal(t, delivery.Finding{About: "events", Text: "there is no provider event: check its spelling"}, first(Choice{}))
 }
 
 // Every sample of the catalogue can be sent.

@@ -48,7 +48,12 @@ type Choice struct {
 	EventID  string `json:"event_id"`
 	Provider string `json:"provider"`
 	Type     string `json:"type"`
+	// Body is an event that the provider could send, for a check.
+	Body []byte `json:"-"`
 }
+
+// isExample says whether the choice is of an event that somebody has chosen.
+func (c Choice) isExample() bool { return c.EventID != "" || c.Body != nil }
 
 // Try sends one event to the destination of a subscription, in the form of the subscription, once, whether or not its filter
 // wants it, and whatever state the destination is in. A receiver does with it what it does with events: a workflow is started, a
@@ -130,15 +135,20 @@ func (t *Trials) message(
 		tried, err := t.trySamples(ctx, target, all)
 		return tried.best(), "sample", tried.failures(), err
 	}
-	found, _, err := t.Books.Messages(ctx, []string{which.EventID}, maxBody)
+	m, err = t.stored(ctx, which.EventID)
+	return m, "event " + which.EventID, nil, err
+}
+
+func (t *Trials) stored(ctx context.Context, eventID string) (delivery.Message, error) {
+	found, _, err := t.Books.Messages(ctx, []string{eventID}, maxBody)
 	if err != nil {
-		return m, "", nil, err
+		return delivery.Message{}, err
 	}
-	m, ok := found[which.EventID]
+	m, ok := found[eventID]
 	if !ok {
-		return m, "", nil, fmt.Errorf("read event %s: %w", which.EventID, event.ErrNotFound)
+		return m, fmt.Errorf("read event %s: %w", eventID, event.ErrNotFound)
 	}
-	return m, "event " + which.EventID, nil, nil
+	return m, nil
 }
 
 // maxBody is in bytes: more than an event has.
@@ -154,13 +164,13 @@ func wants(ctx context.Context, s delivery.Subscription, m delivery.Message) (bo
 }
 
 // Check examines a subscription without sending anything: which samples its filter wants, whether those can be put into its
-// form, and what can be found at its destination.
-func (t *Trials) Check(ctx context.Context, subscription string) ([]delivery.Finding, error) {
+// form, and what can be found at its destination. A stored event, or a body, takes the place of the samples.
+func (t *Trials) Check(ctx context.Context, subscription string, which Choice) ([]delivery.Finding, error) {
 	target, err := t.target(ctx, subscription)
 	if err != nil {
 		return nil, err
 	}
-	found, sample, err := t.checkEvents(ctx, target)
+	found, sample, err := t.checkEvents(ctx, target, which)
 	if err != nil {
 		return nil, err
 	}
@@ -171,19 +181,32 @@ func (t *Trials) Check(ctx context.Context, subscription string) ([]delivery.Fin
 	return append(found, more...), err
 }
 
-// checkEvents tries all samples, and returns one of them for what else is checked; nil if there is none.
-func (t *Trials) checkEvents(ctx context.Context, target delivery.Target) ([]delivery.Finding, *delivery.Message, error) {
-	all, err := t.Samples.All(target.Subscription.Events)
+// checkEvents tries the examples, or all samples, and returns one of them for what else is checked; nil if there is none.
+func (t *Trials) checkEvents(
+	ctx context.Context, target delivery.Target, which Choice,
+) ([]delivery.Finding, *delivery.Message, error) {
+	all, err := t.examples(ctx, target.Subscription.Events, which)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(all) == 0 {
-		text := "no definition has a sample of an event that matches its providers and types: check their spelling"
-		return []delivery.Finding{{About: "events", Text: text}}, nil, nil
+		return []delivery.Finding{t.Samples.none(target.Subscription.Events)}, nil, nil
 	}
 	tried, err := t.trySamples(ctx, target, all)
+	tried.chosen = which.isExample()
 	best := tried.best()
 	return tried.findings(), &best, err
+}
+
+func (t *Trials) examples(ctx context.Context, e delivery.Events, which Choice) ([]delivery.Message, error) {
+	switch {
+	case which.EventID != "":
+		m, err := t.stored(ctx, which.EventID)
+		return []delivery.Message{m}, err
+	case which.Body != nil:
+		return t.Samples.Of(e, which)
+	}
+	return t.Samples.All(e)
 }
 
 func checkSecrets(t delivery.Target) delivery.Finding {

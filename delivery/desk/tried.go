@@ -13,6 +13,8 @@ type tried struct {
 	all, wanted, built []delivery.Message
 	// failed are those that the filter wants and that can't be put into the form of the subscription.
 	failed []delivery.Finding
+	// chosen says that somebody has chosen the events, to be wanted.
+	chosen bool
 }
 
 func (t *Trials) trySamples(ctx context.Context, target delivery.Target, all []delivery.Message) (tried, error) {
@@ -64,12 +66,24 @@ func (t tried) failures() []delivery.Finding {
 
 func (t tried) summary() delivery.Finding {
 	f := delivery.Finding{About: "events", OK: true}
+	if t.chosen {
+		return t.summaryOfExample()
+	}
 	if len(t.wanted) == 0 {
 		f.Text = fmt.Sprintf("the filter wants none of %d samples (%s), which may be right", len(t.all), namesOf(t.all))
 		return f
 	}
 	f.Text = fmt.Sprintf("wants %d of %d samples: %s", len(t.wanted), len(t.all), namesOf(t.wanted))
 	return f
+}
+
+func (t tried) summaryOfExample() delivery.Finding {
+	if len(t.wanted) < len(t.all) {
+		text := fmt.Sprintf("wants %d of %d events (%s): its providers, types and filter don't select the others",
+			len(t.wanted), len(t.all), namesOf(t.all))
+		return delivery.Finding{About: "events", Text: text}
+	}
+	return delivery.Finding{About: "events", OK: true, Text: "wants " + namesOf(t.all)}
 }
 
 func nameOf(m delivery.Message) string { return m.Receipt.Provider + " " + m.Type }

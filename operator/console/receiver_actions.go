@@ -207,7 +207,7 @@ func (c *Console) checkReceiver(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	found, err := c.API.Outbound.Trials.Check(ctx.UserContext(), subscription)
+	found, err := c.API.Outbound.Trials.Check(ctx.UserContext(), subscription, desk.Choice{})
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func (s *Store) Persist(
 }
 
 // UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its dead letter, in one
-// transaction. The event must have been stored by Persist. What an earlier parse of the event did is taken back. It returns how many
-// changes came too late to show.
+// transaction. The event must have been stored by Persist. What an earlier parse of the event did is taken back. It returns how
+// many changes came too late to show.
 func (s *Store) UpsertEntities(
 	ctx context.Context, r event.Receipt, p event.Parsed, run event.Run,
 ) (withoutEffect int, err error) {

@@ -213,10 +213,22 @@ func writeTrial(w io.Writer, t outgoing.TrialView) error {
 }
 
 func checkCommand() *cobra.Command {
-	return named(kindSubscription, "check", "Look for mistakes in a subscription, and send nothing",
-		"  holdfast subscription check settle-order",
-		func(c *cobra.Command, t *tools, name string) error {
-			found, err := t.Trials.Check(c.Context(), name)
+	var which desk.Choice
+	var about, file string
+	command := named(kindSubscription, "check", "Look for mistakes in a subscription, and send nothing",
+		"  holdfast subscription check settle-order\n"+
+			"  holdfast subscription check settle-order --file order.json --sender events\n"+
+			"  holdfast subscription check settle-order --event stripe:evt_123",
+		func(c *cobra.Command, t *tools, name string) (err error) {
+			if which.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+				return err
+			}
+			if file != "" {
+				if which.Body, err = cli.ReadBody(c.InOrStdin(), file); err != nil {
+					return err
+				}
+			}
+			found, err := t.Trials.Check(c.Context(), name, which)
 			if err != nil {
 				return notFound(err, kindSubscription, name)
 			}
@@ -231,6 +243,14 @@ func checkCommand() *cobra.Command {
 			}
 			return nil
 		})
+	command.Long = "Look for mistakes in a subscription, and send nothing: which samples it wants,\n" +
+		"whether they can be put into its form, and what its destination lacks. Types of\n" +
+		"your own have no samples: give an event with --file or --event instead."
+	cli.AddEventFlag(command, &about, "check with it, in place of the samples")
+	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples", "")
+	command.Flags().StringVar(&which.Provider, "sender", "", "the provider of --file; the subscription's, if it names one")
+	command.MarkFlagsMutuallyExclusive("event", "file")
+	return command
 }
 
 func writeFindings(w io.Writer, found []delivery.Finding) error {

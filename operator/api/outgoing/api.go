@@ -61,7 +61,7 @@ type SubscriptionStore interface {
 // Trier tries and checks subscriptions.
 type Trier interface {
 	Try(ctx context.Context, subscription string, which desk.Choice, by oversight.Actor) (delivery.Trial, error)
-	Check(ctx context.Context, subscription string) ([]delivery.Finding, error)
+	Check(ctx context.Context, subscription string, which desk.Choice) ([]delivery.Finding, error)
 }
 
 // DeliveryStore reads deliveries, sends them again and cancels them. Each change writes one audit entry in its transaction.

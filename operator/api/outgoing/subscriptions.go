@@ -334,7 +334,7 @@ func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer
 
 func (o *API) checkSubscription(c *fiber.Ctx) error {
 	return exchange.LookAt(c, "name", func(ctx context.Context, name string) error {
-		found, err := o.Trials.Check(ctx, name)
+		found, err := o.Trials.Check(ctx, name, desk.Choice{})
 		if err != nil {
 			return err
 		}
