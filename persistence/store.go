@@ -50,7 +50,6 @@ const (
 type (
 	folds     = entities.Store
 	writes    = writer.Store
-	rereads   = rebuilds.Store
 	letters   = deadletters.Store
 	inboxes   = inbox.Store
 	reads     = read.Store
@@ -60,7 +59,6 @@ type (
 	outboxes  = outbox.Store
 	routes    = subscriptions.Store
 	feeds     = changes.Store
-	movers    = imports.Store
 )
 
 // Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
@@ -68,7 +66,6 @@ type Store struct {
 	db *postgres.DB
 	*folds
 	*writes
-	*rereads
 	*letters
 	*inboxes
 	*reads
@@ -78,7 +75,11 @@ type Store struct {
 	*outboxes
 	*routes
 	*feeds
-	*movers
+
+	Redrives *deadletters.Redrives
+	Rebuilds *rebuilds.Store
+	Resends  *subscriptions.Resends
+	Imports  *imports.Store
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
@@ -97,9 +98,11 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets, Reserved: cfg.Reserved})
 	w := writer.New(db, e, to, writing)
 	return &Store{
-		db: db, folds: e, writes: w, rereads: rebuilds.New(db, w), letters: deadletters.New(db, w), inboxes: inbox.New(db),
+		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db),
 		reads: read.New(db), journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
-		routes: to, feeds: changes.New(db), movers: imports.New(db, w),
+		routes: to, feeds: changes.New(db),
+		Redrives: deadletters.NewRedrives(db), Rebuilds: rebuilds.New(db, w), Resends: subscriptions.NewResends(db, to),
+		Imports: imports.New(db, w),
 	}, nil
 }
 
