@@ -65,7 +65,7 @@ test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/v
 		exit $$code
 
 # These drive programs that are built without the race detector: it would look at their drivers only, and slow them down.
-UNRACED := /e2e(/chaos|/console)?$$
+UNRACED := /e2e(/chaos|/console|/moving)?$$
 
 # Two runs side by side, as a run of go test has the detector for all packages or for none.
 .PHONY: test-raced test-unraced
@@ -99,6 +99,10 @@ lint: bin/golangci-lint ## Check style and likely mistakes
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run make fmt, these are not formatted:"; \
 		echo "$$unformatted"; exit 1; }
 	bin/golangci-lint run ./...
+
+.PHONY: prose
+prose: bin/vale ## Check how pages and Go comments are written
+	bin/vale --config tools/prose/vale.ini --output line --glob '!{tools,bin,e2e/clients,**/testdata,.holdfast}/**' $(or $(PAGES),.)
 
 # go mod tidy and verify also look at the modules of the tools, which no test touches. A module that requires this one can't be
 # verified: Go finds no download of a module whose path has no dot.
@@ -202,6 +206,11 @@ bin/golangci-lint: tools/lint/go.mod
 
 bin/govulncheck: tools/vuln/go.mod
 	$(call build-tool,vuln,golang.org/x/vuln/cmd/govulncheck,20 seconds)
+
+# It reads comments with parsers in C, so it needs a C compiler.
+bin/vale: tools/prose/go.mod
+	@echo "building $@ (about 1 minute on 2 cores, once) ..."
+	@CGO_ENABLED=1 go build -C tools/prose -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ github.com/vale-cli/vale/v3/cmd/vale $(QUIETLY)
 
 bin/workflowcheck: tools/workflowcheck/go.mod
 	$(call build-tool,workflowcheck,go.temporal.io/sdk/contrib/tools/workflowcheck,20 seconds)

@@ -60,8 +60,8 @@ type EventStore interface {
 // EntityStore keeps the folded state of entities.
 type EntityStore interface {
 	// UpsertEntities folds the event's changes, marks the event processed and resolves its dead letter, in one transaction.
-	// It may be called any number of times.
-	UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error
+	// It may be called any number of times, and returns how many changes came too late to show.
+	UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) (withoutEffect int, err error)
 }
 
 // DeadLetterStore keeps dead letters.

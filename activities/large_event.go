@@ -37,12 +37,12 @@ func (a *Activities) PersistLargeEvent(ctx context.Context, r event.Receipt) (ev
 }
 
 // UpsertLargeEntities is UpsertEntities.
-func (a *Activities) UpsertLargeEntities(ctx context.Context, r event.Receipt) (*event.Verdict, error) {
+func (a *Activities) UpsertLargeEntities(ctx context.Context, r event.Receipt) (*Upserted, error) {
 	_, p, err := a.readLarge(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
-	return a.UpsertEntities(ctx, r, p)
+	return a.UpsertEntities(ctx, r, p, event.Persisted{})
 }
 
 // RecordLargeDeadLetter is RecordDeadLetter for a run that wants the dead letter's number.

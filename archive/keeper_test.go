@@ -186,7 +186,8 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 		parsed, err := parse(changed, bodyOf(3))
 		require.NoError(t, err)
 		parsed.Type = "customer.corrected"
-		return store.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		_, err = store.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		return err
 	}}
 	removed, err := keeper.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)

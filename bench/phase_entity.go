@@ -93,7 +93,8 @@ func (p *patches) ripen(ctx context.Context) error {
 		return err
 	}
 	p.n++
-	return p.store.UpsertEntities(ctx, r, parsed, run)
+	_, err := p.store.UpsertEntities(ctx, r, parsed, run)
+	return err
 }
 
 // patching is a side of as many changes as fit into a slice, one after the other. This process writes them itself, so its own CPU

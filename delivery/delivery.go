@@ -90,7 +90,9 @@ func (k Key) ID() string {
 type Attempt struct {
 	Key
 
-	Subscription string    `json:"subscription"`
+	Subscription string `json:"subscription"`
+	// Number counts the attempts of the delivery, from 1. Those of a delivery that is sent again go on counting.
+	Number       int       `json:"attempt_number"`
 	At           time.Time `json:"at"`
 	Generation   int       `json:"generation,omitempty"`
 	OK           bool      `json:"ok"`

@@ -24,6 +24,14 @@ const (
 	maxSeconds  = 60
 )
 
+// PerSecond is how many attempts a second the rate allows; 0 is no bound.
+func (r *Rate) PerSecond() float64 {
+	if r == nil || r.Per <= 0 {
+		return 0
+	}
+	return float64(r.Requests) / time.Duration(r.Per).Seconds()
+}
+
 // RateOf is a rate of at most so many attempts a second; nil where no destination can have it. A fraction is kept where a span of
 // up to a minute has a whole number of attempts (2.5 is 5 in 2 s), and else rounded down.
 func RateOf(perSecond float64) *Rate {

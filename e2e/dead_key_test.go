@@ -63,7 +63,7 @@ func TestADeadEventIsKnownByItsKey(t *testing.T) {
 }
 
 // With `redelivery: reject`, what the provider sends again doesn't run an event that failed at parse:
-//   - while Temporal has its run, the answer says that it is dead, and nothing is started
+//   - while Temporal has its run, the answer says that it is dead, and which dead letter it is; nothing is started
 //   - once Temporal has lost that run, the redelivery's own run ends as a duplicate: where it fails at parse as well, and where
 //     the definition has been corrected
 //   - the dead letter waits as it did
@@ -95,6 +95,7 @@ func TestARejectedRedeliveryLeavesADeadEventDead(t *testing.T) {
 	require.Equal(t, 200, again.status, string(again.body))
 	require.True(t, again.Duplicate)
 	require.Equal(t, []string{first.Events[0].EventID, "dead"}, []string{again.Events[0].EventID, again.state()})
+	require.Equal(t, i.count(t, "SELECT id FROM dead_letters"), again.Events[0].DeadLetterID)
 	require.Equal(t, run, i.describe(t, workflowID).GetExecution().GetRunId())
 	requireDead()
 

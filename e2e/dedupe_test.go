@@ -13,7 +13,7 @@ import (
 )
 
 // A redelivery while the event is being processed, and one after it:
-//   - both are duplicates, and say where the first one stands
+//   - both are duplicates, and say where the first one stands; the second one, too, when it was processed, and for which request
 func TestARedeliveryIsTold(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -22,7 +22,8 @@ func TestARedeliveryIsTold(t *testing.T) {
 	body := customerUpdated(id, uniqueID("cus"), "Ada", time.Now())
 
 	release := i.lock(t, "entities")
-	require.Equal(t, "accepted", n.send(t, body).state())
+	first := n.send(t, body)
+	require.Equal(t, "accepted", first.state())
 	again := n.send(t, body)
 	require.Equal(t, 200, again.status)
 	require.True(t, again.Duplicate)
@@ -33,6 +34,11 @@ func TestARedeliveryIsTold(t *testing.T) {
 	again = n.awaitProcessed(t, body)
 	require.Equal(t, 200, again.status)
 	require.Equal(t, "processed", again.Events[0].Outcome)
+	cached := again.Events[0].Cached
+	require.Equal(t, "processed", cached.Result)
+	require.Equal(t, first.header.Get("X-Correlation-Id"), cached.CorrelationID)
+	require.NotEqual(t, again.header.Get("X-Correlation-Id"), cached.CorrelationID)
+	require.WithinDuration(t, time.Now(), cached.ProcessedAt, time.Minute)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events"))
 }
 

@@ -52,7 +52,8 @@ func TestTheReplacedSystemsAreServed(t *testing.T) {
 		`{"event":"car_update","payload":"{\"id\"=>7, \"mileage\"=>[10, 20], \"company_id\"=>2}"}`)
 	require.NotEmpty(t, a.RequestID)
 	require.Len(t, a.Events[0].EventHash, 12)
-	require.JSONEq(t, `{"action":"update","id":7,"mileage":20,"company_id":2}`, i.entity(t, "rentprog", "car", "7"))
+	require.JSONEq(t, `{"action":"update","id":7,"mileage":20,"company_id":2,"last_event":
+		{"name":"car_update","branch":2,"actor_id":null,"description":"mileage: 10 → 20"}}`, i.entity(t, "rentprog", "car", "7"))
 	n.deliver(t, 200, "/webhook/rentprog-webhook-create?key="+secret, `{"event":"booking_create","payload":{"id":1,"car_id":7}}`)
 	i.entity(t, "rentprog", "booking", "1")
 	i.entity(t, "rentprog", "branch", "2")

@@ -44,6 +44,12 @@ type answer struct {
 		Status     string `json:"status"`
 		Outcome    string `json:"outcome"`
 		Conflict   bool   `json:"conflict"`
+		Cached     struct {
+			Result        string    `json:"result"`
+			ProcessedAt   time.Time `json:"processed_at"`
+			CorrelationID string    `json:"correlation_id"`
+		} `json:"cached_result"`
+		DeadLetterID int `json:"dead_letter_id"`
 	} `json:"events"`
 	Error struct {
 		Code string `json:"code"`

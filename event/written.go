@@ -13,6 +13,8 @@ type Written struct {
 	Conflict   *Conflict
 	// WithoutEffect is how many changes came too late: the history in which they belong is collapsed.
 	WithoutEffect int
+	// Entities says what the transaction has done to the entities of the event, if Outcome is OutcomeProcessed.
+	Entities []string
 	// Verdict is why nothing was done, where an operator has decided about the event; Outcome is its.
 	Verdict *Verdict
 	// Held is why nothing was done, where only an operator may accept the event: ClassInDoubt or ClassConflict.
@@ -36,8 +38,10 @@ type Persisted struct {
 	// OwnerWaits says that a dead letter of the owner waits, or that the owner is unfinished and no run of it is open: this is its
 	// redelivery.
 	OwnerWaits bool `json:"owner_waits,omitempty"`
-	// Processed is set if the entities were upserted in the same transaction: no step is left.
+	// Processed is set if the entities were upserted in the same transaction.
 	Processed bool `json:"processed,omitempty"`
+	// Entities says what it has done to them, if Processed. Workers of earlier releases didn't say so.
+	Entities []string `json:"entities,omitempty"`
 	// WithoutEffect is how many changes came too late to show, if Processed.
 	WithoutEffect int `json:"without_effect,omitempty"`
 	// Verdict is set if an operator has decided about the event: nothing was stored.

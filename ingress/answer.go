@@ -2,7 +2,6 @@ package ingress
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -44,7 +43,7 @@ func (s *Server) answer(
 	return reply, true
 }
 
-// ask gives the handler what is left of the question's deadline. Only JSON with a 2xx is an answer.
+// ask gives the handler what is left of the question's deadline. Only a 2xx of its content type is an answer.
 func (s *Server) ask(
 	o *observation, q *providers.Question, item providers.Item, r event.Receipt,
 ) (reply providers.Reply, ok bool) {
@@ -58,10 +57,12 @@ func (s *Server) ask(
 	ctx, cancel := context.WithTimeout(o.ctx, time.Duration(q.Deadline)-s.now().Sub(o.receivedAt))
 	defer cancel()
 	answer, err := s.Questions.Post(ctx, url, handlerHeader(o, r), item.Body)
-	if err == nil && answer.Status >= 200 && answer.Status < 300 && json.Valid(answer.Body) {
-		return providers.Reply{Status: q.Status, ContentType: "application/json", Body: answer.Body}, true
+	if err == nil && answer.Status >= 200 && answer.Status < 300 {
+		if reply, ok = q.Answer(answer.Body); ok {
+			return reply, true
+		}
 	}
-	reason := "the handler's answer is no JSON with a 2xx"
+	reason := "the handler's answer is no 2xx, or not of the question's content type"
 	if err != nil {
 		reason = err.Error()
 	}

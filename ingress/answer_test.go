@@ -80,3 +80,30 @@ func TestAHandlerIsGuarded(t *testing.T) {
 	require.JSONEq(t, `{"call_inbound":{}}`, got.raw)
 	require.False(t, asked)
 }
+
+// The answer to an event has the body, the content type and the status of the definition: none at all for Slack's modals,
+// TwiML for Twilio.
+func TestAnAcknowledgementHasTheFormOfTheDefinition(t *testing.T) {
+	t.Parallel()
+	const noContent = "name: homemade\nextends: slack\nreplies: {accepted: 204, duplicate: 204, body: null}\nsamples: {x: {body: '{event_id: .id}'}}\n"
+	d := openDoor(t, noContent, func(o *Options, _ *intake.Options) { o.PublicURL = publicURL })
+	for provider, want := range map[string]struct {
+		status            int
+		contentType, body string
+	}{"slack": {200, "", ""}, "homemade": {204, "", ""}, "twilio": {200, "text/xml", "<Response/>"}} {
+		p, ok := d.catalogue.Lookup(provider)
+		require.True(t, ok)
+		r, err := p.Sample(p.DefaultSample(), "1", time.Now())
+		require.NoError(t, err)
+		r.URL = publicURL + r.Path
+		require.NoError(t, p.SignWithSecrets(r, time.Now()))
+		for _, which := range []string{"new", "duplicate"} {
+			got := d.post(t, r)
+			require.Equal(t, want.status, got.status, "%s %s %s", provider, which, got.raw)
+			require.Equal(t, want.body, got.raw, "%s %s", provider, which)
+			require.Equal(t, want.contentType, got.header.Get("Content-Type"), "%s %s", provider, which)
+			require.NotEmpty(t, got.header.Get("X-Request-Id"))
+		}
+		require.Len(t, d.receipts(provider), 1)
+	}
+}

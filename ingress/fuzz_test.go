@@ -79,7 +79,7 @@ func (z *fuzzed) receive(t *testing.T, sent []byte) (statuses []int) {
 	t.Helper()
 	z.started, z.log = newFakeStarter(), &recorder{}
 	z.server.Intake.Starter = z.started
-	limits, err := newLimits() // nobody is stopped by the rate of what came before
+	limits, err := newLimits(nil) // nobody is stopped by the rate of what came before
 	require.NoError(t, err)
 	z.server.limits = limits
 	slog.SetDefault(slog.New(slog.NewJSONHandler(z.log, nil)))

@@ -1,42 +1,67 @@
 package ingress
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
+	"holdfast/event"
 	"holdfast/providers"
 )
 
 // maxClients bounds the memory that client addresses can take, about 30 MiB. Beyond it the client that was not heard of for
-// longest is forgotten, and with that gets a full bucket.
+// longest is forgotten, and with that gets a full bucket. As many sources are remembered.
 const maxClients = 1 << 16
 
-// limits hold the token buckets of the definitions' rates: one for each provider, and one for each client of a provider.
+// limits hold the token buckets of the definitions' rates: one for each provider, one for each source of a provider, and one for
+// each client.
 type limits struct {
 	mu        sync.Mutex
 	latest    time.Time
-	providers map[bucketKey]*rate.Limiter
+	providers map[bucketKey]*bucket
+	sources   *lru.Cache[bucketKey, *bucket]
 	clients   *lru.Cache[bucketKey, *rate.Limiter]
+	// shared counts for all processes what this one has let pass; nil where it counts alone.
+	shared *sharedRates
 }
 
 // bucketKey has the rate in it, so that a definition whose rate has changed gets new buckets, and no other does.
 type bucketKey struct {
 	provider string
+	isSource bool
+	source   string
 	client   netip.Addr
 	rate     providers.Rate
 }
 
-func newLimits() (*limits, error) {
+// bucket is that of a rate which processes share. A request takes from the bucket of its process first, so that what is too much
+// for one process costs the store nothing.
+type bucket struct {
+	*rate.Limiter
+
+	closedUntil time.Time // all processes together have used up the rate
+}
+
+func newLimits(store RateStore) (*limits, error) {
 	clients, err := lru.New[bucketKey, *rate.Limiter](maxClients)
-	return &limits{providers: map[bucketKey]*rate.Limiter{}, clients: clients}, err
+	if err != nil {
+		return nil, err
+	}
+	sources, err := lru.New[bucketKey, *bucket](maxClients)
+	l := &limits{providers: map[bucketKey]*bucket{}, sources: sources, clients: clients}
+	if store != nil {
+		l.shared = newSharedRates(store)
+	}
+	return l, err
 }
 
 // takeClient counts a request of a client, before anything else is known of it. The result is how long to wait where there
-// are too many, and 0 where there are not.
+// are too many, and 0 where there are not. Processes don't share what they count: strangers could make them write.
 func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.Time) (wait time.Duration) {
 	r := p.ClientRate()
 	if r == nil {
@@ -44,7 +69,7 @@ func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.T
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := bucketKey{p.Name(), networkOf(client), *r}
+	key := bucketKey{provider: p.Name(), client: networkOf(client), rate: *r}
 	bucket, ok := l.clients.Get(key)
 	if !ok {
 		bucket = newBucket(*r)
@@ -56,19 +81,89 @@ func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.T
 // takeProvider counts an authentic request. It comes after authentication so that strangers cannot use up what is the
 // provider's own.
 func (l *limits) takeProvider(p *providers.Provider, now time.Time) (wait time.Duration) {
-	r := p.Rate()
-	if r == nil {
+	if p.Rate() == nil {
 		return 0
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	key := bucketKey{provider: p.Name(), rate: *r}
-	bucket, ok := l.providers[key]
-	if !ok {
-		bucket = newBucket(*r)
-		l.providers[key] = bucket
+	return l.take([]bucketKey{{provider: p.Name(), rate: *p.Rate()}}, now)
+}
+
+// takeSources counts a request once for each source that its events have.
+func (l *limits) takeSources(p *providers.Provider, items []providers.Item, now time.Time) (wait time.Duration) {
+	if p.SourceRate() == nil {
+		return 0
 	}
-	return l.takeFrom(bucket, now)
+	var keys []bucketKey
+	for _, item := range items {
+		key := bucketKey{provider: p.Name(), isSource: true, source: item.Source, rate: *p.SourceRate()}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return l.take(keys, now)
+}
+
+// take takes one request from each bucket: from those of this process, and if all of them have one, from those that processes
+// share.
+func (l *limits) take(keys []bucketKey, now time.Time) (wait time.Duration) {
+	buckets := make([]*bucket, len(keys))
+	l.mu.Lock()
+	for i, key := range keys {
+		b := l.bucketOf(key)
+		buckets[i] = b
+		if wait = max(wait, b.closedUntil.Sub(now)); wait == 0 {
+			wait = l.takeFrom(b.Limiter, now)
+		}
+	}
+	l.mu.Unlock()
+	if wait > 0 || l.shared == nil {
+		return wait
+	}
+	asked := make([]*pending, len(keys))
+	for i, key := range keys {
+		asked[i] = l.shared.ask(key.claim())
+	}
+	for i, p := range asked {
+		if p != nil {
+			wait = max(wait, l.close(buckets[i], now, p.wait()))
+		}
+	}
+	return wait
+}
+
+// close keeps requests from asking for what is used up.
+func (l *limits) close(b *bucket, now time.Time, wait time.Duration) time.Duration {
+	if wait > 0 {
+		l.mu.Lock()
+		b.closedUntil = now.Add(wait)
+		l.mu.Unlock()
+	}
+	return wait
+}
+
+func (l *limits) bucketOf(key bucketKey) *bucket {
+	b, ok := l.providers[key]
+	if key.isSource {
+		b, ok = l.sources.Get(key)
+	}
+	if ok {
+		return b
+	}
+	b = &bucket{Limiter: newBucket(key.rate)}
+	if key.isSource {
+		l.sources.Add(key, b)
+	} else {
+		l.providers[key] = b
+	}
+	return b
+}
+
+func (k bucketKey) claim() event.RateClaim {
+	per := time.Duration(k.rate.Per)
+	name := fmt.Sprintf("%s %d/%s", k.provider, k.rate.Requests, per)
+	if k.isSource {
+		name += " " + k.source
+	}
+	return event.RateClaim{Name: name, Requests: k.rate.Requests, Per: per}
 }
 
 // newBucket is full: a burst may be as large as what the rate allows in its span of time.

@@ -1,12 +1,16 @@
 package ingress
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +43,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 //   - time brings room back
 func TestClientsHaveBucketsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	l, err := newLimits()
+	l, err := newLimits(nil)
 	require.NoError(t, err)
 	p := limited(t, "client_rate: {requests: 30, per: 60s}")
 	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
@@ -56,7 +60,7 @@ func TestClientsHaveBucketsOfTheirOwn(t *testing.T) {
 // A rate of the provider holds for all clients together; a definition that is loaded again does not refill it.
 func TestAProviderHasOneBucket(t *testing.T) {
 	t.Parallel()
-	l, err := newLimits()
+	l, err := newLimits(nil)
 	require.NoError(t, err)
 	const rates = "rate: {requests: 2, per: 1s}"
 	require.Zero(t, l.takeProvider(limited(t, rates), noon))
@@ -68,7 +72,7 @@ func TestAProviderHasOneBucket(t *testing.T) {
 // Three times as many addresses as the limit says take no more memory than it says.
 func TestClientsAreForgotten(t *testing.T) {
 	t.Parallel()
-	l, err := newLimits()
+	l, err := newLimits(nil)
 	require.NoError(t, err)
 	p := limited(t, "client_rate: {requests: 1, per: 1s}")
 	for i := range uint32(3 * maxClients) {
@@ -100,7 +104,7 @@ func TestNoWindowHasMoreThanRateAndBurst(t *testing.T) {
 // crowd lets four clients ask, often enough that most are refused.
 func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int, per time.Duration) {
 	t.Helper()
-	l, err := newLimits()
+	l, err := newLimits(nil)
 	require.NoError(t, err)
 	served, all := map[netip.Addr][]time.Time{}, []time.Time{}
 	client := netip.MustParseAddr("192.0.2.1")
@@ -137,4 +141,84 @@ func requireBounded(t *testing.T, times []time.Time, burst int, per time.Duratio
 			}
 		}
 	}
+}
+
+// sharedStore counts for several processes as the database does, in one statement for all that came meanwhile.
+type sharedStore struct {
+	mu         sync.Mutex
+	buckets    map[string]int // what was granted
+	statements int
+	fails      error
+}
+
+func (s *sharedStore) TakeRates(_ context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.statements++
+	if s.fails != nil {
+		return nil, s.fails
+	}
+	grants := make([]event.RateGrant, len(claims))
+	for i, c := range claims {
+		grants[i] = event.RateGrant{Granted: min(c.Want, c.Requests-s.buckets[c.Name]), Wait: c.Per / time.Duration(c.Requests)}
+		s.buckets[c.Name] += grants[i].Granted
+	}
+	return grants, nil
+}
+
+// Three processes, and a hundred requests to each at once:
+//   - together they let as many pass as the rate says, and ask the store a few times
+//   - what is refused asks the store no more until there is room
+//   - each source has a rate of its own, and a request counts once for each that its events have
+//   - without an answer of the store, each process lets pass what the rate says, and asks no more for a second
+func TestProcessesShareRates(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &sharedStore{buckets: map[string]int{}}
+		p := limited(t, "rate: {requests: 30, per: 1m}\nsource_rate: {requests: 10, per: 1m}\nsource: .body.account")
+		var all []*limits
+		for range 3 {
+			l, err := newLimits(store)
+			require.NoError(t, err)
+			all = append(all, l)
+		}
+		passed := func(take func(*limits) time.Duration) (n int64) {
+			var passed atomic.Int64
+			var wg sync.WaitGroup
+			for i := range 300 {
+				wg.Go(func() {
+					if take(all[i%3]) == 0 {
+						passed.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			return passed.Load()
+		}
+		provider := func(l *limits) time.Duration { return l.takeProvider(p, time.Now()) }
+		source := func(names ...string) func(*limits) time.Duration {
+			items := make([]providers.Item, len(names))
+			for i, name := range names {
+				items[i].Source = name
+			}
+			return func(l *limits) time.Duration { return l.takeSources(p, items, time.Now()) }
+		}
+		require.EqualValues(t, 30, passed(provider))
+		require.Less(t, store.statements, 10)
+		before := store.statements
+		require.Equal(t, 2*time.Second, provider(all[0]).Round(time.Second))
+		require.Equal(t, before, store.statements)
+
+		require.EqualValues(t, 10, passed(source("a")))
+		require.EqualValues(t, 10, passed(source("b", "b", "c")))
+		require.Equal(t, map[string]int{"limited 30/1m0s": 30, "limited 10/1m0s a": 10, "limited 10/1m0s b": 10,
+			"limited 10/1m0s c": 10}, store.buckets)
+
+		store.fails = errors.New("the database is away")
+		<-time.After(time.Minute)
+		before = store.statements
+		require.EqualValues(t, 3*30, passed(provider))
+		require.Equal(t, before+3, store.statements)
+		<-time.After(time.Second) // who asks ends with the requests, or the test would not
+	})
 }

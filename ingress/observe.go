@@ -45,6 +45,8 @@ type observation struct {
 	reason     string
 	// code is what a sender is told of the reason, and so all that the public port tells anybody.
 	code code
+	// detail says to an authentic publisher what is wrong with the request.
+	detail string
 	// failure says why an authentic request was not accepted.
 	failure string
 	events  int
@@ -72,7 +74,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	if err != nil {
 		err = s.refuseError(c, err)
 	}
-	if o.outcome != outcomeSelfTest {
+	if o.outcome != outcomeSelfTest && o.outcome != outcomeDispatcher {
 		s.report(o, c.Response().StatusCode(), c.Request())
 	}
 	return err

@@ -14,12 +14,17 @@ import (
 )
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
-// the provider's rate → challenge → split → key → start → ACK. The declared length is checked by the server before the handler
-// runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
+// the provider's rate → challenge → split → the source's rate → key → start → ACK. The declared length is checked by the server
+// before the handler runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
 	if s.isSelfTest(c) {
 		return s.testSelf(c)
+	}
+	if s.Dispatcher != nil && s.Dispatcher.Serves(c.Path()) {
+		o.outcome = outcomeDispatcher
+		s.Dispatcher.Handle(c.Context())
+		return nil
 	}
 	provider, params, refused := s.route(c)
 	if refused != "" {
@@ -51,6 +56,12 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		o.outcome = "challenge"
 		return sendReply(c, reply)
 	}
+	if s.Dispatcher != nil {
+		problem := s.Dispatcher.Check(provider.Name(), c.Get(fiber.HeaderAuthorization), request.Body)
+		if o.detail = problem; problem != "" {
+			return s.refuse(c, codeBadEvent)
+		}
+	}
 	return s.accept(c, provider, request)
 }
 
@@ -69,6 +80,9 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	items, err := provider.Split(request)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
+	}
+	if wait := s.limits.takeSources(provider, items, o.receivedAt); wait > 0 {
+		return s.refuseLimited(c, wait)
 	}
 	receipts := o.receipts(provider, items)
 	started, err := s.Intake.Commit(o.ctx, eventsOf(items, receipts))
@@ -95,7 +109,11 @@ func eventsOf(items []providers.Item, receipts []event.Receipt) []intake.Event {
 }
 
 func sendReply(c *fiber.Ctx, reply providers.Reply) error {
-	c.Set(fiber.HeaderContentType, reply.ContentType)
+	if len(reply.Body) > 0 {
+		c.Set(fiber.HeaderContentType, reply.ContentType)
+	} else {
+		c.Response().Header.SetNoDefaultContentType(true)
+	}
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	for name, value := range reply.Headers {
 		c.Set(name, value)

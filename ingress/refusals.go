@@ -176,7 +176,7 @@ var causes = map[code]denial.Cause{
 		Means: "its path names a provider that no definition has", Next: "correct the path at the sender, or add the definition",
 	},
 	codeRateLimited: {
-		Means: "there were more requests than the definition's rate or client_rate lets in",
+		Means: "there were more requests than a rate of the definition allows",
 		Next:  "nothing if the sender tries again; otherwise raise the rate in the definition",
 	},
 	codeTooLarge: {

@@ -72,7 +72,8 @@ func TestRentProg_readsRubyIntoEntities(t *testing.T) {
 	parsed := d.parse(t, d.only(t, "rentprog"))
 	require.Equal(t, "car_update", parsed.Type)
 	require.ElementsMatch(t, []string{"car 7", "branch 2"}, entities(parsed))
-	require.JSONEq(t, `{"action":"update","id":7,"mileage":20,"company_id":2,"note":"a => nil"}`, string(parsed.Changes[0].State))
+	require.JSONEq(t, `{"action":"update","id":7,"mileage":20,"company_id":2,"note":"a => nil","last_event":
+		{"name":"car_update","branch":2,"actor_id":null,"description":"mileage: 10 → 20"}}`, string(parsed.Changes[0].State))
 
 	d = openDoor(t, "")
 	d.post(t, tokened("/api/rentprog/webhook",

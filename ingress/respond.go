@@ -3,6 +3,7 @@ package ingress
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -47,8 +48,28 @@ type acknowledgedEvent struct {
 	Status    runs.State `json:"status"`
 	// Outcome is the result of the earlier run, if it has one.
 	Outcome event.Outcome `json:"outcome,omitempty"`
+	// Cached is what that run came to, if Temporal still has it.
+	Cached *cachedResult `json:"cached_result,omitempty"`
+	// DeadLetterID is the number of the dead letter that the event is.
+	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 	// Conflict says that the key belongs to an event with other content.
 	Conflict bool `json:"conflict,omitempty"`
+}
+
+type cachedResult struct {
+	Result      event.Outcome `json:"result"`
+	ProcessedAt time.Time     `json:"processed_at"`
+	// CorrelationID is that of the request which brought the event first.
+	CorrelationID string `json:"correlation_id,omitempty"`
+}
+
+func cachedOf(e runs.Started) *cachedResult {
+	if e.State != runs.StateProcessed || e.Outcome == "" || e.ProcessedAt.IsZero() {
+		return nil
+	}
+	return &cachedResult{
+		Result: e.Outcome, ProcessedAt: e.ProcessedAt.UTC().Truncate(time.Millisecond), CorrelationID: e.CorrelationID,
+	}
 }
 
 // acknowledge answers for events that are all durable now.
@@ -67,7 +88,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []run
 		}
 		body.Events = append(body.Events, acknowledgedEvent{
 			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
-			Conflict: e.Conflict != nil,
+			Conflict: e.Conflict != nil, Cached: cachedOf(e), DeadLetterID: e.DeadLetterID,
 		})
 		body.Conflict = body.Conflict || e.Conflict != nil
 	}
@@ -83,19 +104,11 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []providers.Item, started []run
 	if body.Conflict {
 		o.outcome = "conflict"
 	}
-	c.Status(status)
-	return s.write(c, o.definition, body)
-}
-
-// write gives the answer in the form that the definition has for it, or else in the usual one.
-func (s *Server) write(c *fiber.Ctx, p *providers.Provider, body acknowledgement) error {
-	if err := c.JSON(body); err != nil {
+	usual, err := json.Marshal(body)
+	if err != nil {
 		return err
 	}
-	if own, ok := p.ReplyBody(c.Response().Body()); ok {
-		c.Response().SetBody(own)
-	}
-	return nil
+	return sendReply(c, o.definition.Acknowledge(status, usual))
 }
 
 // hashLength is in hex digits: enough to tell events apart by eye.
@@ -114,15 +127,16 @@ type refusalBody struct {
 type refusalError struct {
 	Code      code   `json:"code"`
 	Message   string `json:"message"`
+	Detail    string `json:"detail,omitempty"`
 	RequestID string `json:"request_id"`
 }
 
 func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	r := refusals[reason]
-	var requestID string
+	var requestID, detail string
 	var provider *providers.Provider
 	if o, ok := c.Locals(observationKey{}).(*observation); ok {
-		requestID, provider, o.code = o.requestID, o.definition, reason
+		requestID, provider, detail, o.code = o.requestID, o.definition, o.detail, reason
 		if o.reason == "" {
 			o.reason = string(reason)
 		}
@@ -133,7 +147,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	body := refusalBody{refusalError{Code: reason, Message: r.message, RequestID: requestID}}
+	body := refusalBody{refusalError{Code: reason, Message: r.message, Detail: detail, RequestID: requestID}}
 	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 

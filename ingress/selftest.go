@@ -29,8 +29,10 @@ type SelfTest struct {
 }
 
 const (
-	// outcomeSelfTest keeps a self-test out of logs and metrics, which are about webhooks.
-	outcomeSelfTest = "self_test"
+	// outcomeSelfTest keeps a self-test out of logs and metrics, which are about webhooks, and outcomeDispatcher a client of a
+	// dispatcher that publishes nothing.
+	outcomeSelfTest   = "self_test"
+	outcomeDispatcher = "dispatcher"
 	// selfTestAge is how long a result is given again, so that asking often costs nothing.
 	selfTestAge = time.Second
 	// selfTestLimit bounds one look at a store or the queues.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
+	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
@@ -24,6 +25,8 @@ type Options struct {
 	Intake *intake.Intake
 	// SelfTest is what GET /webhooks/_selftest looks at; nil: the path does not exist.
 	SelfTest *SelfTest
+	// Dispatcher serves the clients of an outbound dispatcher; nil: there is none.
+	Dispatcher Dispatcher
 	// Refusals remember why requests were refused; nil makes some of the server's own.
 	Refusals *Refusals
 	// Errors takes what goes wrong for the error log; nil where there is none, which is no reason not to receive.
@@ -45,6 +48,8 @@ type Options struct {
 	Questions Asker
 	// HandlerURL gives the address of a handler by the name that a definition has for it; "" if it is not configured.
 	HandlerURL func(name string) string
+	// Rates are shared with the other processes of the installation; nil: this process counts alone.
+	Rates RateStore
 	// PublicURL is how senders see this server (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
 	PublicURL string
 }
@@ -54,6 +59,15 @@ type Catalogue interface {
 	Lookup(name string) (*providers.Provider, bool)
 	// ByPath resolves /webhooks/{provider} and every path of its own that a definition declares.
 	ByPath(path string) (p *providers.Provider, params map[string]string, ok bool)
+}
+
+// Dispatcher serves what the clients of an outbound dispatcher ask beside publishing.
+type Dispatcher interface {
+	// Serves says whether a path is one of its own. Handle answers a request for one, and lets in whom it knows.
+	Serves(path string) bool
+	Handle(c *fasthttp.RequestCtx)
+	// Check says what is wrong with the body of an authentic request to a provider, if one of its clients sends it; "" otherwise.
+	Check(provider, authorization string, body []byte) (problem string)
 }
 
 // ErrorSink takes entries for the error log. Record neither waits nor fails.
@@ -95,7 +109,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := newLimits()
+	limits, err := newLimits(o.Rates)
 	if err != nil {
 		return nil, err
 	}

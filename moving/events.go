@@ -162,7 +162,7 @@ func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time)
 			last.Key, last.KeyFrom = event.CanonicalKey(p.Name(), key), event.KeyFromEvent
 		case item.KeyFrom == event.KeyFromNothing:
 			of.wrong("body", "today's definition finds no key in it: give one as key")
-		case item.KeyFrom == event.KeyFromBody && !isExact:
+		case item.KeyFrom == event.KeyFromBody && !isExact && !item.OfValue:
 			of.wrong("body", "the key of this event is the hash of its bytes, and %s", of.whyInexact())
 		}
 	}

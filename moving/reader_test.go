@@ -152,7 +152,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		`{"record":"s3cret"}`,
 		`{"record":"event","provider":"nobody","received_at":"2025-11-20 10:00:00","attempts":-1,"s3cret_field":1}`,
 		`{"record":"event","provider":"stripe","received_at":"2999-11-20T10:00:00Z","status":"s3cret","body":{"id":"e"}}`,
-		`{"record":"event","provider":"evolution","received_at":"2025-11-20T10:00:00Z","body":{"event":"x","instance":"y"}}`,
+		`{"record":"event","provider":"github","received_at":"2025-11-20T10:00:00Z","body":{"event":"x","instance":"y"}}`,
 		`{"record":"entity","provider":"stripe","kind":"customer","id":7,"state":[1],"as_of":"s3cret"}`,
 		`{"record":"subscription","name":"crm","rate_limit":"s3cret"}`,
 		"{\"record\":\"key\",\"provider\":\"stripe\",\"key\":\"\xff\",\"first_seen\":1763620000}",
@@ -201,11 +201,39 @@ func TestCSV(t *testing.T) {
 	}[:2], mistakes(lines)[:2])
 }
 
+// A column of jsonb keeps no bytes: it has its own white space, order of fields and form of numbers. The key of a definition that hashes
+// values is found in it as the ingress has found it in the bytes.
+func TestAKeyIsFoundInWhatJSONBHasKept(t *testing.T) {
+	t.Parallel()
+	for provider, bodies := range map[string][2]string{
+		"rentprog": {`{"payload":"{\"id\"=\u003e1, \"note\"=\u003e\"\\n\"}", "event":"car_update"}`,
+			`{"event": "car_update", "payload": "{\"id\"=>1, \"note\"=>\"\\n\"}"}`},
+		"evolution": {`{"event":"presence.update","instance":"a","data":{"presences":{},"id":1.50},"destination":"x"}`,
+			`{"data": {"id": 1.5, "presences": {}}, "event": "presence.update", "instance": "a", "destination": "y"}`},
+		"umnico": {`{"type":"lead.changed","leadId":2e3,"accountId":1}`, `{"type": "lead.changed", "leadId": 2000, "accountId": 1}`},
+	} {
+		var keys []string
+		for _, body := range []string{quoteJSON(t, bodies[0]), bodies[1]} {
+			one := item(t, read(t, reader(t), `{"record":"event","received_at":"2025-11-20T10:00:00Z","provider":"`+provider+`","body":`+body+`}`))
+			require.Equal(t, event.KeyFromBody, one.Receipt.KeyFrom)
+			keys = append(keys, one.Receipt.Key)
+		}
+		require.Equal(t, keys[0], keys[1], provider)
+	}
+}
+
+func quoteJSON(t *testing.T, text string) string {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	require.NoError(t, err)
+	return string(quoted)
+}
+
 // A reader of CSV takes the CR from a line end within a cell. A key that is the hash of such bytes would be another one.
 func TestALineEndInACellIsNotExact(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportKey, "evolution"
+	r.Format, r.Record, r.Provider = moving.FormatCSV, operation.ImportKey, "github"
 	const want = "line 2: body: the key of this event is the hash of its bytes, and a cell of CSV does not keep those of a line end: " +
 		"give body_base64, or a key"
 	for _, end := range []string{"\r\n", "\n"} {

@@ -120,3 +120,34 @@ func TestEventsThatWaitStandAmongTheStored(t *testing.T) {
 	require.Len(t, page.Items, len(w.rows))
 	require.Contains(t, page.Note, "Temporal does not answer")
 }
+
+// lateList is a Temporal whose list does not have a run yet that it can describe.
+type lateList struct{ *waitingWorld }
+
+func (lateList) EventOfWorkflow(context.Context, string) (string, error) {
+	return "", event.ErrNotFound
+}
+
+func (lateList) WaitingByWorkflow(context.Context, string) (event.Waiting, error) {
+	return event.Waiting{}, event.ErrNotFound
+}
+
+func (lateList) AcceptedOf(_ context.Context, workflowID string) (event.Accepted, error) {
+	provider, key, _ := event.SplitWorkflowID(workflowID)
+	return event.Accepted{
+		Receipt: event.Receipt{ID: someID, Provider: provider, Key: key}, Run: event.Run{WorkflowID: workflowID}, Body: []byte(`{}`),
+	}, nil
+}
+
+// By its workflow ID an event is found at once, although Temporal's list is late.
+func TestAnAcknowledgedEventIsFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	w := lateList{&waitingWorld{stub: &stub{}}}
+	_, base := serve(t, operator.Options{API: &api.API{Events: w, Accepted: w}})
+	var shown api.EventDetail
+	r := ask(t, "GET", base+"/events/acme:evt_1", "")
+	require.Equal(t, 200, r.status, string(r.body))
+	require.NoError(t, json.Unmarshal(r.body, &shown))
+	require.Equal(t, someID, shown.ID)
+	require.Equal(t, event.StatusAccepted, shown.Status)
+}

@@ -117,6 +117,7 @@ var localCaller = access.Caller{Name: "local", Role: access.RoleAdmin}
 type gate struct {
 	tokens   access.Tokens
 	web      []string // origins of Temporal Web
+	readers  []string // origins whose pages may read the change feed
 	prefix   string   // under which a proxy shows us
 	lockout  *access.Lockout
 	sessions SessionStore // nil: nobody logs in
@@ -130,7 +131,7 @@ type gate struct {
 
 func newGate(o Options, log *slog.Logger) *gate {
 	return &gate{
-		tokens: o.Tokens, web: o.TemporalWeb, prefix: o.Prefix, lockout: access.NewLockout(), log: log,
+		tokens: o.Tokens, web: o.TemporalWeb, readers: o.ChangesOrigins, prefix: o.Prefix, lockout: access.NewLockout(), log: log,
 		sessions: o.Sessions, tickets: cmp.Or(o.Tickets, &access.Tickets{}), refused: newRefusedLogins(o.Sessions),
 		localProof: newLocalProof(),
 	}
@@ -195,12 +196,15 @@ func (g *gate) identify(c *fiber.Ctx) (access.Caller, error) {
 	if len(g.tokens) == 0 {
 		return localCaller, nil
 	}
-	header := c.Get(fiber.HeaderAuthorization)
+	header := shownToken(c)
 	if who, ok := g.tokens.Find(header); ok {
 		return who, nil
 	}
 	if header != "" && !isForProxy(header) {
 		return access.Caller{}, g.refuseGuess(c, true)
+	}
+	if g.isGuest(c) {
+		return access.Caller{}, g.refuseGuess(c, false)
 	}
 	who, err := g.ofSession(c.UserContext(), c.Cookies(sessionCookie))
 	switch {
@@ -233,14 +237,6 @@ func (g *gate) refuseGuess(c *fiber.Ctx, hasGuessed bool) error {
 	}
 	c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
 	return exchange.Refuse(exchange.CodeUnauthenticated)
-}
-
-// guests are the origins of the pages that may call beside our own.
-func (g *gate) guests(c *fiber.Ctx) []string {
-	if strings.HasPrefix(c.Path(), payloadsPath) {
-		return g.web
-	}
-	return nil
 }
 
 // maxEventRequest is room for the largest body of an event in base64, or as text with every character escaped; or for the

@@ -37,17 +37,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		}
 		s.log.Error("operator.failed", "request_id", shown.RequestID, "path", c.Path(), "error", err)
 	}
-	answer := fiber.Map{"code": shown.Code, "message": shown.Message, "request_id": shown.RequestID}
-	if shown.Field != "" {
-		answer["field"] = shown.Field
-	}
-	if !shown.KnownFrom.IsZero() {
-		answer["known_from"] = shown.KnownFrom.UTC()
-	}
-	if shown.Detail != "" {
-		answer["detail"] = shown.Detail
-	}
-	return c.Status(shown.Status).JSON(fiber.Map{"error": answer})
+	return c.Status(shown.Status).JSON(shown.Body())
 }
 
 // outage says which store is unavailable and what that means for events; "" if this process doesn't check, or finds both.

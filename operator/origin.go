@@ -24,16 +24,18 @@ func refuseForeignPage(c *fiber.Ctx, withoutTokens bool, guests []string) error 
 	if slices.Contains(guests, origin) {
 		return nil
 	}
-	if origin != "" {
-		from, err := url.Parse(origin)
-		if err != nil || !strings.EqualFold(from.Host, host) {
-			return exchange.Refuse(exchange.CodeForeignPage)
-		}
+	if origin != "" && !isOurOrigin(c, origin) {
+		return exchange.Refuse(exchange.CodeForeignPage)
 	}
 	if site := c.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return exchange.Refuse(exchange.CodeForeignPage)
 	}
 	return nil
+}
+
+func isOurOrigin(c *fiber.Ctx, origin string) bool {
+	from, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(from.Host, string(c.Request().Host()))
 }
 
 // isLocalName accepts localhost and IP addresses, with or without a port.

@@ -72,6 +72,10 @@ func someAfter[T any](row T, last, name string, limit int) []T {
 	return slices.Repeat([]T{row}, min(limit, 2))
 }
 
+func (s *stub) DestinationsOf(context.Context, []int64) (map[int64]delivery.Destination, error) {
+	return map[int64]delivery.Destination{3: someDestination()}, s.call("destinations of")
+}
+
 func (s *stub) Condition(context.Context, int64) (delivery.Condition, error) {
 	return someCondition(), s.call("condition")
 }
@@ -158,8 +162,8 @@ func (s *stub) DeliveriesOf(context.Context, string) ([]delivery.Delivery, error
 func (s *stub) AttemptsOf(context.Context, string) ([]delivery.Attempt, error) {
 	d := someDelivery()
 	return []delivery.Attempt{
-		{Key: delivery.Key{EventID: someID, SubscriptionID: 5}, Subscription: "customers", At: noon, Code: "503", MS: 12, Answer: d.Answer},
-		{Key: delivery.Key{EventID: someID, SubscriptionID: 6}, Subscription: "other", At: noon, OK: true, Code: "200", MS: 12},
+		{Key: delivery.Key{EventID: someID, SubscriptionID: 5}, Subscription: "customers", Number: 1, At: noon, Code: "503", MS: 12, Answer: d.Answer},
+		{Key: delivery.Key{EventID: someID, SubscriptionID: 6}, Subscription: "other", Number: 1, At: noon, OK: true, Code: "200", MS: 12},
 	}, s.call("attempts")
 }
 

@@ -111,6 +111,7 @@ func TestSecretsAreNeverShownAgain(t *testing.T) {
 			if role == access.RoleViewer {
 				require.NotContains(t, string(r.body), "hunter2", path)
 				require.NotContains(t, string(r.body), "4242", path)
+				require.NotContains(t, string(r.body), "example.com/hooks", path)
 			}
 		}
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	Tickets  *access.Tickets
 	// TemporalWeb are the origins whose pages may call the codec endpoint.
 	TemporalWeb []string
+	// ChangesOrigins are the origins whose pages may read the change feed.
+	ChangesOrigins []string
 	// Metrics serves GET /metrics to Prometheus, MetricsJSON the same numbers as JSON, MetricsHistory those of the last hours;
 	// nil leaves the routes out.
 	Metrics, MetricsJSON, MetricsHistory http.Handler
@@ -110,9 +112,7 @@ func New(o Options) *Server {
 		s.routes = append(s.routes, exchange.Get("/openapi.json", "this API as an OpenAPI 3.1 document", openAPI))
 		s.routes = append(s.routes, o.API.Routes()...)
 	}
-	if len(o.TemporalWeb) > 0 {
-		s.app.Use(strings.TrimSuffix(payloadsPath, "/"), admit(o.TemporalWeb))
-	}
+	s.admitGuests(o)
 	gate := newGate(o, s.log)
 	if o.Site != nil {
 		o.Site.add(s.app, gate, o.Prefix)

@@ -364,6 +364,9 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	attempts, err := db.AttemptsOf(ctx, key.EventID)
 	require.NoError(t, err)
 	require.Len(t, attempts, 3)
+	for i, a := range attempts {
+		require.Equal(t, i+1, a.Number, "the attempts of a delivery that is sent again go on counting")
+	}
 
 	_, err = db.SendAgain(ctx, key, ada) // also what was delivered
 	require.NoError(t, err)
@@ -372,6 +375,14 @@ func TestASecondGenerationIsSentUnderANewID(t *testing.T) {
 	require.Equal(t, delivery.Canceled, d.Status)
 	_, err = db.CancelDelivery(ctx, key, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
+	late := delivery.Key{EventID: key.EventID, SubscriptionID: 2} // which was not there when the event was processed
+	db.destination(2, delivery.Destination{})
+	_, err = db.SendAgain(ctx, late, ada)
+	require.NoError(t, err)
+	db.settle(became(db.lease(10, 10)[0], delivery.OK, "200"))
+	d, err = db.Delivery(ctx, late)
+	require.NoError(t, err)
+	require.Equal(t, delivery.Delivered, d.Status)
 	_, err = db.SendAgain(ctx, delivery.Key{EventID: key.EventID, SubscriptionID: 9}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = $1`, "delivery:"+key.EventID+"/1"))

@@ -49,13 +49,21 @@ func benchmarkEvent(b *testing.B, transactions, callers int) {
 		one()
 	}
 	db.exec("ANALYZE")
-	postgres, ours := cpuOf(b, db.backends()...), cpuOf(b, os.Getpid())
+	postgres, ours, wal := cpuOf(b, db.backends()...), cpuOf(b, os.Getpid()), db.wal()
 	b.ResetTimer()
 	parallel(callers, b.N, one)
 	b.StopTimer()
 	perEvent := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(b.N) }
 	b.ReportMetric(perEvent(cpuOf(b, os.Getpid())-ours), "go-µs/event")
 	b.ReportMetric(perEvent(cpuOf(b, db.backends()...)-postgres), "pg-µs/event")
+	b.ReportMetric(float64(db.wal()-wal)/float64(b.N), "wal-B/event")
+}
+
+// wal is how many bytes of its log the server has written.
+func (d *database) wal() (n int64) {
+	d.t.Helper()
+	require.NoError(d.t, d.sql.QueryRow(d.t.Context(), `SELECT pg_current_wal_lsn() - '0/0'`).Scan(&n))
+	return n
 }
 
 // What a patch costs that is late by 1 to 32 changes, for entities with ten changes, and for one with 300,000. Each op is one in order

@@ -493,6 +493,25 @@ func TestAnImportIsCompared(t *testing.T) {
 
 }
 
+// A key that counts for 15 minutes may be that of several events. Each line of a file is compared with its own.
+func TestEachOfSeveralEventsOfAKeyIsCompared(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	first, second := m.event("key", noon, patchBody("1", `{}`)), m.event("key", noon.Add(time.Hour), patchBody("1", `{}`))
+	waits := m.letter("key", noon.Add(2*time.Hour), patchBody("1", `{}`), false)
+	items := []operation.ImportItem{first, second, waits}
+	for i := range items {
+		items[i].Receipt.DedupeWindow = event.Duration(15 * time.Minute)
+	}
+	require.EqualValues(t, 3, m.bring(items...).Counts.Sum().New)
+	all, err := m.Imports.CompareImport(t.Context(), items)
+	require.NoError(t, err)
+	for i, of := range all {
+		require.Empty(t, of.Differences, i)
+		require.Equal(t, items[i].Receipt.ID, of.EventID, i)
+	}
+}
+
 // An event is here, of the time of the file, which does not name it: it is told, and no other is.
 func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 	t.Parallel()
@@ -530,4 +549,23 @@ func TestRetentionKeepsImportedEntitiesWhole(t *testing.T) {
 	require.JSONEq(t, `{"plate":"A 1","mileage":104}`, m.stateOf(thing("car")))
 	m.live("next", noon.Add(48*time.Hour), patchBody("car", `{"mileage":150}`))
 	require.JSONEq(t, `{"plate":"A 1","mileage":150}`, m.stateOf(thing("car")))
+}
+
+// A member was made before the move, under a customer. An event that names the mandate alone reaches it.
+func TestAnImportedEntityIsKnownByItsNames(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	item := m.snapshot("CU1", `{"status":"active"}`, noon)
+	item.Entity.Names = []event.Name{{Rank: 1, Name: "MD1"}, {Rank: 2, Name: "SB1"}}
+	m.bring(item)
+	before := m.everything()
+	m.bring(item)
+	require.Equal(t, before, m.everything())
+	r := receipt()
+	p := parsed(event.Change{
+		Kind: "thing", ExternalID: "SB1", Op: event.OpPatch, State: []byte(`{"paid":true}`), Names: []event.Name{{Rank: 2, Name: "SB1"}},
+	})
+	p.OccurredAt = noon.Add(1)
+	m.mustProcess(r, p)
+	require.JSONEq(t, `{"status":"active","paid":true}`, m.stateOf(thing("CU1")))
 }

@@ -106,6 +106,12 @@ func (d *database) status(id string) event.Status {
 	return record.Status
 }
 
+// UpsertEntities is the store's, for tests that no change comes too late for.
+func (d *database) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
+	_, err := d.Store.UpsertEntities(ctx, r, p, run)
+	return err
+}
+
 // process takes an event through persist and upsert.
 func (d *database) process(r event.Receipt, p event.Parsed) {
 	d.t.Helper()

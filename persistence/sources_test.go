@@ -13,6 +13,7 @@ import (
 // What came from one source of a provider is listed and redriven alone:
 //   - events, and dead letters, whether or not they have a row
 //   - an edited dead letter keeps the source of its original
+//   - the sources that there are are listed
 func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -28,6 +29,9 @@ func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 		db.record(deadLetter(r))
 		letters = append(letters, db.deadLetterOf(r))
 	}
+	known, err := db.SourcesOf(t.Context(), "acme", 100)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"shop-a", "shop-b"}, known)
 	stored, err := db.Events(t.Context(), event.RecordQuery{Provider: "acme", Source: "shop-a"})
 	require.NoError(t, err)
 	require.Len(t, stored, 2)

@@ -14,6 +14,7 @@ import (
 	"holdfast/persistence/ledgers"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/rates"
 	"holdfast/persistence/read"
 	"holdfast/persistence/rebuilds"
 	"holdfast/persistence/subscriptions"
@@ -59,6 +60,7 @@ type (
 	outboxes  = outbox.Store
 	routes    = subscriptions.Store
 	feeds     = changes.Store
+	limits    = rates.Store
 )
 
 // Store is all that can be asked of the database, and written to it. It is safe for concurrent use.
@@ -75,6 +77,7 @@ type Store struct {
 	*outboxes
 	*routes
 	*feeds
+	*limits
 
 	Redrives *deadletters.Redrives
 	Rebuilds *rebuilds.Store
@@ -100,7 +103,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	return &Store{
 		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db),
 		reads: read.New(db), journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
-		routes: to, feeds: changes.New(db),
+		routes: to, feeds: changes.New(db), limits: rates.New(db),
 		Redrives: deadletters.NewRedrives(db), Rebuilds: rebuilds.New(db, w), Resends: subscriptions.NewResends(db, to),
 		Imports: imports.New(db, w),
 	}, nil

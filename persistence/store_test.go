@@ -47,7 +47,7 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 		r, p := receipt(), parsed(patch("a", `{"n":1}`), snapshot("b", `{"n":2}`))
 		p.OccurredAt = occurred
 		persist = trips(func() error { _, err := store.Persist(t.Context(), r, body, p, runOf(r)); return err })
-		upsert = trips(func() error { return store.UpsertEntities(t.Context(), r, p, runOf(r)) })
+		upsert = trips(func() error { _, err := store.UpsertEntities(t.Context(), r, p, runOf(r)); return err })
 		return persist, upsert
 	}
 	process(noon)                   // prepares the statements

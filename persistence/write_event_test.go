@@ -18,7 +18,33 @@ func (d *database) mustProcess(r event.Receipt, p event.Parsed) event.Persisted 
 	d.t.Helper()
 	persisted, err := d.Process(d.t.Context(), r, body, p, runOf(r))
 	require.NoError(d.t, err)
+	persisted.Entities = nil // TestProcessNamesEntities
 	return persisted
+}
+
+// The result of an event says what its transaction has done to each entity, and names three of them at most.
+func TestProcessNamesEntities(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	said := func(changes ...event.Change) []string {
+		r := receipt()
+		persisted, err := db.Process(t.Context(), r, body, parsed(changes...), runOf(r))
+		require.NoError(t, err)
+		require.True(t, persisted.Processed)
+		return persisted.Entities
+	}
+	require.Equal(t, []string{"no entities"}, said())
+	require.Equal(t, []string{"created thing 1", "created thing 2"},
+		said(snapshot("1", `{"n":1}`), snapshot("2", `{"n":1}`), patch("1", `{"n":2}`)))
+	require.Equal(t, []string{"deleted thing 1", "unchanged thing 2"},
+		said(event.Change{Kind: "thing", ExternalID: "1", Op: event.OpDelete}, patch("2", `{}`)))
+	require.Equal(t, []string{"created thing 3", "created thing 4", "created thing 5", "and 2 more"},
+		said(patch("3", `{}`), patch("4", `{}`), patch("5", `{}`), patch("6", `{}`), patch("7", `{}`)))
+
+	r := receipt()
+	persisted, err := db.Persist(t.Context(), r, body, parsed(snapshot("8", `{}`)), runOf(r))
+	require.NoError(t, err)
+	require.Equal(t, event.Persisted{}, persisted, "the upsert step has yet to come")
 }
 
 // Whatever is new, seen before, dead, or another's takes the same way.
@@ -174,6 +200,7 @@ func TestTheSameEventFiftyTimesAtOnceIsProcessedOnce(t *testing.T) {
 	for range 50 {
 		group.Go(func() error {
 			persisted, err := db.Process(t.Context(), r, body, p, runOf(r))
+			persisted.Entities = nil
 			require.Equal(t, event.Persisted{Processed: true}, persisted)
 			return err
 		})

@@ -98,6 +98,14 @@ func (c *Catalogue) WithCertificates(get auth.Certificates) *Catalogue {
 	return c.with(func(p *Provider) *Provider { return p.Certified(get) })
 }
 
+// WithRate gives the same catalogue with a rate for providers whose definition says nothing of one; nil is no rate.
+func (c *Catalogue) WithRate(r *Rate) *Catalogue {
+	if r == nil {
+		return c
+	}
+	return c.with(func(p *Provider) *Provider { return p.Limited(r) })
+}
+
 func (c *Catalogue) with(change func(*Provider) *Provider) *Catalogue {
 	out := &Catalogue{providers: make(map[string]entry, len(c.providers)), fixed: c.fixed, routes: c.routes}
 	for name, e := range c.providers {

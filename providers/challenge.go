@@ -55,6 +55,8 @@ func (c *compiler) newChallenge(at string, d definition.Challenge, paths []auth.
 	}
 	if d.Auth != nil {
 		ch.schemes = auth.NewOne(&c.Problems, at+".auth", *d.Auth, paths)
+		_, _, path := ch.schemes.Hidden()
+		c.ReceiptFields.HidePath(path)
 	}
 	if ch.contentType == "" {
 		ch.contentType = "text/plain; charset=utf-8"
@@ -107,7 +109,11 @@ func (p *Provider) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne
 				continue
 			}
 		}
-		if reply, ok := ch.answer(a, r, nil, now); ok {
+		mac := func(text string) (string, bool) { return a.MAC(r, text, now) }
+		if ch.schemes != nil && !ch.schemes.HasKey() {
+			mac = p.Authenticator.OwnMAC
+		}
+		if reply, ok := ch.answer(mac, r, nil); ok {
 			return reply, true, nil
 		}
 	}
@@ -126,7 +132,8 @@ func (p *Provider) Challenge(r *auth.Request, now time.Time) (reply Reply, ok bo
 	}
 	for i := range p.challenges {
 		if ch := &p.challenges[i]; ch.isPlain() {
-			if reply, ok := ch.answer(p.Authenticator, r, body, now); ok {
+			mac := func(text string) (string, bool) { return p.Authenticator.MAC(r, text, now) }
+			if reply, ok := ch.answer(mac, r, body); ok {
 				return reply, true
 			}
 		}
@@ -140,7 +147,7 @@ func (ch *challenge) isPlain() bool {
 }
 
 // answer gives text as it is, and any other value as JSON.
-func (ch *challenge) answer(a *auth.Authenticator, r *auth.Request, body any, now time.Time) (Reply, bool) {
+func (ch *challenge) answer(mac func(string) (string, bool), r *auth.Request, body any) (Reply, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), jq.Deadline)
 	defer cancel()
 	in := jq.NewInput(named(r.Header, ch.readHeaders), named(r.Query, ch.query), r.PathParams, body, nil)
@@ -151,8 +158,11 @@ func (ch *challenge) answer(a *auth.Authenticator, r *auth.Request, body any, no
 	if ch.hmac != nil {
 		v, err := ch.hmac.First(ctx, in, nil)
 		text, isText := v.(string)
-		sum, ok := a.MAC(r, text, now)
-		if err != nil || !isText || !ok {
+		if err != nil || !isText {
+			return Reply{}, false
+		}
+		sum, ok := mac(text)
+		if !ok {
 			return Reply{}, false
 		}
 		in.Value["hmac"] = sum

@@ -36,19 +36,21 @@ func (c *compiler) compile(d *definition.Definition) *Provider {
 	p.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, p.paths)
 	c.Coverage = p.Coverage()
 	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, p.Authenticator)
-	p.kept = c.ReceiptFields
 	p.decoders = decode.New(&c.Problems, d.Decode)
 	p.batch = c.newBatch(d.Batch)
 	c.Item = itemPath(d.Batch)
 	c.compileEvents(p, d)
+	p.kept = c.ReceiptFields
 	c.compileLimits(p, d)
 	return p
 }
 
 // compileEvents compiles what the definition says of an event.
 func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
+	p.challenges = c.newChallenges(d.Challenges, p.paths) // first, since their tokens are hidden from all that follows
 	c.Required("type", string(d.Type))
 	p.typeOf = c.Expression("type", d.Type)
+	p.needsType = c.OneOf("untyped", d.Untyped, "accept", "reject") == "reject"
 	p.sourceOf = c.Expression("source", d.Source)
 	c.HasSource = d.Source != ""
 	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
@@ -58,7 +60,6 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	p.mapping = c.Compile(d)
 	p.decoders.Identity = identityOf(p)
 	p.decoders.Projection = projectionOf(p)
-	p.challenges = c.newChallenges(d.Challenges, p.paths)
 	p.questions = c.newQuestions(d.Questions)
 	p.redact = c.newRedaction(slices.Concat(d.Redact, tokensInBody(d.Auth)))
 	p.samples = c.newSamples(d.Samples)
@@ -68,9 +69,13 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 // compileLimits compiles what the ingress enforces.
 func (c *compiler) compileLimits(p *Provider, d *definition.Definition) {
 	p.rate = c.newRate("rate", d.Rate)
+	p.sourceRate = c.newRate("source_rate", d.SourceRate)
+	if d.SourceRate != nil && d.Source == "" {
+		c.Add("source_rate", "there is no source to tell senders apart by")
+	}
 	p.clientRate = c.newRate("client_rate", d.ClientRate)
 	p.replies = c.newReplies(d.Replies)
-	p.replyBody = c.NewExpression("replies.body", d.Replies.Body)
+	p.replyForm = c.newReplyForm(d.Replies)
 }
 
 // itemPath leads from the body to the event within it, of which there is one where a signature names its fields.

@@ -29,11 +29,13 @@ func gocardlessFold(t require.TestingT, p *Provider, events [][3]string, arrived
 	for _, i := range arrived {
 		body := fmt.Sprintf(`{"id":"EV%d","created_at":%q,"resource_type":%q,"action":%q,"links":{%s}}`, i,
 			clock.Add(time.Duration(i)*time.Second).Format(time.RFC3339), events[i][0], events[i][1], events[i][2])
-		parsed, err := p.Parse(event.Receipt{Provider: "gocardless", KeyFrom: event.KeyFromEvent, ReceivedAt: clock, Root: []byte(`{}`)},
-			[]byte(body))
+		r := event.Receipt{
+			ID: strconv.Itoa(i), Provider: "gocardless", KeyFrom: event.KeyFromEvent, ReceivedAt: clock, Root: []byte(`{}`),
+		}
+		parsed, err := p.Parse(r, []byte(body))
 		require.NoError(t, err)
 		for _, c := range parsed.Changes {
-			all = append(all, event.OrderedChange{Order: event.Order{OccurredAt: parsed.OccurredAt, EventID: strconv.Itoa(i)}, Change: c})
+			all = append(all, event.OrderedChange{Order: event.OrderOf(r, parsed, c), Change: c})
 			for _, n := range c.Names {
 				if a, b := of(c.ExternalID), of(n.Name); a != b { // a customer comes before a mandate, and that before a subscription
 					best[max(a, b)] = min(a, b)
@@ -62,6 +64,7 @@ func gocardlessFold(t require.TestingT, p *Provider, events [][3]string, arrived
 //   - one person is one member, though few events name the customer: with two mandates, of which one replaces a third
 //   - an event that names only a subscription reaches the member
 //   - a subscription has the status of its own events, and a payment of it has another
+//   - the member has the status of the subscription, also if its mandate becomes active later
 //   - the member leads to the subscription, whose end is told by an event that names nothing else
 func TestGocardlessMembership(t *testing.T) {
 	t.Parallel()
@@ -94,8 +97,9 @@ func TestGocardlessMembership(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, members)
-		require.JSONEq(t, `{"status":"active","customer":"CU1","mandates":{"MD1":{},"MD2":{},"MD3":{}},"subscriptions":{"SB1":{}}}`,
-			string(entities["member/CU1"].State))
+		require.JSONEq(t, `{"status":"cancelled","customer":"CU1",
+			"mandates":{"MD1":{"status":"active"},"MD2":{"status":"replaced"},"MD3":{"status":"active"}},
+			"subscriptions":{"SB1":{"status":"cancelled"}}}`, string(entities["member/CU1"].State))
 		require.Equal(t, "active", status("mandate/MD1"))
 		require.Equal(t, "cancelled", status("subscription/SB1"))
 		require.Equal(t, "confirmed", status("payment/PM1"))
@@ -108,4 +112,47 @@ func TestGocardlessMembership(t *testing.T) {
 		}, p.Related(entities["member/CU1"]))
 		require.Equal(t, []event.EntityRef{ref("member", "MD1"), ref("member", "MD2")}, p.Related(entities["customer/CU1"]))
 	})
+}
+
+// What the status of a member is after each of these events, one after the other.
+func TestAMemberFollowsTheSubscriptions(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "gocardless", secretOfTests)
+	var events [][3]string
+	for _, of := range []struct{ resource, action, links, status string }{
+		{"mandates", "created", `"mandate":"MD1","customer":"CU1"`, "created"},
+		{"mandates", "submitted", `"mandate":"MD1"`, "submitted"},
+		{"subscriptions", "created", `"subscription":"SB1","mandate":"MD1"`, "active"},
+		{"mandates", "active", `"mandate":"MD1"`, "active"},
+		{"subscriptions", "payment_created", `"subscription":"SB1","payment":"PM1"`, "active"},
+		{"payments", "failed", `"payment":"PM1","mandate":"MD1","subscription":"SB1"`, "active"},
+		{"subscriptions", "paused", `"subscription":"SB1"`, "paused"},
+		{"subscriptions", "scheduled_resume", `"subscription":"SB1"`, "paused"},
+		{"subscriptions", "resumed", `"subscription":"SB1"`, "active"},
+		{"subscriptions", "finished", `"subscription":"SB1"`, "finished"},
+		{"mandates", "expired", `"mandate":"MD1"`, "finished"},
+		{"subscriptions", "created", `"subscription":"SB2","mandate":"MD1"`, "active"},
+		{"subscriptions", "cancelled", `"subscription":"SB2"`, "cancelled"},
+	} {
+		events = append(events, [3]string{of.resource, of.action, of.links})
+		arrived := make([]int, len(events))
+		for i := range arrived {
+			arrived[i] = len(events) - 1 - i
+		}
+		var member struct{ Status string }
+		require.NoError(t, json.Unmarshal(gocardlessFold(t, p, events, arrived)["member/CU1"].State, &member))
+		require.Equal(t, of.status, member.Status, "after %s.%s", of.resource, of.action)
+	}
+}
+
+// The sender's metadata is part of the thing: that of the event, and that of the resource.
+func TestGocardlessMetadata(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "gocardless", secretOfTests)
+	parsed, err := p.Parse(event.Receipt{Provider: "gocardless", KeyFrom: event.KeyFromEvent, ReceivedAt: clock, Root: []byte(`{}`)},
+		[]byte(`{"id":"EV1","created_at":"2026-05-04T11:00:00.000Z","resource_type":"payments","action":"confirmed",
+			"links":{"payment":"PM1"},"details":{},"metadata":{"order":"7"},"resource_metadata":{"member":"12"}}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"status":"confirmed","links":{"payment":"PM1"},"metadata":{"order":"7"},"resource_metadata":{"member":"12"}}`,
+		string(parsed.Changes[0].State))
 }

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // Braintree's
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -13,7 +14,8 @@ import (
 )
 
 // What each provider asks before it sends anything, and what it is told:
-//   - Okta and Asana get a header back, Trello an answer, Mailchimp one for its token, Meta its parameter for a token of its own
+//   - Okta and Asana get a header back, Trello an answer, Mailchimp one for its token, Meta its parameter for a token of its own, Braintree
+//     a signed text for its public key
 //   - Discord, Twitch and Zoom ask by a request that is signed like any other, and Zoom gets a text signed
 //   - who proves nothing where something has to be proven is refused, and no handshake is one by another method
 func TestHandshakes(t *testing.T) {
@@ -21,10 +23,15 @@ func TestHandshakes(t *testing.T) {
 	sum := hmac.New(sha256.New, []byte(secretOfTests))
 	sum.Write([]byte("qgg8vlvZRS6UYooatFL8Aw"))
 	signed := hex.EncodeToString(sum.Sum(nil))
+	key := sha1.Sum([]byte(secretOfTests))
+	sum = hmac.New(sha1.New, key[:])
+	sum.Write([]byte("20f9f8ed05f77439fe955c977e4c8a53"))
+	braintreeSum := hex.EncodeToString(sum.Sum(nil))
 	for name, c := range map[string]struct {
 		provider, method, body string
 		header                 map[string][]string
 		query                  map[string][]string
+		path                   map[string]string
 		status                 int
 		reply                  string
 		headers                map[string]string
@@ -48,6 +55,12 @@ func TestHandshakes(t *testing.T) {
 			"hub.mode": {"subscribe"}, "hub.challenge": {"1158201444"}, "hub.verify_token": {secretOfTests}}, status: 200, reply: "1158201444"},
 		"meta with another token": {provider: "meta", method: "GET", query: map[string][]string{
 			"hub.mode": {"subscribe"}, "hub.challenge": {"1158201444"}, "hub.verify_token": {"a guess of the token"}}, status: -1},
+		"braintree": {provider: "braintree", method: "GET", path: map[string]string{"public_key": secretOfTests},
+			query: map[string][]string{"bt_challenge": {"20f9f8ed05f77439fe955c977e4c8a53"}}, status: 200, reply: secretOfTests + "|" + braintreeSum},
+		"braintree with another key": {provider: "braintree", method: "GET", path: map[string]string{"public_key": "a guess of the key"},
+			query: map[string][]string{"bt_challenge": {"20f9f8ed05f77439fe955c977e4c8a53"}}, status: -1},
+		"braintree with what may be a payload": {provider: "braintree", method: "GET", path: map[string]string{"public_key": secretOfTests},
+			query: map[string][]string{"bt_challenge": {"PG5vdGlmaWNhdGlvbj4="}}},
 		"discord": {provider: "discord", method: "POST", body: `{"version":1,"type":0}`, status: 204, isSigned: true},
 		"twitch": {provider: "twitch", method: "POST", body: `{"challenge":"pogchamp","subscription":{"id":"s"}}`, status: 200,
 			reply: "pogchamp", isSigned: true},
@@ -58,7 +71,7 @@ func TestHandshakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := providerOf(t, c.provider, secretOfTests)
-			r := &auth.Request{Method: c.method, Path: p.Paths()[0], Header: map[string][]string{}, Query: map[string][]string{}, Body: []byte(c.body)}
+			r := &auth.Request{Method: c.method, Path: p.Paths()[0], Header: map[string][]string{}, Query: map[string][]string{}, Body: []byte(c.body), PathParams: c.path}
 			for k, v := range c.header {
 				r.Header[k] = v
 			}
@@ -94,6 +107,14 @@ func TestHandshakes(t *testing.T) {
 			require.NotContains(t, reply.ContentType, "html")
 		})
 	}
+}
+
+// What proves a handshake in the address isn't kept of the events that come to it.
+func TestATokenOfAHandshakeIsNotKept(t *testing.T) {
+	t.Parallel()
+	r := &auth.Request{Method: "POST", Header: map[string][]string{"content-type": {"application/x-www-form-urlencoded"}},
+		PathParams: map[string]string{"public_key": "integration_public_key"}, Body: []byte(form("bt_payload", "PG5vdGlmaWNhdGlvbj4="))}
+	require.Empty(t, itemOf(t, providerOf(t, "braintree", secretOfTests), r).Path)
 }
 
 // A handshake that is open to all can neither read a body, nor sign.

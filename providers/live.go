@@ -17,8 +17,10 @@ type Live struct {
 	accept  func(*Catalogue) error
 	// certificates is set before anything arrives.
 	certificates auth.Certificates
-	current      atomic.Pointer[Catalogue]
-	loading      atomic.Pointer[Loading]
+	// rate is that of providers whose definition says nothing of one.
+	rate    *Rate
+	current atomic.Pointer[Catalogue]
+	loading atomic.Pointer[Loading]
 }
 
 // Loading says which definitions were loaded, and whether the last reload was rejected.
@@ -55,11 +57,12 @@ func replaced(next, before *Catalogue) *Loading {
 	return l
 }
 
-// LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets. What accept has an error
+// LoadLive loads the built-in definitions and those of the folder dir ("" is no folder), with secrets, and with a rate for those
+// that say nothing of one (nil is no rate). What accept has an error
 // for is not loaded, now or later; nil accepts everything. A sample that fails is no reason not to start: the senders of all
 // other providers would find nobody.
-func LoadLive(dir string, s auth.Secrets, accept func(*Catalogue) error) (*Live, error) {
-	l := &Live{dir: dir, secrets: s, accept: accept}
+func LoadLive(dir string, s auth.Secrets, rate *Rate, accept func(*Catalogue) error) (*Live, error) {
+	l := &Live{dir: dir, secrets: s, rate: rate, accept: accept}
 	next, err := l.load()
 	if err != nil {
 		return nil, err
@@ -96,7 +99,7 @@ func (l *Live) load() (*Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return next.WithSecrets(l.secrets).WithCertificates(l.certificates), nil
+	return next.WithSecrets(l.secrets).WithCertificates(l.certificates).WithRate(l.rate), nil
 }
 
 // SetCertificates says what fetches certificates, for this catalogue and all that come after it. It is called once, before

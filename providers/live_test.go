@@ -21,7 +21,7 @@ func TestReload(t *testing.T) {
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	live, err := LoadLive(dir, secretsOf(secretOfTests), nil)
+	live, err := LoadLive(dir, secretsOf(secretOfTests), nil, nil)
 	require.NoError(t, err)
 	before, _ := live.Lookup("acme")
 
@@ -60,20 +60,20 @@ func TestReloadChecksWhatAStartChecks(t *testing.T) {
 		}
 		return nil
 	}
-	live, err := LoadLive(dir, nil, accept)
+	live, err := LoadLive(dir, nil, nil, accept)
 	require.NoError(t, err)
 	before := live.Catalogue()
 	text := strings.Replace(minimal, "name: acme", "name: beta", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "beta.yaml"), []byte(text), 0o600))
 	require.EqualError(t, live.Reload(anyCatalogue), "no beta")
 	require.Same(t, before, live.Catalogue())
-	_, err = LoadLive(dir, nil, accept)
+	_, err = LoadLive(dir, nil, nil, accept)
 	require.EqualError(t, err, "no beta")
 }
 
 func TestReloadWhileItIsRead(t *testing.T) {
 	t.Parallel()
-	live, err := LoadLive(writeDefinitions(t, map[string]string{"acme.yaml": minimal}), nil, nil)
+	live, err := LoadLive(writeDefinitions(t, map[string]string{"acme.yaml": minimal}), nil, nil, nil)
 	require.NoError(t, err)
 	var readers sync.WaitGroup
 	done := make(chan struct{})

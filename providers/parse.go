@@ -28,6 +28,9 @@ func (p *Provider) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
 	}
 	rules := p.mapping.For(eventType)
 	if eventType == "" {
+		if p.needsType {
+			return event.Parsed{}, event.Rejectf("missing_type", "the event has no type")
+		}
 		eventType = UnknownType
 	}
 	if err := p.checkKey(ctx, r, rules, in, body); err != nil {

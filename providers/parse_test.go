@@ -167,6 +167,19 @@ func TestAPublishedTimeMustBeReadable(t *testing.T) {
 	}
 }
 
+// A published event without a type says nothing of what it is about: it is a dead letter, not an event that touches no entity.
+func TestAPublishedEventNeedsAType(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "events", secretOfTests)
+	for _, fields := range []string{`"n":1`, `"type":null`, `"type":""`, `"type":{}`, `"type":["order.paid"]`} {
+		_, _, err := parse(t, p, `{"id":"1","data":{"id":"o1"},`+fields+`}`)
+		require.Equal(t, "missing_type", event.CodeOf(err), fields)
+		require.Equal(t, event.ClassRejected, event.ClassOf(err), fields)
+	}
+	_, _, err := parse(t, mustLoad(t, minimal), `{"id":1}`)
+	require.NoError(t, err, "elsewhere its type is unknown")
+}
+
 const entities = `
 entities:
   - {kind: item, each: '.body.items[]?', id: $item.id, op: snapshot, state: $item, version: $item.v, types: ["*.list"]}
@@ -216,14 +229,36 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// What fails in an expression is told by its field; the payload is not repeated.
+// An expression that fails is named by its field, with jq's reason and the type of the value. The payload is not repeated.
 func TestFailuresTellNoPayload(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, minimal+"\nentities: [{kind: x, id: '.body.card | tonumber'}]\n")
 	_, _, err := parse(t, p, `{"id":1,"type":"x","card":"4242-secret"}`)
-	require.EqualError(t, err, "jq_failed: evaluate entities[0].id")
+	require.EqualError(t, err, "jq_failed: tonumber cannot be applied to this string: evaluate entities[0].id")
 	require.Equal(t, "entities[0].id", event.Failure{Code: "jq_failed", Message: err.Error()}.Rule())
 	require.Equal(t, event.ClassFailed, event.ClassOf(err))
+}
+
+// The recipe of docs/expressions.md makes a version, in microseconds, of a time with fractions of a second, however long they are.
+func TestARecipeMakesVersionsOfTimes(t *testing.T) {
+	t.Parallel()
+	_, recipe, ok := strings.Cut(readDocs(t, "expressions.md"), "version: >-\n")
+	require.True(t, ok)
+	recipe, _, _ = strings.Cut(recipe, "```")
+	p := mustLoad(t, minimal+"\nentities: [{kind: x, id: .body.id, version: '"+strings.TrimSpace(recipe)+"'}]\n")
+	for text, want := range map[string]int64{
+		"2026-11-25T10:00:00Z":           1795600800000000,
+		"2026-11-25T10:00:00.5Z":         1795600800500000,
+		"2026-11-25T10:00:00.123456789Z": 1795600800123456,
+		"2026-11-25T12:00:00.25+02:00":   1795600800250000,
+	} {
+		_, parsed, err := parse(t, p, `{"id":"1","type":"x","updated_at":"`+text+`"}`)
+		require.NoError(t, err, text)
+		require.Equal(t, want, *parsed.Changes[0].Version, text)
+	}
+	_, parsed, err := parse(t, p, `{"id":"1","type":"x"}`)
+	require.NoError(t, err)
+	require.Nil(t, parsed.Changes[0].Version, "an object without a time has no version")
 }
 
 // An expression that does not come to an end is ended: by its budget or, on a slow machine, by the deadline. At the ingress the

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -25,11 +26,34 @@ func TestEveryDelayOfTheCatalogueIsUsed(t *testing.T) {
 			}
 		}
 	}
-	retell, _ := c.Lookup("retell")
-	ended := retell.Policy("call_ended")
-	require.Equal(t, 5, ended.Attempts)
-	require.Equal(t, event.Duration(time.Hour), ended.Pause(4))
-	require.Equal(t, 1, retell.Policy("call_inbound").Attempts)
+}
+
+// The voice and booking platform executes each step as often as its maxAttempts says, the first one included. A timed-out execution
+// is tried again there and here, unless there is one attempt.
+func TestTheAttemptsOfTheVoicePlatform(t *testing.T) {
+	t.Parallel()
+	c := catalogueOf(t, secretOfTests)
+	for name, want := range map[string]event.Policy{
+		"retell call_ended":               {Attempts: 4, Delays: delays(60, 300, 900), Jitter: 0.2, Timeout: delays(120)[0]},
+		"retell call_inbound":             {Attempts: 1, Timeout: delays(60)[0], FailOnTimeout: true},
+		"calcom BOOKING_CREATED":          {Attempts: 3, Delays: delays(30, 120), Jitter: 0.2, Timeout: delays(120)[0]},
+		"stripe payment_intent.succeeded": {Attempts: 3, Delays: delays(10, 60), Jitter: 0.2, Timeout: delays(60)[0]},
+	} {
+		provider, eventType, _ := strings.Cut(name, " ")
+		p, _ := c.Lookup(provider)
+		got := p.Policy(eventType)
+		if want.Attempts == 1 {
+			got.Delays, got.Jitter, got.InitialInterval, got.Coefficient, got.MaximumInterval = nil, 0, 0, 0, 0
+		}
+		require.Equal(t, want, got, name)
+	}
+}
+
+func delays(seconds ...int) (all []event.Duration) {
+	for _, n := range seconds {
+		all = append(all, event.Duration(n)*event.Duration(time.Second))
+	}
+	return all
 }
 
 // A list of delays says how many attempts there are, unless the definition does.

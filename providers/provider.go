@@ -25,13 +25,16 @@ type Provider struct {
 	batch            []string
 	challenges       []challenge
 	typeOf, sourceOf *jq.Expression
+	needsType        bool // an event without a type is a dead letter
 	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive
 	typeLabels       typeLabels
-	rate, clientRate *Rate
+	rate             *Rate
+	sourceRate       *Rate
+	clientRate       *Rate
 	replies          Replies
-	replyBody        *jq.Expression
+	replyForm        *answerForm // nil: the usual body
 	questions        []question
 	redact           *jq.Expression
 	samples          map[string]sample
@@ -68,6 +71,16 @@ func (p *Provider) Bound(s auth.Secrets) *Provider {
 func (p *Provider) Certified(get auth.Certificates) *Provider {
 	with := *p
 	with.Authenticator = p.WithCertificates(get)
+	return &with
+}
+
+// Limited is the same provider with a rate, unless its definition has one, or none on purpose.
+func (p *Provider) Limited(r *Rate) *Provider {
+	if p.written.Rate != nil {
+		return p
+	}
+	with := *p
+	with.rate = r
 	return &with
 }
 
@@ -124,6 +137,9 @@ func (p *Provider) Redrive() Redrive { return p.redrive }
 
 // Rate bounds the requests to this provider; nil if they are not bounded.
 func (p *Provider) Rate() *Rate { return p.rate }
+
+// SourceRate bounds the requests of one source; nil if they are not bounded.
+func (p *Provider) SourceRate() *Rate { return p.sourceRate }
 
 // ClientRate bounds the requests of one client address; nil if they are not bounded.
 func (p *Provider) ClientRate() *Rate { return p.clientRate }

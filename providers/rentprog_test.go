@@ -47,7 +47,7 @@ func TestRentprogKeyIsAllThatTellsEventsApart(t *testing.T) {
 		headers []string
 	}{
 		{one, nil}, {two, nil}, {one, all}, {two, all}, {one, all[:2]}, {two, all[:2]}, {one, all[:4]}, {one, all[:6]},
-		{one, []string{"x-event-id", "w"}}, {one, append([]string{"x-timestamp", "2"}, all[:6]...)},
+		{one, []string{"timestamp", "1", "x-event-id", "e"}}, {one, []string{"x-event-id", "w"}}, {one, append([]string{"x-timestamp", "2"}, all[:6]...)},
 	} {
 		key := splitOne(t, p, rentprogRequest(t, p, "car_update", c.payload, c.headers...)).Key
 		require.Equal(t, key, splitOne(t, p, rentprogRequest(t, p, "car_update", c.payload, c.headers...)).Key)
@@ -61,19 +61,22 @@ func TestRentprogBranchChangeNamesBothBranches(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
 	for payload, want := range map[string]struct {
+		change   string
 		state    string
 		branches []string
 	}{
-		`{"id"=>7, "company_id"=>[9001, 9002]}`: {
+		`{"id"=>7, "company_id"=>[9001, 9002]}`: {"company_id: 9001 → 9002",
 			`{"action":"update","id":7,"company_id":9002,"previous_company_id":9001}`, []string{"9002", "9001"}},
-		`{"id"=>7, "company_id"=>[nil, 9002]}`: {`{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
-		`{"id"=>7, "company_id"=>9002}`:        {`{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
+		`{"id"=>7, "company_id"=>[nil, 9002]}`: {"company_id: null → 9002", `{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
+		`{"id"=>7, "company_id"=>9002}`:        {"update", `{"action":"update","id":7,"company_id":9002}`, []string{"9002"}},
 	} {
 		item := splitOne(t, p, rentprogRequest(t, p, "car_update", payload))
 		parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
 		require.NoError(t, err)
 		require.Equal(t, "car", parsed.Changes[0].Kind)
-		require.JSONEq(t, want.state, string(parsed.Changes[0].State))
+		require.JSONEq(t, strings.TrimSuffix(want.state, "}")+
+			`,"last_event":{"name":"car_update","branch":9002,"actor_id":null,"description":"`+want.change+`"}}`,
+			string(parsed.Changes[0].State))
 		var branches []string
 		for _, c := range parsed.Changes {
 			if c.Kind == "branch" {
@@ -100,11 +103,63 @@ func TestMalformedRubyKeepsTheType(t *testing.T) {
 func TestRentprogReply(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
-	body, ok := p.ReplyBody([]byte(
+	reply := p.Acknowledge(200, []byte(
 		`{"ok":true,"queued":true,"request_id":"r","duration_ms":3,"events":[{"event_hash":"0123456789ab"}]}`))
-	require.True(t, ok)
 	require.JSONEq(t, `{"ok":true,"queued":true,"request_id":"r","duration_ms":3,"events":[{"event_hash":"0123456789ab"}],
-		"event_hash":"0123456789ab","syncMs":3}`, string(body))
-	_, ok = providerOf(t, "stripe", secretOfTests).ReplyBody([]byte(`{}`))
-	require.False(t, ok)
+		"event_hash":"0123456789ab","syncMs":3}`, string(reply.Body))
+}
+
+// A body of the wrong shape is a dead letter, and not an event that changes nothing:
+//   - without an event, without a payload, with one that is no object, and with one that names no thing
+//   - an event of a kind that has no entity is processed
+func TestRentprogRejectsWhatHasTheWrongShape(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	for body, code := range map[string]string{
+		`{}`:                                                     "missing_type",
+		`[]`:                                                     "not_object",
+		`{"payload":"{\"id\"=>1}"}`:                              "missing_type",
+		`{"event":7,"payload":{"id":1}}`:                         "missing_type",
+		`{"event":"car_update"}`:                                 "bad_state",
+		`{"event":"car_update","payload":null}`:                  "bad_state",
+		`{"event":"car_update","payload":"7"}`:                   "bad_state",
+		`{"event":"car_update","payload":[]}`:                    "bad_state",
+		`{"event":"car_update","payload":{}}`:                    "bad_state",
+		`{"event":"car_update","payload":{"id":{}}}`:             "bad_state",
+		`{"event":"car_update","payload":{"id":"x"}}`:            "bad_state",
+		`{"event":"car_update","payload":"{\"id\"=>#<Object>}"}`: "bad_state",
+		`{"event":"car_update","payload":"oops"}`:                "bad_state",
+		`{"event":"car_update","payload":"{\"id\"=>1, \"note\"=>\"cut off"}`: "malformed_ruby",
+		`{"event":"invoice_create"}`:                                         "bad_state",
+		`{"event":"invoice_create","payload":{"id":7}}`:                      "",
+		`{"event":"car_update","payload":{"id":"7"}}`:                        "",
+	} {
+		r := rentprogRequest(t, p, "", "")
+		r.Body = []byte(body)
+		item := splitOne(t, p, r)
+		_, err := p.Parse(receiptOfTest(p, item), item.Body)
+		if code == "" {
+			require.NoError(t, err, body)
+			continue
+		}
+		require.Equal(t, code, event.CodeOf(err), body)
+	}
+}
+
+// What a system before has noted next to an event comes with its import.
+func TestRentprogKeepsWhatWasNotedNextToAnEvent(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "rentprog", secretOfTests)
+	item := splitOne(t, p, rentprogRequest(t, p, "booking_create", `{"id"=>1, "company_id"=>9001, "user_id"=>12}`,
+		"x-branch", "tbilisi", "x-actor-id", "77", "x-description", "Новая бронь"))
+	parsed, err := p.Parse(receiptOfTest(p, item), item.Body)
+	require.NoError(t, err)
+	states := map[string]string{}
+	for _, c := range parsed.Changes {
+		states[c.Kind+" "+c.ExternalID] = string(c.State)
+	}
+	require.JSONEq(t, `{"action":"create","id":1,"company_id":9001,"user_id":12,
+		"last_event":{"name":"booking_create","branch":"tbilisi","actor_id":"77","description":"Новая бронь"}}`, states["booking 1"])
+	require.JSONEq(t, `{"id":9001}`, states["branch 9001"])
+	require.JSONEq(t, `{"id":12}`, states["employee 12"])
 }

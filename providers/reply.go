@@ -5,14 +5,13 @@ import (
 	"time"
 
 	"holdfast/event"
-	"holdfast/providers/decode"
 	"holdfast/providers/definition"
-	"holdfast/providers/jq"
 )
 
-// Reply is an answer that the definition gives in place of the usual acknowledgement.
+// Reply is an answer to the sender.
 type Reply struct {
-	Status      int
+	Status int
+	// ContentType is empty if there is no body.
 	ContentType string
 	// Headers are further ones, by their names in lower case.
 	Headers map[string]string
@@ -29,22 +28,18 @@ type Replies struct {
 	Unavailable int
 }
 
-// ReplyBody is the body of a 2xx in the definition's own form; ok is false if it has none, or if that fails: what is durable is
-// acknowledged in any case. The usual body is a JSON object.
-func (p *Provider) ReplyBody(usual []byte) (body []byte, ok bool) {
-	if p.replyBody == nil {
-		return nil, false
+// Acknowledge is the answer to events that are durable, with the given status: in the definition's own form if it has one, else with
+// the usual body, a JSON object. What is durable is acknowledged even if that form fails.
+func (p *Provider) Acknowledge(status int, usual []byte) Reply {
+	if hasNoBody(status) {
+		return Reply{Status: status}
 	}
-	v, err := decode.JSON(usual)
-	fields, isObject := v.(map[string]any)
-	if err != nil || !isObject {
-		return nil, false
+	if p.replyForm != nil {
+		if body, err := p.replyForm.answer(usual); err == nil {
+			return p.replyForm.reply(status, body)
+		}
 	}
-	if v, err = p.replyBody.Once(jq.Input{Value: fields}); err != nil {
-		return nil, false
-	}
-	body, err = jq.Marshal(v, maxAnswer)
-	return body, err == nil && len(body) <= maxAnswer
+	return Reply{Status: status, ContentType: jsonType, Body: usual}
 }
 
 func (c *compiler) newReplies(d definition.Replies) Replies {
@@ -86,8 +81,16 @@ type Rate struct {
 	Per      event.Duration
 }
 
+// NewRate makes a rate; nil where it allows no request, which is how none is configured.
+func NewRate(requests int, per time.Duration) *Rate {
+	if requests == 0 {
+		return nil
+	}
+	return &Rate{Requests: requests, Per: event.Duration(per)}
+}
+
 func (c *compiler) newRate(field string, d *definition.Rate) *Rate {
-	if d == nil {
+	if d == nil || d.Requests == definition.Unlimited {
 		return nil
 	}
 	if d.Requests < 1 {

@@ -46,8 +46,113 @@ func TestRepliesAndRates(t *testing.T) {
 	gocardless := providerOf(t, "gocardless")
 	require.Equal(t, Replies{Accepted: 200, Duplicate: 200, Unauthentic: 498, TooLarge: 413, RateLimited: 429, Unavailable: 503},
 		gocardless.Replies())
+	require.Equal(t, Reply{Status: 204}, providerOf(t, "discord").Acknowledge(providerOf(t, "discord").AckStatus(), []byte(`{}`)))
 	require.Equal(t, 202, providerOf(t, "stripe").AckStatus())
 	require.Equal(t, &Rate{Requests: 2000, Per: event.Duration(time.Minute)}, providerOf(t, "stripe").Rate())
 	require.Nil(t, providerOf(t, "stripe").ClientRate())
 	require.Equal(t, 30, providerOf(t, "rentprog").ClientRate().Requests)
+}
+
+// The rate that is configured for all providers is that of those whose definition says nothing of one:
+//   - a definition's own rate stands
+//   - so does none, also where the definition that it extends has a rate
+//   - a reload keeps it
+func TestARateForAllProviders(t *testing.T) {
+	t.Parallel()
+	const own, none = "rate: {requests: 5, per: 1s}\n", "rate: none\n"
+	dir := writeDefinitions(t, map[string]string{
+		"acme.yaml": minimal, "own.yaml": "name: own\nextends: acme\n" + own, "none.yaml": "name: none\nextends: own\n" + none,
+		"again.yaml": "name: again\nextends: own\nrate: null\n",
+	})
+	live, err := LoadLive(dir, nil, NewRate(100, time.Minute), nil)
+	require.NoError(t, err)
+	for range 2 {
+		for name, want := range map[string]*Rate{
+			"acme": NewRate(100, time.Minute), "own": NewRate(5, time.Second), "none": nil, "again": NewRate(100, time.Minute),
+			"rentprog": nil, "stripe": NewRate(2000, time.Minute),
+		} {
+			p, ok := live.Lookup(name)
+			require.True(t, ok, name)
+			require.Equal(t, want, p.Rate(), name)
+		}
+		require.NoError(t, live.Reload(func(_, _ *Catalogue) error { return nil }))
+	}
+	for definition, mistake := range map[string]string{
+		minimal + "source_rate: {requests: 1, per: 1s}\n": "there is no source",
+		minimal + "rate: off\n":                           "want a map",
+		minimal + "rate: {requests: 0, per: 1s}\n":        "want at least 1",
+	} {
+		_, err := loadOne(t, definition)
+		require.ErrorContains(t, err, mistake)
+	}
+}
+
+// An answer is empty, a text, XML or JSON, with the status and the content type that the definition gives it. What cannot be is
+// found when the definition is loaded.
+func TestAnswersHaveTheFormOfTheDefinition(t *testing.T) {
+	t.Parallel()
+	usual := []byte(`{"ok":true,"queued":true,"request_id":"<r>","events":[]}`)
+	for replies, want := range map[string]Reply{
+		`{accepted: 200}`:                                 {200, jsonType, nil, usual},
+		`{accepted: 204}`:                                 {Status: 204},
+		`{accepted: 200, body: empty}`:                    {Status: 200},
+		`{accepted: 200, body: 'null'}`:                   {Status: 200},
+		`{accepted: 204, duplicate: 204, body: empty}`:    {Status: 204},
+		`{body: '.ok', content_type: application/json}`:   {202, jsonType, nil, []byte(`true`)},
+		`{body: '"OK"'}`:                                  {202, jsonType, nil, []byte(`"OK"`)},
+		`{body: '"OK"', content_type: text/plain}`:        {202, "text/plain", nil, []byte(`OK`)},
+		`{body: '""', content_type: text/plain}`:          {202, "", nil, []byte{}},
+		`{body: '"<Response/>"', content_type: text/xml}`: {202, "text/xml", nil, []byte(`<Response/>`)},
+		`{body: '@html "<r id=''\(.request_id)''/>"', content_type: "application/xml; charset=utf-8"}`: {
+			202, "application/xml; charset=utf-8", nil, []byte(`<r id='&lt;r&gt;'/>`)},
+	} {
+		p := mustLoad(t, minimal+"\nreplies: "+replies+"\n")
+		require.Equal(t, want, p.Acknowledge(p.AckStatus(), usual), replies)
+	}
+	for replies, reason := range map[string]string{
+		`{body: '.events[0].outcome | ascii_upcase'}`:             "ascii_upcase cannot be applied to: null",
+		`{body: '{a: 1}', content_type: text/plain}`:              "is no text",
+		`{body: '"<Response>"', content_type: text/xml}`:          "is no well-formed XML",
+		`{body: '"hello"', content_type: text/xml}`:               "is no well-formed XML",
+		`{body: '"<p/>"', content_type: text/html}`:               "must not be HTML",
+		`{body: '"x"', content_type: xml}`:                        "is no media type",
+		`{content_type: text/xml}`:                                "needs replies.body",
+		`{accepted: 204, body: '"x"', content_type: text/plain}`:  "gives a body",
+		`{body: '[range(99999)]'}`:                                "is too long",
+		`{accepted: 200, body: '.', content_type: "text/plain;"}`: "is no text",
+	} {
+		_, err := loadOne(t, minimal+"\nreplies: "+replies+"\n")
+		require.ErrorContains(t, err, reason, replies)
+	}
+}
+
+// So have the answers to questions, and what a handler gives must be of the content type.
+func TestAQuestionHasAForm(t *testing.T) {
+	t.Parallel()
+	question := func(fields string) *Question {
+		p := mustLoad(t, minimal+"\nquestions: [{types: [x], "+fields+"}]\n")
+		q, ok := p.Question("x")
+		require.True(t, ok)
+		return q
+	}
+	fallback := func(q *Question) (Reply, error) {
+		return q.Fallback(mustLoad(t, minimal), &Item{Body: []byte(`{"name":"Ada"}`)})
+	}
+
+	twiml := question(`fallback: '@html "<Response><Say>\(.body.name)</Say></Response>"', content_type: text/xml`)
+	reply, err := fallback(twiml)
+	require.NoError(t, err)
+	require.Equal(t, Reply{200, "text/xml", nil, []byte(`<Response><Say>Ada</Say></Response>`)}, reply)
+	for body, ok := range map[string]bool{`<Response/>`: true, ``: true, `{"a":1}`: false, `<Response>`: false} {
+		_, accepted := twiml.Answer([]byte(body))
+		require.Equal(t, ok, accepted, body)
+	}
+
+	reply, err = fallback(question(`fallback: empty, status: 204`))
+	require.NoError(t, err)
+	require.Equal(t, Reply{Status: 204}, reply)
+	_, err = fallback(question(`fallback: .body, content_type: text/plain`))
+	require.Equal(t, "bad_answer", event.CodeOf(err))
+	_, accepted := question(`fallback: empty`).Answer(nil)
+	require.False(t, accepted, "an empty answer is no JSON")
 }

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -23,7 +24,7 @@ type Item struct {
 	// Key is canonical (see event.CanonicalKey).
 	Key     string
 	KeyFrom event.KeyOrigin
-	// Type is "" if it could not be read; the parse step says why.
+	// Type is UnknownType if there is none, or it could not be read; the parse step says why.
 	Type   string
 	Source string
 	// Body is a part of the request's own bytes, not a copy.
@@ -36,9 +37,11 @@ type Item struct {
 	// Fingerprint is that of the receipt.
 	Fingerprint string
 	// Certain, Content and Earlier are those of the receipt, too.
-	Certain    bool
-	Content    string
-	Earlier    *event.EarlierKey
+	Certain bool
+	Content string
+	Earlier *event.EarlierKey
+	// OfValue: the key is made of the JSON value of the body, and of no byte of how it was written.
+	OfValue    bool
 	Redelivery Redelivery
 	// Headers, Query and Path are what the receipt keeps.
 	Headers, Query, Path map[string]string
@@ -86,6 +89,7 @@ func (p *Provider) split(r *auth.Request, proven auth.Coverage) ([]Item, error) 
 		if len(parts) > 1 {
 			seen.tellApart(p.name, &item)
 		}
+		item.Type = cmp.Or(item.Type, UnknownType)
 		items = append(items, item)
 	}
 	return items, nil
@@ -140,7 +144,7 @@ func (p *Provider) identify(ctx context.Context, item *Item, in jq.Input, decode
 		return p.typeOf.Failed(err)
 	}
 	item.Key, item.KeyFrom, item.Fingerprint = event.CanonicalKey(p.name, id.Key), id.From, id.Fingerprint
-	item.Certain, item.Content = id.Certain, id.Content
+	item.Certain, item.Content, item.OfValue = id.Certain, id.Content, id.OfValue
 	if id.Earlier != nil {
 		item.Earlier = &event.EarlierKey{Key: event.CanonicalKey(p.name, id.Earlier.Key), Fingerprint: id.Earlier.Fingerprint}
 	}

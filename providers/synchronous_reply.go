@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -19,8 +21,8 @@ type Question struct {
 	// Deadline bounds the wait for the handler.
 	Deadline event.Duration
 	// Status is that of the answer.
-	Status   int
-	fallback *jq.Expression
+	Status int
+	form   answerForm // of the answer, and of the fallback's value
 }
 
 type question struct {
@@ -43,7 +45,8 @@ func (c *compiler) newQuestions(defs []definition.Question) []question {
 		c.Required(at+".fallback", string(d.Fallback))
 		q := question{types: c.Globs(at+".types", d.Types), Question: Question{
 			Handler: d.Handler, Deadline: defaultQuestionDeadline,
-			Status: c.success(at+".status", d.Status, http.StatusOK), fallback: c.Expression(at+".fallback", d.Fallback),
+			Status: c.success(at+".status", d.Status, http.StatusOK),
+			form:   c.newForm(at+".content_type", c.Expression(at+".fallback", d.Fallback), d.ContentType),
 		}}
 		if d.Handler != "" {
 			c.SecretName(at+".handler", d.Handler)
@@ -88,13 +91,22 @@ func (q *Question) Fallback(p *Provider, item *Item) (Reply, error) {
 	if err != nil {
 		body = nil
 	}
-	v, err := q.fallback.Once(jq.NewInput(item.Headers, item.Query, item.Path, body, nil))
-	if err != nil {
-		return Reply{}, q.fallback.Failed(err)
+	answer, err := q.form.write(jq.NewInput(item.Headers, item.Query, item.Path, body, nil))
+	switch {
+	case errors.Is(err, errTooLong):
+		return Reply{}, q.form.value.Fail("jq_too_large")
+	case errors.Is(err, errNoText), errors.Is(err, errNotXML):
+		return Reply{}, q.form.value.Reject("bad_answer", "the answer "+err.Error())
+	case err != nil:
+		return Reply{}, err
 	}
-	answer, err := jq.Marshal(v, maxAnswer)
-	if err != nil || len(answer) > maxAnswer {
-		return Reply{}, q.fallback.Fail("jq_too_large")
+	return q.form.reply(q.Status, answer), nil
+}
+
+// Answer is the answer with a handler's body; ok is false if that is not of the question's content type.
+func (q *Question) Answer(body []byte) (reply Reply, ok bool) {
+	if q.form.isJSON() && !json.Valid(body) || !q.form.accepts(body) {
+		return Reply{}, false
 	}
-	return Reply{Status: q.Status, ContentType: "application/json", Body: answer}, nil
+	return q.form.reply(q.Status, body), true
 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -130,7 +131,7 @@ func TestGitHubSignsTheBodyAlone(t *testing.T) {
 	require.NotEqual(t, first.Key, other.Key)
 	require.Equal(t, first.Content, other.Content)
 	require.Equal(t, first.Key, renamed.Key)
-	require.Empty(t, renamed.Type)
+	require.Equal(t, UnknownType, renamed.Type)
 	for body, kinds := range map[string]map[string]string{
 		`{"action":"deleted","repository":{"id":2},"organization":{},"sender":{"id":3}}`: {
 			"repository": "repository.deleted", "issues": "", "release": "", "installation": "installation.deleted",
@@ -146,7 +147,7 @@ func TestGitHubSignsTheBodyAlone(t *testing.T) {
 		`{"action":"opened","issue":{"id":1},"label":{},"repository":{}}`: {"issues": "issues.opened", "label": "", "release": ""},
 	} {
 		for kind, want := range kinds {
-			require.Equal(t, want, send(kind, "a", body).Type, "%s as %s", body, kind)
+			require.Equal(t, cmp.Or(want, UnknownType), send(kind, "a", body).Type, "%s as %s", body, kind)
 		}
 	}
 }
@@ -185,8 +186,8 @@ func TestShopifySignsTheBodyAlone(t *testing.T) {
 	require.Equal(t, first.Content, other.Content, "the second one is marked")
 	require.NotEqual(t, first.Key, send("customers/create", "a", customer).Key, "one body comes under several topics")
 	require.Equal(t, "customers/update", first.Type)
-	require.Empty(t, send("orders/updated", "a", customer).Type)
-	require.Empty(t, send("customers/delete", "a", customer).Type)
+	require.Equal(t, UnknownType, send("orders/updated", "a", customer).Type)
+	require.Equal(t, UnknownType, send("customers/delete", "a", customer).Type)
 	require.Equal(t, "customers/delete", send("customers/delete", "a", `{"id":7,"phone":null}`).Type)
 	require.Equal(t, "themes/publish", send("themes/publish", "a", `{"id":7,"updated_at":"x"}`).Type)
 	parsed, err := p.Parse(receiptOfTest(p, send("orders/delete", "a", customer)), []byte(customer))

@@ -40,6 +40,11 @@ type Started struct {
 	State   State
 	// Outcome is that of the run, if State is StateProcessed; "" if it could not be read.
 	Outcome event.Outcome
+	// ProcessedAt is when that run completed, and CorrelationID that of the request which brought its event, if Outcome is set.
+	ProcessedAt   time.Time
+	CorrelationID string
+	// DeadLetterID is the number of the dead letter, if State is StateDead; 0 if the run doesn't name it.
+	DeadLetterID int64
 	// Fingerprint is that of the event that has the key; "" if it is not on record.
 	Fingerprint string
 	// Conflict is set if the event is no duplicate of the one that has its key, and was dropped all the same.
@@ -185,6 +190,7 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 			RunID:       runID,
 			EventID:     memoEventID(info, s.converter),
 			State:       stateOf(info.GetStatus()),
+			ProcessedAt: info.GetCloseTime().AsTime(),
 			Fingerprint: memoOfRun(info, s.converter, workflows.MemoFingerprint),
 		},
 		workflowType: info.GetType().GetName(),
@@ -196,16 +202,18 @@ func (s *Starter) describe(ctx context.Context, workflowID, runID string) (earli
 	return earlier, nil
 }
 
-// withOutcome adds the result of an earlier run. It is a courtesy to the sender, so that nothing hangs on it.
+// withOutcome adds the result of an earlier run, or the dead letter of one that has failed. It is a courtesy to the sender, so that
+// nothing hangs on it.
 func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
-	if e.State != StateProcessed {
+	if e.State != StateProcessed && e.State != StateDead {
 		return e
 	}
 	result, err := s.result(ctx, event.Run{WorkflowID: e.WorkflowID, RunID: e.RunID})
 	if err != nil {
+		e.DeadLetterID = workflows.DeadLetterID(err)
 		return e
 	}
-	e.Outcome = result.Outcome
+	e.Outcome, e.CorrelationID = result.Outcome, result.CorrelationID
 	if result.Owner != "" {
 		e.EventID = result.Owner
 	}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"strconv"
 
 	"go.temporal.io/sdk/temporal"
@@ -15,6 +16,16 @@ type died struct {
 	event.Failure
 
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
+}
+
+// DeadLetterID is the number of the dead letter that the error of a run names; 0 if it names none.
+func DeadLetterID(err error) int64 {
+	var application *temporal.ApplicationError
+	var detail died
+	if !errors.As(err, &application) || application.Type() != ErrorDeadLettered || application.Details(&detail) != nil {
+		return 0
+	}
+	return detail.DeadLetterID
 }
 
 // deadLetter records the event and gives the error that the run fails with. It is nil where nothing is kept of the event:

@@ -85,11 +85,10 @@ func (f *faulty) Process(
 	})
 }
 
-func (f *faulty) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
-	_, err := faultyCall(ctx, f, "upsert", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, f.Store.UpsertEntities(ctx, r, p, run)
+func (f *faulty) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) (int, error) {
+	return faultyCall(ctx, f, "upsert", func(ctx context.Context) (int, error) {
+		return f.Store.UpsertEntities(ctx, r, p, run)
 	})
-	return err
 }
 
 func (f *faulty) RecordDeadLetter(ctx context.Context, d event.DeadLetter) error {

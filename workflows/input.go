@@ -52,7 +52,7 @@ func (in input) upsert(p event.Parsed) call {
 	if in.large {
 		return call{do.UpsertLargeEntities, []any{in.small()}}
 	}
-	return call{do.UpsertEntities, []any{in.receipt, p}}
+	return call{do.UpsertEntities, []any{in.receipt, p, event.Persisted{}}}
 }
 
 func (in input) record(ctx workflow.Context, f event.Failure) call {

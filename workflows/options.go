@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -58,17 +59,27 @@ func defaultPolicy() event.Policy {
 	}
 }
 
+// maxSummary is in bytes. Temporal takes 400, encrypted or not.
+const maxSummary = 150
+
 // withFastLane is for the common case: it succeeds at once, inside the workflow task. Bounded by fastLaneTimeout.
-func withFastLane(ctx workflow.Context, name event.Step) workflow.Context {
+func withFastLane(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: fastLaneTimeout,
-		Summary:                string(name),
+		Summary:                clip(summary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:        fastLaneInterval,
 			MaximumAttempts:        fastLaneAttempts,
 			NonRetryableErrorTypes: counted(),
 		},
 	})
+}
+
+func clip(summary string) string {
+	if len(summary) <= maxSummary {
+		return summary
+	}
+	return strings.ToValidUTF8(summary[:maxSummary], "") + "…"
 }
 
 // withDurableLane is for events in trouble: visible, pausable and resettable. The server retries what is transient without

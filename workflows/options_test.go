@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -69,5 +71,16 @@ func TestJitterIsEven(t *testing.T) {
 	}
 	for _, c := range count {
 		require.InDelta(t, events/buckets, c, events/buckets*0.15)
+	}
+}
+
+// A summary is cut to what Temporal takes, between two characters.
+func TestASummaryIsCut(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "upsert", clip("upsert"))
+	for n := range 4 {
+		cut := clip(strings.Repeat("x", n) + strings.Repeat("日", maxSummary))
+		require.LessOrEqual(t, len(cut), maxSummary+len("…"))
+		require.True(t, utf8.ValidString(cut))
 	}
 }

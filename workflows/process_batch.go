@@ -19,7 +19,10 @@ type BatchResult = activities.BatchResult
 func ProcessBatch(ctx workflow.Context, limit int) (BatchResult, error) {
 	started := workflow.Now(ctx)
 	var result BatchResult
-	batch := step{name: event.StepBatch, policy: defaultPolicy(), eventID: workflow.GetInfo(ctx).WorkflowExecution.ID}
+	batch := step{
+		name: event.StepBatch, about: "parse, persist and upsert of a batch",
+		policy: defaultPolicy(), eventID: workflow.GetInfo(ctx).WorkflowExecution.ID,
+	}
 	if failed := batch.run(ctx, &result, call{do.ProcessInboxBatch, []any{limit}}); failed != nil {
 		message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
 		return result, temporal.NewApplicationErrorWithOptions(message, ErrorBatchFailed,

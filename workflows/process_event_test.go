@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,10 +73,10 @@ func (s *scriptedStore) Persist(
 	return s.persisted, next(s.persist, s.persists-1)
 }
 
-func (s *scriptedStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) error {
+func (s *scriptedStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) (int, error) {
 	s.upserts++
 	s.at = append(s.at, s.now())
-	return next(s.upsert, s.upserts-1)
+	return 0, next(s.upsert, s.upserts-1)
 }
 
 func (s *scriptedStore) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
@@ -191,9 +192,35 @@ func raw(body string) converter.RawValue {
 }
 
 // A new event in whose way nothing stands:
-//   - the persist step has processed it, and there is no other
+//   - the persist step has processed it, and the upsert step says so without the store
+//   - whatever becomes of that step, the event is processed
+//   - what a worker of an earlier release has processed has no upsert step, since nothing says what was done
 func TestProcessEvent_succeedsAtOneGo(t *testing.T) {
-	process(t, &scriptedStore{first: event.Persisted{Processed: true}}, customerUpdated, outcome{result: event.OutcomeProcessed})
+	all := []string{"ParseEvent", "PersistEvent", "UpsertEntities"}
+	named := event.Persisted{Processed: true, Entities: []string{"created customer cus_1"}}
+	fails := func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnActivity("UpsertEntities", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil, errRejected)
+	}
+	for _, c := range []struct {
+		persisted event.Persisted
+		arrange   func(*testsuite.TestWorkflowEnvironment)
+		steps     []string
+	}{
+		{named, func(*testsuite.TestWorkflowEnvironment) {}, all},
+		{named, fails, all},
+		{event.Persisted{Processed: true}, func(*testsuite.TestWorkflowEnvironment) {}, all[:2]},
+	} {
+		var steps []string
+		process(t, &scriptedStore{first: c.persisted}, customerUpdated, outcome{result: event.OutcomeProcessed}, c.arrange,
+			func(env *testsuite.TestWorkflowEnvironment) {
+				env.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, _ []any) {
+					if !slices.Contains(steps, info.ActivityType.Name) {
+						steps = append(steps, info.ActivityType.Name)
+					}
+				})
+			})
+		require.Equal(t, c.steps, steps)
+	}
 }
 
 // A good event on a good day:
@@ -208,82 +235,6 @@ func TestProcessEvent_succeedsOnTheFastLane(t *testing.T) {
 func TestProcessEvent_endsAsDuplicate(t *testing.T) {
 	store := &scriptedStore{persisted: event.Persisted{Duplicate: true, Owner: "another"}}
 	process(t, store, customerUpdated, outcome{result: event.OutcomeDuplicate, persists: 1})
-}
-
-// ownedStore is one in which a dead event owns the key.
-type ownedStore struct {
-	scriptedStore
-
-	owner, resolved string
-	asked           []string // event IDs
-}
-
-func (s *ownedStore) Persist(_ context.Context, r event.Receipt, _ []byte, _ event.Parsed, _ event.Run) (event.Persisted, error) {
-	s.asked = append(s.asked, r.ID)
-	if r.ID != s.owner {
-		return event.Persisted{Duplicate: true, Owner: s.owner, OwnerWaits: true}, nil
-	}
-	return event.Persisted{}, nil
-}
-
-func (s *ownedStore) UpsertEntities(_ context.Context, r event.Receipt, _ event.Parsed, _ event.Run) error {
-	s.upserts++
-	s.resolved = r.ID
-	return next(s.upsert, s.upserts-1)
-}
-
-// rescue runs the workflow over the redelivery of a Stripe event that has died and owns the key.
-func rescue(t *testing.T, store *ownedStore, arrange ...func(*testsuite.TestWorkflowEnvironment)) (
-	env *testsuite.TestWorkflowEnvironment, memo map[string]any,
-) {
-	t.Helper()
-	catalogue, err := providers.Load("")
-	require.NoError(t, err)
-	classify, err := activities.NewInterceptor(nil)
-	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	env = suite.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
-	workflows.Register(env)
-	env.RegisterActivity(&activities.Activities{Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store})
-	env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) { memo, _ = args.Get(0).(map[string]any) }).Return(nil).Maybe()
-	for _, f := range arrange {
-		f(env)
-	}
-	env.ExecuteWorkflow(workflows.TypeProcessEvent, receipt(), raw(customerUpdated))
-	require.True(t, env.IsWorkflowCompleted())
-	return env, memo
-}
-
-// A dead event owns the key, and Temporal no longer knows it:
-//   - the run goes on as that event, and says so in its memo and its result
-//   - what fails then is a failure of that event
-//   - on a worker of before it ends as its duplicate
-func TestProcessEvent_takesOverFromADeadOwner(t *testing.T) {
-	store := &ownedStore{owner: "0198-dead"}
-	env, memo := rescue(t, store)
-	require.NoError(t, env.GetWorkflowError())
-	var result workflows.ProcessResult
-	require.NoError(t, env.GetWorkflowResult(&result))
-	require.Equal(t, workflows.ProcessResult{EventID: store.owner, Outcome: event.OutcomeProcessed}, result)
-	require.Equal(t, []string{receipt().ID, store.owner}, store.asked)
-	require.Equal(t, store.owner, store.resolved)
-	require.Equal(t, map[string]any{workflows.MemoEventID: store.owner}, memo)
-
-	store = &ownedStore{owner: "0198-dead", scriptedStore: scriptedStore{upsert: []error{errRejected}}}
-	env, _ = rescue(t, store)
-	require.Error(t, env.GetWorkflowError())
-	require.Len(t, store.deadLetters, 1)
-	require.Equal(t, store.owner, store.deadLetters[0].Receipt.ID)
-
-	store = &ownedStore{owner: "0198-dead"}
-	env, memo = rescue(t, store, func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("take-over-dead-owner", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	})
-	require.NoError(t, env.GetWorkflowError())
-	require.NoError(t, env.GetWorkflowResult(&result))
-	require.Equal(t, event.OutcomeDuplicate, result.Outcome)
-	require.Nil(t, memo)
 }
 
 // The store is away for longer than any policy allows attempts:

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -19,13 +20,14 @@ import (
 // without a trace in the history, so that an outage of days costs no event its attempts.
 type step struct {
 	name    event.Step
+	about   string // the summary of its execution on the fast lane; its name, if empty
 	policy  event.Policy
 	eventID string
 }
 
 // run executes the step until it succeeds or its policy is used up; nil means success.
 func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
-	err := workflow.ExecuteLocalActivity(withFastLane(ctx, s.name), c.activity, c.args...).Get(ctx, result)
+	err := workflow.ExecuteLocalActivity(withFastLane(ctx, cmp.Or(s.about, string(s.name))), c.activity, c.args...).Get(ctx, result)
 	for counted := 0; err != nil; {
 		class := classOf(err)
 		if class == event.ClassFailed {

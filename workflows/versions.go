@@ -14,7 +14,9 @@ import "go.temporal.io/sdk/workflow"
 // testdata/histories are replayed by the tests of workflows/histories against today's code; that corpus only ever grows.
 //
 // What a definition declares anew is no entry: it reaches a run with the result of its parse step (event.Policy), in which it is
-// missing where the run is older (FailOnTimeout). That a run ends with the outcome of a verdict hangs on results of activities
+// missing where the run is older (FailOnTimeout). So is the upsert step of an event that its persist step has upserted: the result of
+// the persist step names the entities, which it did not in older runs. A version would cost each event two more events of its
+// history. The step comes last, in the task that completes the run, so that no older worker finds it half way. That a run ends with the outcome of a verdict hangs on results of activities
 // that no history from before has.
 
 // versionTakeOver: a run that finds its key with an event whose dead letter waits, or whose run is gone, goes on as that event;

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -392,5 +393,48 @@ func TestAnAttemptStartsAtItsTime(t *testing.T) {
 			require.Equal(t, delivery.Ours, s.Kind)
 			require.Less(t, time.Until(s.DueAt), time.Millisecond)
 		}
+	}
+}
+
+// No attempt outlives its lease, since another process would make it again meanwhile: it ends so long before that its outcome can
+// still be settled. One for which no time is left doesn't begin, and counts nowhere. A destination's own timeout ends it earlier.
+func TestAnAttemptEndsBeforeItsLease(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lease, timeout, lasts time.Duration // lasts is how long an attempt may; 0: it doesn't begin
+	}{
+		"a lease that ends first":   {lease: 5 * time.Second, timeout: 30 * time.Second, lasts: 3 * time.Second},
+		"a timeout that ends first": {lease: time.Minute, timeout: 10 * time.Second, lasts: 10 * time.Second},
+		"the default timeout":       {lease: time.Hour, lasts: time.Duration(delivery.DefaultTimeout)},
+		"no time to settle it":      {lease: 2 * time.Second, timeout: 30 * time.Second},
+		"a lease that has ended":    {lease: -time.Second, timeout: 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory(job(1, 1))
+				m.lease = c.lease
+				to(m, 1)
+				target := m.targets[1]
+				target.Destination.Timeout = event.Duration(c.timeout)
+				m.targets[1] = target
+				began := make(chan time.Duration, 1)
+				d := start(t, m, 8, func(ctx context.Context, _ delivery.Target, _ delivery.Job, _ delivery.Message) delivery.Result {
+					at := time.Now()
+					<-ctx.Done()
+					began <- time.Since(at)
+					return delivery.Result{Kind: delivery.Final, Code: "timeout"}
+				})
+				m.until(func() bool { return len(m.settled) > 0 })
+				require.NoError(t, d.Stop(t.Context(), 0))
+				if c.lasts == 0 {
+					require.Empty(t, began)
+					require.Equal(t, codeStopped, m.settled[0].Code)
+					require.Equal(t, delivery.Ours, m.settled[0].Kind)
+					return
+				}
+				require.Equal(t, c.lasts, <-began)
+			})
+		})
 	}
 }

@@ -30,7 +30,8 @@ type memory struct {
 	settleFault  func([]delivery.Settled) error
 	messageFault func() error
 	gone         map[string]bool
-	body         int // the size of each, at most that of body; 0 is that
+	body         int           // the size of each, at most that of body; 0 is that
+	lease        time.Duration // of each; 0 is a minute
 }
 
 func newMemory(jobs ...delivery.Job) *memory {
@@ -52,7 +53,7 @@ func (m *memory) Lease(_ context.Context, want delivery.Want) (jobs []delivery.J
 			continue
 		}
 		rooms[j.DestinationID]--
-		j.LeasedUntil = time.Now().Add(time.Minute)
+		j.LeasedUntil = time.Now().Add(cmp.Or(m.lease, time.Minute))
 		m.leased[j.Key] = j
 		jobs = append(jobs, j)
 	}

@@ -1,20 +1,30 @@
--- The outbound dispatcher: its subscriptions with their secrets, and the events that were published, so that who publishes one once
--- more meets a duplicate.
+-- The outbound dispatcher: its subscriptions with their secrets, the events that it has delivered, so that whoever publishes one once
+-- more meets a duplicate, and those that it has given up, which an operator redrives to the receivers.
 --   psql -AtX -f docs/moving/dispatcher.sql > dispatcher.ndjson     # it holds secrets: keep it as you keep those
+-- While both systems run, subscriptions are inactive here and nothing is delivered twice, and events that the dispatcher may still
+-- deliver (pending, processing, retrying) are left out. Once the dispatcher is stopped for good, say so:
+--   PGOPTIONS='-c holdfast.stopped=on' psql -AtX -f docs/moving/dispatcher.sql > stopped.ndjson
+-- Subscriptions are then as active as they were, and what the dispatcher has not delivered is a dead letter here.
 -- It expects the tables below. Where yours have other names, change what stands behind FROM and nothing else.
 --   subscriptions  id, url, event_types text[], secret, rate_limit (a second), active
---   events         id, type, payload json or jsonb, created_at
+--   events         id, type, source, data jsonb, status, attempts, last_error, created_at, updated_at
 -- "signature" says what your receivers check today: here X-Webhook-Signature: sha256=<hex of HMAC-SHA256 of the body>. Without it
 -- deliveries are signed as Standard Webhooks, whose secrets begin with whsec_.
--- "active" is false while both systems run, so that no receiver gets anything twice. At the cut-over write true, and import once more.
+-- The key of an event is its source and its id, as the definition "events" finds them in the body.
 SELECT jsonb_build_object(
-       'record', 'subscription', 'name', 'old-' || id, 'url', url, 'event_types', event_types, 'secret', secret,
-       'rate_limit', rate_limit, 'active', false,
+       'record', 'subscription', 'name', 'old-' || lower(id), 'url', url, 'providers', '["events"]'::jsonb, 'event_types', event_types,
+       'secret', secret, 'rate_limit', nullif(rate_limit, 0),
+       'active', active AND coalesce(current_setting('holdfast.stopped', true), '') IN ('on', 'true', '1'),
        'signature', '{"hmac": {"signed": "{body}", "signature": {"header": "x-webhook-signature", "grammar": "prefix",
                      "prefix": "sha256="}}}'::jsonb)
-  FROM (SELECT id, url, event_types, secret, rate_limit FROM subscriptions WHERE active) AS s
+  FROM (SELECT id::text AS id, url, event_types, secret, rate_limit, active FROM subscriptions) AS s
 UNION ALL
-SELECT jsonb_build_object(
-       'record', 'event', 'provider', 'events', 'received_at', created_at,
-       'body', jsonb_build_object('id', id, 'type', type, 'time', created_at, 'data', payload))
-  FROM (SELECT id::text AS id, type, payload::jsonb AS payload, created_at FROM events) AS e;
+SELECT jsonb_build_object('provider', 'events', 'received_at', created_at, 'attempts', attempts)
+       || jsonb_build_object('body', jsonb_build_object('id', id, 'type', type, 'data', data)
+                                     || CASE WHEN source <> '' THEN jsonb_build_object('source', source) ELSE '{}' END)
+       || CASE status WHEN 'delivered' THEN jsonb_build_object('record', 'event')
+          ELSE jsonb_build_object('record', 'dead_letter', 'error', left(last_error, 500), 'last_failed_at', updated_at,
+                                  'status', CASE status WHEN 'failed' THEN 'permanently_failed' ELSE 'pending' END) END
+  FROM (SELECT id::text AS id, type, source, data::jsonb AS data, status::text AS status, attempts, last_error, created_at, updated_at
+          FROM events) AS e
+ WHERE status IN ('delivered', 'failed') OR coalesce(current_setting('holdfast.stopped', true), '') IN ('on', 'true', '1');

@@ -1,29 +1,35 @@
--- The voice and booking platform (Retell, Cal.com and Stripe): keys, events and dead letters. Its hashes cannot be turned round: the keys
--- are found anew in the bodies that belong to them.
---   psql -AtX -f docs/moving/voice.sql > voice.ndjson
--- It expects the tables below, with times in UTC and without a zone, as Laravel writes them. Where yours have other names, change what
--- stands behind FROM and nothing else.
---   webhook_logs           id, provider ('retell', 'cal', 'stripe'), payload text, headers json, status, attempts, correlation_id,
---                          created_at
---   webhook_deduplication  webhook_log_id, first_seen_at, expires_at
---   webhook_dead_letters   id, provider, payload text, headers json, error_message, retry_count, status, created_at, updated_at
-WITH names (old, new) AS (VALUES ('retell', 'retell'), ('cal', 'calcom'), ('calcom', 'calcom'), ('stripe', 'stripe'))
+-- The voice and booking platform (Retell, Cal.com and Stripe) on PostgreSQL: one line for each event. On MySQL use voice.mysql.sql.
+--   psql -AtX "$OLD_DATABASE_URL" -f docs/moving/voice.sql > voice.ndjson
+-- It expects the tables below. If yours have other names, change what follows FROM and JOIN.
+--   webhook_events        id, provider, payload json, idempotency_key, correlation_id, status, created_at, processed_at
+--   dead_letter_webhooks  id, provider, payload json, idempotency_key, correlation_id, error, last_error, failed_at, retry_count,
+--                         last_retry_at, permanently_failed, created_at
+-- Assumptions:
+--   - Times have no zone, and are UTC: the default of Laravel's `timezone`. If config/app.php has another zone, write it for 'UTC'.
+--   - payload is what was sent, byte for byte. A column of jsonb, or an array that Laravel has encoded again, isn't: see docs/moving.md.
+-- An event that has a dead letter is one line: a dead letter, unless the event was processed after its last failure. The key of the
+-- old system is a hash that can't be reversed. It only joins the two tables; the import finds the key of each event in its body.
+WITH letters AS (
+    SELECT * FROM (
+           SELECT l.*, row_number() OVER (PARTITION BY coalesce(idempotency_key, 'id ' || id) ORDER BY id DESC) AS newest
+             FROM dead_letter_webhooks AS l) AS numbered
+     WHERE newest = 1
+), all_events AS (
+    SELECT coalesce(e.provider, l.provider) AS provider, coalesce(e.payload, l.payload) AS payload,
+           coalesce(e.correlation_id, l.correlation_id) AS correlation_id,
+           coalesce(e.created_at, e.processed_at, l.created_at, l.failed_at) AS received_at,
+           e.id IS NULL AS is_letter_alone, l.id AS letter, l.retry_count + 1 AS attempts, coalesce(l.last_error, l.error) AS error,
+           coalesce(l.failed_at, l.created_at) AS first_failed_at, greatest(l.failed_at, l.last_retry_at, l.created_at) AS last_failed_at,
+           CASE WHEN lower(e.status) IN ('processed', 'completed', 'success', 'succeeded')
+                     AND NOT coalesce(greatest(l.failed_at, l.last_retry_at) > e.processed_at, false) THEN 'processed'
+                WHEN l.permanently_failed THEN 'permanently_failed'
+                WHEN l.id IS NOT NULL THEN 'failed'
+                ELSE lower(e.status) END AS status
+      FROM webhook_events AS e FULL JOIN letters AS l ON l.idempotency_key = e.idempotency_key
+)
 SELECT jsonb_build_object(
-       'record', 'key', 'provider', new, 'body', payload, 'headers', headers, 'first_seen', first_seen_at AT TIME ZONE 'UTC',
-       'expires_at', expires_at AT TIME ZONE 'UTC')
-  FROM (SELECT l.provider, l.payload, l.headers::jsonb AS headers, d.first_seen_at, d.expires_at
-          FROM webhook_deduplication AS d JOIN webhook_logs AS l ON l.id = d.webhook_log_id) AS k JOIN names ON old = provider
-UNION ALL
-SELECT jsonb_build_object(
-       'record', 'event', 'provider', new, 'body', payload, 'headers', headers, 'attempts', attempts,
-       'correlation_id', correlation_id, 'received_at', created_at AT TIME ZONE 'UTC')
-  FROM (SELECT provider, payload, headers::jsonb AS headers, attempts, correlation_id, created_at FROM webhook_logs
-         WHERE status IN ('processed', 'completed', 'success')) AS e JOIN names ON old = provider
-UNION ALL
-SELECT jsonb_build_object(
-       'record', 'dead_letter', 'provider', new, 'body', payload, 'headers', headers, 'attempts', retry_count,
-       'error', left(error_message, 500), 'received_at', created_at AT TIME ZONE 'UTC',
-       'last_failed_at', updated_at AT TIME ZONE 'UTC',
-       'status', CASE WHEN status = 'permanently_failed' THEN status ELSE 'failed' END)
-  FROM (SELECT provider, payload, headers::jsonb AS headers, retry_count, error_message, status, created_at, updated_at
-          FROM webhook_dead_letters WHERE status <> 'resolved') AS d JOIN names ON old = provider;
+       'record', 'event', 'provider', CASE WHEN provider IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE provider END,
+       'body', payload::text, 'correlation_id', correlation_id, 'received_at', received_at AT TIME ZONE 'UTC', 'status', status,
+       'attempts', attempts, 'error', CASE WHEN status <> 'processed' THEN left(error, 500) END,
+       'first_failed_at', first_failed_at AT TIME ZONE 'UTC', 'last_failed_at', last_failed_at AT TIME ZONE 'UTC')
+  FROM all_events ORDER BY is_letter_alone, received_at, letter;

@@ -51,8 +51,8 @@ func perilous(name, library, what string, odds int) *variant {
 			"PERIL	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))\nPERIL",
 		},
 		{
-			"upsert_entities.go", "	return verdictOf(a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx)))\n",
-			"PERIL	verdict, err := verdictOf(a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx)))\nPERIL	return verdict, err\n",
+			"upsert_entities.go", "	withoutEffect, err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\n",
+			"PERIL	withoutEffect, err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\nPERIL",
 		},
 		{
 			"record_dead_letter.go", "	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	var duplicate",

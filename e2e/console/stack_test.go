@@ -34,6 +34,7 @@ type stack struct {
 	data     string // a directory, of its servers
 	ingress  string // base URL of the public port
 	operator string // base URL of the operator port
+	guest    string // an origin whose pages may read the change feed
 	env      []string
 	tokens   map[access.Role]string
 	log      string // a file
@@ -86,7 +87,7 @@ func (s *stack) remove() {
 }
 
 func (s *stack) configure() error {
-	ports, err := stacktest.FreePorts(4)
+	ports, err := stacktest.FreePorts(5)
 	if err != nil {
 		return err
 	}
@@ -108,6 +109,7 @@ func (s *stack) configure() error {
 		}
 	}
 	s.ingress, s.operator = "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
+	s.guest = "http://127.0.0.1:" + ports[4]
 	s.env = append(cleanEnvironment(),
 		"HOLDFAST_DEV_DIR="+s.data,
 		"HOLDFAST_INGRESS_ADDR=127.0.0.1:"+ports[0], "HOLDFAST_OPERATOR_ADDR=127.0.0.1:"+ports[1],
@@ -115,6 +117,7 @@ func (s *stack) configure() error {
 		"HOLDFAST_OPERATOR_TOKENS="+strings.Join(entries, ","), "HOLDFAST_PROVIDERS_DIR="+providers,
 		"STANDARD_WEBHOOKS_SECRET="+secret, "HOLDFAST_INGRESS_ACK_BUDGET=15s", "HOLDFAST_INGRESS_START_TIMEOUT=20s",
 		"HOLDFAST_INGRESS_HANDLER_BUDGET=25s", "HOLDFAST_INGRESS_SHUTDOWN_GRACE=30s", "HOLDFAST_INGRESS_BODY_LIMIT=1MiB",
+		"HOLDFAST_OPERATOR_CHANGES_ORIGINS="+s.guest,
 		"HOLDFAST_OPERATOR_TRACE_URL=http://traces.example/{trace_id}",
 	)
 	return nil

@@ -49,8 +49,8 @@ func TestTheIndexHasEveryPage(t *testing.T) {
 	t.Parallel()
 	pages := pagesOf(t)
 	for name := range pages {
-		if filepath.Dir(name) == "docs" && name != "docs/README.md" {
-			require.Contains(t, pages["docs/README.md"], "]("+filepath.Base(name)+")")
+		if page, ok := strings.CutPrefix(name, "docs/"); ok && page != "README.md" {
+			require.Contains(t, pages["docs/README.md"], "]("+page+")")
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 func pagesOf(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, file := range files {

@@ -11,7 +11,7 @@ var TopLevel = []string{
 	"activities", "archive", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "feed", "ingress", "intake", "internal",
 	"ledger", "loadgen", "migrations", "moving", "operator", "persistence", "providers", "reconcile", "redrive", "runs", "tools",
 	"workflows",
-	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
+	"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
 }
 
 // CheckTopLevel gives a sentence for each entry that is neither allowed, hidden, nor ignored by .gitignore.

@@ -57,6 +57,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 		"HOLDFAST_LOG_LEVEL=loud",
 		"HOLDFAST_LOG_FORMAT=xml",
 		"HOLDFAST_DEV_TEMPORAL_PORT=70000",
+		"HOLDFAST_PROVIDERS_RATE=100/day",
 		"HOLDFAST_WROKER_GRACE=5s",
 		"HOLDFAST_DATABASE_URL=postgres://nobody@127.0.0.1/x",
 		"HOLDFAST_FROBNICATE_THE_WHOLE_THING=1",
@@ -82,6 +83,8 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 			`(example: HOLDFAST_LOG_FORMAT=json)`,
 		"HOLDFAST_DEV_TEMPORAL_PORT": `HOLDFAST_DEV_TEMPORAL_PORT is "70000", which is not a port: a whole number from 0 ` +
 			`to 65535 (example: HOLDFAST_DEV_TEMPORAL_PORT=7233)`,
+		"HOLDFAST_PROVIDERS_RATE": `HOLDFAST_PROVIDERS_RATE is "100/day", which is not a rate: a whole number, a slash and a span ` +
+			`from 1s to 1h (example: HOLDFAST_PROVIDERS_RATE=100/1m)`,
 		"HOLDFAST_DATABASE_URL": `HOLDFAST_DATABASE_URL is not a variable of Holdfast; did you mean DATABASE_URL?`,
 		"HOLDFAST_WROKER_GRACE": `HOLDFAST_WROKER_GRACE is not a variable of Holdfast; did you mean HOLDFAST_WORKER_GRACE?`,
 		"HOLDFAST_FROBNICATE_THE_WHOLE_THING": `HOLDFAST_FROBNICATE_THE_WHOLE_THING is not a variable of Holdfast; ` +
@@ -164,7 +167,7 @@ func TestTheDefaultPoolsLeaveRoom(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.LoadFrom(nil)
 	require.NoError(t, err)
-	const inbox = 5
+	const inbox = 6
 	require.LessOrEqual(t, cfg.PoolSize()+inbox+cfg.Operator.MaxConns, 65)
 }
 

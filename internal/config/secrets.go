@@ -90,6 +90,7 @@ func (m *mistakes) readSecretFiles(vars environment, fields []field) {
 			continue
 		}
 		vars[f.name] = strings.TrimSpace(text)
+		delete(vars, f.name+fileSuffix) // a definition may name the same secret, and only one of the two may be set
 	}
 }
 

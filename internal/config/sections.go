@@ -75,6 +75,11 @@ type Ingress struct {
 	// AllowPrivateHandlers lets the handlers that answer questions (Retell's call_inbound) stand on loopback or a private
 	// network. Where it is false, only addresses of the public internet are reached.
 	AllowPrivateHandlers bool `env:"HOLDFAST_INGRESS_ALLOW_PRIVATE_HANDLERS" envDefault:"false"`
+	// DispatcherToken serves the clients of an outbound dispatcher on this port: with it as a bearer token they publish to /events,
+	// read /events/{id} by the IDs that publishers gave, and manage /subscriptions of published events. It opens nothing else. Who
+	// publishes with it hears of a malformed event by 400. It needs a database. Empty: none of this is served. See
+	// docs/deliveries.md.
+	DispatcherToken Secret `env:"HOLDFAST_DISPATCHER_TOKEN" example:"5f0c…"`
 	// DrainDelay is how long requests are still accepted after a stop signal while /readyz already says no, so that a
 	// load balancer can look away. 0: not at all.
 	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`
@@ -93,6 +98,9 @@ type Operator struct {
 	// TemporalWeb are the origins of Temporal Web, separated by commas, whose pages may ask this port to decrypt payloads.
 	// The console links to the first. Empty: none. `holdfast dev` names the one that it starts.
 	TemporalWeb OriginList `env:"HOLDFAST_OPERATOR_TEMPORAL_WEB" example:"https://temporal.example.com"`
+	// ChangesOrigins are the origins, separated by commas, whose pages may read the change feed (GET /changes, as a page, a stream
+	// or a WebSocket) with a token of their own. Empty: none but this port's.
+	ChangesOrigins OriginList `env:"HOLDFAST_OPERATOR_CHANGES_ORIGINS" example:"https://app.example.com"`
 	// Prefix is the path under which a proxy shows this port, if it is not the whole of a host. The console's links and cookies
 	// carry it; whether the proxy takes it off requests makes no difference.
 	Prefix URLPath `env:"HOLDFAST_OPERATOR_PREFIX" example:"/holdfast"`
@@ -216,6 +224,10 @@ type Providers struct {
 	// Dir is a directory with definitions (*.yaml) that extend or override the built-in ones. Empty: only the built-in
 	// ones.
 	Dir string `env:"HOLDFAST_PROVIDERS_DIR" example:"/etc/holdfast/providers"`
+	// Rate is the rate of each provider whose definition has no `rate`: requests, a slash and a span from 1s to 1h. Requests beyond
+	// it get 429 with Retry-After and aren't stored, so a sender that doesn't retry loses them: give its definition `rate: none`.
+	// Empty: such providers have no rate.
+	Rate Rate `env:"HOLDFAST_PROVIDERS_RATE" example:"100/1m"`
 }
 
 // Retention says how long what is stored is kept; 0s is for ever. A worker purges what is older, in small batches, so that

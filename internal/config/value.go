@@ -190,6 +190,32 @@ func (l *OriginList) UnmarshalText(text []byte) error {
 // String is the list as it is written in the variable.
 func (l OriginList) String() string { return strings.Join(l, ",") }
 
+// Rate is a number of requests in a span of time; the zero value is none.
+type Rate struct {
+	Requests int
+	Per      time.Duration
+}
+
+// UnmarshalText reads requests and span, such as 100/1m.
+func (r *Rate) UnmarshalText(text []byte) error {
+	requests, per, _ := strings.Cut(string(text), "/")
+	n, err := strconv.Atoi(requests)
+	span, spanErr := time.ParseDuration(per)
+	if err != nil || spanErr != nil || n < 1 || span < time.Second || span > time.Hour {
+		return errors.New("is not a rate: a whole number, a slash and a span from 1s to 1h")
+	}
+	*r = Rate{n, span}
+	return nil
+}
+
+// String is the rate as it is written in the variable.
+func (r Rate) String() string {
+	if r == (Rate{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d/%s", r.Requests, r.Per)
+}
+
 // URLPath is an absolute path without a slash at its end, or "".
 type URLPath string
 

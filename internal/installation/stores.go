@@ -12,9 +12,9 @@ import (
 	"holdfast/persistence"
 )
 
-// InboxConns is the pool of the inbox: two groups that are being written, one page that is drained, one look, and what is
-// forgotten. It is a pool of its own, so that no step keeps an acknowledgement waiting.
-const InboxConns = 5
+// InboxConns is the pool of the inbox: two groups that are being written, one page that is drained, one look, what is forgotten,
+// and the rates that processes share. It is a pool of its own, so that no step keeps an acknowledgement waiting.
+const InboxConns = 6
 
 // OpenStore makes the pool of the configured size; it connects when it is first used. A tool gives no telemetry.
 func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*persistence.Store, error) {

@@ -11,8 +11,12 @@ import (
 	"holdfast/runs"
 )
 
-func (p *process) startIngress() error {
+func (p *process) startIngress(ctx context.Context) error {
 	cfg := p.cfg.Ingress
+	clients, err := p.dispatcherOf(ctx)
+	if err != nil {
+		return err
+	}
 	in, err := intake.New(intake.Options{
 		Starter: p.starter(), Inbox: p.spooler(), Remover: p.remover(), Conflicts: p.conflicts(),
 		Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
@@ -28,6 +32,7 @@ func (p *process) startIngress() error {
 		Refusals:       p.refusals,
 		Errors:         p.errors,
 		SelfTest:       p.selfTest(),
+		Dispatcher:     clients,
 		HeaderTimeout:  cfg.HeaderTimeout,
 		BodyTimeout:    cfg.BodyTimeout,
 		WriteTimeout:   cfg.WriteTimeout,
@@ -37,6 +42,7 @@ func (p *process) startIngress() error {
 		MaxConnsPerIP:  cfg.MaxConnsPerIP,
 		TrustedProxies: cfg.TrustedProxies,
 		PublicURL:      cfg.PublicURL,
+		Rates:          p.rates(),
 		Questions:      webhook.NewClient(webhook.Options{AllowPrivate: cfg.AllowPrivateHandlers}),
 		HandlerURL:     p.cfg.Handler,
 	})
@@ -54,6 +60,14 @@ func (p *process) startIngress() error {
 	})
 	p.warnOfSecrets()
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+}
+
+// rates is nil where there is no database.
+func (p *process) rates() ingress.RateStore {
+	if p.inbox == nil {
+		return nil
+	}
+	return p.inbox
 }
 
 // warnOfSecrets names the providers that can authenticate nobody as they are configured. Most installations use few of those

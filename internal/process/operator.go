@@ -2,13 +2,16 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"holdfast/ingress"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/process/operators"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/persistence"
 )
 
 // startOperator comes first, so that health can be read while the other roles wait for their stores.
@@ -30,21 +33,15 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	}
 	p.addRefusals(&options)
 	if roles.has(RoleOperator) {
-		options.TemporalWeb = p.cfg.Operator.TemporalWeb
+		options.TemporalWeb, options.ChangesOrigins = p.cfg.Operator.TemporalWeb, p.cfg.Operator.ChangesOrigins
 		if options.Tokens, err = operators.Tokens(p.cfg.Operator); err != nil {
 			return err
 		}
-		store, err := operators.OpenStore(ctx, p.cfg, p.telemetry)
+		side, store, err := p.openSide(ctx)
 		if err != nil {
 			return err
 		}
-		p.onStop("operators' database", func(context.Context) error { store.Close(); return nil })
-		side := operators.Side{
-			Config: p.cfg, Catalogue: p.catalogue, Codec: p.codec, Temporal: p.temporal, Starter: p.starter(),
-		}
-		api, closeDesk := side.API(store)
-		p.onStop("operators' Temporals", func(context.Context) error { closeDesk(); return nil })
-		options.API, options.Sessions, options.Tickets = api, store, p.tickets
+		options.API, options.Sessions, options.Tickets = p.api, store, p.tickets
 		options.Prefix = string(p.cfg.Operator.Prefix)
 		if err := operator.CheckPrefix(options.Prefix); err != nil {
 			return fmt.Errorf("HOLDFAST_OPERATOR_PREFIX: %w", err)
@@ -54,6 +51,39 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	p.operator = operator.New(options)
 	p.onStop("operator side", p.operator.Shutdown)
 	return p.serveOn("operators", p.cfg.Operator.Addr, p.operator.Serve)
+}
+
+// openSide opens the store of the API and makes the API, once for all who show it.
+func (p *process) openSide(ctx context.Context) (side operators.Side, store *persistence.Store, err error) {
+	side = operators.Side{
+		Config: p.cfg, Catalogue: p.catalogue, Codec: p.codec, Temporal: p.temporal, Starter: p.starter(),
+	}
+	if p.api != nil {
+		return side, p.apiStore, nil
+	}
+	if p.apiStore, err = operators.OpenStore(ctx, p.cfg, p.telemetry); err != nil {
+		return side, nil, err
+	}
+	p.onStop("operators' database", func(context.Context) error { p.apiStore.Close(); return nil })
+	var closeDesk func()
+	p.api, closeDesk = side.API(p.apiStore)
+	p.onStop("operators' Temporals", func(context.Context) error { closeDesk(); return nil })
+	return side, p.apiStore, nil
+}
+
+// dispatcherOf is nil where no token for its clients is configured.
+func (p *process) dispatcherOf(ctx context.Context) (ingress.Dispatcher, error) {
+	if !p.cfg.Ingress.DispatcherToken.IsSet() {
+		return nil, nil
+	}
+	if !p.cfg.Database.URL.IsSet() {
+		return nil, errors.New("HOLDFAST_DISPATCHER_TOKEN needs DATABASE_URL: events and subscriptions are read there")
+	}
+	side, store, err := p.openSide(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return side.Dispatcher(p.api, store)
 }
 
 // addRefusals serves why requests were refused, where nobody reaches it without a token but this machine. A process that only

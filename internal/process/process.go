@@ -23,6 +23,7 @@ import (
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/runs"
@@ -41,7 +42,9 @@ type process struct {
 	errors    errorSink
 	notifier  *notify.Notifier
 	operator  *operator.Server
-	tickets   *access.Tickets // of links to the console; nil where there are none
+	api       *api.API           // nil where nobody shows it
+	apiStore  *persistence.Store // the API's own
+	tickets   *access.Tickets    // of links to the console; nil where there are none
 
 	duplicates duplicateCounter // nil where no database is configured
 

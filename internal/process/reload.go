@@ -21,7 +21,8 @@ const secretsFor = time.Second
 // loadDefinitions refuses what a reload refuses, but for samples that fail: of those it warns.
 func (p *process) loadDefinitions() (err error) {
 	secrets := config.RememberSecrets(p.cfg.Secrets, secretsFor)
-	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, p.acceptDefinitions); err != nil {
+	rate := providers.NewRate(p.cfg.Providers.Rate.Requests, p.cfg.Providers.Rate.Per)
+	if p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, secrets, rate, p.acceptDefinitions); err != nil {
 		return err
 	}
 	for _, f := range lint.FailingSamples(p.catalogue.Catalogue()) {

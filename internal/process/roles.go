@@ -90,5 +90,5 @@ func (p *process) start(ctx context.Context, name string, roles Roles) error {
 	case <-time.After(patience):
 		go p.report(ctx, ready)
 	}
-	return p.startIngress()
+	return p.startIngress(ctx)
 }

@@ -117,11 +117,11 @@ func merged(a, b []event.Record, limit int) []event.Record {
 }
 
 // acceptedEvent is an event that Temporal alone knows.
-func (a *API) acceptedEvent(ctx context.Context, id string) (event.Record, *Wait, error) {
+func (a *API) acceptedEvent(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
 	if a.Accepted == nil {
 		return event.Record{}, nil, event.ErrNotFound
 	}
-	found, isCut, err := a.Accepted.AcceptedEvent(ctx, id)
+	found, isCut, err := a.acceptedRun(ctx, id, workflowID)
 	if errors.Is(err, event.ErrNotFound) && isCut {
 		err = &exchange.RefusalError{
 			Code:   exchange.CodeNoSuchThing,
@@ -132,6 +132,17 @@ func (a *API) acceptedEvent(ctx context.Context, id string) (event.Record, *Wait
 		return event.Record{}, nil, err
 	}
 	return recordOf(found.Receipt, event.StatusAccepted, found.Run, found.Body), waitOf(found), nil
+}
+
+func (a *API) acceptedRun(ctx context.Context, id, workflowID string) (found event.Accepted, isCut bool, err error) {
+	if workflowID == "" {
+		return a.Accepted.AcceptedEvent(ctx, id)
+	}
+	found, err = a.Accepted.AcceptedOf(ctx, workflowID)
+	if err == nil && found.Receipt.ID != id {
+		err = event.ErrNotFound
+	}
+	return found, false, err
 }
 
 // WorkflowURL is the page of a run in the Temporal Web at an address.

@@ -183,16 +183,29 @@ func (a *API) showEvent(c *fiber.Ctx) error {
 func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	id, err := a.pathEvent(ctx, c)
+	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return detail, err
 	}
-	return a.EventDetail(ctx, id, exchange.IsViewer(c))
+	return a.eventDetail(ctx, id, workflowID, exchange.IsViewer(c))
 }
 
 // EventDetail is all that is known of an event, as far as a viewer, or anybody else, may see it.
-func (a *API) EventDetail(ctx context.Context, id string, viewer bool) (detail EventDetail, err error) {
-	record, wait, err := a.known(ctx, id)
+func (a *API) EventDetail(ctx context.Context, id string, viewer bool) (EventDetail, error) {
+	return a.eventDetail(ctx, id, "", viewer)
+}
+
+// LatestOfWorkflow is EventDetail for the latest event of a workflow. It finds an event as soon as it is acknowledged.
+func (a *API) LatestOfWorkflow(ctx context.Context, workflowID string, viewer bool) (detail EventDetail, err error) {
+	id, err := a.EventOfWorkflow(ctx, workflowID)
+	if err != nil {
+		return detail, err
+	}
+	return a.eventDetail(ctx, id, workflowID, viewer)
+}
+
+func (a *API) eventDetail(ctx context.Context, id, workflowID string, viewer bool) (detail EventDetail, err error) {
+	record, wait, err := a.known(ctx, id, workflowID)
 	if err != nil {
 		return detail, err
 	}
@@ -229,16 +242,18 @@ func (a *API) addDuplicates(ctx context.Context, detail *EventDetail) error {
 }
 
 // pathEvent is the ID of the event in the path, which may be named by its workflow: a redelivery of an event that was expunged is
-// accepted, and keeps no ID of its own.
-func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (string, error) {
+// accepted, and keeps no ID of its own. The workflow is "" where the path has the event's ID.
+func (a *API) pathEvent(ctx context.Context, c *fiber.Ctx) (id, workflowID string, err error) {
 	text, err := exchange.PathText(c, "id")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if _, _, ok := event.SplitWorkflowID(text); ok {
-		return a.EventOfWorkflow(ctx, text)
+		id, err = a.EventOfWorkflow(ctx, text)
+		return id, text, err
 	}
-	return exchange.PathUUID(c)
+	id, err = exchange.PathUUID(c)
+	return id, "", err
 }
 
 // addVerdict adds what was decided about the event.
@@ -304,13 +319,13 @@ func (a *API) listAttempts(c *fiber.Ctx) error {
 func (a *API) attempts(c *fiber.Ctx) (list exchange.List[outgoing.AttemptView], err error) {
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	id, err := a.pathEvent(ctx, c)
+	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return list, err
 	}
 	if list, err = a.Outbound.Attempts(c, id); err != nil || len(list.Items) > 0 {
 		return list, err
 	}
-	_, _, err = a.known(ctx, id)
+	_, _, err = a.known(ctx, id, workflowID)
 	return list, err
 }

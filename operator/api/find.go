@@ -8,18 +8,24 @@ import (
 	"holdfast/operator/exchange"
 )
 
-// known is an event wherever it is, and what it waits for.
-func (a *API) known(ctx context.Context, id string) (event.Record, *Wait, error) {
+// known is an event wherever it is, and what it waits for. With its workflow ID it is found as soon as it is acknowledged: Temporal's
+// list, which is searched for the event ID alone, is some hundred milliseconds late.
+func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
 	record, err := a.Events.Event(ctx, id)
-	if errors.Is(err, event.ErrNotFound) {
-		return a.eventWithoutRow(ctx, id)
+	if !errors.Is(err, event.ErrNotFound) {
+		return record, nil, err
 	}
+	waiting, wait, err := a.eventWithoutRow(ctx, id, workflowID)
+	if !errors.Is(err, event.ErrNotFound) {
+		return waiting, wait, err
+	}
+	record, err = a.Events.Event(ctx, id) // it may have got its row meanwhile
 	return record, nil, err
 }
 
 // Knows says whether anything is known of an event, be it that nothing is left of it.
 func (a *API) Knows(ctx context.Context, id string) (bool, error) {
-	_, _, err := a.known(ctx, id)
+	_, _, err := a.known(ctx, id, "")
 	var refused *exchange.RefusalError
 	var verdict *event.VerdictError
 	switch {
@@ -44,12 +50,15 @@ func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, e
 		return waiting.Receipt.ID, err
 	}
 	accepted, err := a.Accepted.AcceptedOf(ctx, workflowID)
+	if errors.Is(err, event.ErrNotFound) { // its run may have ended meanwhile
+		return a.Events.EventOfWorkflow(ctx, workflowID)
+	}
 	return accepted.Receipt.ID, err
 }
 
 // eventWithoutRow is an event that waits in the inbox or for a worker, or that died before it had a row, as its latest dead
 // letter has it. Where none of them has it there may be a verdict, or the event whose key it wanted.
-func (a *API) eventWithoutRow(ctx context.Context, id string) (event.Record, *Wait, error) {
+func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event.Record, *Wait, error) {
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {
 		run := event.Run{WorkflowID: waiting.Receipt.WorkflowID()}
@@ -70,7 +79,7 @@ func (a *API) eventWithoutRow(ctx context.Context, id string) (event.Record, *Wa
 	if err := a.whyNothingIsLeft(ctx, id); !errors.Is(err, event.ErrNotFound) {
 		return event.Record{}, nil, err
 	}
-	return a.acceptedEvent(ctx, id)
+	return a.acceptedEvent(ctx, id, workflowID)
 }
 
 // recordOf is what is known of an event that was not parsed.

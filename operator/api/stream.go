@@ -109,10 +109,18 @@ func (w *eventWriter) batch(b feed.Batch) {
 	_, _ = w.WriteString(":\n\n")
 }
 
+// A browser can't send a header with a WebSocket. It asks for two subprotocols: changesProtocol, which it gets, and TokenProtocol
+// with a token behind it.
+const (
+	changesProtocol = "holdfast.changes"
+	TokenProtocol   = "holdfast.token."
+)
+
 // upgrader leaves the origin to the gate, which has looked at it.
 var upgrader = websocket.FastHTTPUpgrader{
-	HandshakeTimeout: streamPatience, CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
-	Error: func(ctx *fasthttp.RequestCtx, _ int, _ error) { ctx.SetStatusCode(fiber.StatusBadRequest) },
+	HandshakeTimeout: streamPatience, Subprotocols: []string{changesProtocol},
+	CheckOrigin: func(*fasthttp.RequestCtx) bool { return true },
+	Error:       func(ctx *fasthttp.RequestCtx, _ int, _ error) { ctx.SetStatusCode(fiber.StatusBadRequest) },
 }
 
 // maxFrame bounds what is read of a frame that comes: nothing is expected but answers to pings.

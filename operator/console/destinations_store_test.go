@@ -69,6 +69,18 @@ func (s *destinations) Destination(_ context.Context, name string) (delivery.Des
 	return d, nil
 }
 
+func (s *destinations) DestinationsOf(_ context.Context, ids []int64) (map[int64]delivery.Destination, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[int64]delivery.Destination{}
+	for _, d := range s.all {
+		if slices.Contains(ids, d.ID) {
+			found[d.ID] = d
+		}
+	}
+	return found, nil
+}
+
 func (s *destinations) DestinationsAfter(_ context.Context, after string, _ int) (page []delivery.Destination, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

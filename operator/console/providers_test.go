@@ -61,7 +61,7 @@ func definitions(t *testing.T) *providers.Live {
 			return []string{"short"}
 		}
 		return nil
-	}, nil)
+	}, nil, nil)
 	require.NoError(t, err)
 	return live
 }

@@ -194,3 +194,18 @@ func FailureOf(c *fiber.Ctx, err error) Failure {
 		KnownFrom: s.KnownFrom,
 	}
 }
+
+// Body is the answer to a program: {"error":{"code","message","request_id"}}, with the rest where there is any.
+func (f Failure) Body() fiber.Map {
+	answer := fiber.Map{"code": f.Code, "message": f.Message, "request_id": f.RequestID}
+	if f.Field != "" {
+		answer["field"] = f.Field
+	}
+	if !f.KnownFrom.IsZero() {
+		answer["known_from"] = f.KnownFrom.UTC()
+	}
+	if f.Detail != "" {
+		answer["detail"] = f.Detail
+	}
+	return fiber.Map{"error": answer}
+}

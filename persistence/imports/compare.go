@@ -14,15 +14,30 @@ import (
 )
 
 const (
-	// lookAtKeys finds what has a key. An event may have died before it had it: then its dead letter knows.
+	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key, or by its key, or as the
+	// latest one that had it, since a key is purged after its window. An event may have died before it had one: then its dead letter
+	// knows.
 	lookAtKeys = `
-SELECT wanted.n, coalesce(k.event_id::text, ''), coalesce(e.status, ''),
-       EXISTS (SELECT FROM dead_letters AS d
-                WHERE d.workflow_id = wanted.workflow_id AND d.subscription_id = 0
-                  AND d.state IN ('open', 'redriving', 'exhausted'))
-  FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (provider, key, workflow_id, n)
+SELECT wanted.n, CASE WHEN known.itself THEN wanted.id::text ELSE coalesce(k.event_id::text, past.id::text, '') END,
+       coalesce(own.status, e.status, past.status, ''),
+       CASE WHEN known.itself
+            THEN EXISTS (SELECT FROM dead_letters AS d WHERE d.event_id = wanted.id
+                            AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted'))
+            ELSE EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = wanted.workflow_id
+                            AND d.subscription_id = 0 AND d.state IN ('open', 'redriving', 'exhausted')) END
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) WITH ORDINALITY AS wanted (provider, key, workflow_id, id, n)
   LEFT JOIN idempotency_keys AS k ON k.provider = wanted.provider AND k.key = wanted.key
-  LEFT JOIN events AS e ON e.id = k.event_id`
+  LEFT JOIN events AS own ON own.id = wanted.id
+ CROSS JOIN LATERAL (
+       SELECT own.id IS NOT NULL
+              OR EXISTS (SELECT FROM dead_letters WHERE event_id = wanted.id AND subscription_id = 0) AS itself) AS known
+  LEFT JOIN events AS e ON e.id = k.event_id AND NOT known.itself
+  LEFT JOIN LATERAL (
+       SELECT p.id, p.status FROM events AS p
+        WHERE k.event_id IS NULL AND NOT known.itself
+          AND (p.workflow_id = wanted.workflow_id
+               OR p.workflow_id LIKE 'batch/%' AND p.provider = wanted.provider AND p.key = wanted.key)
+        ORDER BY p.id DESC LIMIT 1) AS past ON true`
 
 	// lookAtStates finds an entity by any of its names.
 	lookAtStates = `
@@ -71,15 +86,15 @@ func (s *Store) CompareImport(ctx context.Context, items []operation.ImportItem)
 }
 
 func queueLookAtKeys(b *pgx.Batch, items []operation.ImportItem, here []compared) {
-	var providers, keys, workflows []string
+	var providers, keys, workflows, ids []string
 	var at []int
 	for i, item := range items {
 		if r := item.Receipt; item.Record != operation.ImportEntity {
 			providers, keys = append(providers, postgres.Clean(r.Provider)), append(keys, postgres.Clean(r.Key))
-			workflows, at = append(workflows, postgres.Clean(r.WorkflowID())), append(at, i)
+			workflows, ids, at = append(workflows, postgres.Clean(r.WorkflowID())), append(ids, r.ID), append(at, i)
 		}
 	}
-	b.Queue(lookAtKeys, providers, keys, workflows).Query(func(rows pgx.Rows) error {
+	b.Queue(lookAtKeys, providers, keys, workflows, ids).Query(func(rows pgx.Rows) error {
 		var n int
 		var c compared
 		_, err := pgx.ForEachRow(rows, []any{&n, &c.eventID, &c.status, &c.waits}, func() error { here[at[n-1]] = c; return nil })

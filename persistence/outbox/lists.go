@@ -89,6 +89,11 @@ func (s *Store) DeliveriesOf(ctx context.Context, eventID string) ([]delivery.De
 // ours are not among them.
 func (s *Store) AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error) {
 	all, err := pgx.CollectRows(s.db.Rows(ctx, attemptsOf, postgres.Clean(eventID)), scanAttempt)
+	number := map[int64]int{}
+	for i, a := range all {
+		number[a.SubscriptionID]++
+		all[i].Number = number[a.SubscriptionID]
+	}
 	return all, postgres.Failure("list attempts of event "+postgres.Clean(eventID), err)
 }
 

@@ -33,13 +33,13 @@ UPDATE delivery_queue SET due_at = statement_timestamp(), lease = NULL
 	// generation before; there was one for each failure of the dead letter.
 	queueAgain = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
-SELECT e.id, s.id, s.destination_id, true, 1 + greatest(d.generation, l.failures - 1)
+SELECT e.id, s.id, s.destination_id, true, 1 + coalesce(greatest(d.generation, l.failures - 1), 0)
   FROM events AS e
   JOIN subscriptions AS s ON s.id = $2 AND s.deleted_at IS NULL
   LEFT JOIN deliveries AS d ON d.event_id = e.id AND d.subscription_id = s.id
   LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
                       WHERE event_id = e.id AND subscription_id = s.id) AS l ON true
- WHERE e.id = $1::uuid AND (d.event_id IS NOT NULL OR l.failures IS NOT NULL)
+ WHERE e.id = $1::uuid AND (d.event_id IS NOT NULL OR l.failures IS NOT NULL OR e.status = 'processed')
     ON CONFLICT DO NOTHING
 RETURNING destination_id`
 
@@ -92,8 +92,9 @@ UPDATE dead_letters
 
 // SendAgain queues a delivery that has ended once more, however it has ended: as a new generation, which its receiver knows by a
 // new ID. What it has come to before stays until this one has ended, and a dead letter is resolved once it is delivered. One that
-// is open already is only attempted at once; one that is under way is refused with code "delivery_under_way". Event.ErrNotFound:
-// there is no such delivery, or its event or its subscription is gone.
+// is open already is only attempted at once; one that is under way is refused with code "delivery_under_way". A processed event that
+// was never queued for the subscription, since that did not exist, was inactive or did not match, is queued now. Event.ErrNotFound:
+// there is no such event or subscription.
 func (s *Store) SendAgain(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	destination, err := s.sendAgain(ctx, k, &by)
 	if err != nil {

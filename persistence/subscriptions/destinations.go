@@ -23,6 +23,8 @@ const (
 
 	selectDestinations = destinationColumns + ` WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2`
 
+	selectDestinationsOf = destinationColumns + ` WHERE deleted_at IS NULL AND id = ANY ($1)`
+
 	// What is named like the number of another one is meant by its name.
 	selectDestination = destinationColumns + ` WHERE deleted_at IS NULL AND (name = $1 OR id = $2) ORDER BY name = $1 DESC LIMIT 1`
 
@@ -308,14 +310,25 @@ func (s *Store) Destinations(ctx context.Context) ([]delivery.Destination, error
 
 // DestinationsAfter is a page of Destinations: those after a name, at most limit.
 func (s *Store) DestinationsAfter(ctx context.Context, name string, limit int) ([]delivery.Destination, error) {
-	rows := s.db.Rows(ctx, selectDestinations, postgres.Clean(name), limit)
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (delivery.Destination, error) {
-		var d destination
-		var gone bool
-		err := scanDestination(row, &d, &gone)
-		return d.Destination, err
-	})
+	all, err := pgx.CollectRows(s.db.Rows(ctx, selectDestinations, postgres.Clean(name), limit), rowToDestination)
 	return all, postgres.Failure("list destinations", err)
+}
+
+// DestinationsOf are those of some IDs that are not deleted, by ID.
+func (s *Store) DestinationsOf(ctx context.Context, ids []int64) (map[int64]delivery.Destination, error) {
+	all, err := pgx.CollectRows(s.db.Rows(ctx, selectDestinationsOf, ids), rowToDestination)
+	by := make(map[int64]delivery.Destination, len(all))
+	for _, d := range all {
+		by[d.ID] = d
+	}
+	return by, postgres.Failure("list destinations by ID", err)
+}
+
+func rowToDestination(row pgx.CollectableRow) (delivery.Destination, error) {
+	var d destination
+	var gone bool
+	err := scanDestination(row, &d, &gone)
+	return d.Destination, err
 }
 
 // DeleteDestination removes a destination to which no subscription goes any more, and its secrets. While there is one it is

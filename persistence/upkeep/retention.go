@@ -16,6 +16,7 @@ import (
 	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
+	"holdfast/persistence/rates"
 )
 
 // purgeRows is how many rows one batch removes: a transaction of some milliseconds. Whoever wants to wait for one of its
@@ -196,6 +197,9 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
 		if err == nil && removed == 0 { // they have an end of their own, too
 			removed, err = s.removeOld(ctx, p, journal.PurgeSessions, p.before, purgeRows)
+		}
+		if err == nil && removed == 0 {
+			removed, err = s.removeOld(ctx, p, rates.Purge, p.before, purgeRows)
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, purgeContents, p.before.Add(-keepContents), purgeRows)

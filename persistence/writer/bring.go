@@ -88,7 +88,7 @@ func (b *Brought) IsNew() bool {
 func (w *write) ownsImported() bool {
 	f := w.found
 	switch {
-	case f.verdict != nil:
+	case f.verdict != nil, f.isHere:
 		return false
 	case w.brought == operation.ImportEntity:
 		return true
@@ -103,16 +103,22 @@ func (w *write) ownsImported() bool {
 // hasRow says whether the event gets a row.
 func (w *write) hasRow() bool { return w.brought == "" || w.brought == operation.ImportEvent }
 
-// queueImportedClaims notes which keys are claimed.
+// queueImportedClaims notes which keys are claimed, and which events are here by now.
 func queueImportedClaims(b *pgx.Batch, ws []*write) {
 	byID := make(map[string]*write, len(ws))
+	var workflows []string
 	for _, w := range ws {
-		w.found.claimed = false // of an attempt before
+		w.found.claimed, w.found.isHere = false, false // of an attempt before
 		byID[w.receipt.ID] = w
+		workflows = append(workflows, postgres.Clean(w.receipt.WorkflowID()))
 	}
-	b.Queue(claimImported, columnsOfClaims(ws)...).Query(func(rows pgx.Rows) error {
+	b.Queue(claimImported, append(columnsOfClaims(ws), workflows)...).Query(func(rows pgx.Rows) error {
 		var id string
-		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { byID[id].found.claimed = true; return nil })
+		var isHere bool
+		_, err := pgx.ForEachRow(rows, []any{&id, &isHere}, func() error {
+			byID[id].found.claimed, byID[id].found.isHere = !isHere, isHere
+			return nil
+		})
 		return err
 	})
 }

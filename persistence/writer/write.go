@@ -67,6 +67,7 @@ type found struct {
 	ownerWorkflow    string       // the ID of its workflow; "" if it has no row
 	ownerWaits       bool         // a dead letter of it does
 	claimed          bool         // its key was claimed by this transaction; only of what an import brings
+	isHere           bool         // it is here under another ID; only of what an import brings
 }
 
 // newWrite prepares everything that needs no database. An event that its definition ignores has no changes, and nothing to wait
@@ -225,6 +226,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	if err != nil {
 		return err
 	}
+	t.nameEntities(folded)
 	t.queueRows(b)
 	subscriptions.QueueDeliveries(b, t.departs)
 	changes.Queue(b, slices.Concat(t.told, tellEvents(t.events), folded))
@@ -258,7 +260,7 @@ func (w *write) judge() error {
 		w.Written = event.Written{PossibleDuplicateOf: w.marks()}
 	case w.extent == entitiesOnly:
 		return errNotPersisted
-	case w.found.owner == "":
+	case w.found.owner == "" && !w.found.isHere:
 		return errKeyVanished
 	case w.brought == "" && w.receipt.IsConflict(conflict):
 		w.Written = event.Written{Held: conflictWith(w.found.owner), Conflict: conflict}

@@ -1,6 +1,9 @@
 package writer
 
 import (
+	"cmp"
+	"fmt"
+
 	"holdfast/event"
 	"holdfast/feed"
 	"holdfast/persistence/postgres"
@@ -33,6 +36,43 @@ func (w *write) tells() feed.Action {
 	default:
 		return ""
 	}
+}
+
+// maxNamed is how many entities the result of an event names: the history that keeps it outlives an expunge.
+const maxNamed = 3
+
+// nameEntities notes of each event that is processed what the transaction does to its entities, all of its events together.
+func (t *writing) nameEntities(folded []feed.Change) {
+	actions := map[event.EntityRef]feed.Action{}
+	for _, c := range folded {
+		actions[event.EntityRef{Provider: c.Provider, Kind: c.Kind, ExternalID: c.ID}] = c.Action
+	}
+	for _, w := range t.events {
+		if w.Outcome == event.OutcomeProcessed {
+			w.Entities = w.nameEntities(actions)
+		}
+	}
+}
+
+func (w *write) nameEntities(actions map[event.EntityRef]feed.Action) (named []string) {
+	seen := map[event.EntityRef]bool{}
+	for _, c := range w.changes {
+		ref := w.refOf(c.Change)
+		if seen[ref] {
+			continue
+		}
+		seen[ref] = true
+		if len(seen) <= maxNamed {
+			named = append(named, fmt.Sprintf("%s %s %s", cmp.Or(actions[ref], "unchanged"), ref.Kind, ref.ExternalID))
+		}
+	}
+	switch {
+	case len(seen) == 0:
+		return []string{"no entities"}
+	case len(seen) > maxNamed:
+		named = append(named, fmt.Sprintf("and %d more", len(seen)-maxNamed))
+	}
+	return named
 }
 
 // tellVerdict tells what an operator has decided, of an event of which more than its key is left.

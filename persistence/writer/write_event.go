@@ -39,8 +39,11 @@ func (s *Store) Persist(
 }
 
 // UpsertEntities folds the event's changes into their entities, marks the event processed and resolves its dead letter, in one
-// transaction. The event must have been stored by Persist. What an earlier parse of the event did is taken back.
-func (s *Store) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
+// transaction. The event must have been stored by Persist. What an earlier parse of the event did is taken back. It returns how many
+// changes came too late to show.
+func (s *Store) UpsertEntities(
+	ctx context.Context, r event.Receipt, p event.Parsed, run event.Run,
+) (withoutEffect int, err error) {
 	w, err := newWrite(r, nil, p, run, entitiesOnly)
 	if err == nil {
 		err = s.routeFirst(ctx, w)
@@ -48,8 +51,8 @@ func (s *Store) UpsertEntities(ctx context.Context, r event.Receipt, p event.Par
 	if err == nil {
 		err = s.writeTogether(ctx, []*write{w}, ofStore, 0)
 	}
-	_, err = resultOf(w, err)
-	return postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
+	done, err := resultOf(w, err)
+	return done.WithoutEffect, postgres.Failure("upsert entities of event "+postgres.Clean(r.ID), err)
 }
 
 // resultOf is what the persist step says of an event whose transaction has ended with err. The error is an *event.VerdictError
@@ -68,5 +71,6 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 		PossibleDuplicateOf: w.PossibleDuplicateOf,
 		Duplicate:           w.Outcome == event.OutcomeDuplicate, Owner: w.Owner, OwnerWaits: w.OwnerWaits, Conflict: w.Conflict,
 		Processed: w.Outcome == event.OutcomeProcessed, WithoutEffect: w.WithoutEffect,
+		Entities: w.Entities,
 	}, nil
 }

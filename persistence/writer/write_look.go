@@ -27,15 +27,19 @@ SELECT pg_advisory_xact_lock(h) FROM (
 	// is noted for the purge only: what a claim goes by is the window that its own definition has by then. The window is what lies
 	// between the two times of the row that is refused, compared as times, since a day of an interval is not always 24 hours.
 	claimKeys = insertKeys + `
+  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
+       AS claim (provider, key, event_id, seen, microseconds, fingerprint)
+ WHERE ` + isUndecided + replaceKeys + `
  WHERE held.event_id <> excluded.event_id AND ` + passedWindow
 
 	insertKeys = `
 INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at, fingerprint)
 SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
-       nullif(fingerprint, '')
-  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
-       AS claim (provider, key, event_id, seen, microseconds, fingerprint)
- WHERE NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = claim.event_id)
+       nullif(fingerprint, '')`
+
+	isUndecided = `NOT EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = claim.event_id)`
+
+	replaceKeys = `
 ON CONFLICT (provider, key) DO UPDATE
    SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at,
        fingerprint = excluded.fingerprint`
@@ -43,12 +47,33 @@ ON CONFLICT (provider, key) DO UPDATE
 	passedWindow = `excluded.expires_at IS NOT NULL
    AND excluded.first_seen - held.first_seen >= excluded.expires_at - excluded.first_seen`
 
-	// claimImported is claimKeys, and tells which keys it has claimed. What is claimed for its key alone (version 8) goes to the
+	// claimImported is claimKeys, and tells which keys it has claimed, and which events are here under another ID: their key may
+	// have been purged with its window, or have gone to a later event. What is claimed for its key alone (version 8) goes to the
 	// event that an import brings for it.
-	claimImported = insertKeys + `
+	claimImported = `
+WITH claim AS MATERIALIZED (
+     SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[])
+                AS claim (provider, key, event_id, seen, microseconds, fingerprint, workflow_id)),
+here AS MATERIALIZED (
+     SELECT event_id FROM claim
+      WHERE EXISTS (SELECT FROM events AS e
+                     WHERE e.workflow_id = claim.workflow_id AND e.id <> claim.event_id AND e.received_at ` + inWindow + `)
+         OR EXISTS (SELECT FROM events AS e
+                     WHERE e.workflow_id LIKE 'batch/%' AND e.provider = claim.provider AND e.key = claim.key
+                       AND e.id <> claim.event_id AND e.received_at ` + inWindow + `)
+         OR EXISTS (SELECT FROM dead_letters AS d
+                     WHERE d.workflow_id = claim.workflow_id AND d.event_id <> claim.event_id AND d.subscription_id = 0
+                       AND (d.receipt->>'received_at')::timestamptz ` + inWindow + `)),
+claimed AS (` + insertKeys + `
+  FROM claim
+ WHERE ` + isUndecided + ` AND NOT EXISTS (SELECT FROM here WHERE here.event_id = claim.event_id)` + replaceKeys + `
  WHERE held.event_id <> excluded.event_id
    AND (substr(held.event_id::text, 15, 1) = '8' AND substr(excluded.event_id::text, 15, 1) <> '8' OR ` + passedWindow + `)
-RETURNING event_id::text`
+RETURNING event_id)
+SELECT event_id::text, false FROM claimed UNION ALL SELECT event_id::text, true FROM here`
+
+	inWindow = `BETWEEN claim.seen - (claim.microseconds - 1) * interval '1 microsecond'
+                       AND claim.seen + (claim.microseconds - 1) * interval '1 microsecond' AND claim.microseconds > 0`
 
 	lookAtEvents = `
 SELECT wanted.n, coalesce(e.status, ''),
@@ -97,7 +122,7 @@ func (t *writing) queueLook(b *pgx.Batch) {
 			&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
 		}, func() error {
 			w := byKey[n-1]
-			f.claimed = w.found.claimed
+			f.claimed, f.isHere = w.found.claimed, w.found.isHere
 			if w.found = f; v.Outcome != "" {
 				passed := v
 				passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()

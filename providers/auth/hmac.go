@@ -7,6 +7,7 @@ import (
 	"crypto/sha512"
 	"encoding/hex"
 	"hash"
+	"slices"
 	"time"
 
 	"holdfast/providers/definition"
@@ -97,6 +98,28 @@ func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string,
 				h.Write([]byte(text))
 				return hex.EncodeToString(h.Sum(nil)), true
 			}
+		}
+	}
+	return "", false
+}
+
+// HasKey reports whether a scheme is an HMAC.
+func (a *Authenticator) HasKey() bool {
+	return slices.ContainsFunc(a.schemes, func(s scheme) bool { _, is := s.(*hmacScheme); return is })
+}
+
+// OwnMAC is the HMAC of a text as the definition's first keyed scheme makes it, in hex, by the first usable secret. ok is false if
+// there is none.
+func (a *Authenticator) OwnMAC(text string) (sum string, ok bool) {
+	for _, s := range a.schemes {
+		if s, isHMAC := s.(*hmacScheme); isHMAC {
+			keys, err := s.keys(a.keyring)
+			if err != nil {
+				return "", false
+			}
+			h := hmac.New(s.newHash, keys[0])
+			h.Write([]byte(text))
+			return hex.EncodeToString(h.Sum(nil)), true
 		}
 	}
 	return "", false

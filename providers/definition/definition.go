@@ -25,6 +25,8 @@ type Definition struct {
 	Batch      *Batch      `yaml:"batch"`
 	Source     JQ          `yaml:"source"`
 	Type       JQ          `yaml:"type"`
+	// Untyped is accept (default: the type is unknown), or reject.
+	Untyped string `yaml:"untyped"`
 	// Unsigned is the reason why type, source and entities may come from something that the signature does not cover.
 	Unsigned   string    `yaml:"unsigned"`
 	Key        *Key      `yaml:"key"`
@@ -42,6 +44,7 @@ type Definition struct {
 	Retry      *Retry     `yaml:"retry"`
 	Overrides  []Override `yaml:"overrides"`
 	Rate       *Rate      `yaml:"rate"`
+	SourceRate *Rate      `yaml:"source_rate"`
 	ClientRate *Rate      `yaml:"client_rate"`
 	Replies    Replies    `yaml:"replies"`
 	Questions  []Question `yaml:"questions"`
@@ -122,6 +125,9 @@ type Key struct {
 	// RetrySpan is the documented time from the first to the last attempt of one delivery. A guessed key without a delivery ID
 	// counts as a duplicate for this long plus an hour.
 	RetrySpan *Duration `yaml:"retry_span"`
+	// Hash is bytes (default), or json: the hash in a guessed key is that of the JSON value, so that a copy of the body that somebody
+	// keeps as JSON has the same key.
+	Hash string `yaml:"hash"`
 	// Flood is how many events with equal content a day are accepted; the rest are held. The default is 100.
 	Flood int `yaml:"flood"`
 	// Before is the key that the release before made. Events that have it are recognized until it is removed here.
@@ -204,12 +210,16 @@ type Override struct {
 }
 
 // Rate allows Requests in every span of Per (1s to 1h), all of them at once if need be. What comes beyond is answered
-// with 429 and Retry-After, and not stored. `rate` holds for all requests of the provider that are authentic, `client_rate` for
-// each address (of IPv6: each /64) that sends to it, authentic or not. Each process counts for itself.
+// with 429 and Retry-After, and not stored. `rate` is for all authentic requests of the provider, `source_rate` for those of each
+// source: the processes of an installation share both. `client_rate` is for each address (of IPv6: each /64) that sends to the
+// provider, authentic or not, and each process counts for itself. The text "none" allows any number.
 type Rate struct {
 	Requests int      `yaml:"requests"`
 	Per      Duration `yaml:"per"`
 }
+
+// Unlimited is what `rate: none` has in place of Requests: no bound, not even the rate that is configured for all providers.
+const Unlimited = -1
 
 // Replies is the table of statuses; 0 means the default. The first two are 2xx, the others 4xx or 5xx: a sender must
 // never read that something is stored which is not.
@@ -220,20 +230,26 @@ type Replies struct {
 	TooLarge    int `yaml:"too_large"`    // the body is over the limit: 413
 	RateLimited int `yaml:"rate_limited"` // a rate is exceeded: 429, with Retry-After
 	Unavailable int `yaml:"unavailable"`  // nothing could be stored: 503, with Retry-After
-	// Body makes the body of every 2xx to events. Its input is the usual one.
+	// Body makes the body of every 2xx to events. Its input is the usual one. Nothing and null are an empty body; a text is the body
+	// as it stands, unless ContentType is JSON.
 	Body JQ `yaml:"body"`
+	// ContentType is that of Body: application/json by default.
+	ContentType string `yaml:"content_type"`
 }
 
 // Question is for events whose sender waits for an answer. They are stored and processed like any other; once they
 // are durable, the answer comes from the handler within the deadline, or else from the fallback expression.
 type Question struct {
 	Types []string `yaml:"types"`
-	// Handler is the variable with the URL that the raw body is posted to. Its answer is passed on if it is JSON, has a 2xx
-	// and comes in time.
+	// Handler is the variable with the URL that the raw body is posted to. Its answer is passed on if it is of
+	// ContentType, has a 2xx and comes in time.
 	Handler string `yaml:"handler"`
 	// Deadline counts from the arrival of the request: 5s (default), at most 1m.
 	Deadline *Duration `yaml:"deadline"`
 	// Fallback gives the answer where there is no handler, or none that answers; its input is that of all expressions.
+	// Nothing and null are an empty body; a text is the body as it stands, unless ContentType is JSON.
 	Fallback JQ  `yaml:"fallback"`
 	Status   int `yaml:"status"` // of the answer: 200 (default), or another 2xx
+	// ContentType is that of the answer, the handler's too: application/json by default.
+	ContentType string `yaml:"content_type"`
 }

@@ -84,6 +84,11 @@ func (p *Problems) fill(field string, tree any, to reflect.Value) {
 			v.Automatic = s
 			return
 		}
+	case *Rate:
+		if tree == "none" {
+			v.Requests = Unlimited
+			return
+		}
 	case *Part:
 		if s, ok := tree.(string); ok {
 			v.Expr = JQ(s)

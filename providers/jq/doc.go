@@ -5,5 +5,5 @@
 // what no signature covers, nor on what no receipt keeps: the parse step would compute another one than the ingress.
 //
 // The package must never know the definition that an expression stands in, except for the name of its field, which its errors
-// name. The text of jq's own errors repeats values of the payload and goes no further than here.
+// name. The text of jq's own errors repeats values of the payload: what leaves here has the types of the values in their place.
 package jq

@@ -88,8 +88,7 @@ func compile(field, source string, change func(*gojq.Query)) (*Expression, error
 var errTooMany = errors.New("too many values")
 
 // All gives the values of the expression, at most maxOutputs of them. An error is context.DeadlineExceeded, errTooMany,
-// errTooCostly, errNull, or errEvaluation: the text of jq's own errors repeats values of the payload, so it goes no further than
-// here.
+// errTooCostly, errNull, or errEvaluation, which has jq's message without its values: those are of the payload.
 func (x *Expression) All(ctx context.Context, in Input, item any) (out []any, err error) {
 	err = x.each(ctx, in, item, func(v any) bool {
 		out = append(out, v)
@@ -148,7 +147,7 @@ func (x *Expression) run(m *meter, in Input, item any, take func(any) bool) (err
 			return nil
 		}
 		if err, ok := v.(error); ok {
-			return evaluationError(err)
+			return x.failureOf(err)
 		}
 		if !take(v) {
 			return nil
@@ -178,16 +177,14 @@ func lookUp(v any, names []string) (any, error) {
 		case map[string]any:
 			v = object[name]
 		default:
-			return nil, errEvaluation
+			return nil, &evaluationError{"expected an object but got: " + gojq.TypeOf(v)}
 		}
 	}
 	return v, nil
 }
 
-// errEvaluation says that an expression failed on this input.
-var errEvaluation = errors.New("expression failed")
-
-func evaluationError(err error) error {
+// failureOf is what is told of an error of jq.
+func (x *Expression) failureOf(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return context.DeadlineExceeded
 	}
@@ -196,16 +193,24 @@ func evaluationError(err error) error {
 			return known
 		}
 	}
+	if reason := reasonOf(err, x.Source); reason != "" {
+		return &evaluationError{reason}
+	}
 	return errEvaluation
 }
 
 // IsDeadline reports the one failure that says nothing about the event.
 func IsDeadline(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
-// Failed turns the error of an expression into that of the definition.
+// Failed turns the error of an expression into that of the definition, with jq's message and the types of the values.
 func (x *Expression) Failed(err error) *event.Error {
 	code := "jq_failed"
+	var failed *evaluationError
 	switch {
+	case errors.As(err, &failed):
+		e := x.Fail(code)
+		e.Text = failed.reason + ": " + e.Text
+		return e
 	case IsDeadline(err):
 		code = "jq_deadline"
 	case errors.Is(err, errTooMany):

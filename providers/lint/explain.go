@@ -200,9 +200,6 @@ func explain(
 		Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
 		Policy: p.Policy(item.Type), OccurredAt: now.UTC(),
 	}
-	if e.Type == "" {
-		e.Type = providers.UnknownType
-	}
 	if q, ok := p.Question(item.Type); ok {
 		answer, err := q.Fallback(p, item)
 		e.Question = &ExplainedQuestion{

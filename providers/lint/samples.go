@@ -70,15 +70,6 @@ func (l *linter) checkSamples() {
 	}
 }
 
-// checkReply runs the form of the reply on what it would be made of.
-func (l *linter) checkReply() {
-	const accepted = `{"ok":true,"queued":true,"request_id":"r","duration_ms":1,"events":[` +
-		`{"workflow_id":"p:k","event_id":"e","event_hash":"000000000000","status":"accepted"}]}`
-	if _, ok := l.provider.ReplyBody([]byte(accepted)); !ok && l.written.Replies.Body != "" {
-		l.add("replies.body", RuleSampleFails, "fails on the usual body: the sender would be answered with that one")
-	}
-}
-
 // checkSample gives false if something is wrong with the sample.
 func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 	field := fmt.Sprintf("samples[%q]", name)

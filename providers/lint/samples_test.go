@@ -31,7 +31,7 @@ samples:
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	live, err := providers.LoadLive(dir, nil, nil)
+	live, err := providers.LoadLive(dir, nil, nil, nil)
 	require.NoError(t, err)
 	before := live.Catalogue()
 	require.Empty(t, FailingSamples(before))
@@ -45,7 +45,7 @@ samples:
 	require.Same(t, before, live.Catalogue())
 
 	write("acme.yaml", dead)
-	restarted, err := providers.LoadLive(dir, nil, nil)
+	restarted, err := providers.LoadLive(dir, nil, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, FailingSamples(restarted.Catalogue()), 1)
 	write("beta.yaml", strings.Replace(good, "name: acme", "name: beta", 1))

@@ -112,7 +112,7 @@ func question(q *ExplainedQuestion) string {
 	return fmt.Sprintf("answered by the handler at %s within %s, or else with %s", q.Handler, spell(q.Deadline), q.Fallback)
 }
 
-// Limits are the rates of a definition, in words. Processes do not share what they count, so each rate is that of one.
+// Limits describes the rates of a definition. Processes share those that aren't of one address.
 func Limits(p *providers.Provider) string {
 	var parts []string
 	add := func(r *providers.Rate, of string) {
@@ -121,11 +121,12 @@ func Limits(p *providers.Provider) string {
 		}
 	}
 	add(p.Rate(), "")
-	add(p.ClientRate(), " from one address")
+	add(p.SourceRate(), " from one source")
+	add(p.ClientRate(), " from one address to one process")
 	if len(parts) == 0 {
 		return "none"
 	}
-	return strings.Join(parts, ", ") + "; each process counts for itself"
+	return strings.Join(parts, ", ")
 }
 
 // RedriveOf says in words when a dead event is run again by itself.

@@ -45,6 +45,12 @@ func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
 	case k.certain && k.repeats != nil && d.Fallback == "":
 		c.Add(field+".in_doubt", "has no effect: every key of this definition is certain")
 	}
+	if d.Hash != "" {
+		k.ofValue = c.OneOf(field+".hash", d.Hash, "bytes", "json") == "json"
+		if k.repeats == nil {
+			c.Add(field+".hash", "has no effect: only guessed keys use it")
+		}
+	}
 	if d.Flood < 0 {
 		c.Add(field+".flood", "must be at least 1")
 	}
@@ -110,7 +116,7 @@ func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []b
 	if jq.IsDeadline(err) {
 		return Identity{}, err
 	}
-	id := Identity{From: event.KeyFromBody, Content: k.contentOf(scope, body), Window: k.span}
+	id := Identity{From: event.KeyFromBody, Content: k.contentOf(scope, body), Window: k.span, OfValue: k.ofValue}
 	if name, _ := jq.Text(v); name != "" {
 		texts, id.Window = append(texts, CleanText(name, maxFingerprint)), 0
 	}
@@ -130,6 +136,9 @@ func (r *Rules) ContentOf(body []byte) string {
 
 // contentOf is the hash of a body without what varies between deliveries.
 func (k *keyRule) contentOf(scope string, body []byte) string {
+	if k.ofValue {
+		return k.valueHash(scope, body)
+	}
 	if len(k.fingerprint.varies) == 0 || k.fingerprint.ignored {
 		return hashOf(scope, body)
 	}
@@ -140,5 +149,19 @@ func (k *keyRule) contentOf(scope string, body []byte) string {
 	if !decode.WriteWithout(h, body, k.fingerprint.varies) {
 		return hashOf(scope, body)
 	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// valueHash is the hash of the JSON value of a body without what varies; that of the bytes where they are no JSON.
+func (k *keyRule) valueHash(scope string, body []byte) string {
+	v, err := decode.JSONExactly(body)
+	if err != nil {
+		return hashOf(scope, body)
+	}
+	h := sha256.New()
+	if scope != "" {
+		fmt.Fprintf(h, "%d:%s", len(scope), scope)
+	}
+	_ = decode.WriteValue(h, v, k.fingerprint.varies) // a hash takes everything
 	return hex.EncodeToString(h.Sum(nil))
 }

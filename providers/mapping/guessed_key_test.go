@@ -51,6 +51,23 @@ func TestGuessedKeys(t *testing.T) {
 	require.Nil(t, named.Earlier)
 }
 
+// A definition may hash the value of a body instead of its bytes: how it is written makes no difference then.
+func TestAGuessedKeyOfTheValue(t *testing.T) {
+	t.Parallel()
+	k := definition.Key{Certainty: "guessed", InDoubt: "accept", Varies: []string{"sent.at"}}
+	one, other := `{"a":1.0,"sent":{"at":1}}`, `{"sent": {"at": 2}, "a": 1}`
+	require.NotEqual(t, identityOf(t, k, one, "").Key, identityOf(t, k, other, "").Key)
+	require.False(t, identityOf(t, k, one, "").OfValue)
+	k.Hash = "json"
+	require.Equal(t, identityOf(t, k, one, ""), identityOf(t, k, other, ""))
+	require.True(t, identityOf(t, k, one, "").OfValue)
+	require.NotEqual(t, identityOf(t, k, one, "").Key, identityOf(t, k, `{"a":2,"sent":{"at":1}}`, "").Key)
+
+	c := &Compiler{Coverage: auth.Coverage{All: true}}
+	c.Compile(&definition.Definition{Key: &definition.Key{Parts: []definition.Part{{Expr: ".body.id"}}, Hash: "json"}})
+	require.ErrorContains(t, c.Err(), "key.hash: has no effect")
+}
+
 // The key of the release before leads to the event only with what that release compared.
 func TestBeforeGivesTheEarlierKey(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,8 @@ type keyRule struct {
 	certain, guessed bool
 	// repeats is set if some events have a guessed key.
 	repeats *event.Repeats
+	// ofValue: the hash in a guessed key is that of the JSON value, not of the bytes.
+	ofValue bool
 	span    event.Duration // how long a guessed key without a delivery ID counts
 	before  *keyRule       // of the release before; nil if it made the same
 }
@@ -65,6 +67,8 @@ type Identity struct {
 	Certain bool
 	Content string
 	Earlier *event.EarlierKey
+	// OfValue: the body's hash in the key is that of the JSON value, whatever bytes it was written in.
+	OfValue bool
 	// isFallback: the key is not what the definition makes of an event, and has a window of its own.
 	isFallback bool
 }

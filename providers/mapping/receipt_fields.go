@@ -48,6 +48,11 @@ func NewReceiptFields(p *definition.Problems, d definition.Keep, a *auth.Authent
 	return k
 }
 
+// HidePath leaves variables of the path out.
+func (k *ReceiptFields) HidePath(names []string) {
+	k.hiddenPath = append(k.hiddenPath, names...)
+}
+
 // HeaderNames are the headers that a receipt keeps, in lower case.
 func (k ReceiptFields) HeaderNames() []string { return k.headers }
 

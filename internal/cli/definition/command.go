@@ -29,6 +29,7 @@ func withCatalogue(
 		if err != nil {
 			return err
 		}
-		return run(c, catalogue.WithSecrets(cfg.Secrets), args)
+		rate := providers.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
+		return run(c, catalogue.WithSecrets(cfg.Secrets).WithRate(rate), args)
 	}
 }

@@ -127,18 +127,20 @@ func TestExplainARequest(t *testing.T) {
 	require.Regexp(t, `(?m)^next +set the variable that the definition names`, out)
 }
 
-// Rates count for each process, and a definition may have its own automatic redrive: show and explain say so.
+// A definition has rates and an automatic redrive of its own, or those that are configured for all: show and explain say so.
 func TestLimitsAndRedriveAreStated(t *testing.T) {
+	t.Setenv("HOLDFAST_PROVIDERS_RATE", "100/1m")
 	for name, want := range map[string][2]string{
 		"stripe": {
-			"2000 requests in 1m; each process counts for itself",
+			"2000 requests in 1m",
 			"by itself after HOLDFAST_REDRIVE_BASE, then after twice as long each, at most HOLDFAST_REDRIVE_ATTEMPTS times",
 		},
 		"rentprog": {
-			"30 requests in 1s from one address; each process counts for itself",
+			"30 requests in 1s from one address to one process",
 			"by itself after 1m, then after twice as long each, at most 3 times",
 		},
-		"gocardless": {"none", ""},
+		"gocardless": {"100 requests in 1m", ""},
+		"github":     {"none", ""},
 	} {
 		shown, err := run(t, "", "provider", "show", name)
 		require.NoError(t, err)

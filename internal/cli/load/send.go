@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/internal/word"
@@ -197,5 +198,24 @@ func (s *sender) send(ctx context.Context) (sentAnswer, error) {
 	if err != nil {
 		return sentAnswer{}, err
 	}
-	return deliver(ctx, s.client, r)
+	answer, err := deliver(ctx, s.client, r)
+	answer.workflows = s.workflowsOf(r)
+	return answer, err
+}
+
+// workflowsOf are the IDs of the workflows that the events of a request become. A handshake has none.
+func (s *sender) workflowsOf(r *auth.Request) (ids []string) {
+	if _, isHandshake := s.provider.Challenge(r, time.Now()); isHandshake {
+		return nil
+	}
+	items, err := s.provider.Split(r)
+	if err != nil {
+		return nil
+	}
+	for _, item := range items {
+		if item.Key != "" {
+			ids = append(ids, event.WorkflowID(s.provider.Name(), item.Key))
+		}
+	}
+	return ids
 }

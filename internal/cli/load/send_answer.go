@@ -26,14 +26,14 @@ type sentAnswer struct {
 	status int
 	took   time.Duration
 	body   []byte
+	// workflows are those of the events, for an answer that doesn't name them.
+	workflows []string
 }
 
 // answeredEvents is what a Holdfast says in its answer; another receiver says nothing of the kind.
 type answeredEvents struct {
 	Events []struct {
 		WorkflowID string `json:"workflow_id"`
-		EventID    string `json:"event_id"`
-		Status     string `json:"status"`
 	} `json:"events"`
 }
 
@@ -54,7 +54,7 @@ func deliver(ctx context.Context, client *http.Client, r *auth.Request) (sentAns
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	return sentAnswer{response.StatusCode, time.Since(start), body}, err
+	return sentAnswer{status: response.StatusCode, took: time.Since(start), body: body}, err
 }
 
 // withoutURL takes the URL out of a client's error: path and query may hold a token.
@@ -68,9 +68,17 @@ func withoutURL(err error) error {
 
 func (a sentAnswer) accepted() bool { return a.status >= 200 && a.status < 300 }
 
-func (a sentAnswer) events() (answered answeredEvents) {
+// workflowIDs are those of the events that were accepted. Not every provider's answer names them.
+func (a sentAnswer) workflowIDs() (ids []string) {
+	var answered answeredEvents
 	_ = json.Unmarshal(a.body, &answered)
-	return answered
+	for _, e := range answered.Events {
+		ids = append(ids, e.WorkflowID)
+	}
+	if len(ids) == 0 {
+		return a.workflows
+	}
+	return ids
 }
 
 // report prints the answer and where to look next.
@@ -89,16 +97,18 @@ func (a sentAnswer) report(c *cobra.Command, cfg config.Config, isDev bool) erro
 
 // write names the event by its workflow, which leads somewhere whatever becomes of it: a redelivery has an ID that no row has.
 func (a sentAnswer) write(w io.Writer, cfg config.Config, isDev bool) error {
-	_, err := fmt.Fprintf(w, "%d %s in %s\n%s\n", a.status, http.StatusText(a.status), a.took.Round(time.Millisecond),
-		cli.Printable(string(a.body)))
+	_, err := fmt.Fprintf(w, "%d %s in %s\n", a.status, http.StatusText(a.status), a.took.Round(time.Millisecond))
+	if err == nil && len(a.body) > 0 {
+		_, err = fmt.Fprintln(w, cli.Printable(string(a.body)))
+	}
 	if err != nil || !a.accepted() {
 		return err
 	}
-	for _, e := range a.events().Events {
-		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], quoted(cli.Printable(e.WorkflowID)))
+	for _, id := range a.workflowIDs() {
+		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], quoted(cli.Printable(id)))
 		if isDev {
 			fmt.Fprintf(w, "Temporal Web  http://127.0.0.1:%d/namespaces/%s/workflows/%s\n",
-				cfg.Dev.TemporalUIPort, cfg.Temporal.Namespace, cli.Printable(e.WorkflowID))
+				cfg.Dev.TemporalUIPort, cfg.Temporal.Namespace, cli.Printable(id))
 		}
 	}
 	return nil

@@ -155,6 +155,18 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 	require.Empty(t, r.denied)
 }
 
+// Where the provider's answer names no event, what was sent does.
+func TestSendNamesTheEventOfAnAnswerThatDoesNot(t *testing.T) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	t.Cleanup(receiver.Close)
+	out, err := run(t, "", "send", "slack", "app_mention", "--url", receiver.URL, "--secret", secretOfTests)
+	require.NoError(t, err)
+	require.Regexp(t, `204 No Content in [^\n]*\n+event  .* event show slack:Ev`, out)
+	out, err = run(t, "", "send", "slack", "url_verification", "--url", receiver.URL, "--secret", secretOfTests)
+	require.NoError(t, err)
+	require.NotContains(t, out, "event show", "a handshake is no event")
+}
+
 // Without a type a provider sends its first sample; where a secret has a form of its own, the error says that it has not.
 func TestSendWithoutAType(t *testing.T) {
 	r := newReceiver(t, secretOfTests)

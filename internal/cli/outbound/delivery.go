@@ -24,7 +24,7 @@ func DeliveryCommand() *cobra.Command {
 		"  holdfast delivery list --subscription customers-to-crm\n"+
 			"  holdfast delivery send stripe:evt_123 customers-to-crm",
 		listDeliveriesCommand(), showDeliveryCommand(),
-		changeDeliveryCommand("send", "Send a delivery again, with a new ID, whatever became of it", "is sent again",
+		changeDeliveryCommand("send", "Send a processed event to a subscription (again): with a new ID, whatever became of it before", "is sent again",
 			func(t *tools) changeDelivery { return t.Store.SendAgain }),
 		cancelCommand())
 }
@@ -188,9 +188,9 @@ func WriteAttempts(w io.Writer, all []delivery.Attempt) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	table := cli.NewTable(w, "ATTEMPT~", "SUBSCRIPTION", "OK", "CODE", "MS", "ERROR")
+	table := cli.NewTable(w, "#", "ATTEMPT~", "SUBSCRIPTION", "OK", "CODE", "MS", "ERROR")
 	for _, a := range all {
-		table.Row(a.At.Format(time.RFC3339Nano), a.Subscription, strconv.FormatBool(a.OK), a.Code, strconv.Itoa(a.MS),
+		table.Row(strconv.Itoa(a.Number), a.At.Format(time.RFC3339Nano), a.Subscription, strconv.FormatBool(a.OK), a.Code, strconv.Itoa(a.MS),
 			cli.Shorten(a.Error))
 	}
 	return table.Flush()

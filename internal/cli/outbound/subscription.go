@@ -39,21 +39,45 @@ func listSubscriptionsCommand() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			shown := make([]outgoing.SubscriptionView, 0, len(all))
-			for _, s := range all {
-				shown = append(shown, outgoing.SubscriptionView{Subscription: s, Condition: how[s.DestinationID]})
-			}
-			return shown, nil
+			return viewsOf(c, t, all, how)
 		},
-		Heading: []string{"NAME!", "TO!", "FORM+", "ACTIVE", "STATE", "BREAKER", "PROVIDERS", "TYPES", "FILTER+"},
+		Heading: []string{
+			"NAME!", "TO!", "URL+", "RATE/S", "FORM+", "ACTIVE", "STATE", "BREAKER", "PROVIDERS", "TYPES", "FILTER+",
+		},
 		Cells: func(s outgoing.SubscriptionView) []string {
 			return []string{
-				s.Name, s.To, formOf(s.Subscription), strconv.FormatBool(s.Active), string(s.Condition.State), string(s.Condition.Breaker),
+				s.Name, s.To, s.URL, rateText(s.RateLimit), formOf(s.Subscription), strconv.FormatBool(s.Active), string(s.Condition.State), string(s.Condition.Breaker),
 				cmp.Or(strings.Join(s.Events.Providers, " "), "all"), cmp.Or(strings.Join(s.Events.Types, " "), "all"),
 				cli.Shorten(s.Events.Filter),
 			}
 		},
 	}.Command()
+}
+
+// viewsOf adds to subscriptions where they go, how fast at most, and how that place does.
+func viewsOf(
+	c *cobra.Command, t *cli.Tools, all []delivery.Subscription, how map[int64]delivery.Condition,
+) ([]outgoing.SubscriptionView, error) {
+	ids := make([]int64, len(all))
+	for i, s := range all {
+		ids[i] = s.DestinationID
+	}
+	to, err := t.Store.DestinationsOf(c.Context(), ids)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]outgoing.SubscriptionView, 0, len(all))
+	for _, s := range all {
+		shown = append(shown, outgoing.ViewSubscription(s, to[s.DestinationID].Redacted(), how[s.DestinationID]))
+	}
+	return shown, nil
+}
+
+func rateText(perSecond float64) string {
+	if perSecond == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(perSecond, 'g', 4, 64)
 }
 
 // formOf is the form in which events leave, in a word.
@@ -79,11 +103,15 @@ func showSubscriptionCommand() *cobra.Command {
 			if err != nil {
 				return notFound(err, kindSubscription, name)
 			}
+			to, err := t.Store.Destination(c.Context(), s.To)
+			if err != nil {
+				return err
+			}
 			how, err := t.Store.Condition(c.Context(), s.DestinationID)
 			if err != nil {
 				return err
 			}
-			return cli.Print(c, outgoing.SubscriptionView{Subscription: s, Condition: how}, func(w io.Writer) error {
+			return cli.Print(c, outgoing.ViewSubscription(s, to.Redacted(), how), func(w io.Writer) error {
 				return writeSubscription(w, s, how)
 			})
 		})

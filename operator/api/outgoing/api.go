@@ -26,6 +26,8 @@ type DestinationStore interface {
 	Destination(ctx context.Context, nameOrID string) (delivery.Destination, error)
 	// DestinationsAfter are by name, those after one, at most limit.
 	DestinationsAfter(ctx context.Context, name string, limit int) ([]delivery.Destination, error)
+	// DestinationsOf are by ID; those that are deleted are left out.
+	DestinationsOf(ctx context.Context, ids []int64) (map[int64]delivery.Destination, error)
 	Condition(ctx context.Context, destinationID int64) (delivery.Condition, error)
 	// Conditions are by the number of the destination.
 	Conditions(ctx context.Context, destinationIDs []int64) (map[int64]delivery.Condition, error)

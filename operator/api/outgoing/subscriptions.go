@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -22,11 +23,29 @@ import (
 type SubscriptionView struct {
 	delivery.Subscription
 
+	// URL is the endpoint of its destination, viewers see its host alone; RateLimit is the destination's, in requests a second.
+	URL       string             `json:"url,omitempty"`
+	RateLimit float64            `json:"rate_limit,omitempty"`
 	Condition delivery.Condition `json:"condition"`
 	// Secret is the one that the destination has got by this request. It is never shown again.
 	Secret string `json:"secret,omitempty"`
 	// Warnings are probable mistakes in what this request has applied.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ViewSubscription is a subscription to a destination.
+func ViewSubscription(s delivery.Subscription, to delivery.Destination, how delivery.Condition) SubscriptionView {
+	view := SubscriptionView{Subscription: s, Condition: how, RateLimit: to.Rate.PerSecond()}
+	if to.HTTP != nil {
+		view.URL = to.HTTP.URL
+	}
+	return view
+}
+
+func viewSubscription(
+	c *fiber.Ctx, s delivery.Subscription, to delivery.Destination, how delivery.Condition,
+) SubscriptionView {
+	return ViewSubscription(s, viewDestination(c, to, how).Destination, how)
 }
 
 func (o *API) listSubscriptions(c *fiber.Ctx) error {
@@ -48,9 +67,13 @@ func (o *API) listSubscriptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	to, err := o.Destinations.DestinationsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
 	return c.JSON(exchange.Cut(all, limit,
 		func(s delivery.Subscription) SubscriptionView {
-			return SubscriptionView{Subscription: s, Condition: how[s.DestinationID]}
+			return viewSubscription(c, s, to[s.DestinationID], how[s.DestinationID])
 		},
 		func(s delivery.Subscription) nameCursor { return nameCursor{s.Name} }))
 }
@@ -61,16 +84,16 @@ func (o *API) showSubscription(c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		return o.sendSubscription(ctx, c, SubscriptionView{Subscription: s})
+		to, err := o.Destinations.Destination(ctx, s.To)
+		if err != nil {
+			return err
+		}
+		how, err := o.Destinations.Condition(ctx, s.DestinationID)
+		if err != nil {
+			return err
+		}
+		return c.JSON(viewSubscription(c, s, to, how))
 	})
-}
-
-// sendSubscription answers with a view, to which it adds the condition.
-func (o *API) sendSubscription(ctx context.Context, c *fiber.Ctx, view SubscriptionView) (err error) {
-	if view.Condition, err = o.Destinations.Condition(ctx, view.DestinationID); err != nil {
-		return err
-	}
-	return c.JSON(view)
 }
 
 // targetOf is the destination of a subscription.
@@ -94,6 +117,8 @@ type Flat struct {
 	Secret     string   `json:"secret"`
 	// RateLimit is in requests a second.
 	RateLimit *float64 `json:"rate_limit"`
+	// Signature is how the destination signs; nil is Standard Webhooks. No request names it.
+	Signature json.RawMessage `json:"-"`
 }
 
 func (f Flat) isFlat() bool {
@@ -147,8 +172,9 @@ func (o *API) applySubscription(
 		}
 		to = &stored
 	}
-	view = SubscriptionView{Subscription: s, Secret: secret, Warnings: o.Changes.Warnings(to, &s)}
-	view.Condition, err = o.Destinations.Condition(ctx, s.DestinationID)
+	how, err := o.Destinations.Condition(ctx, s.DestinationID)
+	view = viewSubscription(c, s, *to, how)
+	view.Secret, view.Warnings = secret, o.Changes.Warnings(to, &s)
 	if err != nil && secret != "" { // no other answer ever has the secret
 		view.Warnings, err = append(view.Warnings, conditionUnknown), nil
 	}
@@ -179,7 +205,7 @@ func (o *API) createFlat(ctx context.Context, c *fiber.Ctx, body SubscriptionReq
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return view, err
 	}
-	to := delivery.Destination{Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL}}
+	to := delivery.Destination{Name: body.Name, Version: delivery.MustBeNew, HTTP: &delivery.HTTP{URL: body.URL, Signature: body.Signature}}
 	if body.RateLimit != nil {
 		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil {
 			return view, exchange.BadField("rate_limit")

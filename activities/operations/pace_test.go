@@ -1,0 +1,49 @@
+package operations
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Starts keep to their rate over time, whatever a start takes:
+//   - time that a start has taken is made up for
+//   - after a start that has taken long there is no burst of those that were missed: its own interval is over, and only one more
+//     is made up for
+func TestAPaceMakesUpForOneIntervalOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, began := newPace(10), time.Now()
+		require.NoError(t, p.wait(t.Context()))
+		require.Equal(t, 100*time.Millisecond, time.Since(began))
+
+		time.Sleep(60 * time.Millisecond) // the start has taken it
+		require.NoError(t, p.wait(t.Context()))
+		require.Equal(t, 200*time.Millisecond, time.Since(began), "made up for")
+
+		time.Sleep(time.Minute)
+		slow := time.Now()
+		for range 5 {
+			require.NoError(t, p.wait(t.Context()))
+		}
+		require.Equal(t, 300*time.Millisecond, time.Since(slow), "two at once, three that keep to the rate")
+	})
+}
+
+// Pages keep to the rate of what they hold, and make up for one page at most.
+func TestAPaceOfPages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, began := newPace(10), time.Now()
+		require.NoError(t, p.waitFor(t.Context(), 50))
+		require.Equal(t, 5*time.Second, time.Since(began))
+		time.Sleep(time.Minute)
+		slow := time.Now()
+		for range 3 {
+			require.NoError(t, p.waitFor(t.Context(), 50))
+		}
+		require.Equal(t, 5*time.Second, time.Since(slow))
+	})
+}

@@ -1,0 +1,47 @@
+-- The voice and booking platform (Retell, Cal.com and Stripe) on MySQL 8 or MariaDB: one line for each event. On PostgreSQL use
+-- voice.sql.
+--   mysql --raw --skip-column-names --quick OLD_DATABASE < docs/moving/voice.mysql.sql > voice.ndjson
+-- Without --raw the client escapes backslashes, and every payload with a line break or a quote in it is broken.
+-- It expects the tables below. If yours have other names, change what follows FROM and JOIN.
+--   webhook_events        id, provider, payload json, idempotency_key, correlation_id, status, created_at, processed_at
+--   dead_letter_webhooks  id, provider, payload json, idempotency_key, correlation_id, error, last_error, failed_at, retry_count,
+--                         last_retry_at, permanently_failed, created_at
+-- Assumptions:
+--   - Times have no zone, and are UTC: the default of Laravel's `timezone`. If config/app.php has another zone, write its offset for
+--     +00:00. Don't set a time_zone for the session: a TIMESTAMP would then be read as another time than Laravel reads.
+--   - payload is what was sent, byte for byte. MariaDB keeps the text. MySQL's own JSON, or an array that Laravel has encoded again,
+--     isn't: see docs/moving.md.
+-- An event that has a dead letter is one line: a dead letter, unless the event was processed after its last failure. The key of the
+-- old system is a hash that can't be reversed. It only joins the two tables; the import finds the key of each event in its body.
+SET NAMES utf8mb4;
+SET @time = '%Y-%m-%dT%H:%i:%s.%f+00:00';
+WITH letters AS (
+    SELECT * FROM (
+           SELECT l.*, GREATEST(COALESCE(failed_at, created_at), COALESCE(last_retry_at, failed_at, created_at)) AS last_failed_at,
+                  ROW_NUMBER() OVER (PARTITION BY COALESCE(idempotency_key, CONCAT('id ', id)) ORDER BY id DESC) AS newest
+             FROM dead_letter_webhooks AS l) AS numbered
+     WHERE newest = 1
+), all_events AS (
+    SELECT e.provider, e.payload, COALESCE(e.correlation_id, l.correlation_id) AS correlation_id,
+           COALESCE(e.created_at, e.processed_at, l.created_at, l.failed_at) AS received_at,
+           0 AS is_letter_alone, l.id AS letter, l.retry_count + 1 AS attempts, COALESCE(l.last_error, l.error) AS error,
+           COALESCE(l.failed_at, l.created_at) AS first_failed_at, l.last_failed_at,
+           CASE WHEN LOWER(e.status) IN ('processed', 'completed', 'success', 'succeeded')
+                     AND NOT COALESCE(l.last_failed_at > e.processed_at, FALSE) THEN 'processed'
+                WHEN l.permanently_failed THEN 'permanently_failed'
+                WHEN l.id IS NOT NULL THEN 'failed'
+                ELSE LOWER(e.status) END AS status
+      FROM webhook_events AS e LEFT JOIN letters AS l ON l.idempotency_key = e.idempotency_key
+    UNION ALL
+    SELECT l.provider, l.payload, l.correlation_id, COALESCE(l.created_at, l.failed_at), 1, l.id, l.retry_count + 1,
+           COALESCE(l.last_error, l.error), COALESCE(l.failed_at, l.created_at), l.last_failed_at,
+           CASE WHEN l.permanently_failed THEN 'permanently_failed' ELSE 'failed' END
+      FROM letters AS l
+     WHERE NOT EXISTS (SELECT 1 FROM webhook_events AS e WHERE e.idempotency_key = l.idempotency_key)
+)
+SELECT JSON_OBJECT(
+       'record', 'event', 'provider', CASE WHEN provider IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE provider END,
+       'body', CAST(payload AS CHAR), 'correlation_id', correlation_id, 'received_at', DATE_FORMAT(received_at, @time),
+       'status', status, 'attempts', attempts, 'error', CASE WHEN status <> 'processed' THEN LEFT(error, 500) END,
+       'first_failed_at', DATE_FORMAT(first_failed_at, @time), 'last_failed_at', DATE_FORMAT(last_failed_at, @time))
+  FROM all_events ORDER BY is_letter_alone, received_at, letter;

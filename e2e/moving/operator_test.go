@@ -1,0 +1,65 @@
+package moving
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+)
+
+// awaitRedriveLooks waits until the schedule has looked twice for dead letters to run again.
+func (i *installation) awaitRedriveLooks(t *testing.T) {
+	t.Helper()
+	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: i.namespace()})
+	require.NoError(t, err)
+	defer c.Close()
+	looks := func() int64 {
+		n, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: i.namespace(), Query: "WorkflowType = 'RedriveDue' AND ExecutionStatus = 'Completed'",
+		})
+		require.NoError(t, err)
+		return n.GetCount()
+	}
+	first := looks()
+	eventually(t, "the schedule has looked twice", func() error {
+		if n := looks(); n < first+2 {
+			return fmt.Errorf("it has looked %d times", n-first)
+		}
+		return nil
+	})
+}
+
+// redrive runs again the dead letters of a provider, open and exhausted, and waits until so many are left.
+func (i *installation) redrive(t *testing.T, provider string, left int) {
+	t.Helper()
+	out, _ := i.run("dlq", "redrive", "--provider", provider, "--yes", "--reason", "moving in") // what fails again is an error
+	require.Contains(t, out, "(completed)")
+	i.settle(t)
+	i.awaitCount(t, left, openDeadLetters)
+}
+
+// eventsOf are the events of an entity, of one type and that have changed one field, unless these are "".
+func (i *installation) eventsOf(t *testing.T, kind, id, eventType, field string) (ids []string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), i.database)
+	require.NoError(t, err)
+	defer c.Close(context.Background())
+	rows, err := c.Query(t.Context(), "SELECT l.event_id::text FROM event_entities AS l JOIN events AS e ON e.id = l.event_id"+
+		" WHERE l.kind = $1 AND l.external_id = $2 AND $3 IN ('', e.type) AND ($4 = '' OR l.change ? $4)", kind, id, eventType, field)
+	require.NoError(t, err)
+	ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return ids
+}
+
+// eventOf is the only event of an entity.
+func (i *installation) eventOf(t *testing.T, kind, id string) string {
+	t.Helper()
+	ids := i.eventsOf(t, kind, id, "", "")
+	require.Len(t, ids, 1, "%s %s", kind, id)
+	return ids[0]
+}

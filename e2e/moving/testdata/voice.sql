@@ -1,0 +1,7 @@
+CREATE TABLE webhook_events (
+  id bigserial PRIMARY KEY, provider varchar(255), event_type varchar(255), idempotency_key varchar(64) UNIQUE, payload json,
+  status varchar(255), result json, created_at timestamp(0), processed_at timestamp(0), correlation_id varchar(255));
+CREATE TABLE dead_letter_webhooks (
+  id bigserial PRIMARY KEY, provider varchar(255), payload json, idempotency_key varchar(64), correlation_id varchar(255), error text,
+  failed_at timestamp(0), retry_count int, next_retry_at timestamp(0), last_retry_at timestamp(0), last_error text,
+  permanently_failed boolean, created_at timestamp(0), updated_at timestamp(0));

@@ -1,0 +1,71 @@
+package operators
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"holdfast/event"
+	"holdfast/operator/api"
+	"holdfast/operator/dispatcher"
+	"holdfast/persistence"
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+)
+
+// dispatcherToken is the variable that the definition of events names as well, so that who reads with the token publishes with it.
+const dispatcherToken = "HOLDFAST_DISPATCHER_TOKEN"
+
+// Dispatcher serves the clients of an outbound dispatcher what they ask beside publishing.
+func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Server, error) {
+	token := auth.NewOne(&definition.Problems{}, dispatcherToken,
+		definition.Scheme{Token: &definition.Token{In: "bearer", Secrets: dispatcherToken}}, nil).WithSecrets(s.Config.Secrets)
+	if err := token.CheckSecrets(); err != nil {
+		return nil, fmt.Errorf("%s: %w", dispatcherToken, err)
+	}
+	return dispatcher.New(dispatcher.Options{
+		API: all,
+		Sources: func(ctx context.Context, limit int) ([]string, error) {
+			return store.SourcesOf(ctx, dispatcher.Provider, limit)
+		},
+		Authenticate: func(header string) error {
+			return token.Authenticate(&auth.Request{Header: map[string][]string{"authorization": {header}}}, time.Now())
+		},
+		Key: s.keyOfPublished, Parse: s.parsePublished,
+	}), nil
+}
+
+// keyOfPublished is the key that the definition gives an event with this ID and this source; "" if none.
+func (s Side) keyOfPublished(id, source string) string {
+	fields := map[string]string{"id": id}
+	if source != "" {
+		fields["source"] = source
+	}
+	body, err := json.Marshal(fields)
+	p, ok := s.Catalogue.Lookup(dispatcher.Provider)
+	if err != nil || !ok {
+		return ""
+	}
+	items, err := p.SplitStored(&auth.Request{Body: body})
+	if err != nil || len(items) != 1 || items[0].KeyFrom != event.KeyFromEvent {
+		return ""
+	}
+	return items[0].Key
+}
+
+// parsePublished reads what is published as a worker will.
+func (s Side) parsePublished(body []byte) error {
+	p, ok := s.Catalogue.Lookup(dispatcher.Provider)
+	if !ok {
+		return nil // the ingress refuses it
+	}
+	items, err := p.SplitStored(&auth.Request{Body: body})
+	for i := 0; err == nil && i < len(items); i++ {
+		_, err = p.Parse(event.Receipt{
+			Provider: p.Name(), Source: items[i].Source, Key: items[i].Key, KeyFrom: items[i].KeyFrom, Type: items[i].Type,
+			Root: items[i].Root, ReceivedAt: time.Now().UTC(),
+		}, items[i].Body)
+	}
+	return err
+}

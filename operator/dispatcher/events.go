@@ -1,0 +1,167 @@
+package dispatcher
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/operator/api"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
+)
+
+// eventView is an event as a dispatcher keeps it: one row for all of its deliveries.
+type eventView struct {
+	ID string `json:"id"`
+	// EventID is the one of Holdfast, which receivers get as holdfast-event-id.
+	EventID string          `json:"event_id"`
+	Type    string          `json:"type"`
+	Source  string          `json:"source,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	// Status is pending, processing, retrying, delivered or failed.
+	Status delivery.Status `json:"status"`
+	// Attempts and MaxAttempts are those of the delivery that has had the most.
+	Attempts      int        `json:"attempts"`
+	MaxAttempts   int        `json:"max_attempts"`
+	NextAttemptAt *time.Time `json:"next_attempt_at,omitempty"`
+	LastError     string     `json:"last_error,omitempty"`
+	CreatedAt     time.Time  `json:"created_at"`
+	UpdatedAt     time.Time  `json:"updated_at"`
+	DeliveredAt   *time.Time `json:"delivered_at,omitempty"`
+}
+
+func (s *Server) showEvent(c *fiber.Ctx) error {
+	found, err := s.event(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	attempts, err := s.API.Outbound.Deliveries.AttemptsOf(ctx, found.ID)
+	if err != nil {
+		return err
+	}
+	most, err := s.maxAttempts(ctx, found)
+	if err != nil {
+		return err
+	}
+	return c.JSON(viewEvent(found, attempts, most))
+}
+
+// maxAttempts is the most that the policies of its destinations allow; before there are any, the default.
+func (s *Server) maxAttempts(ctx context.Context, e api.EventDetail) (most int, err error) {
+	var ids []int64
+	for _, d := range e.Deliveries {
+		ids = append(ids, d.DestinationID)
+	}
+	if len(ids) > 0 {
+		to, err := s.API.Outbound.Destinations.DestinationsOf(ctx, ids)
+		if err != nil {
+			return 0, err
+		}
+		for _, d := range to {
+			most = max(most, d.Policy().Attempts)
+		}
+	}
+	return cmp.Or(most, delivery.Destination{}.Policy().Attempts), nil
+}
+
+func viewEvent(e api.EventDetail, attempts []delivery.Attempt, maxAttempts int) eventView {
+	var said published
+	_ = json.Unmarshal(e.Body.JSON, &said) // what cannot be read is a dead letter
+	view := eventView{
+		ID: cmp.Or(said.ID, e.ID), EventID: e.ID, Type: cmp.Or(said.Type, e.Type), Source: said.Source, Data: said.Data,
+		Status: cmp.Or(e.DeliveryStatus, delivery.Pending), MaxAttempts: maxAttempts,
+		CreatedAt: e.ReceivedAt, UpdatedAt: e.ReceivedAt,
+	}
+	if e.Receipt.Imported != nil {
+		view.Attempts = e.Receipt.Imported.Attempts
+	}
+	if e.ProcessedAt != nil {
+		view.UpdatedAt = later(view.UpdatedAt, *e.ProcessedAt)
+	}
+	view.addDeliveries(e)
+	for _, a := range attempts {
+		view.UpdatedAt = later(view.UpdatedAt, a.At)
+		if !a.OK {
+			view.LastError = cmp.Or(a.Error, a.Code)
+		}
+	}
+	if e.Status == event.StatusDead && len(e.DeadLetters) > 0 {
+		view.LastError = cmp.Or(e.DeadLetters[0].Failure.Message, e.DeadLetters[0].Failure.Code)
+		view.UpdatedAt = later(view.UpdatedAt, e.DeadLetters[0].LastFailed)
+	}
+	return view
+}
+
+func (v *eventView) addDeliveries(e api.EventDetail) {
+	for _, d := range e.Deliveries {
+		v.Attempts = max(v.Attempts, d.Attempts)
+		if d.DueAt != nil && (v.NextAttemptAt == nil || d.DueAt.Before(*v.NextAttemptAt)) {
+			v.NextAttemptAt = d.DueAt
+		}
+		if d.DoneAt != nil {
+			v.UpdatedAt = later(v.UpdatedAt, *d.DoneAt)
+			if v.Status == delivery.Delivered && (v.DeliveredAt == nil || d.DoneAt.After(*v.DeliveredAt)) {
+				v.DeliveredAt = d.DoneAt
+			}
+		}
+	}
+	if v.Status == delivery.Delivered && v.DeliveredAt == nil {
+		v.DeliveredAt = e.ProcessedAt
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// attemptView is an attempt as a dispatcher keeps it.
+type attemptView struct {
+	ID            string    `json:"id"`
+	EventID       string    `json:"event_id"`
+	Subscription  string    `json:"subscription_id"`
+	AttemptNumber int       `json:"attempt_number"`
+	StatusCode    int       `json:"status_code,omitempty"`
+	ResponseBody  string    `json:"response_body,omitempty"`
+	Error         string    `json:"error,omitempty"`
+	DurationMS    int       `json:"duration_ms"`
+	CreatedAt     time.Time `json:"created_at"`
+}
+
+func (s *Server) listAttempts(c *fiber.Ctx) error {
+	found, err := s.event(c)
+	if err != nil {
+		return err
+	}
+	list, err := s.API.Outbound.Attempts(c, found.ID)
+	if err != nil {
+		return err
+	}
+	all := make([]attemptView, 0, len(list.Items))
+	for _, a := range list.Items {
+		all = append(all, viewAttempt(c.Params("id"), a))
+	}
+	return c.JSON(all)
+}
+
+func viewAttempt(eventID string, a outgoing.AttemptView) attemptView {
+	status, err := strconv.Atoi(a.Code)
+	text := a.Error
+	if err != nil && !a.OK { // no answer came
+		text = cmp.Or(text, a.Code)
+	}
+	return attemptView{
+		ID: a.Key.ID() + "-" + strconv.Itoa(a.Number), EventID: eventID, Subscription: idOf(a.Subscription),
+		AttemptNumber: a.Number, StatusCode: status, ResponseBody: a.Answer, Error: text, DurationMS: a.MS, CreatedAt: a.At,
+	}
+}

@@ -1,0 +1,224 @@
+package dispatcher
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/operator/api/outgoing"
+	"holdfast/operator/exchange"
+)
+
+// signature is how docs/moving/dispatcher.sql says that the receivers of a dispatcher check: the hex HMAC-SHA256 of the body.
+var signature = json.RawMessage(`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`)
+
+// importedPrefix begins the names of the subscriptions that docs/moving/dispatcher.sql brings: a name that is a number means a row.
+const importedPrefix = "old-"
+
+// idOf is the ID of a subscription, by its name: the one that it had before the move.
+func idOf(name string) string { return strings.TrimPrefix(name, importedPrefix) }
+
+// subscriptionView is a subscription as a dispatcher keeps it.
+type subscriptionView struct {
+	ID         string   `json:"id"`
+	URL        string   `json:"url"`
+	EventTypes []string `json:"event_types"`
+	RateLimit  float64  `json:"rate_limit"`
+	Active     bool     `json:"active"`
+	// Secret is shown once, to whoever has made it.
+	Secret string `json:"secret,omitempty"`
+}
+
+func viewSubscription(s delivery.Subscription, to delivery.Destination) subscriptionView {
+	return subscriptionView{
+		ID: idOf(s.Name), URL: to.HTTP.URL, EventTypes: append([]string{}, s.Events.Types...), RateLimit: to.Rate.PerSecond(),
+		Active: s.Active,
+	}
+}
+
+// isOurs says whether a subscription is the dispatcher's: it selects published events and no others, and has an endpoint of its own.
+func isOurs(s delivery.Subscription, to delivery.Destination) bool {
+	return slices.Equal(s.Events.Providers, []string{Provider}) && s.Events.Filter == "" && s.To == s.Name && to.HTTP != nil
+}
+
+func (s *Server) listSubscriptions(c *fiber.Ctx) error {
+	if q := exchange.QueryOf(c); q.Err != nil {
+		return q.Err
+	}
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	all, after := []subscriptionView{}, ""
+	for {
+		page, err := s.API.Outbound.Subscriptions.SubscriptionsAfter(ctx, after, exchange.MaxLimit)
+		if err != nil {
+			return err
+		}
+		ids := make([]int64, len(page))
+		for i, one := range page {
+			ids[i], after = one.DestinationID, one.Name
+		}
+		to, err := s.API.Outbound.Destinations.DestinationsOf(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, one := range page {
+			if isOurs(one, to[one.DestinationID]) {
+				all = append(all, viewSubscription(one, to[one.DestinationID]))
+			}
+		}
+		if len(page) < exchange.MaxLimit {
+			return c.JSON(all)
+		}
+	}
+}
+
+// subscription is the one of an ID, with its destination. Event.ErrNotFound: the dispatcher has none.
+func (s *Server) subscription(ctx context.Context, id string) (found delivery.Subscription, to delivery.Destination, err error) {
+	for _, name := range []string{importedPrefix + strings.ToLower(id), strings.ToLower(id)} {
+		found, err = s.API.Outbound.Subscriptions.Subscription(ctx, name)
+		if err == nil && found.Name == name { // and not the number of another one
+			break
+		}
+		if err == nil {
+			err = event.ErrNotFound
+		}
+	}
+	if err != nil {
+		return found, to, err
+	}
+	to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)
+	if err == nil && !isOurs(found, to) {
+		err = event.ErrNotFound
+	}
+	return found, to, err
+}
+
+func (s *Server) showSubscription(c *fiber.Ctx) error {
+	return exchange.LookAt(c, "id", func(ctx context.Context, id string) error {
+		found, to, err := s.subscription(ctx, id)
+		if err != nil {
+			return err
+		}
+		return c.JSON(viewSubscription(found, to))
+	})
+}
+
+// subscriptionRequest is the body of a change. What is missing stays as it is.
+type subscriptionRequest struct {
+	exchange.Reasoned
+
+	ID         string    `json:"id"`
+	URL        *string   `json:"url"`
+	EventTypes *[]string `json:"event_types"`
+	Secret     string    `json:"secret"`
+	// RateLimit is in requests a second; 0 is none.
+	RateLimit *float64 `json:"rate_limit"`
+	Active    *bool    `json:"active"`
+}
+
+func (s *Server) createSubscription(c *fiber.Ctx) error {
+	var body subscriptionRequest
+	if err := exchange.ReadChange(c, &body); err != nil {
+		return err
+	}
+	if body.URL == nil {
+		return exchange.MissingField("url")
+	}
+	wanted := outgoing.SubscriptionRequest{
+		Subscription: delivery.Subscription{
+			Name: strings.ToLower(body.ID), Active: body.Active == nil || *body.Active,
+			Events: delivery.Events{Providers: []string{Provider}},
+		},
+		Reasoned: body.Reasoned,
+		Flat:     outgoing.Flat{URL: *body.URL, Secret: body.Secret, Signature: signature},
+	}
+	if body.EventTypes != nil {
+		wanted.EventTypes = *body.EventTypes
+	}
+	if body.RateLimit != nil && *body.RateLimit != 0 {
+		wanted.RateLimit = body.RateLimit
+	}
+	made, err := s.API.Outbound.CreateSubscription(c, wanted)
+	if err != nil {
+		return err
+	}
+	view := subscriptionView{
+		ID: idOf(made.Name), URL: made.URL, EventTypes: append([]string{}, made.Events.Types...), RateLimit: made.RateLimit,
+		Active: made.Active, Secret: made.Secret,
+	}
+	return c.Status(fiber.StatusCreated).JSON(view)
+}
+
+func (s *Server) changeSubscription(c *fiber.Ctx) error {
+	id, err := exchange.PathText(c, "id")
+	if err != nil {
+		return err
+	}
+	var body subscriptionRequest
+	if err := exchange.ReadChange(c, &body); err != nil {
+		return err
+	}
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	found, to, err := s.subscription(ctx, id)
+	if err != nil {
+		return err
+	}
+	if body.ID != "" && body.ID != id {
+		return exchange.BadField("id") // an ID is for good
+	}
+	if to, err = s.changeDestination(ctx, to, body, exchange.Actor(c, body.Reason)); err != nil {
+		return err
+	}
+	if body.EventTypes != nil {
+		found.Events.Types = *body.EventTypes
+	}
+	if body.Active != nil {
+		found.Active = *body.Active
+	}
+	found, err = s.API.Outbound.Subscriptions.ApplySubscription(ctx, found, exchange.Actor(c, body.Reason))
+	if err != nil {
+		return err
+	}
+	return c.JSON(viewSubscription(found, to))
+}
+
+// changeDestination changes the endpoint, where the request says anything of it.
+func (s *Server) changeDestination(
+	ctx context.Context, to delivery.Destination, body subscriptionRequest, by oversight.Actor,
+) (delivery.Destination, error) {
+	if body.URL == nil && body.RateLimit == nil && body.Secret == "" {
+		return to, nil
+	}
+	endpoint := *to.HTTP
+	to.HTTP = &endpoint
+	if body.URL != nil {
+		endpoint.URL = *body.URL
+	}
+	if body.RateLimit != nil {
+		if to.Rate = delivery.RateOf(*body.RateLimit); to.Rate == nil && *body.RateLimit != 0 {
+			return to, exchange.BadField("rate_limit")
+		}
+	}
+	to, _, err := s.API.Outbound.Changes.Apply(ctx, to, body.Secret, by)
+	return to, err
+}
+
+func (s *Server) deleteSubscription(c *fiber.Ctx) error {
+	return exchange.Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
+		found, _, err := s.subscription(ctx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := s.API.Outbound.Subscriptions.DeleteSubscription(ctx, found.Name, by); err != nil {
+			return err
+		}
+		return c.SendStatus(fiber.StatusNoContent)
+	})
+}

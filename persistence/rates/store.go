@@ -1,0 +1,75 @@
+package rates
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/persistence/postgres"
+)
+
+// take orders its rows by name, so that two processes that take from the same rates don't lock them in different orders. A bucket
+// holds as many requests as its rate allows in its span of time, and refills evenly.
+const take = `
+INSERT INTO rates AS r (name, requests, seconds, full_at, granted)
+SELECT name, requests, seconds, statement_timestamp() + make_interval(secs => least(want, requests) * seconds / requests),
+       least(want, requests)
+  FROM unnest($1::text[], $2::integer[], $3::double precision[], $4::integer[]) AS a (name, requests, seconds, want)
+ ORDER BY name
+    ON CONFLICT (name) DO UPDATE
+   SET full_at = greatest(r.full_at, statement_timestamp()) + make_interval(secs => ` + granted + ` * r.seconds / r.requests),
+       granted = ` + granted + `
+RETURNING name, granted,
+          extract(epoch FROM full_at - statement_timestamp())::double precision - seconds + seconds / requests AS wait`
+
+// granted is what a bucket has, or what is wanted of it. A microsecond is how exact full_at is.
+const granted = `greatest(least(excluded.granted,
+       floor((r.seconds - extract(epoch FROM greatest(r.full_at - statement_timestamp(), interval '0'))::double precision + 1e-6)
+             * r.requests / r.seconds)::integer), 0)`
+
+// Purge removes up to $2 buckets that were full at $1.
+const Purge = `
+DELETE FROM rates WHERE name IN (SELECT name FROM rates WHERE full_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+// Store takes from shared rates. It is safe for concurrent use.
+type Store struct{ db *postgres.DB }
+
+// New makes a Store on a database.
+func New(db *postgres.DB) *Store { return &Store{db: db} }
+
+// TakeRates takes requests from rates, and says for each rate, in the order of the claims, how many it granted. No two claims
+// have the same name.
+func (s *Store) TakeRates(ctx context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
+	var (
+		names          []string
+		requests, want []int
+		seconds        []float64
+	)
+	for _, c := range claims {
+		names, requests = append(names, postgres.Clean(c.Name)), append(requests, c.Requests)
+		seconds, want = append(seconds, c.Per.Seconds()), append(want, c.Want)
+	}
+	rows, err := s.db.Query(ctx, take, names, requests, seconds, want)
+	if err != nil {
+		return nil, postgres.Failure("take from rates", err)
+	}
+	granted := make(map[string]event.RateGrant, len(claims))
+	var name string
+	var wait float64
+	var grant event.RateGrant
+	_, err = pgx.ForEachRow(rows, []any{&name, &grant.Granted, &wait}, func() error {
+		grant.Wait = time.Duration(max(wait, 0) * float64(time.Second))
+		granted[name] = grant
+		return nil
+	})
+	if err != nil {
+		return nil, postgres.Failure("take from rates", err)
+	}
+	grants := make([]event.RateGrant, len(claims))
+	for i, name := range names {
+		grants[i] = granted[name]
+	}
+	return grants, nil
+}

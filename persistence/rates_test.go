@@ -1,0 +1,66 @@
+package persistence_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast/event"
+	"holdfast/event/retention"
+)
+
+// A bucket of thirty is empty after thirty requests, whoever takes them:
+//   - two stores that take at the same time get thirty together, and each is told when the next one is due
+//   - time brings requests back, and never more than thirty
+//   - another bucket is not touched
+//   - a purge removes buckets that are full
+func TestStoresShareARate(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	other := openURL(t, db.url)
+	hour := func(name string, want int) event.RateClaim {
+		return event.RateClaim{Name: name, Requests: 30, Per: time.Hour, Want: want}
+	}
+	granted := make([]int, 2)
+	var g errgroup.Group
+	for i, store := range []*database{db, other} {
+		g.Go(func() error {
+			for range 20 {
+				claims := []event.RateClaim{hour("a", 1), hour("b", 1)}
+				if i == 1 { // in another order, they must not wait for each other
+					slices.Reverse(claims)
+				}
+				grants, err := store.TakeRates(t.Context(), claims)
+				if err != nil {
+					return err
+				}
+				granted[i] += grants[0].Granted + grants[1].Granted
+			}
+			return nil
+		})
+	}
+	require.NoError(t, g.Wait())
+	require.Equal(t, 60, granted[0]+granted[1], "thirty of each")
+
+	grants, err := db.TakeRates(t.Context(), []event.RateClaim{hour("c", 40), hour("a", 5)})
+	require.NoError(t, err)
+	require.Equal(t, 30, grants[0].Granted, "all that a full bucket has")
+	require.Zero(t, grants[1].Granted)
+	for _, g := range grants {
+		require.InDelta(t, 2*time.Minute, g.Wait, float64(time.Minute), "an hour for thirty")
+	}
+
+	db.exec(`UPDATE rates SET full_at = full_at - interval '6 minutes' WHERE name = 'c'`)
+	grants, err = db.TakeRates(t.Context(), []event.RateClaim{hour("c", 40)})
+	require.NoError(t, err)
+	require.Equal(t, 3, grants[0].Granted)
+	db.exec(`UPDATE rates SET full_at = full_at - interval '6 days' WHERE name = 'c'`)
+	grants, err = db.TakeRates(t.Context(), []event.RateClaim{hour("c", 40)})
+	require.NoError(t, err)
+	require.Equal(t, 30, grants[0].Granted)
+	require.EqualValues(t, 3, db.purge(retention.Keys, time.Now().Add(90*time.Minute)), "all are full by then")
+	require.Zero(t, value[int](db, `SELECT count(*) FROM rates`))
+}

@@ -1,0 +1,44 @@
+package decode
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A value is the same however it is written, and no other value is:
+//   - white space, the order of fields, escapes, and the form of a number make no difference
+//   - what is left out makes none either
+func TestAValueIsWrittenInOneWay(t *testing.T) {
+	t.Parallel()
+	write := func(body string, without ...string) string {
+		v, err := JSONExactly([]byte(body))
+		require.NoError(t, err, body)
+		var paths [][]string
+		for _, path := range without {
+			paths = append(paths, strings.Split(path, "."))
+		}
+		var out strings.Builder
+		require.NoError(t, WriteValue(&out, v, paths))
+		return out.String()
+	}
+	const body = `{"b":[1,"=>"],"a":{"at":"now","n":1.50,"none":null},"ok":true}`
+	for _, same := range []string{
+		`{"a": {"n": 15e-1, "at": "now", "none": null}, "ok": true, "b": [1.0, "=\u003e"]}`,
+		`{"b":[1,"=>"],"a":{"at":"later","n":1.5,"none":null},"ok":true,"sent":{"try":2}}`,
+		`{"b":[1,"=>"],"a":{"n":1.5,"none":null},"ok":true}`,
+	} {
+		require.Equal(t, write(body, "a.at", "sent"), write(same, "a.at", "sent"), same)
+	}
+	seen := map[string]string{}
+	for _, other := range []string{
+		body, `{"b":[1],"a":{}}`, `{"b":["1"],"a":{}}`, `{"b":[[1]],"a":{}}`, `{"b":[],"a":[]}`, `{"a":{"b":1}}`, `{"a":{},"b":1}`, `{}`, `[]`,
+		`null`, `"null"`, `false`, `"false"`, `""`, `[null]`, `[""]`, `["a","b"]`, `["a\"1:b"]`, `["\ud800"]`, `["\ud801"]`, `0`, `"0"`,
+		`12345678901234567890`, `12345678901234567891`,
+	} {
+		text := write(other)
+		require.NotContains(t, seen, text, "%s and %s", other, seen[text])
+		seen[text] = other
+	}
+}
