@@ -29,8 +29,8 @@ type paging[T operation.Any] struct {
 	log func(context.Context, T)
 }
 
-// run does pages for some seconds, at the rate of the operation, unless that is paused or has ended. It may be killed at any moment
-// and run again.
+// run does pages for some seconds, at the rate of the operation, unless that is paused or has ended. It may be killed at any
+// moment and run again.
 func (p paging[T]) run(ctx context.Context, id string) (T, error) {
 	o, err := p.store.Read(ctx, id)
 	if err != nil || o.Common().State == operation.Completed {

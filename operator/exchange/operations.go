@@ -96,8 +96,8 @@ func Rate(rate float64, kind operation.Kind) (float64, error) {
 	return rate, nil
 }
 
-// CheckAll refuses a filter that restricts nothing, unless the field "all" of the body says that this is meant. It also refuses that
-// field next to a filter that restricts something.
+// CheckAll refuses a filter that restricts nothing, unless the field "all" of the body says that this is meant. It also refuses
+// that field next to a filter that restricts something.
 func CheckAll(all, restrictsNothing bool) error {
 	switch {
 	case restrictsNothing && !all:
