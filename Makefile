@@ -147,6 +147,19 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 		done; \
 	done
 
+# gremlins changes the code of MUTATED in small ways, and runs the tests for each change. It copies all files of the module, so it
+# gets a copy of what is committed. MUTATIONTESTS are arguments of go test: what else tests the package. For example:
+# make mutation MUTATED=./persistence/writer MUTATIONTESTS='holdfast/persistence -run Verdict' MUTATIONFLAGS='-E batch'
+MUTATED ?= ./event
+MUTATIONTESTS ?=
+MUTATIONFLAGS ?=
+
+.PHONY: mutation
+mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, and list the changes that no test notices
+	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git archive HEAD | tar -x -C "$$copy" && cd "$$copy" && \
+		MUTATION_GO=$$(command -v go) MUTATION_TESTS='$(MUTATIONTESTS)' PATH="$$copy/tools/mutation:$$PATH" \
+		nice -n 15 $(CURDIR)/bin/gremlins unleash --workers 1 --timeout-coefficient 30 --invert-logical $(MUTATIONFLAGS) $(MUTATED)
+
 # What measures the product is counted apart from it; a test's helpers count as tests.
 .PHONY: size
 size: ## Count the lines of Go and SQL, by room
@@ -200,6 +213,9 @@ bin/versitygw: tools/s3/go.mod
 
 bin/gotestsum: tools/gotestsum/go.mod
 	$(call build-tool,gotestsum,gotest.tools/gotestsum,10 seconds)
+
+bin/gremlins: tools/mutation/go.mod
+	$(call build-tool,mutation,github.com/go-gremlins/gremlins/cmd/gremlins,20 seconds)
 
 bin/golangci-lint: tools/lint/go.mod
 	$(call build-tool,lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,2 minutes)

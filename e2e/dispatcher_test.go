@@ -70,7 +70,7 @@ type (
 		Secret     string
 	}
 	oldError struct {
-		Error struct{ Code, Detail string }
+		Error struct{ Code, Message, Detail string }
 	}
 )
 
@@ -147,7 +147,7 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 	publisher.call(t, "DELETE", "/subscriptions/crm", "", 401, nil)
 	d.call(t, "GET", "/health", "", 200, nil)
 
-	for body, detail := range map[string]string{
+	for body, message := range map[string]string{
 		`{"id":"evt_1","type":`:                             "the body is not a JSON object, or a list of them",
 		`"evt_1"`:                                           "the body is not a JSON object, or a list of them",
 		`{"id":"evt_1","source":"shop"}`:                    "type: is missing",
@@ -157,9 +157,9 @@ func TestADispatchersClientGoesOn(t *testing.T) {
 	} {
 		var refused oldError
 		d.call(t, "POST", "/events", body, 400, &refused)
-		require.Equal(t, "bad_event", refused.Error.Code, body)
-		if detail != "" {
-			require.Equal(t, detail, refused.Error.Detail, body)
+		require.Equal(t, "invalid_event", refused.Error.Code, body)
+		if message != "" {
+			require.Equal(t, message, refused.Error.Message, body)
 		}
 	}
 	require.Zero(t, i.runsOf(t, "WorkflowType = 'ProcessEvent'"))

@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,8 @@ func TestAFailureNamesItsRule(t *testing.T) {
 		"malformed_json: the body is not JSON":            {"malformed_json", ""},
 		"handler_failed: evaluate what somebody has sent": {"jq_failed", ""},
 		"unclassified: evaluate type":                     {"unclassified", ""},
+		"bad_time: evaluate " + strings.Repeat("f", 200):  {"bad_time", strings.Repeat("f", 200)},
+		"bad_time: evaluate " + strings.Repeat("f", 201):  {"bad_time", ""},
 	} {
 		require.Equal(t, c.want, event.Failure{Code: c.code, Message: message}.Rule(), message)
 	}

@@ -56,6 +56,17 @@ func TestWorkflowIDsAreInjective(t *testing.T) {
 	})
 }
 
+// Only a provider and a key are the workflow ID of an event.
+func TestAWorkflowIDIsSplitAtItsFirstColon(t *testing.T) {
+	t.Parallel()
+	provider, key, ok := event.SplitWorkflowID("stripe:evt:1")
+	require.Equal(t, []any{"stripe", "evt:1", true}, []any{provider, key, ok})
+	for _, id := range []string{"", ":", "stripe", "stripe:", ":evt_1", event.BatchWorkflowID("1")} {
+		_, _, ok := event.SplitWorkflowID(id)
+		require.False(t, ok, id)
+	}
+}
+
 func TestAnIDSaysWhenItWasMade(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1795330000123)

@@ -81,6 +81,30 @@ func TestAHandlerIsGuarded(t *testing.T) {
 	require.False(t, asked)
 }
 
+// An address is checked by GET, at a path of its own: the answer is signed, and nothing is stored.
+func TestAnAddressIsCheckedByGET(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "")
+	get := func(path string) (int, string) {
+		answer, err := http.Get(d.url + path)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(body)
+	}
+	const challenge = "?bt_challenge=20f9f8ed05f77439fe955c977e4c8a53"
+	status, body := get("/webhooks/braintree/" + secret + challenge)
+	require.Equal(t, 200, status)
+	require.Regexp(t, "^"+secret+`\|[0-9a-f]{40}$`, body)
+	status, _ = get("/webhooks/braintree/another-public-key" + challenge)
+	require.Equal(t, 401, status)
+	status, body = get("/webhooks/braintree" + challenge)
+	require.Equal(t, 401, status)
+	require.NotContains(t, body, "|")
+	require.Empty(t, d.receipts("braintree"))
+}
+
 // The answer to an event has the body, the content type and the status of the definition: none at all for Slack's modals,
 // TwiML for Twilio.
 func TestAnAcknowledgementHasTheFormOfTheDefinition(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	codeEncoding         code = "encoding_not_supported"
 	codeUnauthenticated  code = "unauthenticated"
 	codeBadRequest       code = "bad_request"
-	codeBadEvent         code = "bad_event"
+	codeInvalid          code = "invalid_event"
 	codeTimeout          code = "request_timeout"
 	codeHeadersTooLarge  code = "headers_too_large"
 	codeUnavailable      code = "unavailable"
@@ -49,7 +49,7 @@ var refusals = map[code]refusal{
 	},
 	codeUnauthenticated: {status: fiber.StatusUnauthorized, message: "the request could not be authenticated"},
 	codeBadRequest:      {status: fiber.StatusBadRequest, message: "the request is not well-formed HTTP"},
-	codeBadEvent:        {status: fiber.StatusBadRequest, message: "the event is malformed; nothing was stored"},
+	codeInvalid:         {status: fiber.StatusBadRequest, message: "an event does not have the form that is asked of it"},
 	codeTimeout:         {status: fiber.StatusRequestTimeout, message: "the request did not arrive in time"},
 	codeHeadersTooLarge: {status: fiber.StatusRequestHeaderFieldsTooLarge, message: "the request's headers are too large"},
 	codeUnavailable: {
@@ -75,6 +75,8 @@ func (r code) statusOf(p *providers.Provider) int {
 		return replies.Unauthentic
 	case codeTooLarge:
 		return replies.TooLarge
+	case codeInvalid:
+		return replies.Invalid
 	case codeRateLimited:
 		return replies.RateLimited
 	case codeUnavailable, codeInternal:

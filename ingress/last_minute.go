@@ -68,8 +68,10 @@ type lastMinuteSum struct {
 	Duplicate int64            `json:"duplicate"`
 	Refused   map[string]int64 `json:"refused"`
 	Requests  int64            `json:"requests"`
-	latency   [13]int64
-	took      time.Duration
+	// Rate is in requests a second.
+	Rate    float64 `json:"rate_rps"`
+	latency [13]int64
+	took    time.Duration
 }
 
 func (m *lastMinute) sum(now time.Time) lastMinuteSum {
@@ -92,6 +94,7 @@ func (m *lastMinute) sum(now time.Time) lastMinuteSum {
 			sum.Requests += n
 		}
 	}
+	sum.Rate = float64(sum.Requests) / seconds
 	return sum
 }
 

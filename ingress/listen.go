@@ -112,6 +112,9 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
+// Drain makes the self-test say that the server is about to stop. It goes on accepting.
+func (s *Server) Drain() { s.draining.Store(true) }
+
 // Shutdown stops accepting, lets the requests that are under way be answered, and what was confirmed late leave the inbox.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()

@@ -45,8 +45,6 @@ type observation struct {
 	reason     string
 	// code is what a sender is told of the reason, and so all that the public port tells anybody.
 	code code
-	// detail says to an authentic publisher what is wrong with the request.
-	detail string
 	// failure says why an authentic request was not accepted.
 	failure string
 	events  int

@@ -14,7 +14,7 @@ import (
 )
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
-// the provider's rate → challenge → split → the source's rate → key → start → ACK. The declared length is checked by the server
+// the provider's rate → challenge → split → refuse → the source's rate → key → start → ACK. The declared length is checked by the server
 // before the handler runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
@@ -57,9 +57,8 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return sendReply(c, reply)
 	}
 	if s.Dispatcher != nil {
-		problem := s.Dispatcher.Check(provider.Name(), c.Get(fiber.HeaderAuthorization), request.Body)
-		if o.detail = problem; problem != "" {
-			return s.refuse(c, codeBadEvent)
+		if why := s.Dispatcher.Check(provider.Name(), c.Get(fiber.HeaderAuthorization), request.Body); why != "" {
+			return s.refuseSaying(c, codeInvalid, why)
 		}
 	}
 	return s.accept(c, provider, request)
@@ -80,6 +79,9 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	items, err := provider.Split(request)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
+	}
+	if why := providers.RefusedFor(items); why != "" {
+		return s.refuseSaying(c, codeInvalid, why)
 	}
 	if wait := s.limits.takeSources(provider, items, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)

@@ -186,6 +186,10 @@ var causes = map[code]denial.Cause{
 	codeBadRequest: {
 		Means: "it was no well-formed HTTP, or its end could be read in two ways", Next: "look at the proxy in front, if it was one",
 	},
+	codeInvalid: {
+		Means: "a condition under refuse in the definition holds for one of its events",
+		Next:  "correct what is sent, or the condition; the answer has its message",
+	},
 	codeTimeout: {
 		Means: "it did not arrive in time", Next: "look at the network; HOLDFAST_INGRESS_BODY_TIMEOUT bounds the body",
 	},

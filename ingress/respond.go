@@ -127,16 +127,19 @@ type refusalBody struct {
 type refusalError struct {
 	Code      code   `json:"code"`
 	Message   string `json:"message"`
-	Detail    string `json:"detail,omitempty"`
 	RequestID string `json:"request_id"`
 }
 
 func (s *Server) refuse(c *fiber.Ctx, reason code) error {
+	return s.refuseSaying(c, reason, refusals[reason].message)
+}
+
+func (s *Server) refuseSaying(c *fiber.Ctx, reason code, message string) error {
 	r := refusals[reason]
-	var requestID, detail string
+	var requestID string
 	var provider *providers.Provider
 	if o, ok := c.Locals(observationKey{}).(*observation); ok {
-		requestID, provider, detail, o.code = o.requestID, o.definition, o.detail, reason
+		requestID, provider, o.code = o.requestID, o.definition, reason
 		if o.reason == "" {
 			o.reason = string(reason)
 		}
@@ -147,7 +150,7 @@ func (s *Server) refuse(c *fiber.Ctx, reason code) error {
 	if reason == codeMethodNotAllowed {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	}
-	body := refusalBody{refusalError{Code: reason, Message: r.message, Detail: detail, RequestID: requestID}}
+	body := refusalBody{refusalError{Code: reason, Message: message, RequestID: requestID}}
 	return c.Status(reason.statusOf(provider)).JSON(body)
 }
 

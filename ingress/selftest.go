@@ -26,6 +26,8 @@ type SelfTest struct {
 	Queues func(context.Context) ([]oversight.QueueStats, error)
 	// Inbox counts what waits in the inbox; nil where there is none.
 	Inbox func(context.Context) (event.InboxDepth, error)
+	// Failures counts the steps of events that have failed within the last minute, in all workers; nil where there is no database.
+	Failures func(context.Context) (int64, error)
 }
 
 const (
@@ -44,7 +46,9 @@ type selfTestResult struct {
 	OK     bool                   `json:"ok"`
 	At     time.Time              `json:"at"`
 	Stores map[string]storeResult `json:"stores"`
-	Dedupe dedupeResult           `json:"dedupe"`
+	// Readiness says whether the process is about to stop. It accepts webhooks until it has stopped.
+	Readiness readinessResult `json:"readiness"`
+	Dedupe    dedupeResult    `json:"dedupe"`
 	// Queues is empty where Temporal did not tell.
 	Queues []oversight.QueueStats `json:"queues"`
 	// Inbox is missing where there is none, or where the database did not tell.
@@ -53,6 +57,12 @@ type selfTestResult struct {
 	Limits     limitsResult     `json:"limits"`
 	LastMinute lastMinuteSum    `json:"last_minute"`
 	Latency    latencyResult    `json:"latency_ms"`
+	// WorkerFailures is missing where there is no database, or where it did not tell.
+	WorkerFailures *int64 `json:"worker_failures,omitempty"`
+}
+
+type readinessResult struct {
+	ShuttingDown bool `json:"shutting_down"`
 }
 
 type storeResult struct {
@@ -130,10 +140,11 @@ func (s *Server) selfTestResult() selfTestResult {
 func (s *Server) lookAtSelf(now time.Time) selfTestResult {
 	sum := s.lastMinute.sum(now)
 	r := selfTestResult{
-		At:       now.UTC(),
-		Stores:   map[string]storeResult{},
-		Queues:   []oversight.QueueStats{},
-		Inflight: s.inflight.Load() - 1, // without the request that asks
+		At:        now.UTC(),
+		Stores:    map[string]storeResult{},
+		Readiness: readinessResult{ShuttingDown: s.draining.Load()},
+		Queues:    []oversight.QueueStats{},
+		Inflight:  s.inflight.Load() - 1, // without the request that asks
 		Limits: limitsResult{
 			BodyBytes: s.BodyLimit, Connections: s.MaxConns, ConnsPerIP: s.MaxConnsPerIP,
 			HandlerBudgetMS: s.Intake.Budget.Milliseconds(), StartTimeoutMS: s.Intake.StartTimeout.Milliseconds(),
@@ -174,6 +185,13 @@ func (s *Server) askStores(r *selfTestResult) {
 		all.Go(func() {
 			if depth, err := s.SelfTest.Inbox(ctx); err == nil {
 				r.Inbox = depth
+			}
+		})
+	}
+	if s.SelfTest.Failures != nil {
+		all.Go(func() {
+			if n, err := s.SelfTest.Failures(ctx); err == nil {
+				r.WorkerFailures = &n
 			}
 		})
 	}

@@ -108,6 +108,37 @@ func TestTheSelfTestIsCheap(t *testing.T) {
 	require.EqualValues(t, 2, looks.Load())
 }
 
+// The self-test says how the workers do, how many requests come, and when the process is about to stop.
+func TestTheSelfTestTellsOfWorkersAndOfAStop(t *testing.T) {
+	t.Parallel()
+	failures, err := int64(0), error(nil)
+	now := time.Now()
+	s := newTestServer(t, Options{SelfTest: &SelfTest{
+		Queues: noQueues, Failures: func(context.Context) (int64, error) { return failures, err },
+	}})
+	s.now = func() time.Time { return now }
+	for range 90 {
+		s.lastMinute.answer(now, time.Millisecond, "")
+	}
+	look := func() (r map[string]any) {
+		now = now.Add(2 * time.Second)
+		_, body := ask(t, s, "GET", selfTestPath)
+		require.NoError(t, json.Unmarshal(body, &r))
+		return r
+	}
+	first := look()
+	require.Equal(t, map[string]any{"shutting_down": false}, first["readiness"])
+	require.EqualValues(t, 0, first["worker_failures"])
+	require.EqualValues(t, 1.5, first["last_minute"].(map[string]any)["rate_rps"])
+	failures = 7
+	s.Drain()
+	second := look()
+	require.Equal(t, map[string]any{"shutting_down": true}, second["readiness"])
+	require.EqualValues(t, 7, second["worker_failures"])
+	err = errors.New("away")
+	require.NotContains(t, look(), "worker_failures")
+}
+
 func TestASelfTestFailsWithoutTemporal(t *testing.T) {
 	t.Parallel()
 	down := func(context.Context) error { return errors.New("away") }

@@ -96,6 +96,7 @@ type Server struct {
 	// What the self-test shows.
 	lastMinute lastMinute
 	inflight   atomic.Int64
+	draining   atomic.Bool
 	tested     selfTest
 
 	mu       sync.Mutex

@@ -235,12 +235,12 @@ func TestEveryRefusalIsExplained(t *testing.T) {
 	t.Parallel()
 	for _, c := range []code{
 		codeMethodNotAllowed, codeNotFound, codeUnknownProvider, codeRateLimited, codeTooLarge, codeEncoding, codeUnauthenticated,
-		codeBadRequest, codeTimeout, codeHeadersTooLarge, codeUnavailable, codeInternal,
+		codeBadRequest, codeInvalid, codeTimeout, codeHeadersTooLarge, codeUnavailable, codeInternal,
 	} {
 		require.GreaterOrEqual(t, refusals[c].status, 400, c)
 		require.NotEmpty(t, refusals[c].message, c)
 	}
-	require.Len(t, refusals, 12, "a code that is not in this list")
+	require.Len(t, refusals, 13, "a code that is not in this list")
 }
 
 // A panic while an event is started is answered like any other failure, and the server lives.

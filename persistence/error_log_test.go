@@ -70,3 +70,24 @@ func TestErrorsOfASource(t *testing.T) {
 	require.Len(t, page, 1)
 	require.Equal(t, want.EventID, page[0].EventID)
 }
+
+// Of the last minute the steps of events count, each as often as its row says; what could not be received is no worker's failure.
+func TestRecentFailuresOfWorkers(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	entry := func(phase event.Phase, ago time.Duration, count int64) oversight.ErrorEntry {
+		return oversight.ErrorEntry{
+			At: time.Now().Add(-ago), Phase: phase, Provider: "stripe", Class: event.ClassFailed, Code: "x", Message: "x", Count: count,
+		}
+	}
+	n, err := db.RecentFailures(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.NoError(t, db.LogErrors(t.Context(), []oversight.ErrorEntry{
+		entry(event.PhaseParse, 0, 1), entry(event.PhaseUpsert, 30*time.Second, 4), entry(event.PhasePersist, 2*time.Minute, 8),
+		entry(event.PhaseReceive, 0, 16),
+	}))
+	n, err = db.RecentFailures(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 5, n)
+}

@@ -183,6 +183,36 @@ func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
 	require.Zero(t, db.purge(retention.Keys, time.Now()), "these keys are for ever")
 }
 
+// An event isn't purged while it is still being delivered: not before the last of its deliveries has been queued, where very many
+// want it, and not before these have ended. Afterwards it is. An archive reads no other events than the purge removes.
+func TestAPurgeLeavesWhatIsStillDelivered(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.many(2500, `.body.id == "evt_1"`)
+	old := receiptAt(noon.Add(-1000 * time.Hour))
+	db.mustProcess(old, parsed())
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM delivery_fanouts`))
+	require.Empty(t, db.queued(old))
+	requireKept := func(while string) {
+		db.ended()
+		outdated, err := db.Outdated(t.Context(), retention.Events, noon)
+		require.NoError(t, err)
+		require.Empty(t, outdated, while)
+		require.Zero(t, db.purge(retention.Events, noon), while)
+	}
+	requireKept("its deliveries are to be queued")
+	for more := true; more; {
+		var err error
+		more, err = db.FanOut(t.Context())
+		require.NoError(t, err)
+	}
+	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_fanouts`))
+	require.NotEmpty(t, db.queued(old))
+	requireKept("its deliveries are queued")
+	db.exec(`DELETE FROM delivery_queue`)
+	require.EqualValues(t, 1, db.purge(retention.Events, noon))
+}
+
 func deadLetterOf(r event.Receipt) event.DeadLetter {
 	return event.DeadLetter{
 		Receipt: r, Body: body, Run: runOf(r),

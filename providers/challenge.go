@@ -56,7 +56,7 @@ func (c *compiler) newChallenge(at string, d definition.Challenge, paths []auth.
 	if d.Auth != nil {
 		ch.schemes = auth.NewOne(&c.Problems, at+".auth", *d.Auth, paths)
 		_, _, path := ch.schemes.Hidden()
-		c.ReceiptFields.HidePath(path)
+		c.ReceiptFields = c.ReceiptFields.WithoutPath(path)
 	}
 	if ch.contentType == "" {
 		ch.contentType = "text/plain; charset=utf-8"
@@ -111,7 +111,7 @@ func (p *Provider) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne
 		}
 		mac := func(text string) (string, bool) { return a.MAC(r, text, now) }
 		if ch.schemes != nil && !ch.schemes.HasKey() {
-			mac = p.Authenticator.OwnMAC
+			mac = p.OwnMAC
 		}
 		if reply, ok := ch.answer(mac, r, nil); ok {
 			return reply, true, nil
@@ -132,7 +132,7 @@ func (p *Provider) Challenge(r *auth.Request, now time.Time) (reply Reply, ok bo
 	}
 	for i := range p.challenges {
 		if ch := &p.challenges[i]; ch.isPlain() {
-			mac := func(text string) (string, bool) { return p.Authenticator.MAC(r, text, now) }
+			mac := func(text string) (string, bool) { return p.MAC(r, text, now) }
 			if reply, ok := ch.answer(mac, r, body); ok {
 				return reply, true
 			}

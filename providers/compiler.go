@@ -53,6 +53,7 @@ func (c *compiler) compileEvents(p *Provider, d *definition.Definition) {
 	p.needsType = c.OneOf("untyped", d.Untyped, "accept", "reject") == "reject"
 	p.sourceOf = c.Expression("source", d.Source)
 	c.HasSource = d.Source != ""
+	p.refusals = c.newRefusals(d.Refuse)
 	if c.OneOf("redelivery", d.Redelivery, "run_again", "reject") == "reject" {
 		p.redelivery = RejectRedelivery
 	}

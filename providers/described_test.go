@@ -83,6 +83,9 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 	adyen := func(code, fields string) sent {
 		return sent{body: `{"live":"false","notificationItems":[{"NotificationRequestItem":{"eventCode":"` + code + `","eventDate":"2026-05-04T12:00:00Z",` + fields + `}}]}`}
 	}
+	slack := func(fields string) sent {
+		return sent{body: `{"type":"event_callback","team_id":"T","event_id":"Ev1","event_time":1700000000,"event":{` + fields + `}}`}
+	}
 	for name, d := range map[string]described{
 		"a contact of a generic subscription": {"hubspot",
 			hubspot(`"subscriptionType":"object.propertyChange","objectTypeId":"0-1","objectId":5,"propertyName":"email","propertyValue":"a@b.c"`),
@@ -190,6 +193,12 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 				"data":{"AccountSid":"AC1","CallSid":"CA1","CallStatus":"completed"}}]`),
 			[]string{`com.twilio.messaging.message.delivered patch message/SM1{"status":"delivered"} patch account/AC1`,
 				`com.twilio.voice.status-callback.call.completed patch call/CA1{"status":"completed"} patch account/AC1`}},
+		"the second callback of a call": {"twilio",
+			sent{form("CallSid", "CA1", "CallStatus", "ringing", "SequenceNumber", "1", "AccountSid", "AC1"), []string{"content-type", decode.FormType}},
+			[]string{`voice.ringing patch call/CA1@1{"status":"ringing"} patch account/AC1`}},
+		"a participant who joins a conference": {"twilio",
+			sent{form("CallSid", "CA1", "SequenceNumber", "7", "ConferenceSid", "CF1", "AccountSid", "AC1"), []string{"content-type", decode.FormType}},
+			[]string{`unknown patch call/CA1{} patch account/AC1`}},
 		"a dispute": {"paypal",
 			paypal("CUSTOMER.DISPUTE.UPDATED", "dispute", `{"dispute_id":"PP-D-1","update_time":"2026-05-04T11:59:59.250Z","status":"OPEN","disputed_transactions":[{"seller_transaction_id":"CAP1"}]}`),
 			[]string{`CUSTOMER.DISPUTE.UPDATED snapshot dispute/PP-D-1@1777895999250` +
@@ -295,6 +304,39 @@ func TestEventsChangeWhatTheyDescribe(t *testing.T) {
 		"a deployment": {"gitlab",
 			sent{body: `{"object_kind":"deployment","status":"success","status_changed_at":"2026-05-04 12:00:00 +0000","deployment_id":15,"environment":"staging","short_sha":"279484c0","ref":"main","project":{"id":2,"path_with_namespace":"a/b"}}`},
 			[]string{`deployment patch deployment/15{"environment":"staging","ref":"main","short_sha":"279484c0","status":"success"} patch project/2{"path_with_namespace":"a/b"}`}},
+		"a recording of a recurring meeting": {"zoom",
+			sent{body: `{"event":"recording.deleted","event_ts":1700000000000,"payload":{"account_id":"A","object":{"id":"9","uuid":"u1=="}}}`},
+			[]string{`recording.deleted delete recording/A:u1=={"meeting_id":"9","uuid":"u1=="} patch account/A`}},
+		"one occurrence of a meeting": {"zoom",
+			sent{body: `{"event":"meeting.deleted","event_ts":1700000000000,"payload":{"account_id":"A","operation":"single","object":{"id":"9","uuid":"u1=="}}}`},
+			[]string{`meeting.deleted patch meeting/A:9 patch account/A`}},
+		"all occurrences of a meeting": {"zoom",
+			sent{body: `{"event":"meeting.deleted","event_ts":1700000000000,"payload":{"account_id":"A","operation":"all","object":{"id":"9","uuid":"u1=="}}}`},
+			[]string{`meeting.deleted delete meeting/A:9{"uuid":"u1=="} patch account/A`}},
+		"members of a group": {"line",
+			sent{body: `{"destination":"B","events":[{"type":"memberJoined","webhookEventId":"01","timestamp":1700000000000,"source":{"type":"group","groupId":"G"},"joined":{"members":[{"type":"user","userId":"U1"},{"type":"user","userId":"U2"}]}}]}`},
+			[]string{`memberJoined patch user/B:U1 patch user/B:U2 patch group/B:G`}},
+		"a message in a room": {"line",
+			sent{body: `{"destination":"B","events":[{"type":"message","webhookEventId":"01","timestamp":1700000000000,"source":{"type":"room","roomId":"R","userId":"U1"},"message":{"id":"1","type":"text"}}]}`},
+			[]string{`message patch message/1{"type":"text"} patch user/B:U1{} patch room/B:R`}},
+		"a subscription of an app": {"shopify",
+			shopify("app_subscriptions/update", `{"app_subscription":{"admin_graphql_api_id":"gid://shopify/AppSubscription/1","status":"ACTIVE"}}`),
+			[]string{`app_subscriptions/update snapshot app_subscriptions/gid://shopify/AppSubscription/1{"admin_graphql_api_id":"gid://shopify/AppSubscription/1","status":"ACTIVE"} patch shop/s.myshopify.com`}},
+		"a board that is closed": {"trello",
+			sent{body: `{"action":{"id":"a1","type":"updateBoard","date":"2026-05-04T12:00:00Z","data":{"board":{"id":"B1","name":"Work","closed":true}},"memberCreator":{"id":"m1","username":"ada","fullName":"Ada"}}}`},
+			[]string{`updateBoard patch board/B1{"closed":true,"name":"Work"} patch member/m1{"fullName":"Ada","username":"ada"}`}},
+		"a channel that is renamed": {"slack",
+			slack(`"type":"channel_rename","channel":{"id":"C1","name":"news","created":1360782804}`),
+			[]string{`channel_rename patch team/T patch channel/T:C1{"name":"news"}`}},
+		"a channel that is deleted": {"slack",
+			slack(`"type":"channel_deleted","channel":"C1"`),
+			[]string{`channel_deleted patch team/T delete channel/T:C1`}},
+		"a user who changes": {"slack",
+			slack(`"type":"user_change","user":{"id":"U1","name":"ada","real_name":"Ada","deleted":false}`),
+			[]string{`user_change patch team/T patch user/T:U1{"deleted":false,"name":"ada","real_name":"Ada"}`}},
+		"a reaction in a channel": {"slack",
+			slack(`"type":"reaction_added","user":"U1","reaction":"tada","item":{"type":"message","channel":"C1","ts":"1.2"}`),
+			[]string{`reaction_added patch team/T patch channel/T:C1 patch user/T:U1`}},
 	} {
 		t.Run(d.provider+"/"+name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,7 @@ package providers
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Braintree's
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"

@@ -26,6 +26,7 @@ type Provider struct {
 	challenges       []challenge
 	typeOf, sourceOf *jq.Expression
 	needsType        bool // an event without a type is a dead letter
+	refusals         []refusal
 	mapping          mapping.Set
 	redelivery       Redelivery
 	redrive          Redrive

@@ -24,6 +24,7 @@ type Replies struct {
 	Duplicate   int
 	Unauthentic int
 	TooLarge    int
+	Invalid     int
 	RateLimited int
 	Unavailable int
 }
@@ -48,6 +49,7 @@ func (c *compiler) newReplies(d definition.Replies) Replies {
 		Duplicate:   c.success("replies.duplicate", d.Duplicate, http.StatusOK),
 		Unauthentic: c.refusal("replies.unauthentic", d.Unauthentic, http.StatusUnauthorized),
 		TooLarge:    c.refusal("replies.too_large", d.TooLarge, http.StatusRequestEntityTooLarge),
+		Invalid:     c.refusal("replies.invalid", d.Invalid, http.StatusBadRequest),
 		RateLimited: c.refusal("replies.rate_limited", d.RateLimited, http.StatusTooManyRequests),
 		Unavailable: c.refusal("replies.unavailable", d.Unavailable, http.StatusServiceUnavailable),
 	}

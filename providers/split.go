@@ -27,6 +27,8 @@ type Item struct {
 	// Type is UnknownType if there is none, or it could not be read; the parse step says why.
 	Type   string
 	Source string
+	// Refused says why the definition doesn't accept the event; "" if it does. It is for those alone who can tell the sender.
+	Refused string
 	// Body is a part of the request's own bytes, not a copy.
 	Body []byte
 	// Root is the envelope without its items; nil if the request was one event.
@@ -52,8 +54,8 @@ var errNoEvent = errors.New("no event")
 // maxSource is in bytes.
 const maxSource = 200
 
-// Split gives the events of an authentic request, in their order; an empty batch gives none. An authentic request is
-// never refused for its content: what cannot be read becomes one item, and the parse step finds out why. The error is
+// Split gives the events of an authentic request, in their order; an empty batch gives none. What cannot be read becomes one
+// item, and the parse step finds out why: only a definition that says so refuses a request for its content. The error is
 // only ever that the evaluation took too long, which says nothing about the request.
 func (p *Provider) Split(r *auth.Request) ([]Item, error) { return p.split(r, r.Covered()) }
 
@@ -129,7 +131,8 @@ func (p *Provider) describeItem(ctx context.Context, item *Item, in jq.Input) er
 		return err
 	}
 	item.Source = mapping.CleanText(source, maxSource)
-	return nil
+	item.Refused, err = p.refusedFor(ctx, in)
+	return err
 }
 
 // identify gives an item its key.

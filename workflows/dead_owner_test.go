@@ -50,8 +50,15 @@ func rescue(t *testing.T, store *ownedStore, arrange ...func(*testsuite.TestWork
 	return rescueWith(t, "", store, arrange...)
 }
 
+// stores are what an event's steps write to.
+type stores interface {
+	activities.EventStore
+	activities.EntityStore
+	activities.DeadLetterStore
+}
+
 // rescueWith does so with the definitions of a folder next to the built-in ones.
-func rescueWith(t *testing.T, dir string, store *ownedStore, arrange ...func(*testsuite.TestWorkflowEnvironment)) (
+func rescueWith(t *testing.T, dir string, store stores, arrange ...func(*testsuite.TestWorkflowEnvironment)) (
 	env *testsuite.TestWorkflowEnvironment, memo map[string]any,
 ) {
 	t.Helper()
@@ -142,3 +149,43 @@ name: stripe
 extends: standard-webhooks
 redelivery: reject
 `
+
+// failingOwner is a store that refuses every event, and in whose dead letters a dead event owns the key.
+type failingOwner struct {
+	scriptedStore
+
+	owner string // "" for none
+}
+
+func (s *failingOwner) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
+	s.deadLetters = append(s.deadLetters, d)
+	if s.owner != "" && d.Receipt.ID != s.owner {
+		return &event.DuplicateError{Owner: s.owner, OwnerWaits: true}
+	}
+	return nil
+}
+
+// A run that fails becomes one of the dead event that owns its key, and only where there is one, on a worker that knows how.
+func TestProcessEvent_failsAsADeadOwner(t *testing.T) {
+	t.Parallel()
+	old := func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnGetVersion("fail-as-dead-owner", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	}
+	for name, c := range map[string]struct {
+		owner   string
+		arrange []func(*testsuite.TestWorkflowEnvironment)
+		memo    map[string]any
+	}{
+		"an owner":                  {owner: "0198-dead", memo: map[string]any{workflows.MemoEventID: "0198-dead"}},
+		"no owner":                  {},
+		"an owner, on an older run": {owner: "0198-dead", arrange: []func(*testsuite.TestWorkflowEnvironment){old}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &failingOwner{owner: c.owner, scriptedStore: scriptedStore{persist: []error{errRejected}}}
+			env, memo := rescueWith(t, "", store, c.arrange...)
+			require.ErrorContains(t, env.GetWorkflowError(), workflows.ErrorDeadLettered)
+			require.Equal(t, c.memo, memo)
+		})
+	}
+}

@@ -250,19 +250,19 @@ func TestProcessEvent_outlastsAnOutage(t *testing.T) {
 }
 
 // A step fails for an unknown reason every time:
-//   - each failure is counted, over both lanes: Stripe's policy has four attempts, after 10 s, 60 s and 300 s ± 20 %
+//   - each failure is counted, over both lanes: Stripe's policy has three attempts, after 10 s and 60 s ± 20 %
 //   - then there is a dead letter with the step, the class and the count, and the run fails
 func TestProcessEvent_usesUpThePolicy(t *testing.T) {
-	store := &scriptedStore{upsert: []error{errUnknown, errUnknown, errUnknown, errUnknown}}
+	store := &scriptedStore{upsert: []error{errUnknown, errUnknown, errUnknown}}
 	process(t, store, customerUpdated,
-		outcome{errorType: workflows.ErrorDeadLettered, persists: 1, upserts: 4, deadLetters: 1})
+		outcome{errorType: workflows.ErrorDeadLettered, persists: 1, upserts: 3, deadLetters: 1})
 
 	failed := store.deadLetters[0].Failure
 	require.Equal(t, event.StepUpsert, failed.Step)
 	require.Equal(t, event.ClassFailed, failed.Class)
-	require.Equal(t, 4, failed.Attempts)
+	require.Equal(t, 3, failed.Attempts)
 	require.Equal(t, []byte(customerUpdated), store.deadLetters[0].Body)
-	for i, want := range []float64{10, 60, 300} {
+	for i, want := range []float64{10, 60} {
 		require.InEpsilon(t, want, store.at[i+1].Sub(store.at[i]).Seconds(), 0.2, "pause %d", i+1)
 	}
 }
@@ -271,9 +271,9 @@ func TestProcessEvent_usesUpThePolicy(t *testing.T) {
 //   - what is transient between two failures is retried and not counted
 func TestProcessEvent_countsOnlyFailures(t *testing.T) {
 	store := &scriptedStore{upsert: []error{
-		errUnknown, errOutage, errOutage, errUnknown, errOutage, errOutage, errOutage, errUnknown,
+		errUnknown, errOutage, errOutage, errOutage, errOutage, errOutage, errUnknown,
 	}}
-	process(t, store, customerUpdated, outcome{result: event.OutcomeProcessed, persists: 1, upserts: 9})
+	process(t, store, customerUpdated, outcome{result: event.OutcomeProcessed, persists: 1, upserts: 8})
 }
 
 // The event itself is at fault:
@@ -356,11 +356,11 @@ func TestProcessEvent_deadLettersACanceledRun(t *testing.T) {
 // A step panics with a value that holds a payload:
 //   - it counts as a failure, and the value reaches neither history nor dead letter
 func TestProcessEvent_survivesAPanic(t *testing.T) {
-	store := &scriptedStore{upsert: []error{errPanic, errPanic, errPanic, errPanic}}
+	store := &scriptedStore{upsert: []error{errPanic, errPanic, errPanic}}
 	process(t, store, customerUpdated,
-		outcome{errorType: workflows.ErrorDeadLettered, persists: 1, upserts: 4, deadLetters: 1})
+		outcome{errorType: workflows.ErrorDeadLettered, persists: 1, upserts: 3, deadLetters: 1})
 	failed := store.deadLetters[0].Failure
-	require.Equal(t, 4, failed.Attempts)
+	require.Equal(t, 3, failed.Attempts)
 	require.Equal(t, "panic", failed.Code)
 	require.NotContains(t, failed.Message, errPanic.Error())
 }

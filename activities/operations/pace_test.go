@@ -19,11 +19,11 @@ func TestAPaceMakesUpForOneIntervalOnly(t *testing.T) {
 		require.NoError(t, p.wait(t.Context()))
 		require.Equal(t, 100*time.Millisecond, time.Since(began))
 
-		time.Sleep(60 * time.Millisecond) // the start has taken it
+		<-time.After(60 * time.Millisecond) // the start has taken it
 		require.NoError(t, p.wait(t.Context()))
 		require.Equal(t, 200*time.Millisecond, time.Since(began), "made up for")
 
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		slow := time.Now()
 		for range 5 {
 			require.NoError(t, p.wait(t.Context()))
@@ -39,7 +39,7 @@ func TestAPaceOfPages(t *testing.T) {
 		p, began := newPace(10), time.Now()
 		require.NoError(t, p.waitFor(t.Context(), 50))
 		require.Equal(t, 5*time.Second, time.Since(began))
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		slow := time.Now()
 		for range 3 {
 			require.NoError(t, p.waitFor(t.Context(), 50))

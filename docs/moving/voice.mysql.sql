@@ -9,8 +9,7 @@
 -- Assumptions:
 --   - Times have no zone, and are UTC: the default of Laravel's `timezone`. If config/app.php has another zone, write its offset for
 --     +00:00. Don't set a time_zone for the session: a TIMESTAMP would then be read as another time than Laravel reads.
---   - payload is what was sent, byte for byte. MariaDB keeps the text. MySQL's own JSON, or an array that Laravel has encoded again,
---     isn't: see docs/moving.md.
+--   - payload is the JSON that was sent. It may have been encoded again: keys are made of its value.
 -- An event that has a dead letter is one line: a dead letter, unless the event was processed after its last failure. The key of the
 -- old system is a hash that can't be reversed. It only joins the two tables; the import finds the key of each event in its body.
 SET NAMES utf8mb4;
@@ -40,7 +39,7 @@ WITH letters AS (
      WHERE NOT EXISTS (SELECT 1 FROM webhook_events AS e WHERE e.idempotency_key = l.idempotency_key)
 )
 SELECT JSON_OBJECT(
-       'record', 'event', 'provider', CASE WHEN provider IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE provider END,
+       'record', 'event', 'provider', CASE WHEN lower(provider) IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE lower(provider) END,
        'body', CAST(payload AS CHAR), 'correlation_id', correlation_id, 'received_at', DATE_FORMAT(received_at, @time),
        'status', status, 'attempts', attempts, 'error', CASE WHEN status <> 'processed' THEN LEFT(error, 500) END,
        'first_failed_at', DATE_FORMAT(first_failed_at, @time), 'last_failed_at', DATE_FORMAT(last_failed_at, @time))

@@ -1,12 +1,12 @@
 -- The voice and booking platform (Retell, Cal.com and Stripe) on PostgreSQL: one line for each event. On MySQL use voice.mysql.sql.
---   psql -AtX "$OLD_DATABASE_URL" -f docs/moving/voice.sql > voice.ndjson
+--   psql -AtX -v ON_ERROR_STOP=1 "$OLD_DATABASE_URL" -f docs/moving/voice.sql > voice.ndjson
 -- It expects the tables below. If yours have other names, change what follows FROM and JOIN.
 --   webhook_events        id, provider, payload json, idempotency_key, correlation_id, status, created_at, processed_at
 --   dead_letter_webhooks  id, provider, payload json, idempotency_key, correlation_id, error, last_error, failed_at, retry_count,
 --                         last_retry_at, permanently_failed, created_at
 -- Assumptions:
 --   - Times have no zone, and are UTC: the default of Laravel's `timezone`. If config/app.php has another zone, write it for 'UTC'.
---   - payload is what was sent, byte for byte. A column of jsonb, or an array that Laravel has encoded again, isn't: see docs/moving.md.
+--   - payload is the JSON that was sent. It may have been encoded again: keys are made of its value.
 -- An event that has a dead letter is one line: a dead letter, unless the event was processed after its last failure. The key of the
 -- old system is a hash that can't be reversed. It only joins the two tables; the import finds the key of each event in its body.
 WITH letters AS (
@@ -28,7 +28,7 @@ WITH letters AS (
       FROM webhook_events AS e FULL JOIN letters AS l ON l.idempotency_key = e.idempotency_key
 )
 SELECT jsonb_build_object(
-       'record', 'event', 'provider', CASE WHEN provider IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE provider END,
+       'record', 'event', 'provider', CASE WHEN lower(provider) IN ('cal', 'cal.com', 'cal_com') THEN 'calcom' ELSE lower(provider) END,
        'body', payload::text, 'correlation_id', correlation_id, 'received_at', received_at AT TIME ZONE 'UTC', 'status', status,
        'attempts', attempts, 'error', CASE WHEN status <> 'processed' THEN left(error, 500) END,
        'first_failed_at', first_failed_at AT TIME ZONE 'UTC', 'last_failed_at', last_failed_at AT TIME ZONE 'UTC')

@@ -39,14 +39,15 @@ func (v *voice) letter(key, provider, body string, failed, retried int, isPerman
 		[]any{key, provider, laravel(body), "refused: " + remark, 2, v.at(failed), v.at(retried), isPermanent, v.at(failed)}))
 }
 
-// laravel encodes a body as json_encode does in PHP: no white space, and slashes and all that is not ASCII are escaped.
+// laravel encodes a body as json_encode does in PHP: no white space, slashes and all that is not ASCII are escaped, and an empty object is
+// an empty list.
 func laravel(body string) string {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(body)); err != nil {
 		panic(err)
 	}
 	var b strings.Builder
-	for _, r := range strings.ReplaceAll(compact.String(), "/", `\/`) {
+	for _, r := range strings.NewReplacer("/", `\/`, "{}", "[]").Replace(compact.String()) {
 		if r < 0x80 {
 			b.WriteRune(r)
 			continue
@@ -66,7 +67,7 @@ func stripeEvent(id string) string {
 }
 
 func call(name, id string) string {
-	return fmt.Sprintf(`{"event": %q, "call": {"call_id": %q, "agent_id": "a1", "call_status": "ended", "end_timestamp": 1763700000000,
+	return fmt.Sprintf(`{"event": %q, "call": {"call_id": %q, "agent_id": "a1", "metadata": {}, "call_status": "ended", "end_timestamp": 1763700000000,
 		"transcript": "Olá\nsay \"hi\" 1/2"}}`, name, id)
 }
 

@@ -63,10 +63,20 @@ func TestEffectsOfAnUnknownState(t *testing.T) {
 	effects, err := fold.Effects(event.Entity{}, false, links)
 	require.NoError(t, err)
 	require.Equal(t, []string{"/b 1→2", "?", "?"}, []string{told(effects[0]), told(effects[1]), told(effects[2])})
+	require.Empty(t, effects[1].Fields, "what a reset has changed is not known, either")
 
 	origins, err := fold.Origins(json.RawMessage(`{"b":2}`), effects)
 	require.NoError(t, err)
 	require.Equal(t, "e2", origins[0].By.EventID)
+}
+
+// A change that can't be applied is an error, and no effect.
+func TestEffectsOfAStateThatIsNone(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{true, false} {
+		_, err := fold.Effects(event.Entity{State: json.RawMessage(`{}`)}, known, timeline(`snapshot {"a":1}`, `patch [`))
+		require.Error(t, err)
+	}
 }
 
 // States that are too large are passed, and only the latest of them compared: with the state that those passed lead to.

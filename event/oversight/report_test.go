@@ -15,7 +15,7 @@ func TestAReportIsReadAtAGlance(t *testing.T) {
 	r := Report{
 		Since: until.Add(-24 * time.Hour), Until: until,
 		Received: []Trend{{"stripe", 1100, 1000}, {"github", 97, 100}, {"shopify", 50, 5}, {"acme", 1, 0}, {"a", 1, 1}, {"b", 1, 1},
-			{"c", 1, 1}, {"silent", 0, 340}},
+			{"c", 1, 1}, {"silent", 0, 340}, {"never came", 0, 0}},
 		Repeated:  Trend{Count: 1, Before: 1},
 		Failed:    []Trend{{"stripe rejected malformed_json", 2, 10}, {"acme failed jq_failed", 0, 2}},
 		Errors:    Trend{Before: 7},
@@ -31,6 +31,16 @@ failed: 2 dead letters (-83 %): stripe rejected malformed_json 2; no error (7 be
 delivered: 900 times (-10 %); given up: never
 waits: 3 dead letters, the oldest for 50h; 2 deliveries
 receivers in trouble: crm`, r.Text())
+}
+
+// As many names as a line holds are all there, and no others are counted.
+func TestAReportOfAsManyNamesAsALineHolds(t *testing.T) {
+	t.Parallel()
+	var r Report
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		r.Received = append(r.Received, Trend{name, 1, 1})
+	}
+	require.Contains(t, r.Text(), "a 1, b 1, c 1, d 1, e 1\n")
 }
 
 func TestAReportOfNothing(t *testing.T) {

@@ -50,6 +50,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		return err
 	}
 	p.onStop("ingress", func(ctx context.Context) error {
+		server.Drain()
 		select {
 		case <-time.After(cfg.DrainDelay):
 		case <-ctx.Done():
@@ -99,7 +100,7 @@ func (p *process) selfTest() *ingress.SelfTest {
 		Queues: runs.Queues{Client: p.temporal, Namespace: p.cfg.Temporal.Namespace}.Read,
 	}
 	if p.inboxDepth != nil {
-		test.Inbox = p.inboxDepth.Read
+		test.Inbox, test.Failures = p.inboxDepth.Read, p.inbox.RecentFailures
 	}
 	return test
 }

@@ -27,6 +27,18 @@ SELECT at, phase, provider, class, code, message, nullif(event_id, '')::uuid, co
               $9::text[], $10::boolean[])
        AS entry (at, phase, provider, class, code, message, event_id, count, meta, alert)`
 
+// recentFailures counts the failures of steps, of which equal ones may share a row.
+const recentFailures = `
+SELECT coalesce(sum(count), 0)::bigint FROM error_log
+ WHERE at > statement_timestamp() - interval '1 minute' AND phase IN ('parse', 'persist', 'upsert')`
+
+// RecentFailures counts the steps of events that have failed within the last minute. What has failed within the last seconds may
+// not be written yet.
+func (s *Store) RecentFailures(ctx context.Context) (n int64, err error) {
+	err = s.db.QueryRow(ctx, recentFailures).Scan(&n)
+	return n, postgres.Failure("count recent failures", err)
+}
+
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry that is logged twice counts
 // twice, which for a log does no harm.
 func (s *Store) LogErrors(ctx context.Context, entries []oversight.ErrorEntry) error {

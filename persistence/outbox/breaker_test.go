@@ -117,7 +117,7 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	far.learn(missed)
 	require.Equal(t, 150*time.Millisecond, far.get(), "until none is missed")
 	far.learn([]delivery.Settled{{Job: delivery.Job{StartAt: now}}})
-	require.Less(t, far.get(), 150*time.Millisecond)
+	require.Equal(t, 150*time.Millisecond-150*time.Millisecond/64, far.get())
 
 	l := look{at: now, began: now, answered: now.Add(5 * time.Millisecond), due: []looking{at(40 * time.Millisecond)}}
 	jobs := []delivery.Job{{DestinationID: 1}, {DestinationID: 1}}
@@ -125,4 +125,96 @@ func TestARateGivesEachAttemptAStartTime(t *testing.T) {
 	require.Equal(t, now.Add(45*time.Millisecond), jobs[0].StartAt)
 	require.Equal(t, now.Add(140*time.Millisecond), jobs[0].StartBy)
 	require.Equal(t, now.Add(155*time.Millisecond), jobs[1].StartAt)
+}
+
+// No start is further ahead than a lease may put it, whatever the process leads by: what is beyond comes from an earlier, slower
+// rate. Without a rate, or before the first attempt, the next may start at once. A fast rate lets several attempts be leased
+// together.
+func TestAStartIsBounded(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	far := now.Add(time.Hour)
+	limit := limits{spacing: 10 * time.Millisecond}
+	for _, lead := range []time.Duration{0, 60 * time.Millisecond} {
+		d := looking{limits: limit, startAt: &far, lead: lead}
+		require.Equal(t, now.Add(maxLead+ahead+limit.spacing), d.start(now.Add(lead)))
+		require.Zero(t, d.starts(now))
+	}
+	require.Equal(t, now, looking{limits: limit}.start(now), "the first attempt")
+	require.Equal(t, now, looking{startAt: &far}.start(now), "no rate")
+	near := now.Add(50 * time.Millisecond)
+	require.Equal(t, near, looking{limits: limit, startAt: &near}.start(now))
+	require.Equal(t, 6, looking{limits: limit, startAt: &near}.starts(now))
+	require.Equal(t, 11, looking{limits: limit}.starts(now))
+}
+
+// A receiver that asks for a pause gets it: as long as it says, an hour at most, and else 5 s that double with each, up to 5
+// minutes. Answers of one moment make it longer once, and never shorter. The first success after it ends it.
+func TestAReceiverIsPausedAsItAsks(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) *time.Time { until := now.Add(d); return &until }
+	busy := func(after ...time.Duration) (told tally) {
+		for _, d := range after {
+			told.add(delivery.Settled{Result: delivery.Result{Kind: delivery.Busy, RetryAfter: d}})
+		}
+		return told
+	}
+	var ok tally
+	ok.add(delivery.Settled{Result: delivery.Result{Kind: delivery.OK}})
+	for name, c := range map[string]struct {
+		resumeAt *time.Time
+		answers  int
+		told     tally
+		want     *time.Time
+		wantsBy  int
+		closes   bool
+	}{
+		"the first":                   {nil, 0, busy(0, 0, 0), at(5 * time.Second), 1, false},
+		"the third":                   {at(-1), 2, busy(0), at(20 * time.Second), 3, false},
+		"the hundredth":               {at(0), 99, busy(0), at(5 * time.Minute), 100, false},
+		"as it says":                  {nil, 3, busy(time.Second, time.Minute), at(time.Minute), 4, false},
+		"longer than allowed":         {nil, 0, busy(1000 * time.Hour), at(delivery.MaxRetryAfter), 1, false},
+		"while paused, for longer":    {at(time.Minute), 1, busy(time.Hour), at(time.Hour), 1, false},
+		"while paused, for less":      {at(time.Minute), 1, busy(time.Second), at(time.Minute), 1, false},
+		"a success while paused":      {at(time.Minute), 1, ok, at(time.Minute), 1, false},
+		"a success after it":          {at(0), 3, ok, nil, 0, true},
+		"a success that knew no busy": {nil, 0, ok, nil, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			was := breaker{state: delivery.BreakerClosed, resumeAt: c.resumeAt, busyAnswers: c.answers}
+			is := was.after(c.told, limits{failures: 5, probes: 3}, now)
+			require.Equal(t, c.want, is.resumeAt)
+			require.Equal(t, c.wantsBy, is.busyAnswers)
+			require.Equal(t, c.closes, is.closedAt != nil)
+		})
+	}
+}
+
+// A destination is in trouble since the end of the first attempt that failed, and for the reason of the last. It isn't probed
+// before the time that the receiver has named.
+func TestTroubleBeginsWithTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	var told tally
+	for i, r := range []delivery.Result{
+		{Kind: delivery.Bad, Code: "500", RetryAfter: 1000 * time.Hour}, {Kind: delivery.OK},
+		{Kind: delivery.Bad, Code: "500", RetryAfter: time.Minute}, {Kind: delivery.Slow, Code: "timeout", Error: "no answer"},
+	} {
+		r.At, r.Took = now.Add(time.Duration(i)*time.Second), time.Second
+		told.add(delivery.Settled{Result: r})
+	}
+	is := breaker{state: delivery.BreakerClosed}.after(told, limits{failures: 5, probes: 3}, now)
+	require.Equal(t, now.Add(3*time.Second), *is.troubleSince)
+	require.Equal(t, "timeout: no answer", is.trouble)
+	require.Equal(t, now.Add(time.Minute), *is.probeAfter)
+	require.True(t, is.isProbed)
+	again := is.after(told, limits{failures: 50, probes: 3}, now.Add(time.Hour))
+	require.Equal(t, now.Add(3*time.Second), *again.troubleSince, "a success within has ended it")
+	var bad tally
+	bad.add(delivery.Settled{Result: delivery.Result{Kind: delivery.Bad, Error: "reset", At: now.Add(time.Hour)}})
+	again = is.after(bad, limits{failures: 50, probes: 3}, now.Add(time.Hour))
+	require.Equal(t, is.troubleSince, again.troubleSince, "it goes on")
+	require.Equal(t, "error: reset", again.trouble)
 }

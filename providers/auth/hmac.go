@@ -108,8 +108,8 @@ func (a *Authenticator) HasKey() bool {
 	return slices.ContainsFunc(a.schemes, func(s scheme) bool { _, is := s.(*hmacScheme); return is })
 }
 
-// OwnMAC is the HMAC of a text as the definition's first keyed scheme makes it, in hex, by the first usable secret. ok is false if
-// there is none.
+// OwnMAC is the HMAC of a text as the definition's first keyed scheme makes it, in hex, by the first usable secret. ok is false
+// if there is none.
 func (a *Authenticator) OwnMAC(text string) (sum string, ok bool) {
 	for _, s := range a.schemes {
 		if s, isHMAC := s.(*hmacScheme); isHMAC {

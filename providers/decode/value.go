@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// WriteValue writes a value of JSON without what stands at the paths. Equal values give equal bytes, however they were written, and
-// different values different ones: fields come in the order of their names, numbers as CanonicalNumber has them, and texts behind
-// their length. The error is that of w.
+// WriteValue writes a value of JSON without what stands at the paths. Equal values give equal bytes, however they were written,
+// and different values different ones: fields come in the order of their names, numbers as CanonicalNumber has them, and texts
+// behind their length. An empty object is an empty list, since PHP reads the one and writes the other. The error is that of w.
 func WriteValue(w io.Writer, v any, without [][]string) (err error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -36,6 +36,7 @@ func WriteValue(w io.Writer, v any, without [][]string) (err error) {
 }
 
 func writeFields(w io.Writer, fields map[string]any, without [][]string) error {
+	isEmpty := true
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		var below [][]string
 		isLeftOut := false
@@ -48,12 +49,16 @@ func writeFields(w io.Writer, fields map[string]any, without [][]string) error {
 		if isLeftOut {
 			continue
 		}
+		isEmpty = false
 		if _, err := fmt.Fprintf(w, "{%d:%s", len(name), name); err != nil {
 			return err
 		}
 		if err := WriteValue(w, fields[name], below); err != nil {
 			return err
 		}
+	}
+	if isEmpty {
+		return WriteValue(w, []any{}, nil)
 	}
 	_, err := io.WriteString(w, "}")
 	return err

@@ -9,7 +9,7 @@ import (
 
 // A value is the same however it is written, and no other value is:
 //   - white space, the order of fields, escapes, and the form of a number make no difference
-//   - what is left out makes none either
+//   - what is left out makes none either, nor does an empty object that PHP has written as an empty list
 func TestAValueIsWrittenInOneWay(t *testing.T) {
 	t.Parallel()
 	write := func(body string, without ...string) string {
@@ -31,9 +31,11 @@ func TestAValueIsWrittenInOneWay(t *testing.T) {
 	} {
 		require.Equal(t, write(body, "a.at", "sent"), write(same, "a.at", "sent"), same)
 	}
+	require.Equal(t, write(`{"a":{},"b":[{"c":1}]}`, "b"), write(`{"a":[]}`))
+	require.Equal(t, write(`{"a":{"at":"now"}}`, "a.at"), write(`{"a":[]}`))
 	seen := map[string]string{}
 	for _, other := range []string{
-		body, `{"b":[1],"a":{}}`, `{"b":["1"],"a":{}}`, `{"b":[[1]],"a":{}}`, `{"b":[],"a":[]}`, `{"a":{"b":1}}`, `{"a":{},"b":1}`, `{}`, `[]`,
+		body, `{"b":[1],"a":{}}`, `{"b":["1"],"a":{}}`, `{"b":[[1]],"a":{}}`, `{"b":[],"a":[]}`, `{"a":{"b":1}}`, `{"a":{},"b":1}`, `[]`,
 		`null`, `"null"`, `false`, `"false"`, `""`, `[null]`, `[""]`, `["a","b"]`, `["a\"1:b"]`, `["\ud800"]`, `["\ud801"]`, `0`, `"0"`,
 		`12345678901234567890`, `12345678901234567891`,
 	} {

@@ -26,7 +26,8 @@ type Definition struct {
 	Source     JQ          `yaml:"source"`
 	Type       JQ          `yaml:"type"`
 	// Untyped is accept (default: the type is unknown), or reject.
-	Untyped string `yaml:"untyped"`
+	Untyped string    `yaml:"untyped"`
+	Refuse  []Refusal `yaml:"refuse"`
 	// Unsigned is the reason why type, source and entities may come from something that the signature does not cover.
 	Unsigned   string    `yaml:"unsigned"`
 	Key        *Key      `yaml:"key"`
@@ -80,6 +81,13 @@ type Challenge struct {
 	Headers     map[string]JQ `yaml:"headers"`
 	Status      int           `yaml:"status"`
 	ContentType string        `yaml:"content_type"`
+}
+
+// Refusal is a condition under which a request is answered with 400 and its events are not stored. It holds where When gives
+// true.
+type Refusal struct {
+	When    JQ     `yaml:"when"`
+	Message string `yaml:"message"`
 }
 
 // Keep names what a receipt keeps of the request beside the body.
@@ -228,6 +236,7 @@ type Replies struct {
 	Duplicate   int `yaml:"duplicate"`    // all events of the request were there before: 200
 	Unauthentic int `yaml:"unauthentic"`  // no scheme lets the request in: 401
 	TooLarge    int `yaml:"too_large"`    // the body is over the limit: 413
+	Invalid     int `yaml:"invalid"`      // a condition of refuse holds: 400
 	RateLimited int `yaml:"rate_limited"` // a rate is exceeded: 429, with Retry-After
 	Unavailable int `yaml:"unavailable"`  // nothing could be stored: 503, with Retry-After
 	// Body makes the body of every 2xx to events. Its input is the usual one. Nothing and null are an empty body; a text is the body

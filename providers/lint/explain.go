@@ -42,6 +42,7 @@ type Explanation struct {
 const (
 	ReasonTooLarge denial.Reason = "body_too_large"
 	ReasonDeadline denial.Reason = "jq_deadline"
+	ReasonInvalid  denial.Reason = "invalid_event"
 )
 
 // causes are those of the reasons above.
@@ -49,6 +50,10 @@ var causes = map[denial.Reason]denial.Cause{
 	ReasonTooLarge: {
 		Means: "the body is larger than the definition lets it be",
 		Next:  "raise body_limit in the definition, or have less sent at once",
+	},
+	ReasonInvalid: {
+		Means: "a condition under refuse in the definition holds for one of its events",
+		Next:  "correct what is sent, or the condition",
 	},
 	ReasonDeadline: {
 		Means: "the expressions of the definition took too long for this body", Next: "make type, source and key cheaper to find",
@@ -135,6 +140,11 @@ func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation 
 	items, err := p.Split(r)
 	if err != nil {
 		return e.refused(ReasonDeadline, http.StatusServiceUnavailable)
+	}
+	if why := providers.RefusedFor(items); why != "" {
+		e = e.refused(ReasonInvalid, p.Replies().Invalid)
+		e.Refusal.Detail = why
+		return e
 	}
 	e.Status = p.Replies().Accepted
 	for i := range items {

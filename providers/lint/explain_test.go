@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -108,4 +109,21 @@ func TestExplainLane(t *testing.T) {
 	require.NoError(t, err)
 	p, _ := c.WithSecrets(secretsOf(secretOfTests)).Lookup("acme")
 	require.Equal(t, definition.LaneBulk, Explain(p, signedSample(t, p, "order.paid", "x1"), clock).Events[0].Lane)
+}
+
+// A definition that refuses its own sample is told so, with what its sender would read.
+func TestExplainARefusedEvent(t *testing.T) {
+	t.Parallel()
+	text := sampled + "refuse: [{when: '.body.type == \"order.paid\"', message: no such orders}]\n"
+	dir := writeDefinitions(t, map[string]string{"acme.yaml": text})
+	c, err := providers.Load(dir)
+	require.NoError(t, err)
+	p, _ := c.WithSecrets(secretsOf(secretOfTests)).Lookup("acme")
+	e := Explain(p, signedSample(t, p, "order.paid", "x1"), clock)
+	require.Equal(t, ReasonInvalid, e.Refused)
+	require.Equal(t, 400, e.Status)
+	require.Equal(t, "no such orders", e.Refusal.Detail)
+	checked, err := CheckPath(dir, secretsOf(secretOfTests))
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(checked), "sample-fails")
 }

@@ -94,6 +94,10 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 		l.add(field, RuleSampleFails, "takes too long to evaluate")
 		return false
 	}
+	if why := providers.RefusedFor(items); why != "" {
+		l.add(field, RuleSampleFails, "is refused: %s", why)
+		return false
+	}
 	var types []string
 	for i := range items {
 		e, silent := explain(l.provider, &items[i], r.Covered(), lintTime)

@@ -48,9 +48,10 @@ func NewReceiptFields(p *definition.Problems, d definition.Keep, a *auth.Authent
 	return k
 }
 
-// HidePath leaves variables of the path out.
-func (k *ReceiptFields) HidePath(names []string) {
-	k.hiddenPath = append(k.hiddenPath, names...)
+// WithoutPath leaves variables of the path out.
+func (k ReceiptFields) WithoutPath(names []string) ReceiptFields {
+	k.hiddenPath = slices.Concat(k.hiddenPath, names)
+	return k
 }
 
 // HeaderNames are the headers that a receipt keeps, in lower case.

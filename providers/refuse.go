@@ -1,0 +1,63 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/providers/definition"
+	"holdfast/providers/jq"
+	"holdfast/providers/mapping"
+)
+
+// refusal is a condition under which an authentic event is not accepted.
+type refusal struct {
+	when    *jq.Expression
+	message string
+}
+
+// maxRefusal bounds the message of a refusal, in bytes.
+const maxRefusal = 200
+
+func (c *compiler) newRefusals(defs []definition.Refusal) []refusal {
+	var refusals []refusal
+	for i, d := range defs {
+		at := fmt.Sprintf("refuse[%d]", i)
+		c.Required(at+".when", string(d.When))
+		c.Required(at+".message", d.Message)
+		if mapping.CleanText(d.Message, maxRefusal) != d.Message {
+			c.Add(at+".message", "want at most %d bytes on one line", maxRefusal)
+		}
+		refusals = append(refusals, refusal{c.Expression(at+".when", d.When), d.Message})
+	}
+	return refusals
+}
+
+// refusedFor is the message of the first condition that holds; "" if none does. A condition that fails doesn't hold, so that a
+// mistake in it loses no event. The error is only ever that the evaluation took too long.
+func (p *Provider) refusedFor(ctx context.Context, in jq.Input) (string, error) {
+	for _, r := range p.refusals {
+		v, err := r.when.First(ctx, in, nil)
+		if jq.IsDeadline(err) {
+			return "", r.when.Failed(err)
+		}
+		if err == nil && v == true {
+			return r.message, nil
+		}
+	}
+	return "", nil
+}
+
+// RefusedFor says why the request of these events is not accepted; "" if it is. One event is enough to refuse all of them: the
+// sender corrects the request and sends all of it again.
+func RefusedFor(items []Item) string {
+	for i, item := range items {
+		switch {
+		case item.Refused == "":
+		case len(items) == 1:
+			return item.Refused
+		default:
+			return fmt.Sprintf("event %d of %d: %s", i+1, len(items), item.Refused)
+		}
+	}
+	return ""
+}
