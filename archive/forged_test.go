@@ -66,12 +66,12 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 			}))
 			fresh := open(t)
 			id := operation.NewID()
-			require.NoError(t, fresh.StageImport(t.Context(), id, 0, items))
-			_, err = fresh.CreateImport(t.Context(), operation.Import{ID: id, Name: "forged", Rate: 50, StartedBy: "ada"}, by)
+			require.NoError(t, fresh.Imports.StageImport(t.Context(), id, 0, items))
+			_, err = fresh.Imports.Create(t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "forged"}, by)
 			require.NoError(t, err)
 			var done operation.Import
 			for done.State != operation.Completed {
-				done, err = fresh.ImportPage(t.Context(), id, 100, parse)
+				done, err = fresh.Imports.Page(t.Context(), id, 100, parse)
 				require.NoError(t, err)
 			}
 			require.Equal(t, forge.becomes == isMistake, mistakes == 1)

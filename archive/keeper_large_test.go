@@ -87,12 +87,12 @@ func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 	fresh, read := openCounted(t)
 	id := operation.NewID()
 	for n, l := range all {
-		require.NoError(t, fresh.StageImport(t.Context(), id, int64(n), l.Items))
+		require.NoError(t, fresh.Imports.StageImport(t.Context(), id, int64(n), l.Items))
 	}
-	_, err = fresh.CreateImport(t.Context(), operation.Import{ID: id, Name: "archive", Rate: 50, StartedBy: "ada"}, by)
+	_, err = fresh.Imports.Create(t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "archive"}, by)
 	require.NoError(t, err)
 	read.Store(0)
-	i, err := fresh.ImportPage(t.Context(), id, 100, parse)
+	i, err := fresh.Imports.Page(t.Context(), id, 100, parse)
 	require.NoError(t, err)
 	require.EqualValues(t, 4, i.Read)
 	require.Less(t, read.Load(), int64(6*size))

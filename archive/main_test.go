@@ -194,11 +194,11 @@ func bring(t *testing.T, store *persistence.Store, b archive.Bucket) operation.I
 		items = append(items, l.Items...)
 	}
 	id := operation.NewID()
-	require.NoError(t, store.StageImport(t.Context(), id, 0, items))
-	_, err := store.CreateImport(t.Context(), operation.Import{ID: id, Name: "archive", Rate: 50, StartedBy: "ada"}, by)
+	require.NoError(t, store.Imports.StageImport(t.Context(), id, 0, items))
+	_, err := store.Imports.Create(t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "archive"}, by)
 	require.NoError(t, err)
 	for {
-		i, err := store.ImportPage(t.Context(), id, 100, parse)
+		i, err := store.Imports.Page(t.Context(), id, 100, parse)
 		require.NoError(t, err)
 		if i.State != operation.Running {
 			require.Empty(t, i.Problems)

@@ -85,7 +85,7 @@ func TestHistoryOfALongRedriveReplays(t *testing.T) {
 	out, err := i.run(t, "redrive", "pause", id)
 	require.NoError(t, err, out)
 	i.start(t, "worker")
-	workflowID := workflows.RedriveWorkflowID(id)
+	workflowID := workflows.OperationID(operation.KindRedrive, id)
 	first := i.describe(t, workflowID).GetExecution().GetRunId()
 	c := i.dial(t)
 	for latest, turns := first, int64(0); latest == first; turns++ {
@@ -101,7 +101,7 @@ func TestHistoryOfALongRedriveReplays(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.SignalRedriveChanged, nil))
+		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.OperationSignal(operation.KindRedrive), nil))
 	}
 	i.replayRun(t, "redrive_continued", event.Run{WorkflowID: workflowID, RunID: first})
 

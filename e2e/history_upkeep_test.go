@@ -55,9 +55,9 @@ func TestHistoryOfALongRedriveThatIsCanceledReplays(t *testing.T) {
 	i := newInstallation(t)
 	i.bury(t, 1)
 	id := i.startRedrive(t, "--all")
-	workflowID, c := workflows.RedriveWorkflowID(id), i.dial(t)
+	workflowID, c := workflows.OperationID(operation.KindRedrive, id), i.dial(t)
 	for range 256 { // the length at which the server of these tests suggests it
-		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.SignalRedriveChanged, nil))
+		require.NoError(t, c.SignalWorkflow(t.Context(), workflowID, "", workflows.OperationSignal(operation.KindRedrive), nil))
 	}
 	require.NoError(t, c.CancelWorkflow(t.Context(), workflowID, ""))
 	i.start(t, "worker")

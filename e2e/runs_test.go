@@ -268,14 +268,12 @@ func TestAReplayThatIsRefusedHidesNothing(t *testing.T) {
 }
 
 // redrives is how an operator's tools run dead letters again.
-func (i *installation) redrives(t *testing.T) *redrive.Service {
+func (i *installation) redrives(t *testing.T) *redrive.Replays {
 	t.Helper()
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: i.database, MaxConns: 4})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &redrive.Service{
-		Letters: store, Books: store, Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter()),
-	}
+	return &redrive.Replays{Letters: store, Runs: runs.NewStarter(i.dial(t), converter.GetDefaultDataConverter())}
 }
 
 // A schedule's run does not come to its end, since nobody works:

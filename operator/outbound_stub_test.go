@@ -10,7 +10,6 @@ import (
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
-	"holdfast/event/operation"
 	"holdfast/event/oversight"
 )
 
@@ -195,32 +194,4 @@ func (s *stub) CountCancelable(_ context.Context, q delivery.Query) (int64, erro
 func (s *stub) CancelWaiting(_ context.Context, q delivery.Query, most int64, by oversight.Actor) (int64, error) {
 	s.deliveries = q
 	return min(most, 12), s.changed("cancel waiting", by)
-}
-
-func someResend() delivery.Resend {
-	return delivery.Resend{
-		ID: "s1", SubscriptionID: 5, Subscription: "customers", Rate: 100, State: operation.Running, Since: noon, Until: noon,
-		StartedBy: "ada", StartedAt: noon,
-	}
-}
-
-func (s *stub) PlanResend(context.Context, string, time.Time, time.Time) (delivery.ResendPlan, error) {
-	return delivery.ResendPlan{Events: 9, Matching: 3, Missing: 3}, s.call("plan resend")
-}
-
-func (s *stub) StartResend(_ context.Context, r delivery.Resend, by oversight.Actor) (delivery.Resend, error) {
-	s.resend = r
-	return someResend(), s.changed("start resend", by)
-}
-
-func (s *stub) Resend(context.Context, string) (delivery.Resend, error) {
-	return someResend(), s.call("resend")
-}
-
-func (s *stub) Resends(context.Context, int) ([]delivery.Resend, error) {
-	return []delivery.Resend{someResend()}, s.call("resends")
-}
-
-func (s *stub) ChangeResend(_ context.Context, _ string, _ operation.State, by oversight.Actor) (delivery.Resend, error) {
-	return someResend(), s.changed("change resend", by)
 }

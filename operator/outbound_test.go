@@ -12,6 +12,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/desk"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator"
 	"holdfast/operator/access"
 )
@@ -180,7 +181,8 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.Equal(t, delivery.Key{EventID: someID, SubscriptionID: 5}, behind.key)
 	r = ask(t, "POST", base+"/resends", `{"subscription":"customers","since":"2026-11-20T00:00:00Z","everything":true}`)
 	require.Equal(t, 202, r.status, string(r.body))
-	require.Equal(t, []any{int64(5), true, 100.0}, []any{behind.resend.SubscriptionID, behind.resend.Everything, behind.resend.Rate})
+	resend := behind.started.(operation.Resend)
+	require.Equal(t, []any{int64(5), true, 100.0}, []any{resend.SubscriptionID, resend.Everything, resend.Rate})
 }
 
 // Waiting deliveries are canceled by filters: a dry run counts and says until when, and no more than that are canceled.

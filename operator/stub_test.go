@@ -56,7 +56,8 @@ type stub struct {
 	choice         desk.Choice
 	deliveries     delivery.Query
 	key            delivery.Key
-	resend         delivery.Resend
+	// started is the operation that was started last.
+	started operation.Any
 }
 
 func (s *stub) call(name string) error {
@@ -266,87 +267,6 @@ func (s *stub) Stats(context.Context, time.Duration) (oversight.Stats, error) {
 	return oversight.Stats{At: noon, Queues: []oversight.QueueStats{{Queue: "events"}}}, s.call("stats")
 }
 
-func someRedrive() operation.Redrive {
-	return operation.Redrive{ID: "r1", State: operation.Running, Rate: 1, StartedAt: noon, StartedBy: "ada"}
-}
-
-func (s *stub) PlanRedrive(context.Context, operation.RedriveFilter) (operation.RedrivePlan, error) {
-	return operation.RedrivePlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, s.call("plan")
-}
-
-func (s *stub) StartRedrive(_ context.Context, _ operation.RedriveFilter, _ float64, by oversight.Actor) (operation.Redrive, error) {
-	return someRedrive(), s.changed("start redrive", by)
-}
-
-func (s *stub) Redrive(context.Context, string) (operation.Redrive, error) {
-	return someRedrive(), s.call("redrive")
-}
-
-func (s *stub) Redrives(context.Context, int) ([]operation.Redrive, error) {
-	return []operation.Redrive{someRedrive()}, s.call("redrives")
-}
-
-func someImport() operation.Import {
-	return operation.Import{
-		ID: "20261122-220000-abcd", Name: "old.ndjson", Rate: 500, State: operation.Running, Total: 3, Read: 2, StartedBy: "ada",
-		Counts: operation.ImportCounts{operation.ImportKey: {New: 1, There: 1}, operation.ImportEvent: {New: 1, Unreadable: 1, Failed: 1}},
-		Problems: []operation.ImportProblem{{
-			Line: 2, Record: operation.ImportEvent, Class: event.ClassRejected, Code: "entity_too_large", Message: "too large",
-		}},
-	}
-}
-
-func (s *stub) Import(context.Context, string) (operation.Import, error) {
-	return someImport(), s.call("import")
-}
-
-func (s *stub) Imports(context.Context, int) ([]operation.Import, error) {
-	return []operation.Import{someImport()}, s.call("imports")
-}
-
-func (s *stub) ChangeImport(_ context.Context, _ string, _ operation.State, by oversight.Actor) (operation.Import, error) {
-	return someImport(), s.changed("change import", by)
-}
-
-func someRebuild() operation.Rebuild {
-	return operation.Rebuild{
-		ID: "b1", State: operation.Running, Rate: 1, StartedAt: noon, StartedBy: "ada", From: noon, Until: noon,
-		Filter: operation.RebuildFilter{Provider: "acme", Kind: "thing"}, Read: 1, Unreadable: 1,
-		Problems: []operation.RebuildProblem{{
-			EventID: someID, Provider: "acme", Class: event.ClassRejected, Code: "malformed_json", Message: "no JSON",
-		}},
-	}
-}
-
-func (s *stub) StartRebuild(
-	_ context.Context, _ operation.RebuildFilter, _ float64, _ bool, by oversight.Actor,
-) (operation.Rebuild, error) {
-	return someRebuild(), s.changed("start rebuild", by)
-}
-
-func (s *stub) Rebuild(context.Context, string) (operation.Rebuild, error) {
-	return someRebuild(), s.call("rebuild")
-}
-
-func (s *stub) Rebuilds(context.Context, int) ([]operation.Rebuild, error) {
-	return []operation.Rebuild{someRebuild()}, s.call("rebuilds")
-}
-
-func (s *stub) RebuildDiff(context.Context, string) ([]fold.EntityDiff, error) {
-	return []fold.EntityDiff{{
-		EntityRef: event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "1"},
-		Fields:    []fold.FieldDiff{{Path: "/name", Old: json.RawMessage(`"Ada"`)}},
-	}}, s.call("rebuild diff")
-}
-
-func (s *stub) ChangeRebuild(_ context.Context, _ string, _ operation.State, by oversight.Actor) (operation.Rebuild, error) {
-	return someRebuild(), s.changed("change rebuild", by)
-}
-
-func (s *stub) ChangeRedrive(_ context.Context, _ string, _ operation.State, by oversight.Actor) (operation.Redrive, error) {
-	return someRedrive(), s.changed("change redrive", by)
-}
-
 func (s *stub) WaitingByWorkflow(_ context.Context, id string) (event.Waiting, error) {
 	return event.Waiting{}, cmp.Or(s.call("waiting by workflow "+id), event.ErrNotFound)
 }
@@ -368,11 +288,11 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 // api is the whole API on a stub.
 func (s *stub) api() *api.API {
 	return &api.API{
-		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s, Rebuilds: s,
-		Imports:  s,
+		Events: s, DeadLetters: s, Replays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Redrives: s.redrives(),
+		Rebuilds: s.rebuilds(), Imports: stubOperations[operation.Import]{s, someImport()},
 		Redactor: s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
 		Outbound: &outgoing.API{
-			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s,
+			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),
 		},
 	}
 }

@@ -44,7 +44,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 		example, err := db.DeadLetter(t.Context(), c.Example)
 		require.NoError(t, err)
 		require.Equal(t, c.Rule, example.Failure.Rule())
-		plan, err := db.PlanRedrive(t.Context(), c.Filter())
+		plan, err := db.Redrives.Plan(t.Context(), c.Filter())
 		require.NoError(t, err)
 		require.Equal(t, c.Waiting(), plan.Count, "%+v", c)
 		page, err := db.DeadLetters(t.Context(), event.DeadLetterQuery{
@@ -57,7 +57,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, one, 1)
 
-	exhausted, err := db.PlanRedrive(t.Context(), operation.RedriveFilter{State: event.DeadLetterExhausted})
+	exhausted, err := db.Redrives.Plan(t.Context(), operation.RedriveFilter{State: event.DeadLetterExhausted})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, exhausted.Count)
 
@@ -98,7 +98,7 @@ func TestCausesReadNoRows(t *testing.T) {
 		"all causes":               func() error { return second(db.Causes(t.Context(), "")) },
 		"the causes of a provider": func() error { return second(db.Causes(t.Context(), "p7")) },
 		"the plan of a cause": func() error {
-			return second(db.PlanRedrive(t.Context(), operation.RedriveFilter{
+			return second(db.Redrives.Plan(t.Context(), operation.RedriveFilter{
 				Provider: "p7", Step: event.StepParse, Class: event.ClassFailed, Code: "c7", State: event.DeadLetterOpen,
 			}))
 		},

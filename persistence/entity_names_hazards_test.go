@@ -173,6 +173,6 @@ func TestAllWhoWaitForANameLeaveTogether(t *testing.T) {
 func TestNoRebuildIsNotFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	_, err := db.ChangeRebuild(t.Context(), "none", operation.Paused, oversight.Actor{Name: "ada"})
+	_, err := db.Rebuilds.Change(t.Context(), "none", operation.Paused, oversight.Actor{Name: "ada"})
 	require.ErrorIs(t, err, event.ErrNotFound)
 }

@@ -125,7 +125,7 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	require.Equal(t, "in_doubt", value[string](d, `SELECT error_class FROM dead_letters`))
 
 	for class, count := range map[event.Class]int64{"": 0, event.ClassInDoubt: 1} {
-		plan, err := d.PlanRedrive(t.Context(), operation.RedriveFilter{Provider: "acme", Class: class})
+		plan, err := d.Redrives.Plan(t.Context(), operation.RedriveFilter{Provider: "acme", Class: class})
 		require.NoError(t, err)
 		require.Equal(t, count, plan.Count, class)
 	}

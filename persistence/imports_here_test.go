@@ -46,7 +46,7 @@ func TestAnImportFindsEventsWhoseKeysAreGone(t *testing.T) {
 	before := m.everything()
 	require.Equal(t, "4 of 4: 0 new, 4 there, 0 unreadable, 0 failed (completed)", summary(m.bring(items...)))
 	require.Equal(t, before, m.everything())
-	all, err := m.CompareImport(t.Context(), items)
+	all, err := m.Imports.CompareImport(t.Context(), items)
 	require.NoError(t, err)
 	for i, of := range all {
 		require.Equal(t, i == 1, len(of.Differences) > 0, "only the dead letter differs: %v", of.Differences)

@@ -35,8 +35,8 @@ func (m *mover) stage(items ...operation.ImportItem) string {
 	m.t.Helper()
 	m.made++
 	id := fmt.Sprintf("%s-%04d", time.Now().UTC().Format("20060102-150405"), m.made)
-	require.NoError(m.t, m.StageImport(m.t.Context(), id, 0, items))
-	i, err := m.CreateImport(m.t.Context(), operation.Import{ID: id, Name: "old.ndjson", Rate: 50, StartedBy: "ada"}, oversight.Actor{Name: "ada"})
+	require.NoError(m.t, m.Imports.StageImport(m.t.Context(), id, 0, items))
+	i, err := m.Imports.Create(m.t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "old.ndjson"}, oversight.Actor{Name: "ada"})
 	require.NoError(m.t, err)
 	require.EqualValues(m.t, len(items), i.Total)
 	return id
@@ -53,7 +53,7 @@ func (m *mover) finish(id string) operation.Import { return m.finishWith(id, rea
 func (m *mover) finishWith(id string, parse event.Parser) operation.Import {
 	m.t.Helper()
 	for {
-		i, err := m.ImportPage(m.t.Context(), id, m.n, parse)
+		i, err := m.Imports.Page(m.t.Context(), id, m.n, parse)
 		require.NoError(m.t, err)
 		if i.State != operation.Running {
 			require.Zero(m.t, value[int](m.database, `SELECT count(*) FROM import_rows WHERE import_id = $1`, id))
@@ -176,7 +176,7 @@ func TestImportsAreIdempotent(t *testing.T) {
 			}
 			before := m.everything()
 			random.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
-			counts, problems, err := m.TryImport(t.Context(), items, readImported)
+			counts, problems, err := m.Imports.TryImport(t.Context(), items, readImported)
 			require.NoError(t, err)
 			require.Empty(t, problems)
 			require.Equal(t, before, m.everything(), "a dry run writes nothing")
@@ -402,10 +402,10 @@ func TestAnImportGoesOnAfterAKill(t *testing.T) {
 		items = append(items, m.event(fmt.Sprint(n), noon.Add(time.Duration(n)*time.Second), patchBody("1", fmt.Sprintf(`{"n":%d}`, n))))
 	}
 	id := m.stage(items...)
-	_, err := m.ImportPage(t.Context(), id, 4, readImported)
+	_, err := m.Imports.Page(t.Context(), id, 4, readImported)
 	require.NoError(t, err)
 	ctx, kill := context.WithCancel(t.Context())
-	_, err = m.ImportPage(ctx, id, 4, func(r event.Receipt, body []byte) (event.Parsed, error) {
+	_, err = m.Imports.Page(ctx, id, 4, func(r event.Receipt, body []byte) (event.Parsed, error) {
 		if r.Key == "6" {
 			kill()
 		}
@@ -423,29 +423,29 @@ func TestAnImportCanBePausedAndCanceled(t *testing.T) {
 	m := newMover(open(t), 10)
 	ada := oversight.Actor{Name: "ada"}
 	id := m.stage(m.key("a", noon), m.key("b", noon))
-	_, err := m.ChangeImport(t.Context(), id, operation.Paused, ada)
+	_, err := m.Imports.Change(t.Context(), id, operation.Paused, ada)
 	require.NoError(t, err)
-	i, err := m.ImportPage(t.Context(), id, 10, readImported)
+	i, err := m.Imports.Page(t.Context(), id, 10, readImported)
 	require.NoError(t, err)
 	require.Equal(t, operation.Paused, i.State)
 	require.Zero(t, i.Read)
-	active, err := m.ActiveImports(t.Context())
+	active, err := m.Imports.Active(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{id}, active)
 
-	_, err = m.ChangeImport(t.Context(), id, operation.Canceled, ada)
+	_, err = m.Imports.Change(t.Context(), id, operation.Canceled, ada)
 	require.NoError(t, err)
 	require.Equal(t, operation.Canceled, m.finish(id).State)
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM idempotency_keys`))
-	_, err = m.ChangeImport(t.Context(), id, operation.Running, ada)
+	_, err = m.Imports.Change(t.Context(), id, operation.Running, ada)
 	require.Equal(t, "import_ended", event.CodeOf(err))
 
-	require.NoError(t, m.StageImport(t.Context(), "20200101-000000-dead", 0, []operation.ImportItem{m.key("c", noon)}))
+	require.NoError(t, m.Imports.StageImport(t.Context(), "20200101-000000-dead", 0, []operation.ImportItem{m.key("c", noon)}))
 	m.bring(m.key("a", noon))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
 	require.Equal(t, []string{"import.start", "import.pause", "import.cancel", "import.start"},
 		value[[]string](m.database, `SELECT array_agg(action ORDER BY id) FROM audit_log`))
-	latest, err := m.Imports(t.Context(), 10)
+	latest, err := m.Imports.Latest(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, latest, 2)
 }
@@ -456,14 +456,14 @@ func TestARunningImportLosesNoRow(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 1)
 	id := m.stage(m.key("a", noon), m.key("b", noon))
-	require.NoError(t, m.DropImport(t.Context(), id))
+	require.NoError(t, m.Imports.DropImport(t.Context(), id))
 	require.Equal(t, "2 of 2: 2 new, 0 there, 0 unreadable, 0 failed (completed)", summary(m.finish(id)))
 
 	id = m.stage(m.key("c", noon), m.key("d", noon))
-	require.NoError(t, m.CancelImport(t.Context(), id))
+	require.NoError(t, m.Imports.Cancel(t.Context(), id))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
-	require.NoError(t, m.StageImport(t.Context(), id+"x", 0, []operation.ImportItem{m.key("e", noon)}))
-	require.NoError(t, m.DropImport(t.Context(), id+"x"))
+	require.NoError(t, m.Imports.StageImport(t.Context(), id+"x", 0, []operation.ImportItem{m.key("e", noon)}))
+	require.NoError(t, m.Imports.DropImport(t.Context(), id+"x"))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
 }
 
@@ -495,7 +495,7 @@ func TestAnImportIsCompared(t *testing.T) {
 	same, other, gone := m.snapshot("car", `{"plate":"A 1"}`, noon), m.snapshot("car", `{"mileage":100}`, noon), m.snapshot("bus", `{}`, noon)
 	items := []operation.ImportItem{m.event("both", noon, nil), waits, handled, dead, m.key("key", noon), m.key("no", noon), same, other, gone}
 	before := m.everything()
-	all, err := m.CompareImport(t.Context(), items)
+	all, err := m.Imports.CompareImport(t.Context(), items)
 	require.NoError(t, err)
 	require.Equal(t, before, m.everything())
 	require.Equal(t, live.ID, all[0].EventID)
@@ -527,7 +527,7 @@ func TestEachOfSeveralEventsOfAKeyIsCompared(t *testing.T) {
 		items[i].Receipt.DedupeWindow = event.Duration(15 * time.Minute)
 	}
 	require.EqualValues(t, 3, m.bring(items...).Counts.Sum().New)
-	all, err := m.CompareImport(t.Context(), items)
+	all, err := m.Imports.CompareImport(t.Context(), items)
 	require.NoError(t, err)
 	for i, of := range all {
 		require.Empty(t, of.Differences, i)
@@ -544,7 +544,7 @@ func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
 		m.event("before", at.Add(-time.Second), patchBody("1", `{}`)), m.event("after", at.Add(2*time.Hour), patchBody("1", `{}`)))
 	extra, _ := m.live("extra", at, patchBody("1", `{}`))
 	var told []operation.ImportDifference
-	c := moving.Comparison{Shelf: m.Store, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
+	c := moving.Comparison{Shelf: m.Store.Imports, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
 	require.NoError(t, c.Add(t.Context(), []operation.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
 	looked, err := c.Extras(t.Context())
 	require.NoError(t, err)

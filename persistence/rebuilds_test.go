@@ -34,7 +34,7 @@ func (d definition) refuses(r event.Receipt) {
 
 func (d *database) createRebuild(id string, f operation.RebuildFilter, dryRun bool) {
 	d.t.Helper()
-	r, err := d.CreateRebuild(d.t.Context(), operation.Rebuild{ID: id, Filter: f, DryRun: dryRun, Rate: 50, StartedBy: "ada"},
+	r, err := d.Rebuilds.Create(d.t.Context(), operation.Rebuild{Base: operation.Base{ID: id, Rate: 50}, Filter: f, DryRun: dryRun},
 		oversight.Actor{Name: "ada", Reason: "a test"})
 	require.NoError(d.t, err)
 	require.Equal(d.t, operation.Running, r.State)
@@ -50,7 +50,7 @@ func (d *database) rebuild(id string, f operation.RebuildFilter, dryRun bool, n 
 func (d *database) goOn(id string, n int, parse event.Parser) operation.Rebuild {
 	d.t.Helper()
 	for {
-		r, err := d.RebuildPage(d.t.Context(), id, n, parse)
+		r, err := d.Rebuilds.Page(d.t.Context(), id, n, parse)
 		require.NoError(d.t, err)
 		if r.State != operation.Running {
 			return r
@@ -105,7 +105,7 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 	dry := db.rebuild("dry", operation.RebuildFilter{}, true, 3, today.parse)
 	require.Equal(t, "read 7 changed 6 unreadable 1 skipped 0 entities 3", counts(dry))
 	require.Equal(t, before, db.everything())
-	diffs, err := db.RebuildDiff(t.Context(), "dry", today.parse)
+	diffs, err := db.Rebuilds.Diff(t.Context(), "dry", today.parse)
 	require.NoError(t, err)
 	require.Equal(t, []fold.EntityDiff{
 		{EntityRef: thing("1"), Fields: []fold.FieldDiff{{Path: "/right", New: json.RawMessage(`4`)}}},
@@ -136,7 +136,7 @@ func TestARebuildReadsEventsAgain(t *testing.T) {
 	second := db.rebuild("second", operation.RebuildFilter{}, false, 3, today.parse)
 	require.Equal(t, "read 7 changed 0 unreadable 1 skipped 0 entities 0", counts(second))
 	require.Equal(t, after, db.everything())
-	_, err = db.RebuildDiff(t.Context(), "second", today.parse)
+	_, err = db.Rebuilds.Diff(t.Context(), "second", today.parse)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM rebuild_entities`), "what earlier ones have found is gone")
 	require.Equal(t, []string{"rebuild.start", "rebuild.start", "rebuild.start"},
@@ -209,14 +209,14 @@ func TestTheLifeOfARebuild(t *testing.T) {
 		today.reads(r, patch("1", `{"n":2}`))
 	}
 	db.createRebuild("one", operation.RebuildFilter{}, false)
-	_, err := db.CreateRebuild(t.Context(), operation.Rebuild{ID: "two", Rate: 1}, oversight.Actor{})
+	_, err := db.Rebuilds.Create(t.Context(), operation.Rebuild{Base: operation.Base{ID: "two", Rate: 1}}, oversight.Actor{})
 	require.Equal(t, "rebuild_runs", event.CodeOf(err))
 	change := func(to operation.State) error {
-		_, err := db.ChangeRebuild(t.Context(), "one", to, oversight.Actor{Name: "ada"})
+		_, err := db.Rebuilds.Change(t.Context(), "one", to, oversight.Actor{Name: "ada"})
 		return err
 	}
 	page := func() operation.Rebuild {
-		r, err := db.RebuildPage(t.Context(), "one", 1, today.parse)
+		r, err := db.Rebuilds.Page(t.Context(), "one", 1, today.parse)
 		require.NoError(t, err)
 		return r
 	}
@@ -224,7 +224,7 @@ func TestTheLifeOfARebuild(t *testing.T) {
 	require.EqualValues(t, 1, page().Read)
 	require.NoError(t, change(operation.Paused))
 	require.EqualValues(t, 1, page().Read)
-	active, err := db.ActiveRebuilds(t.Context())
+	active, err := db.Rebuilds.Active(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"one"}, active)
 	require.NoError(t, change(operation.Running))
@@ -235,11 +235,11 @@ func TestTheLifeOfARebuild(t *testing.T) {
 
 	r := db.rebuild("two", operation.RebuildFilter{}, false, 20, today.parse)
 	require.Equal(t, "read 3 changed 1 unreadable 0 skipped 0 entities 1", counts(r))
-	all, err := db.Rebuilds(t.Context(), 10)
+	all, err := db.Rebuilds.Latest(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, "two", all[0].ID)
-	_, err = db.Rebuild(t.Context(), "none")
+	_, err = db.Rebuilds.Read(t.Context(), "none")
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -300,7 +300,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	stop.Store(true)
 	require.NoError(t, live.Wait())
 
-	r, err := db.Rebuild(t.Context(), "one")
+	r, err := db.Rebuilds.Read(t.Context(), "one")
 	require.NoError(t, err)
 	require.Equal(t, "read 60 changed 60 unreadable 0 skipped 0 entities 3", counts(r))
 	for i := range 3 {
@@ -329,7 +329,7 @@ func (d *database) rebuildWhileKilled(t *testing.T, seed int, today definition) 
 			alive = time.Duration((seed+i*7)%50+1) * time.Millisecond
 		}
 		page, kill := context.WithTimeout(t.Context(), alive)
-		r, err := d.RebuildPage(page, "one", 7, today.parse)
+		r, err := d.Rebuilds.Page(page, "one", 7, today.parse)
 		kill()
 		if err == nil && r.State != operation.Running {
 			return nil

@@ -143,7 +143,7 @@ func TestSomeAreNotRedrivenAutomatically(t *testing.T) {
 	require.Empty(t, db.due())
 	db.later(24 * time.Hour)
 	require.Empty(t, db.due(), "the bulk redrive has not ended")
-	_, settled, err := db.SettleRedrive(t.Context(), "one")
+	_, settled, err := db.Redrives.Settle(t.Context(), "one")
 	require.NoError(t, err)
 	require.True(t, settled)
 	require.Len(t, db.due(), 1)

@@ -23,7 +23,7 @@ func TestRedrivesUseTheirIndex(t *testing.T) {
 	db.exec(`SET enable_bitmapscan = off`)
 	db.exec(`SET enable_seqscan = off`) // redrives is a table of a few rows
 	db.createRedrive("one", operation.RedriveFilter{Provider: "p7"})
-	_, err := db.TakeRedrivePage(t.Context(), "one", 5, 100)
+	_, err := db.Redrives.TakePage(t.Context(), "one", 5, 100)
 	require.NoError(t, err)
 	_, _, err = db.PlanAutomaticRedrive(t.Context(), automatic)
 	require.NoError(t, err)

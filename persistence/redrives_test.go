@@ -32,7 +32,7 @@ func (d *database) bury(n int, change ...func(*event.DeadLetter)) (receipts []ev
 
 func (d *database) createRedrive(id string, f operation.RedriveFilter) operation.Redrive {
 	d.t.Helper()
-	r, err := d.CreateRedrive(d.t.Context(), operation.Redrive{ID: id, Filter: f, Rate: 50, StartedBy: "ada"}, oversight.Actor{Name: "ada"})
+	r, err := d.Redrives.Create(d.t.Context(), operation.Redrive{Base: operation.Base{ID: id, Rate: 50}, Filter: f}, oversight.Actor{Name: "ada"})
 	require.NoError(d.t, err)
 	return r
 }
@@ -41,7 +41,7 @@ func (d *database) createRedrive(id string, f operation.RedriveFilter) operation
 func (d *database) takeAll(id string, n int) (ids []int64) {
 	d.t.Helper()
 	for {
-		page, err := d.TakeRedrivePage(d.t.Context(), id, n, 1000)
+		page, err := d.Redrives.TakePage(d.t.Context(), id, n, 1000)
 		require.NoError(d.t, err)
 		if page.Drained || page.State != operation.Running {
 			return ids
@@ -67,7 +67,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 		Since: noon, Until: noon.Add(time.Hour),
 	}
 
-	plan, err := db.PlanRedrive(t.Context(), filter)
+	plan, err := db.Redrives.Plan(t.Context(), filter)
 	require.NoError(t, err)
 	require.Equal(t, operation.RedrivePlan{
 		Count: 5, Oldest: &noon, ByClass: map[event.Class]int64{event.ClassRejected: 5}, ByProvider: map[string]int64{"acme": 5},
@@ -85,7 +85,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 
 	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
 	db.record(died(mine[1], noon.Add(2*time.Hour)))
-	r, settled, err := db.SettleRedrive(t.Context(), "one")
+	r, settled, err := db.Redrives.Settle(t.Context(), "one")
 	require.NoError(t, err)
 	require.False(t, settled)
 	require.Equal(t, []int64{1, 1, 3}, []int64{r.Done, r.Failed, r.InFlight})
@@ -96,7 +96,7 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	for _, rescued := range mine[3:] {
 		require.NoError(t, db.UpsertEntitiesAfterPersist(rescued))
 	}
-	r, settled, err = db.SettleRedrive(t.Context(), "one")
+	r, settled, err = db.Redrives.Settle(t.Context(), "one")
 	require.NoError(t, err)
 	require.True(t, settled)
 	require.Equal(t, operation.Completed, r.State)
@@ -104,10 +104,10 @@ func TestTheLifeOfARedrive(t *testing.T) {
 	require.NotNil(t, r.EndedAt)
 
 	db.exec(`DELETE FROM dead_letters`)
-	r, err = db.Redrive(t.Context(), "one")
+	r, err = db.Redrives.Read(t.Context(), "one")
 	require.NoError(t, err)
 	require.EqualValues(t, 3, r.Done, "what became of it outlives the rows")
-	unsettled, err := db.UnsettledRedrives(t.Context())
+	unsettled, err := db.Redrives.Active(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, unsettled)
 }
@@ -126,7 +126,7 @@ func TestTwoRedrivesShareTheRows(t *testing.T) {
 	for _, id := range []string{"one", "two", "one", "two"} {
 		group.Go(func() error {
 			for {
-				page, err := db.TakeRedrivePage(t.Context(), id, 3, 1000)
+				page, err := db.Redrives.TakePage(t.Context(), id, 3, 1000)
 				if err != nil || page.Drained {
 					return err
 				}
@@ -152,34 +152,34 @@ func TestARedriveIsPausedResumedAndCanceled(t *testing.T) {
 	mine := db.bury(3)
 	db.createRedrive("one", operation.RedriveFilter{})
 	change := func(to operation.State) error {
-		_, err := db.ChangeRedrive(t.Context(), "one", to, oversight.Actor{Name: "ada", Reason: "traffic"})
+		_, err := db.Redrives.Change(t.Context(), "one", to, oversight.Actor{Name: "ada", Reason: "traffic"})
 		return err
 	}
 	require.NoError(t, change(operation.Paused))
 	require.Empty(t, db.takeAll("one", 1))
 	require.NoError(t, change(operation.Running))
-	page, err := db.TakeRedrivePage(t.Context(), "one", 1, 1000)
+	page, err := db.Redrives.TakePage(t.Context(), "one", 1, 1000)
 	require.NoError(t, err)
 	require.Len(t, page.Letters, 1)
 	require.NoError(t, change(operation.Canceled))
 	require.Empty(t, db.takeAll("one", 1))
 	require.Equal(t, "redrive_ended", event.CodeOf(change(operation.Running)))
 
-	_, settled, err := db.SettleRedrive(t.Context(), "one")
+	_, settled, err := db.Redrives.Settle(t.Context(), "one")
 	require.NoError(t, err)
 	require.False(t, settled, "its run is open")
 	require.NoError(t, db.UpsertEntitiesAfterPersist(mine[0]))
-	r, settled, err := db.SettleRedrive(t.Context(), "one")
+	r, settled, err := db.Redrives.Settle(t.Context(), "one")
 	require.NoError(t, err)
 	require.True(t, settled)
 	require.Equal(t, operation.Canceled, r.State)
 	require.EqualValues(t, 1, r.Done)
 	require.Equal(t, 4, value[int](db, `SELECT count(*) FROM audit_log WHERE object = 'redrive:one'`))
 
-	all, err := db.Redrives(t.Context(), 10)
+	all, err := db.Redrives.Latest(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	_, err = db.Redrive(t.Context(), "none")
+	_, err = db.Redrives.Read(t.Context(), "none")
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
 
@@ -190,7 +190,7 @@ func TestARedriveIsBoundedByItsOpenRuns(t *testing.T) {
 	mine := db.bury(5)
 	db.createRedrive("one", operation.RedriveFilter{})
 	take := func() int {
-		page, err := db.TakeRedrivePage(t.Context(), "one", 2, 3)
+		page, err := db.Redrives.TakePage(t.Context(), "one", 2, 3)
 		require.NoError(t, err)
 		require.False(t, page.Drained)
 		return len(page.Letters)
@@ -211,15 +211,15 @@ func TestARedriveDoesNotWaitForAPausedDestination(t *testing.T) {
 	require.NoError(t, err)
 	db.createRedrive("one", operation.RedriveFilter{})
 	for range letters {
-		page, err := db.TakeRedrivePage(ctx, "one", 1, 1)
+		page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 		require.NoError(t, err)
 		require.Len(t, page.Letters, 1, "those before are not under way")
 		require.NoError(t, db.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
 	}
-	page, err := db.TakeRedrivePage(ctx, "one", 1, 1)
+	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 	require.NoError(t, err)
 	require.True(t, page.Drained)
-	r, settled, err := db.SettleRedrive(ctx, "one")
+	r, settled, err := db.Redrives.Settle(ctx, "one")
 	require.NoError(t, err)
 	require.True(t, settled)
 	require.EqualValues(t, 3, r.Skipped)
@@ -238,11 +238,11 @@ func TestARedriveSaysWhichDestinationBlocksIt(t *testing.T) {
 	db.destination(1, delivery.Destination{})
 	db.buryDelivery(1)
 	db.createRedrive("one", operation.RedriveFilter{})
-	page, err := db.TakeRedrivePage(ctx, "one", 1, 1)
+	page, err := db.Redrives.TakePage(ctx, "one", 1, 1)
 	require.NoError(t, err)
 	require.NoError(t, db.Redeliver(ctx, page.Letters[0].Receipt.ID, 1))
 	blocked := func() []string {
-		r, err := db.Redrive(ctx, "one")
+		r, err := db.Redrives.Read(ctx, "one")
 		require.NoError(t, err)
 		require.EqualValues(t, 1, r.InFlight)
 		return r.BlockedBy

@@ -19,8 +19,9 @@ func (d *database) settled() {
 
 func (d *database) createResend(id, subscription string, everything bool) {
 	d.t.Helper()
-	r, err := d.CreateResend(d.t.Context(), delivery.Resend{
-		ID: id, Subscription: subscription, Everything: everything, Rate: 50, StartedBy: "ada", Since: time.Now().Add(-time.Hour),
+	r, err := d.Resends.Create(d.t.Context(), operation.Resend{
+		Base:         operation.Base{ID: id, Rate: 50},
+		Subscription: subscription, Everything: everything, Since: time.Now().Add(-time.Hour),
 		Until: time.Now().Add(time.Hour),
 	}, ada)
 	require.NoError(d.t, err)
@@ -31,12 +32,12 @@ func (d *database) createResend(id, subscription string, everything bool) {
 }
 
 // resend runs a resend to its end, n events at a time.
-func (d *database) resend(id string, n int) (r delivery.Resend) {
+func (d *database) resend(id string, n int) (r operation.Resend) {
 	d.t.Helper()
 	for pages := 0; ; pages++ {
 		require.Less(d.t, pages, 1000)
 		var err error
-		r, err = d.ResendPage(d.t.Context(), id, n)
+		r, err = d.Resends.Page(d.t.Context(), id, n)
 		require.NoError(d.t, err)
 		if r.State != operation.Running {
 			return r
@@ -79,13 +80,13 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	s := db.subscribe("crm", delivery.Events{Providers: []string{"acme"}, Filter: `.body.id == "evt_1" and .body.data.n > 1`})
 	db.settled()
 
-	plan, err := db.PlanResend(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
+	plan, err := db.Resends.Plan(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
 	require.NoError(t, err)
-	require.Equal(t, delivery.ResendPlan{Events: 26, Matching: 20, Missing: 20}, plan)
+	require.Equal(t, operation.ResendPlan{Events: 26, Matching: 20, Missing: 20}, plan)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
 
 	db.createResend("one", "crm", false)
-	active, err := db.ActiveResends(ctx)
+	active, err := db.Resends.Active(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{"one"}, active)
 	done := db.resend("one", 7)
@@ -102,9 +103,9 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	db.deliver("delivered")
 	db.exec(`UPDATE deliveries SET status = 'failed' WHERE event_id = (SELECT max(event_id::text)::uuid FROM deliveries)`)
 	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) VALUES ($1::uuid, $2, $3)`, open, s.ID, s.DestinationID)
-	plan, err = db.PlanResend(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
+	plan, err = db.Resends.Plan(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
 	require.NoError(t, err)
-	require.Equal(t, delivery.ResendPlan{Events: 26, Matching: 21, Delivered: 19, Failed: 1, Open: 1}, plan)
+	require.Equal(t, operation.ResendPlan{Events: 26, Matching: 21, Delivered: 19, Failed: 1, Open: 1}, plan)
 	db.createResend("two", "crm", false)
 	require.Zero(t, db.resend("two", 10).Queued)
 
@@ -116,7 +117,7 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	db.createResend("four", "crm", true)
 	db.resend("four", 500)
 	require.Equal(t, 20, value[int](db, `SELECT count(*) FROM delivery_queue WHERE generation = 2`))
-	all, err := db.Resends(ctx, 3)
+	all, err := db.Resends.Latest(ctx, 3)
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	require.Equal(t, "four", all[0].ID)
@@ -145,40 +146,40 @@ func TestAResendIsAnOperation(t *testing.T) {
 	db.mustProcess(receipt(), parsed())
 	db.subscribe("crm", delivery.Events{})
 	db.createResend("one", "crm", false)
-	r, err := db.ResendPage(ctx, "one", 10)
+	r, err := db.Resends.Page(ctx, "one", 10)
 	require.NoError(t, err)
 	require.Equal(t, operation.Running, r.State)
 	require.Zero(t, r.Read, "a transaction may not have ended that knew nothing of the subscription")
 	db.settled()
-	_, err = db.CreateResend(ctx, delivery.Resend{ID: "two", Subscription: "crm", Rate: 1, Since: noon}, ada)
+	_, err = db.Resends.Create(ctx, operation.Resend{Base: operation.Base{ID: "two", Rate: 1}, Subscription: "crm", Since: noon}, ada)
 	require.Equal(t, "resend_runs", event.CodeOf(err))
-	r, err = db.ChangeResend(ctx, "one", operation.Paused, ada)
+	r, err = db.Resends.Change(ctx, "one", operation.Paused, ada)
 	require.NoError(t, err)
 	require.Equal(t, operation.Paused, r.State)
-	r, err = db.ResendPage(ctx, "one", 10)
+	r, err = db.Resends.Page(ctx, "one", 10)
 	require.NoError(t, err)
 	require.Zero(t, r.Read)
-	_, err = db.ChangeResend(ctx, "one", operation.Running, ada)
+	_, err = db.Resends.Change(ctx, "one", operation.Running, ada)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, db.resend("one", 10).Queued)
-	_, err = db.ChangeResend(ctx, "one", operation.Paused, ada)
+	_, err = db.Resends.Change(ctx, "one", operation.Paused, ada)
 	require.Equal(t, "resend_ended", event.CodeOf(err))
 
 	db.createResend("two", "crm", false)
-	require.NoError(t, db.CancelResend(ctx, "two"))
+	require.NoError(t, db.Resends.Cancel(ctx, "two"))
 	require.Equal(t, operation.Canceled, db.resend("two", 1).State)
 	db.createResend("three", "crm", false)
 	require.NoError(t, second(db.DeleteSubscription(ctx, "crm", ada)))
 	require.Equal(t, operation.Canceled, db.resend("three", 1).State, "its subscription is gone")
-	for code, wrong := range map[string]delivery.Resend{
-		"invalid_rate": {Subscription: "crm", Rate: 0, Since: noon}, "invalid_time": {Subscription: "crm", Rate: 1, Since: time.Now().Add(time.Hour)},
+	for code, wrong := range map[string]operation.Resend{
+		"invalid_time": {Subscription: "crm", Since: time.Now().Add(time.Hour)},
 	} {
-		_, err = db.CreateResend(ctx, wrong, ada)
+		_, err = db.Resends.Create(ctx, wrong, ada)
 		require.Equal(t, code, event.CodeOf(err))
 	}
-	_, err = db.CreateResend(ctx, delivery.Resend{ID: "x", Subscription: "none", Rate: 1, Since: noon}, ada)
+	_, err = db.Resends.Create(ctx, operation.Resend{Base: operation.Base{ID: "x", Rate: 1}, Subscription: "none", Since: noon}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
-	_, err = db.Resend(ctx, "none")
+	_, err = db.Resends.Read(ctx, "none")
 	require.ErrorIs(t, err, event.ErrNotFound)
 	require.Equal(t, []string{"resend.start resend:three", "resend.start resend:two", "resend.resume resend:one", "resend.pause resend:one",
 		"resend.start resend:one"}, slicesOf(db.audited(), "resend."))
@@ -208,7 +209,7 @@ SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - 30000 + i), 12,
 	db.exec(`
 INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
 SELECT id, $1, $2, 'delivered', '200', 1, 0, 1, now() FROM events WHERE provider = 'acme' AND key::int % 8 = 0`, s.ID, s.DestinationID)
-	plan, err := db.PlanResend(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{})
+	plan, err := db.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{})
 	require.NoError(t, err)
 	require.True(t, plan.Sampled)
 	require.EqualValues(t, 25000, plan.Events)

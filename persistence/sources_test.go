@@ -51,7 +51,7 @@ func TestASourceIsListedAndRedrivenAlone(t *testing.T) {
 	require.Len(t, dead(""), 4)
 
 	filter := operation.RedriveFilter{Provider: "acme", Source: "shop-a"}
-	plan, err := db.PlanRedrive(t.Context(), filter)
+	plan, err := db.Redrives.Plan(t.Context(), filter)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, plan.Count)
 	require.EqualValues(t, 2, db.createRedrive("one", filter).Total)

@@ -51,7 +51,6 @@ const (
 type (
 	folds     = entities.Store
 	writes    = writer.Store
-	rereads   = rebuilds.Store
 	letters   = deadletters.Store
 	inboxes   = inbox.Store
 	reads     = read.Store
@@ -61,7 +60,6 @@ type (
 	outboxes  = outbox.Store
 	routes    = subscriptions.Store
 	feeds     = changes.Store
-	movers    = imports.Store
 	limits    = rates.Store
 )
 
@@ -70,7 +68,6 @@ type Store struct {
 	db *postgres.DB
 	*folds
 	*writes
-	*rereads
 	*letters
 	*inboxes
 	*reads
@@ -80,8 +77,12 @@ type Store struct {
 	*outboxes
 	*routes
 	*feeds
-	*movers
 	*limits
+
+	Redrives *deadletters.Redrives
+	Rebuilds *rebuilds.Store
+	Resends  *subscriptions.Resends
+	Imports  *imports.Store
 }
 
 // Open makes a Store. It does not connect: the database may be down at start, and come and go afterwards. The only
@@ -100,9 +101,11 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets, Reserved: cfg.Reserved})
 	w := writer.New(db, e, to, writing)
 	return &Store{
-		db: db, folds: e, writes: w, rereads: rebuilds.New(db, w), letters: deadletters.New(db, w), inboxes: inbox.New(db),
+		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db),
 		reads: read.New(db), journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
-		routes: to, feeds: changes.New(db), movers: imports.New(db, w), limits: rates.New(db),
+		routes: to, feeds: changes.New(db), limits: rates.New(db),
+		Redrives: deadletters.NewRedrives(db), Rebuilds: rebuilds.New(db, w), Resends: subscriptions.NewResends(db, to),
+		Imports: imports.New(db, w),
 	}, nil
 }
 

@@ -16,7 +16,7 @@ import (
 // the way, with an *operation.RunExistsError. Of many replays of one dead letter at the same time one starts a run. Killed
 // between its steps, it leaves a dead letter that is redriving; the sweep, or a replay after 15 minutes, finds it. A dead letter
 // of a delivery is sent again, and starts no run.
-func (s *Service) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
+func (s *Replays) Replay(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
 	owner := "replay-" + rand.Text()
 	d, err := s.Letters.TakeForReplay(ctx, owner, id, actor)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Service) Replay(ctx context.Context, id int64, actor oversight.Actor) (
 }
 
 // redeliver sends again what could not be delivered. Its outcome is that of the dead letter.
-func (s *Service) redeliver(ctx context.Context, owner string, d event.DeadLetter) (operation.Replayed, error) {
+func (s *Replays) redeliver(ctx context.Context, owner string, d event.DeadLetter) (operation.Replayed, error) {
 	if err := s.Letters.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); err != nil {
 		return operation.Replayed{}, errors.Join(fmt.Errorf("replay dead letter %d: %w", d.ID, err),
 			s.Letters.GiveBack(context.WithoutCancel(ctx), owner, d.ID))
@@ -45,7 +45,7 @@ func (s *Service) redeliver(ctx context.Context, owner string, d event.DeadLette
 // EditAndReplay runs a dead-lettered event with another body: as a new event, with a workflow ID of its own, which takes the
 // place of the dead letter. If only the start of its run fails, the new event is an open dead letter, and the result has no
 // run ID.
-func (s *Service) EditAndReplay(ctx context.Context, e operation.Edit, actor oversight.Actor) (operation.Replayed, error) {
+func (s *Replays) EditAndReplay(ctx context.Context, e operation.Edit, actor oversight.Actor) (operation.Replayed, error) {
 	d, err := s.Letters.EditDeadLetter(ctx, e, actor)
 	if err != nil {
 		return operation.Replayed{}, err
@@ -60,7 +60,7 @@ func (s *Service) EditAndReplay(ctx context.Context, e operation.Edit, actor ove
 }
 
 // start runs a dead letter that the owner has taken.
-func (s *Service) start(ctx context.Context, owner string, d event.DeadLetter) (event.Run, error) {
+func (s *Replays) start(ctx context.Context, owner string, d event.DeadLetter) (event.Run, error) {
 	started, err := s.Runs.Replay(ctx, d)
 	run, ok := operation.RunAfter(started, err)
 	switch {

@@ -36,8 +36,6 @@ func (d *desk) Replay(context.Context, event.DeadLetter) (event.Run, error) {
 	return event.Run{RunID: "new"}, d.answer
 }
 
-func (d *desk) WakeRedrive(context.Context, string) error { return d.answer }
-
 func (d *desk) MarkStarted(_ context.Context, _ string, runs map[int64]string) error {
 	d.started = runs
 	return nil
@@ -84,7 +82,7 @@ func TestWhatBecomesOfAReplay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &desk{answer: c.answer}
-			_, err := (&redrive.Service{Letters: d, Runs: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
+			_, err := (&redrive.Replays{Letters: d, Runs: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
 			require.True(t, c.is(err), "%v", err)
 			require.Equal(t, c.started, d.started)
 			require.Equal(t, c.given, d.given)
@@ -103,7 +101,7 @@ func TestAReplayOfADeliveryStartsNoRun(t *testing.T) {
 	away := errors.New("unavailable")
 	for _, answer := range []error{nil, away} {
 		d := &desk{answer: answer, subscription: 3}
-		replayed, err := (&redrive.Service{Letters: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
+		replayed, err := (&redrive.Replays{Letters: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
 		require.ErrorIs(t, err, answer)
 		require.Equal(t, "event 3", d.redelivered)
 		require.Empty(t, replayed.Run)
@@ -112,13 +110,5 @@ func TestAReplayOfADeliveryStartsNoRun(t *testing.T) {
 		} else {
 			require.Equal(t, []int64{7}, d.given)
 		}
-	}
-}
-
-func TestARedriveHasARate(t *testing.T) {
-	t.Parallel()
-	for _, rate := range []float64{0, -1, 1001} {
-		_, err := (&redrive.Service{}).StartRedrive(t.Context(), operation.RedriveFilter{}, rate, oversight.Actor{})
-		require.Equal(t, "invalid_rate", event.CodeOf(err))
 	}
 }

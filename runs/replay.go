@@ -117,27 +117,18 @@ func (s *Starter) LatestRun(ctx context.Context, workflowID string) (operation.L
 	return NewReader(s.client, s.converter).LatestRun(ctx, workflowID)
 }
 
-// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
-func (s *Starter) WakeRedrive(ctx context.Context, id string) error {
-	return s.wake(ctx, workflows.RedriveWorkflowID(id), workflows.SignalRedriveChanged, "bulk redrive "+id,
-		workflows.TypeRedriveDeadLetters, id)
-}
-
-// WakeRebuild does the same for a rebuild.
-func (s *Starter) WakeRebuild(ctx context.Context, id string) error {
-	return s.wake(ctx, workflows.RebuildWorkflowID(id), workflows.SignalRebuildChanged, "rebuild "+id,
-		workflows.TypeRebuildEntities, id)
-}
-
-// WakeResend does the same for a resend.
-func (s *Starter) WakeResend(ctx context.Context, id string) error {
-	return s.wake(ctx, workflows.ResendWorkflowID(id), workflows.SignalResendChanged, "resend "+id,
-		workflows.TypeResendDeliveries, id)
-}
-
-// WakeImport does the same for an import.
-func (s *Starter) WakeImport(ctx context.Context, id string) error {
-	return s.wake(ctx, workflows.ImportWorkflowID(id), workflows.SignalImportChanged, "import "+id, workflows.TypeImportPages, id)
+// Wake makes the workflow of an operation look at its row, and starts it if there is none.
+func (s *Starter) Wake(ctx context.Context, kind operation.Kind, id string) error {
+	_, err := s.client.SignalWithStartWorkflow(ctx, workflows.OperationID(kind, id), workflows.OperationSignal(kind), nil,
+		client.StartWorkflowOptions{
+			TaskQueue:             workflows.QueueOperations,
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			StaticSummary:         string(kind) + " " + id,
+		}, workflows.OperationType(kind), id)
+	if err != nil {
+		return fmt.Errorf("wake %s %s: %w", kind, id, err)
+	}
+	return nil
 }
 
 // WatchReceiver starts the workflow of a destination in trouble, unless it runs.
@@ -159,15 +150,3 @@ func (s *Starter) WatchReceiver(ctx context.Context, destinationID int64, name s
 
 // watchTimeout bounds a start that nobody waits for.
 const watchTimeout = 5 * time.Second
-
-func (s *Starter) wake(ctx context.Context, workflowID, signal, summary, workflowType, id string) error {
-	_, err := s.client.SignalWithStartWorkflow(ctx, workflowID, signal, nil, client.StartWorkflowOptions{
-		TaskQueue:             workflows.QueueOperations,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		StaticSummary:         summary,
-	}, workflowType, id)
-	if err != nil {
-		return fmt.Errorf("wake %s: %w", summary, err)
-	}
-	return nil
-}

@@ -13,7 +13,7 @@ import (
 )
 
 func importIn(state operation.State, read int64) operation.Import {
-	return operation.Import{ID: "one", State: state, Read: read}
+	return operation.Import{Base: operation.Base{ID: "one", State: state}, Read: read}
 }
 
 // An import goes on page by page, and is paused in the middle:
@@ -24,7 +24,7 @@ func TestImportPages_worksToItsEnd(t *testing.T) {
 	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(operation.Running, 20), nil).Twice()
 	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(operation.Paused, 40), nil).Once()
 	env.OnActivity("ImportPage", mock.Anything, "one").Return(importIn(operation.Completed, 60), nil).Once()
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalImportChanged, nil) }, 10*time.Second)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.OperationSignal(operation.KindImport), nil) }, 10*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeImportPages, "one")
 	require.NoError(t, env.GetWorkflowError())

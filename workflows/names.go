@@ -1,6 +1,9 @@
 package workflows
 
-import "holdfast/event"
+import (
+	"holdfast/event"
+	"holdfast/event/operation"
+)
 
 // Names on the wire. They stand in histories and in operators' queries, so a change here breaks running workflows.
 // Activities go by the names of their methods in package activities.
@@ -52,15 +55,6 @@ const (
 	ScheduleRedrive = "holdfast-redrive-due"
 	ScheduleSweep   = "holdfast-sweep-runs"
 
-	// SignalRedriveChanged tells a redrive to look at its row again.
-	SignalRedriveChanged = "redrive-changed"
-	// SignalRebuildChanged makes a rebuild look at its row again.
-	SignalRebuildChanged = "rebuild-changed"
-	// SignalResendChanged makes a resend look at its row again.
-	SignalResendChanged = "resend-changed"
-	// SignalImportChanged makes an import look at its row again.
-	SignalImportChanged = "import-changed"
-
 	// UpdatePause, UpdateResume and UpdateProbe are the orders that ReceiverInTrouble takes.
 	UpdatePause  = "pause"
 	UpdateResume = "resume"
@@ -99,17 +93,19 @@ func Queue(p event.Priority) string {
 	}
 }
 
-// RedriveWorkflowID is the ID of the workflow of a bulk redrive. It has no colon, so that it is never an event's.
-func RedriveWorkflowID(id string) string { return redrivePrefix + id }
+var operationTypes = map[operation.Kind]string{
+	operation.KindRedrive: TypeRedriveDeadLetters, operation.KindRebuild: TypeRebuildEntities,
+	operation.KindResend: TypeResendDeliveries, operation.KindImport: TypeImportPages,
+}
 
-// RebuildWorkflowID is the ID of the workflow of a rebuild.
-func RebuildWorkflowID(id string) string { return rebuildPrefix + id }
+// OperationType returns the workflow type of the operations of a kind.
+func OperationType(kind operation.Kind) string { return operationTypes[kind] }
 
-// ResendWorkflowID is the ID of the workflow of a resend.
-func ResendWorkflowID(id string) string { return resendPrefix + id }
+// OperationSignal returns the signal that makes an operation look at its row again.
+func OperationSignal(kind operation.Kind) string { return string(kind) + "-changed" }
 
-// ImportWorkflowID is the ID of the workflow of an import.
-func ImportWorkflowID(id string) string { return importPrefix + id }
+// OperationID returns the ID of the workflow of an operation. It has no colon, so that it is never an event's.
+func OperationID(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
 // ReceiverWorkflowID is the ID of the workflow of a destination in trouble.
 func ReceiverWorkflowID(destination string) string { return destinationPrefix + destination }
@@ -122,20 +118,17 @@ func AllQueues() []string {
 	return append(Queues(), QueueBulk, QueueRedrive, QueueDeadLetter, QueueOperations)
 }
 
-// The beginnings of the IDs of operations. They have no colon, so that none is ever an event's.
-const (
-	redrivePrefix     = "redrive/"
-	rebuildPrefix     = "rebuild/"
-	resendPrefix      = "resend/"
-	importPrefix      = "import/"
-	destinationPrefix = "destination/"
-)
+// destinationPrefix has no colon, so that it is never the beginning of an event's ID.
+const destinationPrefix = "destination/"
 
 // IDPrefixes returns the beginnings of the IDs of every workflow that Holdfast starts, except those of events. A scheduled run
 // has the ID of its schedule and a time.
 func IDPrefixes() []string {
-	return []string{
-		redrivePrefix, rebuildPrefix, resendPrefix, importPrefix, destinationPrefix, event.BatchWorkflowID(""),
-		SchedulePurge, ScheduleNotify, ScheduleReport, ScheduleRedrive, ScheduleSweep,
+	all := []string{
+		destinationPrefix, event.BatchWorkflowID(""), SchedulePurge, ScheduleNotify, ScheduleReport, ScheduleRedrive, ScheduleSweep,
 	}
+	for _, kind := range operation.Kinds() {
+		all = append(all, OperationID(kind, ""))
+	}
+	return all
 }

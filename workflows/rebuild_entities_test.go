@@ -14,7 +14,7 @@ import (
 )
 
 func rebuildIn(state operation.State, read int64) operation.Rebuild {
-	return operation.Rebuild{ID: "one", State: state, Read: read}
+	return operation.Rebuild{Base: operation.Base{ID: "one", State: state}, Read: read}
 }
 
 // A rebuild goes on page by page, and is paused in the middle:
@@ -25,7 +25,7 @@ func TestRebuildEntities_worksToItsEnd(t *testing.T) {
 	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(operation.Running, 20), nil).Twice()
 	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(operation.Paused, 40), nil).Twice()
 	env.OnActivity("RebuildPage", mock.Anything, "one").Return(rebuildIn(operation.Completed, 60), nil).Once()
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalRebuildChanged, nil) }, 70*time.Second)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.OperationSignal(operation.KindRebuild), nil) }, 70*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRebuildEntities, "one")
 	require.NoError(t, env.GetWorkflowError())

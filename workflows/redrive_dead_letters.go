@@ -14,9 +14,8 @@ const settlingLook = 5 * time.Second
 // RedriveDeadLetters works through one bulk redrive, page by page, until each run that it has started is at its end. Its
 // row in redrives is what it obeys.
 func RedriveDeadLetters(ctx workflow.Context, id string) (operation.Redrive, error) {
-	turn, err := workThrough(ctx, pagedOperation{
-		workflow: TypeRedriveDeadLetters, signal: SignalRedriveChanged, page: operate.RedrivePage, cancel: operate.CancelRedrive,
-	}, id, restOfRedrive)
+	of := pagedOperation{operation.KindRedrive, operate.RedrivePage, operate.CancelRedrive}
+	turn, err := workThrough(ctx, of, id, restOfRedrive)
 	if err != nil {
 		return operation.Redrive{}, err
 	}

@@ -29,7 +29,7 @@ func pagedOperation(t *testing.T) *testsuite.TestWorkflowEnvironment {
 }
 
 func turn(state operation.State, drained, settled bool) operation.RedriveTurn {
-	return operation.RedriveTurn{Redrive: operation.Redrive{ID: "one", State: state}, Drained: drained, Settled: settled}
+	return operation.RedriveTurn{Redrive: operation.Redrive{Base: operation.Base{ID: "one", State: state}}, Drained: drained, Settled: settled}
 }
 
 // A redrive has nothing left to start, and two of its runs are open for a while:
@@ -55,7 +55,7 @@ func TestRedriveDeadLetters_looksAtASignal(t *testing.T) {
 	env := pagedOperation(t)
 	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Paused, false, false), nil).Twice()
 	env.OnActivity("RedrivePage", mock.Anything, "one").Return(turn(operation.Canceled, false, true), nil).Once()
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalRedriveChanged, nil) }, 70*time.Second)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.OperationSignal(operation.KindRedrive), nil) }, 70*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeRedriveDeadLetters, "one")
 	require.NoError(t, env.GetWorkflowError())

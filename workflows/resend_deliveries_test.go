@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"holdfast/delivery"
 	"holdfast/event/operation"
 	"holdfast/workflows"
 )
 
-func resendIn(state operation.State, queued int64) delivery.Resend {
-	return delivery.Resend{ID: "one", State: state, Queued: queued}
+func resendIn(state operation.State, queued int64) operation.Resend {
+	return operation.Resend{Base: operation.Base{ID: "one", State: state}, Queued: queued}
 }
 
 // A resend goes on page by page, and is paused in the middle:
@@ -24,12 +23,12 @@ func TestResendDeliveries_worksToItsEnd(t *testing.T) {
 	env := pagedOperation(t)
 	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(operation.Paused, 20), nil).Twice()
 	env.OnActivity("ResendPage", mock.Anything, "one").Return(resendIn(operation.Completed, 60), nil).Once()
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalResendChanged, nil) }, 70*time.Second)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.OperationSignal(operation.KindResend), nil) }, 70*time.Second)
 	start := env.Now()
 	env.ExecuteWorkflow(workflows.TypeResendDeliveries, "one")
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 70*time.Second, env.Now().Sub(start).Round(time.Second))
-	var r delivery.Resend
+	var r operation.Resend
 	require.NoError(t, env.GetWorkflowResult(&r))
 	require.EqualValues(t, 60, r.Queued)
 	env.AssertExpectations(t)

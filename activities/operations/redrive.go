@@ -15,12 +15,8 @@ type RunStarter interface {
 	Redrive(ctx context.Context, d event.DeadLetter) (event.Run, error)
 	// LatestRun is the latest run of a workflow; the zero value if there is none.
 	LatestRun(ctx context.Context, workflowID string) (operation.LatestRun, error)
-	// WakeRedrive makes the workflow of a bulk redrive look at its row, and starts it if there is none.
-	WakeRedrive(ctx context.Context, id string) error
-	// WakeRebuild does the same for a rebuild, WakeResend for a resend, WakeImport for an import.
-	WakeRebuild(ctx context.Context, id string) error
-	WakeResend(ctx context.Context, id string) error
-	WakeImport(ctx context.Context, id string) error
+	// Wake makes the workflow of an operation look at its row, and starts it if there is none.
+	Wake(ctx context.Context, kind operation.Kind, id string) error
 }
 
 // ReplayStore keeps who has taken a dead letter, and what run was started for it.
@@ -37,14 +33,11 @@ type ReplayStore interface {
 
 // RedriveStore keeps bulk redrives.
 type RedriveStore interface {
-	// TakeRedrivePage takes the next n dead letters, at most so many that inFlight runs are open.
-	TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
-	// SettleRedrive ends the redrive if none of its runs is open, and reads it.
-	SettleRedrive(ctx context.Context, id string) (r operation.Redrive, settled bool, err error)
-	// CancelRedrive ends the redrive.
-	CancelRedrive(ctx context.Context, id string) error
-	// UnsettledRedrives are the IDs of those that need a workflow.
-	UnsettledRedrives(ctx context.Context) ([]string, error)
+	OperationStore[operation.Redrive]
+	// TakePage takes the next n dead letters, at most so many that inFlight runs are open.
+	TakePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error)
+	// Settle ends the redrive if none of its runs is open, and reads it.
+	Settle(ctx context.Context, id string) (r operation.Redrive, settled bool, err error)
 }
 
 // DueStore keeps when dead letters are due.

@@ -16,15 +16,15 @@ func (a *Activities) RedrivePage(ctx context.Context, id string) (operation.Redr
 	if err != nil {
 		return operation.RedriveTurn{}, err
 	}
-	r, settled, err := a.Redrives.SettleRedrive(ctx, id)
+	r, settled, err := a.Redrives.Settle(ctx, id)
 	if err == nil && settled {
-		reportRedrive(ctx, r)
+		logRedrive(ctx, r)
 	}
 	return operation.RedriveTurn{Redrive: r, Drained: drained, Settled: settled}, err
 }
 
 func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err error) {
-	r, _, err := a.Redrives.SettleRedrive(ctx, id)
+	r, _, err := a.Redrives.Settle(ctx, id)
 	if err != nil || r.State.Ended() {
 		return true, err
 	}
@@ -33,7 +33,7 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 		return false, err
 	}
 	for turn := newTurn(ctx); !turn.over(); {
-		page, err := a.Redrives.TakeRedrivePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
+		page, err := a.Redrives.TakePage(ctx, id, chunkFor(r.Rate), inFlight(r.Rate))
 		if err != nil || page.Drained || page.State != operation.Running {
 			return page.Drained, err
 		}
@@ -49,10 +49,10 @@ func (a *Activities) redrive(ctx context.Context, id string) (drained bool, err 
 
 // CancelRedrive ends a bulk redrive.
 func (a *Activities) CancelRedrive(ctx context.Context, id string) error {
-	return a.Redrives.CancelRedrive(ctx, id)
+	return a.Redrives.Cancel(ctx, id)
 }
 
-func reportRedrive(ctx context.Context, r operation.Redrive) {
+func logRedrive(ctx context.Context, r operation.Redrive) {
 	slog.InfoContext(ctx, "redrive.ended", "redrive_id", r.ID, "outcome", string(r.State), "total", r.Total, "done", r.Done,
 		"failed", r.Failed, "skipped", r.Skipped, "duration_ms", time.Since(r.StartedAt).Milliseconds())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // released is how many dead letters a sweep reads at a time.
@@ -47,21 +48,21 @@ func (a *Activities) releaseRedrive(ctx context.Context, d event.DeadLetter) (is
 // WakeRedrives makes sure that each bulk redrive, rebuild, resend and import which has not ended has a workflow: one may have
 // been terminated, or its start may have failed.
 func (a *Activities) WakeRedrives(ctx context.Context) (n int, err error) {
-	for _, kind := range []struct {
+	for _, of := range []struct {
+		kind   operation.Kind
 		active func(context.Context) ([]string, error)
-		wake   func(ctx context.Context, id string) error
 	}{
-		{a.Redrives.UnsettledRedrives, a.Starter.WakeRedrive},
-		{a.Rebuilds.ActiveRebuilds, a.Starter.WakeRebuild},
-		{a.Resends.ActiveResends, a.Starter.WakeResend},
-		{a.Imports.ActiveImports, a.Starter.WakeImport},
+		{operation.KindRedrive, a.Redrives.Active},
+		{operation.KindRebuild, a.Rebuilds.Active},
+		{operation.KindResend, a.Resends.Active},
+		{operation.KindImport, a.Imports.Active},
 	} {
-		ids, err := kind.active(ctx)
+		ids, err := of.active(ctx)
 		if err != nil {
 			return n, err
 		}
 		for _, id := range ids {
-			if err := kind.wake(ctx, id); err != nil {
+			if err := a.Starter.Wake(ctx, of.kind, id); err != nil {
 				return n, err
 			}
 			n++

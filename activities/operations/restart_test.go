@@ -45,10 +45,7 @@ func (w *world) LatestRun(_ context.Context, workflowID string) (operation.Lates
 	return w.latest[workflowID], nil
 }
 
-func (w *world) WakeRedrive(context.Context, string) error { return nil }
-func (w *world) WakeRebuild(context.Context, string) error { return nil }
-func (w *world) WakeResend(context.Context, string) error  { return nil }
-func (w *world) WakeImport(context.Context, string) error  { return nil }
+func (w *world) Wake(context.Context, operation.Kind, string) error { return nil }
 
 func (w *world) Unstarted(context.Context, string, int) (letters []event.DeadLetter, err error) {
 	for _, d := range w.unstarted {

@@ -70,7 +70,7 @@ func install(t *testing.T) (in installed) {
 		},
 	}))
 	require.NoError(t, store.RecordConflict(ctx, *receiptOf("stripe", "evt_1").ConflictWith(in.processed.ID, "sha256:2")))
-	_, err = store.CreateRedrive(ctx, operation.Redrive{ID: "one", Rate: 5, StartedBy: "ada"}, oversight.Actor{Name: "ada"})
+	_, err = store.Redrives.Create(ctx, operation.Redrive{Base: operation.Base{ID: "one", Rate: 5}}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	return in
 }

@@ -1,26 +1,13 @@
 package operation
 
-import (
-	"time"
-
-	"holdfast/event"
-)
-
-// The rates that an import can have, in lines a second.
-const (
-	MinImportRate     = 0.01
-	MaxImportRate     = 10_000
-	DefaultImportRate = 500
-)
+import "holdfast/event"
 
 // Import brings what another system has: its lines are kept when it is made, and applied one page after the other.
 type Import struct {
-	ID string `json:"id"`
+	Base
+
 	// Name is that of the file.
 	Name string `json:"name"`
-	// Rate is how many lines it applies a second, at most.
-	Rate  float64 `json:"rate"`
-	State State   `json:"state"`
 
 	// Total counts what there is to apply, and Read what was.
 	Total int64 `json:"total"`
@@ -29,10 +16,6 @@ type Import struct {
 	Counts ImportCounts `json:"counts"`
 	// Problems are the first of those that could not be applied, at most MaxProblems.
 	Problems []ImportProblem `json:"problems,omitempty"`
-
-	StartedAt time.Time  `json:"started_at"`
-	EndedAt   *time.Time `json:"ended_at,omitempty"`
-	StartedBy string     `json:"started_by"`
 }
 
 // Share is how far it has come, from 0 to 1.

@@ -17,23 +17,14 @@ type RebuildFilter struct {
 // IsAll says that the filter restricts nothing.
 func (f RebuildFilter) IsAll() bool { return f == RebuildFilter{} }
 
-// The rates that a rebuild can have, in events a second.
-const (
-	MinRebuildRate     = 0.01
-	MaxRebuildRate     = 10_000
-	DefaultRebuildRate = 200
-)
-
 // Rebuild reads the bodies of the processed events that were accepted before it was made once more, with the definitions of the
 // moment.
 type Rebuild struct {
-	ID     string        `json:"id"`
+	Base
+
 	Filter RebuildFilter `json:"filter"`
 	// DryRun says that it counts and changes no event and no entity.
 	DryRun bool `json:"dry_run"`
-	// Rate is how many events it reads a second, at most.
-	Rate  float64 `json:"rate"`
-	State State   `json:"state"`
 
 	// Read counts the events that were read; the next four count those of them that
 	//   - Changed: today's definition reads differently
@@ -54,10 +45,6 @@ type Rebuild struct {
 	From    time.Time `json:"from,omitzero"`
 	Reached time.Time `json:"reached,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
-
-	StartedAt time.Time  `json:"started_at"`
-	EndedAt   *time.Time `json:"ended_at,omitempty"`
-	StartedBy string     `json:"started_by"`
 }
 
 // Share is how far it has come, from 0 to 1, by the time at which events were accepted.

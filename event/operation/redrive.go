@@ -42,11 +42,9 @@ type RedrivePlan struct {
 // Redrive is one bulk redrive: the dead letters that matched its filter when it was made are run again at its rate, each
 // at most once.
 type Redrive struct {
-	ID     string        `json:"id"`
+	Base
+
 	Filter RedriveFilter `json:"filter"`
-	// Rate is how many runs it starts a second, at most.
-	Rate  float64 `json:"rate"`
-	State State   `json:"state"`
 	// Total is how many dead letters matched when it was made.
 	Total int64 `json:"total"`
 	// Done and Failed are those whose run has ended: processed, or a dead letter again. InFlight are those whose run has
@@ -56,10 +54,6 @@ type Redrive struct {
 	Failed   int64 `json:"failed"`
 	InFlight int64 `json:"in_flight"`
 	Skipped  int64 `json:"skipped"`
-
-	StartedAt time.Time  `json:"started_at"`
-	EndedAt   *time.Time `json:"ended_at,omitempty"`
-	StartedBy string     `json:"started_by"`
 	// BlockedBy names destinations that its deliveries wait for: their breaker is open, or they are paused or disabled.
 	BlockedBy []string `json:"blocked_by,omitempty"`
 }
@@ -67,12 +61,13 @@ type Redrive struct {
 // Ended is how many of the redrive's dead letters need nothing more from it.
 func (r Redrive) Ended() int64 { return r.Done + r.Failed + r.Skipped }
 
-// The rates that a redrive can have, in runs a second.
-const (
-	MinRedriveRate     = 0.01
-	MaxRedriveRate     = 1000
-	DefaultRedriveRate = 50
-)
+// Share is how far it has come, from 0 to 1.
+func (r Redrive) Share() float64 {
+	if r.Total <= 0 {
+		return 1
+	}
+	return min(float64(r.Ended())/float64(r.Total), 1)
+}
 
 // RedrivePage is what a redrive takes on next.
 type RedrivePage struct {

@@ -30,19 +30,21 @@ var argumentWords = map[string]words{
 	"inbox ID": stored(waitingEvents),
 	"dlq ID":   stored(waitingLetters),
 	"redrive ID": stored(func(ctx context.Context, s *persistence.Store) []string {
-		all, _ := s.Redrives(ctx, completions)
-		return each(all, func(r operation.Redrive) string { return r.ID + "\t" + string(r.State) })
+		return idsOf(s.Redrives.Latest(ctx, completions))
 	}),
 	"rebuild ID": stored(func(ctx context.Context, s *persistence.Store) []string {
-		all, _ := s.Rebuilds(ctx, completions)
-		return each(all, func(r operation.Rebuild) string { return r.ID + "\t" + string(r.State) })
+		return idsOf(s.Rebuilds.Latest(ctx, completions))
 	}),
 	"resend ID": stored(func(ctx context.Context, s *persistence.Store) []string {
-		all, _ := s.Resends(ctx, completions)
-		return each(all, func(r delivery.Resend) string { return r.ID + "\t" + string(r.State) })
+		return idsOf(s.Resends.Latest(ctx, completions))
 	}),
 	"SUBSCRIPTION": stored(subscriptionNames),
 	"DESTINATION":  stored(destinationNames),
+}
+
+// idsOf are the IDs of operations, with their states.
+func idsOf[T operation.Any](all []T, _ error) []string {
+	return each(all, func(o T) string { return o.Common().ID + "\t" + string(o.Common().State) })
 }
 
 // flagWords are those of flags that have one meaning wherever they are.

@@ -5,53 +5,62 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
+	"holdfast/redrive"
 )
 
-// Operation is work that goes on by itself once it is started, such as a redrive. All of them are shown, watched, paused, resumed
-// and canceled in one way.
-type Operation[T any] struct {
-	// Noun is what it is called, and the name of the command that has these below it.
-	Noun   string
-	Read   func(ctx context.Context, t *Tools, id string) (T, error)
-	Change func(ctx context.Context, t *Tools, id string, to operation.State, by oversight.Actor) (T, error)
-	Write  func(io.Writer, T) error
-	// Line says how far it has come, in one line.
+// Operations are the commands about the operations of one kind. Operations of every kind are listed, shown, watched, paused,
+// resumed and canceled in one way.
+type Operations[T operation.Any] struct {
+	Kind operation.Kind
+	Of   func(*Tools) *redrive.Operations[T]
+	// Heading and Cells are the columns of a list that the kind has of its own.
+	Heading []string
+	Cells   func(T) []string
+	Write   func(io.Writer, T) error
+	// Line says what an operation has done, in one line.
 	Line func(T) string
-	// End says whether nothing more will happen, and what is wrong with how it ended.
+	// End says whether nothing more will happen, and what is wrong with how it ended; nil for an end that is never wrong.
 	End func(T) (bool, error)
 }
 
-// Commands are show, watch, pause, resume and cancel.
-func (o Operation[T]) Commands() []*cobra.Command {
+// Commands are list, show, watch, pause, resume and cancel.
+func (o Operations[T]) Commands() []*cobra.Command {
+	one := o.Kind.WithArticle()
 	return []*cobra.Command{
-		o.showCommand(), o.watchCommand(),
-		o.changeCommand("pause", "Start nothing more of "+o.one()+" until it is resumed", operation.Paused),
-		o.changeCommand("resume", "Let "+o.one()+" go on", operation.Running),
-		o.changeCommand("cancel", "End "+o.one()+"; what it has started or done stays", operation.Canceled),
+		o.listCommand(), o.showCommand(), o.watchCommand(),
+		o.changeCommand("pause", "Start nothing more of "+one+" until it is resumed", operation.Paused),
+		o.changeCommand("resume", "Let "+one+" go on", operation.Running),
+		o.changeCommand("cancel", "End "+one+"; what it has started or done stays", operation.Canceled),
 	}
 }
 
-// one is the noun with its article.
-func (o Operation[T]) one() string {
-	if strings.ContainsRune("aeiou", rune(o.Noun[0])) {
-		return "an " + o.Noun
-	}
-	return "a " + o.Noun
+func (o Operations[T]) listCommand() *cobra.Command {
+	return Listing[T, string]{
+		Short: "List " + o.Kind.Plural() + ", newest first", Example: "  holdfast " + string(o.Kind) + " list", Limit: 20,
+		Read: func(c *cobra.Command, t *Tools, limit int, _ *string) ([]T, error) {
+			return o.Of(t).Latest(c.Context(), limit)
+		},
+		Heading: slices.Concat([]string{"ID!", "STATE"}, o.Heading, []string{"RATE+", "BY+", "STARTED/AGE~"}),
+		Cells: func(r T) []string {
+			b := r.Common()
+			return slices.Concat([]string{b.ID, string(b.State)}, o.Cells(r),
+				[]string{RateText(b.Rate), b.StartedBy, b.StartedAt.Format(time.RFC3339)})
+		},
+	}.Command()
 }
 
-func (o Operation[T]) showCommand() *cobra.Command {
-	return o.command("show", "Show one "+o.Noun+": its filter, and how far it has come",
+func (o Operations[T]) showCommand() *cobra.Command {
+	return o.command("show", "Show one "+string(o.Kind)+": its filter, and how far it has come",
 		func(c *cobra.Command, t *Tools, id string) error {
-			r, err := o.Read(c.Context(), t, id)
+			r, err := o.Of(t).Read(c.Context(), id)
 			if err != nil {
 				return o.unknown(id, err)
 			}
@@ -59,8 +68,8 @@ func (o Operation[T]) showCommand() *cobra.Command {
 		})
 }
 
-func (o Operation[T]) watchCommand() *cobra.Command {
-	return o.command("watch", "Show the progress of "+o.one()+" until it has ended",
+func (o Operations[T]) watchCommand() *cobra.Command {
+	return o.command("watch", "Show the progress of "+o.Kind.WithArticle()+" until it has ended",
 		func(c *cobra.Command, t *Tools, id string) error {
 			r, err := o.watch(c, t, id)
 			if r == nil {
@@ -70,9 +79,9 @@ func (o Operation[T]) watchCommand() *cobra.Command {
 		})
 }
 
-func (o Operation[T]) changeCommand(verb, short string, to operation.State) *cobra.Command {
+func (o Operations[T]) changeCommand(verb, short string, to operation.State) *cobra.Command {
 	command := o.command(verb, short, func(c *cobra.Command, t *Tools, id string) error {
-		r, err := o.Change(c.Context(), t, id, to, ActorOf(c))
+		r, err := o.Of(t).Change(c.Context(), id, to, ActorOf(c))
 		if err != nil {
 			return o.unknown(id, err)
 		}
@@ -82,11 +91,11 @@ func (o Operation[T]) changeCommand(verb, short string, to operation.State) *cob
 	return command
 }
 
-func (o Operation[T]) command(verb, short string, run func(*cobra.Command, *Tools, string) error) *cobra.Command {
+func (o Operations[T]) command(verb, short string, run func(*cobra.Command, *Tools, string) error) *cobra.Command {
 	command := &cobra.Command{
 		Use:     verb + " ID",
 		Short:   short,
-		Example: "  holdfast " + o.Noun + " " + verb + " 20261122-161500-k3xq",
+		Example: "  holdfast " + string(o.Kind) + " " + verb + " 20261122-161500-k3xq",
 		Args:    cobra.ExactArgs(1),
 		RunE:    WithTools(func(c *cobra.Command, t *Tools, args []string) error { return run(c, t, args[0]) }),
 	}
@@ -95,17 +104,27 @@ func (o Operation[T]) command(verb, short string, run func(*cobra.Command, *Tool
 }
 
 // unknown says where the IDs stand, where there is no such operation.
-func (o Operation[T]) unknown(id string, err error) error {
+func (o Operations[T]) unknown(id string, err error) error {
 	if errors.Is(err, event.ErrNotFound) {
-		return Missing("there is no %s %q: `holdfast %s list` has them", o.Noun, id, o.Noun)
+		return Missing("there is no %s %q: `holdfast %s list` has them", o.Kind, id, o.Kind)
 	}
 	return err
 }
 
-// Follow names an operation that a command has started, and watches it, unless the command is to be --detach. It gives the latest
-// that is known of it. The error that it takes is that of the start.
-func (o Operation[T]) Follow(c *cobra.Command, t *Tools, id string, started T, err error) (T, error) {
-	fmt.Fprintf(Aside(c), "%s %s\n", o.Noun, id)
+// Start starts an operation and follows it. Without an ID, it was not started.
+func (o Operations[T]) Start(c *cobra.Command, t *Tools, wanted T) (T, error) {
+	started, err := o.Of(t).Start(c.Context(), wanted, ActorOf(c))
+	if started.Common().ID == "" {
+		return started, err
+	}
+	return o.Follow(c, t, started, err)
+}
+
+// Follow names an operation that was started, and watches it, unless the command is to be --detach. It returns the latest that is
+// known of it. The error that it takes is that of the start.
+func (o Operations[T]) Follow(c *cobra.Command, t *Tools, started T, err error) (T, error) {
+	id := started.Common().ID
+	fmt.Fprintf(Aside(c), "%s %s\n", o.Kind, id)
 	if err != nil || detaches(c) {
 		return started, err
 	}
@@ -132,26 +151,26 @@ func detaches(c *cobra.Command) bool {
 
 // watch shows a bar on a terminal, and a line where something has changed elsewhere, until the operation has ended. Whoever stops
 // watching does not stop it. It gives what it has seen last; nil is nothing.
-func (o Operation[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, err error) {
+func (o Operations[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, err error) {
 	out := Aside(c)
 	live := IsTerminal(out)
 	ticker := time.NewTicker(ProgressInterval)
 	defer ticker.Stop()
 	for last := ""; ; {
-		now, err := o.Read(c.Context(), t, id)
+		now, err := o.Of(t).Read(c.Context(), id)
 		if errors.Is(err, context.Canceled) {
-			fmt.Fprintf(out, "\nthe %s goes on: holdfast %s watch|pause|cancel %s\n", o.Noun, o.Noun, id)
+			fmt.Fprintf(out, "\nthe %s goes on: holdfast %s watch|pause|cancel %s\n", o.Kind, o.Kind, id)
 			return seen, nil
 		}
 		if err != nil {
 			return seen, o.unknown(id, err)
 		}
 		seen = &now
-		if line := o.Line(now); line != last {
+		if line := Bar(now.Share()) + "  " + o.Line(now); line != last {
 			last = line
 			WriteProgress(out, live, line)
 		}
-		if ended, err := o.End(now); ended {
+		if ended, err := o.end(now); ended {
 			if live {
 				fmt.Fprintln(out)
 			}
@@ -162,6 +181,13 @@ func (o Operation[T]) watch(c *cobra.Command, t *Tools, id string) (seen *T, err
 		case <-c.Context().Done():
 		}
 	}
+}
+
+func (o Operations[T]) end(now T) (bool, error) {
+	if o.End == nil {
+		return now.Common().State.Ended(), nil
+	}
+	return o.End(now)
 }
 
 // Number is a count as text.

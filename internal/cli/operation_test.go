@@ -11,18 +11,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/redrive"
 )
 
-// step is an operation whose state says how often it was read.
-type step int
+// step is an operation that says how often it was read.
+type step struct {
+	operation.Base
+	n int64
+}
 
-func counting(ends error) Operation[step] {
-	read := step(0)
-	return Operation[step]{
-		Noun: "count",
-		Read: func(context.Context, *Tools, string) (step, error) { read++; return read, nil },
-		Line: func(s step) string { return "at " + Number(int64(s)) },
-		End:  func(s step) (bool, error) { return s == 2, ends },
+func (s step) Share() float64               { return 0 }
+func (s step) MarshalJSON() ([]byte, error) { return []byte(Number(s.n)), nil }
+
+// counter has one operation, and counts how often it is read.
+type counter struct {
+	redrive.Store[step]
+	read int64
+}
+
+func (c *counter) Read(context.Context, string) (step, error) { c.read++; return step{n: c.read}, nil }
+
+func counting(ends error) Operations[step] {
+	all := &redrive.Operations[step]{Store: &counter{}}
+	return Operations[step]{
+		Kind: "count",
+		Of:   func(*Tools) *redrive.Operations[step] { return all },
+		Line: func(s step) string { return "at " + Number(s.n) },
+		End:  func(s step) (bool, error) { return s.n == 2, ends },
 	}
 }
 
@@ -36,7 +52,7 @@ func TestWhatWasStartedIsFollowed(t *testing.T) {
 		out        string
 		err        error
 	}{
-		"watched":     {nil, failed, nil, "count 7\nat 1\nat 2\nended at 2\n", failed},
+		"watched":     {nil, failed, nil, "count 7\n" + Bar(0) + "  at 1\n" + Bar(0) + "  at 2\nended at 2\n", failed},
 		"detached":    {[]string{"--detach"}, failed, nil, "count 7\n", nil},
 		"as JSON":     {[]string{"--json"}, failed, nil, "2\n", failed},
 		"both":        {[]string{"--json", "--detach"}, failed, nil, "0\n", nil},
@@ -46,9 +62,9 @@ func TestWhatWasStartedIsFollowed(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			c := &cobra.Command{RunE: func(c *cobra.Command, _ []string) error {
-				seen, err := counting(test.ends).Follow(c, nil, "7", 0, test.fail)
+				seen, err := counting(test.ends).Follow(c, nil, step{Base: operation.Base{ID: "7"}}, test.fail)
 				return Report(c, seen, func(w io.Writer) error {
-					_, err := io.WriteString(w, "ended at "+Number(int64(seen))+"\n")
+					_, err := io.WriteString(w, "ended at "+Number(seen.n)+"\n")
 					return err
 				}, err)
 			}, SilenceErrors: true, SilenceUsage: true}

@@ -11,7 +11,6 @@ import (
 	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/internal/installation"
-	"holdfast/moving"
 	"holdfast/persistence"
 	"holdfast/providers"
 	"holdfast/redrive"
@@ -50,30 +49,41 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 	}
 }
 
-// Rebuilds is what reads stored events again. A diff reads them with the definitions that this program has.
-func (t *Tools) Rebuilds() *redrive.Rebuilds {
+// Parser reads events with the definitions that this program has.
+func (t *Tools) Parser() event.Parser {
 	load := sync.OnceValues(func() (*providers.Catalogue, error) { return providers.Load(t.Cfg.Providers.Dir) })
-	return &redrive.Rebuilds{
-		Books: t.Store, Runs: runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter()),
-		Parse: func(r event.Receipt, body []byte) (event.Parsed, error) {
-			catalogue, err := load()
-			if err != nil {
-				return event.Parsed{}, err
-			}
-			return providers.Parser(catalogue.Lookup)(r, body)
-		},
+	return func(r event.Receipt, body []byte) (event.Parsed, error) {
+		catalogue, err := load()
+		if err != nil {
+			return event.Parsed{}, err
+		}
+		return providers.Parser(catalogue.Lookup)(r, body)
 	}
 }
 
-// Imports is what brings the data of another system.
-func (t *Tools) Imports() *moving.Imports {
-	return &moving.Imports{Books: t.Store, Runs: runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())}
+// Rebuilds is what reads stored events again.
+func (t *Tools) Rebuilds() *redrive.Rebuilds {
+	return redrive.NewRebuilds(t.Store.Rebuilds, t.starter(), t.Parser())
 }
 
-// Redrives is what runs dead letters again.
-func (t *Tools) Redrives() *redrive.Service {
-	starter := runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
-	return &redrive.Service{Letters: t.Store, Books: t.Store, Runs: starter}
+// Imports is what applies the data of another system.
+func (t *Tools) Imports() *redrive.Imports { return redrive.NewImports(t.Store.Imports, t.starter()) }
+
+// Resends is what sends the events of a time again.
+func (t *Tools) Resends() *redrive.Resends { return redrive.NewResends(t.Store.Resends, t.starter()) }
+
+// Redrives is what runs many dead letters again.
+func (t *Tools) Redrives() *redrive.Redrives {
+	return redrive.NewRedrives(t.Store.Redrives, t.starter())
+}
+
+// Replays is what runs one dead letter again.
+func (t *Tools) Replays() *redrive.Replays {
+	return &redrive.Replays{Letters: t.Store, Runs: t.starter()}
+}
+
+func (t *Tools) starter() *runs.Starter {
+	return runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
 }
 
 // Runs is what Temporal knows of the runs of events.

@@ -12,7 +12,6 @@ import (
 	"holdfast/internal/config"
 	"holdfast/internal/telemetry"
 	"holdfast/persistence"
-	"holdfast/runs"
 	"holdfast/workflows"
 )
 
@@ -20,8 +19,7 @@ import (
 type Desk struct {
 	*desk.Desk
 
-	Trials  *desk.Trials
-	Resends *desk.Resends
+	Trials *desk.Trials
 
 	temporal *handoff.Sender
 }
@@ -42,7 +40,6 @@ func NewDesk(cfg config.Config, store *persistence.Store, temporal client.Client
 			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks), Providers: samples.Names, Reserved: reserved.Conflicts,
 		},
 		Trials:   &desk.Trials{Books: store, HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
-		Resends:  &desk.Resends{ResendBooks: store, Runs: runs.NewStarter(temporal, cfg.PayloadCodec().DataConverter())},
 		temporal: queues,
 	}
 }

@@ -115,8 +115,8 @@ func (p *process) activities() *activities.Activities {
 func (p *process) operations() *operations.Activities {
 	return &operations.Activities{
 		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store,
-		Replays: p.store, Redrives: p.store, Rebuilds: p.store, Resends: p.store, Imports: p.store, Receivers: p.store,
-		Due: p.store, Sweeps: p.store,
+		Replays: p.store, Redrives: p.store.Redrives, Rebuilds: p.store.Rebuilds, Resends: p.store.Resends, Imports: p.store.Imports,
+		Receivers: p.store, Due: p.store, Sweeps: p.store,
 		Parse: activities.SafeParser(p.catalogue), Automatic: p.automaticRedrive, Errors: p.errors,
 	}
 }

@@ -28,7 +28,8 @@ type API struct {
 	Stats       Statistics
 	Redrives    Redriver
 	Rebuilds    Rebuilder
-	Imports     Importer
+	// Imports are started from the command line, which has the file.
+	Imports exchange.Operations[operation.Import]
 	// Changes is the change feed, and Live lets many follow it.
 	Changes feed.Reader
 	Live    *feed.Hub
@@ -119,43 +120,18 @@ type Statistics interface {
 	Stats(ctx context.Context, window time.Duration) (oversight.Stats, error)
 }
 
-// Redriver runs many dead letters again. Each change writes one audit entry in its transaction. A redrive that is returned
-// beside an error is on record, and its workflow will see it a little later.
+// Redriver runs many dead letters again.
 type Redriver interface {
-	PlanRedrive(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
-	// StartRedrive makes a redrive of what the filter finds now, at a rate in runs a second, and starts it.
-	StartRedrive(ctx context.Context, f operation.RedriveFilter, rate float64, by oversight.Actor) (operation.Redrive, error)
-	Redrive(ctx context.Context, id string) (operation.Redrive, error)
-	// Redrives are the latest ones, newest first.
-	Redrives(ctx context.Context, limit int) ([]operation.Redrive, error)
-	// ChangeRedrive pauses, resumes (running) or cancels a redrive that has not ended.
-	ChangeRedrive(ctx context.Context, id string, to operation.State, by oversight.Actor) (operation.Redrive, error)
+	exchange.Operations[operation.Redrive]
+	// Plan counts the dead letters that a redrive of the filter would run again.
+	Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error)
 }
 
-// Importer keeps what is brought from another system. Who has its file begins an import, from the command line. One that is
-// returned beside an error is on record, and its workflow will see it a little later.
-type Importer interface {
-	Import(ctx context.Context, id string) (operation.Import, error)
-	// Imports are the latest ones, newest first.
-	Imports(ctx context.Context, limit int) ([]operation.Import, error)
-	// ChangeImport pauses, resumes (running) or cancels an import that has not ended.
-	ChangeImport(ctx context.Context, id string, to operation.State, by oversight.Actor) (operation.Import, error)
-}
-
-// Rebuilder reads stored events again. Each change writes one audit entry in its transaction. A rebuild that is returned beside
-// an error is on record, and its workflow will see it a little later.
+// Rebuilder reads stored events again.
 type Rebuilder interface {
-	// StartRebuild makes a rebuild, at a rate in events a second, and starts it. While another one has not ended it is refused.
-	StartRebuild(
-		ctx context.Context, f operation.RebuildFilter, rate float64, dryRun bool, by oversight.Actor,
-	) (operation.Rebuild, error)
-	Rebuild(ctx context.Context, id string) (operation.Rebuild, error)
-	// Rebuilds are the latest ones, newest first.
-	Rebuilds(ctx context.Context, limit int) ([]operation.Rebuild, error)
-	// RebuildDiff is what a dry run, if it is the latest rebuild, would make of some entities; event.ErrNotFound otherwise.
-	RebuildDiff(ctx context.Context, id string) ([]fold.EntityDiff, error)
-	// ChangeRebuild pauses, resumes (running) or cancels a rebuild that has not ended.
-	ChangeRebuild(ctx context.Context, id string, to operation.State, by oversight.Actor) (operation.Rebuild, error)
+	exchange.Operations[operation.Rebuild]
+	// Diff is what a dry run, if it is the latest rebuild, would make of some entities; event.ErrNotFound otherwise.
+	Diff(ctx context.Context, id string) ([]fold.EntityDiff, error)
 }
 
 // Redactor knows what the definitions of providers hide.
@@ -199,23 +175,18 @@ func (a *API) Routes() []exchange.Route {
 	add(a.Changes != nil && a.Live != nil,
 		exchange.Get("/changes", "what happened since a place: pages, server-sent events or a WebSocket", a.showChanges))
 	add(a.Stats != nil, exchange.Get("/stats", "what there is to do and what was done", a.showStats))
-	if r := a.Redrives; r != nil {
-		add(true, exchange.Operations("redrive", r.Redrives, r.Redrive, r.ChangeRedrive,
-			func(r operation.Redrive) string { return r.ID })...)
+	if a.Redrives != nil {
+		add(true, exchange.OperationRoutes(operation.KindRedrive, a.Redrives)...)
+		add(true, exchange.Post("/redrives", "run many dead letters again", a.startRedrive),
+			exchange.Post("/redrives/plan", "what a redrive would take on", a.planRedrive))
 	}
-	add(a.Redrives != nil,
-		exchange.Post("/redrives", "run many dead letters again", a.startRedrive),
-		exchange.Post("/redrives/plan", "what a redrive would take on", a.planRedrive))
-	if r := a.Rebuilds; r != nil {
-		add(true, exchange.Operations("rebuild", r.Rebuilds, r.Rebuild, r.ChangeRebuild,
-			func(r operation.Rebuild) string { return r.ID })...)
+	if a.Rebuilds != nil {
+		add(true, exchange.OperationRoutes(operation.KindRebuild, a.Rebuilds)...)
+		add(true, exchange.Post("/rebuilds", "read stored events again with today's definitions", a.startRebuild),
+			exchange.Get("/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff))
 	}
-	add(a.Rebuilds != nil,
-		exchange.Post("/rebuilds", "read stored events again with today's definitions", a.startRebuild),
-		exchange.Get("/rebuilds/:id/diff", "what a dry run would make of some entities", a.showRebuildDiff))
-	if i := a.Imports; i != nil {
-		add(true, exchange.Operations("import", i.Imports, i.Import, i.ChangeImport,
-			func(i operation.Import) string { return i.ID })...)
+	if a.Imports != nil {
+		add(true, exchange.OperationRoutes(operation.KindImport, a.Imports)...)
 	}
 	add(a.Events != nil && a.Outbound != nil,
 		exchange.Get("/events/:id/attempts", "attempts to deliver an event", a.listAttempts))

@@ -18,7 +18,7 @@ type rebuildRequest struct {
 	// All says that everything is meant, which an empty filter alone does not.
 	All    bool `json:"all"`
 	DryRun bool `json:"dry_run"`
-	// Rate is how many events are read a second; 0 is operation.DefaultRebuildRate.
+	// Rate is how many events are read a second; 0 is the default.
 	Rate float64 `json:"rate"`
 }
 
@@ -31,19 +31,10 @@ func rebuildOf(c *fiber.Ctx) (body rebuildRequest, err error) {
 			return body, exchange.BadField(field)
 		}
 	}
-	if body.Rate == 0 {
-		body.Rate = operation.DefaultRebuildRate
+	if body.Rate, err = exchange.Rate(body.Rate, operation.KindRebuild); err != nil {
+		return body, err
 	}
-	if body.Rate < operation.MinRebuildRate || body.Rate > operation.MaxRebuildRate {
-		return body, exchange.BadField("rate")
-	}
-	switch all := body.IsAll(); {
-	case all && !body.All:
-		return body, exchange.MissingField("all")
-	case body.All && !all:
-		return body, exchange.BadField("all")
-	}
-	return body, nil
+	return body, exchange.CheckAll(body.All, body.IsAll())
 }
 
 func (a *API) startRebuild(c *fiber.Ctx) error {
@@ -51,18 +42,13 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := exchange.Within(c)
-	defer cancel()
-	started, err := a.Rebuilds.StartRebuild(ctx, body.RebuildFilter, body.Rate, body.DryRun, exchange.Actor(c, body.Reason))
-	if err != nil && started.ID == "" {
-		return err
-	}
-	return c.Status(fiber.StatusAccepted).JSON(started)
+	wanted := operation.Rebuild{Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun}
+	return exchange.StartOperation(c, a.Rebuilds, wanted, body.Reason)
 }
 
 func (a *API) showRebuildDiff(c *fiber.Ctx) error {
 	return exchange.SendOperation(c, func(ctx context.Context, id string) (exchange.List[fold.EntityDiff], error) {
-		diffs, err := a.Rebuilds.RebuildDiff(ctx, id)
+		diffs, err := a.Rebuilds.Diff(ctx, id)
 		return exchange.List[fold.EntityDiff]{Items: append([]fold.EntityDiff{}, diffs...)}, err
 	})
 }

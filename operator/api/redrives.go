@@ -16,7 +16,7 @@ type redriveRequest struct {
 
 	// All says that everything is meant, which an empty filter alone does not.
 	All bool `json:"all"`
-	// Rate is how many runs are started a second; 0 is operation.DefaultRedriveRate. A plan has none.
+	// Rate is how many runs are started a second; 0 is the default. A plan has none.
 	Rate float64 `json:"rate"`
 }
 
@@ -50,13 +50,8 @@ func redriveOf(c *fiber.Ctx) (body redriveRequest, err error) {
 	if !exchange.HoldsTime(body.Since, body.Until) {
 		return body, exchange.BadField("until")
 	}
-	if body.Rate == 0 {
-		body.Rate = operation.DefaultRedriveRate
-	}
-	if body.Rate < operation.MinRedriveRate || body.Rate > operation.MaxRedriveRate {
-		return body, exchange.BadField("rate")
-	}
-	return body, nil
+	body.Rate, err = exchange.Rate(body.Rate, operation.KindRedrive)
+	return body, err
 }
 
 func (a *API) planRedrive(c *fiber.Ctx) error {
@@ -66,7 +61,7 @@ func (a *API) planRedrive(c *fiber.Ctx) error {
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	plan, err := a.Redrives.PlanRedrive(ctx, body.RedriveFilter)
+	plan, err := a.Redrives.Plan(ctx, body.RedriveFilter)
 	if err != nil {
 		return err
 	}
@@ -78,17 +73,9 @@ func (a *API) startRedrive(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	switch all := body.IsAll(); {
-	case all && !body.All:
-		return exchange.MissingField("all")
-	case body.All && !all:
-		return exchange.BadField("all")
-	}
-	ctx, cancel := exchange.Within(c)
-	defer cancel()
-	started, err := a.Redrives.StartRedrive(ctx, body.RedriveFilter, body.Rate, exchange.Actor(c, body.Reason))
-	if err != nil && started.ID == "" {
+	if err := exchange.CheckAll(body.All, body.IsAll()); err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusAccepted).JSON(started)
+	wanted := operation.Redrive{Base: operation.New(body.Rate), Filter: body.RedriveFilter}
+	return exchange.StartOperation(c, a.Redrives, wanted, body.Reason)
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/event/operation"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console"
+	"holdfast/operator/exchange"
 )
 
 // everything is a console with all of its pages. Only destinations have anything behind them: a change that gets through to anything
@@ -25,7 +27,9 @@ func everything(behind *destinations) console.Options {
 	shown.API.Entities = struct{ api.EntityStore }{}
 	shown.API.Redrives = struct{ api.Redriver }{}
 	shown.API.Rebuilds = struct{ api.Rebuilder }{}
-	shown.API.Imports = struct{ api.Importer }{}
+	shown.API.Imports = struct {
+		exchange.Operations[operation.Import]
+	}{}
 	shown.Definitions = struct{ console.Definitions }{}
 	return shown
 }

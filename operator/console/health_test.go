@@ -53,7 +53,7 @@ func TestACauseLeadsToItsDeadLetters(t *testing.T) {
 func TestARedriveNamesWhatBlocksIt(t *testing.T) {
 	t.Parallel()
 	view := frame.View{
-		Page:   frame.Page{Data: ofRedrive(operation.Redrive{State: operation.Running, BlockedBy: []string{"crm"}})},
+		Page:   frame.Page{Data: ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Running}, BlockedBy: []string{"crm"}})},
 		Caller: access.Caller{Role: access.RoleViewer},
 	}
 	drawn, err := New(Options{API: &api.API{}}).Fragment("operation", "layout.html", view)

@@ -142,7 +142,7 @@ func (c *Console) listLetters(ctx *fiber.Ctx) error {
 		return err
 	}
 	if f, ok := redriveOf(wanted); ok && c.API.Redrives != nil {
-		plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), f)
+		plan, err := c.API.Redrives.Plan(ctx.UserContext(), f)
 		if err != nil {
 			return err
 		}

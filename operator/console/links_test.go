@@ -65,7 +65,7 @@ func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{Rebuilds: &redrive.Rebuilds{}}})
 	c.Site()
-	of := ofRebuild(operation.Rebuild{ID: "r1", State: operation.Completed, DryRun: true})
+	of := ofRebuild(operation.Rebuild{Base: operation.Base{ID: "r1", State: operation.Completed}, DryRun: true})
 	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: true} {
 		v := frame.View{Page: frame.Page{Title: "r1", Data: of}, Caller: access.Caller{Role: role}}
 		drawn, err := c.Fragment("operation", "layout.html", v)

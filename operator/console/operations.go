@@ -6,11 +6,10 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
@@ -26,20 +25,17 @@ const (
 
 func operationPath(kind, id string) string { return operationsPath + "/" + kind + "/" + pathEscape(id) }
 
-// operation is a redrive, a rebuild, a resend or an import, as far as it has come.
+// operationView is an operation of any kind, as pages show it.
 type operationView struct {
+	operation.Base
+
 	// Kind is "redrives", "rebuilds", "resends" or "imports".
-	Kind, ID, About string
-	State           operation.State
+	Kind, About string
 	// Percent is how far it has come, 0 to 100.
-	Percent   int
-	Rate      float64
-	StartedAt time.Time
-	EndedAt   *time.Time
-	StartedBy string
-	Filter    []frame.Fact
-	Counts    []frame.Fact
-	Problems  []operation.RebuildProblem
+	Percent  int
+	Filter   []frame.Fact
+	Counts   []frame.Fact
+	Problems []operation.RebuildProblem
 	// Lines are those of an import that could not be applied.
 	Lines []operation.ImportProblem
 	// BlockedBy names destinations that its deliveries wait for.
@@ -92,95 +88,87 @@ func (c *Console) operationRoutes() []route {
 
 // operationKind is where the operations of one kind are seen and changed.
 type operationKind struct {
+	kind   operation.Kind
 	latest func(ctx context.Context, limit int) ([]operationView, error)
 	one    func(ctx context.Context, id string) (operationView, error)
 	change func(ctx context.Context, id string, to operation.State, by oversight.Actor) error
 }
 
-// operationKinds are those that the API has, by kind.
-func (c *Console) operationKinds() map[string]operationKind {
-	all := map[string]operationKind{}
-	if r := c.API.Redrives; r != nil {
-		all["redrives"] = kindOf(r.Redrives, r.Redrive, r.ChangeRedrive, ofRedrive)
+// operationKinds are those that the API has.
+func (c *Console) operationKinds() (all []operationKind) {
+	if c.API.Redrives != nil {
+		all = append(all, kindOf(operation.KindRedrive, c.API.Redrives, ofRedrive))
 	}
-	if r := c.API.Rebuilds; r != nil {
-		all["rebuilds"] = kindOf(r.Rebuilds, r.Rebuild, r.ChangeRebuild, ofRebuild)
-	}
-	if i := c.API.Imports; i != nil {
-		all["imports"] = kindOf(i.Imports, i.Import, i.ChangeImport, ofImport)
+	if c.API.Rebuilds != nil {
+		all = append(all, kindOf(operation.KindRebuild, c.API.Rebuilds, ofRebuild))
 	}
 	if o := c.API.Outbound; o != nil && o.Resends != nil {
-		all["resends"] = kindOf(o.Resends.Resends, o.Resends.Resend, o.Resends.ChangeResend, ofResend)
+		all = append(all, kindOf(operation.KindResend, o.Resends, ofResend))
+	}
+	if c.API.Imports != nil {
+		all = append(all, kindOf(operation.KindImport, c.API.Imports, ofImport))
 	}
 	return all
 }
 
-func kindOf[T any](
-	latest func(context.Context, int) ([]T, error), one func(context.Context, string) (T, error),
-	change func(context.Context, string, operation.State, oversight.Actor) (T, error), view func(T) operationView) operationKind {
+func kindOf[T operation.Any](
+	kind operation.Kind, operations exchange.Operations[T], view func(T) operationView,
+) operationKind {
 	return operationKind{
+		kind: kind,
 		latest: func(ctx context.Context, limit int) (all []operationView, err error) {
-			rows, err := latest(ctx, limit)
+			rows, err := operations.Latest(ctx, limit)
 			for _, row := range rows {
 				all = append(all, view(row))
 			}
 			return all, err
 		},
 		one: func(ctx context.Context, id string) (operationView, error) {
-			row, err := one(ctx, id)
-			if err != nil {
-				return operationView{}, err
-			}
-			return view(row), nil
+			row, err := operations.Read(ctx, id)
+			return view(row), err
 		},
 		change: func(ctx context.Context, id string, to operation.State, by oversight.Actor) error {
-			_, err := change(ctx, id, to, by)
+			_, err := operations.Change(ctx, id, to, by)
 			return err
 		},
 	}
 }
 
-func percent(done, total int64) int {
-	if total <= 0 {
-		return 100
-	}
-	return int(min(float64(done)*100/float64(total), 100)) // times are so many that a hundred times as many are no int64
+// viewOf is the view of what operations of all kinds have.
+func viewOf(kind operation.Kind, o operation.Any) operationView {
+	return operationView{Base: o.Common(), Kind: kind.Plural(), Percent: percent(o.Share())}
 }
+
+// percent rounds down, and does so for 0.29 as well.
+func percent(share float64) int { return int(share*100 + 1e-9) }
 
 func count(name string, n int64) frame.Fact { return frame.Fact{name, frame.Number(n)} }
 
 func ofRedrive(r operation.Redrive) operationView {
-	values := filterValues(r.Filter)
-	return operationView{
-		Kind: "redrives", ID: r.ID, About: "dead letters, run again", State: r.State, Rate: r.Rate,
-		Percent:   percent(r.Ended(), r.Total),
-		StartedAt: r.StartedAt, EndedAt: r.EndedAt, StartedBy: r.StartedBy, Filter: factsOf(r.Filter),
-		Counts: []frame.Fact{
-			count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
-			count("Skipped", r.Skipped), count("Still wait", max(r.Total-r.Ended()-r.InFlight, 0)),
-		},
-		BlockedBy: r.BlockedBy,
-		Links:     []lead{{"Dead letters of this filter", letterList + "?" + values.Encode(), letterList}},
+	o := viewOf(operation.KindRedrive, r)
+	o.About, o.Filter, o.BlockedBy = "dead letters, run again", factsOf(r.Filter), r.BlockedBy
+	o.Counts = []frame.Fact{
+		count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
+		count("Skipped", r.Skipped), count("Still wait", max(r.Total-r.Ended()-r.InFlight, 0)),
 	}
+	o.Links = []lead{{"Dead letters of this filter", letterList + "?" + filterValues(r.Filter).Encode(), letterList}}
+	return o
 }
 
 func ofRebuild(r operation.Rebuild) operationView {
-	about := "stored events, read again"
+	o := viewOf(operation.KindRebuild, r)
+	o.About, o.Problems = "stored events, read again", r.Problems
 	if r.DryRun {
-		about += " (a dry run changes nothing)"
+		o.About += " (a dry run changes nothing)"
 	}
-	again := url.Values{"provider": {r.Filter.Provider}, "kind": {r.Filter.Kind}}
-	o := operationView{
-		Kind: "rebuilds", ID: r.ID, About: about, State: r.State, Percent: int(r.Share() * 100), Rate: r.Rate,
-		StartedAt: r.StartedAt, EndedAt: r.EndedAt, StartedBy: r.StartedBy, Problems: r.Problems,
-		Counts: []frame.Fact{
-			count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Skipped", r.Skipped),
-			count("Entities", r.Entities),
-		},
+	o.Counts = []frame.Fact{
+		count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Skipped", r.Skipped),
+		count("Entities", r.Entities),
 	}
 	if r.DryRun && !o.IsOpen() {
-		o.Links = append(o.Links, lead{"What it would change", operationPath("rebuilds", r.ID) + "/diff", diffRoute})
+		o.Links = append(o.Links, lead{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})
 	}
+	again := url.Values{"provider": {r.Filter.Provider}, "kind": {r.Filter.Kind}}
 	o.Links = append(o.Links, lead{"Rebuild the same", rebuildPath + "?" + again.Encode(), rebuildPath})
 	for _, fact := range []frame.Fact{{"provider", r.Filter.Provider}, {"kind", r.Filter.Kind}} {
 		if fact.Value() != "" {
@@ -190,32 +178,23 @@ func ofRebuild(r operation.Rebuild) operationView {
 	return o
 }
 
-func ofResend(r delivery.Resend) operationView {
-	o := operationView{
-		Kind: "resends", ID: r.ID, About: "events, sent to " + r.Subscription, State: r.State, Rate: r.Rate,
-		StartedAt: r.StartedAt, EndedAt: r.EndedAt, StartedBy: r.StartedBy,
-		Filter: []frame.Fact{
-			{"subscription", r.Subscription}, {"since", frame.InstantText(r.Since)}, {"until", frame.InstantText(r.Until)},
-			{"delivered ones as well", strconv.FormatBool(r.Everything)},
-		},
-		Counts: []frame.Fact{count("Read", r.Read), count("Queued", r.Queued)},
-		Links:  []lead{{"The destination", receiversPath + "?" + url.Values{"subscription": {r.Subscription}}.Encode(), receiversPath}},
+func ofResend(r operation.Resend) operationView {
+	o := viewOf(operation.KindResend, r)
+	o.About = "events, sent to " + r.Subscription
+	o.Filter = []frame.Fact{
+		{"subscription", r.Subscription}, {"since", frame.InstantText(r.Since)}, {"until", frame.InstantText(r.Until)},
+		{"delivered ones as well", strconv.FormatBool(r.Everything)},
 	}
-	switch {
-	case r.State == operation.Completed:
-		o.Percent = 100
-	case r.Reached.After(r.Since):
-		o.Percent = percent(int64(r.Reached.Sub(r.Since)), int64(r.Until.Sub(r.Since)))
-	}
+	o.Counts = []frame.Fact{count("Read", r.Read), count("Queued", r.Queued)}
+	to := url.Values{"subscription": {r.Subscription}}
+	o.Links = []lead{{"The destination", receiversPath + "?" + to.Encode(), receiversPath}}
 	return o
 }
 
 func ofImport(i operation.Import) operationView {
-	o := operationView{
-		Kind: "imports", ID: i.ID, About: "what another system had, from " + i.Name, State: i.State, Percent: int(i.Share() * 100),
-		Rate: i.Rate, StartedAt: i.StartedAt, EndedAt: i.EndedAt, StartedBy: i.StartedBy,
-		Counts: []frame.Fact{count("Total", i.Total), count("Applied", i.Read)}, Lines: i.Problems,
-	}
+	o := viewOf(operation.KindImport, i)
+	o.About, o.Lines = "what another system had, from "+i.Name, i.Problems
+	o.Counts = []frame.Fact{count("Total", i.Total), count("Applied", i.Read)}
 	for _, record := range operation.ImportRecords() {
 		if n, ok := i.Counts[record]; ok {
 			o.Counts = append(o.Counts, frame.Fact{string(record), fmt.Sprintf("%d new, %d there, %d unreadable, %d failed",
@@ -235,43 +214,37 @@ type operationGroup struct {
 }
 
 func (c *Console) listOperations(ctx *fiber.Ctx) error {
-	operationKinds := c.operationKinds()
 	var groups []operationGroup
-	for _, kind := range []frame.Fact{
-		{"redrives", "Redrives"}, {"rebuilds", "Rebuilds"}, {"resends", "Resends"}, {"imports", "Imports"},
-	} {
-		d, ok := operationKinds[kind.Name()]
-		if !ok {
-			continue
-		}
-		rows, err := d.latest(ctx.UserContext(), maxOperations)
+	for _, k := range c.operationKinds() {
+		rows, err := k.latest(ctx.UserContext(), maxOperations)
 		if err != nil {
 			return err
 		}
-		groups = append(groups, operationGroup{kind.Value(), rows})
+		groups = append(groups, operationGroup{titleOf(k.kind.Plural()), rows})
 	}
 	return c.Show(ctx, "operations", frame.Page{Title: operations, Section: operations, Data: groups})
 }
 
 // operationKindIn is the operationKind of the kind in the path, and the ID there.
-func (c *Console) operationKindIn(ctx *fiber.Ctx) (d operationKind, id string, err error) {
-	d, ok := c.operationKinds()[ctx.Params("kind")]
-	if !ok {
-		return d, "", event.ErrNotFound
+func (c *Console) operationKindIn(ctx *fiber.Ctx) (k operationKind, id string, err error) {
+	kinds := c.operationKinds()
+	i := slices.IndexFunc(kinds, func(k operationKind) bool { return k.kind.Plural() == ctx.Params("kind") })
+	if i < 0 {
+		return k, "", event.ErrNotFound
 	}
 	id, err = url.PathUnescape(ctx.Params("id"))
 	if err != nil {
-		return d, "", exchange.BadField("id")
+		return k, "", exchange.BadField("id")
 	}
-	return d, id, nil
+	return kinds[i], id, nil
 }
 
 func (c *Console) operationIn(ctx *fiber.Ctx) (o operationView, err error) {
-	d, id, err := c.operationKindIn(ctx)
+	k, id, err := c.operationKindIn(ctx)
 	if err != nil {
 		return o, err
 	}
-	return d.one(ctx.UserContext(), id)
+	return k.one(ctx.UserContext(), id)
 }
 
 func (c *Console) showOperation(ctx *fiber.Ctx) error {
@@ -283,10 +256,22 @@ func (c *Console) showOperation(ctx *fiber.Ctx) error {
 }
 
 // nameOf is an operation in words: "Redrive 20261122-…".
-func nameOf(o operationView) string {
-	return map[string]string{
-		"redrives": "Redrive ", "rebuilds": "Rebuild ", "resends": "Resend ", "imports": "Import ",
-	}[o.Kind] + o.ID
+func nameOf(o operationView) string { return titleOf(strings.TrimSuffix(o.Kind, "s")) + " " + o.ID }
+
+// titleOf is a noun as headings have it.
+func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
+
+// start starts an operation for the caller of a form. One whose workflow could not be woken is stored, and counts as started.
+func start[T operation.Any](ctx *fiber.Ctx, all exchange.Operations[T], wanted T) (started T, err error) {
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return started, err
+	}
+	started, err = all.Start(ctx.UserContext(), wanted, exchange.Actor(ctx, reason))
+	if started.Common().ID != "" {
+		return started, nil
+	}
+	return started, err
 }
 
 func (c *Console) confirmCancelOperation(ctx *fiber.Ctx) error {
@@ -308,7 +293,7 @@ func (c *Console) changeOperation(to operation.State) fiber.Handler {
 		operation.Paused: "It is paused.", operation.Running: "It goes on.", operation.Canceled: "It is canceled.",
 	}[to]
 	return func(ctx *fiber.Ctx) error {
-		d, id, err := c.operationKindIn(ctx)
+		k, id, err := c.operationKindIn(ctx)
 		if err != nil {
 			return err
 		}
@@ -316,7 +301,7 @@ func (c *Console) changeOperation(to operation.State) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		if err := d.change(ctx.UserContext(), id, to, exchange.Actor(ctx, reason)); err != nil {
+		if err := k.change(ctx.UserContext(), id, to, exchange.Actor(ctx, reason)); err != nil {
 			return fmt.Errorf("change %s: %w", ctx.Params("kind"), err)
 		}
 		return c.Done(ctx, operationPath(ctx.Params("kind"), id), did)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/delivery"
 	"holdfast/event/operation"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
@@ -20,11 +19,10 @@ func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
 	for percent, reached := range map[int]time.Time{
 		0: {}, 25: since.Add(until.Sub(since) / 4), 99: until.Add(-time.Hour), 100: until,
 	} {
-		o := ofResend(delivery.Resend{State: operation.Running, Since: since, Until: until, Reached: reached})
+		o := ofResend(operation.Resend{Base: operation.Base{State: operation.Running}, Since: since, Until: until, Reached: reached})
 		require.Equal(t, percent, o.Percent)
 	}
-	require.Equal(t, 29, percent(29, 100))
-	require.Equal(t, 100, percent(3, 0))
+	require.Equal(t, 29, percent(0.29))
 }
 
 // The difference of a rebuild goes with the next one, and the page says so.

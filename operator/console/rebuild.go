@@ -37,18 +37,18 @@ func rebuildOf(ctx *fiber.Ctx) (f rebuildForm, err error) {
 	if f.DryRun, err = strconv.ParseBool(ctx.FormValue("dry_run")); err != nil {
 		return f, exchange.BadField("dry_run")
 	}
-	f.Rate, err = rateField(ctx, operation.DefaultRebuildRate, operation.MinRebuildRate, operation.MaxRebuildRate)
+	f.Rate, err = rateField(ctx, operation.KindRebuild)
 	return f, err
 }
 
 // rateField is a rate that a form names; where it names none, the usual one.
-func rateField(ctx *fiber.Ctx, usual, least, most float64) (float64, error) {
+func rateField(ctx *fiber.Ctx, kind operation.Kind) (float64, error) {
 	text := strings.TrimSpace(ctx.FormValue("rate"))
 	if text == "" {
-		return usual, nil
+		return kind.Rates().Default, nil
 	}
 	rate, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(rate >= least && rate <= most) {
+	if err != nil || !kind.Rates().Allow(rate) {
 		return 0, exchange.BadField("rate")
 	}
 	return rate, nil
@@ -58,7 +58,8 @@ func rateField(ctx *fiber.Ctx, usual, least, most float64) (float64, error) {
 func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	if ctx.Query("dry_run") == "" {
 		return c.Show(ctx, "rebuild", frame.Page{Title: "Rebuild", Section: operations, Data: rebuildForm{
-			Filter: operation.RebuildFilter{Provider: ctx.Query("provider"), Kind: ctx.Query("kind")}, Rate: operation.DefaultRebuildRate,
+			Filter: operation.RebuildFilter{Provider: ctx.Query("provider"), Kind: ctx.Query("kind")},
+			Rate:   operation.KindRebuild.Rates().Default,
 		}})
 	}
 	f, err := rebuildOf(ctx)
@@ -97,12 +98,9 @@ func (c *Console) startRebuild(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	reason, err := reasonOf(ctx)
+	wanted := operation.Rebuild{Base: operation.New(f.Rate), Filter: f.Filter, DryRun: f.DryRun}
+	started, err := start(ctx, c.API.Rebuilds, wanted)
 	if err != nil {
-		return err
-	}
-	started, err := c.API.Rebuilds.StartRebuild(ctx.UserContext(), f.Filter, f.Rate, f.DryRun, exchange.Actor(ctx, reason))
-	if err != nil && started.ID == "" {
 		return err
 	}
 	return c.Done(ctx, operationPath("rebuilds", started.ID), "It is started.")
@@ -120,10 +118,10 @@ func (c *Console) showDiff(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	diffs, err := c.API.Rebuilds.RebuildDiff(ctx.UserContext(), id)
+	diffs, err := c.API.Rebuilds.Diff(ctx.UserContext(), id)
 	isGone := errors.Is(err, event.ErrNotFound)
 	if isGone {
-		_, err = c.API.Rebuilds.Rebuild(ctx.UserContext(), id)
+		_, err = c.API.Rebuilds.Read(ctx.UserContext(), id)
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/api/outgoing"
@@ -60,7 +61,7 @@ func TestAResendLeadsToItsReceiver(t *testing.T) {
 	}}})
 	app := fiber.New()
 	app.Get("/console/receivers", c.listReceivers)
-	link := ofResend(delivery.Resend{Subscription: "paid orders"}).Links[0].To
+	link := ofResend(operation.Resend{Subscription: "paid orders"}).Links[0].To
 	for link, wanted := range map[string]string{link: "303 /console/receivers/billing%20&%20co", link + "x": "500 "} {
 		res, err := app.Test(httptest.NewRequest(http.MethodGet, link, nil))
 		require.NoError(t, err)

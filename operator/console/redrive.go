@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -52,7 +51,7 @@ func (c *Console) redriveFilter(ctx *fiber.Ctx) (f operation.RedriveFilter, err 
 }
 
 func (c *Console) showPlan(ctx *fiber.Ctx, f operation.RedriveFilter, was int64) error {
-	plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), f)
+	plan, err := c.API.Redrives.Plan(ctx.UserContext(), f)
 	if err != nil {
 		return err
 	}
@@ -61,10 +60,11 @@ func (c *Console) showPlan(ctx *fiber.Ctx, f operation.RedriveFilter, was int64)
 	if f.State == "" {
 		list.Set("state", string(event.DeadLetterOpen))
 	}
+	usual := operation.KindRedrive.Rates().Default
 	data := redrivePage{
-		Plan: plan, Facts: factsOf(f), Rate: operation.DefaultRedriveRate, Was: was,
+		Plan: plan, Facts: factsOf(f), Rate: usual, Was: was,
 		Action: lettersPath + "/redrive?" + query, Back: letterList + "?" + list.Encode(),
-		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / operation.DefaultRedriveRate * float64(time.Second))),
+		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / usual * float64(time.Second))),
 	}
 	return c.Show(ctx, "redrive", frame.Page{Title: "Redrive", Section: letters, Data: data})
 }
@@ -75,27 +75,23 @@ func (c *Console) startRedrive(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	reason, err := reasonOf(ctx)
+	rate, err := rateField(ctx, operation.KindRedrive)
 	if err != nil {
 		return err
-	}
-	rate, err := strconv.ParseFloat(strings.TrimSpace(ctx.FormValue("rate")), 64)
-	if err != nil || !(rate >= operation.MinRedriveRate && rate <= operation.MaxRedriveRate) {
-		return exchange.BadField("rate")
 	}
 	count, err := strconv.ParseInt(ctx.FormValue("count"), 10, 64)
 	if err != nil {
 		return exchange.BadField("count")
 	}
-	plan, err := c.API.Redrives.PlanRedrive(ctx.UserContext(), filter)
+	plan, err := c.API.Redrives.Plan(ctx.UserContext(), filter)
 	if err != nil {
 		return err
 	}
 	if plan.Count != count {
 		return c.showPlan(ctx, filter, count)
 	}
-	started, err := c.API.Redrives.StartRedrive(ctx.UserContext(), filter, rate, exchange.Actor(ctx, reason))
-	if err != nil && started.ID == "" {
+	started, err := start(ctx, c.API.Redrives, operation.Redrive{Base: operation.New(rate), Filter: filter})
+	if err != nil {
 		return err
 	}
 	return c.Done(ctx, operationPath("redrives", started.ID), fmt.Sprintf("%d dead letters are run again.", started.Total))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/delivery"
+	"holdfast/event/operation"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/exchange"
 )
@@ -21,7 +21,7 @@ type resendPage struct {
 	// Names are those of the subscriptions that there are.
 	Names []string
 	// Plan is nil until it is known what is meant.
-	Plan *delivery.ResendPlan
+	Plan *operation.ResendPlan
 }
 
 // newResend is the form, and then the plan with the form that starts it. Its end is a moment, so that what is started is what was
@@ -29,7 +29,7 @@ type resendPage struct {
 func (c *Console) newResend(ctx *fiber.Ctx) error {
 	page := resendPage{
 		Subscription: ctx.Query("subscription"), Since: ctx.Query("since"), Until: ctx.Query("until"),
-		Everything: ctx.Query("everything") != "", Rate: delivery.DefaultResendRate,
+		Everything: ctx.Query("everything") != "", Rate: operation.KindResend.Rates().Default,
 	}
 	names, err := c.subscriptionNames(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		plan, err := c.API.Outbound.Resends.PlanResend(ctx.UserContext(), wanted.Subscription, wanted.Since, wanted.Until)
+		plan, err := c.API.Outbound.Resends.Plan(ctx.UserContext(), wanted.Subscription, wanted.Since, wanted.Until)
 		if err != nil {
 			return err
 		}
@@ -52,12 +52,12 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 }
 
 // resendOf is what a form wants sent.
-func (c *Console) resendOf(ctx *fiber.Ctx) (r delivery.Resend, err error) {
+func (c *Console) resendOf(ctx *fiber.Ctx) (r operation.Resend, err error) {
 	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), strings.TrimSpace(ctx.FormValue("subscription")))
 	if err != nil {
 		return r, err
 	}
-	r = delivery.Resend{SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != ""}
+	r = operation.Resend{SubscriptionID: s.ID, Subscription: s.Name, Everything: ctx.FormValue("everything") != ""}
 	if r.Since, err = exchange.TimeField(ctx, "since"); err != nil {
 		return r, err
 	}
@@ -73,7 +73,8 @@ func (c *Console) resendOf(ctx *fiber.Ctx) (r delivery.Resend, err error) {
 	if !r.Since.Before(r.Until) {
 		return r, exchange.BadField("until")
 	}
-	r.Rate, err = rateField(ctx, delivery.DefaultResendRate, delivery.MinResendRate, delivery.MaxResendRate)
+	rate, err := rateField(ctx, operation.KindResend)
+	r.Base = operation.New(rate)
 	return r, err
 }
 
@@ -82,12 +83,8 @@ func (c *Console) startResend(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	reason, err := reasonOf(ctx)
+	started, err := start(ctx, c.API.Outbound.Resends, wanted)
 	if err != nil {
-		return err
-	}
-	started, err := c.API.Outbound.Resends.StartResend(ctx.UserContext(), wanted, exchange.Actor(ctx, reason))
-	if err != nil && started.ID == "" {
 		return err
 	}
 	return c.Done(ctx, operationPath("resends", started.ID), "It is started.")

@@ -59,14 +59,14 @@ func TestAListIsARedriveWhereBothMeanTheSame(t *testing.T) {
 
 func TestOperationsSayHowFarTheyAre(t *testing.T) {
 	t.Parallel()
-	running := ofRedrive(operation.Redrive{State: operation.Running, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
+	running := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Running}, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
 	require.Equal(t, 20, running.Percent)
 	require.Contains(t, running.Counts, frame.Fact{"Still wait", "780"})
 	require.True(t, running.Lasts())
-	canceled := ofRedrive(operation.Redrive{State: operation.Canceled, Total: 10, InFlight: 1})
+	canceled := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Canceled}, Total: 10, InFlight: 1})
 	require.False(t, canceled.IsOpen())
 	require.True(t, canceled.Lasts(), "its runs go on")
-	ended := ofRedrive(operation.Redrive{State: operation.Completed, Total: 0})
+	ended := ofRedrive(operation.Redrive{Base: operation.Base{State: operation.Completed}, Total: 0})
 	require.Equal(t, 100, ended.Percent)
 	require.False(t, ended.Lasts())
 }

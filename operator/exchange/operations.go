@@ -9,26 +9,35 @@ import (
 	"holdfast/event/oversight"
 )
 
-// Operations are the routes that all operations of a kind have: redrives, rebuilds, imports, resends.
-func Operations[T any](
-	noun string, latest func(context.Context, int) ([]T, error), one func(context.Context, string) (T, error),
-	change func(context.Context, string, operation.State, oversight.Actor) (T, error), idOf func(T) string,
-) []Route {
-	all := "/" + noun + "s"
-	to := func(state operation.State) fiber.Handler {
-		return func(c *fiber.Ctx) error { return sendChanged(c, state, change, idOf) }
+// Operations starts, changes and reads the operations of one kind. Each change writes one audit entry in its transaction. An
+// operation that is returned next to an error is stored, and its workflow will see it a little later.
+type Operations[T operation.Any] interface {
+	// Start stores an operation, which has an ID and a rate, and starts it.
+	Start(ctx context.Context, wanted T, by oversight.Actor) (T, error)
+	// Read returns an operation with its progress.
+	Read(ctx context.Context, id string) (T, error)
+	// Latest returns the latest operations, newest first.
+	Latest(ctx context.Context, limit int) ([]T, error)
+	// Change pauses, resumes (running) or cancels an operation that has not ended.
+	Change(ctx context.Context, id string, to operation.State, by oversight.Actor) (T, error)
+}
+
+// OperationRoutes are the routes that the operations of every kind have.
+func OperationRoutes[T operation.Any](kind operation.Kind, all Operations[T]) []Route {
+	noun, path := string(kind), "/"+kind.Plural()
+	change := func(to operation.State) fiber.Handler {
+		return func(c *fiber.Ctx) error { return sendChanged(c, all, to) }
 	}
 	return []Route{
-		Get(all, "the latest "+noun+"s", func(c *fiber.Ctx) error { return sendLatest(c, latest) }),
-		Get(all+"/:id", "one "+noun, func(c *fiber.Ctx) error { return SendOperation(c, one) }),
-		Post(all+"/:id/pause", "pause one "+noun, to(operation.Paused)),
-		Post(all+"/:id/resume", "resume one "+noun, to(operation.Running)),
-		Post(all+"/:id/cancel", "cancel one "+noun, to(operation.Canceled)),
+		Get(path, "the latest "+kind.Plural(), func(c *fiber.Ctx) error { return sendLatest(c, all) }),
+		Get(path+"/:id", "one "+noun, func(c *fiber.Ctx) error { return SendOperation(c, all.Read) }),
+		Post(path+"/:id/pause", "pause one "+noun, change(operation.Paused)),
+		Post(path+"/:id/resume", "resume one "+noun, change(operation.Running)),
+		Post(path+"/:id/cancel", "cancel one "+noun, change(operation.Canceled)),
 	}
 }
 
-// sendLatest answers with the latest operations of a kind.
-func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, error)) error {
+func sendLatest[T operation.Any](c *fiber.Ctx, all Operations[T]) error {
 	q := QueryOf(c, "limit")
 	limit := q.Limit()
 	if q.Err != nil {
@@ -36,14 +45,14 @@ func sendLatest[T any](c *fiber.Ctx, latest func(context.Context, int) ([]T, err
 	}
 	ctx, cancel := Within(c)
 	defer cancel()
-	rows, err := latest(ctx, limit)
+	rows, err := all.Latest(ctx, limit)
 	if err != nil {
 		return err
 	}
 	return c.JSON(List[T]{Items: append([]T{}, rows...)})
 }
 
-// SendOperation answers with what is known of one operation.
+// SendOperation answers with what read returns for the ID in the path.
 func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, error)) error {
 	return LookAt(c, "id", func(ctx context.Context, id string) error {
 		r, err := read(ctx, id)
@@ -54,16 +63,47 @@ func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, e
 	})
 }
 
-// sendChanged changes the state of an operation, and answers with it. One that comes beside an error is on record.
-func sendChanged[T any](
-	c *fiber.Ctx, to operation.State,
-	change func(context.Context, string, operation.State, oversight.Actor) (T, error), idOf func(T) string,
-) error {
+func sendChanged[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.State) error {
 	return Decide(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
-		r, err := change(ctx, id, to, by)
-		if err != nil && idOf(r) == "" {
+		changed, err := all.Change(ctx, id, to, by)
+		if err != nil && changed.Common().ID == "" {
 			return err
 		}
-		return c.JSON(r)
+		return c.JSON(changed)
 	})
+}
+
+// StartOperation starts an operation, and answers with it.
+func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, reason string) error {
+	ctx, cancel := Within(c)
+	defer cancel()
+	started, err := all.Start(ctx, wanted, Actor(c, reason))
+	if err != nil && started.Common().ID == "" {
+		return err
+	}
+	return c.Status(fiber.StatusAccepted).JSON(started)
+}
+
+// Rate is the rate in a body: without one, the default of the kind.
+func Rate(rate float64, kind operation.Kind) (float64, error) {
+	rates := kind.Rates()
+	if rate == 0 {
+		rate = rates.Default
+	}
+	if !rates.Allow(rate) {
+		return 0, BadField("rate")
+	}
+	return rate, nil
+}
+
+// CheckAll refuses a filter that restricts nothing, unless the field "all" of the body says that this is meant. It also refuses
+// that field next to a filter that restricts something.
+func CheckAll(all, restrictsNothing bool) error {
+	switch {
+	case restrictsNothing && !all:
+		return MissingField("all")
+	case all && !restrictsNothing:
+		return BadField("all")
+	}
+	return nil
 }

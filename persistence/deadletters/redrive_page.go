@@ -2,8 +2,6 @@ package deadletters
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,19 +37,19 @@ type redriveRow struct {
 	bound, cursor int64
 }
 
-// TakeRedrivePage takes the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same
+// TakePage takes the next n dead letters of a redrive, fewer if more than inFlight runs would be open at the same
 // time, and moves its cursor behind them, in one transaction: killed before its commit it has done nothing, killed after
 // it Unstarted finds what it took. It takes nothing for a redrive that does not run.
-func (s *Store) TakeRedrivePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
-	page, err := s.takeRedrivePage(ctx, id, n, inFlight)
+func (s *Redrives) TakePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
+	page, err := s.takePage(ctx, id, n, inFlight)
 	return page, postgres.Failure("take page of redrive "+postgres.Clean(id), err)
 }
 
-func (s *Store) takeRedrivePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
+func (s *Redrives) takePage(ctx context.Context, id string, n, inFlight int) (operation.RedrivePage, error) {
 	var r redriveRow
 	b := &pgx.Batch{}
 	b.Queue(lockRedrive, postgres.Clean(id)).QueryRow(r.scan)
-	tx, err := s.db.Begin(ctx, b)
+	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return operation.RedrivePage{}, err
 	}
@@ -100,12 +98,5 @@ func takeNext(ctx context.Context, t *postgres.Transaction, id string, r *redriv
 }
 
 func (r *redriveRow) scan(row pgx.Row) error {
-	var filter []byte
-	if err := row.Scan(&r.State, &r.Rate, &filter, &r.bound, &r.cursor, &r.InFlight); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(filter, &r.filter); err != nil {
-		return fmt.Errorf("decode filter: %w", err)
-	}
-	return nil
+	return row.Scan(&r.State, &r.Rate, &r.filter, &r.bound, &r.cursor, &r.InFlight)
 }

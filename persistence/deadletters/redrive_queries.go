@@ -2,8 +2,6 @@ package deadletters
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,12 +13,10 @@ import (
 
 // A redrive that is not settled is counted from its dead letters.
 const (
-	selectRedrive = `
-SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(failed, live_failed), live_in_flight, skipped,
-       started_at, ended_at, started_by, coalesce(blocked_by, '{}')`
+	redriveColumns = `filter, total, coalesce(done, live_done), coalesce(failed, live_failed), live_in_flight, skipped,
+       coalesce(blocked_by, '{}')`
 
-	fromRedrives = `
-  FROM redrives AS r LEFT JOIN LATERAL (
+	ofRedrives = ` AS r LEFT JOIN LATERAL (
        SELECT count(*) FILTER (WHERE d.state = 'resolved') AS live_done,
               count(*) FILTER (WHERE d.state NOT IN ('resolved', 'redriving')) AS live_failed,
               count(*) FILTER (WHERE d.state = 'redriving') AS live_in_flight
@@ -34,16 +30,19 @@ SELECT id, filter, rate, state, total, coalesce(done, live_done), coalesce(faile
           AND r.settled_at IS NULL) AS blocked ON true`
 )
 
-var redrives = journal.Books[operation.Redrive]{
-	Noun: "redrive", Columns: selectRedrive + fromRedrives,
-	Scan: func(row pgx.Row) (operation.Redrive, error) { return scanRedrive(row) },
+// NewRedrives returns the Redrives of a database.
+func NewRedrives(db *postgres.DB) *Redrives {
+	return &Redrives{journal.Operations[operation.Redrive]{
+		DB: db, Kind: operation.KindRedrive, Columns: redriveColumns, From: ofRedrives, Unfinished: `settled_at IS NULL`,
+		Scan: func(row pgx.Row) (operation.Redrive, error) { return scanRedrive(row) },
+	}}
 }
 
-// PlanRedrive says what a redrive of the filter would take on.
-func (s *Store) PlanRedrive(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error) {
+// Plan says what a redrive of the filter would take on.
+func (s *Redrives) Plan(ctx context.Context, f operation.RedriveFilter) (operation.RedrivePlan, error) {
 	list := postgres.NewList(`SELECT provider, error_class, count(*), min(first_failed_at) FROM dead_letters`)
 	redrivable(list, f)
-	rows, err := s.db.Query(ctx, list.Statement()+` GROUP BY provider, error_class`, list.Args...)
+	rows, err := s.DB.Query(ctx, list.Statement()+` GROUP BY provider, error_class`, list.Args...)
 	if err != nil {
 		return operation.RedrivePlan{}, postgres.Failure("plan redrive", err)
 	}
@@ -70,33 +69,8 @@ func addToPlan(plan *operation.RedrivePlan, row pgx.Row) error {
 	return nil
 }
 
-// Redrive is one redrive, as far as it has come.
-func (s *Store) Redrive(ctx context.Context, id string) (operation.Redrive, error) {
-	return redrives.One(ctx, s.db, id)
-}
-
-// Redrives are the latest redrives, newest first: at most limit of them, at most event.MaxPage.
-func (s *Store) Redrives(ctx context.Context, limit int) ([]operation.Redrive, error) {
-	return redrives.Latest(ctx, s.db, limit)
-}
-
-// UnsettledRedrives are the IDs of the redrives that need a workflow.
-func (s *Store) UnsettledRedrives(ctx context.Context) ([]string, error) {
-	return redrives.IDs(ctx, s.db, `settled_at IS NULL`)
-}
-
 func scanRedrive(row pgx.Row, more ...any) (r operation.Redrive, err error) {
-	var filter []byte
-	columns := []any{
-		&r.ID, &filter, &r.Rate, &r.State, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped,
-		&r.StartedAt, &r.EndedAt, &r.StartedBy, &r.BlockedBy,
-	}
-	if err := row.Scan(append(columns, more...)...); err != nil {
-		return operation.Redrive{}, err
-	}
-	if err := json.Unmarshal(filter, &r.Filter); err != nil {
-		return operation.Redrive{}, fmt.Errorf("decode filter: %w", err)
-	}
-	r.StartedAt, r.EndedAt = r.StartedAt.UTC(), postgres.UTC(r.EndedAt)
-	return r, nil
+	own := []any{&r.Filter, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped, &r.BlockedBy}
+	err = journal.ScanOperation(row, &r.Base, append(own, more...)...)
+	return r, err
 }

@@ -45,22 +45,27 @@ UPDATE redrives AS r
               AND dead_letters.subscription_id > 0 AND s.state <> 'ready')`
 )
 
-// CreateRedrive makes a redrive, which takes on what matches its filter now. It stores ID, Filter, Rate and StartedBy.
-func (s *Store) CreateRedrive(ctx context.Context, r operation.Redrive, actor oversight.Actor) (operation.Redrive, error) {
+// Redrives keeps redrives, and takes the dead letters of their pages. It is safe for concurrent use.
+type Redrives struct {
+	journal.Operations[operation.Redrive]
+}
+
+// Create stores a redrive of what matches its filter now. It takes ID, Filter and Rate.
+func (s *Redrives) Create(ctx context.Context, r operation.Redrive, by oversight.Actor) (operation.Redrive, error) {
 	filter, err := json.Marshal(r.Filter)
 	if err != nil {
 		return operation.Redrive{}, fmt.Errorf("create redrive: %w", err)
 	}
 	list := postgres.NewList(insertRedrive)
-	list.Args = []any{r.ID, string(filter), r.Rate, postgres.Clean(r.StartedBy)}
+	list.Args = []any{r.ID, string(filter), r.Rate, postgres.Clean(by.Name)}
 	redrivable(list, r.Filter)
 	b := &pgx.Batch{}
 	b.Queue(list.Statement(), list.Args...)
-	journal.QueueAudit(b, actor.Did(oversight.AuditRedriveStart, "redrive:"+r.ID, filter))
-	if err := s.db.SendOnly(ctx, b); err != nil {
+	journal.QueueAudit(b, s.Started(r.ID, by, filter))
+	if err := s.DB.SendOnly(ctx, b); err != nil {
 		return operation.Redrive{}, postgres.Failure("create redrive", err)
 	}
-	return s.Redrive(ctx, r.ID)
+	return s.Read(ctx, r.ID)
 }
 
 // redrivable restricts to dead letters that wait for somebody, match the filter and belong to no redrive that has not
@@ -92,26 +97,13 @@ func ofSubscription(l *postgres.List, name string) {
 
 const notOwned = `NOT EXISTS (SELECT FROM redrives AS owner WHERE owner.id = redrive_id AND owner.settled_at IS NULL)`
 
-// ChangeRedrive pauses, resumes or cancels a redrive. One that has ended is refused with an event.Error of class
-// rejected and code "redrive_ended".
-func (s *Store) ChangeRedrive(
-	ctx context.Context, id string, to operation.State, actor oversight.Actor,
-) (operation.Redrive, error) {
-	return redrives.Change(ctx, s.db, id, to, actor)
-}
-
-// SettleRedrive writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
-func (s *Store) SettleRedrive(ctx context.Context, id string) (operation.Redrive, bool, error) {
-	if _, err := s.db.Exec(ctx, settleRedrive, postgres.Clean(id)); err != nil {
+// Settle writes down what became of a redrive once nothing of it is open, and says whether it is so by now.
+func (s *Redrives) Settle(ctx context.Context, id string) (operation.Redrive, bool, error) {
+	if _, err := s.DB.Exec(ctx, settleRedrive, postgres.Clean(id)); err != nil {
 		return operation.Redrive{}, false, postgres.Failure("settle redrive "+postgres.Clean(id), err)
 	}
 	var settled bool
-	r, err := scanRedrive(s.db.QueryRow(ctx, selectRedrive+`, settled_at IS NOT NULL`+fromRedrives+` WHERE id = $1`,
-		postgres.Clean(id)), &settled)
+	sql := s.Select(`, settled_at IS NOT NULL`) + ` WHERE id = $1`
+	r, err := scanRedrive(s.DB.QueryRow(ctx, sql, postgres.Clean(id)), &settled)
 	return r, settled, postgres.Failure("read redrive "+postgres.Clean(id), err)
-}
-
-// CancelRedrive ends a redrive whose workflow was canceled in Temporal; what its runs come to is still counted.
-func (s *Store) CancelRedrive(ctx context.Context, id string) error {
-	return redrives.Cancel(ctx, s.db, id)
 }

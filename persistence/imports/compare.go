@@ -65,7 +65,7 @@ func (s *Store) CompareImport(ctx context.Context, items []operation.ImportItem)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	queueLookAtKeys(b, items, here)
 	queueLookAtStates(b, items, here)
-	if err := s.db.Look(ctx, b); err != nil {
+	if err := s.DB.Look(ctx, b); err != nil {
 		return nil, postgres.Failure("compare with an import", err)
 	}
 	all := make([]operation.ImportCompared, len(items))
@@ -172,7 +172,7 @@ func differencesOfEntity(item operation.ImportItem, here *event.Entity) (all []o
 // EventsBetween are the events of a provider after an ID, and up to another, by ID: at most limit of them. Only ID, Provider and
 // Key of their receipts are read.
 func (s *Store) EventsBetween(ctx context.Context, provider, after, last string, limit int) ([]event.Receipt, error) {
-	all, err := pgx.CollectRows(s.db.Rows(ctx, eventsBetween, postgres.Clean(provider), after, last, limit),
+	all, err := pgx.CollectRows(s.DB.Rows(ctx, eventsBetween, postgres.Clean(provider), after, last, limit),
 		func(row pgx.CollectableRow) (event.Receipt, error) {
 			r := event.Receipt{Provider: provider}
 			return r, row.Scan(&r.ID, &r.Key)

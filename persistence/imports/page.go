@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	lockImport = importColumns + ` WHERE id = $1 FOR UPDATE`
-
 	// nextRows has sizes first, which are known without reading bodies: what the page has no room for never leaves PostgreSQL.
 	nextRows = `
 SELECT seq, item, body FROM import_rows
@@ -32,16 +30,14 @@ SELECT seq, item, body FROM import_rows
 
 	advanceImport = `UPDATE imports SET read = read + $2, counts = $3::jsonb, problems = $4::jsonb WHERE id = $1`
 
-	completeImport = `UPDATE imports SET state = 'completed', ended_at = clock_timestamp() WHERE id = $1`
-
 	// maxBytesOfPage bounds the bodies that a page holds; a larger one is a page of its own.
 	maxBytesOfPage = 4 << 20
 )
 
-// ImportPage applies the next n things of an import, and removes them from what it has kept, in one transaction: killed before
+// Page applies the next n things of an import, and removes them from what it has kept, in one transaction: killed before
 // its commit it has done nothing. What the store cannot take is named, and passed over. An import that does not run is only
 // read, and of one that was canceled what is left goes; one that has nothing left is completed.
-func (s *Store) ImportPage(ctx context.Context, id string, n int, parse event.Parser) (operation.Import, error) {
+func (s *Store) Page(ctx context.Context, id string, n int, parse event.Parser) (operation.Import, error) {
 	i, err := writer.Narrow(n, "apply line", func(n int, fault error) (operation.Import, error) {
 		return s.tryPage(ctx, id, n, parse, fault)
 	})
@@ -56,12 +52,12 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 	var rows kept
 	b := &pgx.Batch{}
 	writer.QueuePatience(b, n)
-	b.Queue(lockImport, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
+	s.QueueLock(b, id, func(row pgx.Row) (err error) {
 		of, err = scanImport(row)
 		return err
 	})
 	b.Queue(nextRows, postgres.Clean(id), n, maxBytesOfPage).Query(rows.collect)
-	tx, err := s.db.Begin(ctx, b)
+	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return operation.Import{}, err
 	}
@@ -71,11 +67,11 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 	}
 	if len(rows.items) == 0 {
 		b = &pgx.Batch{}
-		b.Queue(completeImport, of.ID)
+		s.QueueEnd(b, of.ID, operation.Completed)
 		if err := tx.Commit(ctx, b); err != nil {
 			return operation.Import{}, err
 		}
-		return s.Import(ctx, id)
+		return s.Read(ctx, id)
 	}
 	p, err := newPage(of.ID, rows.items, parse, fault)
 	if err != nil {
@@ -90,7 +86,7 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 	}); err != nil {
 		return operation.Import{}, err
 	}
-	return s.Import(ctx, id)
+	return s.Read(ctx, id)
 }
 
 // kept are rows of an import.
@@ -144,7 +140,7 @@ func (s *Store) tryTrial(ctx context.Context, items []operation.ImportItem, pars
 	}
 	b := &pgx.Batch{}
 	writer.QueuePatience(b, len(items))
-	tx, err := s.db.Begin(ctx, b)
+	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (s *Store) StageImport(ctx context.Context, id string, from int64, items []
 		}
 		seqs[i], rows[i], bodies[i], events[i] = from+int64(i), encoded, postgres.Bytea(item.Body), item.Receipt.ID
 	}
-	_, err := s.db.Exec(ctx, insertRows, id, seqs, rows, bodies, events)
+	_, err := s.DB.Exec(ctx, insertRows, id, seqs, rows, bodies, events)
 	return postgres.Failure("keep lines of import "+id, err)
 }
 
@@ -74,7 +74,7 @@ func (s *Store) drop(ctx context.Context, doing, sql, bound string) error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 		b.Queue(sql, bound, rowsPerDrop).Exec(postgres.CountInto(&dropped))
-		if err := s.db.SendOnly(ctx, b); err != nil {
+		if err := s.DB.SendOnly(ctx, b); err != nil {
 			return postgres.Failure(doing, err)
 		}
 	}

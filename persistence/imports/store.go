@@ -1,15 +1,22 @@
 package imports
 
 import (
+	"holdfast/event/operation"
+	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
 
 // Store keeps imports, and does their pages. It is safe for concurrent use.
 type Store struct {
-	db     *postgres.DB
+	journal.Operations[operation.Import]
+
 	writer *writer.Store
 }
 
 // New makes a Store on a database, beside the one that writes events.
-func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db: db, writer: w} }
+func New(db *postgres.DB, w *writer.Store) *Store {
+	return &Store{journal.Operations[operation.Import]{
+		DB: db, Kind: operation.KindImport, Columns: `name, total, read, counts, problems`, Scan: scanImport,
+	}, w}
+}

@@ -27,11 +27,11 @@ SELECT count(*) FROM (
 	differingEvents = rebuiltEvents + ` WHERE id = ANY ($1::uuid[]) AND status = 'processed'`
 )
 
-// RebuildDiff shows what would become of the first entities that a dry run has found to differ, at most event.MaxDiffs: their
+// Diff shows what would become of the first entities that a dry run has found to differ, at most event.MaxDiffs: their
 // links, folded as they are and with those of the events that differ replaced by what parse says now. Those of another rebuild
 // than the latest are not known any more, and those of a rebuild that was none are as they should be: event.ErrNotFound.
-func (s *Store) RebuildDiff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
-	diffs, err := s.rebuildDiff(ctx, id, parse)
+func (s *Store) Diff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
+	diffs, err := s.diff(ctx, id, parse)
 	return diffs, postgres.Failure("read diff of rebuild "+postgres.Clean(id), err)
 }
 
@@ -42,15 +42,15 @@ type differing struct {
 	events []string
 }
 
-func (s *Store) rebuildDiff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
-	r, err := s.Rebuild(ctx, id)
+func (s *Store) diff(ctx context.Context, id string, parse event.Parser) ([]fold.EntityDiff, error) {
+	r, err := s.Read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if latest, err := s.Rebuilds(ctx, 1); err != nil || !r.DryRun || latest[0].ID != r.ID {
+	if latest, err := s.Latest(ctx, 1); err != nil || !r.DryRun || latest[0].ID != r.ID {
 		return nil, postgres.Failure("read latest rebuild", cmp.Or(err, event.ErrNotFound))
 	}
-	tx, err := s.db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := s.DB.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	lockRebuild = rebuildColumns + ` WHERE id = $1 FOR UPDATE`
-
 	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM verdicts AS v WHERE v.event_id = e.id) FROM events AS e`
 
 	// advanceRebuild counts each entity once, in however many events it differs, and keeps the first of them for the diff.
@@ -43,16 +41,14 @@ DELETE FROM rebuild_entities
 
 	// maxEventsOfDiff is how many events of an entity are kept for its diff, about.
 	maxEventsOfDiff = `1000`
-
-	completeRebuild = `UPDATE rebuilds SET state = 'completed', ended_at = clock_timestamp() WHERE id = $1`
 )
 
-// RebuildPage reads the next n events of a rebuild with today's definitions, writes those that it reads differently, unless it is
+// Page reads the next n events of a rebuild with today's definitions, writes those that it reads differently, unless it is
 // a dry run, and moves the cursor behind them, in one transaction: killed before its commit it has done nothing. What its
 // definition cannot read stays as it is. A rebuild that does not run is only read; one that has nothing left is completed.
-func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.Parser) (operation.Rebuild, error) {
+func (s *Store) Page(ctx context.Context, id string, n int, parse event.Parser) (operation.Rebuild, error) {
 	r, err := writer.Narrow(n, "rebuild event", func(n int, fault error) (operation.Rebuild, error) {
-		return s.tryRebuildPage(ctx, id, n, parse, fault)
+		return s.tryPage(ctx, id, n, parse, fault)
 	})
 	return r, postgres.Failure("rebuild page of "+postgres.Clean(id), err)
 }
@@ -61,7 +57,7 @@ func (s *Store) RebuildPage(ctx context.Context, id string, n int, parse event.P
 type rebuilding struct {
 	*postgres.Transaction
 
-	writer *writer.Store
+	store  *Store
 	row    rebuildRow
 	fault  error // of the only event, which is not written because of it
 	events []*rebuilt
@@ -79,17 +75,17 @@ type rebuilt struct {
 	again  *writer.Reread // nil of one that was passed or cannot be read
 }
 
-func (s *Store) tryRebuildPage(
+func (s *Store) tryPage(
 	ctx context.Context, id string, n int, parse event.Parser, fault error,
 ) (operation.Rebuild, error) {
-	t := &rebuilding{writer: s.writer, fault: fault, found: map[event.EntityRef][]string{}}
+	t := &rebuilding{store: s, fault: fault, found: map[event.EntityRef][]string{}}
 	b := &pgx.Batch{}
 	writer.QueuePatience(b, n)
-	b.Queue(lockRebuild, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
+	s.QueueLock(b, id, func(row pgx.Row) (err error) {
 		t.row, err = scanRebuild(row)
 		return err
 	})
-	tx, err := s.db.Begin(ctx, b)
+	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return operation.Rebuild{}, err
 	}
@@ -101,7 +97,7 @@ func (s *Store) tryRebuildPage(
 	if err := t.run(ctx, n, parse); err != nil {
 		return operation.Rebuild{}, err
 	}
-	return s.Rebuild(ctx, id)
+	return s.Read(ctx, id)
 }
 
 // run does a page, and commits.
@@ -111,7 +107,7 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	}
 	b := &pgx.Batch{}
 	if len(t.events) == 0 {
-		b.Queue(completeRebuild, t.row.ID)
+		t.store.QueueEnd(b, t.row.ID, operation.Completed)
 		return t.Commit(ctx, b)
 	}
 	if err := t.readLinks(ctx); err != nil {
@@ -130,7 +126,7 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 		t.queueAdvance(b)
 		return t.Commit(ctx, b)
 	}
-	return t.writer.Rewrite(ctx, t.Transaction, t.writes, t.queueAdvance)
+	return t.store.writer.Rewrite(ctx, t.Transaction, t.writes, t.queueAdvance)
 }
 
 func (t *rebuilding) readPage(ctx context.Context, n int) error {

@@ -1,15 +1,25 @@
 package rebuilds
 
 import (
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event/operation"
+	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
 
 // Store keeps rebuilds, and does their pages. It is safe for concurrent use.
 type Store struct {
-	db     *postgres.DB
+	journal.Operations[operation.Rebuild]
+
 	writer *writer.Store
 }
 
 // New makes a Store on a database, beside the one that writes events.
-func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db: db, writer: w} }
+func New(db *postgres.DB, w *writer.Store) *Store {
+	return &Store{journal.Operations[operation.Rebuild]{
+		DB: db, Kind: operation.KindRebuild, Columns: rebuildColumns,
+		Scan: func(row pgx.Row) (operation.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
+	}, w}
+}

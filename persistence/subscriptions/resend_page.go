@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	lockResend = resendColumns + ` WHERE id = $1 FOR UPDATE`
-
 	subscriptionOfResend = `
 SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, s.deleted_at IS NOT NULL,
        s.changed_at > clock_timestamp() - $2::interval
@@ -62,34 +60,32 @@ WITH queued AS (
 SELECT event_id FROM queued`
 
 	advanceResend = `UPDATE resends SET cursor = $2::uuid, read = read + $3, queued = queued + $4 WHERE id = $1`
-
-	endResend = `UPDATE resends SET state = $2, ended_at = clock_timestamp() WHERE id = $1`
 )
 
 // inFlight is longer than a transaction takes that may have routed its events before a subscription had changed: what it makes
 // processed is either seen by a resend, or routed by the subscription as it is.
 const inFlight = 3 * time.Second
 
-// ResendPage looks at the next n events of a resend, queues those that match the subscription as it is now, and moves the cursor
+// Page looks at the next n events of a resend, queues those that match the subscription as it is now, and moves the cursor
 // behind them, in one transaction. A resend that does not run is only read, and so is one whose subscription has changed a
 // moment ago, after a rest; one that has nothing left is completed, and one whose subscription is gone is canceled.
-func (s *Store) ResendPage(ctx context.Context, id string, n int) (delivery.Resend, error) {
+func (s *Resends) Page(ctx context.Context, id string, n int) (operation.Resend, error) {
 	const doing = "resend page of "
-	if err := s.resendPage(ctx, id, min(max(n, 1), event.MaxPage)); err != nil {
-		return delivery.Resend{}, postgres.Failure(doing+postgres.Clean(id), err)
+	if err := s.page(ctx, id, min(max(n, 1), event.MaxPage)); err != nil {
+		return operation.Resend{}, postgres.Failure(doing+postgres.Clean(id), err)
 	}
-	return s.Resend(ctx, id)
+	return s.Read(ctx, id)
 }
 
-func (s *Store) resendPage(ctx context.Context, id string, n int) error {
+func (s *Resends) page(ctx context.Context, id string, n int) error {
 	var r resendRow
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
-	b.Queue(lockResend, postgres.Clean(id)).QueryRow(func(row pgx.Row) (err error) {
+	s.QueueLock(b, id, func(row pgx.Row) (err error) {
 		r, err = scanResend(row)
 		return err
 	})
-	tx, err := s.db.Begin(ctx, b)
+	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -103,7 +99,7 @@ func (s *Store) resendPage(ctx context.Context, id string, n int) error {
 		return err
 	case of.gone:
 		b = &pgx.Batch{}
-		b.Queue(endResend, r.ID, string(operation.Canceled))
+		s.QueueEnd(b, r.ID, operation.Canceled)
 		return tx.Commit(ctx, b)
 	case of.isNew:
 		tx.Rollback(ctx)
@@ -122,13 +118,13 @@ func (s *Store) resendPage(ctx context.Context, id string, n int) error {
 		b.Queue(advanceResend, r.ID, page.last, page.read, queued)
 	}
 	if page.read < n {
-		b.Queue(endResend, r.ID, string(operation.Completed))
+		s.QueueEnd(b, r.ID, operation.Completed)
 	}
 	if err := tx.Commit(ctx, b); err != nil {
 		return err
 	}
 	if queued > 0 {
-		s.outbox.MadeDue(of.DestinationID)
+		s.subscriptions.outbox.MadeDue(of.DestinationID)
 	}
 	return nil
 }

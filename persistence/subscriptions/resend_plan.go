@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
@@ -35,27 +35,27 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
 // maxPlanned is how many events a plan looks at.
 const maxPlanned = 10_000
 
-// PlanResend counts what a resend of a subscription (its name or number) would do by now, without doing it. An until that is
+// Plan counts what a resend of a subscription (its name or number) would do by now, without doing it. An until that is
 // zero is now.
-func (s *Store) PlanResend(ctx context.Context, nameOrID string, since, until time.Time) (delivery.ResendPlan, error) {
-	p, err := s.planResend(ctx, nameOrID, since, until)
+func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.Time) (operation.ResendPlan, error) {
+	p, err := s.plan(ctx, nameOrID, since, until)
 	return p, postgres.Failure("plan resend", err)
 }
 
-func (s *Store) planResend(ctx context.Context, nameOrID string, since, until time.Time) (p delivery.ResendPlan, err error) {
+func (s *Resends) plan(ctx context.Context, nameOrID string, since, until time.Time) (p operation.ResendPlan, err error) {
 	span, err := spanOf(since, until)
 	if err != nil {
 		return p, err
 	}
-	sub, err := s.subscription(ctx, nameOrID)
+	sub, err := s.subscriptions.subscription(ctx, nameOrID)
 	if err != nil {
 		return p, err
 	}
-	if err := s.db.QueryRow(ctx, countEvents, span.first(), span.last()).Scan(&p.Events); err != nil {
+	if err := s.DB.QueryRow(ctx, countEvents, span.first(), span.last()).Scan(&p.Events); err != nil {
 		return p, err
 	}
 	step := (p.Events + maxPlanned - 1) / maxPlanned
-	ids, err := pgx.CollectRows(s.db.Rows(ctx, sampleEvents, span.first(), span.last(), max(step, 1)), pgx.RowTo[string])
+	ids, err := pgx.CollectRows(s.DB.Rows(ctx, sampleEvents, span.first(), span.last(), max(step, 1)), pgx.RowTo[string])
 	if err != nil {
 		return p, err
 	}
@@ -73,13 +73,13 @@ func (s *Store) planResend(ctx context.Context, nameOrID string, since, until ti
 	return p, nil
 }
 
-func (s *Store) planPage(ctx context.Context, of resent, ids []string, p *delivery.ResendPlan) error {
-	page, err := of.read(ctx, s.db.Look, resentOf, ids)
+func (s *Resends) planPage(ctx context.Context, of resent, ids []string, p *operation.ResendPlan) error {
+	page, err := of.read(ctx, s.DB.Look, resentOf, ids)
 	if err != nil {
 		return err
 	}
 	var open, delivered, failed, missing int64
-	err = s.db.QueryRow(ctx, countResent, page.matching, of.ID).Scan(&open, &delivered, &failed, &missing)
+	err = s.DB.QueryRow(ctx, countResent, page.matching, of.ID).Scan(&open, &delivered, &failed, &missing)
 	p.Matching += int64(len(page.matching))
 	p.Open, p.Delivered, p.Failed, p.Missing = p.Open+open, p.Delivered+delivered, p.Failed+failed, p.Missing+missing
 	return err

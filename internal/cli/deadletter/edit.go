@@ -31,7 +31,7 @@ func editCommand() *cobra.Command {
 				return err
 			}
 			edit := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: body}
-			started, err := t.Redrives().EditAndReplay(c.Context(), edit, cli.ActorOf(c))
+			started, err := t.Replays().EditAndReplay(c.Context(), edit, cli.ActorOf(c))
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 )
 
 func startCommand() *cobra.Command {
-	o := redriveOptions{rate: operation.DefaultRedriveRate}
+	o := redriveOptions{rate: operation.KindRedrive.Rates().Default}
 	command := &cobra.Command{
 		Use:   "redrive",
 		Short: "Run all dead letters again that a filter finds, at a rate",
@@ -53,7 +53,7 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if err := o.checkScope(); err != nil {
 		return cli.Misuse(c, err)
 	}
-	plan, err := t.Redrives().PlanRedrive(c.Context(), o.filter)
+	plan, err := t.Redrives().Plan(c.Context(), o.filter)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,10 @@ func (o *redriveOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if ok, err := cli.Agree(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
 		return err
 	}
-	r, err := t.Redrives().StartRedrive(c.Context(), o.filter, o.rate, cli.ActorOf(c))
+	r, err := redrives().Start(c, t, operation.Redrive{Base: operation.New(o.rate), Filter: o.filter})
 	if r.ID == "" {
 		return err
 	}
-	r, err = bulk().Follow(c, t, r.ID, r, err)
 	return cli.Report(c, r, nil, err)
 }
 

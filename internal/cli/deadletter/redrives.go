@@ -1,7 +1,6 @@
 package deadletter
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,46 +9,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
 	"holdfast/internal/cli"
+	"holdfast/redrive"
 )
 
 // RedriveCommand is `holdfast redrive`.
 func RedriveCommand() *cobra.Command {
 	return cli.Group("redrive", "See, pause and cancel what `dlq redrive` has started",
 		"  holdfast redrive list\n  holdfast redrive watch 20261122-161500-k3xq",
-		append([]*cobra.Command{listRedrivesCommand()}, bulk().Commands()...)...)
+		redrives().Commands()...)
 }
 
-func bulk() cli.Operation[operation.Redrive] {
-	return cli.Operation[operation.Redrive]{
-		Noun: "redrive",
-		Read: func(ctx context.Context, t *cli.Tools, id string) (operation.Redrive, error) {
-			return t.Redrives().Redrive(ctx, id)
-		},
-		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
-		) (operation.Redrive, error) {
-			return t.Redrives().ChangeRedrive(ctx, id, to, by)
+func redrives() cli.Operations[operation.Redrive] {
+	return cli.Operations[operation.Redrive]{
+		Kind:    operation.KindRedrive,
+		Of:      func(t *cli.Tools) *redrive.Operations[operation.Redrive] { return &t.Redrives().Operations },
+		Heading: []string{"TOTAL", "DONE", "FAILED", "IN FLIGHT+", "SKIPPED+"},
+		Cells: func(r operation.Redrive) []string {
+			return []string{
+				cli.Number(r.Total), cli.Number(r.Done), cli.Number(r.Failed), cli.Number(r.InFlight), cli.Number(r.Skipped),
+			}
 		},
 		Write: writeRedrive, Line: progressLine, End: endOfRedrive,
 	}
-}
-
-func listRedrivesCommand() *cobra.Command {
-	return cli.Listing[operation.Redrive, string]{
-		Short: "List redrives, newest first", Example: "  holdfast redrive list", Limit: 20,
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]operation.Redrive, error) {
-			return t.Redrives().Redrives(c.Context(), limit)
-		},
-		Heading: []string{"ID!", "STATE", "TOTAL", "DONE", "FAILED", "IN FLIGHT+", "SKIPPED+", "RATE+", "BY+", "STARTED/AGE~"},
-		Cells: func(r operation.Redrive) []string {
-			return []string{
-				r.ID, string(r.State), cli.Number(r.Total), cli.Number(r.Done), cli.Number(r.Failed), cli.Number(r.InFlight),
-				cli.Number(r.Skipped), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
-			}
-		},
-	}.Command()
 }
 
 func writeRedrive(w io.Writer, r operation.Redrive) error {
@@ -78,12 +60,8 @@ func blockedText(r operation.Redrive) string {
 }
 
 func progressLine(r operation.Redrive) string {
-	share := 1.0
-	if r.Total > 0 {
-		share = float64(r.Ended()) / float64(r.Total)
-	}
-	return fmt.Sprintf("%s  %d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)%s",
-		cli.Bar(share), r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State, blockedMark(r))
+	return fmt.Sprintf("%d of %d: %d processed, %d failed, %d skipped, %d in flight (%s)%s",
+		r.Ended(), r.Total, r.Done, r.Failed, r.Skipped, r.InFlight, r.State, blockedMark(r))
 }
 
 func blockedMark(r operation.Redrive) string {

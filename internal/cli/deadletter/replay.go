@@ -23,7 +23,7 @@ func replayCommand() *cobra.Command {
 		Example: "  holdfast dlq replay 7\n  holdfast dlq replay stripe:evt_123 --wait --reason INC-42",
 		Args:    cobra.ExactArgs(1),
 		RunE: withNumber(func(c *cobra.Command, t *cli.Tools, id int64) error {
-			started, err := t.Redrives().Replay(c.Context(), id, cli.ActorOf(c))
+			started, err := t.Replays().Replay(c.Context(), id, cli.ActorOf(c))
 			if err != nil {
 				return err
 			}

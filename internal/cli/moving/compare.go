@@ -57,12 +57,12 @@ type comparison struct {
 
 func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	found := comparison{Differences: []operation.ImportDifference{}}
-	with := moving.Comparison{Shelf: t.Store, Differs: func(d operation.ImportDifference) {
+	with := moving.Comparison{Shelf: t.Store.Imports, Differs: func(d operation.ImportDifference) {
 		if found.Differing++; len(found.Differences) < o.limit {
 			found.Differences = append(found.Differences, d)
 		}
 	}}
-	r := &reading{store: t.Store, page: with.Add}
+	r := &reading{store: t.Store.Imports, page: with.Add}
 	if err := o.read(c, t, file, r); err != nil {
 		return err
 	}

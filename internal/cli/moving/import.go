@@ -20,7 +20,7 @@ import (
 
 // ImportCommand is `holdfast import`.
 func ImportCommand() *cobra.Command {
-	o := importOptions{rate: operation.DefaultImportRate}
+	o := importOptions{rate: operation.KindImport.Rates().Default}
 	command := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Bring what another system has",
@@ -49,7 +49,7 @@ func ImportCommand() *cobra.Command {
 	cli.AddRateFlag(command, &o.rate, "rate", "how many lines to apply, at most: 500/s, 6000/m")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
-	command.AddCommand(append([]*cobra.Command{listCommand()}, importing().Commands()...)...)
+	command.AddCommand(imports().Commands()...)
 	return command
 }
 
@@ -130,7 +130,7 @@ type importOptions struct {
 }
 
 func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
-	if err := moving.CheckRate(o.rate); err != nil {
+	if err := operation.KindImport.CheckRate(o.rate); err != nil {
 		return cli.Misuse(c, err)
 	}
 	if file == "-" && !o.dryRun && !cli.SaysYes(c) {
@@ -143,7 +143,6 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if err != nil {
 		return err
 	}
-	i := operation.Import{ID: read.id, Name: filepath.Base(file), Rate: o.rate}
 	if read.hasSomething() && !cli.Confirm(c, read.question()) {
 		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
 	}
@@ -153,10 +152,11 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if read.staged == 0 {
 		return cli.Print(c, read.found(), read.writeNothing)
 	}
-	i, err = t.Imports().StartImport(c.Context(), i, cli.ActorOf(c))
+	i, err := imports().Start(c, t, operation.Import{
+		Base: operation.Base{ID: read.id, Rate: o.rate}, Name: filepath.Base(file),
+	})
 	if i.ID == "" {
 		return errors.Join(err, read.drop(c.Context()))
 	}
-	i, err = importing().Follow(c, t, i.ID, i, err)
 	return cli.Report(c, i, func(w io.Writer) error { return writeImport(w, i) }, err)
 }

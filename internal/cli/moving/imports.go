@@ -1,35 +1,31 @@
 package moving
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 )
 
-func importing() cli.Operation[operation.Import] {
-	return cli.Operation[operation.Import]{
-		Noun: "import",
-		Read: func(ctx context.Context, t *cli.Tools, id string) (operation.Import, error) {
-			return t.Imports().Import(ctx, id)
-		},
-		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
-		) (operation.Import, error) {
-			return t.Imports().ChangeImport(ctx, id, to, by)
+func imports() cli.Operations[operation.Import] {
+	return cli.Operations[operation.Import]{
+		Kind: operation.KindImport, Of: (*cli.Tools).Imports,
+		Heading: []string{"FILE", "APPLIED", "TOTAL", "NEW", "THERE", "UNREADABLE", "FAILED"},
+		Cells: func(i operation.Import) []string {
+			n := i.Counts.Sum()
+			return []string{
+				i.Name, cli.Number(i.Read), cli.Number(i.Total), cli.Number(n.New), cli.Number(n.There), cli.Number(n.Unreadable),
+				cli.Number(n.Failed),
+			}
 		},
 		Write: writeImport,
 		Line: func(i operation.Import) string {
 			n := i.Counts.Sum()
-			return fmt.Sprintf("%s  %d of %d: %d new, %d there, %d unreadable, %d failed (%s)",
-				cli.Bar(i.Share()), i.Read, i.Total, n.New, n.There, n.Unreadable, n.Failed, i.State)
+			return fmt.Sprintf("%d of %d: %d new, %d there, %d unreadable, %d failed (%s)",
+				i.Read, i.Total, n.New, n.There, n.Unreadable, n.Failed, i.State)
 		},
 		End: func(i operation.Import) (bool, error) {
 			if n := i.Counts.Sum(); i.State.Ended() && n.Failed > 0 {
@@ -38,24 +34,6 @@ func importing() cli.Operation[operation.Import] {
 			return i.State.Ended(), nil
 		},
 	}
-}
-
-func listCommand() *cobra.Command {
-	return cli.Listing[operation.Import, string]{
-		Short: "List imports, newest first", Example: "  holdfast import list", Limit: 20,
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]operation.Import, error) {
-			return t.Imports().Imports(c.Context(), limit)
-		},
-		Heading: []string{"ID!", "STATE", "FILE", "APPLIED", "TOTAL", "NEW", "THERE", "UNREADABLE", "FAILED", "RATE+", "BY+",
-			"STARTED/AGE~"},
-		Cells: func(i operation.Import) []string {
-			n := i.Counts.Sum()
-			return []string{
-				i.ID, string(i.State), i.Name, cli.Number(i.Read), cli.Number(i.Total), cli.Number(n.New), cli.Number(n.There),
-				cli.Number(n.Unreadable), cli.Number(n.Failed), cli.RateText(i.Rate), i.StartedBy, i.StartedAt.Format(time.RFC3339),
-			}
-		},
-	}.Command()
 }
 
 func writeImport(w io.Writer, i operation.Import) error {

@@ -27,10 +27,12 @@ const (
 // reading is a file on its way: its records go on in pages, and its mistakes are told as they are found.
 type reading struct {
 	id    string
-	store moving.Books
-	file  string
-	out   io.Writer
-	page  func(context.Context, []operation.ImportItem) error
+	store interface {
+		DropImport(ctx context.Context, id string) error
+	}
+	file string
+	out  io.Writer
+	page func(context.Context, []operation.ImportItem) error
 
 	items         []operation.ImportItem
 	bytes         int
@@ -130,9 +132,9 @@ func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) e
 
 // stage reads a file and keeps it. On an error nothing of it is left.
 func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*reading, error) {
-	r := &reading{id: operation.NewID(), store: t.Store}
+	r := &reading{id: operation.NewID(), store: t.Store.Imports}
 	r.page = func(ctx context.Context, items []operation.ImportItem) error {
-		return t.Store.StageImport(ctx, r.id, r.staged, items)
+		return t.Store.Imports.StageImport(ctx, r.id, r.staged, items)
 	}
 	err := o.read(c, t, file, r)
 	if err == nil && r.mistaken > 0 && !o.skip {
@@ -162,9 +164,9 @@ func (r *reading) found() tried {
 // try reads a file, and says what would become of it.
 func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 	counts, problems := operation.ImportCounts{}, []operation.ImportProblem(nil)
-	r := &reading{store: t.Store}
+	r := &reading{store: t.Store.Imports}
 	r.page = func(ctx context.Context, items []operation.ImportItem) error {
-		more, wrong, err := t.Store.TryImport(ctx, items, t.Rebuilds().Parse)
+		more, wrong, err := t.Store.Imports.TryImport(ctx, items, t.Parser())
 		counts.AddAll(more)
 		problems = append(problems, wrong[:min(len(wrong), operation.MaxProblems-len(problems))]...)
 		return err

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"time"
@@ -10,56 +9,36 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
 	"holdfast/internal/cli"
+	"holdfast/redrive"
 )
 
 // ResendCommand is `holdfast resend`.
 func ResendCommand() *cobra.Command {
-	commands := []*cobra.Command{planResendCommand(), startResendCommand(), listResendsCommand()}
 	return cli.Group("resend", "Send the events of a time to a subscription, once more",
 		"  holdfast resend plan customers-to-crm --since 6h\n"+
 			"  holdfast resend start customers-to-crm --since 6h --rate 50/s",
-		append(commands, resending().Commands()...)...)
+		append(resends().Commands(), planResendCommand(), startResendCommand())...)
 }
 
-func resending() cli.Operation[delivery.Resend] {
-	return cli.Operation[delivery.Resend]{
-		Noun: "resend",
-		Read: func(ctx context.Context, t *cli.Tools, id string) (delivery.Resend, error) {
-			return t.Store.Resend(ctx, id)
-		},
-		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
-		) (delivery.Resend, error) {
-			all, err := deskOf(t)
-			if err != nil {
-				return delivery.Resend{}, err
+func resends() cli.Operations[operation.Resend] {
+	return cli.Operations[operation.Resend]{
+		Kind:    operation.KindResend,
+		Of:      func(t *cli.Tools) *redrive.Operations[operation.Resend] { return &t.Resends().Operations },
+		Heading: []string{"SUBSCRIPTION", "SINCE+", "UNTIL+", "READ", "QUEUED"},
+		Cells: func(r operation.Resend) []string {
+			return []string{
+				r.Subscription, r.Since.Format(time.RFC3339), r.Until.Format(time.RFC3339), cli.Number(r.Read), cli.Number(r.Queued),
 			}
-			defer all.Close()
-			return all.Resends.ChangeResend(ctx, id, to, by)
 		},
 		Write: writeResend,
-		Line: func(r delivery.Resend) string {
-			return fmt.Sprintf("%s  %d events read: %d deliveries queued (%s)", cli.Bar(share(r)), r.Read, r.Queued, r.State)
+		Line: func(r operation.Resend) string {
+			return fmt.Sprintf("%d events read: %d deliveries queued (%s)", r.Read, r.Queued, r.State)
 		},
-		End: func(r delivery.Resend) (bool, error) { return r.State.Ended(), nil },
 	}
 }
 
-// share is how much of the time has been read.
-func share(r delivery.Resend) float64 {
-	whole := r.Until.Sub(r.Since)
-	switch {
-	case r.State == operation.Completed || whole <= 0:
-		return 1
-	case r.Reached.IsZero():
-		return 0
-	}
-	return max(0, float64(r.Reached.Sub(r.Since))/float64(whole))
-}
-
-func writeResend(w io.Writer, r delivery.Resend) error {
+func writeResend(w io.Writer, r operation.Resend) error {
 	what := "what has no delivery"
 	if r.Everything {
 		what = "everything, also what was delivered"
@@ -78,22 +57,6 @@ func writeResend(w io.Writer, r delivery.Resend) error {
 	)
 }
 
-func listResendsCommand() *cobra.Command {
-	return cli.Listing[delivery.Resend, string]{
-		Short: "List resends, newest first", Example: "  holdfast resend list", Limit: 20,
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]delivery.Resend, error) {
-			return t.Store.Resends(c.Context(), limit)
-		},
-		Heading: []string{"ID!", "STATE", "SUBSCRIPTION", "SINCE+", "UNTIL+", "READ", "QUEUED", "RATE+", "BY+", "STARTED/AGE~"},
-		Cells: func(r delivery.Resend) []string {
-			return []string{
-				r.ID, string(r.State), r.Subscription, r.Since.Format(time.RFC3339), r.Until.Format(time.RFC3339), cli.Number(r.Read),
-				cli.Number(r.Queued), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
-			}
-		},
-	}.Command()
-}
-
 // resendOptions say which events go again.
 type resendOptions struct {
 	since, until time.Time
@@ -110,7 +73,7 @@ func (o *resendOptions) addFlags(c *cobra.Command) {
 }
 
 func planResendCommand() *cobra.Command {
-	o := resendOptions{rate: delivery.DefaultResendRate, dryRun: true}
+	o := resendOptions{rate: operation.KindResend.Rates().Default, dryRun: true}
 	command := named(kindSubscription, "plan", "Count what a resend would do, and do nothing",
 		"  holdfast resend plan customers-to-crm --since 6h",
 		o.run)
@@ -119,7 +82,7 @@ func planResendCommand() *cobra.Command {
 }
 
 func startResendCommand() *cobra.Command {
-	o := resendOptions{rate: delivery.DefaultResendRate}
+	o := resendOptions{rate: operation.KindResend.Rates().Default}
 	command := named(kindSubscription, "start", "Send what matches now and has no delivery",
 		"  holdfast resend start customers-to-crm --since 6h --rate 50/s --reason INC-42\n"+
 			"  holdfast resend start crm --since 2026-11-20 --until 2026-11-21 --everything",
@@ -138,7 +101,7 @@ func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
 	if o.until.IsZero() {
 		o.until = time.Now()
 	}
-	plan, err := t.Resends.PlanResend(c.Context(), s.Name, o.since, o.until)
+	plan, err := t.Tools.Resends().Plan(c.Context(), s.Name, o.since, o.until)
 	if err != nil {
 		return err
 	}
@@ -151,14 +114,14 @@ func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
 }
 
 // queues is how many deliveries a plan makes.
-func (o *resendOptions) queues(p delivery.ResendPlan) int64 {
+func (o *resendOptions) queues(p operation.ResendPlan) int64 {
 	if o.everything {
 		return p.Missing + p.Delivered + p.Failed
 	}
 	return p.Missing
 }
 
-func (o *resendOptions) writePlan(w io.Writer, p delivery.ResendPlan) error {
+func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 	matching := cli.Number(p.Matching)
 	if p.Sampled {
 		matching = "about " + matching
@@ -177,12 +140,12 @@ func (o *resendOptions) writePlan(w io.Writer, p delivery.ResendPlan) error {
 }
 
 func (o *resendOptions) start(c *cobra.Command, t *tools, s delivery.Subscription) error {
-	r, err := t.Resends.StartResend(c.Context(), delivery.Resend{
-		SubscriptionID: s.ID, Subscription: s.Name, Everything: o.everything, Rate: o.rate, Since: o.since, Until: o.until,
-	}, cli.ActorOf(c))
+	r, err := resends().Start(c, t.Tools, operation.Resend{
+		Base: operation.New(o.rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: o.everything, Since: o.since,
+		Until: o.until,
+	})
 	if r.ID == "" {
 		return err
 	}
-	r, err = resending().Follow(c, t.Tools, r.ID, r, err)
 	return cli.Report(c, r, nil, err)
 }

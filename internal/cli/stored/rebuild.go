@@ -13,7 +13,7 @@ import (
 )
 
 func entityRebuildCommand() *cobra.Command {
-	o := rebuildOptions{rate: operation.DefaultRebuildRate}
+	o := rebuildOptions{rate: operation.KindRebuild.Rates().Default}
 	command := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Read stored events again, and correct the entities",
@@ -51,17 +51,19 @@ func (o *rebuildOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if !o.dryRun && !cli.Confirm(c, question) {
 		return errors.New("nothing was started (--yes starts it without asking, --dry-run changes nothing)")
 	}
-	r, err := t.Rebuilds().StartRebuild(c.Context(), o.filter, o.rate, o.dryRun, cli.ActorOf(c))
+	r, err := t.Rebuilds().Start(c.Context(), operation.Rebuild{
+		Base: operation.New(o.rate), Filter: o.filter, DryRun: o.dryRun,
+	}, cli.ActorOf(c))
 	if r.ID == "" {
 		return err
 	}
 	if r.Until.IsZero() {
 		cli.DoubtProvider(c, t.Cfg, o.filter.Provider, 0)
 	}
-	r, err = rebuilding().Follow(c, t, r.ID, r, err)
+	r, err = rebuilds().Follow(c, t, r, err)
 	var diffs []fold.EntityDiff
 	if r.DryRun && r.State == operation.Completed {
-		found, diffErr := t.Rebuilds().RebuildDiff(c.Context(), r.ID)
+		found, diffErr := t.Rebuilds().Diff(c.Context(), r.ID)
 		diffs, err = found, errors.Join(err, diffErr)
 	}
 	return cli.Report(c, struct {

@@ -2,7 +2,6 @@ package stored
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,33 +13,33 @@ import (
 	"holdfast/event"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/operator/exchange"
+	"holdfast/redrive"
 )
 
 // RebuildCommand is `holdfast rebuild`.
 func RebuildCommand() *cobra.Command {
 	return cli.Group("rebuild", "See, pause and cancel what `entity rebuild` has started",
 		"  holdfast rebuild list\n  holdfast rebuild watch 20261122-161500-k3xq",
-		append([]*cobra.Command{listRebuildsCommand(), diffCommand()}, rebuilding().Commands()...)...)
+		append(rebuilds().Commands(), diffCommand())...)
 }
 
-func rebuilding() cli.Operation[operation.Rebuild] {
-	return cli.Operation[operation.Rebuild]{
-		Noun: "rebuild",
-		Read: func(ctx context.Context, t *cli.Tools, id string) (operation.Rebuild, error) {
-			return t.Rebuilds().Rebuild(ctx, id)
-		},
-		Change: func(
-			ctx context.Context, t *cli.Tools, id string, to operation.State, by oversight.Actor,
-		) (operation.Rebuild, error) {
-			return t.Rebuilds().ChangeRebuild(ctx, id, to, by)
+func rebuilds() cli.Operations[operation.Rebuild] {
+	return cli.Operations[operation.Rebuild]{
+		Kind:    operation.KindRebuild,
+		Of:      func(t *cli.Tools) *redrive.Operations[operation.Rebuild] { return &t.Rebuilds().Operations },
+		Heading: []string{"DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+"},
+		Cells: func(r operation.Rebuild) []string {
+			return []string{
+				fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable), cli.Number(r.Skipped),
+				cli.Number(r.Entities),
+			}
 		},
 		Write: writeRebuild,
 		Line: func(r operation.Rebuild) string {
-			return fmt.Sprintf("%s  %d events read: %d changed, %d unreadable, %d skipped; %d entities differ (%s)",
-				cli.Bar(r.Share()), r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities, r.State)
+			return fmt.Sprintf("%d events read: %d changed, %d unreadable, %d skipped; %d entities differ (%s)",
+				r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities, r.State)
 		},
 		End: func(r operation.Rebuild) (bool, error) {
 			if r.State.Ended() && r.Unreadable > 0 {
@@ -52,23 +51,6 @@ func rebuilding() cli.Operation[operation.Rebuild] {
 	}
 }
 
-func listRebuildsCommand() *cobra.Command {
-	return cli.Listing[operation.Rebuild, string]{
-		Short: "List rebuilds, newest first", Example: "  holdfast rebuild list", Limit: 20,
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, _ *string) ([]operation.Rebuild, error) {
-			return t.Rebuilds().Rebuilds(c.Context(), limit)
-		},
-		Heading: []string{"ID!", "STATE", "DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+", "RATE+", "BY+",
-			"STARTED/AGE~"},
-		Cells: func(r operation.Rebuild) []string {
-			return []string{
-				r.ID, string(r.State), fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable),
-				cli.Number(r.Skipped), cli.Number(r.Entities), cli.RateText(r.Rate), r.StartedBy, r.StartedAt.Format(time.RFC3339),
-			}
-		},
-	}.Command()
-}
-
 func diffCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "diff ID",
@@ -77,7 +59,7 @@ func diffCommand() *cobra.Command {
 		Example: "  holdfast rebuild diff 20261122-161500-k3xq",
 		Args:    cobra.ExactArgs(1),
 		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-			diffs, err := t.Rebuilds().RebuildDiff(c.Context(), args[0])
+			diffs, err := t.Rebuilds().Diff(c.Context(), args[0])
 			if errors.Is(err, event.ErrNotFound) {
 				return cli.Missing("%q has no diff: only the latest rebuild has one, and only if it is a dry run: `holdfast rebuild list`",
 					args[0])

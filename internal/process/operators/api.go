@@ -15,7 +15,6 @@ import (
 	"holdfast/internal/installation"
 	"holdfast/internal/payloadcodec"
 	"holdfast/internal/telemetry"
-	"holdfast/moving"
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
@@ -62,14 +61,14 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 
 // API is the operator API over a store; closeDesk closes the Temporals of destinations that it has called.
 func (s Side) API(store *persistence.Store) (all *api.API, closeDesk func()) {
-	redrives := &redrive.Service{Letters: store, Books: store, Runs: s.Starter}
-	rebuilds := &redrive.Rebuilds{Books: store, Runs: s.Starter, Parse: providers.Parser(s.Catalogue.Lookup)}
-	imports := &moving.Imports{Books: store, Runs: s.Starter}
 	outbound, closeDesk := s.outbound(store)
 	all = &api.API{
 		Events: store, DeadLetters: store, Entities: store, Audit: store, Errors: store, Conflicts: store,
-		Stats:   installation.NewStatistics(s.Config, store, s.Temporal),
-		Replays: redrives, Redrives: redrives, Rebuilds: rebuilds, Imports: imports, Redactor: redactor{s.Catalogue},
+		Stats:    installation.NewStatistics(s.Config, store, s.Temporal),
+		Replays:  &redrive.Replays{Letters: store, Runs: s.Starter},
+		Redrives: redrive.NewRedrives(store.Redrives, s.Starter),
+		Rebuilds: redrive.NewRebuilds(store.Rebuilds, s.Starter, providers.Parser(s.Catalogue.Lookup)),
+		Imports:  redrive.NewImports(store.Imports, s.Starter), Redactor: redactor{s.Catalogue},
 		Outbound: outbound, Changes: store, Live: feed.NewHub(store, 0),
 	}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
@@ -84,7 +83,8 @@ func (s Side) outbound(store *persistence.Store) (out *outgoing.API, closeDesk f
 	samples := desk.Samples{Names: func() []string { return s.Catalogue.Catalogue().Names() }, Lookup: s.Catalogue.Lookup}
 	d := installation.NewDesk(s.Config, store, s.Temporal, samples)
 	return &outgoing.API{
-		Destinations: store, Changes: d, Subscriptions: store, Trials: d.Trials, Deliveries: store, Resends: d.Resends,
+		Destinations: store, Changes: d, Subscriptions: store, Trials: d.Trials, Deliveries: store,
+		Resends: redrive.NewResends(store.Resends, s.Starter),
 	}, d.Close
 }
 

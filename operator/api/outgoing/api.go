@@ -81,16 +81,11 @@ type DeliveryStore interface {
 	CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error)
 }
 
-// Resender sends the events of a time again. A resend that is returned beside an error is on record, and its workflow will see it
-// a little later.
+// Resender sends the events of a time again.
 type Resender interface {
-	PlanResend(ctx context.Context, subscription string, since, until time.Time) (delivery.ResendPlan, error)
-	StartResend(ctx context.Context, r delivery.Resend, by oversight.Actor) (delivery.Resend, error)
-	Resend(ctx context.Context, id string) (delivery.Resend, error)
-	// Resends are the latest ones, newest first.
-	Resends(ctx context.Context, limit int) ([]delivery.Resend, error)
-	// ChangeResend pauses, resumes (running) or cancels a resend that has not ended.
-	ChangeResend(ctx context.Context, id string, to operation.State, by oversight.Actor) (delivery.Resend, error)
+	exchange.Operations[operation.Resend]
+	// Plan counts what a resend to a subscription would do.
+	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
 }
 
 // Routes are those of the API. Each of them stands in the access table and in openapi.json, which tests compare.
@@ -104,9 +99,7 @@ func (o *API) Routes() []exchange.Route {
 		exchange.Post("/resends", "send the events of a time again", o.startResend),
 		exchange.Post("/resends/plan", "what a resend would do", o.planResend),
 	}
-	r := o.Resends
-	all = append(all,
-		exchange.Operations("resend", r.Resends, r.Resend, r.ChangeResend, func(r delivery.Resend) string { return r.ID })...)
+	all = append(all, exchange.OperationRoutes(operation.KindResend, o.Resends)...)
 	return append(append(all, o.destinationRoutes()...), o.subscriptionRoutes()...)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/exchange"
 )
@@ -241,7 +242,7 @@ type resendRequest struct {
 	Until        time.Time `json:"until"`
 	// Everything says that what was delivered goes once more.
 	Everything bool `json:"everything"`
-	// Rate is in deliveries a second; 0 is DefaultResendRate.
+	// Rate is in deliveries a second; 0 is the default.
 	Rate float64 `json:"rate"`
 }
 
@@ -263,13 +264,8 @@ func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
 	if !exchange.IsStorable(body.Until) || !exchange.HoldsTime(body.Since, body.Until) {
 		return body, exchange.BadField("until")
 	}
-	if body.Rate == 0 {
-		body.Rate = delivery.DefaultResendRate
-	}
-	if body.Rate < delivery.MinResendRate || body.Rate > delivery.MaxResendRate {
-		return body, exchange.BadField("rate")
-	}
-	return body, nil
+	body.Rate, err = exchange.Rate(body.Rate, operation.KindResend)
+	return body, err
 }
 
 func (o *API) planResend(c *fiber.Ctx) error {
@@ -279,7 +275,7 @@ func (o *API) planResend(c *fiber.Ctx) error {
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	plan, err := o.Resends.PlanResend(ctx, body.Subscription, body.Since, body.Until)
+	plan, err := o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
 	if err != nil {
 		return err
 	}
@@ -297,13 +293,8 @@ func (o *API) startResend(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	wanted := delivery.Resend{
-		SubscriptionID: s.ID, Subscription: s.Name, Everything: body.Everything, Rate: body.Rate,
+	return exchange.StartOperation(c, o.Resends, operation.Resend{
+		Base: operation.New(body.Rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: body.Everything,
 		Since: body.Since, Until: body.Until,
-	}
-	started, err := o.Resends.StartResend(ctx, wanted, exchange.Actor(c, body.Reason))
-	if err != nil && started.ID == "" {
-		return err
-	}
-	return c.Status(fiber.StatusAccepted).JSON(started)
+	}, body.Reason)
 }

@@ -1,31 +1,34 @@
-package delivery
+package operation
 
-import (
-	"time"
-
-	"holdfast/event/operation"
-)
+import "time"
 
 // Resend sends the events of a time once more, or for the first time, to one subscription: those that match it as it is now and
 // were processed before it was made. What has a delivery already is left alone, unless everything is asked for.
 type Resend struct {
-	ID             string `json:"id"`
+	Base
+
 	SubscriptionID int64  `json:"subscription_id"`
 	Subscription   string `json:"subscription"`
 	// Everything says that what was delivered goes once more, as a new generation; what is open is left alone all the same.
 	Everything bool `json:"everything"`
-	// Rate is how many deliveries are queued a second, at most.
-	Rate  float64         `json:"rate"`
-	State operation.State `json:"state"`
 	// Read counts the events that were looked at, Queued those that were queued.
-	Read      int64      `json:"read"`
-	Queued    int64      `json:"queued"`
-	Since     time.Time  `json:"since"`
-	Until     time.Time  `json:"until"`
-	Reached   time.Time  `json:"reached,omitzero"`
-	StartedBy string     `json:"started_by"`
-	StartedAt time.Time  `json:"started_at"`
-	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	Read    int64     `json:"read"`
+	Queued  int64     `json:"queued"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+	Reached time.Time `json:"reached,omitzero"`
+}
+
+// Share is how much of the time has been read, from 0 to 1.
+func (r Resend) Share() float64 {
+	whole := r.Until.Sub(r.Since)
+	switch {
+	case r.State == Completed || whole <= 0:
+		return 1
+	case r.Reached.IsZero():
+		return 0
+	}
+	return min(max(0, float64(r.Reached.Sub(r.Since))/float64(whole)), 1)
 }
 
 // ResendPlan counts what a resend would do, without doing it.
@@ -41,10 +44,3 @@ type ResendPlan struct {
 	Missing   int64 `json:"missing"`
 	Sampled   bool  `json:"sampled,omitempty"`
 }
-
-// The bounds of the rate of a resend, in deliveries a second, and what it is unless somebody says so.
-const (
-	MinResendRate     = 0.1
-	MaxResendRate     = 10_000
-	DefaultResendRate = 100
-)

@@ -1,0 +1,48 @@
+package imports
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// insertImport goes by the last number, since counting a long file takes longer than a statement may.
+	insertImport = `
+INSERT INTO imports (id, name, rate, total, started_by)
+SELECT $1, $2, $3, coalesce(max(seq) + 1, 0), $4 FROM import_rows WHERE import_id = $1`
+
+	// maxName is in bytes.
+	maxName = 500
+)
+
+// Create stores an import of what was staged under its ID. It takes ID, Name and Rate.
+func (s *Store) Create(ctx context.Context, i operation.Import, by oversight.Actor) (operation.Import, error) {
+	name := postgres.Clip(postgres.Clean(i.Name), maxName)
+	if err := s.dropAbandoned(ctx); err != nil {
+		return operation.Import{}, err
+	}
+	did := s.Started(i.ID, by, journal.DetailOf(map[string]any{"name": name, "rate": i.Rate}))
+	if _, err := journal.Change(ctx, s.DB, did, insertImport, i.ID, name, i.Rate, postgres.Clean(by.Name)); err != nil {
+		return operation.Import{}, postgres.Failure("create import", err)
+	}
+	return s.Read(ctx, i.ID)
+}
+
+// Cancel ends an import whose workflow was canceled in Temporal, and removes what is left: no further page will.
+func (s *Store) Cancel(ctx context.Context, id string) error {
+	if err := s.Operations.Cancel(ctx, id); err != nil {
+		return err
+	}
+	return s.DropImport(ctx, id)
+}
+
+func scanImport(row pgx.Row) (i operation.Import, err error) {
+	err = journal.ScanOperation(row, &i.Base, &i.Name, &i.Total, &i.Read, &i.Counts, &i.Problems)
+	return i, err
+}

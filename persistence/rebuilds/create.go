@@ -1,0 +1,94 @@
+package rebuilds
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/oversight"
+	"holdfast/persistence/journal"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	insertRebuild = `
+INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by, first_id, last_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid) ON CONFLICT DO NOTHING`
+
+	rebuildColumns = `provider, kind, dry_run, read, changed, unreadable, skipped, entities, problems,
+       coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
+)
+
+// Create stores a rebuild of the events that match its filter and were accepted by now. It takes ID, Filter, DryRun and Rate.
+// While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
+func (s *Store) Create(ctx context.Context, r operation.Rebuild, by oversight.Actor) (operation.Rebuild, error) {
+	if err := s.create(ctx, r, by); err != nil {
+		return operation.Rebuild{}, postgres.Failure("create rebuild", err)
+	}
+	return s.Read(ctx, r.ID)
+}
+
+func (s *Store) create(ctx context.Context, r operation.Rebuild, by oversight.Actor) error {
+	var first, last *string
+	b := &pgx.Batch{}
+	queueEndOfEvents(b, r.Filter, "id", &first)
+	queueEndOfEvents(b, r.Filter, "id DESC", &last)
+	tx, err := s.DB.Begin(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if first == nil || last == nil { // an event that was removed in between leaves none
+		first, last = nil, nil
+	}
+	var made int64
+	b = &pgx.Batch{}
+	b.Queue(insertRebuild, r.ID, postgres.Clean(r.Filter.Provider), postgres.Clean(r.Filter.Kind), r.DryRun, r.Rate,
+		postgres.Clean(by.Name), first, last).Exec(postgres.CountInto(&made))
+	if err := tx.Send(ctx, b); err != nil {
+		return err
+	}
+	if made == 0 {
+		return event.Rejectf("rebuild_runs", "another rebuild has not ended: one works at a time")
+	}
+	detail, err := json.Marshal(struct {
+		operation.RebuildFilter
+		DryRun bool `json:"dry_run"`
+	}{r.Filter, r.DryRun})
+	if err != nil {
+		return err
+	}
+	b = &pgx.Batch{}
+	journal.QueueAudit(b, s.Started(r.ID, by, detail))
+	return tx.Commit(ctx, b)
+}
+
+func queueEndOfEvents(b *pgx.Batch, f operation.RebuildFilter, order string, id **string) {
+	list := postgres.NewList(`SELECT id::text FROM events AS e`)
+	list.Equal("provider", f.Provider)
+	sql, args := list.Page("e."+order, 1)
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if len(found) > 0 {
+			*id = &found[0]
+		}
+		return err
+	})
+}
+
+// rebuildRow is a rebuild as its row says.
+type rebuildRow struct {
+	operation.Rebuild
+
+	first, cursor, last string // IDs of events; "" where there is none
+}
+
+func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
+	err = journal.ScanOperation(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Read, &r.Changed, &r.Unreadable,
+		&r.Skipped, &r.Entities, &r.Problems, &r.first, &r.cursor, &r.last)
+	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
+	return r, err
+}
