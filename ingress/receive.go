@@ -14,8 +14,8 @@ import (
 )
 
 // receive takes a request through: method → route → declared length → provider → the client's rate → body → authentication →
-// the provider's rate → challenge → split → refuse → the source's rate → key → start → ACK. The declared length is checked by the server
-// before the handler runs; the provider's own rate comes after authentication, so that strangers cannot use it up.
+// the provider's rate → challenge → split → refuse → the source's rate → key → start → ACK. The server checks the declared length
+// before the handler runs. The provider's own rate comes after authentication, so that strangers can't use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
 	if s.isSelfTest(c) {

@@ -129,7 +129,7 @@ func TestTheSelfTestTellsOfWorkersAndOfAStop(t *testing.T) {
 	first := look()
 	require.Equal(t, map[string]any{"shutting_down": false}, first["readiness"])
 	require.EqualValues(t, 0, first["worker_failures"])
-	require.EqualValues(t, 1.5, first["last_minute"].(map[string]any)["rate_rps"])
+	require.InDelta(t, 1.5, first["last_minute"].(map[string]any)["rate_rps"], 0)
 	failures = 7
 	s.Drain()
 	second := look()

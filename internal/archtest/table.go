@@ -684,7 +684,7 @@ var Table = []Rule{
 	{
 		Package: "internal/cli/load",
 		Why:     "what is sent is judged from the ledger and from what is stored, whoever received it",
-		Ours: []string{"internal/word", "internal/cli", "internal/config", "internal/installation", "ledger",
+		Ours: []string{"internal/word", "internal/cli", "internal/config", "internal/installation", "event", "ledger",
 			"ledger/visibility", "loadgen", "persistence", "providers", "providers/auth"},
 		Libraries: []string{"github.com/spf13/cobra", "github.com/google/uuid"},
 		Never:     []Ban{{"holdfast/ingress", "a sender that shares code with the receiver shares its mistakes"}},

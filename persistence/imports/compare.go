@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key, or as the owner of its key, or
-	// as the latest one that had it, since a key is purged after its window. An event may have died before it had one: then its dead
-	// letter knows.
+	// lookAtKeys finds an event by the ID that an import gives it, since several may have had its key. Otherwise it finds the owner
+	// of its key, or the latest event that had it, since a key is purged after its window. An event may have died before it had a
+	// key: then its dead letter has it.
 	lookAtKeys = `
 SELECT wanted.n, coalesce(known.id::text, past.id::text, ''), coalesce(e.status, past.status, ''),
        CASE WHEN known.id IS NOT NULL
