@@ -167,14 +167,14 @@ func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
 		timeout, firstGap time.Duration
 		attempts          int
 	}{
-		{"retell", `{"event":"call_ended","call":{"call_id":"c","end_timestamp":1700000000000}}`, time.Hour, "high", 2 * time.Minute, time.Minute, 5},
-		{"retell", `{"event":"call_analyzed","call":{"call_id":"c"}}`, time.Hour, "normal", 3 * time.Minute, time.Minute, 5},
-		{"retell", `{"event":"call_started","call":{"call_id":"c"}}`, time.Hour, "normal", 3 * time.Minute, time.Minute, 5},
+		{"retell", `{"event":"call_ended","call":{"call_id":"c","end_timestamp":1700000000000}}`, time.Hour, "high", 2 * time.Minute, time.Minute, 4},
+		{"retell", `{"event":"call_analyzed","call":{"call_id":"c"}}`, time.Hour, "normal", 3 * time.Minute, time.Minute, 4},
+		{"retell", `{"event":"call_started","call":{"call_id":"c"}}`, time.Hour, "normal", 3 * time.Minute, time.Minute, 4},
 		{"retell", inboundCall, 10 * time.Second, "critical", time.Minute, 0, 1},
-		{"calcom", `{"triggerEvent":"BOOKING_CREATED","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 2 * time.Minute, 30 * time.Second, 4},
-		{"calcom", `{"triggerEvent":"BOOKING_PAID","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 3 * time.Minute, 30 * time.Second, 4},
-		{"stripe", `{"id":"evt_1","type":"payment_intent.succeeded","created":1700000000}`, 30 * day, "critical", time.Minute, 10 * time.Second, 4},
-		{"stripe", `{"id":"evt_1","type":"customer.updated","created":1700000000}`, 30 * day, "critical", 3 * time.Minute, 10 * time.Second, 4},
+		{"calcom", `{"triggerEvent":"BOOKING_CREATED","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 2 * time.Minute, 30 * time.Second, 3},
+		{"calcom", `{"triggerEvent":"BOOKING_PAID","createdAt":"2026-01-01T00:00:00Z","payload":{"uid":"u"}}`, 90 * time.Minute, "high", 3 * time.Minute, 30 * time.Second, 3},
+		{"stripe", `{"id":"evt_1","type":"payment_intent.succeeded","created":1700000000}`, 30 * day, "critical", time.Minute, 10 * time.Second, 3},
+		{"stripe", `{"id":"evt_1","type":"customer.updated","created":1700000000}`, 30 * day, "critical", 3 * time.Minute, 10 * time.Second, 3},
 	} {
 		d := openDoor(t, "")
 		d.deliver(t, c.provider, "/webhooks/"+c.provider, c.body, true, "x-correlation-id", "chain-9")
