@@ -264,3 +264,31 @@ func TestIdenticalRequestsShareAStart(t *testing.T) {
 		require.Equal(t, 1, asked)
 	})
 }
+
+// A start that is late while Temporal counts as down, with no inbox left: the request isn't kept waiting. Until one of the two is so,
+// it goes on waiting for the start.
+func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		up, down := NewBreaker(2*tripAfter), NewBreaker(2*tripAfter)
+		for range tripAfter {
+			p, _ := down.enter(false)
+			defer p.end(nil)
+			<-time.After(time.Millisecond)
+			p.late()
+		}
+		require.True(t, down.isDown())
+		for _, c := range []struct {
+			breaker *Breaker
+			clock   clock
+			want    action
+		}{
+			{down, late, giveUp},
+			{up, late, await},
+			{down, early, await},
+		} {
+			at := commitment{Intake: &Intake{Options: Options{Breaker: c.breaker}}, start: started, store: exhausted, clock: c.clock}
+			require.Equal(t, c.want, at.next())
+		}
+	})
+}
