@@ -16,7 +16,8 @@ import (
 )
 
 // devSecrets gives every provider that has no secret a random one that its scheme can use, the same at every start, so that it
-// can be tried at once. Only who signs by certificate gets none that helps.
+// can be tried at once. Only who signs by certificate gets none that helps. Variables of Holdfast's own turn features on, so they
+// stay as they are.
 func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
@@ -38,7 +39,7 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 			secret = forms
 		}
 		for _, name := range p.SecretNames() {
-			if len(cfg.Secrets(name)) == 0 {
+			if len(cfg.Secrets(name)) == 0 && !strings.HasPrefix(name, "HOLDFAST_") {
 				given[name] = secret
 			}
 		}

@@ -20,6 +20,7 @@ func TestDevSecretsFitEveryProvider(t *testing.T) {
 	require.NoError(t, err)
 	given, err := devSecrets(dir, cfg)
 	require.NoError(t, err)
+	require.NotContains(t, given, "HOLDFAST_DISPATCHER_TOKEN", "it turns a feature on")
 	again, err := devSecrets(dir, cfg)
 	require.NoError(t, err)
 	require.Equal(t, given, again)
