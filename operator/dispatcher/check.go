@@ -8,8 +8,9 @@ import (
 	"holdfast/event"
 )
 
-// Check says what is wrong with the events that one of the dispatcher's clients publishes, so that the publisher hears of it and
-// nothing is stored. It is "" if nothing is wrong, or if somebody else publishes: their events become dead letters.
+// Check says what is wrong with the events that one of the dispatcher's clients publishes, so that the publisher gets an error
+// and nothing is stored. It is "" if nothing is wrong with them, or if another client publishes. Events that the definition can't
+// process for another reason, such as a deadline, aren't at fault: they are accepted like any other.
 func (s *Server) Check(provider, header string, body []byte) (problem string) {
 	if provider != Provider || s.Authenticate(header) != nil {
 		return ""
@@ -20,10 +21,9 @@ func (s *Server) Check(provider, header string, body []byte) (problem string) {
 	}
 	if err := s.Parse(body); err != nil {
 		var known *event.Error
-		if errors.As(err, &known) {
+		if errors.As(err, &known) && known.Class == event.ClassRejected {
 			return fmt.Sprintf("%s: %s", known.Code, known.Text)
 		}
-		return "the event can't be read"
 	}
 	for _, p := range published {
 		if p.Source != "" {

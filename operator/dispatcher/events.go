@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,6 +48,17 @@ func (s *Server) showEvent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	own, err := s.own(ctx)
+	if err != nil {
+		return err
+	}
+	attempts = slices.DeleteFunc(attempts, func(a delivery.Attempt) bool { return !own[a.Subscription] })
+	found.Deliveries = slices.DeleteFunc(found.Deliveries, func(d outgoing.DeliveryView) bool { return !own[d.Subscription] })
+	var deliveries []delivery.Delivery
+	for _, d := range found.Deliveries {
+		deliveries = append(deliveries, d.Delivery)
+	}
+	found.DeliveryStatus = outgoing.StatusOf(found.Status, deliveries)
 	most, err := s.maxAttempts(ctx, found)
 	if err != nil {
 		return err
@@ -147,9 +159,17 @@ func (s *Server) listAttempts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	own, err := s.own(ctx)
+	if err != nil {
+		return err
+	}
 	all := make([]attemptView, 0, len(list.Items))
 	for _, a := range list.Items {
-		all = append(all, viewAttempt(c.Params("id"), a))
+		if own[a.Subscription] {
+			all = append(all, viewAttempt(c.Params("id"), a))
+		}
 	}
 	return c.JSON(all)
 }

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -55,7 +56,21 @@ func (s *Server) listSubscriptions(c *fiber.Ctx) error {
 	}
 	ctx, cancel := exchange.Within(c)
 	defer cancel()
-	all, after := []subscriptionView{}, ""
+	all := []subscriptionView{}
+	err := s.each(ctx, func(one delivery.Subscription, to delivery.Destination) {
+		if isOurs(one, to) {
+			all = append(all, viewSubscription(one, to))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(all)
+}
+
+// each calls do with every subscription of the installation and its destination.
+func (s *Server) each(ctx context.Context, do func(delivery.Subscription, delivery.Destination)) error {
+	after := ""
 	for {
 		page, err := s.API.Outbound.Subscriptions.SubscriptionsAfter(ctx, after, exchange.MaxLimit)
 		if err != nil {
@@ -70,14 +85,35 @@ func (s *Server) listSubscriptions(c *fiber.Ctx) error {
 			return err
 		}
 		for _, one := range page {
-			if isOurs(one, to[one.DestinationID]) {
-				all = append(all, viewSubscription(one, to[one.DestinationID]))
-			}
+			do(one, to[one.DestinationID])
 		}
 		if len(page) < exchange.MaxLimit {
-			return c.JSON(all)
+			return nil
 		}
 	}
+}
+
+// own has the names of the dispatcher's subscriptions. Its clients see deliveries to these and to no others.
+func (s *Server) own(ctx context.Context) (map[string]bool, error) {
+	own := map[string]bool{}
+	err := s.each(ctx, func(one delivery.Subscription, to delivery.Destination) { own[one.Name] = isOurs(one, to) })
+	return own, err
+}
+
+// mustBeAlone refuses to change a destination that another subscription uses.
+func (s *Server) mustBeAlone(ctx context.Context, found delivery.Subscription) error {
+	var others []string
+	err := s.each(ctx, func(one delivery.Subscription, _ delivery.Destination) {
+		if one.To == found.To && one.Name != found.Name {
+			others = append(others, one.Name)
+		}
+	})
+	if err == nil && len(others) > 0 {
+		err = &exchange.RefusalError{
+			Code: exchange.CodeRefused, Detail: "another subscription uses this endpoint: change it with the operator API",
+		}
+	}
+	return err
 }
 
 // subscription is the one of an ID, with its destination. Event.ErrNotFound: the dispatcher has none.
@@ -132,6 +168,9 @@ func (s *Server) createSubscription(c *fiber.Ctx) error {
 	if body.URL == nil {
 		return exchange.MissingField("url")
 	}
+	if err := s.mustBeFree(c, body.ID); err != nil {
+		return err
+	}
 	wanted := outgoing.SubscriptionRequest{
 		Subscription: delivery.Subscription{
 			Name: strings.ToLower(body.ID), Active: body.Active == nil || *body.Active,
@@ -157,6 +196,26 @@ func (s *Server) createSubscription(c *fiber.Ctx) error {
 	return c.Status(fiber.StatusCreated).JSON(view)
 }
 
+// mustBeFree refuses the ID of a subscription that exists, also under the name that its import has given it.
+func (s *Server) mustBeFree(c *fiber.Ctx, id string) error {
+	if id == "" {
+		return nil
+	}
+	if strings.HasPrefix(strings.ToLower(id), importedPrefix) {
+		return exchange.BadField("id")
+	}
+	ctx, cancel := exchange.Within(c)
+	defer cancel()
+	_, _, err := s.subscription(ctx, id)
+	if errors.Is(err, event.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &exchange.RefusalError{Code: exchange.CodeRefused, Field: "id", Detail: "a subscription with this ID exists"}
+}
+
 func (s *Server) changeSubscription(c *fiber.Ctx) error {
 	id, err := exchange.PathText(c, "id")
 	if err != nil {
@@ -175,14 +234,17 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 	if body.ID != "" && body.ID != id {
 		return exchange.BadField("id") // an ID is for good
 	}
-	if to, err = s.changeDestination(ctx, to, body, exchange.Actor(c, body.Reason)); err != nil {
-		return err
-	}
 	if body.EventTypes != nil {
 		found.Events.Types = *body.EventTypes
 	}
 	if body.Active != nil {
 		found.Active = *body.Active
+	}
+	if err := found.Check(); err != nil {
+		return err
+	}
+	if to, err = s.changeDestination(ctx, found, to, body, exchange.Actor(c, body.Reason)); err != nil {
+		return err
 	}
 	found, err = s.API.Outbound.Subscriptions.ApplySubscription(ctx, found, exchange.Actor(c, body.Reason))
 	if err != nil {
@@ -193,10 +255,13 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 
 // changeDestination changes the endpoint, where the request says anything of it.
 func (s *Server) changeDestination(
-	ctx context.Context, to delivery.Destination, body subscriptionRequest, by oversight.Actor,
+	ctx context.Context, found delivery.Subscription, to delivery.Destination, body subscriptionRequest, by oversight.Actor,
 ) (delivery.Destination, error) {
 	if body.URL == nil && body.RateLimit == nil && body.Secret == "" {
 		return to, nil
+	}
+	if err := s.mustBeAlone(ctx, found); err != nil {
+		return to, err
 	}
 	endpoint := *to.HTTP
 	to.HTTP = &endpoint
