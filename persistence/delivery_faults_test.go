@@ -191,7 +191,7 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 	near := open(t)
 	far := near.another()
 	near.destination(1, delivery.Destination{InFlight: 1000, Rate: &delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}})
-	near.queue(1, 100)
+	near.queue(1, 1000) // more than a slow machine can lease meanwhile
 	for _, lead := range []int{0, 50, 150, 350, 750} {
 		far.settle(delivery.Settled{
 			Job: delivery.Job{
