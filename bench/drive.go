@@ -18,7 +18,7 @@ import (
 	"holdfast/persistence"
 )
 
-// The load, unless a phase says otherwise: that of the table in docs/benchmarks.md.
+// The load, unless a phase says otherwise: that of the table in docs/internals/benchmarks.md.
 const (
 	connections = 32
 	bodySize    = 600

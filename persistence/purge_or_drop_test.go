@@ -27,7 +27,7 @@ var (
 )
 
 // A purge by rows, and the drop of a partition, on the same table beside the same load of new events. What it logs is in
-// docs/capacity.md: go test ./persistence -run PurgeOrDrop -purged 5000000 -purged-at postgres://… -v -timeout 1h
+// docs/internals/capacity.md: go test ./persistence -run PurgeOrDrop -purged 5000000 -purged-at postgres://… -v -timeout 1h
 //
 // It asserts what decides between the two: a dropped partition takes rows that a purge leaves, and leaves links that it removes.
 func TestPurgeOrDrop(t *testing.T) {

@@ -16,7 +16,7 @@ var (
 	fenced    = regexp.MustCompile("(?s)\n *```.*?\n *```")
 	notInSlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 	testNamed = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z_]+)`")
-	pageNamed = regexp.MustCompile(`docs/[a-z-]+\.md`)
+	pageNamed = regexp.MustCompile(`docs/(?:[a-z-]+/)?[a-z-]+\.md`)
 )
 
 // Every link between pages leads to a page that is there, and to a heading in it.
