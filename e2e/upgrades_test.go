@@ -53,7 +53,7 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	canary := i.startBuild(t, changed, "v2")
 	i.section(t, n, "Canary")
 	eventually(t, time.Minute, "the canary gets some", func() error { return atLeast(i.runsOf(t, builtBy("v2")), 1) })
-	i.section(t, n, "All of it")
+	i.section(t, n, "Full rollout")
 	release()
 	eventually(t, time.Minute, "the new build works", func() error {
 		return atLeast(i.runsOf(t, builtBy("v2")+" AND ExecutionStatus = 'Completed'"), 5)
@@ -65,7 +65,7 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	})
 	canary.kill()
 	release()
-	i.section(t, n, "Way back")
+	i.section(t, n, "Roll back")
 	l.stop()
 	eventually(t, 2*time.Minute, "every event is processed", func() error {
 		i.section(t, n, "Runs of a bad build")
