@@ -15,13 +15,13 @@ import (
 // Every other scenario delivers, too. Here it is the receiver that is in trouble, or what stands between an attempt and its
 // outcome.
 var deliveryFaults = []scenario{
-	{id: "D01", name: "receiver_down", short: true, fault: func(w *world) {
+	{id: "D01", name: "destination_down", short: true, fault: func(w *world) {
 		w.receiver.shut()
 		w.awaitBreaker(time.Minute, "everything", delivery.BreakerOpen)
 		w.sleep(outage)
 		w.receiver.reopen()
 	}},
-	{id: "D02", name: "receiver_slow_by_14_seconds", fault: func(w *world) {
+	{id: "D02", name: "destination_slow_by_14_seconds", fault: func(w *world) {
 		w.receiver.behaves(func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-time.After(14 * time.Second):
@@ -32,7 +32,7 @@ var deliveryFaults = []scenario{
 		w.sleep(2 * outage)
 		w.receiver.behaves(nil)
 	}},
-	{id: "D03", name: "receiver_hostile", fault: func(w *world) {
+	{id: "D03", name: "destination_hostile", fault: func(w *world) {
 		w.receiver.behaves(w.receiver.hostile())
 		w.sleep(2 * outage)
 		w.receiver.behaves(nil)
@@ -49,7 +49,7 @@ var deliveryFaults = []scenario{
 		w.setDestination("everything", delivery.DestinationReady)
 	}},
 	{id: "D06", name: "subscriptions_changed_under_load", fault: subscriptionsChange},
-	{id: "D07", name: "receiver_down_and_workers_killed_again_and_again", fault: func(w *world) {
+	{id: "D07", name: "destination_down_and_workers_killed_again_and_again", fault: func(w *world) {
 		w.receiver.shut()
 		for i := range 10 {
 			w.workers[i%2].crash()

@@ -10,7 +10,7 @@ import (
 func table(results []result) string {
 	var b strings.Builder
 	b.WriteString("| Fault | Scenario | Acknowledged | of these during the fault | 5xx | No answer | Lost | Duplicated | Recovered " +
-		"| Heals in | Verdict |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
+		"| Heals in | Result |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
 	sum := result{}
 	for _, r := range results {
 		if !r.checked { // it came to no rest, so that its numbers would say nothing
