@@ -97,10 +97,14 @@ func writeEntry(b *strings.Builder, p *Provider) {
 }
 
 func linked(text string) string {
-	if strings.HasPrefix(text, "https://") {
+	switch {
+	case strings.HasPrefix(text, "https://"):
 		return "<" + text + ">"
+	case strings.Contains(text, "src/"): // a file of a library
+		return "`" + text + "`"
+	default:
+		return text
 	}
-	return text
 }
 
 func keyInWords(d *definition.Definition) string {
