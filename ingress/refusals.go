@@ -166,32 +166,47 @@ func causeOf(reason string) denial.Cause {
 	return denial.Reason(reason).Cause()
 }
 
-// causes are those of the codes for which a request can be refused that stands on no event's way.
+// causes explains the codes of requests that were refused before or after authentication. docs/refusals.md has the same rows.
 var causes = map[code]denial.Cause{
 	codeMethodNotAllowed: {
-		Means: "it was no POST", Next: "nothing: a browser, a scanner or a probe; for probes there is GET /health",
+		Means: "the request wasn't a POST",
+		Next:  "nothing: it was a browser, a scanner or a probe; for probes there is GET /health",
 	},
-	codeNotFound: {Means: "its path is no webhook's", Next: "nothing, or correct the path at the sender: see provider list"},
+	codeNotFound: {
+		Means: "the path isn't a webhook's",
+		Next:  "nothing, or correct the path at the sender: see provider list",
+	},
 	codeUnknownProvider: {
-		Means: "its path names a provider that no definition has", Next: "correct the path at the sender, or add the definition",
+		Means: "the path names a provider without a definition",
+		Next:  "correct the path at the sender, or add the definition",
 	},
 	codeRateLimited: {
-		Means: "there were more requests than a rate of the definition allows",
-		Next:  "nothing if the sender tries again; otherwise raise the rate in the definition",
+		Means: "there were more requests than a rate in the definition allows",
+		Next:  "nothing if the sender retries; otherwise raise the rate in the definition",
 	},
 	codeTooLarge: {
-		Means: "its body is larger than it may be", Next: "raise body_limit in the definition, or HOLDFAST_INGRESS_BODY_LIMIT",
+		Means: "the body is larger than allowed",
+		Next:  "raise body_limit in the definition, or HOLDFAST_INGRESS_BODY_LIMIT",
 	},
-	codeEncoding: {Means: "its body was compressed", Next: "turn compression off at the sender, or at the proxy that compresses"},
+	codeEncoding: {
+		Means: "the body was compressed",
+		Next:  "turn compression off at the sender, or at the proxy that compresses",
+	},
 	codeBadRequest: {
-		Means: "it was no well-formed HTTP, or its end could be read in two ways", Next: "look at the proxy in front, if it was one",
+		Means: "the request wasn't well-formed HTTP, or its end was ambiguous",
+		Next:  "check the proxy in front, if there is one",
 	},
 	codeInvalid: {
-		Means: "a condition under refuse in the definition holds for one of its events, or a dispatcher's client sent a malformed one",
-		Next:  "correct what is sent, or the condition; the answer says what is wrong",
+		Means: "a condition under refuse in the definition is true for one of the events, or a dispatcher's client sent a malformed " +
+			"one",
+		Next: "correct what is sent, or the condition; the response says what is wrong",
 	},
 	codeTimeout: {
-		Means: "it did not arrive in time", Next: "look at the network; HOLDFAST_INGRESS_BODY_TIMEOUT bounds the body",
+		Means: "the request didn't arrive in time",
+		Next:  "check the network; HOLDFAST_INGRESS_BODY_TIMEOUT limits the time for the body",
 	},
-	codeHeadersTooLarge: {Means: "its headers were larger than 16 KiB", Next: "look at what the proxy in front adds"},
+	codeHeadersTooLarge: {
+		Means: "the headers were larger than 16 KiB",
+		Next:  "check what the proxy in front adds",
+	},
 }

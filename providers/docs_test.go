@@ -40,20 +40,22 @@ const aboveCatalogue = `# The catalogue
 
 <!-- Written by go test ./providers -run TestCataloguePage -update -->
 
-These %d definitions are built in. Each says what it is made from; the strongest of its sources is its **evidence**:
+The %d built-in providers: which variables hold their secrets, how requests are authenticated, and why their keys are made the way they
+are. To connect one, see [provider-setup.md](provider-setup.md).
 
-| Evidence | Means |
+- **Secrets** are in the variable, or in the file that the variable with the suffix ` + "`_FILE`" + ` names. Without a secret a provider
+  accepts nothing.
+- **Evidence** is the strongest source of a definition:
+
+| Evidence | Meaning |
 |---|---|
-| ` + "`vectors`" + ` | The sender has published signatures with their secret. They are authentic here |
-| ` + "`library`" + ` | It is as the sender's own library does it |
-| ` + "`documentation`" + ` | It is as the sender's documentation has it |
-| ` + "`observed`" + ` | It is as somebody has seen it. Compare it with your first requests |
+| ` + "`vectors`" + ` | The sender has published signatures with their secret, and this definition accepts them |
+| ` + "`library`" + ` | The definition does what the sender's own library does |
+| ` + "`documentation`" + ` | The definition follows the sender's documentation |
+| ` + "`observed`" + ` | The definition follows observed requests. Compare it with the first ones that you get |
 
-A test holds every definition to requests that it has not signed itself (` + "`providers/testdata/vectors`" + `). It also changes
-the secret, the body, each signed header, the time and the algorithm, and demands a refusal each time.
-
-A provider without a secret is closed: nobody is authentic. Its secret stands in the variable, or in the file that the variable
-with ` + "`_FILE`" + ` behind its name leads to.
+Tests check every definition with requests that it hasn't signed itself (` + "`providers/testdata/vectors`" + `). They also change the
+secret, the body, each signed header, the time and the algorithm, and expect a refusal each time.
 
 `
 
@@ -76,7 +78,7 @@ func catalogueInWords(c *Catalogue) string {
 // writeEntry is the section of one provider.
 func writeEntry(b *strings.Builder, p *Provider) {
 	d := p.Written()
-	fmt.Fprintf(b, "\n## %s\n\n%s. Key: %s. Duplicate for %s. Priority %s.\n\n", p.Name(), p.Title(), keyInWords(d), windowInWords(p),
+	fmt.Fprintf(b, "\n## %s\n\n%s. Key: %s. Duplicates are recognized %s. Priority: %s.\n\n", p.Name(), p.Title(), keyInWords(d), windowInWords(p),
 		priorityInWords(d))
 	for _, source := range d.Sources {
 		for _, e := range definition.Evidences {
@@ -87,18 +89,22 @@ func writeEntry(b *strings.Builder, p *Provider) {
 	}
 	b.WriteString("\n| | |\n|---|---|\n")
 	for _, reason := range []struct{ of, text string }{
-		{"Why this key", d.Why.Key}, {"A retry", d.Why.Retry}, {"Sent again by hand", d.Why.Resend},
-		{"A second subscription", d.Why.Second}, {"The wrong key", d.Why.Wrong}, {"IDs", d.Why.Scope}, {"Order", d.Why.Order},
+		{"Why this key", d.Why.Key}, {"A retry", d.Why.Retry}, {"A manual resend", d.Why.Resend},
+		{"A second subscription", d.Why.Second}, {"The wrong key", d.Why.Wrong}, {"Where IDs are unique", d.Why.Scope}, {"Order", d.Why.Order},
 	} {
 		fmt.Fprintf(b, "| %s | %s |\n", reason.of, strings.ReplaceAll(reason.text, "|", `\|`))
 	}
 }
 
 func linked(text string) string {
-	if strings.HasPrefix(text, "https://") {
+	switch {
+	case strings.HasPrefix(text, "https://"):
 		return "<" + text + ">"
+	case strings.Contains(text, "src/"): // a file of a library
+		return "`" + text + "`"
+	default:
+		return text
 	}
-	return text
 }
 
 func keyInWords(d *definition.Definition) string {
@@ -116,6 +122,12 @@ func keyInWords(d *definition.Definition) string {
 		}
 		parts = append(parts, text)
 	}
+	if d.Key.Certainty == "guessed" {
+		if d.Key.Delivery != "" {
+			parts = append(parts, "`"+strings.ReplaceAll(string(d.Key.Delivery), "|", `\|`)+"` (the delivery ID)")
+		}
+		parts, hashed = append(parts, "the body's hash"), true
+	}
 	words := strings.Join(parts, " : ")
 	switch {
 	case hashed || d.Key.Fallback == "":
@@ -131,28 +143,44 @@ func keyInWords(d *definition.Definition) string {
 }
 
 func windowInWords(p *Provider) string {
-	words := windowOf(int64(p.DedupeWindow("")))
-	if d := p.Written(); d.Key.Fallback != "" {
-		window := int64(15 * 60e9)
-		if d.Key.FallbackWindow != nil {
-			window = int64(*d.Key.FallbackWindow)
-		}
-		words += "; by hash " + windowOf(window)
+	switch d := p.Written(); {
+	case d.Key.Certainty == "guessed" && d.Key.Delivery == "":
+		return windowOf(hashWindow(d.Key))
+	case d.Key.Certainty == "guessed":
+		return "forever; without a delivery ID, " + windowOf(hashWindow(d.Key))
+	case d.Key.Fallback != "":
+		return windowOf(int64(p.DedupeWindow(""))) + "; by the body's hash, " + windowOf(hashWindow(d.Key))
+	default:
+		return windowOf(int64(p.DedupeWindow("")))
 	}
-	return words
 }
 
+// hashWindow returns how long a key without an ID counts, in nanoseconds: such keys differ only by the hash of the body.
+func hashWindow(k *definition.Key) int64 {
+	const minute, hour = int64(60e9), int64(3600e9)
+	switch {
+	case k.FallbackWindow != nil:
+		return int64(*k.FallbackWindow)
+	case k.InDoubt == "":
+		return 15 * minute
+	case k.RetrySpan != nil:
+		return int64(*k.RetrySpan) + hour
+	default:
+		return hour
+	}
+}
+
+// windowOf writes a duration as definitions do.
 func windowOf(d int64) string {
-	const minute, hour, day = int64(60e9), int64(3600e9), int64(24 * 3600e9)
+	const day = int64(24 * 3600e9)
 	switch {
 	case d == 0:
-		return "for ever"
+		return "forever"
 	case d%day == 0:
-		return fmt.Sprintf("%dd", d/day)
-	case d%hour == 0:
-		return fmt.Sprintf("%dh", d/hour)
+		return fmt.Sprintf("for %dd", d/day)
+	default:
+		return "for " + strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(event.Duration(d).String())
 	}
-	return fmt.Sprintf("%dm", d/minute)
 }
 
 func priorityInWords(d *definition.Definition) string {

@@ -12,117 +12,117 @@ type Cause struct{ Means, Next string }
 // causes has each reason. docs/refusals.md has the same rows.
 var causes = map[Reason]Cause{
 	NoSecret: {
-		"no secret is configured for the provider, so nobody is authentic",
-		"set the variable that the definition names, or the file behind it, to the secret that the sender shows",
+		"no secret is configured for the provider, so no request is authentic",
+		"set the variable that the definition names, or its file, to the secret that the sender shows",
 	},
 	PlaceholderSecret: {
-		"the configured secret is one that everybody knows, such as that of an example",
-		"put the secret that the sender shows in its place",
+		"the configured secret is a well-known one, such as one from an example",
+		"replace it with the secret that the sender shows",
 	},
 	ShortSecret: {
-		"the configured secret is so short that it can be guessed",
-		"have the sender make one of 12 characters or more",
+		"the configured secret is short enough to be guessed",
+		"have the sender create one of 12 characters or more",
 	},
 	UnusableSecret: {
-		"the configured secret is not in the form that the scheme needs, such as base64 behind its prefix",
-		"copy the whole secret from the sender, with its prefix",
+		"the configured secret doesn't have the format that the scheme needs, such as base64 after its prefix",
+		"copy the whole secret from the sender, including its prefix",
 	},
 	Address: {
-		"the address of the sender is in none of the allowed networks",
-		"compare it with the sender's published networks; behind a proxy set HOLDFAST_INGRESS_TRUSTED_PROXIES",
+		"the sender's address is in none of the allowed networks",
+		"compare it with the networks that the sender publishes; behind a proxy set HOLDFAST_INGRESS_TRUSTED_PROXIES",
 	},
 	MissingSignature: {
 		"the request has no signature",
-		"turn signing on at the sender, and see that no proxy drops the header; or it is a stranger, who may be ignored",
+		"turn signing on at the sender, and check that no proxy drops the header; ignore requests from strangers",
 	},
 	MissingToken: {
 		"the request has no token or password",
-		"give the sender the token, and see that no proxy drops the header; or it is a stranger, who may be ignored",
+		"give the sender the token, and check that no proxy drops the header; ignore requests from strangers",
 	},
 	MissingTimestamp: {
-		"the request has a signature and not the time that it covers",
-		"see that no proxy drops the header; a sender that signs without a time needs another definition",
+		"the request has a signature, but not the time that it covers",
+		"check that no proxy drops the header; a sender that signs without a time needs another definition",
 	},
 	MissingID: {
-		"the request has a signature and not the message id that it covers",
-		"see that no proxy drops the header; a sender that signs without an id needs another definition",
+		"the request has a signature, but not the message ID that it covers",
+		"check that no proxy drops the header; a sender that signs without an ID needs another definition",
 	},
 	AmbiguousHeader: {
-		"a header that may stand once stands twice",
-		"see whether a proxy adds it a second time",
+		"a header that may appear once appears twice",
+		"check whether a proxy adds it again",
 	},
 	MalformedHeader: {
-		"the header is there, and in another grammar than the definition has for it, or with signatures of another kind only",
-		"compare what the sender documents with auth[].…signature of the definition; perhaps it is another provider's request",
+		"the signature header has another format than in the definition, or only signatures of another kind",
+		"compare the sender's documentation with auth[].…signature of the definition; the request may be another provider's",
 	},
 	MalformedTimestamp: {
-		"the signed time is not a number of digits",
-		"compare what the sender documents with auth[].…timestamp of the definition",
+		"the signed time isn't a number",
+		"compare the sender's documentation with auth[].…timestamp of the definition",
 	},
 	TooManySignatures: {
-		"the header holds more than 10 signatures",
-		"no rotation needs as many: see who sends it",
+		"the header has more than 10 signatures",
+		"find out who sends it: no rotation needs that many",
 	},
 	MalformedToken: {
-		"the token is not in the form that the scheme has for it",
-		"compare what the sender documents with the definition: Bearer or Basic, HS256, one value",
+		"the token doesn't have the format of the scheme",
+		"compare the sender's documentation with the definition: Bearer or Basic, HS256, one value",
 	},
 	UnsignedBody: {
-		"the body is neither a form nor hashed in the URL, so the signature would not cover it",
+		"the body is neither a form nor hashed in the URL, so the signature wouldn't cover it",
 		"send a form, or the hash that the definition names under body_hash",
 	},
 	MalformedSignature: {
-		"there is a signature, and its length or encoding is not that of the scheme",
-		"compare algorithm and encoding (hex or base64) of the definition with what the sender documents",
+		"the signature doesn't have the length or encoding of the scheme",
+		"compare algorithm and encoding (hex or base64) in the definition with the sender's documentation",
 	},
 	OtherAccount: {
-		"the request is of an account or topic that is not configured",
-		"if it is yours, add it to the variable that the definition names; or it is a stranger's, who may be ignored",
+		"the request comes from an account or topic that isn't configured",
+		"if it is yours, add it to the variable that the definition names; otherwise ignore it",
 	},
 	ForeignCertificate: {
-		"the request names a certificate at a place that the definition does not allow",
+		"the request names a certificate at a place that the definition doesn't allow",
 		"nothing, unless the sender documents a new place: then add it to auth[].certificate.hosts",
 	},
 	NoCertificate: {
-		"the sender's certificate, or one above it, could not be fetched; the request is answered so that it is sent again",
-		"see that the ingress reaches the sender's host by HTTPS, and the hosts of auth[].certificate.issuers by HTTP",
+		"the sender's certificate, or one above it, couldn't be fetched; the response asks the sender to retry",
+		"check that the ingress reaches the sender's host by HTTPS, and the hosts of auth[].certificate.issuers by HTTP",
 	},
 	WrongCertificate: {
-		"the certificate is not the sender's: it has another name, is not valid now, or leads to no trusted root",
-		"see what was found; if the sender documents a new name, add it to auth[].certificate.names",
+		"the certificate isn't the sender's: it has another name, isn't valid now, or leads to no trusted root",
+		"check what was found; if the sender documents a new name, add it to auth[].certificate.names",
 	},
 	BadToken: {
 		"the token or password is none of the configured ones",
-		"copy it anew from where the sender has it; during a rotation configure both",
+		"copy it from the sender again; during a rotation configure both",
 	},
 	BadSignature: {
 		"no configured secret gives this signature: the secret is wrong, or the body was changed on its way",
-		"copy the secret of this very endpoint anew (each endpoint, and test mode, has its own); during a rotation configure both; " +
-			"then see whether a proxy changes bodies",
+		"copy the secret of this endpoint again (each endpoint, and test mode, has its own); during a rotation configure both; " +
+			"then check whether a proxy changes bodies",
 	},
 	ModifiedBody: {
 		"the secret is right, and the body was changed on its way",
-		"find the proxy, gateway or middleware that writes bodies anew, and have it pass the bytes as they come",
+		"find the proxy, gateway or middleware that rewrites bodies, and have it pass the bytes unchanged",
 	},
 	OtherURL: {
-		"the secret is right, and the sender has called another URL than the one we take it for",
-		"set HOLDFAST_INGRESS_PUBLIC_URL to how the sender calls this server",
+		"the secret is right, but the sender called another URL than the one that Holdfast assumes",
+		"set HOLDFAST_INGRESS_PUBLIC_URL to the URL that the sender calls",
 	},
 	WrongClaim: {
-		"the token is signed with our secret, and is meant for somebody else",
-		"compare the claims of the definition with those that the sender puts into the token",
+		"the token is signed with our secret, but is meant for another recipient",
+		"compare the claims in the definition with those in the sender's token",
 	},
 	Expired: {
 		"the token has expired, or has no expiry",
-		"compare both clocks; a request that was held up on its way is sent again by its sender",
+		"compare both clocks; the sender retries a request that was delayed",
 	},
 	StaleTimestamp: {
-		"the signature is good, and the request was signed too long ago",
-		"compare both clocks (holdfast doctor looks at ours); a proxy that holds requests back, or a replay, looks the same",
+		"the signature is valid, but the request was signed too long ago",
+		"compare both clocks (holdfast doctor checks ours); a proxy that delays requests, or a replay, looks the same",
 	},
 	TimestampFromFuture: {
-		"the signature is good, and the request was signed at a time that is still to come",
-		"compare both clocks (holdfast doctor looks at ours)",
+		"the signature is valid, but the request was signed at a time in the future",
+		"compare both clocks (holdfast doctor checks ours)",
 	},
 }
 
