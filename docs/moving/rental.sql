@@ -1,8 +1,9 @@
 -- The rental backend (RentProg): events, dead letters, bodies that are only in its error log, cars, clients and bookings. PostgreSQL.
 --   psql -AtX "$OLD_DATABASE_URL" -f docs/moving/rental.sql > rental.ndjson
 -- Umnico's events are in none of its tables. If RentProg sends IDs of events in headers, say since when it also sends to Holdfast, with
--- -v shadow=2026-11-25T10:00:00Z: these tables have no headers, so events after that time can't be found again, and are left out. What
--- has no row in the table of events has only the time when it failed, which is later: it is exported for another hour.
+-- -v shadow=2026-11-25T10:00:00Z, rather too late than too early. These tables have no headers, so the import can't recognize events after
+-- that time, and the query leaves them out. Failures without a row in the table of events have only the time of the failure, which is
+-- later: they are exported for another hour.
 \if :{?shadow}
 \else
   \set shadow infinity
