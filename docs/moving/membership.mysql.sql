@@ -19,9 +19,10 @@ SELECT JSON_OBJECT(
                          'id', event_id, 'resource_type', resource_type, 'action', action,
                          'links', JSON_EXTRACT(payload, '$.links'), 'details', JSON_EXTRACT(payload, '$.details'),
                          'metadata', JSON_EXTRACT(payload, '$.metadata')))) AS CHAR) END,
-       'status', CASE status WHEN 'completed' THEN 'processed' WHEN 'failed' THEN 'permanently_failed' ELSE status END,
+       'status', CASE status WHEN 'completed' THEN 'processed' WHEN 'failed' THEN 'permanently_failed'
+                             ELSE COALESCE(NULLIF(status, ''), 'pending') END,
        'attempts', CASE status WHEN 'completed' THEN retry_count + 1 ELSE retry_count END,
-       'error', CASE WHEN status <> 'completed' THEN LEFT(error_message, 500) END,
-       'last_failed_at', CASE WHEN status <> 'completed' AND retry_count > 0
+       'error', CASE WHEN COALESCE(status, '') <> 'completed' THEN LEFT(error_message, 500) END,
+       'last_failed_at', CASE WHEN COALESCE(status, '') <> 'completed' AND retry_count > 0
                               THEN FLOOR(UNIX_TIMESTAMP(COALESCE(completed_at, processing_at, created_at)) * 1000) END)
   FROM webhook_queue ORDER BY created_at, event_id;

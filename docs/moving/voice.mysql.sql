@@ -21,7 +21,8 @@ WITH letters AS (
              FROM dead_letter_webhooks AS l) AS numbered
      WHERE newest = 1
 ), all_events AS (
-    SELECT e.provider, e.payload, COALESCE(e.correlation_id, l.correlation_id) AS correlation_id,
+    SELECT COALESCE(e.provider, l.provider) AS provider, COALESCE(e.payload, l.payload) AS payload,
+           COALESCE(e.correlation_id, l.correlation_id) AS correlation_id,
            COALESCE(e.created_at, e.processed_at, l.created_at, l.failed_at) AS received_at,
            0 AS is_letter_alone, l.id AS letter, l.retry_count + 1 AS attempts, COALESCE(l.last_error, l.error) AS error,
            COALESCE(l.failed_at, l.created_at) AS first_failed_at, l.last_failed_at,
@@ -29,7 +30,7 @@ WITH letters AS (
                      AND NOT COALESCE(l.last_failed_at > e.processed_at, FALSE) THEN 'processed'
                 WHEN l.permanently_failed THEN 'permanently_failed'
                 WHEN l.id IS NOT NULL THEN 'failed'
-                ELSE LOWER(e.status) END AS status
+                ELSE COALESCE(NULLIF(LOWER(e.status), ''), 'pending') END AS status
       FROM webhook_events AS e LEFT JOIN letters AS l ON l.idempotency_key = e.idempotency_key
     UNION ALL
     SELECT l.provider, l.payload, l.correlation_id, COALESCE(l.created_at, l.failed_at), 1, l.id, l.retry_count + 1,

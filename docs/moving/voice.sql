@@ -24,7 +24,7 @@ WITH letters AS (
                      AND NOT coalesce(greatest(l.failed_at, l.last_retry_at) > e.processed_at, false) THEN 'processed'
                 WHEN l.permanently_failed THEN 'permanently_failed'
                 WHEN l.id IS NOT NULL THEN 'failed'
-                ELSE lower(e.status) END AS status
+                ELSE coalesce(nullif(lower(e.status), ''), 'pending') END AS status
       FROM webhook_events AS e FULL JOIN letters AS l ON l.idempotency_key = e.idempotency_key
 )
 SELECT jsonb_build_object(

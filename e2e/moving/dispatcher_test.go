@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -112,7 +113,7 @@ func (i *installation) publish(t *testing.T, id, source string) {
 //   - what it may still deliver is left out until it is stopped for good
 //   - what is published once more is a duplicate, and not delivered again; what had failed is delivered then
 //   - an operator redrives what failed and what was left waiting: each is delivered once, with the signature of before
-//   - what it gave up while Holdfast had a copy is sent by name
+//   - what it did not deliver while Holdfast had a copy, and what was published while none of the two delivered, is sent by name and time
 //   - its clients find events and subscriptions by their own IDs; the same file changes nothing
 func TestTheDispatcherMovesIn(t *testing.T) {
 	t.Parallel()
@@ -131,12 +132,15 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	old.event(t, "again", "'erp'", "retrying", 3)
 
 	i := start(t, "HOLDFAST_DISPATCHER_TOKEN=token-of-the-dispatchers-clients", "HOLDFAST_REDRIVE_INTERVAL=1s")
-	// The shadow: both get these. The dispatcher delivers one, and gives the other one up.
-	i.publish(t, "both", "shop")
-	i.publish(t, "lost", "shop")
+	// The shadow: both get these. The dispatcher delivers one, gives one up, and is still trying two when the first file is made.
+	for _, id := range []string{"both", "lost", "fails later", "stays"} {
+		i.publish(t, id, "shop")
+	}
 	i.settle(t)
 	old.event(t, "both", "'shop'", "delivered", 1)
 	old.event(t, "lost", "'shop'", "failed", 5)
+	old.event(t, "fails later", "'shop'", "retrying", 3)
+	old.event(t, "stays", "'shop'", "retrying", 3)
 
 	recipe := filepath.Join(root, "docs", "moving", "dispatcher.sql")
 	file := i.write(t, "dispatcher.ndjson", old.export(t, recipe))
@@ -147,15 +151,21 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM subscriptions WHERE NOT active"))
 	i.awaitRedriveLooks(t)
 	require.Equal(t, 2, i.count(t, openDeadLetters))
-	require.Equal(t, 5, i.count(t, processedEvents))
+	require.Equal(t, 7, i.count(t, processedEvents))
 	differences, _ := i.compare(t, file)
-	require.Equal(t, []string{`dead_letter status order.paid status "waits" "processed"`}, differences, "the one that is lost")
+	require.Equal(t, []string{`dead_letter status order.paid status "waits" "processed"`}, differences, "the one that was given up")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM delivery_queue"))
 
-	// The cut-over: the dispatcher is stopped, and what was under way it has delivered.
+	// The cut-over: the dispatcher is stopped. It has delivered one event before, and given one up. A publisher goes on.
+	stopped := time.Now().UTC()
 	old.exec(t, "UPDATE events SET status = 'delivered' WHERE id = 'under way'")
+	old.exec(t, "UPDATE events SET status = 'failed' WHERE id = 'fails later'")
+	i.publish(t, "meanwhile", "shop")
+	i.settle(t)
 	last := i.write(t, "stopped.ndjson", old.exportStopped(t, recipe))
-	require.Equal(t, "event 1 new, 4 there; dead_letter 2 new, 3 there", counted(i.importFile(t, last)))
+	require.Equal(t, "event 1 new, 4 there; dead_letter 2 new, 5 there", counted(i.importFile(t, last)))
+	onlyProcessedHere := i.onlyProcessedHere(t, last)
+	require.ElementsMatch(t, []string{"events:shop:lost", "events:shop:fails later", "events:shop:stays"}, onlyProcessedHere)
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_1' AND active"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM subscriptions WHERE name = 'old-sub_2' AND NOT active"))
 	for id, source := range map[string]string{"done": "shop", "bare": "", "empty": "", "under way": "erp", "both": "shop", "lost": "shop"} {
@@ -163,7 +173,7 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	}
 	i.settle(t)
 	i.awaitRedriveLooks(t)
-	require.Equal(t, 6, i.count(t, processedEvents), "they were duplicates")
+	require.Equal(t, 9, i.count(t, processedEvents), "they were duplicates")
 	require.Zero(t, i.count(t, "SELECT count(*) FROM delivery_queue"))
 	require.Empty(t, crm.all())
 
@@ -171,16 +181,19 @@ func TestTheDispatcherMovesIn(t *testing.T) {
 	i.settle(t)
 	i.awaitCount(t, 3, openDeadLetters)
 	i.redrive(t, "events", 0)
-	i.mustRun(t, "delivery", "send", "events:shop:lost", "old-sub_1")
+	i.send(t, onlyProcessedHere, "old-sub_1")
+	i.mustRun(t, "resend", "start", "old-sub_1", "--since", stopped.Format(time.RFC3339Nano), "--yes", "--reason", "moving in")
 	i.awaitCount(t, 0, "SELECT count(*) FROM delivery_queue")
-	require.Equal(t, map[string]int{"given": 1, "rescued": 1, "waits": 1, "again": 1, "lost": 1}, crm.all())
+	require.Equal(t, map[string]int{
+		"given": 1, "rescued": 1, "waits": 1, "again": 1, "lost": 1, "fails later": 1, "stays": 1, "meanwhile": 1,
+	}, crm.all())
 	require.Empty(t, erp.all())
 
 	after := i.contents(t)
-	require.Equal(t, "event 0 new, 5 there; dead_letter 0 new, 5 there", counted(i.importFile(t, last)))
+	require.Equal(t, "event 0 new, 5 there; dead_letter 0 new, 7 there", counted(i.importFile(t, last)))
 	require.Equal(t, after, i.contents(t))
 	differences, _ = i.compare(t, last)
-	require.Len(t, differences, 5, "what had failed is processed here")
+	require.Len(t, differences, 7, "what had failed is processed here")
 	for _, difference := range differences {
 		require.Equal(t, `dead_letter status order.paid status "waits" "processed"`, difference)
 	}

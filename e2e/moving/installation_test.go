@@ -173,6 +173,18 @@ func counted(done operation.Import) string {
 // compare is what compare says of a file, without its table, and whether nothing differs.
 func (i *installation) compare(t *testing.T, file string) (differences []string, isSame bool) {
 	t.Helper()
+	all := i.differences(t, file)
+	for _, d := range all {
+		differences = append(differences, strings.Join(strings.Fields(fmt.Sprint(
+			d.Record, " ", d.Differ, " ", i.nameOf(t, d), " ", d.Field, " ", string(d.There), " ", string(d.Here))), " "))
+	}
+	slices.Sort(differences)
+	return differences, len(all) == 0
+}
+
+// differences are those that compare finds; its exit code says whether there are any.
+func (i *installation) differences(t *testing.T, file string) []operation.ImportDifference {
+	t.Helper()
 	out, err := i.run("compare", file, "--json")
 	var found struct {
 		Mistaken    int64
@@ -180,12 +192,28 @@ func (i *installation) compare(t *testing.T, file string) (differences []string,
 	}
 	require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&found), out)
 	require.Zero(t, found.Mistaken)
-	for _, d := range found.Differences {
-		differences = append(differences, strings.Join(strings.Fields(fmt.Sprint(
-			d.Record, " ", d.Differ, " ", i.nameOf(t, d), " ", d.Field, " ", string(d.There), " ", string(d.Here))), " "))
+	require.Equal(t, len(found.Differences) > 0, err != nil, out)
+	return found.Differences
+}
+
+// onlyProcessedHere are the events that wait in a file and are processed here, as PROVIDER:KEY. No subscription has them: that here was
+// not active yet.
+func (i *installation) onlyProcessedHere(t *testing.T, file string) (events []string) {
+	t.Helper()
+	for _, d := range i.differences(t, file) {
+		if d.Field == "status" && string(d.There) == `"waits"` && string(d.Here) == `"processed"` {
+			events = append(events, d.Provider+":"+d.Name)
+		}
 	}
-	slices.Sort(differences)
-	return differences, err == nil
+	return events
+}
+
+// send sends events to a subscription.
+func (i *installation) send(t *testing.T, events []string, subscription string) {
+	t.Helper()
+	for _, event := range events {
+		i.mustRun(t, "delivery", "send", event, subscription)
+	}
 }
 
 // nameOf is the type of an event, since its key may be a hash; what else there is has a name.

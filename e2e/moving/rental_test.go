@@ -90,6 +90,7 @@ func (r *rental) fill(t *testing.T) {
 	r.dead(t, "worker_fail", 7*hour, "7", car(65004, `"mileage"=>[1, 2]`))
 	// It failed before it had a row, and the same car changed after it.
 	r.dead(t, "worker_fail", 5*hour, "", car(65001, `"note"=>[nil, "scratch"], "mileage"=>[102000, 102500]`))
+	r.exec(t, "UPDATE rentprog_webhook_dead SET event_name = NULL WHERE created_at = "+r.at(5*hour))
 	r.event(t, 8, 4*hour, car(65001, `"mileage"=>[102500, 103000]`))
 	r.entity(t, "cars", 65001, 4*hour, `{"id": 65001, "plate": "A 1", "mileage": 103000}`)
 	r.entity(t, "clients", 300001, 30*hour, `{"id": 300001, "name": "Ada"}`)
@@ -99,8 +100,9 @@ func (r *rental) fill(t *testing.T) {
 	r.dead(t, "worker_fail", 6*hour, "", unreadable)
 	r.logged(t, 6*hour, car(65006, `"mileage"=>[1, 2]`))
 	r.logged(t, 6*hour, car(65006, `"mileage"=>[1, 2]`))
-	r.logged(t, 6*hour, driven)
+	r.logged(t, 72*hour-minute, driven)
 	r.exec(t, "INSERT INTO rentprog_webhook_error_log (phase, kind, error) VALUES ('ws', 'Error', 'closed')")
+	r.fillHoursApart(t)
 	// Twice the same within 15 minutes: two events, whose headers this system has not kept.
 	r.event(t, 9, 2*hour, car(65007, `"open"=>[true, false]`))
 	r.event(t, 10, 2*hour-5*minute, car(65007, `"open"=>[true, false]`))
@@ -110,6 +112,30 @@ func (r *rental) fill(t *testing.T) {
 	r.event(t, 11, 3*minute, recent)
 	r.event(t, 12, 2*minute, recentDead)
 	r.dead(t, "worker_fail", minute, "12", recentDead)
+}
+
+// fillHoursApart makes rows of one body that are hours apart: some are of one event, and some are of two.
+func (r *rental) fillHoursApart(t *testing.T) {
+	t.Helper()
+	// It got its row in the table of events from the replay that rescued it.
+	r.dead(t, "replayed", 5*hour, "", car(65020, `"mileage"=>[1, 2]`))
+	r.event(t, 20, 149*minute, car(65020, `"mileage"=>[1, 2]`))
+	// It never had a row, and a replay failed.
+	r.dead(t, "replayed", 8*hour, "", car(65021, `"mileage"=>[1, 2]`))
+	r.dead(t, "worker_fail", 4*hour-minute, "", car(65021, `"mileage"=>[1, 2]`))
+	// Lost, and the same car changed after it.
+	r.logged(t, 7*hour, car(65022, `"note"=>[nil, "dent"]`))
+	r.entity(t, "cars", 65022, 5*hour, `{"id": 65022, "plate": "B 2"}`)
+	// Lost twice, lost after it had succeeded, and lost after it had failed; the log also has the last retry of that one.
+	r.logged(t, 3*hour, car(65006, `"mileage"=>[1, 2]`))
+	r.event(t, 21, 48*hour, car(65023, `"mileage"=>[1, 2]`))
+	r.logged(t, 6*hour, car(65023, `"mileage"=>[1, 2]`))
+	r.dead(t, "worker_fail", 40*hour, "", car(65024, `"mileage"=>[1, 2]`))
+	r.logged(t, 20*hour-minute, car(65024, `"mileage"=>[1, 2]`))
+	r.logged(t, 2*hour, car(65024, `"mileage"=>[1, 2]`))
+	// The dead letter has no body.
+	r.event(t, 22, 11*hour, car(65025, `"mileage"=>[1, 2]`))
+	r.exec(t, "INSERT INTO rentprog_webhook_dead (created_at, status, event_id) VALUES ("+r.at(11*hour-minute)+", 'worker_fail', '22')")
 }
 
 // A rental backend moves in, with rows in every status, and its events also go to Holdfast from now on:
@@ -136,30 +162,37 @@ func TestTheRentalBackendMovesIn(t *testing.T) {
 	file := i.write(t, "rental.ndjson", old.export(t, filepath.Join(root, "docs", "moving", "rental.sql")))
 	i.bringsTheRentalBackend(t, file)
 	i.awaitRedriveLooks(t)
-	require.Equal(t, 8, i.count(t, openDeadLetters))
+	require.Equal(t, 15, i.count(t, openDeadLetters))
 	i.requireDelivered(t, crm)
 	differences, isSame := i.compare(t, file)
 	require.False(t, isSame)
 	require.Equal(t, []string{`dead_letter status car_update status "waits" "processed"`}, differences)
+	onlyProcessedHere, there := i.onlyProcessedHere(t, file), i.eventOf(t, "car", "65023")
 
 	i.subscribe(t, crm, "rentprog", true)
 	delivered := i.redeliversCars(t, crm)
 	i.redrive(t, "rentprog", 1)
-	delivered = append(delivered, i.eventOf(t, "car", "65004"), i.eventOf(t, "car", "65006"))
+	i.send(t, onlyProcessedHere, "all")
+	delivered = append(delivered, i.eventOf(t, "car", "65004"), i.eventOf(t, "car", "65011"), i.eventOf(t, "car", "65021"),
+		i.eventOf(t, "car", "65022"), i.eventOf(t, "car", "65025"))
+	for _, lost := range []string{"65006", "65023", "65024"} {
+		delivered = append(delivered, without(i.eventsOf(t, "car", lost, "", ""), there)...)
+	}
 	delivered = append(delivered, i.eventsOf(t, "client", "300001", "client_update", "")...)
 	delivered = append(delivered, i.eventsOf(t, "car", "65001", "", "note")...)
 	delivered = append(delivered, i.eventsOf(t, "booking", "500001", "booking_update", "")...)
 	delivered = append(delivered, without(i.eventsOf(t, "car", "65010", "", ""), alive)...)
-	require.Len(t, delivered, 8)
+	require.Len(t, delivered, 16)
 	i.requireDelivered(t, crm, delivered...)
 	require.Contains(t, i.entity(t, "rentprog", "car", "65001"), `"scratch"`)
+	require.Contains(t, i.entity(t, "rentprog", "car", "65022"), `"dent"`)
 
 	differences, _ = i.compare(t, file)
 	require.Equal(t, append([]string{`dead_letter status booking_update status "waits" "processed"`},
-		append(slices.Repeat([]string{`dead_letter status car_update status "waits" "processed"`}, 6),
+		append(slices.Repeat([]string{`dead_letter status car_update status "waits" "processed"`}, 13),
 			`dead_letter status client_update status "waits" "processed"`)...), differences)
 	before := i.contents(t)
-	require.Equal(t, "event 0 new, 10 there; dead_letter 0 new, 9 there; entity 0 new, 3 there", counted(i.importFile(t, file)))
+	require.Equal(t, "event 0 new, 12 there; dead_letter 0 new, 16 there; entity 0 new, 4 there", counted(i.importFile(t, file)))
 	require.Equal(t, before, i.contents(t))
 }
 
@@ -175,10 +208,10 @@ func (i *installation) bringsTheRentalBackend(t *testing.T, file string) {
 	before := i.contents(t)
 	require.Contains(t, i.mustRun(t, "import", file, "--dry-run"), "nothing is changed")
 	require.Equal(t, before, i.contents(t))
-	require.Equal(t, "event 9 new, 1 there; dead_letter 8 new, 1 there; entity 3 new, 0 there", counted(i.importFile(t, file)))
-	require.Equal(t, 12, i.count(t, processedEvents), "with the three that came alive")
-	require.Equal(t, 8, i.count(t, openDeadLetters))
-	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'exhausted'"), "given up, and only in the error log")
+	require.Equal(t, "event 11 new, 1 there; dead_letter 15 new, 1 there; entity 4 new, 0 there", counted(i.importFile(t, file)))
+	require.Equal(t, 14, i.count(t, processedEvents), "with the three that came alive")
+	require.Equal(t, 15, i.count(t, openDeadLetters))
+	require.Equal(t, 6, i.count(t, "SELECT count(*) FROM dead_letters WHERE state = 'exhausted'"), "given up, and only in the error log")
 	require.Equal(t, 1, i.count(t,
 		"SELECT count(*) FROM dead_letters WHERE error_message = 'timeout of the database' AND attempts = 3 AND type = 'client_update'"))
 	require.JSONEq(t, `{"id":65001,"plate":"A 1","mileage":103000,"action":"update","last_event":
@@ -192,11 +225,11 @@ func (i *installation) redeliversCars(t *testing.T, crm *endpoint) (delivered []
 		i.sendCar(t, body)
 	}
 	i.settle(t)
-	require.Equal(t, 12, i.count(t, allEvents), "they are duplicates")
+	require.Equal(t, 14, i.count(t, allEvents), "they are duplicates")
 	i.requireDelivered(t, crm)
 	i.sendCar(t, recentDead)
 	i.settle(t)
-	i.awaitCount(t, 7, openDeadLetters)
+	i.awaitCount(t, 14, openDeadLetters)
 	rescued := i.eventOf(t, "car", "65009")
 	i.requireDelivered(t, crm, rescued)
 	again := i.sendCar(t, car(65002, `"mileage"=>[1, 2]`)) // after ten hours it is another event, which is marked
@@ -206,21 +239,25 @@ func (i *installation) redeliversCars(t *testing.T, crm *endpoint) (delivered []
 }
 
 // RentProg sends IDs of events in headers, which the old tables don't have: its events in them can't be found again. So the export ends
-// where the shadow begins.
+// where the shadow begins. What has no row in the table of events has only the time when it failed, which may be later than that: it is
+// exported for another hour.
 func TestTheExportEndsWhereTheShadowBegins(t *testing.T) {
 	t.Parallel()
 	old := &rental{oldSystem: newOldPostgres(t, "rental"), now: time.Now().UTC()}
 	before, after := car(1, `"mileage"=>[1, 2]`), car(2, `"mileage"=>[1, 2]`)
-	old.event(t, 1, time.Hour, before)
+	old.event(t, 1, 3*hour, before)
 	old.event(t, 2, 0, after)
 	old.dead(t, "worker_fail", -time.Minute, "2", after)
+	old.dead(t, "worker_fail", 90*minute, "", car(3, `"mileage"=>[1, 2]`))
+	old.logged(t, 80*minute, car(4, `"mileage"=>[1, 2]`))
+	old.dead(t, "worker_fail", 30*minute, "", car(5, `"mileage"=>[1, 2]`))
 	i := start(t, "RENTPROG_WEBHOOK_TOKEN=token-of-the-test")
 	i.post(t, "/webhooks/rentprog/token-of-the-test", after, "X-Event-Id", "e2")
 	i.settle(t)
-	query := i.write(t, "since.sql", []byte("\\set shadow "+old.now.Add(-time.Minute).Format(time.RFC3339)+"\n\\i "+
+	query := i.write(t, "since.sql", []byte("\\set shadow "+old.now.Add(-2*hour).Format(time.RFC3339)+"\n\\i "+
 		filepath.Join(root, "docs", "moving", "rental.sql")+"\n"))
 	file := i.write(t, "rental.ndjson", old.export(t, query))
-	require.Equal(t, "event 1 new, 0 there", counted(i.importFile(t, file)))
+	require.Equal(t, "event 1 new, 0 there; dead_letter 2 new, 0 there", counted(i.importFile(t, file)))
 	differences, isSame := i.compare(t, file)
 	require.True(t, isSame, differences)
 }

@@ -93,6 +93,13 @@ func (v *voice) fill() {
 	v.event("k10", "stripe", stripeEvent("evt_failed_later"), "processed", 600, 590)
 	v.letter("k10", "stripe", stripeEvent("evt_failed_later"), 589, 0, false)
 	v.letter("k10", "stripe", stripeEvent("evt_failed_later"), 500, 0, false)
+	// Of two nothing says that they were processed, and one has its provider and its body in its dead letter alone.
+	v.event("k11", "stripe", stripeEvent("evt_empty_status"), "", 40, 0)
+	v.event("k12", "stripe", stripeEvent("evt_no_status"), "", 41, 0)
+	v.sql.WriteString("UPDATE webhook_events SET status = NULL WHERE idempotency_key = 'k12';\n")
+	v.event("k13", "", "{}", "failed", 50, 0)
+	v.sql.WriteString("UPDATE webhook_events SET provider = NULL, payload = NULL WHERE idempotency_key = 'k13';\n")
+	v.letter("k13", "stripe", stripeEvent("evt_only_in_letter"), 50, 0, false)
 	v.event("live1", "stripe", stripeEvent("evt_live"), "processed", 2, 1)
 	v.event("live2", "retell", call("transcript_updated", "call_live"), "processed", 2, 1)
 	v.event("live3", "calcom", booking("BOOKING_CREATED", "b_live"), "pending", 2, 0)
@@ -129,15 +136,16 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	before := i.contents(t)
 	i.mustRun(t, "import", file, "--dry-run")
 	require.Equal(t, before, i.contents(t))
-	require.Equal(t, "event 4 new, 2 there; dead_letter 6 new, 1 there", counted(i.importFile(t, file)))
+	require.Equal(t, "event 4 new, 2 there; dead_letter 9 new, 1 there", counted(i.importFile(t, file)))
 	i.requireBody(t, "stripe", "evt_old", laravel(stripeEvent("evt_old")))
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND state = 'exhausted' AND attempts = 3 AND error_message LIKE 'refused: O''Brien%'"))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM events WHERE key = 'evt_old' AND correlation_id = 'c-k1' AND"+
 		" received_at = $1::timestamptz", fmt.Sprint(v.at(3000), "Z")))
 	i.awaitRedriveLooks(t)
-	require.Equal(t, 6, i.count(t, openDeadLetters))
+	require.Equal(t, 9, i.count(t, openDeadLetters))
 	differences, _ := i.compare(t, file)
 	require.Equal(t, []string{`dead_letter status BOOKING_CREATED status "waits" "processed"`}, differences)
+	onlyProcessedHere := i.onlyProcessedHere(t, file)
 	i.requireDelivered(t, crm)
 
 	i.subscribe(t, crm, "stripe, retell, calcom", true)
@@ -154,25 +162,28 @@ func moveVoice(t *testing.T, old oldSystem, query string) {
 	i.requireDelivered(t, crm)
 	i.sendSigned(t, "retell", []byte(call("call_analyzed", "call_failed")))
 	i.settle(t)
-	i.awaitCount(t, 5, openDeadLetters)
+	i.awaitCount(t, 8, openDeadLetters)
 	rescued := i.eventOf(t, "call", "call_failed")
 	i.requireDelivered(t, crm, rescued)
 
+	i.send(t, onlyProcessedHere, "all")
 	for _, provider := range []string{"retell", "calcom", "stripe"} {
 		i.mustRun(t, "dlq", "redrive", "--provider", provider, "--yes", "--reason", "moving in")
 	}
 	i.settle(t)
 	i.awaitCount(t, 0, openDeadLetters)
 	i.requireDelivered(t, crm, rescued, i.eventOf(t, "call", "call_processing"), i.eventOf(t, "booking", "b_alone"),
-		i.idOf(t, "stripe", "evt_given_up"), i.idOf(t, "stripe", "evt_pending"), i.idOf(t, "stripe", "evt_failed_later"))
-	require.Equal(t, 13, i.count(t, processedEvents))
+		i.eventOf(t, "booking", "b_live"), i.idOf(t, "stripe", "evt_given_up"), i.idOf(t, "stripe", "evt_pending"),
+		i.idOf(t, "stripe", "evt_failed_later"), i.idOf(t, "stripe", "evt_empty_status"), i.idOf(t, "stripe", "evt_no_status"),
+		i.idOf(t, "stripe", "evt_only_in_letter"))
+	require.Equal(t, 16, i.count(t, processedEvents))
 
-	old.exec(t, "DELETE FROM dead_letter_webhooks WHERE idempotency_key <> 'k6'")
+	old.exec(t, "DELETE FROM dead_letter_webhooks WHERE idempotency_key NOT IN ('k6', 'k13')")
 	old.exec(t, "UPDATE webhook_events SET status = 'processed', processed_at = created_at")
 	file = i.write(t, "voice.ndjson", old.export(t, query))
 	differences, _ = i.compare(t, file)
 	require.Equal(t, []string{`dead_letter status BOOKING_CANCELLED status "waits" "processed"`}, differences)
 	before = i.contents(t)
-	require.Equal(t, "event 0 new, 12 there; dead_letter 0 new, 1 there", counted(i.importFile(t, file)))
+	require.Equal(t, "event 0 new, 15 there; dead_letter 0 new, 1 there", counted(i.importFile(t, file)))
 	require.Equal(t, before, i.contents(t))
 }

@@ -164,9 +164,9 @@ func (r *reading) found() tried {
 // try reads a file, and says what would become of it.
 func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 	counts, problems := operation.ImportCounts{}, []operation.ImportProblem(nil)
-	r := &reading{store: t.Store.Imports}
+	r, parse := &reading{store: t.Store.Imports}, t.Parser()
 	r.page = func(ctx context.Context, items []operation.ImportItem) error {
-		more, wrong, err := t.Store.Imports.TryImport(ctx, items, t.Parser())
+		more, wrong, err := t.Store.Imports.TryImport(ctx, items, parse)
 		counts.AddAll(more)
 		problems = append(problems, wrong[:min(len(wrong), operation.MaxProblems-len(problems))]...)
 		return err
