@@ -80,7 +80,7 @@ type Ingress struct {
 	// publishes with it hears of a malformed event by 400. It needs a database. Empty: none of this is served. See
 	// docs/deliveries.md.
 	DispatcherToken Secret `env:"HOLDFAST_DISPATCHER_TOKEN" example:"5f0c…"`
-	// DrainDelay is how long requests are still accepted after a stop signal while /readyz already says no, so that a
+	// DrainDelay is how long requests are still accepted after a stop signal while /readyz and /health already say no, so that a
 	// load balancer can look away. 0: not at all.
 	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`
 	// ShutdownGrace is how long requests that were accepted may take to finish after that. It is at least the handler
