@@ -161,7 +161,7 @@ func TestPoisonIsResetByTctl(t *testing.T) {
 }
 
 // The same by the provider, which sends the event again:
-//   - it runs under the first event's ID
+//   - it runs under the first event's ID, and the answer names the dead letter
 func TestPoisonIsRedelivered(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)
@@ -171,5 +171,6 @@ func TestPoisonIsRedelivered(t *testing.T) {
 	a := n.sendStandard(t, "/webhooks/homemade", strings.TrimPrefix(workflowID, "homemade:"), []byte(poison))
 	require.Equal(t, 202, a.status)
 	require.Equal(t, eventID, a.Events[0].EventID)
+	require.Equal(t, i.count(t, "SELECT id FROM dead_letters"), a.Events[0].DeadLetterID)
 	i.assertRescued(t, workflowID)
 }

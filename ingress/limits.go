@@ -81,10 +81,20 @@ func (l *limits) takeClient(p *providers.Provider, client netip.Addr, now time.T
 // takeProvider counts an authentic request. It comes after authentication so that strangers cannot use up what is the
 // provider's own.
 func (l *limits) takeProvider(p *providers.Provider, now time.Time) (wait time.Duration) {
+	return l.take(providerKeys(p), now)
+}
+
+// giveBackProvider undoes takeProvider for a request whose source is over its own rate: it takes nothing from the other sources.
+func (l *limits) giveBackProvider(p *providers.Provider) {
+	l.giveBack(providerKeys(p), providerKeys(p))
+}
+
+// providerKeys has the bucket of the provider; none where it has no rate.
+func providerKeys(p *providers.Provider) []bucketKey {
 	if p.Rate() == nil {
-		return 0
+		return nil
 	}
-	return l.take([]bucketKey{{provider: p.Name(), rate: *p.Rate()}}, now)
+	return []bucketKey{{provider: p.Name(), rate: *p.Rate()}}
 }
 
 // takeSources counts a request once for each source that its events have.
@@ -102,19 +112,10 @@ func (l *limits) takeSources(p *providers.Provider, items []providers.Item, now 
 	return l.take(keys, now)
 }
 
-// take takes one request from each bucket: from those of this process, and if all of them have one, from those that processes
-// share.
+// take takes one request from each bucket, or none from any: from those of this process, and if all of them have one, from those
+// that processes share.
 func (l *limits) take(keys []bucketKey, now time.Time) (wait time.Duration) {
-	buckets := make([]*bucket, len(keys))
-	l.mu.Lock()
-	for i, key := range keys {
-		b := l.bucketOf(key)
-		buckets[i] = b
-		if wait = max(wait, b.closedUntil.Sub(now)); wait == 0 {
-			wait = l.takeFrom(b.Limiter, now)
-		}
-	}
-	l.mu.Unlock()
+	buckets, wait := l.takeHere(keys, now)
 	if wait > 0 || l.shared == nil {
 		return wait
 	}
@@ -122,12 +123,65 @@ func (l *limits) take(keys []bucketKey, now time.Time) (wait time.Duration) {
 	for i, key := range keys {
 		asked[i] = l.shared.ask(key.claim())
 	}
+	granted := make([]bucketKey, 0, len(keys))
 	for i, p := range asked {
-		if p != nil {
-			wait = max(wait, l.close(buckets[i], now, p.wait()))
+		if p == nil {
+			continue
 		}
+		one := l.close(buckets[i], now, p.wait())
+		if one == 0 {
+			granted = append(granted, keys[i])
+		}
+		wait = max(wait, one)
+	}
+	if wait > 0 {
+		l.giveBack(keys, granted)
 	}
 	return wait
+}
+
+// takeHere takes from the buckets of this process.
+func (l *limits) takeHere(keys []bucketKey, now time.Time) (buckets []*bucket, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var taken []*bucket
+	for _, key := range keys {
+		b := l.bucketOf(key)
+		buckets = append(buckets, b)
+		one := b.closedUntil.Sub(now)
+		if one <= 0 {
+			if one = l.takeFrom(b.Limiter, now); one == 0 {
+				taken = append(taken, b)
+			}
+		}
+		wait = max(wait, one)
+	}
+	if wait > 0 {
+		l.refill(taken...)
+	}
+	return buckets, wait
+}
+
+// giveBack returns one request to the buckets of this process, and to those among them that processes have granted.
+func (l *limits) giveBack(taken, granted []bucketKey) {
+	l.mu.Lock()
+	for _, key := range taken {
+		l.refill(l.bucketOf(key))
+	}
+	l.mu.Unlock()
+	if l.shared == nil {
+		return
+	}
+	for _, key := range granted {
+		l.shared.giveBack(key.claim())
+	}
+}
+
+// refill returns one request to each bucket. A bucket never holds more than its burst at the next request.
+func (l *limits) refill(buckets ...*bucket) {
+	for _, b := range buckets {
+		b.AllowN(l.latest, -1)
+	}
 }
 
 // close keeps requests from asking for what is used up.

@@ -149,10 +149,23 @@ type sharedStore struct {
 	buckets    map[string]int // what was granted
 	statements int
 	fails      error
+	takes      time.Duration
+	canceled   int
 }
 
-func (s *sharedStore) TakeRates(_ context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
+func (s *sharedStore) TakeRates(ctx context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
 	s.mu.Lock()
+	takes := s.takes
+	s.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	if ctx.Err() != nil {
+		s.canceled++
+		s.fails = ctx.Err()
+	}
 	defer s.mu.Unlock()
 	s.statements++
 	if s.fails != nil {
@@ -221,4 +234,128 @@ func TestProcessesShareRates(t *testing.T) {
 		require.Equal(t, before+3, store.statements)
 		<-time.After(time.Second) // who asks ends with the requests, or the test would not
 	})
+}
+
+// A database that takes longer for a statement than requests wait for it:
+//   - every request waits for less than a tenth of a second, however long the statement takes
+//   - the statement is not canceled, which would cost the pool its connection, and no other one begins meanwhile
+//   - the more often it is slow, the fewer are asked; in time again, processes share their rates at once
+func TestASlowStoreDelaysFewRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &sharedStore{buckets: map[string]int{}, takes: 90 * time.Millisecond}
+		l, err := newLimits(store)
+		require.NoError(t, err)
+		p := limited(t, "rate: {requests: 60000, per: 1m}")
+		var delayed int
+		ask := func(span time.Duration) (asked int) {
+			before := store.statements
+			for begin := time.Now(); time.Since(begin) < span; {
+				one := time.Now()
+				require.Zero(t, l.takeProvider(p, one))
+				if waited := time.Since(one); waited > 0 {
+					require.Less(t, waited, 50*time.Millisecond)
+					delayed++
+				}
+				<-time.After(5 * time.Millisecond)
+			}
+			return store.statements - before
+		}
+		require.LessOrEqual(t, ask(time.Minute), 6, "after 1, 3, 7, 15 and 31 s")
+		require.LessOrEqual(t, delayed, 6)
+		store.mu.Lock()
+		store.takes = 3 * time.Second
+		store.mu.Unlock()
+		require.LessOrEqual(t, ask(time.Minute), 3)
+		require.Zero(t, store.canceled)
+		store.mu.Lock()
+		store.takes = 0
+		store.mu.Unlock()
+		ask(30 * time.Second)
+		require.Greater(t, ask(10*time.Second), 500)
+		<-time.After(time.Minute)
+	})
+}
+
+// Requests wait behind a statement that turns out to be slow: they pass when it does, and don't wait for another one.
+func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &sharedStore{buckets: map[string]int{}, takes: time.Second}
+		l, err := newLimits(store)
+		require.NoError(t, err)
+		p := limited(t, "rate: {requests: 100, per: 1m}")
+		var wg sync.WaitGroup
+		begin := time.Now()
+		for i := range 10 {
+			wg.Go(func() {
+				<-time.After(time.Duration(i) * time.Millisecond)
+				require.Zero(t, l.takeProvider(p, time.Now()))
+			})
+		}
+		wg.Wait()
+		require.Less(t, time.Since(begin), 50*time.Millisecond)
+		<-time.After(time.Minute)
+		require.Equal(t, 1, store.statements)
+	})
+}
+
+// A request with events of two sources, of which one is used up, takes from neither, nor from the provider: neither in its process
+// nor in the database, and whether this process or another one has used the rate up.
+func TestARefusedRequestTakesFromNoRate(t *testing.T) {
+	t.Parallel()
+	const rates = "rate: {requests: 20, per: 1m}\nsource_rate: {requests: 10, per: 1m}\nsource: .body.account"
+	of := func(names ...string) []providers.Item {
+		items := make([]providers.Item, len(names))
+		for i, name := range names {
+			items[i].Source = name
+		}
+		return items
+	}
+	for _, isShared := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &sharedStore{buckets: map[string]int{}}
+			var all []*limits
+			for range 2 {
+				l, err := newLimits(nil)
+				require.NoError(t, err)
+				if isShared {
+					l.shared = newSharedRates(store)
+				}
+				all = append(all, l)
+			}
+			p, last := limited(t, rates), all[1]
+			if !isShared {
+				all[0] = last // each process counts for itself
+			}
+			take := func(l *limits, names ...string) time.Duration {
+				now := time.Now()
+				if wait := l.takeProvider(p, now); wait > 0 {
+					return wait
+				}
+				wait := l.takeSources(p, of(names...), now)
+				if wait > 0 {
+					l.giveBackProvider(p)
+				}
+				return wait
+			}
+			for range 10 {
+				require.Zero(t, take(all[0], "a"))
+			}
+			for range 30 {
+				require.NotZero(t, take(last, "b", "a"))
+				require.NotZero(t, take(last, "a", "b"))
+			}
+			if isShared {
+				<-time.After(5 * ratePace)
+				synctest.Wait() // the last statement has given back
+				require.Equal(t, map[string]int{"limited 20/1m0s": 10, "limited 10/1m0s a": 10, "limited 10/1m0s b": 0}, store.buckets)
+			}
+			for range 10 {
+				require.Zero(t, take(last, "b"))
+			}
+			require.NotZero(t, take(last, "b"))
+			<-time.After(time.Minute)
+		})
+	}
 }

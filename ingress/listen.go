@@ -112,7 +112,7 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
-// Drain makes the self-test say that the server is about to stop. It goes on accepting.
+// Drain makes GET /health fail, and the self-test say that the server is about to stop. It goes on accepting.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Shutdown stops accepting, lets the requests that are under way be answered, and what was confirmed late leave the inbox.

@@ -84,6 +84,7 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 		return s.refuseSaying(c, codeInvalid, why)
 	}
 	if wait := s.limits.takeSources(provider, items, o.receivedAt); wait > 0 {
+		s.limits.giveBackProvider(provider)
 		return s.refuseLimited(c, wait)
 	}
 	receipts := o.receipts(provider, items)

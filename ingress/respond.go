@@ -50,7 +50,7 @@ type acknowledgedEvent struct {
 	Outcome event.Outcome `json:"outcome,omitempty"`
 	// Cached is what that run came to, if Temporal still has it.
 	Cached *cachedResult `json:"cached_result,omitempty"`
-	// DeadLetterID is the number of the dead letter that the event is.
+	// DeadLetterID is the number of the dead letter that the event is, or was until this redelivery ran it again.
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 	// Conflict says that the key belongs to an event with other content.
 	Conflict bool `json:"conflict,omitempty"`

@@ -14,7 +14,8 @@ import (
 const (
 	// selfTestPath cannot be a provider's: their names begin with a letter.
 	selfTestPath = "/webhooks/_selftest"
-	// healthPath is for load balancers, which want a status and nothing else.
+	// healthPath is for load balancers, which want a status and nothing else. They route by it, so that it fails as soon as the
+	// server is about to stop, while it still accepts.
 	healthPath = "/health"
 )
 
@@ -108,15 +109,20 @@ type selfTest struct {
 	until time.Time
 }
 
-// testSelf answers GET /webhooks/_selftest, and GET /health in a word: 200 if a webhook would be accepted now, else 503.
+// testSelf answers GET /webhooks/_selftest, and GET /health in a word: 200 if a webhook would be accepted now, else 503. A load
+// balancer needs the 503 while the server accepts for the last time, to look away before it stops.
 func (s *Server) testSelf(c *fiber.Ctx) error {
 	observed(c).outcome = outcomeSelfTest
+	isHealth := c.Path() == healthPath
+	if isHealth && s.draining.Load() {
+		return c.Status(fiber.StatusServiceUnavailable).JSON(fiber.Map{"status": "stopping"})
+	}
 	result, health := s.selfTestResult(), "ok"
 	if !result.OK {
 		c.Status(fiber.StatusServiceUnavailable)
 		health = "unavailable"
 	}
-	if c.Path() == healthPath {
+	if isHealth {
 		return c.JSON(fiber.Map{"status": health})
 	}
 	return c.JSON(result)

@@ -113,7 +113,9 @@ func TestTheSelfTestTellsOfWorkersAndOfAStop(t *testing.T) {
 	t.Parallel()
 	failures, err := int64(0), error(nil)
 	now := time.Now()
+	up := func(context.Context) error { return nil }
 	s := newTestServer(t, Options{SelfTest: &SelfTest{
+		Stores: map[string]func(context.Context) error{"temporal": up},
 		Queues: noQueues, Failures: func(context.Context) (int64, error) { return failures, err },
 	}})
 	s.now = func() time.Time { return now }
@@ -131,7 +133,13 @@ func TestTheSelfTestTellsOfWorkersAndOfAStop(t *testing.T) {
 	require.EqualValues(t, 0, first["worker_failures"])
 	require.InDelta(t, 1.5, first["last_minute"].(map[string]any)["rate_rps"], 0)
 	failures = 7
+	health := func() string {
+		status, body := ask(t, s, "GET", healthPath)
+		return fmt.Sprint(status, " ", string(body))
+	}
+	require.Equal(t, `200 {"status":"ok"}`, health())
 	s.Drain()
+	require.Equal(t, `503 {"status":"stopping"}`, health(), "a load balancer must look away before the server stops, at once")
 	second := look()
 	require.Equal(t, map[string]any{"shutting_down": true}, second["readiness"])
 	require.EqualValues(t, 7, second["worker_failures"])

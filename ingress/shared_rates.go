@@ -2,7 +2,10 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,30 +18,39 @@ type RateStore interface {
 }
 
 const (
-	// rateLimit is how long a request waits for the shared count at most. Then its process counts alone.
-	rateLimit = 100 * time.Millisecond
-	// ratePause is how long a process counts alone after that.
-	ratePause = time.Second
+	// rateLimit is how long a statement may take. The requests that wait for a slower one pass, and their process counts alone.
+	rateLimit = 25 * time.Millisecond
+	// ratePause is how long a process counts alone after that. It doubles, up to maxRatePause, until a statement is in time.
+	ratePause    = time.Second
+	maxRatePause = 30 * time.Second
 	// ratePace is the shortest time between two statements. What comes meanwhile shares the next one.
 	ratePace = 10 * time.Millisecond
+	// statementLimit cancels a statement. It is longer than the limits of the database, because to cancel costs the pool a
+	// connection.
+	statementLimit = 20 * time.Second
 )
 
+var errSlow = errors.New("the database took longer than " + rateLimit.String())
+
 // sharedRates asks the store for requests. One statement at a time is under way, for all that has come since the last one, so the
-// cost for the store doesn't grow with the number of requests.
+// cost for the store doesn't grow with the number of requests, and a slow database holds one connection.
 type sharedRates struct {
 	store RateStore
 
 	mu      sync.Mutex
 	waiting map[string]*claim
 	running bool
-	alone   time.Time // the store is not asked before
+	slow    bool          // the statement under way is over its limit
+	pause   time.Duration // the last one; 0 while processes share their rates
+	alone   time.Time     // the store is not asked before
 }
 
 // claim is of all requests that wait for the same bucket.
 type claim struct {
 	event.RateClaim
-	grant event.RateGrant
-	done  chan struct{}
+	unused int // granted before, and given back
+	grant  event.RateGrant
+	done   chan struct{}
 }
 
 // pending is one request of a claim.
@@ -55,7 +67,26 @@ func newSharedRates(store RateStore) *sharedRates {
 func (s *sharedRates) ask(of event.RateClaim) *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().Before(s.alone) {
+	c := s.claim(of)
+	if c == nil {
+		return nil
+	}
+	c.Want++
+	return &pending{c, c.Want}
+}
+
+// giveBack returns a request to a bucket that has granted it. While the process counts alone, it stays counted.
+func (s *sharedRates) giveBack(of event.RateClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.claim(of); c != nil {
+		c.unused++
+	}
+}
+
+// claim returns that of a bucket in the next statement; nil while the process counts alone.
+func (s *sharedRates) claim(of event.RateClaim) *claim {
+	if s.slow || time.Now().Before(s.alone) {
 		return nil
 	}
 	c := s.waiting[of.Name]
@@ -63,18 +94,17 @@ func (s *sharedRates) ask(of event.RateClaim) *pending {
 		c = &claim{RateClaim: of, done: make(chan struct{})}
 		s.waiting[of.Name] = c
 	}
-	c.Want++
 	if !s.running {
 		s.running = true
 		go s.run()
 	}
-	return &pending{c, c.Want}
+	return c
 }
 
 // wait is how long it takes until the bucket has room; 0 if the request may pass.
 func (p *pending) wait() time.Duration {
 	<-p.done
-	if p.place <= p.grant.Granted {
+	if p.place <= p.grant.Granted+p.unused {
 		return 0
 	}
 	return max(p.grant.Wait, time.Millisecond)
@@ -96,38 +126,64 @@ func (s *sharedRates) run() {
 	}
 }
 
-// take lets everything pass where the store doesn't answer: the process has counted it, too.
+// take asks for all claims in one statement. What a slow statement counts stays counted.
 func (s *sharedRates) take(claims map[string]*claim) {
 	all, asked := make([]*claim, 0, len(claims)), make([]event.RateClaim, 0, len(claims))
 	for _, c := range claims {
-		all, asked = append(all, c), append(asked, c.RateClaim)
+		one := c.RateClaim
+		one.Want -= c.unused
+		all, asked = append(all, c), append(asked, one)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), rateLimit)
-	defer cancel()
-	grants, err := s.store.TakeRates(ctx, asked)
-	s.settle(err)
-	for i, c := range all {
-		c.grant.Granted = c.Want
-		if err == nil {
-			c.grant = grants[i]
-		}
-		close(c.done)
+	var grants []event.RateGrant
+	answered := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), statementLimit)
+		defer cancel()
+		var err error
+		grants, err = s.store.TakeRates(ctx, asked)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		s.settle(all, grants, err)
+	case <-time.After(rateLimit):
+		s.settle(all, nil, errSlow)
+		<-answered
+		s.resume()
 	}
 }
 
-// settle notes whether the store has answered. Only a change is logged.
-func (s *sharedRates) settle(err error) {
+// settle hands out what the store has granted. Where it has failed everything passes, because the process has counted it, too.
+// Only a change is logged.
+func (s *sharedRates) settle(claims []*claim, grants []event.RateGrant, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wasAlone := !s.alone.IsZero()
-	switch {
-	case err != nil:
-		s.alone = time.Now().Add(ratePause)
-		if !wasAlone {
-			slog.Warn("rates.alone", "error", err.Error())
+	if err == nil {
+		for i, c := range claims {
+			c.grant = grants[i]
+			close(c.done)
 		}
-	case wasAlone:
-		s.alone = time.Time{}
-		slog.Info("rates.shared")
+		if s.pause > 0 {
+			s.pause = 0
+			slog.Info("rates.shared")
+		}
+		return
 	}
+	for _, c := range slices.AppendSeq(claims, maps.Values(s.waiting)) {
+		c.grant.Granted = c.Want
+		close(c.done)
+	}
+	clear(s.waiting)
+	if s.pause == 0 {
+		slog.Warn("rates.alone", "error", err.Error())
+	}
+	s.slow, s.pause = errors.Is(err, errSlow), min(max(2*s.pause, ratePause), maxRatePause)
+	s.alone = time.Now().Add(s.pause)
+}
+
+// resume begins the pause when a slow statement has ended.
+func (s *sharedRates) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow, s.alone = false, time.Now().Add(s.pause)
 }

@@ -216,3 +216,30 @@ func TestThePollFindsWhatIsLeft(t *testing.T) {
 		})
 	}
 }
+
+// The lane is looked at every 40 ms for 5 s after an event, and twice a second while nothing comes.
+func TestAnIdleLaneIsLookedAtSeldom(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spans [][]int64
+		looks int
+	}{
+		"nothing comes":           {[][]int64{{0, 0}}, 20},
+		"one comes, and is taken": {[][]int64{{1, 1}, {0, 0}}, 125 + 1 + 9},
+		"one comes later":         {[][]int64{{0, 0}, {1, 1}, {0, 0}}, 1 + 125 + 1 + 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				queue := &looks{spans: c.spans}
+				p := NewBulkStarter(queue, nil, 10, 1)
+				go p.poll()
+				elapse(9900 * time.Millisecond)
+				synctest.Wait()
+				require.Equal(t, c.looks, queue.asked)
+				p.Stop()
+				synctest.Wait()
+			})
+		})
+	}
+}

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
@@ -200,6 +203,60 @@ func TestADuplicateOfAWaitingEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runs.StateProcessing, started.State)
 	require.Empty(t, started.EventID)
+}
+
+// The drain looks at once at an event that Temporal has refused, and not at one that came while Temporal is down.
+func TestWhatIsSpooledWakesTheDrainUnlessTemporalIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCommitter(t, newFakeInbox())
+		c.temporal.before = func(event.Receipt) error { return serviceerror.NewUnavailable("away") }
+		for range tripAfter {
+			require.Empty(t, c.Breaker.wakes)
+			_, _, err := c.send(t)
+			require.NoError(t, err)
+			<-c.Breaker.wakes
+		}
+		started, _, err := c.send(t)
+		require.NoError(t, err)
+		require.Equal(t, StateSpooled, started.State)
+		require.True(t, c.Breaker.isDown())
+		require.Empty(t, c.Breaker.wakes)
+	})
+}
+
+// An event counts as spooled if the inbox has stored it, also while its start goes on, and not if the inbox has failed.
+func TestSpooledEventsAreCounted(t *testing.T) { //nolint:paralleltest // it sets the meters of the process
+	reader, before := metric.NewManualReader(), otel.GetMeterProvider()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+	defer otel.SetMeterProvider(before)
+	synctest.Test(t, func(t *testing.T) {
+		table := newFakeInbox()
+		c := newCommitter(t, table)
+		c.temporal.during = func(context.Context) { elapse(time.Second) }
+		for range 3 {
+			_, _, err := c.send(t)
+			require.NoError(t, err)
+		}
+		failing := newCommitter(t, failingInbox{newFakeInbox()})
+		failing.temporal.during = c.temporal.during
+		_, _, err := failing.send(t)
+		require.NoError(t, err)
+		elapse(time.Minute)
+	})
+	var found metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &found))
+	var spooled int64
+	for _, scope := range found.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "holdfast_events_spooled_total" {
+				for _, point := range sum.DataPoints {
+					spooled += point.Value
+				}
+			}
+		}
+	}
+	require.EqualValues(t, 3, spooled)
 }
 
 // Temporal comes back: one start is tried now and then, and as soon as it succeeds all are.

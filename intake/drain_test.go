@@ -366,3 +366,44 @@ func TestDrainLeavesTheBulkLane(t *testing.T) {
 }
 
 var errAway = errors.New("away")
+
+// pages is an inbox that has so many full pages, and then nothing or an error.
+type pages struct {
+	full  int
+	err   error
+	looks int
+}
+
+func (p *pages) DrainInbox(
+	_ context.Context, _ event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.Settled,
+) (int, error) {
+	if p.looks++; p.looks <= p.full {
+		return limit, nil
+	}
+	return 0, p.err
+}
+
+// A full page is followed by the next one at once, an empty one after 2 s, and a look that failed after half a second.
+func TestTheDrainLooksSeldomAtAnEmptyInbox(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pages pages
+		looks int
+	}{
+		"an empty inbox":             {pages{}, 5},
+		"three full pages":           {pages{full: 3}, 3 + 5},
+		"an inbox that doesn't work": {pages{err: errAway}, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				queue := &c.pages
+				stop := runDrain(t, queue, newFakeStarter(), NewBreaker(4))
+				elapse(9900 * time.Millisecond)
+				synctest.Wait()
+				require.Equal(t, c.looks, queue.looks)
+				stop()
+			})
+		})
+	}
+}

@@ -89,6 +89,29 @@ func TestAnotherEventOfTheKeyStaysInTheInbox(t *testing.T) {
 		require.Equal(t, runs.StateProcessing, started.State)
 		elapse(time.Minute)
 		require.Equal(t, 1, table.depth())
+		require.Zero(t, table.statements, "this event is not in the inbox")
+	})
+}
+
+// failingInbox stores nothing.
+type failingInbox struct{ *fakeInbox }
+
+func (f failingInbox) SpoolLate(context.Context, event.Receipt, []byte, bool, time.Duration) (bool, error) {
+	return false, errAway
+}
+
+// The inbox has refused an event whose start is confirmed late: there is nothing to remove.
+func TestWhatTheInboxHasNotStoredIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table := failingInbox{newFakeInbox()}
+		c := newCommitter(t, table)
+		c.temporal.during = func(context.Context) { elapse(time.Second) }
+		started, _, err := c.send(t)
+		require.NoError(t, err)
+		require.Equal(t, runs.StateAccepted, started.State)
+		elapse(time.Minute)
+		require.Zero(t, table.statements)
 	})
 }
 

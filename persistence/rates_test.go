@@ -64,3 +64,36 @@ func TestStoresShareARate(t *testing.T) {
 	require.EqualValues(t, 3, db.purge(retention.Keys, time.Now().Add(90*time.Minute)), "all are full by then")
 	require.Zero(t, value[int](db, `SELECT count(*) FROM rates`))
 }
+
+// The clock of the database goes back by ten hours: a bucket is as empty as can be, and has its next request when that is due.
+func TestARateOutlivesAClockThatGoesBack(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	take := func(want int) event.RateGrant {
+		grants, err := db.TakeRates(t.Context(), []event.RateClaim{{Name: "a", Requests: 30, Per: time.Hour, Want: want}})
+		require.NoError(t, err)
+		return grants[0]
+	}
+	require.Equal(t, 1, take(1).Granted)
+	db.exec(`UPDATE rates SET full_at = full_at + interval '10 hours'`)
+	none := take(1)
+	require.Zero(t, none.Granted)
+	require.LessOrEqual(t, none.Wait, 2*time.Minute, "an hour for thirty")
+	db.exec(`UPDATE rates SET full_at = full_at - interval '6 minutes'`)
+	require.Equal(t, 3, take(40).Granted)
+}
+
+// Requests that are given back can be taken again, and never more than a full bucket has.
+func TestARateTakesRequestsBack(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	take := func(want int) int {
+		grants, err := db.TakeRates(t.Context(), []event.RateClaim{{Name: "a", Requests: 30, Per: time.Hour, Want: want}})
+		require.NoError(t, err)
+		return grants[0].Granted
+	}
+	require.Equal(t, -5, take(-5), "nobody has taken any yet")
+	require.Equal(t, 30, take(40))
+	require.Equal(t, -2, take(-2))
+	require.Equal(t, 2, take(40))
+}

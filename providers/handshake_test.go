@@ -5,12 +5,14 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 )
 
 // What each provider asks before it sends anything, and what it is told:
@@ -130,5 +132,42 @@ func TestOpenHandshakesAreBounded(t *testing.T) {
 	} {
 		_, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": minimal + "challenges: [" + challenge + "]\n"}))
 		require.ErrorContains(t, err, says, challenge)
+	}
+}
+
+// The answer to a handshake is a signature of hex text. A request with it is authentic, and no event: it is refused, whichever way
+// the form is written.
+func TestAnAnsweredHandshakeIsNoEvent(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "braintree", secretOfTests)
+	const challenge = "20f9f8ed05f77439fe955c977e4c8a53"
+	asked := &auth.Request{
+		Method: "GET", PathParams: map[string]string{"public_key": secretOfTests}, Query: map[string][]string{"bt_challenge": {challenge}},
+	}
+	reply, isOne, err := p.Handshake(asked, clock)
+	require.NoError(t, err)
+	require.True(t, isOne)
+	for body, want := range map[string]string{
+		"bt_payload=" + challenge:                          "bt_payload is the text of a handshake",
+		"bt_payload=%32" + challenge[1:]:                   "bt_payload is the text of a handshake",
+		"bt_payload=" + challenge + "&bt_payload=x":        "",
+		"bt_payload=x&bt_payload=" + challenge:             "",
+		"bt_payload%5B%5D=" + challenge:                    "",
+		"bt_payload=" + challenge + "%0A":                  "",
+		"bt_payload=" + challenge + "&bt_payload%00=other": "bt_payload is the text of a handshake",
+	} {
+		r := &auth.Request{
+			Method: "POST", Header: map[string][]string{"content-type": {decode.FormType}},
+			Body: []byte(body + "&bt_signature=" + url.QueryEscape(string(reply.Body))),
+		}
+		err := p.Authenticate(r, clock)
+		if want == "" {
+			require.Error(t, err, body)
+			continue
+		}
+		require.NoError(t, err, body)
+		items, err := p.Split(r)
+		require.NoError(t, err)
+		require.Equal(t, want, RefusedFor(items), body)
 	}
 }

@@ -39,6 +39,9 @@ func (p *Provider) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Tr
 	for i := range p.challenges {
 		silent = append(silent, p.challenges[i].when)
 	}
+	for _, r := range p.refusals {
+		silent = append(silent, r.when)
+	}
 	for _, x := range silent {
 		if _, err := x.First(ctx, in, nil); err != nil {
 			t.Silent = append(t.Silent, x.Field)

@@ -43,7 +43,8 @@ type Started struct {
 	// ProcessedAt is when that run completed, and CorrelationID that of the request which brought its event, if Outcome is set.
 	ProcessedAt   time.Time
 	CorrelationID string
-	// DeadLetterID is the number of the dead letter, if State is StateDead; 0 if the run doesn't name it.
+	// DeadLetterID is the number of the dead letter that the event is or, if this run is started in place of a failed one, was until
+	// now; 0 if the failed run doesn't name it.
 	DeadLetterID int64
 	// Fingerprint is that of the event that has the key; "" if it is not on record.
 	Fingerprint string
@@ -77,11 +78,15 @@ const maxStarts = 3
 // the event's ID is not the run of an event.
 func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, reject bool) (Started, error) {
 	own := r.ID
+	var dead Started // the run in whose place this one is started
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	for range maxStarts {
 		runID, err := s.execute(ctx, r, body, reuse)
 		if err == nil {
-			return Started{WorkflowID: r.WorkflowID(), RunID: runID, EventID: r.ID, State: StateAccepted, Fingerprint: r.Fingerprint}, nil
+			return Started{
+				WorkflowID: r.WorkflowID(), RunID: runID, EventID: r.ID, State: StateAccepted, Fingerprint: r.Fingerprint,
+				DeadLetterID: s.withOutcome(ctx, dead).DeadLetterID,
+			}, nil
 		}
 		var started *serviceerror.WorkflowExecutionAlreadyStarted
 		if !errors.As(err, &started) {
@@ -104,10 +109,11 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		case r.ApartFrom(earlier.receivedAt) && earlier.State == StateProcessing:
 			return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrKeyBusy)
 		case r.ApartFrom(earlier.receivedAt):
+			r.ID, dead = own, Started{}
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 		case earlier.State == StateDead && !reject && earlier.Conflict == nil:
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
-			r.ID = cmp.Or(earlier.EventID, r.ID)
+			r.ID, dead = cmp.Or(earlier.EventID, r.ID), earlier.Started
 		default:
 			return s.withOutcome(ctx, earlier.Started), nil
 		}

@@ -78,6 +78,9 @@ func TestJitterIsEven(t *testing.T) {
 func TestASummaryIsCut(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "upsert", clip("upsert"))
+	longest := strings.Repeat("x", maxSummary)
+	require.Equal(t, longest, clip(longest))
+	require.Equal(t, longest+"…", clip(longest+"x"))
 	for n := range 4 {
 		cut := clip(strings.Repeat("x", n) + strings.Repeat("日", maxSummary))
 		require.LessOrEqual(t, len(cut), maxSummary+len("…"))

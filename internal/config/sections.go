@@ -77,8 +77,8 @@ type Ingress struct {
 	// /events/{id} by the IDs of publishers, and manage /subscriptions of published events on this port. Publishers get 400 for
 	// malformed events. Requires a database. Empty: none of this is served. See docs/deliveries.md.
 	DispatcherToken Secret `env:"HOLDFAST_DISPATCHER_TOKEN" example:"5f0c…"`
-	// DrainDelay is how long requests are still accepted after a stop signal while /readyz already reports not ready, so that a
-	// load balancer can react.
+	// DrainDelay is how long requests are still accepted after a stop signal while /readyz and /health already report 503, so that
+	// a load balancer can react.
 	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`
 	// ShutdownGrace is how long accepted requests may take to finish after that. Must be at least the handler budget.
 	ShutdownGrace time.Duration `env:"HOLDFAST_INGRESS_SHUTDOWN_GRACE" envDefault:"10s"`

@@ -19,15 +19,18 @@ SELECT name, requests, seconds, statement_timestamp() + make_interval(secs => le
   FROM unnest($1::text[], $2::integer[], $3::double precision[], $4::integer[]) AS a (name, requests, seconds, want)
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
-   SET full_at = greatest(r.full_at, statement_timestamp()) + make_interval(secs => ` + granted + ` * r.seconds / r.requests),
+   SET full_at = statement_timestamp() + make_interval(secs => ` + used + ` + ` + granted + ` * r.seconds / r.requests),
        granted = ` + granted + `
 RETURNING name, granted,
           extract(epoch FROM full_at - statement_timestamp())::double precision - seconds + seconds / requests AS wait`
 
-// granted is what a bucket has, or what is wanted of it. A microsecond is how exact full_at is.
-const granted = `greatest(least(excluded.granted,
-       floor((r.seconds - extract(epoch FROM greatest(r.full_at - statement_timestamp(), interval '0'))::double precision + 1e-6)
-             * r.requests / r.seconds)::integer), 0)`
+// used is the time that a bucket takes to be full, in seconds. It is no longer than that of an empty bucket, so that a clock that
+// was set back closes no rate.
+const used = `least(greatest(extract(epoch FROM r.full_at - statement_timestamp())::double precision, 0), r.seconds)`
+
+// granted is what a bucket has, or what is wanted of it. A microsecond is how exact full_at is. What is given back is negative.
+const granted = `least(excluded.granted,
+       greatest(floor((r.seconds - ` + used + ` + 1e-6) * r.requests / r.seconds)::integer, 0))`
 
 // Purge removes up to $2 buckets that were full at $1.
 const Purge = `
@@ -40,7 +43,7 @@ type Store struct{ db *postgres.DB }
 func New(db *postgres.DB) *Store { return &Store{db: db} }
 
 // TakeRates takes requests from rates, and says for each rate, in the order of the claims, how many it granted. No two claims
-// have the same name.
+// have the same name. A claim that wants less than none gives requests back.
 func (s *Store) TakeRates(ctx context.Context, claims []event.RateClaim) ([]event.RateGrant, error) {
 	var (
 		names          []string

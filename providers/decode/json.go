@@ -23,6 +23,16 @@ func JSONExactly(body []byte) (any, error) {
 	return v, err
 }
 
+// JSONUnambiguously is JSONExactly for a body that every reader reads alike: it refuses a field that is there twice.
+func JSONUnambiguously(body []byte) (any, error) {
+	everywhere := [][]string{{}}
+	v, doubled, err := decodeJSONWatching(body, nil, everywhere, true)
+	if err == nil && doubled {
+		err = event.Rejectf("duplicate_key", "a field is there twice")
+	}
+	return v, err
+}
+
 // decodeJSONWatching gives what is wanted, and whether a wanted field at, above or below a watched path is there twice. The
 // last one is in the value, while other readers of the same bytes would take the first. Exactly, no two texts become one.
 func decodeJSONWatching(body []byte, w Projection, watched [][]string, exactly bool) (v any, doubled bool, err error) {

@@ -10,17 +10,18 @@ import (
 
 // WriteValue writes a value of JSON without what stands at the paths. Equal values give equal bytes, however they were written,
 // and different values different ones: fields come in the order of their names, numbers as CanonicalNumber has them, and texts
-// behind their length. An empty object is an empty list, since PHP reads the one and writes the other. The error is that of w.
-func WriteValue(w io.Writer, v any, without [][]string) (err error) {
+// behind their length. An object of which all is left out differs from an empty one. For PHP, which reads an empty object as an
+// empty list and writes it as one, these two are equal. The error is that of w.
+func WriteValue(w io.Writer, v any, without [][]string, forPHP bool) (err error) {
 	switch v := v.(type) {
 	case map[string]any:
-		return writeFields(w, v, without)
+		return writeFields(w, v, without, forPHP)
 	case []any:
 		if _, err := fmt.Fprintf(w, "[%d", len(v)); err != nil {
 			return err
 		}
 		for _, item := range v {
-			if err := WriteValue(w, item, nil); err != nil {
+			if err := WriteValue(w, item, nil, forPHP); err != nil {
 				return err
 			}
 		}
@@ -35,8 +36,21 @@ func WriteValue(w io.Writer, v any, without [][]string) (err error) {
 	return err
 }
 
-func writeFields(w io.Writer, fields map[string]any, without [][]string) error {
-	isEmpty := true
+// What stands for an object without fields, and for one whose fields are all left out. Any other object begins with a length.
+const (
+	emptyObject   = "{}"
+	emptiedObject = "{-}"
+)
+
+func writeFields(w io.Writer, fields map[string]any, without [][]string, forPHP bool) error {
+	if len(fields) == 0 {
+		if forPHP {
+			return WriteValue(w, []any{}, nil, forPHP)
+		}
+		_, err := io.WriteString(w, emptyObject)
+		return err
+	}
+	end := emptiedObject
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		var below [][]string
 		isLeftOut := false
@@ -49,17 +63,14 @@ func writeFields(w io.Writer, fields map[string]any, without [][]string) error {
 		if isLeftOut {
 			continue
 		}
-		isEmpty = false
+		end = "}"
 		if _, err := fmt.Fprintf(w, "{%d:%s", len(name), name); err != nil {
 			return err
 		}
-		if err := WriteValue(w, fields[name], below); err != nil {
+		if err := WriteValue(w, fields[name], below, forPHP); err != nil {
 			return err
 		}
 	}
-	if isEmpty {
-		return WriteValue(w, []any{}, nil)
-	}
-	_, err := io.WriteString(w, "}")
+	_, err := io.WriteString(w, end)
 	return err
 }

@@ -9,9 +9,11 @@ import (
 
 // A value is the same however it is written, and no other value is:
 //   - white space, the order of fields, escapes, and the form of a number make no difference
-//   - what is left out makes none either, nor does an empty object that PHP has written as an empty list
+//   - what is left out makes none either, unless nothing else is there
+//   - an empty object is an empty list for PHP alone
 func TestAValueIsWrittenInOneWay(t *testing.T) {
 	t.Parallel()
+	forPHP := false
 	write := func(body string, without ...string) string {
 		v, err := JSONExactly([]byte(body))
 		require.NoError(t, err, body)
@@ -20,7 +22,7 @@ func TestAValueIsWrittenInOneWay(t *testing.T) {
 			paths = append(paths, strings.Split(path, "."))
 		}
 		var out strings.Builder
-		require.NoError(t, WriteValue(&out, v, paths))
+		require.NoError(t, WriteValue(&out, v, paths, forPHP))
 		return out.String()
 	}
 	const body = `{"b":[1,"=>"],"a":{"at":"now","n":1.50,"none":null},"ok":true}`
@@ -31,16 +33,20 @@ func TestAValueIsWrittenInOneWay(t *testing.T) {
 	} {
 		require.Equal(t, write(body, "a.at", "sent"), write(same, "a.at", "sent"), same)
 	}
-	require.Equal(t, write(`{"a":{},"b":[{"c":1}]}`, "b"), write(`{"a":[]}`))
-	require.Equal(t, write(`{"a":{"at":"now"}}`, "a.at"), write(`{"a":[]}`))
+	require.NotEqual(t, write(`{"a":{"at":"now"}}`, "a.at"), write(`{"a":{}}`))
+	require.NotEqual(t, write(`{"a":{"at":"now"}}`, "a"), write(`{}`))
 	seen := map[string]string{}
 	for _, other := range []string{
 		body, `{"b":[1],"a":{}}`, `{"b":["1"],"a":{}}`, `{"b":[[1]],"a":{}}`, `{"b":[],"a":[]}`, `{"a":{"b":1}}`, `{"a":{},"b":1}`, `[]`,
 		`null`, `"null"`, `false`, `"false"`, `""`, `[null]`, `[""]`, `["a","b"]`, `["a\"1:b"]`, `["\ud800"]`, `["\ud801"]`, `0`, `"0"`,
-		`12345678901234567890`, `12345678901234567891`,
+		`12345678901234567890`, `12345678901234567891`, `{}`, `[{}]`, `{"a":{},"b":{}}`, `{"a":{"b":{}}}`,
 	} {
 		text := write(other)
 		require.NotContains(t, seen, text, "%s and %s", other, seen[text])
 		seen[text] = other
 	}
+	forPHP = true
+	require.Equal(t, write(`{"a":{},"b":[{"c":1}]}`, "b"), write(`{"a":[]}`))
+	require.NotEqual(t, write(`{"a":{"at":"now"}}`, "a.at"), write(`{"a":[]}`))
+	require.NotEqual(t, write(`{"a":{"at":"now"}}`, "a.at"), write(`{"a":{}}`))
 }

@@ -134,7 +134,7 @@ type Key struct {
 	// counts as a duplicate for this long plus an hour.
 	RetrySpan *Duration `yaml:"retry_span"`
 	// Hash is bytes (default), or json: the hash in a guessed key is that of the JSON value, so that a copy of the body that
-	// somebody keeps as JSON has the same key.
+	// somebody keeps as JSON has the same key. php_json also takes an empty object for an empty list, as a copy by PHP has it.
 	Hash string `yaml:"hash"`
 	// Flood is how many events with equal content a day are accepted; the rest are held. The default is 100.
 	Flood int `yaml:"flood"`

@@ -78,6 +78,8 @@ type ExplainedEvent struct {
 	WorkflowID string          `json:"workflow_id"`
 	Key        string          `json:"key"`
 	KeyFrom    event.KeyOrigin `json:"key_from"`
+	// OfValue says that a hash in the key is that of the JSON value of the body, not of its bytes.
+	OfValue bool `json:"key_of_value,omitempty"`
 	// Certainty is certain or guessed, or "" if the definition doesn't state it.
 	Certainty string `json:"certainty,omitempty"`
 	// InDoubt says what happens if an event with equal content arrived before: accept or hold; "" unless the key is guessed.
@@ -206,8 +208,8 @@ func explain(
 	p *providers.Provider, item *providers.Item, proven auth.Coverage, now time.Time,
 ) (e ExplainedEvent, silent []string) {
 	e = ExplainedEvent{
-		WorkflowID: event.WorkflowID(p.Name(), item.Key), Key: item.Key, KeyFrom: item.KeyFrom, Type: item.Type,
-		Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
+		WorkflowID: event.WorkflowID(p.Name(), item.Key), Key: item.Key, KeyFrom: item.KeyFrom, OfValue: item.OfValue,
+		Type: item.Type, Source: item.Source, Priority: item.Priority, Lane: item.Lane, DedupeWindow: item.DedupeWindow,
 		Policy: p.Policy(item.Type), OccurredAt: now.UTC(),
 	}
 	if q, ok := p.Question(item.Type); ok {

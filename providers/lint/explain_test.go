@@ -127,3 +127,16 @@ func TestExplainARefusedEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, fmt.Sprint(checked), "sample-fails")
 }
+
+// A condition that fails on a sample refuses nothing, and is reported.
+func TestARefusalThatFailsIsReported(t *testing.T) {
+	t.Parallel()
+	text := sampled + "refuse:\n- {when: '.body.type == \"other\"', message: no such orders}\n- {when: '.body.type.name == \"x\"', message: never}\n"
+	dir := writeDefinitions(t, map[string]string{"acme.yaml": text})
+	catalogue, err := providers.Load(dir)
+	require.NoError(t, err)
+	found := FailingSamples(catalogue)
+	require.Len(t, found, 1)
+	require.Equal(t, "refuse[1].when", found[0].Field)
+	require.Contains(t, found[0].Message, "fails on samples[")
+}

@@ -14,10 +14,12 @@ import (
 
 // keyOrigin says in words where a key came from.
 func keyOrigin(e *ExplainedEvent) string {
-	switch e.KeyFrom {
-	case event.KeyFromBody:
+	switch {
+	case e.OfValue:
+		return "from the SHA-256 of the JSON value of the body, alone or beside the parts of the key"
+	case e.KeyFrom == event.KeyFromBody:
 		return "from the SHA-256 of the body, alone or beside the parts of the key"
-	case event.KeyFromNothing:
+	case e.KeyFrom == event.KeyFromNothing:
 		return "from nothing: the parts gave nothing and there is no fallback"
 	default:
 		return "from the parts of the key"

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"holdfast/event"
@@ -46,7 +47,8 @@ func (c *Compiler) setCertainty(field string, d *definition.Key, k *keyRule) {
 		c.Add(field+".in_doubt", "has no effect: every key of this definition is certain")
 	}
 	if d.Hash != "" {
-		k.ofValue = c.OneOf(field+".hash", d.Hash, "bytes", "json") == "json"
+		hash := c.OneOf(field+".hash", d.Hash, "bytes", "json", "php_json")
+		k.ofValue, k.forPHP = strings.HasSuffix(hash, "json"), hash == "php_json"
 		if k.repeats == nil {
 			c.Add(field+".hash", "has no effect: only guessed keys use it")
 		}
@@ -116,7 +118,8 @@ func (k *keyRule) guess(ctx context.Context, in jq.Input, scope string, body []b
 	if jq.IsDeadline(err) {
 		return Identity{}, err
 	}
-	id := Identity{From: event.KeyFromBody, Content: k.contentOf(scope, body), Window: k.span, OfValue: k.ofValue}
+	id := Identity{From: event.KeyFromBody, Window: k.span}
+	id.Content, id.OfValue = k.contentOf(scope, body)
 	if name, _ := jq.Text(v); name != "" {
 		texts, id.Window = append(texts, CleanText(name, maxFingerprint)), 0
 	}
@@ -131,37 +134,39 @@ func (r *Rules) ContentOf(body []byte) string {
 	if r.key == nil {
 		return hashOf("", body)
 	}
-	return r.key.contentOf("", body)
+	content, _ := r.key.contentOf("", body)
+	return content
 }
 
-// contentOf is the hash of a body without what varies between deliveries.
-func (k *keyRule) contentOf(scope string, body []byte) string {
+// contentOf is the hash of a body without what varies between deliveries, and whether it is that of the JSON value.
+func (k *keyRule) contentOf(scope string, body []byte) (sum string, ofValue bool) {
 	if k.ofValue {
 		return k.valueHash(scope, body)
 	}
 	if len(k.fingerprint.varies) == 0 || k.fingerprint.ignored {
-		return hashOf(scope, body)
+		return hashOf(scope, body), false
 	}
 	h := sha256.New()
 	if scope != "" {
 		fmt.Fprintf(h, "%d:%s", len(scope), scope)
 	}
 	if !decode.WriteWithout(h, body, k.fingerprint.varies) {
-		return hashOf(scope, body)
+		return hashOf(scope, body), false
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil)), false
 }
 
-// valueHash is the hash of the JSON value of a body without what varies; that of the bytes where they are no JSON.
-func (k *keyRule) valueHash(scope string, body []byte) string {
-	v, err := decode.JSONExactly(body)
+// valueHash is the hash of the JSON value of a body without what varies; that of the bytes where they are no JSON, or not the same
+// value for every reader.
+func (k *keyRule) valueHash(scope string, body []byte) (sum string, ofValue bool) {
+	v, err := decode.JSONUnambiguously(body)
 	if err != nil {
-		return hashOf(scope, body)
+		return hashOf(scope, body), false
 	}
 	h := sha256.New()
 	if scope != "" {
 		fmt.Fprintf(h, "%d:%s", len(scope), scope)
 	}
-	_ = decode.WriteValue(h, v, k.fingerprint.varies) // a hash takes everything
-	return hex.EncodeToString(h.Sum(nil))
+	_ = decode.WriteValue(h, v, k.fingerprint.varies, k.forPHP) // a hash takes everything
+	return hex.EncodeToString(h.Sum(nil)), true
 }

@@ -68,6 +68,33 @@ func TestAGuessedKeyOfTheValue(t *testing.T) {
 	require.ErrorContains(t, c.Err(), "key.hash: has no effect")
 }
 
+// Where it is in doubt whether two bodies are one event they have two keys:
+//   - an empty object is a list for PHP alone
+//   - of a repeated field other readers take the first one: the key is made of the bytes
+//   - an object of which only what varies is left out is not an empty one
+func TestInDoubtValuesDiffer(t *testing.T) {
+	t.Parallel()
+	key := func(hash, body string) Identity {
+		return identityOf(t, definition.Key{Certainty: "guessed", InDoubt: "accept", Hash: hash, Varies: []string{"sent", "a.at"}}, body, "")
+	}
+	for _, hash := range []string{"json", "php_json"} {
+		for _, two := range [][2]string{
+			{`{"a":1,"a":2}`, `{"a":2}`},
+			{`{"x":[{"a":1,"a":2}]}`, `{"x":[{"a":2}]}`},
+			{`{"a":1,"\u0061":2}`, `{"a":2}`},
+			{`{"sent":1}`, `{}`},
+			{`{"a":{"at":1}}`, `{"a":{}}`},
+			{`{"a":{"at":1}}`, `{}`},
+		} {
+			require.NotEqual(t, key(hash, two[0]).Key, key(hash, two[1]).Key, "%s: %s", hash, two)
+		}
+		require.False(t, key(hash, `{"a":1,"a":2}`).OfValue, "it is that of the bytes")
+		require.Equal(t, key(hash, `{"b":1,"sent":1}`).Key, key(hash, `{"sent":2,"b":1}`).Key)
+	}
+	require.NotEqual(t, key("json", `{"a":{}}`).Key, key("json", `{"a":[]}`).Key)
+	require.Equal(t, key("php_json", `{"a":{}}`).Key, key("php_json", `{"a":[]}`).Key)
+}
+
 // The key of the release before leads to the event only with what that release compared.
 func TestBeforeGivesTheEarlierKey(t *testing.T) {
 	t.Parallel()

@@ -44,10 +44,10 @@ type keyRule struct {
 	certain, guessed bool
 	// repeats is set if some events have a guessed key.
 	repeats *event.Repeats
-	// ofValue: the hash in a guessed key is that of the JSON value, not of the bytes.
-	ofValue bool
-	span    event.Duration // how long a guessed key without a delivery ID counts
-	before  *keyRule       // of the release before; nil if it made the same
+	// ofValue: the hash in a guessed key is that of the JSON value, not of the bytes. forPHP: an empty object is an empty list.
+	ofValue, forPHP bool
+	span            event.Duration // how long a guessed key without a delivery ID counts
+	before          *keyRule       // of the release before; nil if it made the same
 }
 
 type keyPart struct {

@@ -161,7 +161,7 @@ func TestExplainWhatIsNotInTheBody(t *testing.T) {
 	out, err := explain("--url", "https://hooks.example.com/webhooks/rentprog/tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
 	require.NoError(t, err)
 	require.Contains(t, out, "auth[0]: token in path token")
-	require.Contains(t, out, "from the SHA-256 of the body")
+	require.Contains(t, out, "from the SHA-256 of the JSON value of the body")
 	_, err = explain("--url", "/webhooks/rentprog?key=tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
 	require.NoError(t, err)
 	_, err = explain("--remote-ip", "192.0.2.7", "--secret", "192.0.2.0/24")
