@@ -4,7 +4,9 @@
 //
 //	postgres       the pool, transactions, errors, texts, pages: what all others stand on
 //	records        how the row of an event is read, and the receipt of one that waits
-//	journal        what is told beside the events: audit log, error log, alerts, conflicts, duplicates, sessions
+//	audit          what operators did, and who is logged in to the console
+//	errorlog       what failed, and which failures no notification has reported yet
+//	operations     what redrives, rebuilds, resends and imports share: a table each, paused, resumed and canceled alike
 //	changes        what happened, for whoever follows
 //	outbox         deliveries that wait, are leased and settled, and that have ended
 //	subscriptions  destinations and subscriptions, what an event matches, resends

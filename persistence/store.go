@@ -5,12 +5,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/errorlog"
 	"holdfast/persistence/imports"
 	"holdfast/persistence/inbox"
-	"holdfast/persistence/journal"
 	"holdfast/persistence/ledgers"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
@@ -33,9 +34,9 @@ type (
 	// InboxWriter commits events to the inbox.
 	InboxWriter = inbox.InboxWriter
 	// ErrorRecorder writes to the error log behind its callers.
-	ErrorRecorder = journal.ErrorRecorder
+	ErrorRecorder = errorlog.ErrorRecorder
 	// DuplicateCounter counts events that came again, behind its callers.
-	DuplicateCounter = journal.DuplicateCounter
+	DuplicateCounter = writer.DuplicateCounter
 	// LedgerCheck is a ledger beside the database.
 	LedgerCheck = ledgers.LedgerCheck
 )
@@ -54,7 +55,8 @@ type (
 	letters   = deadletters.Store
 	inboxes   = inbox.Store
 	reads     = read.Store
-	journals  = journal.Store
+	audits    = audit.Store
+	errorlogs = errorlog.Store
 	upkeeps   = upkeep.Store
 	comparers = ledgers.Store
 	outboxes  = outbox.Store
@@ -71,7 +73,8 @@ type Store struct {
 	*letters
 	*inboxes
 	*reads
-	*journals
+	*audits
+	*errorlogs
 	*upkeeps
 	*comparers
 	*outboxes
@@ -102,7 +105,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	w := writer.New(db, e, to, writing)
 	return &Store{
 		db: db, folds: e, writes: w, letters: deadletters.New(db, w), inboxes: inbox.New(db),
-		reads: read.New(db), journals: journal.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
+		reads: read.New(db), audits: audit.New(db), errorlogs: errorlog.New(db), upkeeps: upkeep.New(db, w, e), comparers: ledgers.New(db), outboxes: o,
 		routes: to, feeds: changes.New(db), limits: rates.New(db),
 		Redrives: deadletters.NewRedrives(db), Rebuilds: rebuilds.New(db, w), Resends: subscriptions.NewResends(db, to),
 		Imports: imports.New(db, w),

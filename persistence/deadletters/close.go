@@ -13,7 +13,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -110,7 +110,7 @@ func (h heldDeadLetter) detail(more map[string]any) json.RawMessage {
 	for name, value := range more {
 		detail[name] = value
 	}
-	return journal.DetailOf(detail)
+	return audit.DetailOf(detail)
 }
 
 // hold begins a transaction with a dead letter in it.
@@ -139,14 +139,14 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Ac
 		}
 		if h.subscription != 0 {
 			outbox.QueueDiscard(b, delivery.Key{EventID: h.eventID, SubscriptionID: h.subscription}, by)
-			journal.QueueAudit(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(nil)))
+			audit.Queue(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(nil)))
 			return nil
 		}
 		taken, err := s.giveUp(ctx, tx, h, writer.VerdictBy(by, h.eventID, event.OutcomeDiscarded))
 		if err != nil {
 			return err
 		}
-		journal.QueueAudit(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(taken.Detail())))
+		audit.Queue(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(taken.Detail())))
 		return nil
 	})
 }
@@ -159,7 +159,7 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Act
 			return h.refusal()
 		}
 		b.Queue(deleteDeadLetter, id)
-		journal.QueueAudit(b, by.Did(oversight.AuditDelete, h.object(), h.detail(nil)))
+		audit.Queue(b, by.Did(oversight.AuditDelete, h.object(), h.detail(nil)))
 		return nil
 	})
 }
@@ -209,11 +209,11 @@ func (s *Store) CleanUpDeadLetters(ctx context.Context, c operation.Cleanup, by 
 		return 0, postgres.Failure(doing, err)
 	}
 	defer tx.Rollback(ctx)
-	detail := journal.DetailOf(map[string]any{
+	detail := audit.DetailOf(map[string]any{
 		"before": c.Before.UTC(), "provider": postgres.Clean(c.Provider), "removed": removed,
 	})
 	last := &pgx.Batch{}
-	journal.QueueAudit(last, by.Did(oversight.AuditCleanup, "dead_letters", detail))
+	audit.Queue(last, by.Did(oversight.AuditCleanup, "dead_letters", detail))
 	if err := tx.Commit(ctx, last); err != nil {
 		return 0, postgres.Failure(doing, err)
 	}

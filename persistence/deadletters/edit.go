@@ -14,7 +14,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -84,7 +84,7 @@ func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) 
 	detail := taken.Detail()
 	detail["replaced_by"], detail["new_workflow_id"] = e.EventID, revised.WorkflowID()
 	detail["new_sha256"] = hex.EncodeToString(sum[:])
-	journal.QueueAudit(b, by.Did(oversight.AuditEdit, held.object(), held.detail(detail)))
+	audit.Queue(b, by.Did(oversight.AuditEdit, held.object(), held.detail(detail)))
 	return id, tx.Commit(ctx, b)
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 )
 
@@ -32,7 +32,7 @@ const (
 
 // NewRedrives returns the Redrives of a database.
 func NewRedrives(db *postgres.DB) *Redrives {
-	return &Redrives{journal.Operations[operation.Redrive]{
+	return &Redrives{operations.Table[operation.Redrive]{
 		DB: db, Kind: operation.KindRedrive, Columns: redriveColumns, From: ofRedrives, Unfinished: `settled_at IS NULL`,
 		Scan: func(row pgx.Row) (operation.Redrive, error) { return scanRedrive(row) },
 	}}
@@ -71,6 +71,6 @@ func addToPlan(plan *operation.RedrivePlan, row pgx.Row) error {
 
 func scanRedrive(row pgx.Row, more ...any) (r operation.Redrive, err error) {
 	own := []any{&r.Filter, &r.Total, &r.Done, &r.Failed, &r.InFlight, &r.Skipped, &r.BlockedBy}
-	err = journal.ScanOperation(row, &r.Base, append(own, more...)...)
+	err = operations.Scan(row, &r.Base, append(own, more...)...)
 	return r, err
 }

@@ -9,7 +9,8 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 )
 
@@ -47,7 +48,7 @@ UPDATE redrives AS r
 
 // Redrives keeps redrives, and takes the dead letters of their pages. It is safe for concurrent use.
 type Redrives struct {
-	journal.Operations[operation.Redrive]
+	operations.Table[operation.Redrive]
 }
 
 // Create stores a redrive of what matches its filter now. It takes ID, Filter and Rate.
@@ -61,7 +62,7 @@ func (s *Redrives) Create(ctx context.Context, r operation.Redrive, by oversight
 	redrivable(list, r.Filter)
 	b := &pgx.Batch{}
 	b.Queue(list.Statement(), list.Args...)
-	journal.QueueAudit(b, s.Started(r.ID, by, filter))
+	audit.Queue(b, s.Started(r.ID, by, filter))
 	if err := s.DB.SendOnly(ctx, b); err != nil {
 		return operation.Redrive{}, postgres.Failure("create redrive", err)
 	}

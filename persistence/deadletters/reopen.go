@@ -9,7 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -40,7 +40,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Act
 		}
 		if h.subscription != 0 {
 			b.Queue(reopenDeadLetter, h.id)
-			journal.QueueAudit(b, by.Did(oversight.AuditReopen, h.object(), h.detail(nil)))
+			audit.Queue(b, by.Did(oversight.AuditReopen, h.object(), h.detail(nil)))
 			return nil
 		}
 		free, err := isAlone(ctx, tx, h)
@@ -52,7 +52,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Act
 		}
 		b.Queue(deleteVerdict, h.eventID)
 		b.Queue(reopenDeadLetter, h.id)
-		journal.QueueAudit(b, by.Did(oversight.AuditReopen, h.object(), h.detail(nil)))
+		audit.Queue(b, by.Did(oversight.AuditReopen, h.object(), h.detail(nil)))
 		return nil
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
@@ -83,7 +83,7 @@ func (s *Store) takeForReplay(
 	}
 	defer tx.Rollback(ctx)
 	last := &pgx.Batch{}
-	journal.QueueAudit(last, actor.Did(oversight.AuditReplay, fmt.Sprintf("dead_letter:%d", id), nil))
+	audit.Queue(last, actor.Did(oversight.AuditReplay, fmt.Sprintf("dead_letter:%d", id), nil))
 	return d, tx.Commit(ctx, last)
 }
 

@@ -7,7 +7,8 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 )
 
@@ -27,8 +28,8 @@ func (s *Store) Create(ctx context.Context, i operation.Import, by oversight.Act
 	if err := s.dropAbandoned(ctx); err != nil {
 		return operation.Import{}, err
 	}
-	did := s.Started(i.ID, by, journal.DetailOf(map[string]any{"name": name, "rate": i.Rate}))
-	if _, err := journal.Change(ctx, s.DB, did, insertImport, i.ID, name, i.Rate, postgres.Clean(by.Name)); err != nil {
+	did := s.Started(i.ID, by, audit.DetailOf(map[string]any{"name": name, "rate": i.Rate}))
+	if _, err := audit.Change(ctx, s.DB, did, insertImport, i.ID, name, i.Rate, postgres.Clean(by.Name)); err != nil {
 		return operation.Import{}, postgres.Failure("create import", err)
 	}
 	return s.Read(ctx, i.ID)
@@ -36,13 +37,13 @@ func (s *Store) Create(ctx context.Context, i operation.Import, by oversight.Act
 
 // Cancel ends an import whose workflow was canceled in Temporal, and removes what is left: no further page will.
 func (s *Store) Cancel(ctx context.Context, id string) error {
-	if err := s.Operations.Cancel(ctx, id); err != nil {
+	if err := s.Table.Cancel(ctx, id); err != nil {
 		return err
 	}
 	return s.DropImport(ctx, id)
 }
 
 func scanImport(row pgx.Row) (i operation.Import, err error) {
-	err = journal.ScanOperation(row, &i.Base, &i.Name, &i.Total, &i.Read, &i.Counts, &i.Problems)
+	err = operations.Scan(row, &i.Base, &i.Name, &i.Total, &i.Read, &i.Counts, &i.Problems)
 	return i, err
 }

@@ -2,21 +2,21 @@ package imports
 
 import (
 	"holdfast/event/operation"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
 
 // Store keeps imports, and does their pages. It is safe for concurrent use.
 type Store struct {
-	journal.Operations[operation.Import]
+	operations.Table[operation.Import]
 
 	writer *writer.Store
 }
 
 // New makes a Store on a database, beside the one that writes events.
 func New(db *postgres.DB, w *writer.Store) *Store {
-	return &Store{journal.Operations[operation.Import]{
+	return &Store{operations.Table[operation.Import]{
 		DB: db, Kind: operation.KindImport, Columns: `name, total, read, counts, problems`, Scan: scanImport,
 	}, w}
 }

@@ -11,7 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -70,8 +70,8 @@ func (s *Store) cancelBatch(
 	picked, args := pickWaiting(q, most)
 	rest := postgres.NewList("")
 	rest.Args = args
-	rest.Where(cancelPicked, postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName),
-		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), journal.MaxAuditReason))
+	rest.Where(cancelPicked, postgres.Clip(postgres.Clean(by.Name), audit.MaxName),
+		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), audit.MaxReason))
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	b.Queue(`WITH picked AS MATERIALIZED (`+picked+rest.Conditions[0], rest.Args...).Query(countTold(&canceled))
@@ -88,7 +88,7 @@ func (s *Store) cancelBatch(
 		return 0, err
 	}
 	b = &pgx.Batch{}
-	journal.QueueAudit(b, by.Did(oversight.AuditDeliveryCancel, object, detail))
+	audit.Queue(b, by.Did(oversight.AuditDeliveryCancel, object, detail))
 	return canceled, tx.Commit(ctx, b)
 }
 

@@ -11,8 +11,8 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
-	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
 
@@ -123,7 +123,7 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 		b.Queue(redriveSent, id, k.SubscriptionID)
 	}
 	if by != nil {
-		journal.QueueAudit(b, by.Did(oversight.AuditDeliverySend, objectOfDelivery(k), nil))
+		audit.Queue(b, by.Did(oversight.AuditDeliverySend, objectOfDelivery(k), nil))
 	}
 	return destination, tx.Commit(ctx, b)
 }
@@ -149,7 +149,7 @@ func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by oversight
 	}
 	b := &pgx.Batch{}
 	QueueDiscard(b, k, by)
-	journal.QueueAudit(b, by.Did(oversight.AuditDeliveryCancel, objectOfDelivery(k), nil))
+	audit.Queue(b, by.Did(oversight.AuditDeliveryCancel, objectOfDelivery(k), nil))
 	return tx.Commit(ctx, b)
 }
 
@@ -174,8 +174,8 @@ func (s *Store) holdOpen(ctx context.Context, k delivery.Key) (open heldOpen, tx
 // QueueDiscard adds what ends a delivery that nobody wants any more, with its dead letter, to a transaction that holds its event.
 func QueueDiscard(b *pgx.Batch, k delivery.Key, by oversight.Actor) {
 	b.Queue(cancelOpen, k.EventID, k.SubscriptionID)
-	b.Queue(discardOf, k.EventID, k.SubscriptionID, postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName),
-		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), journal.MaxAuditReason))
+	b.Queue(discardOf, k.EventID, k.SubscriptionID, postgres.Clip(postgres.Clean(by.Name), audit.MaxName),
+		postgres.Clip(postgres.Clean(cmp.Or(by.Reason, "its delivery was canceled")), audit.MaxReason))
 }
 
 // QueueExpunge adds to a transaction that holds an event what cancels its deliveries, and removes what receivers have answered.

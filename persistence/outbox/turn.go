@@ -9,7 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -171,7 +171,7 @@ func queueTurned(b *pgx.Batch, turned []turning, turns []delivery.Turn) {
 	for _, t := range turns {
 		if t.Disabled != "" {
 			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}
-			journal.QueueAudit(b, by.Did(oversight.AuditDestinationDisable, "destination:"+t.Destination, nil))
+			audit.Queue(b, by.Did(oversight.AuditDestinationDisable, "destination:"+t.Destination, nil))
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 )
 
@@ -62,7 +63,7 @@ func (s *Store) create(ctx context.Context, r operation.Rebuild, by oversight.Ac
 		return err
 	}
 	b = &pgx.Batch{}
-	journal.QueueAudit(b, s.Started(r.ID, by, detail))
+	audit.Queue(b, s.Started(r.ID, by, detail))
 	return tx.Commit(ctx, b)
 }
 
@@ -87,7 +88,7 @@ type rebuildRow struct {
 }
 
 func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
-	err = journal.ScanOperation(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Read, &r.Changed, &r.Unreadable,
+	err = operations.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Read, &r.Changed, &r.Unreadable,
 		&r.Skipped, &r.Entities, &r.Problems, &r.first, &r.cursor, &r.last)
 	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
 	return r, err

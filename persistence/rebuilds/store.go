@@ -4,21 +4,21 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event/operation"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
 
 // Store keeps rebuilds, and does their pages. It is safe for concurrent use.
 type Store struct {
-	journal.Operations[operation.Rebuild]
+	operations.Table[operation.Rebuild]
 
 	writer *writer.Store
 }
 
 // New makes a Store on a database, beside the one that writes events.
 func New(db *postgres.DB, w *writer.Store) *Store {
-	return &Store{journal.Operations[operation.Rebuild]{
+	return &Store{operations.Table[operation.Rebuild]{
 		DB: db, Kind: operation.KindRebuild, Columns: rebuildColumns,
 		Scan: func(row pgx.Row) (operation.Rebuild, error) { r, err := scanRebuild(row); return r.Rebuild, err },
 	}, w}

@@ -14,7 +14,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -110,8 +110,8 @@ func (s *Store) applyDestination(
 	b := &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
 	queueVariable(b, variable, actor, detail)
-	journal.QueueAudit(b,
-		actor.Did(oversight.AuditDestinationApply, auditObject("destination", d.Name), journal.DetailOf(detail)))
+	audit.Queue(b,
+		actor.Did(oversight.AuditDestinationApply, auditObject("destination", d.Name), audit.DetailOf(detail)))
 	if err := c.Commit(ctx, b); err != nil {
 		return d, err
 	}
@@ -363,7 +363,7 @@ func (s *Store) deleteDestination(ctx context.Context, nameOrID string, actor ov
 	b = &pgx.Batch{}
 	b.Queue(deleteDestination, d.ID, c.version)
 	b.Queue(forgetVariables)
-	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", d.Name), nil))
+	audit.Queue(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", d.Name), nil))
 	return c.Commit(ctx, b)
 }
 

@@ -6,7 +6,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -32,7 +32,7 @@ func (s *Store) probe(ctx context.Context, nameOrID string, by oversight.Actor) 
 		return c, err
 	}
 	did := by.Did(oversight.AuditDestinationProbe, auditObject("destination", name), nil)
-	probed, err := journal.Change(ctx, s.db, did, probe, id)
+	probed, err := audit.Change(ctx, s.db, did, probe, id)
 	if err == nil && !probed {
 		err = event.ErrNotFound
 	}

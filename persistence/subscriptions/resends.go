@@ -9,7 +9,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
+	"holdfast/persistence/operations"
 	"holdfast/persistence/postgres"
 )
 
@@ -25,14 +26,14 @@ VALUES ($1, $2, $3, $4, $5, $6::uuid, $7::uuid) ON CONFLICT DO NOTHING`
 
 // Resends keeps resends, and does their pages. It is safe for concurrent use.
 type Resends struct {
-	journal.Operations[operation.Resend]
+	operations.Table[operation.Resend]
 
 	subscriptions *Store
 }
 
 // NewResends returns the Resends of a database, which go to the subscriptions of a Store.
 func NewResends(db *postgres.DB, s *Store) *Resends {
-	return &Resends{journal.Operations[operation.Resend]{
+	return &Resends{operations.Table[operation.Resend]{
 		DB: db, Kind: operation.KindResend, Columns: resendColumns,
 		Scan: func(row pgx.Row) (operation.Resend, error) { r, err := scanResend(row); return r.Resend, err },
 	}, s}
@@ -57,10 +58,10 @@ func (s *Resends) create(ctx context.Context, r operation.Resend, by oversight.A
 	if err != nil {
 		return err
 	}
-	detail := journal.DetailOf(map[string]any{
+	detail := audit.DetailOf(map[string]any{
 		"subscription": sub.Name, "everything": r.Everything, "rate": r.Rate, "since": span.since, "until": span.until,
 	})
-	made, err := journal.Change(ctx, s.DB, s.Started(r.ID, by, detail), insertResend, r.ID, sub.ID, r.Everything, r.Rate,
+	made, err := audit.Change(ctx, s.DB, s.Started(r.ID, by, detail), insertResend, r.ID, sub.ID, r.Everything, r.Rate,
 		postgres.Clean(by.Name), span.first(), span.last())
 	if err == nil && !made {
 		err = event.Rejectf("resend_runs", "another resend of the subscription has not ended: one works at a time")
@@ -93,7 +94,7 @@ type resendRow struct {
 }
 
 func scanResend(row pgx.Row) (r resendRow, err error) {
-	err = journal.ScanOperation(row, &r.Base, &r.SubscriptionID, &r.Subscription, &r.Everything, &r.Read, &r.Queued,
+	err = operations.Scan(row, &r.Base, &r.SubscriptionID, &r.Subscription, &r.Everything, &r.Read, &r.Queued,
 		&r.first, &r.cursor, &r.last)
 	r.Since, r.Until, r.Reached = event.AcceptedAt(r.first), event.AcceptedAt(r.last), event.AcceptedAt(r.cursor)
 	return r, err

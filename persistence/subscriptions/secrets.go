@@ -11,7 +11,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -75,8 +75,8 @@ func (s *Store) rotateSecret(
 	}
 	b := &pgx.Batch{}
 	b.Queue(updateSecrets, d.ID, sealed, c.version)
-	journal.QueueAudit(b, actor.Did(oversight.AuditDestinationRotate, auditObject("destination", d.Name),
-		journal.DetailOf(map[string]any{"grace": event.Duration(grace), "in_use": len(all)})))
+	audit.Queue(b, actor.Did(oversight.AuditDestinationRotate, auditObject("destination", d.Name),
+		audit.DetailOf(map[string]any{"grace": event.Duration(grace), "in_use": len(all)})))
 	return c.Commit(ctx, b)
 }
 

@@ -10,7 +10,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -92,10 +92,10 @@ func (s *Store) setDestinationState(
 	if err := s.db.QueryRow(ctx, idOfDestination, postgres.Clean(nameOrID), number(nameOrID)).Scan(&id, &name); err != nil {
 		return c, err
 	}
-	reason := postgres.Clip(postgres.Clean(by.Reason), journal.MaxAuditReason)
-	actor := postgres.Clip(postgres.Clean(by.Name), journal.MaxAuditName)
+	reason := postgres.Clip(postgres.Clean(by.Reason), audit.MaxReason)
+	actor := postgres.Clip(postgres.Clean(by.Name), audit.MaxName)
 	did := by.Did(action, auditObject("destination", name), nil)
-	if _, err := journal.Change(ctx, s.db, did, setState, id, string(to), reason, actor); err != nil {
+	if _, err := audit.Change(ctx, s.db, did, setState, id, string(to), reason, actor); err != nil {
 		return c, err
 	}
 	if to == delivery.DestinationReady {

@@ -10,7 +10,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
-	"holdfast/persistence/journal"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
@@ -122,8 +122,8 @@ func (s *Store) applySubscription(
 		sub.ID, moved = before.ID, before.DestinationID != to.ID
 		b.Queue(updateSubscription, sub.ID, to.ID, string(settings), sub.Active, c.version)
 	}
-	detail := journal.DetailOf(map[string]any{"version": c.version, "new": before == nil, "to": sub.To, "active": sub.Active})
-	journal.QueueAudit(b, actor.Did(oversight.AuditSubscriptionApply, auditObject("subscription", sub.Name), detail))
+	detail := audit.DetailOf(map[string]any{"version": c.version, "new": before == nil, "to": sub.To, "active": sub.Active})
+	audit.Queue(b, actor.Did(oversight.AuditSubscriptionApply, auditObject("subscription", sub.Name), detail))
 	return sub, moved, c.Commit(ctx, b)
 }
 
@@ -233,7 +233,7 @@ func (s *Store) deleteSubscription(
 	}
 	b := &pgx.Batch{}
 	b.Queue(deleteSubscription, sub.ID, c.version)
-	journal.QueueAudit(b, actor.Did(oversight.AuditSubscriptionDelete, auditObject("subscription", sub.Name), nil))
+	audit.Queue(b, actor.Did(oversight.AuditSubscriptionDelete, auditObject("subscription", sub.Name), nil))
 	if sub.To != sub.Name {
 		return gone, c.Commit(ctx, b)
 	}
@@ -249,7 +249,7 @@ func (s *Store) deleteSubscription(
 	if len(others) == 0 {
 		gone.Destination = sub.To
 		b.Queue(deleteDestination, sub.DestinationID, c.version)
-		journal.QueueAudit(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", sub.To), nil))
+		audit.Queue(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", sub.To), nil))
 	}
 	return gone, c.Commit(ctx, b)
 }

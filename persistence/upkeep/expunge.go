@@ -11,8 +11,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
@@ -262,6 +262,6 @@ func auditExpunge(ctx context.Context, t *postgres.Transaction, e *retention.Exp
 		return err
 	}
 	b := &pgx.Batch{}
-	journal.QueueAudit(b, by.Did(oversight.AuditExpunge, "event:"+e.EventID, detail))
+	audit.Queue(b, by.Did(oversight.AuditExpunge, "event:"+e.EventID, detail))
 	return t.Commit(ctx, b)
 }

@@ -10,13 +10,14 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/journal"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
+	"holdfast/persistence/writer"
 )
 
 // purgeRows is how many rows one batch removes: a transaction of some milliseconds. Whoever wants to wait for one of its
@@ -173,8 +174,8 @@ func (p purge) queueAudit(b *pgx.Batch, removed int64) {
 	if p.by == nil || removed == 0 {
 		return
 	}
-	detail := journal.DetailOf(map[string]any{"kept": p.kept, "before": p.before.UTC(), "removed": removed})
-	journal.QueueAudit(b, p.by.Did(oversight.AuditPurge, "retention", detail))
+	detail := audit.DetailOf(map[string]any{"kept": p.kept, "before": p.before.UTC(), "removed": removed})
+	audit.Queue(b, p.by.Did(oversight.AuditPurge, "retention", detail))
 }
 
 func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err error) {
@@ -189,14 +190,14 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 	case retention.Errors:
 		removed, err = s.removeOld(ctx, p, purgeErrors, p.before, purgeRows)
 		if err == nil && removed == 0 { // they are reported as errors are, and kept for as long
-			removed, err = s.removeOld(ctx, p, journal.PurgeConflicts, p.before, purgeRows)
+			removed, err = s.removeOld(ctx, p, writer.PurgeConflicts, p.before, purgeRows)
 		}
 	case retention.Audit:
 		removed, err = s.removeOld(ctx, p, purgeAudit, p.before, purgeRows)
 	case retention.Keys:
 		removed, err = s.removeOld(ctx, p, purgeKeys, p.before, purgeRows)
 		if err == nil && removed == 0 { // they have an end of their own, too
-			removed, err = s.removeOld(ctx, p, journal.PurgeSessions, p.before, purgeRows)
+			removed, err = s.removeOld(ctx, p, audit.PurgeSessions, p.before, purgeRows)
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, rates.Purge, p.before, purgeRows)
@@ -214,7 +215,7 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 func (s *Store) purgeWithEvents(ctx context.Context, p purge) (removed int64, err error) {
 	removed, err = s.purgeDeliveries(ctx, p)
 	if err == nil && removed == 0 {
-		removed, err = s.removeOld(ctx, p, journal.PurgeDuplicates, event.FirstIDAt(p.before), purgeRows)
+		removed, err = s.removeOld(ctx, p, writer.PurgeDuplicates, event.FirstIDAt(p.before), purgeRows)
 	}
 	return removed, err
 }

@@ -10,9 +10,9 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
 
@@ -87,8 +87,8 @@ func (s *Store) refused(ctx context.Context, eventID string, otherwise error) er
 // VerdictBy is an operator's verdict on an event.
 func VerdictBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Verdict {
 	return event.Verdict{
-		EventID: eventID, Outcome: outcome, By: postgres.Clip(postgres.Clean(cmp.Or(by.Name, "unknown")), journal.MaxAuditName),
-		Reason: postgres.Clip(postgres.Clean(by.Reason), journal.MaxAuditReason),
+		EventID: eventID, Outcome: outcome, By: postgres.Clip(postgres.Clean(cmp.Or(by.Name, "unknown")), audit.MaxName),
+		Reason: postgres.Clip(postgres.Clean(by.Reason), audit.MaxReason),
 	}
 }
 

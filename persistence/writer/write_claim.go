@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
-	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
 
@@ -34,7 +33,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	}
 	if w.Conflict != nil {
 		b := &pgx.Batch{}
-		journal.QueueConflict(b, *w.Conflict)
+		queueConflict(b, *w.Conflict)
 		if err := t.Send(ctx, b); err != nil {
 			return r, err
 		}

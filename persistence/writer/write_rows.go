@@ -7,7 +7,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/persistence/journal"
 	"holdfast/persistence/postgres"
 )
 
@@ -112,7 +111,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	t.queueContentRows(b)
 	for _, w := range ws {
 		if w.Conflict != nil {
-			journal.QueueConflict(b, *w.Conflict)
+			queueConflict(b, *w.Conflict)
 		}
 	}
 }

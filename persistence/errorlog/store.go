@@ -1,8 +1,8 @@
-package journal
+package errorlog
 
 import "holdfast/persistence/postgres"
 
-// Store writes and reads what is told of the flow beside the events. It is safe for concurrent use.
+// Store keeps the error log. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
 // New makes a Store on a database.

@@ -1,4 +1,4 @@
-package journal
+package audit
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func (s *Store) OpenSession(ctx context.Context, session oversight.Session, by o
 	b := &pgx.Batch{}
 	b.Queue(makeRoomForSession, session.Token, maxSessions-1)
 	b.Queue(openSession, session.ID, session.Token, session.Fingerprint, session.ExpiresAt)
-	QueueAudit(b, by.Did(oversight.AuditLogin, "console", nil))
+	Queue(b, by.Did(oversight.AuditLogin, "console", nil))
 	return postgres.Failure("open session", s.db.SendOnly(ctx, b))
 }
 

@@ -1,4 +1,4 @@
-package journal
+package writer
 
 import (
 	"context"
@@ -6,11 +6,14 @@ import (
 	"time"
 
 	"holdfast/event"
+	"holdfast/persistence/postgres"
 )
 
 const (
 	// countEvery is the pause between two writes of counts.
 	countEvery = 5 * time.Second
+	// flushLimit bounds one write.
+	flushLimit = 5 * time.Second
 	// maxCounted bounds the events that are counted between two writes, and while the database is away; others are not counted.
 	maxCounted = 5000
 )
@@ -18,7 +21,7 @@ const (
 // DuplicateCounter counts events that came again. Count never waits and never fails, and costs a lock and a place in a map; what
 // was counted is written in one statement now and then, and at the end.
 type DuplicateCounter struct {
-	*beside
+	*postgres.Flusher
 
 	write func(context.Context, map[repeated]counted) error
 	mu    sync.Mutex
@@ -28,12 +31,12 @@ type DuplicateCounter struct {
 // NewDuplicateCounter starts a counter; Stop writes what is left and ends it.
 func (s *Store) NewDuplicateCounter() *DuplicateCounter {
 	c := newDuplicateCounter(s.addDuplicates)
-	go c.run(countEvery, func(time.Time, bool) { c.flush() })
+	go c.Run(countEvery, func(time.Time, bool) { c.flush() })
 	return c
 }
 
 func newDuplicateCounter(write func(context.Context, map[repeated]counted) error) *DuplicateCounter {
-	return &DuplicateCounter{beside: newBeside(), write: write, seen: map[repeated]counted{}}
+	return &DuplicateCounter{Flusher: postgres.NewFlusher(), write: write, seen: map[repeated]counted{}}
 }
 
 // Count counts one.

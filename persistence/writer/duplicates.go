@@ -1,12 +1,10 @@
-package journal
+package writer
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
 	"holdfast/persistence/postgres"
@@ -29,8 +27,6 @@ SELECT owner, sum(times), min(first_seen), max(last_seen) FROM (
     ON CONFLICT (event_id) DO UPDATE
    SET times = d.times + excluded.times, first_seen = least(d.first_seen, excluded.first_seen),
        last_seen = greatest(d.last_seen, excluded.last_seen)`
-
-	selectDuplicates = `SELECT times, first_seen, last_seen FROM event_duplicates WHERE event_id = $1::uuid`
 
 	// PurgeDuplicates removes up to $2 of events that are gone and older than $1.
 	PurgeDuplicates = `
@@ -76,16 +72,6 @@ func (s *Store) addDuplicates(ctx context.Context, counts map[repeated]counted) 
 	}
 	_, err := s.db.Exec(ctx, addDuplicates, providers, keys, workflows, owners, times, firsts, lasts)
 	return postgres.Failure("add duplicates", err)
-}
-
-// Duplicates say how often an event came again: none for one that never did.
-func (s *Store) Duplicates(ctx context.Context, eventID string) (d event.Duplicates, err error) {
-	err = s.db.QueryRow(ctx, selectDuplicates, eventID).Scan(&d.Times, &d.FirstSeen, &d.LastSeen)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return event.Duplicates{}, nil
-	}
-	d.FirstSeen, d.LastSeen = d.FirstSeen.UTC(), d.LastSeen.UTC()
-	return d, postgres.Failure("read duplicates of event "+postgres.Clean(eventID), err)
 }
 
 // ownerOf is an ID that the database takes; "" for anything else.

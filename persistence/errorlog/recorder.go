@@ -1,4 +1,4 @@
-package journal
+package errorlog
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/persistence/postgres"
 )
 
 // The bounds of an ErrorRecorder.
@@ -26,7 +27,7 @@ const (
 // ErrorRecorder writes the error log from the side: Record never waits, never fails, and costs a lock and a copy. A storm of
 // equal errors becomes a few rows and a count; what cannot be written in time, or is too diverse, is dropped and counted.
 type ErrorRecorder struct {
-	*beside
+	*postgres.Flusher
 
 	write func(context.Context, []oversight.ErrorEntry) error
 
@@ -55,12 +56,12 @@ type groupState struct {
 // NewErrorRecorder starts a recorder; Stop writes what is left and ends it.
 func (s *Store) NewErrorRecorder() *ErrorRecorder {
 	r := newErrorRecorder(s.LogErrors)
-	go r.run(flushEvery, r.due)
+	go r.Run(flushEvery, r.due)
 	return r
 }
 
 func newErrorRecorder(write func(context.Context, []oversight.ErrorEntry) error) *ErrorRecorder {
-	return &ErrorRecorder{beside: newBeside(), write: write, groups: map[errorGroup]*groupState{}}
+	return &ErrorRecorder{Flusher: postgres.NewFlusher(), write: write, groups: map[errorGroup]*groupState{}}
 }
 
 // Record takes an entry to be written within seconds. It gets the time of now if it has none.

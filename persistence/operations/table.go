@@ -1,4 +1,4 @@
-package journal
+package operations
 
 import (
 	"context"
@@ -9,36 +9,37 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/persistence/audit"
 	"holdfast/persistence/postgres"
 )
 
-// Operations is the table of the operations of one kind, a row each. It is named after the kind.
-type Operations[T operation.Any] struct {
+// Table is the table of the operations of one kind, a row each. It is named after the kind.
+type Table[T operation.Any] struct {
 	DB   *postgres.DB
 	Kind operation.Kind
 	// Columns are those that the kind has of its own, and From adds to the table what they need.
 	Columns, From string
 	// Unfinished is the condition of the operations that need a workflow; "" is those that have not ended.
 	Unfinished string
-	// Scan reads a row: the columns of ScanOperation, then Columns.
+	// Scan reads a row: the columns of Scan, then Columns.
 	Scan func(pgx.Row) (T, error)
 }
 
 // hasNotEnded is true of an operation that can still be changed.
 const hasNotEnded = `state IN ('running', 'paused')`
 
-func (o Operations[T]) change() string {
+func (o Table[T]) change() string {
 	return `UPDATE ` + o.Kind.Plural() + ` SET state = $2, ended_at = CASE WHEN $2 = 'canceled' THEN clock_timestamp() END
  WHERE id = $1 AND ` + hasNotEnded
 }
 
 // Select is the statement that Scan reads the result of, as far as its conditions. More are columns behind the others.
-func (o Operations[T]) Select(more string) string {
+func (o Table[T]) Select(more string) string {
 	return `SELECT id, rate, state, started_at, ended_at, started_by, ` + o.Columns + more + ` FROM ` + o.Kind.Plural() + o.From
 }
 
-// ScanOperation reads the columns that all kinds have, and more behind them.
-func ScanOperation(row pgx.Row, b *operation.Base, more ...any) error {
+// Scan reads the columns that all kinds have, and more behind them.
+func Scan(row pgx.Row, b *operation.Base, more ...any) error {
 	all := append([]any{&b.ID, &b.Rate, &b.State, &b.StartedAt, &b.EndedAt, &b.StartedBy}, more...)
 	if err := row.Scan(all...); err != nil {
 		return err
@@ -54,17 +55,17 @@ var changeVerbs = map[operation.State]string{
 
 // Change pauses, resumes or cancels an operation, and audits it. An operation that has ended is refused with an event.Error of
 // class rejected, whose code is the kind and "_ended".
-func (o Operations[T]) Change(ctx context.Context, id string, to operation.State, by oversight.Actor) (changed T, err error) {
+func (o Table[T]) Change(ctx context.Context, id string, to operation.State, by oversight.Actor) (changed T, err error) {
 	if err := o.tryChange(ctx, id, to, by); err != nil {
 		return changed, o.failure("change", id, err)
 	}
 	return o.Read(ctx, id)
 }
 
-func (o Operations[T]) tryChange(ctx context.Context, id string, to operation.State, by oversight.Actor) error {
+func (o Table[T]) tryChange(ctx context.Context, id string, to operation.State, by oversight.Actor) error {
 	noun := string(o.Kind)
 	did := by.Did(oversight.AuditAction(noun+"."+changeVerbs[to]), noun+":"+id, nil)
-	if changed, err := Change(ctx, o.DB, did, o.change(), postgres.Clean(id), string(to)); err != nil || changed {
+	if changed, err := audit.Change(ctx, o.DB, did, o.change(), postgres.Clean(id), string(to)); err != nil || changed {
 		return err
 	}
 	var is string
@@ -76,41 +77,41 @@ func (o Operations[T]) tryChange(ctx context.Context, id string, to operation.St
 }
 
 // Cancel ends an operation whose workflow was canceled in Temporal. It leaves one that has ended alone.
-func (o Operations[T]) Cancel(ctx context.Context, id string) error {
+func (o Table[T]) Cancel(ctx context.Context, id string) error {
 	_, err := o.DB.Exec(ctx, o.change(), postgres.Clean(id), string(operation.Canceled))
 	return o.failure("cancel", id, err)
 }
 
 // Started is the audit entry of a new operation.
-func (o Operations[T]) Started(id string, by oversight.Actor, detail json.RawMessage) oversight.AuditEntry {
+func (o Table[T]) Started(id string, by oversight.Actor, detail json.RawMessage) oversight.AuditEntry {
 	return by.Did(oversight.AuditAction(string(o.Kind)+".start"), string(o.Kind)+":"+id, detail)
 }
 
 // QueueLock reads the row of an operation that a page is about to change, and locks it.
-func (o Operations[T]) QueueLock(b *pgx.Batch, id string, scan func(pgx.Row) error) {
+func (o Table[T]) QueueLock(b *pgx.Batch, id string, scan func(pgx.Row) error) {
 	b.Queue(o.Select("")+` WHERE id = $1 FOR UPDATE`, postgres.Clean(id)).QueryRow(scan)
 }
 
 // QueueEnd ends an operation whose row is locked.
-func (o Operations[T]) QueueEnd(b *pgx.Batch, id string, state operation.State) {
+func (o Table[T]) QueueEnd(b *pgx.Batch, id string, state operation.State) {
 	b.Queue(`UPDATE `+o.Kind.Plural()+` SET state = $2, ended_at = clock_timestamp() WHERE id = $1`, id, string(state))
 }
 
 // Read returns an operation with its progress.
-func (o Operations[T]) Read(ctx context.Context, id string) (T, error) {
+func (o Table[T]) Read(ctx context.Context, id string) (T, error) {
 	read, err := o.Scan(o.DB.QueryRow(ctx, o.Select("")+` WHERE id = $1`, postgres.Clean(id)))
 	return read, o.failure("read", id, err)
 }
 
 // Latest returns the latest operations, newest first: at most limit of them, at most event.MaxPage.
-func (o Operations[T]) Latest(ctx context.Context, limit int) ([]T, error) {
+func (o Table[T]) Latest(ctx context.Context, limit int) ([]T, error) {
 	sql, args := postgres.NewList(o.Select("")).Page("started_at DESC, id DESC", limit)
 	all, err := pgx.CollectRows(o.DB.Rows(ctx, sql, args...), func(row pgx.CollectableRow) (T, error) { return o.Scan(row) })
 	return all, postgres.Failure("list "+o.Kind.Plural(), err)
 }
 
 // Active returns the IDs of the operations that need a workflow, in their order.
-func (o Operations[T]) Active(ctx context.Context) ([]string, error) {
+func (o Table[T]) Active(ctx context.Context) ([]string, error) {
 	condition := o.Unfinished
 	if condition == "" {
 		condition = hasNotEnded
@@ -120,6 +121,6 @@ func (o Operations[T]) Active(ctx context.Context) ([]string, error) {
 	return ids, postgres.Failure("list "+o.Kind.Plural(), err)
 }
 
-func (o Operations[T]) failure(verb, id string, err error) error {
+func (o Table[T]) failure(verb, id string, err error) error {
 	return postgres.Failure(verb+" "+string(o.Kind)+" "+postgres.Clean(id), err)
 }

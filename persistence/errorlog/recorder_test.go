@@ -1,4 +1,4 @@
-package journal
+package errorlog
 
 import (
 	"context"
@@ -81,7 +81,7 @@ func TestAStopWritesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	w := &writes{}
 	r := newErrorRecorder(w.write)
-	go r.run(flushEvery, r.due)
+	go r.Run(flushEvery, r.due)
 	r.Record(transientError())
 	require.NoError(t, r.Stop(t.Context()))
 	require.EqualValues(t, 1, w.total())

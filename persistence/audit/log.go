@@ -1,0 +1,98 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/event/oversight"
+	"holdfast/persistence/postgres"
+)
+
+const insertAudit = `
+INSERT INTO audit_log (actor, role, action, object, request_id, reason, detail)
+VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`
+
+// The longest texts of an entry, in bytes; what is longer is cut.
+const (
+	MaxName   = 200
+	MaxReason = 2000
+)
+
+// Queue adds the audit entry of a change to the transaction that makes it, so that there is never one without the
+// other. Every method that an operator can change something with calls it exactly once.
+func Queue(b *pgx.Batch, e oversight.AuditEntry) {
+	var detail *string
+	if len(e.Detail) > 0 {
+		text := string(e.Detail)
+		detail = &text
+	}
+	b.Queue(insertAudit, postgres.Clip(postgres.Clean(cmp.Or(e.Actor, "unknown")), MaxName),
+		postgres.Clip(postgres.Clean(e.Role), MaxName),
+		postgres.Clip(postgres.Clean(string(e.Action)), MaxName), postgres.Clip(postgres.Clean(e.Object), MaxName),
+		postgres.Clip(postgres.Clean(e.RequestID), MaxName), postgres.Clip(postgres.Clean(e.Reason), MaxReason), detail)
+}
+
+// Change runs a statement and adds its entry, in one transaction. It is false where the statement has changed nothing; then
+// there is no entry either.
+func Change(ctx context.Context, db *postgres.DB, e oversight.AuditEntry, sql string, args ...any) (bool, error) {
+	var changed int64
+	b := &pgx.Batch{}
+	b.Queue(sql, args...).Exec(postgres.CountInto(&changed))
+	tx, err := db.Begin(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback(ctx)
+	if changed == 0 {
+		return false, nil
+	}
+	last := &pgx.Batch{}
+	Queue(last, e)
+	return true, tx.Commit(ctx, last)
+}
+
+// DetailOf is the detail of an entry. Its fields are text, numbers and times, which can always be written; an entry
+// without its detail would be better than none.
+func DetailOf(fields map[string]any) json.RawMessage {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// Audit writes an entry of its own, for what is changed outside of this database (a run that is started, a schedule).
+func (s *Store) Audit(ctx context.Context, e oversight.AuditEntry) error {
+	b := &pgx.Batch{}
+	Queue(b, e)
+	return postgres.Failure("write audit log", s.db.SendOnly(ctx, b))
+}
+
+const auditColumns = `SELECT id, at, actor, role, action, object, request_id, reason, detail FROM audit_log`
+
+// AuditLog is a page of what operators did, newest first.
+func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversight.AuditEntry, error) {
+	list := postgres.NewList(auditColumns)
+	list.Equal("actor", q.Actor)
+	list.Equal("action", string(q.Action))
+	list.Equal("object", q.Object)
+	list.Between("at", q.Since, q.Until)
+	if q.Before > 0 {
+		// The place of a row is its time and number; an entry that has been purged has none, and ends the list.
+		list.Where("(at, id) < (SELECT at, id FROM audit_log WHERE id = %s)", q.Before)
+	}
+	sql, args := list.Page("at DESC, id DESC", q.Limit)
+	rows, err := s.db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, postgres.Failure("list audit log", err)
+	}
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e oversight.AuditEntry, err error) {
+		err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Role, &e.Action, &e.Object, &e.RequestID, &e.Reason, &e.Detail)
+		e.At = e.At.UTC()
+		return e, err
+	})
+	return page, postgres.Failure("list audit log", err)
+}
