@@ -55,8 +55,13 @@ chart: ## Render the Helm chart and check it without a cluster (seconds; the fir
 queries: ## Check the rules and dashboards: each query is one, and asks for metrics that docs/telemetry.md names
 	go test -C tools/observe -count=1 ./... $(QUIETLY)
 
+# The benchmark is a module of its own, as its users are maintainers.
+.PHONY: test-bench
+test-bench:
+	go test -C bench -count=1 ./... $(QUIETLY)
+
 .PHONY: test
-test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+test: $(if $(filter ./...,$(PACKAGES)),chart queries test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 10 minutes on 2 cores)"
 	@rm -f bin/test-*
 	@$(MAKE) --no-print-directory -k -j2 test-raced test-unraced; code=$$?; \
@@ -99,6 +104,7 @@ lint: bin/golangci-lint ## Check style and likely mistakes
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run make fmt, these are not formatted:"; \
 		echo "$$unformatted"; exit 1; }
 	bin/golangci-lint run ./...
+	cd bench && ../bin/golangci-lint run ./...
 
 .PHONY: prose
 prose: bin/vale ## Check how pages and Go comments are written
@@ -110,7 +116,8 @@ prose: bin/vale ## Check how pages and Go comments are written
 verify: lint bin/workflowcheck vulnerabilities ## Check what tests don't: style, determinism, vulnerabilities, the build for macOS, modules
 	bin/workflowcheck ./workflows
 	GOOS=darwin go build ./...
-	@for module in . tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
+	GOOS=darwin go build -C bench ./...
+	@for module in . bench tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
 		(cd $$module && go mod tidy -diff && { grep -q '^replace holdfast' go.mod || go mod verify >/dev/null; }) || exit 1; done
 
 # The database of vulnerabilities is on the network. Without one: VULNDB=file:///a/copy, or VULNDB=none to leave it out.
@@ -128,7 +135,7 @@ BENCHFLAGS ?=
 
 .PHONY: bench
 bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (about 18 minutes)
-	go build -o bin/bench ./bench
+	go build -C bench -o $(CURDIR)/bin/bench .
 	@exec bin/bench $(BENCHFLAGS)
 
 .PHONY: microbench
