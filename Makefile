@@ -80,14 +80,11 @@ test-raced test-unraced:
 		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
 		-- $(if $(filter %-raced,$@),$(RACE)) -p 2 -shuffle=on -timeout 40m $(TESTFLAGS)
 
-# The inner loop. What is left out starts servers, all but for one event.
-NEEDS_SERVERS := e2e|persistence|migrations|devstack
-
+# The inner loop. With -short, tests that need a server skip themselves.
 .PHONY: check
-check: bin/golangci-lint $(TEMPORAL) bin/tctl server ## Build, lint, run the unit and property tests, and take one event from end to end (a minute)
-	go build ./...
-	@$(MAKE) --no-print-directory lint
-	go test -short $$(go list ./... | grep -vE '/($(NEEDS_SERVERS))(/|$$)')
+check: lint $(TEMPORAL) ## Lint, run the tests that need no server, and process one event end to end (a minute)
+	go test -short ./...
+	go test -C bench -short ./...
 	go test -count=1 -run '^TestAnEventIsProcessed$$' ./e2e
 
 # SCENARIO is a regular expression, SEED the number that a run has printed, REPORT a file for the table.
