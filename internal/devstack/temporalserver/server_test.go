@@ -1,35 +1,55 @@
-package devstack
+package temporalserver_test
 
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+
+	"holdfast/internal/devstack/stacktest"
+	"holdfast/internal/devstack/temporalserver"
 )
 
 // A server on PostgreSQL that is killed and started again has its workflows, on the same address.
-func TestTemporalServerKeepsWorkflowsInPostgres(t *testing.T) {
+func TestTheServerKeepsWorkflowsInPostgres(t *testing.T) {
 	t.Parallel()
-	postgres := startPostgres(t, t.TempDir())
-	options := TemporalServerOptions{
-		Bin: filepath.Join("..", "..", "bin"), Dir: t.TempDir(), Store: postgres.URL("postgres"), Shards: 4,
-		DynamicConfig:    filepath.Join("..", "..", "deploy", "temporal", "dynamicconfig.yaml"),
+	root := filepath.Join("..", "..", "..")
+	options := temporalserver.Options{
+		Bin: filepath.Join(root, "bin"), Dir: t.TempDir(), Store: stacktest.NewCluster(t).URL("postgres"), Shards: 4,
+		DynamicConfig:    filepath.Join(root, "deploy", "temporal", "dynamicconfig.yaml"),
 		SearchAttributes: map[string]string{"Provider": "Keyword"},
 	}
-	first, err := StartTemporalServer(t.Context(), options)
+	first, err := temporalserver.Start(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(first.Kill)
-	startRun(t, dial(t, first), "kept", temporal.NewSearchAttributeKeyKeyword("Provider").ValueSet("stripe"))
+	_, err = dial(t, first).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: "kept", TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword("Provider").ValueSet("stripe")),
+	}, "Anything")
+	require.NoError(t, err)
 	first.Kill()
 	require.Error(t, first.Ping(t.Context()))
 
 	options.Port = first.Port()
-	second, err := StartTemporalServer(t.Context(), options)
+	second, err := temporalserver.Start(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(second.Kill)
 	require.Equal(t, first.Address(), second.Address())
-	client := dial(t, second)
-	eventually(t, "the workflow is there", func() bool { return runExists(t.Context(), client, "kept") })
+	c := dial(t, second)
+	require.Eventually(t, func() bool {
+		_, err := c.DescribeWorkflow(t.Context(), "kept", "")
+		return err == nil
+	}, 2*time.Minute, 20*time.Millisecond, "the workflow is there")
 	require.NoError(t, second.Stop(t.Context()))
+}
+
+func dial(t *testing.T, s *temporalserver.Server) client.Client {
+	t.Helper()
+	c, err := client.DialContext(t.Context(), client.Options{HostPort: s.Address(), Namespace: s.Namespace()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
 }
