@@ -55,8 +55,13 @@ chart: ## Render the Helm chart and check it without a cluster (seconds; the fir
 queries: ## Check the rules and dashboards: each query is one, and asks for metrics that docs/telemetry.md names
 	go test -C tools/observe -count=1 ./... $(QUIETLY)
 
+# The benchmark is a module of its own, as its users are maintainers.
+.PHONY: test-bench
+test-bench:
+	go test -C bench -count=1 ./... $(QUIETLY)
+
 .PHONY: test
-test: $(if $(filter ./...,$(PACKAGES)),chart queries) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
+test: $(if $(filter ./...,$(PACKAGES)),chart queries test-bench) $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
 	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 10 minutes on 2 cores)"
 	@rm -f bin/test-*
 	@$(MAKE) --no-print-directory -k -j2 test-raced test-unraced; code=$$?; \
@@ -75,14 +80,11 @@ test-raced test-unraced:
 		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
 		-- $(if $(filter %-raced,$@),$(RACE)) -p 2 -shuffle=on -timeout 40m $(TESTFLAGS)
 
-# The inner loop. What is left out starts servers, all but for one event.
-NEEDS_SERVERS := e2e|persistence|migrations|devstack
-
+# The inner loop. With -short, tests that need a server skip themselves.
 .PHONY: check
-check: bin/golangci-lint $(TEMPORAL) bin/tctl server ## Build, lint, run the unit and property tests, and take one event from end to end (a minute)
-	go build ./...
-	@$(MAKE) --no-print-directory lint
-	go test -short $$(go list ./... | grep -vE '/($(NEEDS_SERVERS))(/|$$)')
+check: lint $(TEMPORAL) ## Lint, run the tests that need no server, and process one event end to end (a minute)
+	go test -short ./...
+	go test -C bench -short ./...
 	go test -count=1 -run '^TestAnEventIsProcessed$$' ./e2e
 
 # SCENARIO is a regular expression, SEED the number that a run has printed, REPORT a file for the table.
@@ -99,6 +101,7 @@ lint: bin/golangci-lint ## Check style and likely mistakes
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run make fmt, these are not formatted:"; \
 		echo "$$unformatted"; exit 1; }
 	bin/golangci-lint run ./...
+	cd bench && ../bin/golangci-lint run ./...
 
 .PHONY: prose
 prose: bin/vale ## Check how pages and Go comments are written
@@ -110,7 +113,8 @@ prose: bin/vale ## Check how pages and Go comments are written
 verify: lint bin/workflowcheck vulnerabilities ## Check what tests don't: style, determinism, vulnerabilities, the build for macOS, modules
 	bin/workflowcheck ./workflows
 	GOOS=darwin go build ./...
-	@for module in . tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
+	GOOS=darwin go build -C bench ./...
+	@for module in . bench tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
 		(cd $$module && go mod tidy -diff && { grep -q '^replace holdfast' go.mod || go mod verify >/dev/null; }) || exit 1; done
 
 # The database of vulnerabilities is on the network. Without one: VULNDB=file:///a/copy, or VULNDB=none to leave it out.
@@ -128,7 +132,7 @@ BENCHFLAGS ?=
 
 .PHONY: bench
 bench: bin/holdfast server ## Measure it on servers of its own, beside what it is to be compared with (about 18 minutes)
-	go build -o bin/bench ./bench
+	go build -C bench -o $(CURDIR)/bin/bench .
 	@exec bin/bench $(BENCHFLAGS)
 
 .PHONY: microbench
@@ -165,7 +169,7 @@ mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, an
 size: ## Count the lines of Go and SQL, by room
 	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
 		{ room = FILENAME; sub("/[^/]*$$", "", room) } \
-		FILENAME ~ /_test\.go$$|stacktest|archtest|devstack\/program/ { tests[room]++; t++; rooms[room]; next } \
+		FILENAME ~ /_test\.go$$|stacktest|archtest|devstack\/(program|temporalserver)/ { tests[room]++; t++; rooms[room]; next } \
 		room ~ /^(bench|loadgen|ledger)/ { measuring[room]++; m++; rooms[room]; next } \
 		{ product[room]++; p++; rooms[room] } \
 		END { for (room in rooms) printf "%-32s %8d %10d %8d\n", room, product[room], measuring[room], tests[room] | "sort"; close("sort"); \

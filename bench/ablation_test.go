@@ -12,6 +12,9 @@ import (
 // What is left out by an edit of the source has to be found there, and what is left has to compile: all of it at once.
 func TestWhatIsLeftOutIsInTheSource(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("skipped: with -short, the product is not compiled again")
+	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	var all []program.Edit

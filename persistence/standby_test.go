@@ -91,7 +91,7 @@ func TestADuplicateInTheInboxIsOnTheStandby(t *testing.T) {
 		require.Error(t, err)
 		require.NotEqual(t, event.ClassRejected, event.ClassOf(err))
 	}
-	require.NoError(t, d.standby.Start(d.primary))
+	require.NoError(t, d.standby.Start())
 	stored, err := spool(second)
 	require.NoError(t, err)
 	require.False(t, stored)
@@ -120,7 +120,7 @@ func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
 		r := receipt()
 		d.isVisible(func(ctx context.Context) error { return step(ctx, r) })
 		again := d.waits(func() error { return step(t.Context(), r) })
-		require.NoError(t, d.standby.Start(d.primary))
+		require.NoError(t, d.standby.Start())
 		require.NoError(t, <-again, name)
 	}
 }
@@ -137,7 +137,7 @@ func TestAVerdictIsOnTheStandby(t *testing.T) {
 		func() error { return d.RecordDeadLetter(t.Context(), deadLetter(r)) },
 	} {
 		ended := d.waits(step)
-		require.NoError(t, d.standby.Start(d.primary))
+		require.NoError(t, d.standby.Start())
 		var verdict *event.VerdictError
 		require.ErrorAs(t, <-ended, &verdict)
 		require.NoError(t, d.standby.Stop())
@@ -189,7 +189,7 @@ func TestAFailoverChangesWhatASubscriptionIs(t *testing.T) {
 	require.Contains(t, d.queued(r), lost.ID)
 
 	require.NoError(t, primary.Stop())
-	require.NoError(t, standby.Start(primary))
+	require.NoError(t, standby.Start())
 	require.NoError(t, standby.Promote(t.Context()))
 	d.sql = connect(t, d.url)
 	require.NotEqual(t, identity, value[string](d, `SELECT feed_identity()`), "the feed's clients begin anew at once")

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/internal/devstack"
+	"holdfast/internal/devstack/temporalserver"
 	"holdfast/workflows"
 )
 
@@ -46,7 +47,7 @@ type Lab struct {
 	Options
 
 	Postgres *devstack.Postgres
-	Temporal *devstack.TemporalServer
+	Temporal *temporalserver.Server
 	Meter    *Meter
 	sink     *sink
 }
@@ -82,7 +83,7 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 
 // StartTemporal starts the Temporal server, on the same port as before if it ran before.
 func (l *Lab) StartTemporal(ctx context.Context) error {
-	options := devstack.TemporalServerOptions{
+	options := temporalserver.Options{
 		Bin: l.Bin, Dir: filepath.Join(l.Dir, devstack.TemporalDir), Store: l.Postgres.URL("postgres"),
 		DynamicConfig: l.Profile.DynamicConfig, Environ: l.Profile.Environ,
 		SearchAttributes: map[string]string{workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword"},
@@ -91,7 +92,7 @@ func (l *Lab) StartTemporal(ctx context.Context) error {
 	if l.Temporal != nil {
 		options.Port = l.Temporal.Port()
 	}
-	server, err := devstack.StartTemporalServer(ctx, options)
+	server, err := temporalserver.Start(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "jq" {
 		os.Exit(actAsJQ(os.Args[1], os.Args[2], os.Args[3]))
 	}
+	stacktest.ExitIfShort()
 	os.Exit(stacktest.Main(m, func() (err error) {
 		server, err = stacktest.StartTemporal(stacktest.TemporalOptions{SearchAttributes: map[string]string{
 			"Customer": "Keyword", "Amount": "Int", "Due": "Datetime", "Paid": "Bool", "Tags": "KeywordList", "Ratio": "Double",

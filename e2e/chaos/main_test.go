@@ -28,7 +28,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
+	stacktest.ExitIfShort()
 	if *seed == 0 {
 		*seed = rand.Uint64N(1 << 32)
 	}

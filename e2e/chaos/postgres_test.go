@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -59,14 +60,14 @@ func (p *postgres) start(t testing.TB) {
 // kill is kill -9 of the postmaster.
 func (p *postgres) kill() {
 	if p.server != nil {
-		p.server.Kill()
+		p.server.End(syscall.SIGKILL)
 		p.server = nil
 	}
 }
 
 // abort is pg_ctl stop -m immediate.
 func (p *postgres) abort() {
-	p.server.Abort()
+	p.server.End(syscall.SIGQUIT)
 	p.server = nil
 }
 

@@ -14,8 +14,8 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"holdfast/internal/devstack"
 	"holdfast/internal/devstack/stacktest"
+	"holdfast/internal/devstack/temporalserver"
 	"holdfast/migrations"
 )
 
@@ -84,7 +84,7 @@ func (s *stack) startTemporal(ctx context.Context) error {
 		return err
 	}
 	dir, bin := filepath.Join(s.dir, "temporal"), filepath.Join(root, "bin")
-	server, err := devstack.StartTemporalServer(ctx, devstack.TemporalServerOptions{
+	server, err := temporalserver.Start(ctx, temporalserver.Options{
 		Bin: bin, Dir: dir, Store: s.store.through(s.memory.url("postgres")), Shards: 16, DynamicConfig: s.dynamic,
 		Log: quiet,
 	})

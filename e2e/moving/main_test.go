@@ -26,6 +26,7 @@ var (
 const atOnce = "3"
 
 func TestMain(m *testing.M) {
+	stacktest.ExitIfShort()
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
 	}

@@ -11,11 +11,15 @@ import (
 
 const root = "../.."
 
-func TestTheModuleKeepsItsImportTable(t *testing.T) {
+func TestTheModulesKeepTheImportTable(t *testing.T) {
 	t.Parallel()
 	packages, err := Load(root)
 	require.NoError(t, err)
 	require.NotEmpty(t, packages)
+	measuring, err := Load(filepath.Join(root, "bench"))
+	require.NoError(t, err)
+	require.NotEmpty(t, measuring)
+	packages = append(packages, measuring...)
 	require.Empty(t, Check(withoutRoot(packages), Table), "the table stands in internal/archtest/table.go")
 	require.Empty(t, Unused(packages, Table), "the table stands in internal/archtest/table.go")
 }
@@ -45,9 +49,10 @@ func TestNoLibraryIsOlderThanItsLastKnownHole(t *testing.T) {
 	require.Empty(t, CheckVersions(selected, Floors))
 }
 
-// Tools have modules of their own, so that what they need is no dependency of the product.
+// Tools and the benchmark have modules of their own, so that what they need is no dependency of the product.
 func TestEveryToolIsAModuleOfItsOwn(t *testing.T) {
 	t.Parallel()
+	require.FileExists(t, filepath.Join(root, "bench", "go.mod"))
 	tools, err := os.ReadDir(filepath.Join(root, "tools"))
 	require.NoError(t, err)
 	for _, tool := range tools {

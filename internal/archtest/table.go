@@ -567,6 +567,12 @@ var Table = []Rule{
 		Why:     "it builds the product, whoever is to run it",
 	},
 	{
+		Package:   "internal/devstack/temporalserver",
+		Why:       "a Temporal server as of production is run for tests and the benchmark, and never by the product",
+		Ours:      []string{"internal/devstack", "internal/devstack/child"},
+		Libraries: []string{"go.temporal.io/api", "go.temporal.io/sdk/client", "google.golang.org/protobuf"},
+	},
+	{
 		Package:   "internal/devstack/stacktest",
 		Why:       whyPlumbing,
 		Ours:      []string{"internal/devstack", "internal/devstack/child"},
@@ -617,7 +623,8 @@ var Table = []Rule{
 		Ours: []string{"delivery", "event", "event/oversight", "internal/config", "internal/devstack",
 			"internal/devstack/child", "internal/installation", "internal/process", "internal/process/operators",
 			"persistence", "providers", "providers/auth", "workflows"},
-		Libraries: []string{"golang.org/x/sync", "go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow"},
+		Libraries: []string{"github.com/standard-webhooks/standard-webhooks/libraries", "golang.org/x/sync",
+			"go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow"},
 	},
 	{
 		Package: "internal/doctor",
@@ -726,7 +733,7 @@ var Table = []Rule{
 	{
 		Package:   "bench/lab",
 		Why:       "how servers are started and measured does not depend on what is measured",
-		Ours:      []string{"workflows", "internal/devstack"},
+		Ours:      []string{"workflows", "internal/devstack", "internal/devstack/temporalserver"},
 		Libraries: []string{"github.com/jackc/pgx/v5", "go.temporal.io", "google.golang.org/protobuf"},
 	},
 	{

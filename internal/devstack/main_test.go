@@ -47,6 +47,7 @@ func actAsParent(dir string) int {
 // startParent starts such a process and returns it with the ids of its two servers.
 func startParent(t *testing.T, dir string) (parent *exec.Cmd, postgres, temporal int) {
 	t.Helper()
+	skipIfShort(t)
 	parent = exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentVariable+"="+dir, "HOLDFAST_TEMPORAL_BIN="+temporalBinary(t))
 	parent.Stderr = os.Stderr
@@ -69,6 +70,7 @@ var (
 // startPostgres starts a PostgreSQL that ends with the test.
 func startPostgres(t *testing.T, dir string) *Postgres {
 	t.Helper()
+	skipIfShort(t)
 	p, err := StartPostgres(t.Context(), PostgresOptions{Dir: dir, Settings: noSync, Log: quiet})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Stop(context.Background()) })
@@ -88,12 +90,21 @@ func startTemporal(t *testing.T, opts TemporalOptions) *Temporal {
 // temporalBinary does what stacktest.TemporalBinary does; that package imports this one.
 func temporalBinary(t *testing.T) string {
 	t.Helper()
+	skipIfShort(t)
 	if path := os.Getenv("HOLDFAST_TEMPORAL_BIN"); path != "" {
 		return path
 	}
 	path, err := FindTemporal(t.Context(), filepath.Join("..", "..", "bin"))
 	require.NoError(t, err)
 	return path
+}
+
+// skipIfShort does what stacktest.SkipIfShort does.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: with -short, no servers are started")
+	}
 }
 
 // query runs a statement and returns the text of the first column of its first row, "" if there is none.

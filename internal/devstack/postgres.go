@@ -9,11 +9,9 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -33,9 +31,6 @@ type PostgresOptions struct {
 	Port int
 	// Database is created when it does not exist; "": none.
 	Database string
-	// StandbyOf makes a new cluster a streaming standby of that server, which names it by its port ("standby_5433") in
-	// synchronous_standby_names; nil: a cluster of its own.
-	StandbyOf *Postgres
 	// Settings are server parameters such as {"fsync": "off"}; they win over those that the dev stack sets.
 	Settings map[string]string
 	// Log tells about restarts and downloads; nil: slog.Default(). The server's own log is Dir/postgres.log.
@@ -95,9 +90,7 @@ func preparePostgres(ctx context.Context, opts PostgresOptions) (*Postgres, erro
 	if err := endPostgres(ctx, p.data); err != nil {
 		return nil, err
 	}
-	if opts.StandbyOf != nil {
-		p.password = opts.StandbyOf.password // it has the roles of its primary
-	} else if p.password, err = ensureSecret(filepath.Join(dir, "password")); err != nil {
+	if p.password, err = ensureSecret(filepath.Join(dir, "password")); err != nil {
 		return nil, err
 	}
 	if p.options.Port, err = child.EnsurePort(filepath.Join(dir, "port"), opts.Port); err != nil {
@@ -131,25 +124,11 @@ func (p *Postgres) PID() int { return p.child.PID() }
 // When the context ends first, the server is killed and an error says so; the next start recovers its data.
 func (p *Postgres) Stop(ctx context.Context) error { return p.child.Stop(ctx) }
 
-// Kill ends the server at once (SIGKILL), for good. Its backends notice, and end; the next start waits for that.
-func (p *Postgres) Kill() {
-	p.child.Kill()
+// End ends the server with a signal, for good: SIGKILL, or SIGQUIT for what `pg_ctl stop -m immediate` does. No checkpoint is
+// written, and the next start recovers the data.
+func (p *Postgres) End(sig syscall.Signal) {
+	p.child.Signal(sig)
 	<-p.child.Done()
-}
-
-// Abort ends the server at once as `pg_ctl stop -m immediate` does (SIGQUIT), for good: no checkpoint is written, and the
-// next start recovers its data.
-func (p *Postgres) Abort() {
-	p.child.Signal(syscall.SIGQUIT)
-	<-p.child.Done()
-}
-
-// Name is what a primary calls this server in synchronous_standby_names.
-func (p *Postgres) Name() string { return "standby_" + strconv.Itoa(p.options.Port) }
-
-// Promote makes a standby a primary, and returns when it takes writes.
-func (p *Postgres) Promote(ctx context.Context) error {
-	return p.query(ctx, "SELECT pg_promote()")
 }
 
 // Done is closed when the server has ended for good: after Stop, or when restarting it failed too often (see Err).
@@ -204,32 +183,17 @@ func (p *Postgres) command() *exec.Cmd {
 	for name, value := range settings {
 		args = append(args, "-c", name+"="+value)
 	}
-	return p.program(context.Background(), "postgres", args...)
+	return p.Program(context.Background(), "postgres", args...)
 }
 
-// program is one of PostgreSQL's programs, run as the account, with its output in the log file.
-func (p *Postgres) program(ctx context.Context, name string, args ...string) *exec.Cmd {
+// Program is one of PostgreSQL's programs, run as the server's user, with its output in the server's log.
+func (p *Postgres) Program(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...)
 	cmd.Dir = "/" // ours may be closed to the account
-	cmd.Env = append(withoutPrefix(os.Environ(), "PG", "LC_", "LANG"), "LC_ALL=C")
+	cmd.Env = append(child.EnvironWithout("PG", "LC_", "LANG"), "LC_ALL=C")
 	child.LogTo(cmd, p.logFile())
 	child.Prepare(cmd, syscall.SIGINT, p.account)
 	return cmd
 }
 
 func (p *Postgres) logFile() string { return filepath.Join(p.options.Dir, "postgres.log") }
-
-// withoutPrefix drops the environment variables that begin with one of the prefixes.
-func withoutPrefix(environ []string, prefixes ...string) []string {
-	var kept []string
-next:
-	for _, variable := range environ {
-		for _, prefix := range prefixes {
-			if strings.HasPrefix(variable, prefix) {
-				continue next
-			}
-		}
-		kept = append(kept, variable)
-	}
-	return kept
-}

@@ -17,8 +17,7 @@ import (
 	"holdfast/internal/devstack/child"
 )
 
-// ensureCluster makes a cluster, or a copy of the primary's, unless the data directory is complete. It works in a directory
-// beside it and renames that at the end, so that a program that was killed leaves nothing that looks like a cluster.
+// ensureCluster makes a cluster unless the data directory is complete. It works in a directory beside it and renames that at the end, so that a program that was killed leaves nothing that looks like a cluster.
 func (p *Postgres) ensureCluster(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.data, "PG_VERSION")); err == nil {
 		return nil
@@ -30,11 +29,7 @@ func (p *Postgres) ensureCluster(ctx context.Context) error {
 	if err := os.RemoveAll(unfinished); err != nil {
 		return err
 	}
-	create := p.initCluster
-	if p.options.StandbyOf != nil {
-		create = p.copyCluster
-	}
-	if err := create(ctx, unfinished); err != nil {
+	if err := p.initCluster(ctx, unfinished); err != nil {
 		return err
 	}
 	return os.Rename(unfinished, p.data)
@@ -58,23 +53,7 @@ func (p *Postgres) initCluster(ctx context.Context, dir string) error {
 	if p.options.Settings["fsync"] == "off" {
 		args = append(args, "--no-sync")
 	}
-	return p.run(p.program(ctx, "initdb", args...))
-}
-
-// copyCluster makes the cluster of a standby: a copy of the primary's, and where to go on from.
-func (p *Postgres) copyCluster(ctx context.Context, dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	if err := p.account.Own(dir); err != nil {
-		return fmt.Errorf("hand the data directory to %s: %w", p.account.Name, err)
-	}
-	primary := fmt.Sprintf("host=%s port=%d user=%s application_name=%s",
-		child.Loopback, p.options.StandbyOf.Port(), postgresUser, p.Name())
-	args := []string{"-D", dir, "-d", primary, "--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast", "--no-sync"}
-	cmd := p.program(ctx, "pg_basebackup", args...)
-	cmd.Env = append(cmd.Env, "PGPASSWORD="+p.password)
-	return p.run(cmd)
+	return p.run(p.Program(ctx, "initdb", args...))
 }
 
 // run runs one of PostgreSQL's programs to its end.

@@ -29,6 +29,7 @@ func TestPostgresKeepsItsDataAndPortOverARestart(t *testing.T) {
 
 func TestPostgresIsSetUpForProduction(t *testing.T) {
 	t.Parallel()
+	skipIfShort(t)
 	p, err := StartPostgres(t.Context(), PostgresOptions{Dir: t.TempDir(), Database: "orders", Log: quiet})
 	require.NoError(t, err)
 	defer p.Stop(t.Context()) //nolint:errcheck // covered elsewhere
@@ -117,6 +118,7 @@ func TestPostgresNamesTheVersionThatItsDataNeed(t *testing.T) {
 
 func TestPostgresThatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
+	skipIfShort(t)
 	_, err := StartPostgres(t.Context(), PostgresOptions{
 		Dir: t.TempDir(), Log: quiet, Settings: map[string]string{"fsync": "off", "shared_buffers": "plenty"},
 	})

@@ -12,14 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"holdfast/internal/devstack/child"
 )
-
-// defaultRetention is how long a closed run stays readable; the dev server's own default of a day is gone after a
-// weekend.
-const defaultRetention = 72 * time.Hour
 
 // TemporalOptions say how the Temporal dev server runs.
 type TemporalOptions struct {
@@ -37,15 +32,10 @@ type TemporalOptions struct {
 	CodecEndpoint string
 	// Namespace is created when it does not exist; "": "default".
 	Namespace string
-	// Retention of the namespace; 0: 72 hours. Temporal refuses less than an hour.
-	Retention time.Duration
-	// SearchAttributes by name: Keyword, Text, Int, Double, Bool, Datetime or KeywordList.
+	// SearchAttributes are those of [Namespace].
 	SearchAttributes map[string]string
 	// DynamicConfig holds JSON values by key: a string needs quotes of its own.
 	DynamicConfig map[string]string
-	// LogLevel of the server: debug, info, warn, error, never; "": error, because it warns of things that are no concern
-	// of its users.
-	LogLevel string
 	// Log tells about restarts; nil: slog.Default(). The server's own log is Dir/temporal.log.
 	Log *slog.Logger
 }
@@ -68,7 +58,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (*Temporal, error)
 		Name:       "Temporal",
 		Command:    t.command,
 		Clean:      t.clean,
-		Ready:      t.namespace().ready,
+		Ready:      t.namespace().Ready,
 		StopSignal: syscall.SIGTERM,
 		Log:        t.options.Log,
 		Started:    func(cmd *exec.Cmd) error { return writePID(t.pidFile(), cmd) },
@@ -102,8 +92,6 @@ func prepareTemporal(opts TemporalOptions) (*Temporal, error) {
 		}
 	}
 	opts.Namespace = cmp.Or(opts.Namespace, "default")
-	opts.Retention = cmp.Or(opts.Retention, defaultRetention)
-	opts.LogLevel = cmp.Or(opts.LogLevel, "error")
 	opts.Log = cmp.Or(opts.Log, slog.Default())
 	return &Temporal{options: opts}, nil
 }
@@ -117,13 +105,10 @@ func (t *Temporal) Address() string {
 func (t *Temporal) Port() int { return t.options.Port }
 
 // Ping returns nil when the server is healthy and its namespace answers.
-func (t *Temporal) Ping(ctx context.Context) error { return t.namespace().ping(ctx) }
+func (t *Temporal) Ping(ctx context.Context) error { return t.namespace().Ping(ctx) }
 
-func (t *Temporal) namespace() temporalNamespace {
-	return temporalNamespace{
-		address: t.Address(), name: t.options.Namespace,
-		retention: t.options.Retention, searchAttributes: t.options.SearchAttributes,
-	}
+func (t *Temporal) namespace() Namespace {
+	return Namespace{Address: t.Address(), Name: t.options.Namespace, SearchAttributes: t.options.SearchAttributes}
 }
 
 // Namespace that the server was started for.
@@ -157,7 +142,7 @@ func (t *Temporal) command() *exec.Cmd {
 	cmd := exec.Command(t.options.Binary, t.arguments()...)
 	// Variables such as TEMPORAL_ADDRESS speak to the program as a client. The server asks its maker's site for newer
 	// versions unless it is told not to.
-	cmd.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_"), "TEMPORAL_VERSION_CHECK_DISABLED=1")
+	cmd.Env = append(child.EnvironWithout("TEMPORAL_"), "TEMPORAL_VERSION_CHECK_DISABLED=1")
 	child.LogTo(cmd, t.logFile())
 	child.Prepare(cmd, syscall.SIGTERM, nil)
 	return cmd
@@ -166,7 +151,8 @@ func (t *Temporal) command() *exec.Cmd {
 func (t *Temporal) arguments() []string {
 	args := []string{
 		"server", "start-dev", "--ip", child.Loopback, "--port", strconv.Itoa(t.options.Port),
-		"--namespace", t.options.Namespace, "--log-level", t.options.LogLevel, "--color", "never",
+		"--namespace", t.options.Namespace, "--color", "never",
+		"--log-level", "error", // it warns of things that are no concern of its users
 	}
 	if t.options.UIPort == 0 {
 		args = append(args, "--headless")

@@ -2,7 +2,6 @@ package devstack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -11,27 +10,29 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// temporalNamespace is what a server must offer before anybody uses it.
-type temporalNamespace struct {
-	address          string
-	name             string
-	retention        time.Duration
-	searchAttributes map[string]string
+// Retention is how long a closed run stays readable; the dev server's own default of a day is gone after a weekend.
+const Retention = 72 * time.Hour
+
+// Namespace is what a server must offer before it is used.
+type Namespace struct {
+	Address string // of the frontend, host:port
+	Name    string
+	// SearchAttributes by name: Keyword, Text, Int, Double, Bool, Datetime or KeywordList.
+	SearchAttributes map[string]string
 }
 
-// ready brings the server to the state that is wanted and returns nil when it is there. It is asked again until then, so
+// Ready brings the server to the state that is wanted and returns nil when it is there. It is asked again until then, so
 // each step has to bear being repeated.
-func (t temporalNamespace) ready(ctx context.Context) error {
+func (t Namespace) Ready(ctx context.Context) error {
 	c, err := client.DialContext(ctx, client.Options{
-		HostPort:  t.address,
-		Namespace: t.name,
+		HostPort:  t.Address,
+		Namespace: t.Name,
 		Logger:    log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
 	if err != nil {
@@ -47,26 +48,21 @@ func (t temporalNamespace) ready(ctx context.Context) error {
 	return t.ensureSearchAttributes(ctx, c)
 }
 
-// ensureRetention sets the namespace's retention; start-dev has no flag for it. A namespace that is not there is made: only
-// the dev server makes it by itself.
-func (t temporalNamespace) ensureRetention(ctx context.Context, c client.Client) error {
+// ensureRetention sets the namespace's retention; start-dev has no flag for it.
+func (t Namespace) ensureRetention(ctx context.Context, c client.Client) error {
 	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{
-		Namespace: t.name,
+		Namespace: t.Name,
 	})
-	var missing *serviceerror.NamespaceNotFound
-	if errors.As(err, &missing) {
-		return t.register(ctx, c)
-	}
 	if err != nil {
 		return fmt.Errorf("describe namespace: %w", err)
 	}
-	if described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() == t.retention {
+	if described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() == Retention {
 		return nil
 	}
 	_, err = c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
-		Namespace: t.name,
+		Namespace: t.Name,
 		Config: &namespace.NamespaceConfig{
-			WorkflowExecutionRetentionTtl: durationpb.New(t.retention),
+			WorkflowExecutionRetentionTtl: durationpb.New(Retention),
 		},
 	})
 	if err != nil {
@@ -75,31 +71,21 @@ func (t temporalNamespace) ensureRetention(ctx context.Context, c client.Client)
 	return nil
 }
 
-func (t temporalNamespace) register(ctx context.Context, c client.Client) error {
-	_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
-		Namespace: t.name, WorkflowExecutionRetentionPeriod: durationpb.New(t.retention),
-	})
-	if err != nil {
-		return fmt.Errorf("register namespace: %w", err)
-	}
-	return nil
-}
-
 // ensureSearchAttributes adds the attributes that an older database file lacks (the server's flag reaches new files
 // only) and then proves with a query that they can be used: registering is one thing, being visible another.
-func (t temporalNamespace) ensureSearchAttributes(ctx context.Context, c client.Client) error {
-	if len(t.searchAttributes) == 0 {
+func (t Namespace) ensureSearchAttributes(ctx context.Context, c client.Client) error {
+	if len(t.SearchAttributes) == 0 {
 		return nil
 	}
 	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{
-		Namespace: t.name,
+		Namespace: t.Name,
 	})
 	if err != nil {
 		return fmt.Errorf("list search attributes: %w", err)
 	}
 	missing := map[string]enums.IndexedValueType{}
 	var queries []string
-	for name, kind := range t.searchAttributes {
+	for name, kind := range t.SearchAttributes {
 		queries = append(queries, name+" IS NULL")
 		if _, ok := known.GetCustomAttributes()[name]; ok {
 			continue
@@ -110,14 +96,14 @@ func (t temporalNamespace) ensureSearchAttributes(ctx context.Context, c client.
 	}
 	if len(missing) > 0 {
 		_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-			Namespace: t.name, SearchAttributes: missing,
+			Namespace: t.Name, SearchAttributes: missing,
 		})
 		if err != nil {
 			return fmt.Errorf("add search attributes: %w", err)
 		}
 	}
 	_, err = c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: t.name, Query: strings.Join(queries, " AND "),
+		Namespace: t.Name, Query: strings.Join(queries, " AND "),
 	})
 	if err != nil {
 		return fmt.Errorf("query by search attributes: %w", err)
@@ -125,9 +111,9 @@ func (t temporalNamespace) ensureSearchAttributes(ctx context.Context, c client.
 	return nil
 }
 
-// ping is ready within a time that a caller can wait for.
-func (t temporalNamespace) ping(ctx context.Context) error {
+// Ping is Ready within a time that a caller can wait for.
+func (t Namespace) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return t.ready(ctx)
+	return t.Ready(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -63,4 +64,11 @@ func LogTail(path string) string {
 	}
 	raw, _ := io.ReadAll(file)
 	return fmt.Sprintf("the end of %s:\n%s", path, strings.TrimSpace(string(raw)))
+}
+
+// EnvironWithout is our environment, without the variables that begin with one of the prefixes.
+func EnvironWithout(prefixes ...string) []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+	})
 }

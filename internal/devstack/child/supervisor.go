@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -25,29 +24,23 @@ const (
 	startLimit = 3 * time.Minute
 )
 
-// errStopping says that a child was not started because its supervisor is being stopped.
-var errStopping = errors.New("stopping")
-
 // A Supervisor keeps one child process running until it is stopped.
-//
-// The child is started, and waited for, by one goroutine that is locked to its thread: Linux sends the parent death
-// Signal when the *thread* that created the child ends, so that thread has to live as long as the child.
 type Supervisor struct {
 	Name       string
 	Command    func() *exec.Cmd            // a new command for every start
-	Clean      func(context.Context) error // ends what an earlier run left behind, before every start
+	Clean      func(context.Context) error // ends what an earlier run left behind, before every start; may be nil
 	Ready      func(context.Context) error // returns nil once the child answers
-	Started    func(*exec.Cmd) error       // told of every start; may be nil
+	Started    func(*exec.Cmd) error       // called after every start; may be nil
 	Port       int                         // where the child listens; 0: nowhere
 	StopSignal syscall.Signal
 	Backoff    time.Duration // before the first restart, doubled for each that fails; 0: a tenth of a second
 	Log        *slog.Logger
 
-	keep     atomic.Bool // false until the first start succeeded: only then is a death followed by a restart
-	stopping chan struct{}
-	stopOnce sync.Once
-	done     chan struct{}
-	err      error // why it ended, valid once done is closed
+	life   context.Context // until the supervision ends
+	end    context.CancelFunc
+	ready  chan error // receives nil when the child has answered for the first time, else why it did not
+	done   chan struct{}
+	reason error // why it ended, valid once done is closed
 
 	mu      sync.Mutex
 	process *os.Process
@@ -55,106 +48,88 @@ type Supervisor struct {
 
 // Start runs the child and returns when it is ready. A child that ends before that is an error, not a restart.
 func (s *Supervisor) Start(ctx context.Context) error {
-	s.stopping, s.done = make(chan struct{}), make(chan struct{})
-	if err := s.Clean(ctx); err != nil {
-		return err
-	}
-	started := make(chan error, 1)
-	go s.run(started)
-	if err := <-started; err != nil {
-		return fmt.Errorf("start %s: %w", s.Name, err)
-	}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.ready, s.done = make(chan error, 1), make(chan struct{})
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if err := s.awaitReady(ctx, s.done); err != nil {
+	go s.run(ctx)
+	if err := <-s.ready; err != nil {
 		s.Kill()
 		<-s.done
 		return fmt.Errorf("start %s: %w", s.Name, err)
 	}
-	s.keep.Store(true)
-	select {
-	case <-s.done: // it answered once and ended before it was kept
-		return fmt.Errorf("start %s: %w", s.Name, cmp.Or(s.err, errStopping))
-	default:
-		return nil
-	}
+	return nil
 }
 
-// run is the life of the supervisor: start, wait, and start again.
-func (s *Supervisor) run(started chan<- error) {
+// run starts the child, waits for its end, and starts it again. It keeps its thread: Linux sends the parent death signal
+// when the *thread* that created the child ends.
+func (s *Supervisor) run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(s.done)
-
-	cmd, err := s.spawn()
-	started <- err
-	if err != nil {
-		s.err = err
+	answered, exit := s.runOnce(ctx, func(err error) { s.ready <- err })
+	if !answered {
 		return
 	}
-	exit := cmd.Wait()
-	for failures := 0; s.keep.Load() && failures < maxFailures; {
-		cmd, err := s.restart(failures, exit)
-		if errors.Is(err, errStopping) {
-			return
-		}
-		if err != nil {
-			exit = err
-			failures++
-			continue
-		}
-		answered := s.watch(cmd)
-		exit = cmd.Wait()
-		if failures++; answered() {
-			failures = 0
+	for failures := 0; failures < maxFailures && s.pause(failures, exit); failures++ {
+		if answered, exit = s.runOnce(s.life, s.logReturn); answered {
+			failures = -1
 		}
 	}
-	if !s.isStopping() {
-		s.err = fmt.Errorf("%s ended: %w", s.Name, exitError(exit))
-		s.Log.Error("a server of the dev stack ended and is not restarted", "server", s.Name, "error", s.err)
+	if s.life.Err() == nil {
+		s.reason = s.ended(exit)
+		s.Log.Error("a server of the dev stack ended and is not restarted", "server", s.Name, "error", s.reason)
 	}
 }
 
-// restart waits out the backoff and starts the child again.
-func (s *Supervisor) restart(failures int, exit error) (*exec.Cmd, error) {
-	if s.isStopping() {
-		return nil, errStopping
+func (s *Supervisor) ended(exit error) error { return fmt.Errorf("%s ended: %w", s.Name, exit) }
+
+// pause waits before a restart. It returns false if the supervision has ended.
+func (s *Supervisor) pause(failures int, exit error) bool {
+	if s.life.Err() != nil {
+		return false
 	}
 	backoff := cmp.Or(s.Backoff, defaultBackoff)
 	delay := min(backoff<<failures, backoff*backoffFactor)
-	s.Log.Warn("a server of the dev stack ended, restarting it", "server", s.Name, "exit", exitError(exit), "in", delay)
+	s.Log.Warn("a server of the dev stack ended, restarting it", "server", s.Name, "exit", exit, "in", delay)
 	select {
 	case <-time.After(delay):
-	case <-s.stopping:
-		return nil, errStopping
+		return true
+	case <-s.life.Done():
+		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), cleanLimit)
-	defer cancel()
-	if err := s.Clean(ctx); err != nil {
-		return nil, err
-	}
-	return s.spawn()
 }
 
-// watch logs when a restarted child answers again. The function that it returns ends the watch and says whether it did.
-func (s *Supervisor) watch(cmd *exec.Cmd) (answered func() bool) {
-	ctx, cancel := context.WithCancel(context.Background())
-	result := make(chan bool, 1)
+func (s *Supervisor) logReturn(err error) {
+	if err == nil {
+		s.Log.Info("a server of the dev stack is back", "server", s.Name, "pid", s.PID())
+	}
+}
+
+// runOnce runs the child to its end, and reports whether it ever answered and why it ended. It calls ready once: with nil
+// when the child answers, or with an error when the child ends, or the context does, before that.
+func (s *Supervisor) runOnce(ctx context.Context, ready func(error)) (answered bool, exit error) {
+	cmd, err := s.spawn(ctx)
+	if err != nil {
+		ready(err)
+		return false, err
+	}
+	ended, end := context.WithCancelCause(ctx)
+	unanswered := make(chan error, 1)
 	go func() {
-		err := s.awaitReady(ctx, nil)
-		if err == nil {
-			s.Log.Info("a server of the dev stack is back", "server", s.Name, "pid", cmd.Process.Pid)
-		}
-		result <- err == nil
+		err := s.awaitReady(ended)
+		ready(err)
+		unanswered <- err
 	}()
-	return func() bool { cancel(); return <-result }
+	exit = cmp.Or(cmd.Wait(), errors.New("exit status 0"))
+	end(s.ended(exit))
+	return <-unanswered == nil, exit
 }
 
-// awaitReady asks the child until it answers, it has ended, or the context has.
-func (s *Supervisor) awaitReady(ctx context.Context, ended <-chan struct{}) error {
+// awaitReady asks the child until it answers or the context ends.
+func (s *Supervisor) awaitReady(ctx context.Context) (last error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	var last error
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := s.Ready(attempt)
@@ -166,20 +141,28 @@ func (s *Supervisor) awaitReady(ctx context.Context, ended <-chan struct{}) erro
 			last = err
 		}
 		select {
-		case <-ended:
-			return cmp.Or(s.err, errStopping)
 		case <-ctx.Done():
+			if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+				return cause
+			}
 			return errors.Join(fmt.Errorf("not ready: %w", ctx.Err()), last)
 		case <-tick.C:
 		}
 	}
 }
 
-func (s *Supervisor) spawn() (*exec.Cmd, error) {
+func (s *Supervisor) spawn(ctx context.Context) (*exec.Cmd, error) {
+	ctx, cancel := context.WithTimeout(ctx, cleanLimit)
+	defer cancel()
+	if s.Clean != nil {
+		if err := s.Clean(ctx); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isStopping() {
-		return nil, errStopping
+	if err := s.life.Err(); err != nil {
+		return nil, err
 	}
 	// Else a stranger who listens there could answer in the place of a child that ends because it cannot.
 	if s.Port != 0 {
@@ -220,20 +203,11 @@ func (s *Supervisor) Kill() { s.Signal(syscall.SIGKILL) }
 
 // Signal ends the supervision and sends the signal to the child that runs now, if any.
 func (s *Supervisor) Signal(sig syscall.Signal) {
-	s.stopOnce.Do(func() { close(s.stopping) })
+	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
 		_ = s.process.Signal(sig) // only fails when the child has ended, which is what is wanted
-	}
-}
-
-func (s *Supervisor) isStopping() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -248,18 +222,10 @@ func (s *Supervisor) PID() int {
 func (s *Supervisor) Failure() error {
 	select {
 	case <-s.done:
-		return s.err
+		return s.reason
 	default:
 		return nil
 	}
-}
-
-// exitError gives an exit with status 0 a text, because a server is not expected to end.
-func exitError(err error) error {
-	if err == nil {
-		return errors.New("exit status 0")
-	}
-	return err
 }
 
 // Done is closed once the child has ended for good.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os/exec"
-
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,7 +26,6 @@ func TestSupervisorGivesUp(t *testing.T) {
 			}
 			return exec.Command("sh", "-c", "exit 3")
 		},
-		Clean:   func(context.Context) error { return nil },
 		Backoff: time.Microsecond,
 		Log:     slog.New(slog.DiscardHandler),
 	}

@@ -29,6 +29,7 @@ type Cluster struct {
 // NewCluster starts a PostgreSQL that ends with the test.
 func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
+	SkipIfShort(t)
 	c, err := newCluster()
 	if err != nil {
 		t.Fatalf("start a PostgreSQL for the test: %v", err)
@@ -95,6 +96,7 @@ func (c *Cluster) Template(migrate func(url string) error) error {
 // ends, with whatever connections are left.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
+	SkipIfShort(t)
 	name := fmt.Sprintf("test_%d", c.made.Add(1))
 	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, c.template)); err != nil {
 		t.Fatalf("create a database for the test: %v", err)

@@ -15,11 +15,13 @@
 //
 //	func TestX(t *testing.T) { url := cluster.Database(t) … }
 //
-// A missing program fails the test and says what to install: a test that skips itself guards nothing.
+// A missing program fails the test and says what to install: a test that skips itself guards nothing. With -short, nothing is
+// started, and tests that ask for a server are skipped.
 package stacktest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -45,14 +47,37 @@ var started struct {
 }
 
 // Main sets up, runs the tests and stops everything that the Start functions of this package have started. It returns
-// the exit code for os.Exit.
+// the exit code for os.Exit. With -short, it sets nothing up, and the tests that ask for a server skip themselves.
 func Main(m *testing.M, setUp func() error) int {
+	flag.Parse()
+	if testing.Short() {
+		return m.Run()
+	}
 	defer stopAll()
 	if err := setUp(); err != nil {
 		fmt.Fprintf(os.Stderr, "set up tests: %v\n", err)
 		return 1
 	}
 	return m.Run()
+}
+
+const leftOut = "skipped: with -short, no servers are started"
+
+// SkipIfShort skips a test that needs a server if -short is set. What this package starts for a test calls it.
+func SkipIfShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(leftOut)
+	}
+}
+
+// ExitIfShort ends the test program, with success, if -short is set. It is for a TestMain whose tests all need servers.
+func ExitIfShort() {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Fprintln(os.Stderr, leftOut)
+		os.Exit(0)
+	}
 }
 
 // StopAtExit has Main stop what a test has started by itself, the latest first.

@@ -20,6 +20,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	stacktest.ExitIfShort()
 	os.Exit(stacktest.Main(m, func() (err error) {
 		if cluster, err = stacktest.StartCluster(); err != nil {
 			return err

@@ -42,6 +42,7 @@ type Temporal struct {
 // NewTemporal starts a dev server that ends with the test.
 func NewTemporal(t testing.TB, opts TemporalOptions) *Temporal {
 	t.Helper()
+	SkipIfShort(t)
 	s, err := newTemporal(opts)
 	if err != nil {
 		t.Fatalf("start a Temporal for the test: %v", err)

@@ -1,4 +1,5 @@
-package devstack
+// Package temporalserver runs a Temporal server on PostgreSQL, as production has one, for tests and for the benchmark.
+package temporalserver
 
 import (
 	"bytes"
@@ -17,6 +18,12 @@ import (
 	"syscall"
 	"text/template"
 
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"holdfast/internal/devstack"
 	"holdfast/internal/devstack/child"
 )
 
@@ -26,11 +33,11 @@ const (
 	visibilityDatabase = "temporal_visibility"
 )
 
-// TemporalServerOptions say how a Temporal server on PostgreSQL runs.
-type TemporalServerOptions struct {
+// Options say how a Temporal server on PostgreSQL runs.
+type Options struct {
 	// Bin is the directory with temporal-server and temporal-sql-tool (`make server`).
 	Bin string
-	// Dir holds the server's log, its configuration and its pid file. It is created when missing.
+	// Dir holds the server's log and its configuration. It is created when missing.
 	Dir string
 	// Store is the URL of a PostgreSQL that the user may create databases on; that of any database on it will do.
 	Store string
@@ -40,7 +47,7 @@ type TemporalServerOptions struct {
 	DynamicConfig string
 	// Port of the frontend on 127.0.0.1; 0: any free one.
 	Port int
-	// Namespace and SearchAttributes are those of [TemporalOptions].
+	// Namespace and SearchAttributes are those of [devstack.TemporalOptions].
 	Namespace        string
 	SearchAttributes map[string]string
 	// Environ adds variables to the server's environment, such as GOGC=200.
@@ -49,30 +56,28 @@ type TemporalServerOptions struct {
 	Log *slog.Logger
 }
 
-// TemporalServer is a running Temporal server on PostgreSQL.
-type TemporalServer struct {
-	options TemporalServerOptions
+// Server is a running Temporal server on PostgreSQL.
+type Server struct {
+	options Options
 	child   *child.Supervisor
 }
 
-//go:embed temporal_server.yaml
-var temporalServerConfig string
+//go:embed config.yaml
+var configTemplate string
 
-// StartTemporalServer brings the databases to the schema, starts the server and returns when its namespace can be used. The
-// context bounds the start only. A server that an earlier run left behind over the same directory is ended first.
-func StartTemporalServer(ctx context.Context, opts TemporalServerOptions) (*TemporalServer, error) {
-	t, err := prepareTemporalServer(ctx, opts)
+// Start brings the databases to the schema, starts the server and returns when its namespace can be used. The
+// context bounds the start only.
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	t, err := prepare(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the Temporal server: %w", err)
 	}
 	t.child = &child.Supervisor{
 		Name:       "Temporal server",
 		Command:    t.command,
-		Clean:      func(ctx context.Context) error { return endTemporal(ctx, t.file("pid")) },
-		Ready:      t.namespace().ready,
+		Ready:      t.ready,
 		StopSignal: syscall.SIGTERM,
 		Log:        t.options.Log,
-		Started:    func(cmd *exec.Cmd) error { return writePID(t.file("pid"), cmd) },
 		Port:       t.options.Port,
 	}
 	if err := t.child.Start(ctx); err != nil {
@@ -81,7 +86,7 @@ func StartTemporalServer(ctx context.Context, opts TemporalServerOptions) (*Temp
 	return t, nil
 }
 
-func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*TemporalServer, error) {
+func prepare(ctx context.Context, opts Options) (*Server, error) {
 	var err error
 	if opts.Dir, err = child.MakeDir(opts.Dir, child.PrivateDir); err != nil {
 		return nil, err
@@ -99,7 +104,7 @@ func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*Te
 			return nil, err
 		}
 	}
-	t := &TemporalServer{options: opts}
+	t := &Server{options: opts}
 	if err := t.ensureSchemas(ctx); err != nil {
 		return nil, err
 	}
@@ -110,7 +115,7 @@ func prepareTemporalServer(ctx context.Context, opts TemporalServerOptions) (*Te
 }
 
 // ensureSchemas makes the databases, where they are missing, and brings them to the version of the tools.
-func (t *TemporalServer) ensureSchemas(ctx context.Context) error {
+func (t *Server) ensureSchemas(ctx context.Context) error {
 	for database, schema := range map[string]string{temporalDatabase: "temporal", visibilityDatabase: "visibility"} {
 		steps := [][]string{
 			{"create"}, {"setup-schema", "-v", "0.0"}, {"update-schema", "--schema-name", "postgresql/v12/" + schema},
@@ -125,7 +130,7 @@ func (t *TemporalServer) ensureSchemas(ctx context.Context) error {
 }
 
 // runSQLTool passes the password in the environment, since everybody on the machine can read arguments.
-func (t *TemporalServer) runSQLTool(ctx context.Context, database string, args ...string) error {
+func (t *Server) runSQLTool(ctx context.Context, database string, args ...string) error {
 	store, err := t.store()
 	if err != nil {
 		return err
@@ -136,7 +141,7 @@ func (t *TemporalServer) runSQLTool(ctx context.Context, database string, args .
 	}
 	all := append([]string{"--plugin", "postgres12_pgx", "--ep", host, "-p", port, "-u", store.User, "--db", database}, args...)
 	tool := exec.CommandContext(ctx, filepath.Join(t.options.Bin, "temporal-sql-tool"), all...)
-	tool.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_", "SQL_"), "SQL_PASSWORD="+store.Password)
+	tool.Env = append(child.EnvironWithout("TEMPORAL_", "SQL_"), "SQL_PASSWORD="+store.Password)
 	if out, err := tool.CombinedOutput(); err != nil {
 		return fmt.Errorf("temporal-sql-tool %s of %s: %w\n%s", args[0], database, err, out)
 	}
@@ -146,7 +151,7 @@ func (t *TemporalServer) runSQLTool(ctx context.Context, database string, args .
 // temporalStore is how the server reaches its PostgreSQL.
 type temporalStore struct{ Host, User, Password string }
 
-func (t *TemporalServer) store() (temporalStore, error) {
+func (t *Server) store() (temporalStore, error) {
 	u, err := url.Parse(t.options.Store)
 	if err != nil {
 		return temporalStore{}, errors.New("the URL of the store cannot be read") // its text holds the password
@@ -161,7 +166,7 @@ type service struct {
 	Port, MembershipPort int
 }
 
-func (t *TemporalServer) writeConfig() error {
+func (t *Server) writeConfig() error {
 	store, err := t.store()
 	if err != nil {
 		return err
@@ -171,8 +176,8 @@ func (t *TemporalServer) writeConfig() error {
 		return err
 	}
 	var config bytes.Buffer
-	err = template.Must(template.New("").Parse(temporalServerConfig)).Execute(&config, struct {
-		TemporalServerOptions
+	err = template.Must(template.New("").Parse(configTemplate)).Execute(&config, struct {
+		Options
 		Address, Database, Visibility string
 		Store                         temporalStore
 		Services                      []service
@@ -183,7 +188,7 @@ func (t *TemporalServer) writeConfig() error {
 	return os.WriteFile(t.file("yaml"), config.Bytes(), 0o600)
 }
 
-func (t *TemporalServer) services() ([]service, error) {
+func (t *Server) services() ([]service, error) {
 	all := []service{{Name: "frontend", Port: t.options.Port}, {Name: "history"}, {Name: "matching"}, {Name: "worker"}}
 	for i := range all {
 		for _, port := range []*int{&all[i].Port, &all[i].MembershipPort} {
@@ -200,52 +205,62 @@ func (t *TemporalServer) services() ([]service, error) {
 	return all, nil
 }
 
-func (t *TemporalServer) command() *exec.Cmd {
+func (t *Server) command() *exec.Cmd {
 	cmd := exec.Command(filepath.Join(t.options.Bin, "temporal-server"),
 		"--config-file", t.file("yaml"), "--allow-no-auth", "start")
-	cmd.Env = append(withoutPrefix(os.Environ(), "TEMPORAL_"), t.options.Environ...)
+	cmd.Env = append(child.EnvironWithout("TEMPORAL_"), t.options.Environ...)
 	child.LogTo(cmd, t.file("log"))
 	child.Prepare(cmd, syscall.SIGTERM, nil)
 	return cmd
 }
 
 // Address of the frontend, host:port.
-func (t *TemporalServer) Address() string {
+func (t *Server) Address() string {
 	return net.JoinHostPort(child.Loopback, strconv.Itoa(t.options.Port))
 }
 
 // Port of the frontend on 127.0.0.1; it stays the same over restarts.
-func (t *TemporalServer) Port() int { return t.options.Port }
+func (t *Server) Port() int { return t.options.Port }
 
 // Namespace that the server was started for.
-func (t *TemporalServer) Namespace() string { return t.options.Namespace }
+func (t *Server) Namespace() string { return t.options.Namespace }
 
 // PID is the process id of the server that runs now.
-func (t *TemporalServer) PID() int { return t.child.PID() }
+func (t *Server) PID() int { return t.child.PID() }
 
 // Ping returns nil when the server is healthy and its namespace answers.
-func (t *TemporalServer) Ping(ctx context.Context) error { return t.namespace().ping(ctx) }
+func (t *Server) Ping(ctx context.Context) error { return t.namespace().Ping(ctx) }
 
 // Stop ends the server. When the context ends first, the server is killed and an error says so.
-func (t *TemporalServer) Stop(ctx context.Context) error {
-	err := t.child.Stop(ctx)
-	_ = os.Remove(t.file("pid"))
-	return err
-}
+func (t *Server) Stop(ctx context.Context) error { return t.child.Stop(ctx) }
 
 // Kill ends the server at once (SIGKILL), for good.
-func (t *TemporalServer) Kill() {
+func (t *Server) Kill() {
 	t.child.Kill()
 	<-t.child.Done()
 }
 
-func (t *TemporalServer) namespace() temporalNamespace {
-	return temporalNamespace{
-		address: t.Address(), name: t.options.Namespace,
-		retention: defaultRetention, searchAttributes: t.options.SearchAttributes,
-	}
+func (t *Server) namespace() devstack.Namespace {
+	return devstack.Namespace{Address: t.Address(), Name: t.options.Namespace, SearchAttributes: t.options.SearchAttributes}
 }
 
-func (t *TemporalServer) file(extension string) string {
+// ready registers the namespace where it is missing, which a dev server does itself.
+func (t *Server) ready(ctx context.Context) error {
+	err := t.namespace().Ready(ctx)
+	var missing *serviceerror.NamespaceNotFound
+	if !errors.As(err, &missing) {
+		return err
+	}
+	c, dialErr := client.NewNamespaceClient(client.Options{HostPort: t.Address()})
+	if dialErr != nil {
+		return dialErr
+	}
+	defer c.Close()
+	return errors.Join(err, c.Register(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: t.options.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(devstack.Retention),
+	}))
+}
+
+func (t *Server) file(extension string) string {
 	return filepath.Join(t.options.Dir, "temporal."+extension)
 }
