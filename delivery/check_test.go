@@ -33,32 +33,32 @@ func TestWhatIsWrongWithADestination(t *testing.T) {
 		"http or temporal is missing": func(d *delivery.Destination) {
 			d.HTTP = nil
 		},
-		"http and temporal are both given": func(d *delivery.Destination) { d.Temporal = orders().Temporal },
-		"temporal.task_queue is missing":   func(d *delivery.Destination) { d.HTTP, d.Temporal = nil, &delivery.Temporal{} },
-		"http.url is missing":              func(d *delivery.Destination) { d.HTTP.URL = "" },
-		"http.url must be a URL":           func(d *delivery.Destination) { d.HTTP.URL = "ftp://x" },
-		"http.url must have no user":       func(d *delivery.Destination) { d.HTTP.URL = "https://me:secret@x.example" },
-		"http.url must have no fragment":   func(d *delivery.Destination) { d.HTTP.URL += "#top" },
-		"http.url is longer":               func(d *delivery.Destination) { d.HTTP.URL += strings.Repeat("x", 5000) },
-		"http.headers.webhook-id is set":   func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"webhook-id": "x"} },
-		"http.headers has a name":          func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"a b": "x"} },
-		"http.headers.x must be one line":  func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"x": "a\r\nhost: b"} },
-		"http.signature must be":           func(d *delivery.Destination) { d.HTTP.Signature = []byte(`[1]`) },
-		"http.certificate and key":         func(d *delivery.Destination) { d.HTTP.Key = "key.pem" },
-		"rate.requests must be":            func(d *delivery.Destination) { d.Rate = &delivery.Rate{Per: event.Duration(time.Second)} },
-		"rate.per must be":                 func(d *delivery.Destination) { d.Rate = &delivery.Rate{Requests: 1} },
-		"in_flight must be":                func(d *delivery.Destination) { d.InFlight = -1 },
-		"timeout must be 0s to 5m0s":       func(d *delivery.Destination) { d.Timeout = event.Duration(time.Hour) },
-		"keep must be":                     func(d *delivery.Destination) { d.Keep = -1 },
-		"disable_after must be":            func(d *delivery.Destination) { d.DisableAfter = -1 },
-		"retry.attempts must be":           func(d *delivery.Destination) { d.Retry.Attempts = -1 },
-		"retry.initial must be":            func(d *delivery.Destination) { d.Retry.Initial = -1 },
-		"retry.coefficient must be":        func(d *delivery.Destination) { d.Retry.Coefficient = 0.5 },
-		"retry.maximum must be":            func(d *delivery.Destination) { d.Retry.Maximum = -1 },
-		"retry.jitter must be":             func(d *delivery.Destination) { d.Retry.Jitter = &jitter },
-		"breaker.failures must be":         func(d *delivery.Destination) { d.Breaker.Failures = -1 },
-		"breaker.open must be":             func(d *delivery.Destination) { d.Breaker.Open = -1 },
-		"breaker.probes must be":           func(d *delivery.Destination) { d.Breaker.Probes = -1 },
+		"http and temporal are both set":  func(d *delivery.Destination) { d.Temporal = orders().Temporal },
+		"temporal.task_queue is missing":  func(d *delivery.Destination) { d.HTTP, d.Temporal = nil, &delivery.Temporal{} },
+		"http.url is missing":             func(d *delivery.Destination) { d.HTTP.URL = "" },
+		"http.url must be a URL":          func(d *delivery.Destination) { d.HTTP.URL = "ftp://x" },
+		"http.url must have no user":      func(d *delivery.Destination) { d.HTTP.URL = "https://me:secret@x.example" },
+		"http.url must have no fragment":  func(d *delivery.Destination) { d.HTTP.URL += "#top" },
+		"http.url is longer":              func(d *delivery.Destination) { d.HTTP.URL += strings.Repeat("x", 5000) },
+		"http.headers.webhook-id is set":  func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"webhook-id": "x"} },
+		"http.headers has a name":         func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"a b": "x"} },
+		"http.headers.x must be one line": func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"x": "a\r\nhost: b"} },
+		"http.signature must be":          func(d *delivery.Destination) { d.HTTP.Signature = []byte(`[1]`) },
+		"http.certificate and http.key":        func(d *delivery.Destination) { d.HTTP.Key = "key.pem" },
+		"rate.requests must be":           func(d *delivery.Destination) { d.Rate = &delivery.Rate{Per: event.Duration(time.Second)} },
+		"rate.per must be":                func(d *delivery.Destination) { d.Rate = &delivery.Rate{Requests: 1} },
+		"in_flight must be":               func(d *delivery.Destination) { d.InFlight = -1 },
+		"timeout must be 0s to 5m0s":      func(d *delivery.Destination) { d.Timeout = event.Duration(time.Hour) },
+		"keep must be":                    func(d *delivery.Destination) { d.Keep = -1 },
+		"disable_after must be":           func(d *delivery.Destination) { d.DisableAfter = -1 },
+		"retry.attempts must be":          func(d *delivery.Destination) { d.Retry.Attempts = -1 },
+		"retry.initial must be":           func(d *delivery.Destination) { d.Retry.Initial = -1 },
+		"retry.coefficient must be":       func(d *delivery.Destination) { d.Retry.Coefficient = 0.5 },
+		"retry.maximum must be":           func(d *delivery.Destination) { d.Retry.Maximum = -1 },
+		"retry.jitter must be":            func(d *delivery.Destination) { d.Retry.Jitter = &jitter },
+		"breaker.failures must be":        func(d *delivery.Destination) { d.Breaker.Failures = -1 },
+		"breaker.open must be":            func(d *delivery.Destination) { d.Breaker.Open = -1 },
+		"breaker.probes must be":          func(d *delivery.Destination) { d.Breaker.Probes = -1 },
 	} {
 		err := endpoint(change).Check()
 		require.ErrorContains(t, err, want)
@@ -95,7 +95,7 @@ func TestWhatIsWrongWithASubscription(t *testing.T) {
 		"events.filter is not jq":         {Events: delivery.Events{Filter: "("}, Start: &start},
 		"signal and start are both":       {Start: &start, Signal: &delivery.Signal{}},
 		"start or signal or":              {},
-		"body is for an HTTP endpoint":    {Start: &start, Body: "envelope"},
+		"body needs an HTTP destination":    {Start: &start, Body: "envelope"},
 		"start.workflow_id is missing":    {Start: with(func(s *delivery.Start) { s.WorkflowID = "" })},
 		"start.workflow_id is not jq":     {Start: with(func(s *delivery.Start) { s.WorkflowID = "order:{" })},
 		"start.type is missing":           {Start: with(func(s *delivery.Start) { s.Type = "" })},
@@ -112,7 +112,7 @@ func TestWhatIsWrongWithASubscription(t *testing.T) {
 		"signal.signal_input[0] is missing":          {Signal: &delivery.Signal{SignalInput: []delivery.JQ{""}}},
 		"signal_with_start.signal_name is missing":   {SignalWithStart: &delivery.SignalWithStart{Start: start}},
 		"signal_with_start.if_closed \"x\"":          {SignalWithStart: &delivery.SignalWithStart{Start: start, IfClosed: "x"}},
-		"signal_with_start.if_exists is for start":   {SignalWithStart: &delivery.SignalWithStart{Start: *with(func(s *delivery.Start) { s.IfExists = "delivered" })}},
+		"signal_with_start.if_exists is only for start":   {SignalWithStart: &delivery.SignalWithStart{Start: *with(func(s *delivery.Start) { s.IfExists = "delivered" })}},
 		"signal_with_start.workflow_id is missing; ": {SignalWithStart: &delivery.SignalWithStart{}},
 	} {
 		if !strings.HasPrefix(want, "name ") {
@@ -125,6 +125,6 @@ func TestWhatIsWrongWithASubscription(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.Equal(t, "invalid_subscription", event.CodeOf(err))
 	}
-	require.ErrorContains(t, fits.CheckFor(endpoint()), "start is for a destination of kind temporal, and crm is an HTTP endpoint")
+	require.ErrorContains(t, fits.CheckFor(endpoint()), "start needs a Temporal destination: crm is an HTTP endpoint")
 	require.NoError(t, fits.Check())
 }
