@@ -67,8 +67,8 @@ func (e *Expressions) first(
 	return value, nil
 }
 
-// Unmade is the result if the event can't be turned into a request. Only a deadline isn't the event's fault.
-func Unmade(code string, err error) Result {
+// BuildFailure is the result if the event can't be turned into a request. Only a deadline isn't the event's fault.
+func BuildFailure(code string, err error) Result {
 	var failed *event.Error
 	if errors.As(err, &failed) && failed.Code == "jq_deadline" {
 		return Result{Kind: Ours, Code: failed.Code, Error: err.Error()}

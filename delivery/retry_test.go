@@ -84,14 +84,14 @@ func TestBoundsOfARetrySchedule(t *testing.T) {
 		require.NoError(t, check(fits))
 	}
 	for want, r := range map[string]delivery.Retry{
-		"retry.attempts must be 0 to 1000":                        {Schedule: one, Attempts: math.MaxInt},
-		"retry.schedule is an empty list":                         {Schedule: []event.Duration{}},
-		"retry.schedule[1] must be 0s to 8760h0m0s":               {Schedule: []event.Duration{second, -1, second}},
-		"retry.schedule[0] must be 0s to 8760h0m0s":               {Schedule: []event.Duration{math.MaxInt64}},
-		"retry.schedule has 1000 pauses: at most 999 are allowed": {Schedule: slices.Repeat(one, 1000)},
-		"retry.jitter must be 0 to 1":                             {Schedule: one, Jitter: new(1.5)},
-		"retry.schedule takes longer than keep, 720h0m0s":         {Schedule: []event.Duration{event.Duration(721 * time.Hour)}},
-		"retry.schedule can't be combined with named, initial, coefficient or":       {Schedule: one, Named: delivery.RetryDispatcher},
+		"retry.attempts must be 0 to 1000":                                     {Schedule: one, Attempts: math.MaxInt},
+		"retry.schedule is an empty list":                                      {Schedule: []event.Duration{}},
+		"retry.schedule[1] must be 0s to 8760h0m0s":                            {Schedule: []event.Duration{second, -1, second}},
+		"retry.schedule[0] must be 0s to 8760h0m0s":                            {Schedule: []event.Duration{math.MaxInt64}},
+		"retry.schedule has 1000 pauses: at most 999 are allowed":              {Schedule: slices.Repeat(one, 1000)},
+		"retry.jitter must be 0 to 1":                                          {Schedule: one, Jitter: new(1.5)},
+		"retry.schedule takes longer than keep, 720h0m0s":                      {Schedule: []event.Duration{event.Duration(721 * time.Hour)}},
+		"retry.schedule can't be combined with named, initial, coefficient or": {Schedule: one, Named: delivery.RetryDispatcher},
 	} {
 		require.ErrorContains(t, check(r), want)
 	}
